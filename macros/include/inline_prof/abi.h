@@ -1,0 +1,80 @@
+/* The C interface between a host program and the preloaded library.
+ *
+ * Nothing here is linked: a host finds the one exported function by name,
+ *
+ *     const struct inline_prof_abi* (*get)(void) = dlsym(RTLD_DEFAULT, "inline_prof_abi_v1");
+ *
+ * and gets a null `get` where the library is not loaded.  The macros (profile.h) do this; a Python
+ * or Fortran host does it by hand.  The table only ever grows at its end: a caller checks `size`
+ * before it uses a member that is newer than its own header.
+ *
+ * Every function may be called from any thread, returns at once, and never fails.
+ */
+#ifndef INLINE_PROF_ABI_H
+#define INLINE_PROF_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define INLINE_PROF_ABI_SYMBOL "inline_prof_abi_v1"
+
+/* `device_id` where the caller does not know: the device of the thread's current context. */
+#define INLINE_PROF_DEVICE_UNKNOWN (-1)
+
+/* One call site's memory, zeroed before its first use.  A site is used with one label only; where
+ * the label can change between calls, pass a null site. */
+struct inline_prof_site {
+  const uint32_t* gate; /* null before the first call; `*gate == 0`: the call may be skipped now */
+  void* label;          /* the library's own */
+};
+
+/* One attribute of an operation: an integer, or a string where `text` is not null. */
+struct inline_prof_attribute {
+  const char* name;
+  const char* text;
+  int64_t value;
+};
+
+struct inline_prof_abi {
+  uint64_t size; /* sizeof(struct inline_prof_abi) when the library was built */
+
+  /* INITIALIZE_PROFILER: `exit_when_finished` ends the process with status 0 once prof.json is
+   * written. */
+  void (*initialize)(int use_cuda_graph, int exit_when_finished);
+
+  /* PROFILE_ITERATION: an iteration starts here.  The first call starts iteration 1. */
+  void (*iteration)(void);
+
+  /* PROFILE_RECORD: `label` ends in ".start" or ".stop".  `stream` is a CUstream or cudaStream_t.
+   * `extra_info` may be null. */
+  void (*record)(struct inline_prof_site* site, const char* label, void* stream, int device_id,
+                 int could_be_in_cuda_graph, const char* extra_info);
+
+  /* PROFILE_RECORD_DATA: 1 where data are wanted in this iteration.  With `data` not null they are
+   * taken. */
+  int (*record_data)(const char* label, void* stream, const char* data, int device_id);
+
+  /* PROFILE_SCOPE: a layer name for what this thread does until the matching pop. */
+  void (*scope_push)(const char* label, void* stream);
+  void (*scope_pop)(void);
+
+  /* PROFILE_UNIT_TEST_START / _STOP. */
+  void (*unit_test_start)(const char* test_name);
+  void (*unit_test_stop)(void);
+
+  /* PROFILE_OP: describes the next occurrence of `label` on this thread. `kind` is a word of
+   * op_kind.hpp. */
+  void (*op)(struct inline_prof_site* site, const char* label, const char* kind,
+             const struct inline_prof_attribute* attributes, int attribute_count);
+};
+
+typedef const struct inline_prof_abi* (*inline_prof_abi_v1_function)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
