@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# The one list of Debian packages, by purpose, and the function that installs what is missing.
+#
+#   scripts/dependencies.sh build test     installs (as root), or says which line to run
+#   . scripts/dependencies.sh              gives require_packages to another script
+#
+# Works on Debian 12 and on Ubuntu 24.04.  On other systems it names what is needed and goes on:
+# CMake then says which library it misses.
+
+# required_packages PURPOSE: one a line.
+required_packages() {
+  case "$1" in
+    build) # without these nothing configures
+      printf '%s\n' build-essential cmake ninja-build git \
+        libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev libeigen3-dev ;;
+    test) # tests/bench is built, not timed; the Python tests check files against the schemas
+      printf '%s\n' libgtest-dev libgmock-dev libbenchmark-dev python3 python3-jsonschema ;;
+    demo) printf '%s\n' python3 ;;
+    style) printf '%s\n' clang-format clang-tidy ;;
+    *)
+      printf 'dependencies.sh: unknown purpose "%s": build, test, demo or style\n' "$1" >&2
+      return 2
+      ;;
+  esac
+}
+
+# optional_packages PURPOSE: root gets them, nobody is asked for them.
+optional_packages() {
+  case "$1" in
+    build) printf 'ccache\n' ;; # saves time only
+    test) # the test of the aarch64 trampoline: skipped without them
+      printf '%s\n' g++-aarch64-linux-gnu qemu-user ;;
+    style) printf 'shellcheck\n' ;;
+  esac
+}
+
+package_is_installed() {
+  [[ "$(dpkg-query --show --showformat='${db:Status-Abbrev}' "$1" 2>/dev/null)" == ii* ]]
+}
+
+# Prints those of its arguments that are not installed, one a line.
+missing_packages() {
+  local package
+  for package in "$@"; do
+    package_is_installed "$package" || printf '%s\n' "$package"
+  done
+}
+
+# Installs its arguments.  The package lists are fetched only where apt does not know a name, or
+# where they turn out to be too old to download from.
+install_packages() {
+  local -a install=(env DEBIAN_FRONTEND=noninteractive
+    apt-get install --yes --no-install-recommends "$@")
+  local package
+  for package in "$@"; do
+    if ! apt-cache show "$package" >/dev/null 2>&1; then
+      apt-get update
+      break
+    fi
+  done
+  "${install[@]}" </dev/null && return 0
+  apt-get update && "${install[@]}" </dev/null
+}
+
+# require_packages PURPOSE...: returns 0 once every required package of these purposes is there.
+require_packages() {
+  local purpose list
+  local -a wanted=() optional=() missing missing_optional
+  for purpose in "$@"; do
+    list=$(required_packages "$purpose") || return 2
+    mapfile -t -O "${#wanted[@]}" wanted <<<"$list"
+    mapfile -t -O "${#optional[@]}" optional < <(optional_packages "$purpose")
+  done
+
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    printf 'dependencies.sh: not a Debian system; needed here are (Debian names): %s\n' \
+      "${wanted[*]}" >&2
+    return 0
+  fi
+
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  mapfile -t missing_optional < <(missing_packages "${optional[@]}")
+  if ((EUID != 0)); then
+    ((${#missing[@]} == 0)) && return 0
+    printf 'dependencies.sh: packages are missing; as root: sudo apt-get install %s\n' \
+      "${missing[*]}" >&2
+    return 1
+  fi
+  if ((${#missing[@]} > 0)); then
+    install_packages "${missing[@]}" || return 1
+  fi
+  if ((${#missing_optional[@]} > 0)); then
+    install_packages "${missing_optional[@]}" ||
+      printf 'dependencies.sh: going on without: %s\n' "${missing_optional[*]}" >&2
+  fi
+}
+
+# Run, not sourced.
+if [[ "${BASH_SOURCE[0]}" == "$0" ]]; then
+  set -euo pipefail
+  if (($# == 0)) || [[ "$1" == --help ]]; then
+    printf 'usage: scripts/dependencies.sh PURPOSE...   with PURPOSE build, test, demo or style\n'
+    exit $(($# == 0 ? 2 : 0))
+  fi
+  require_packages "$@"
+fi

@@ -1,0 +1,208 @@
+#!/usr/bin/env bash
+# Installs what the tests need, builds, passes every test, checks the style.
+#
+#   scripts/test.sh [--quick] [--preset NAME]... [--no-cuda] [--no-install] [--tidy-base REV]
+#
+#   --quick          preset dev alone, and of the style checks only the formatting
+#   --preset NAME    this preset (dev, asan or tsan) instead of all three; may be repeated
+#   --no-cuda        without a CUDA toolkit: the schedule and the analyzer; also INLINE_PROF_CUDA=OFF
+#                    in the environment
+#   --no-install     leave the system's packages alone
+#   --tidy-base REV  clang-tidy looks only at files changed since REV
+#
+# Needs no GPU and no driver: tests that do carry the label gpu, run by scripts/gpu_check.sh.  The
+# benchmarks are built with preset dev and not timed.
+#
+# What each preset runs:
+#   dev   everything
+#   asan  everything but the examples and the benchmarks
+#   tsan  the folders whose code has threads (tsan_folders below): the guest, the simulated GPU and
+#         what runs on both.  Schedule, models and reports have none, and need no second look.
+#
+# Exit status: 0 all passed, 1 something failed, 2 the command line is wrong.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/dependencies.sh
+. scripts/dependencies.sh
+
+tsan_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
+test_timeout_seconds=60  # a test takes seconds at most; only a dead-lock gets there
+
+usage() {
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+}
+
+wrong_command_line() {
+  printf 'test.sh: %s\n' "$1" >&2
+  usage >&2
+  exit 2
+}
+
+presets=()
+quick=false
+install_missing=true
+with_cuda=true
+style_options=()
+[[ "${INLINE_PROF_CUDA:-ON}" =~ ^(OFF|off|0|NO|no|FALSE|false)$ ]] && with_cuda=false
+while (($# > 0)); do
+  case "$1" in
+    --help) usage; exit 0 ;;
+    --quick) quick=true; shift ;;
+    --no-cuda) with_cuda=false; shift ;;
+    --no-install) install_missing=false; shift ;;
+    --preset)
+      (($# > 1)) || wrong_command_line "--preset needs a name"
+      [[ "$2" =~ ^(dev|asan|tsan)$ ]] || wrong_command_line "no preset $2: dev, asan or tsan"
+      presets+=("$2")
+      shift 2
+      ;;
+    --tidy-base)
+      (($# > 1)) || wrong_command_line "--tidy-base needs a commit"
+      style_options+=(--tidy-base "$2")
+      shift 2
+      ;;
+    *) wrong_command_line "unknown option $1" ;;
+  esac
+done
+if ((${#presets[@]} == 0)); then
+  if $quick; then
+    presets=(dev)
+  elif $with_cuda; then
+    presets=(dev asan tsan)
+  else
+    presets=(dev asan)  # without the guest nothing is left that has threads
+  fi
+fi
+$quick && style_options+=(--format-only)
+
+# What the user has set for a profile of his own must not reach the tests.
+for variable in "${!INLINE_PROF_@}" "${!PROFILING_@}" LD_PRELOAD CUDA_INJECTION64_PATH \
+                NVTX_INJECTION64_PATH; do
+  unset "$variable"
+done
+
+say() {
+  printf '\n== %s (%d s)\n' "$1" "$SECONDS"
+}
+
+# Where CMake will look, in the same order.
+has_cuda_toolkit() {
+  local folder
+  command -v nvcc >/dev/null && return 0
+  [[ -x "${CUDACXX:-}" ]] && return 0
+  for folder in "${CUDAToolkit_ROOT:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local/cuda-*; do
+    [[ -x "$folder/bin/nvcc" ]] && return 0
+  done
+  return 1
+}
+
+if $install_missing; then
+  say "packages"
+  require_packages build test style
+fi
+if $with_cuda && ! has_cuda_toolkit; then
+  printf '%s\n' "test.sh: no CUDA toolkit here: install one (no GPU is needed) from \
+https://developer.nvidia.com/cuda-downloads, or run scripts/test.sh --no-cuda" >&2
+  exit 1
+fi
+
+passed=0
+failed=0
+skipped=0
+broken=()  # what failed before there was a test to count
+suffix=
+configure_options=()
+if command -v ccache >/dev/null; then
+  configure_options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
+    -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
+fi
+if ! $with_cuda; then
+  suffix=-no-cuda
+  configure_options+=(-DINLINE_PROF_CUDA=OFF)
+fi
+
+# The thread sanitizer of GCC 12 gives up where the kernel places a program too randomly
+# (vm.mmap_rnd_bits above 28); a container may refuse to change that.
+fixed_addresses=()
+if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
+  fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
+fi
+
+# Adds a run of ctest, written down in JUnit form, to the counts.
+count_results() {
+  local tests failures not_run suite
+  suite=$(grep -m 1 -A 8 '<testsuite ' "$1" | tr '\n' ' ')
+  tests=$(sed -n 's/.* tests="\([0-9]*\)".*/\1/p' <<<"$suite")
+  failures=$(sed -n 's/.* failures="\([0-9]*\)".*/\1/p' <<<"$suite")
+  not_run=$(sed -n 's/.* skipped="\([0-9]*\)".*/\1/p' <<<"$suite")
+  passed=$((passed + tests - failures - not_run))
+  failed=$((failed + failures))
+  skipped=$((skipped + not_run))
+}
+
+# run_tests BUILD_DIR LABEL FOLDER: the tests of one folder of the build tree.
+run_tests() {
+  local junit="$PWD/$1/$2.junit.xml" status=0
+  local -a command=(ctest --test-dir "$1/$3" --parallel "$(nproc)" --timeout "$test_timeout_seconds"
+    --output-on-failure --no-tests=error --label-exclude '^gpu$' --output-junit "$junit")
+  [[ "$1" == build/tsan* ]] && command=("${fixed_addresses[@]}" "${command[@]}")
+  local failed_before=$failed
+  rm -f "$junit"
+  "${command[@]}" </dev/null || status=$?
+  [[ -f "$junit" ]] && count_results "$junit"
+  # No tests at all, or ctest itself: nothing in the counts says so.
+  ((status == 0 || failed > failed_before)) || broken+=("ctest in $1/$3")
+}
+
+run_preset() {
+  local preset=$1 build_dir=build/$1$suffix folder
+  local -a options=("${configure_options[@]}") targets=() folders=()
+  [[ "$preset" == dev ]] || options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF)
+
+  say "preset $preset: configure"
+  if ! cmake --preset "$preset" -B "$build_dir" "${options[@]}"; then
+    broken+=("configuring $build_dir")
+    return
+  fi
+  if [[ "$preset" == tsan ]]; then
+    for folder in "${tsan_folders[@]}"; do
+      if [[ -f "$build_dir/$folder/CTestTestfile.cmake" ]]; then
+        folders+=("$folder")
+        targets+=("$folder/all")
+      fi
+    done
+    if ((${#folders[@]} == 0)); then
+      printf 'preset tsan: nothing here has threads\n'
+      return
+    fi
+    targets+=(libinject/all tests/simgpu/all)
+  else
+    folders=(.)
+    targets=(all)
+  fi
+  say "preset $preset: build"
+  if ! cmake --build "$build_dir" --parallel "$(nproc)" --target "${targets[@]}"; then
+    broken+=("building $build_dir")
+    return
+  fi
+  say "preset $preset: test"
+  for folder in "${folders[@]}"; do
+    run_tests "$build_dir" "results.${folder//\//_}" "$folder"
+  done
+}
+
+for preset in "${presets[@]}"; do
+  run_preset "$preset"
+done
+
+say "style"
+scripts/check_style.sh --build-dir "build/${presets[0]}$suffix" "${style_options[@]}" ||
+  broken+=("the style check")
+
+say "done"
+((skipped == 0)) || printf '%d skipped\n' "$skipped"
+((${#broken[@]} == 0)) || printf 'failed: %s\n' "${broken[@]}"
+failed=$((failed + ${#broken[@]}))
+printf '%d passed, %d failed\n' "$passed" "$failed"
+((failed == 0))
