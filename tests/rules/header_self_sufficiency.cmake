@@ -1,0 +1,45 @@
+# Every header compiles alone: a source file that includes nothing else is made for each, and the
+# ordinary build compiles it.  A header that leans on what its users include fails the build.
+set(vendor_includes)
+if(INLINE_PROF_CUDA)
+  set(vendor_includes ${CUDAToolkit_INCLUDE_DIRS})
+endif()
+
+function(check_headers_alone component)
+  set(patterns)
+  foreach(extension IN LISTS ARGN)
+    list(APPEND patterns ${PROJECT_SOURCE_DIR}/${component}/*.${extension})
+  endforeach()
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/${component} ${patterns})
+  set(sources)
+  foreach(header IN LISTS headers)
+    set(language_suffix cpp)
+    if(header MATCHES "\\.h$")
+      set(language_suffix c)
+    endif()
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/headers/${component}/${header}.${language_suffix})
+    # CONFIGURE leaves an unchanged file alone, so that it is not compiled again.
+    file(CONFIGURE OUTPUT ${source} CONTENT
+      "// Twice: it must not mind.\n#include \"${header}\"\n#include \"${header}\"\nextern int ignored;\n")
+    list(APPEND sources ${source})
+  endforeach()
+  if(NOT sources)
+    return()
+  endif()
+  string(REPLACE / _ target ${component})
+  add_library(inline_prof_headers_of_${target} OBJECT ${sources})
+  target_include_directories(inline_prof_headers_of_${target} PRIVATE
+    ${PROJECT_SOURCE_DIR}/${component})
+  target_include_directories(inline_prof_headers_of_${target} SYSTEM PRIVATE ${vendor_includes})
+  target_link_libraries(inline_prof_headers_of_${target} PRIVATE inline_prof::build_flags
+    inline_prof::macros $<TARGET_NAME_IF_EXISTS:inline_prof::schedule> fmt::fmt nlohmann_json::nlohmann_json simdjson::simdjson CLI11::CLI11)
+  # Only the front end matters: the quickest build that still parses everything.
+  target_compile_options(inline_prof_headers_of_${target} PRIVATE -O0 -g0)
+endfunction()
+
+check_headers_alone(macros/include h hpp)
+check_headers_alone(schedule hpp)
+check_headers_alone(analyzer hpp)
+if(INLINE_PROF_CUDA)
+  check_headers_alone(libinject hpp)
+endif()

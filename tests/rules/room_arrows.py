@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Checks who includes and links whom (docs/architecture.md, section "Rooms").
+
+    room_arrows.py ROOT [EDGES]
+
+Reads the #include lines of every source file in the rooms under ROOT, and the link edges that CMake
+wrote into EDGES: one `FOLDER TARGET LIBRARY TARGET_FOLDER_OF_LIBRARY` a line, the last one `-` for
+libraries that are not ours.  Prints one `FILE:LINE: what is wrong` per violation; exit status 1 if
+there is one.
+"""
+
+import pathlib
+import re
+import sys
+
+# A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use of
+# libinject/hook only its name lists, which are data (HOOK_DATA).
+ALLOWED = {
+    "macros": set(),
+    "schedule": {"macros"},
+    "libinject/sys": {"macros"},
+    "libinject/record": {"macros", "libinject/sys"},
+    "libinject/timer": {"macros", "libinject/sys", "libinject/record"},
+    "libinject/hook": {"macros", "schedule", "libinject/sys", "libinject/record",
+                       "libinject/timer"},
+    "libinject/run": {"macros", "libinject/sys", "libinject/hook"},
+    "analyzer/read": {"macros"},
+    "analyzer/model": {"macros", "analyzer/read"},
+    "analyzer/fit": {"macros", "analyzer/read", "analyzer/model"},
+    "analyzer/join": {"macros", "analyzer/read", "analyzer/model"},
+    "analyzer/report": {"macros", "analyzer/read", "analyzer/model", "analyzer/join"},
+    "analyzer/measure": {"macros", "analyzer/read", "analyzer/fit"},
+    "analyzer/cli": {"macros", "schedule", "analyzer/read", "analyzer/model", "analyzer/fit",
+                     "analyzer/join", "analyzer/report", "analyzer/measure"},
+}
+
+# What libinject/run may include of libinject/hook and libinject/sys: tables and words, no machinery
+# that would start inside the launcher.
+RUN_MAY_INCLUDE = re.compile(r"^libinject/(hook/\w*names?\.hpp|sys/config\w*\.hpp)$")
+
+# System and vendor headers that a room must do without, and why.
+FORBIDDEN_HEADERS = {
+    "schedule": (re.compile(r"^(cuda|cupti|chrono$|ctime$|mutex$|shared_mutex$|thread$|"
+                            r"condition_variable$|pthread\.h$|time\.h$|sys/)"),
+                 "the schedule is a pure library: no CUDA, no clock, no lock, no system calls"),
+    "libinject": (re.compile(r"^(cuda_runtime|cudart_platform|driver_types\.h)"),
+                  "the guest calls the driver only: a runtime call would change the host's last "
+                  "error"),
+    "macros": (re.compile(r"^(cuda|cupti|fmt/|nlohmann/|string$|vector$|map$|iostream$)"),
+               "the macros must compile in any host: no vendor and no heavy header"),
+}
+
+SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".inc", ".S"}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def room_of(path):
+    """The room that `path`, relative to the root, lies in; None outside of all rooms."""
+    parts = path.parts
+    for length in (2, 1):
+        name = "/".join(parts[:length])
+        if name in ALLOWED and len(parts) > length:
+            return name
+    return None
+
+
+def resolve(root, includer, header):
+    """The file of ours, relative to the root, that this #include finds; None: not ours."""
+    component = root / includer.parts[0]
+    for folder in (root / includer.parent, component, component / "include",
+                   root / "schedule" / "include", root / "schedule", root / "macros" / "include"):
+        found = folder / header
+        if found.is_file() and root in found.resolve().parents:
+            return found.resolve().relative_to(root)
+    return None
+
+
+def complaint_about_include(root, includer, header):
+    """Why `includer` must not include `header`, or None."""
+    room = room_of(includer)
+    target = resolve(root, includer, header)
+    if target is None:
+        pattern, reason = FORBIDDEN_HEADERS.get(includer.parts[0], (None, None))
+        if pattern is not None and pattern.match(header):
+            return f"{room} includes <{header}>: {reason}"
+        return None
+    target_room = room_of(target)
+    if target_room is None:
+        return f"{room} includes {target}, which lies in no room"
+    if target_room == room:
+        return None
+    if target_room not in ALLOWED[room]:
+        return f"{room} includes {target}: allowed are {allowed_words(room)}"
+    if (room == "libinject/run" and target.parts[0] == "libinject"
+            and not RUN_MAY_INCLUDE.match(target.as_posix())):
+        return f"{room} includes {target}: it may use the table of variables and the name lists only"
+    return None
+
+
+def allowed_words(room):
+    return ", ".join(sorted(ALLOWED[room])) or "no other room"
+
+
+def check_includes(root):
+    complaints = []
+    for component in sorted({room.split("/")[0] for room in ALLOWED}):
+        for file in sorted((root / component).rglob("*")):
+            if file.suffix not in SOURCES:
+                continue
+            path = file.relative_to(root)
+            if room_of(path) is None:
+                complaints.append(f"{path}:1: lies in no room: known are {', '.join(ALLOWED)}")
+                continue
+            for number, line in enumerate(file.read_text().splitlines(), start=1):
+                match = INCLUDE.match(line)
+                if match is None:
+                    continue
+                complaint = complaint_about_include(root, path, match.group(2))
+                if complaint is not None:
+                    complaints.append(f"{path}:{number}: {complaint}")
+    return complaints
+
+
+def may_link(folder, library_folder):
+    """Whether some room in `folder` may use some room in `library_folder`.
+
+    A library may hold several rooms (the guest is one library), so a link edge is judged by
+    components, and the includes do the rest.
+    """
+    def rooms(name):
+        return [room for room in ALLOWED if room == name or room.startswith(name + "/")
+                or name.startswith(room + "/")]
+
+    return any(target == source or target in ALLOWED[source]
+               for source in rooms(folder) for target in rooms(library_folder))
+
+
+def line_of(root, folder, library):
+    """Where `folder`'s CMakeLists.txt names `library`: 1 if it does so in another way."""
+    names = {library, re.sub(r"^inline_prof_", "inline_prof::", library)}
+    text = (root / folder / "CMakeLists.txt").read_text()
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.lstrip().startswith(("add_library", "add_executable", "#")):
+            if names & set(re.findall(r"[\w:]+", line)):
+                return number
+    return 1
+
+
+def check_links(root, edges):
+    complaints = []
+    for line in filter(None, edges.splitlines()):
+        folder, target, library, library_folder = line.split()
+        if library_folder == "-" or library_folder == "." or may_link(folder, library_folder):
+            continue
+        number = line_of(root, folder, library)
+        complaints.append(f"{folder}/CMakeLists.txt:{number}: {target} links {library} of "
+                          f"{library_folder}, which {folder} must not use")
+    return complaints
+
+
+def main(arguments):
+    root = pathlib.Path(arguments[0]).resolve()
+    complaints = check_includes(root)
+    if len(arguments) > 1:
+        complaints += check_links(root, pathlib.Path(arguments[1]).read_text())
+    print("\n".join(complaints) if complaints else "every arrow is allowed")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,92 @@
+"""Plants violations in a small tree: a checker that never complains would pass on any project."""
+
+import pathlib
+import tempfile
+import unittest
+
+import room_arrows
+
+
+class RoomArrows(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+        self.write("macros/include/inline_prof/abi.h", "")
+        self.write("schedule/plan.hpp", "#include <inline_prof/abi.h>\n")
+        self.write("libinject/sys/config.hpp", "")
+        self.write("libinject/record/ring.hpp", '#include "sys/config.hpp"\n')
+        self.write("libinject/hook/launch.cpp", '#include "record/ring.hpp"\n#include <cuda.h>\n')
+        self.write("analyzer/read/prof.hpp", "#include <fmt/format.h>\n")
+        self.write("analyzer/model/roofline.cpp", '#include "read/prof.hpp"\n')
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def complaints(self):
+        return room_arrows.check_includes(self.root)
+
+    def test_a_tree_that_follows_the_rules_passes(self):
+        self.assertEqual(self.complaints(), [])
+
+    def test_an_arrow_against_the_flow_is_named_with_its_line(self):
+        self.write("libinject/sys/log.cpp", '#include <cstdio>\n#include "record/ring.hpp"\n')
+        self.assertEqual(self.complaints(), [
+            "libinject/sys/log.cpp:2: libinject/sys includes libinject/record/ring.hpp: allowed "
+            "are macros"])
+
+    def test_guest_and_analyzer_never_meet(self):
+        self.write("analyzer/join/join.cpp", '#include "../../libinject/sys/config.hpp"\n')
+        self.assertEqual(len(self.complaints()), 1)
+        self.write("libinject/record/writer.cpp", '\n\n#  include "../../analyzer/read/prof.hpp"\n')
+        self.assertEqual(len(self.complaints()), 2)
+        self.assertTrue(self.complaints()[1].startswith("libinject/record/writer.cpp:3: "))
+
+    def test_the_schedule_reads_no_clock(self):
+        self.write("schedule/plan.cpp", "#include <chrono>\n")
+        self.assertEqual(len(self.complaints()), 1)
+        self.assertTrue(self.complaints()[0].startswith("schedule/plan.cpp:1: "))
+
+    def test_the_guest_never_calls_the_runtime(self):
+        self.write("libinject/timer/events.cpp", "#include <cuda_runtime_api.h>\n")
+        self.assertEqual(len(self.complaints()), 1)
+
+    def test_the_launcher_takes_only_data_from_the_guest(self):
+        self.write("libinject/hook/driver_names.hpp", "")
+        self.write("libinject/hook/launch.hpp", "")
+        self.write("libinject/run/main.cpp",
+                   '#include "hook/driver_names.hpp"\n#include "sys/config.hpp"\n')
+        self.assertEqual(self.complaints(), [])
+        self.write("libinject/run/main.cpp", '#include "hook/launch.hpp"\n')
+        self.assertEqual(len(self.complaints()), 1)
+
+    def test_a_file_in_no_room_is_named(self):
+        self.write("analyzer/utils/text.hpp", "")
+        self.assertEqual(len(self.complaints()), 1)
+
+    def test_a_link_edge_against_the_flow_is_named_with_its_line(self):
+        self.write("analyzer/model/CMakeLists.txt",
+                   "add_library(inline_prof_model roofline.cpp)\n"
+                   "target_link_libraries(inline_prof_model\n"
+                   "  PRIVATE inline_prof_read inline_prof_join)\n")
+        edges = ("analyzer/model inline_prof_model inline_prof_read analyzer/read\n"
+                 "analyzer/model inline_prof_model fmt::fmt -\n"
+                 "analyzer/model inline_prof_model inline_prof_build_flags .\n")
+        self.assertEqual(room_arrows.check_links(self.root, edges), [])
+        edges += "analyzer/model inline_prof_model inline_prof_join analyzer/join\n"
+        self.assertEqual(room_arrows.check_links(self.root, edges), [
+            "analyzer/model/CMakeLists.txt:3: inline_prof_model links inline_prof_join of "
+            "analyzer/join, which analyzer/model must not use"])
+
+    def test_the_guest_must_not_link_the_analyzer(self):
+        self.write("libinject/CMakeLists.txt", "")
+        edges = "libinject inline_prof_inject inline_prof_read analyzer/read\n"
+        self.assertEqual(len(room_arrows.check_links(self.root, edges)), 1)
+        edges = "libinject inline_prof_inject_parts inline_prof_schedule schedule\n"
+        self.assertEqual(room_arrows.check_links(self.root, edges), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
