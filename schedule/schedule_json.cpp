@@ -1,0 +1,317 @@
+#include "schedule/schedule_json.hpp"
+
+#include "schedule/error.hpp"
+#include "schedule/json_tree.hpp"
+#include "schedule/nearest_word.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <system_error>
+
+namespace inline_prof::schedule {
+namespace {
+
+constexpr std::array<std::string_view, 9> kTopKeys{
+    "warmup", "repeat", "mode", "policy", "seed", "budget", "target_ci", "layers", "patterns"};
+constexpr std::array<std::string_view, 6> kLayerKeys{
+    "forward_events",      "backward_events", "forward_occurrence",
+    "backward_occurrence", "events",          "enabled"};
+constexpr std::array<std::string_view, 2> kEventKeys{"event", "occurrence"};
+constexpr std::array<std::string_view, 4> kPatternKeys{"match", "kernel", "op", "enabled"};
+
+class Reader {
+ public:
+  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+
+  Spec read(const JsonValue& root) {
+    Spec spec;
+    for (const JsonMember& member : members(root, "the schedule")) {
+      read_member(member, spec);
+    }
+    if (names_layers_ && !asks_for_events(spec)) {
+      fail(layers_offset_,
+           "\"layers\" names no event, expected at least one, or no \"layers\" at all to measure "
+           "everything met");
+    }
+    warn_of_shared_events(spec);
+    spec.warnings = std::move(warnings_);
+    return spec;
+  }
+
+ private:
+  using Kind = JsonValue::Kind;
+
+  [[noreturn]] void fail(std::size_t offset, const std::string& what) const {
+    throw ScheduleError(file_, json_place(text_, offset), what);
+  }
+  [[noreturn]] void fail(const JsonValue& value, std::string_view name,
+                         const std::string& expected) const {
+    fail(value.offset, in_quotes(name) + " is " + found(value) + ", expected " + expected);
+  }
+
+  [[nodiscard]] static std::string found(const JsonValue& value) {
+    switch (value.kind) {
+      case Kind::kNull:
+        return "null";
+      case Kind::kBoolean:
+        return value.boolean ? "true" : "false";
+      case Kind::kInteger:
+        return (value.is_negative ? "-" : "") + std::to_string(value.magnitude);
+      case Kind::kReal: {
+        // Shortest text that reads back as the same number, in every locale.
+        std::array<char, 32> digits{};
+        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value.real);
+        return {digits.data(), end.ptr};
+      }
+      case Kind::kString:
+        return in_quotes(value.text);
+      case Kind::kArray:
+        return "an array";
+      case Kind::kObject:
+        break;
+    }
+    return "an object";
+  }
+
+  [[nodiscard]] const std::vector<JsonMember>& members(const JsonValue& value,
+                                                       const std::string& name) const {
+    if (value.kind != Kind::kObject) {
+      fail(value.offset, name + " is " + found(value) + ", expected an object");
+    }
+    return value.members;
+  }
+
+  [[nodiscard]] std::uint64_t integer(const JsonMember& member, std::uint64_t lowest,
+                                      std::uint64_t highest) const {
+    const JsonValue& value = member.value;
+    if (value.kind != Kind::kInteger || value.is_negative || value.magnitude < lowest ||
+        value.magnitude > highest) {
+      fail(value, member.key,
+           "an integer from " + std::to_string(lowest) + " to " + std::to_string(highest));
+    }
+    return value.magnitude;
+  }
+
+  [[nodiscard]] const std::string& string(const JsonMember& member) const {
+    if (member.value.kind != Kind::kString) fail(member.value, member.key, "a string");
+    return member.value.text;
+  }
+
+  [[nodiscard]] bool boolean(const JsonMember& member) const {
+    if (member.value.kind != Kind::kBoolean) fail(member.value, member.key, "true or false");
+    return member.value.boolean;
+  }
+
+  void warn_unknown(const JsonMember& member, std::span<const std::string_view> known) {
+    warnings_.push_back(file_ + ": " + json_place(text_, member.key_offset) + ": the key " +
+                        in_quotes(member.key) +
+                        " is not known and is left out; the nearest known is " +
+                        in_quotes(nearest_word(member.key, known)));
+  }
+
+  void read_member(const JsonMember& member, Spec& spec) {
+    constexpr auto kMax = static_cast<std::uint64_t>(kMaxIteration);
+    if (member.key == "warmup") {
+      spec.warmup = static_cast<std::int64_t>(integer(member, 0, kMax));
+    } else if (member.key == "repeat") {
+      spec.repeat =
+          static_cast<std::int64_t>(integer(member, 1, static_cast<std::uint64_t>(kMaxSamples)));
+    } else if (member.key == "mode") {
+      spec.mode = mode_from_name(string(member));
+      if (!spec.mode) fail(member.value, member.key, "fine_grained, one_shot, data or unit_test");
+    } else if (member.key == "policy") {
+      spec.policy = policy_from_name(string(member));
+      if (!spec.policy) fail(member.value, member.key, "in_order, interleaved or adaptive");
+    } else if (member.key == "seed") {
+      spec.seed = integer(member, 0, std::numeric_limits<std::uint64_t>::max());
+    } else if (member.key == "budget") {
+      spec.budget_percent = percent(member);
+    } else if (member.key == "target_ci") {
+      spec.target_ci = fraction(member);
+    } else if (member.key == "layers") {
+      names_layers_ = true;
+      layers_offset_ = member.value.offset;
+      for (const JsonMember& layer : members(member.value, "\"layers\"")) {
+        spec.layers.push_back(read_layer(layer));
+      }
+    } else if (member.key == "patterns") {
+      if (member.value.kind != Kind::kArray) fail(member.value, member.key, "an array");
+      for (const JsonMember& pattern : member.value.members) {
+        spec.patterns.push_back(read_pattern(pattern.value));
+      }
+    } else {
+      warn_unknown(member, kTopKeys);
+    }
+  }
+
+  [[nodiscard]] double percent(const JsonMember& member) const {
+    constexpr const char* kExpected = "a text like \"0.1%\", above 0% and up to 100%";
+    const std::string& text = string(member);
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto result = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+    if (result.ec != std::errc() || std::string_view(result.ptr, end) != "%" ||
+        !(value > 0 && value <= 100)) {
+      fail(member.value, member.key, kExpected);
+    }
+    return value;
+  }
+
+  [[nodiscard]] double fraction(const JsonMember& member) const {
+    const JsonValue& value = member.value;
+    const bool is_number = value.kind == Kind::kInteger || value.kind == Kind::kReal;
+    if (!is_number || !(value.real > 0 && value.real < 1)) {
+      fail(value, member.key, "a number between 0 and 1");
+    }
+    return value.real;
+  }
+
+  [[nodiscard]] std::vector<std::string> event_names(const JsonMember& member) const {
+    if (member.value.kind != Kind::kArray) {
+      fail(member.value, member.key, "an array of event names");
+    }
+    std::vector<std::string> names;
+    for (const JsonMember& element : member.value.members) {
+      const JsonValue& name = element.value;
+      if (name.kind != Kind::kString || name.text.empty()) {
+        fail(name.offset,
+             "an event of " + in_quotes(member.key) + " is " + found(name) + ", expected a name");
+      }
+      names.push_back(name.text);
+    }
+    return names;
+  }
+
+  [[nodiscard]] int occurrence(const JsonMember& member) const {
+    constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+    return static_cast<int>(integer(member, 0, kMax));
+  }
+
+  [[nodiscard]] std::vector<EventOccurrence> event_occurrences(const JsonMember& member) {
+    if (member.value.kind != Kind::kArray) {
+      fail(member.value, member.key, "an array of {\"event\": NAME, \"occurrence\": N}");
+    }
+    std::vector<EventOccurrence> events;
+    for (const JsonMember& element : member.value.members) {
+      EventOccurrence event;
+      for (const JsonMember& part : members(element.value, "an event of \"events\"")) {
+        if (part.key == "event") {
+          event.event = string(part);
+        } else if (part.key == "occurrence") {
+          event.occurrence = occurrence(part);
+        } else {
+          warn_unknown(part, kEventKeys);
+        }
+      }
+      if (event.event.empty()) {
+        fail(element.value.offset, "an event of \"events\" has no name, expected \"event\": NAME");
+      }
+      events.push_back(std::move(event));
+    }
+    return events;
+  }
+
+  [[nodiscard]] LayerEvents read_layer(const JsonMember& member) {
+    LayerEvents layer;
+    layer.layer = member.key;
+    for (const JsonMember& part : members(member.value, "the layer " + in_quotes(member.key))) {
+      if (part.key == "forward_events") {
+        layer.forward_events = event_names(part);
+      } else if (part.key == "backward_events") {
+        layer.backward_events = event_names(part);
+      } else if (part.key == "forward_occurrence") {
+        layer.forward_occurrence = occurrence(part);
+      } else if (part.key == "backward_occurrence") {
+        layer.backward_occurrence = occurrence(part);
+      } else if (part.key == "events") {
+        layer.events = event_occurrences(part);
+      } else if (part.key == "enabled") {
+        layer.enabled = boolean(part);
+      } else {
+        warn_unknown(part, kLayerKeys);
+      }
+    }
+    refuse_event_twice(layer, member.value);
+    return layer;
+  }
+
+  void refuse_event_twice(const LayerEvents& layer, const JsonValue& value) const {
+    Spec alone;
+    alone.layers = {layer};
+    alone.layers.front().enabled = true;
+    std::set<EventKey> seen;
+    for (const EventKey& key : listed_events(alone)) {
+      if (!seen.insert(key).second) fail(value.offset, describe(key) + " again, expected it once");
+    }
+  }
+
+  [[nodiscard]] Pattern read_pattern(const JsonValue& value) {
+    Pattern pattern;
+    for (const JsonMember& part : members(value, "a pattern")) {
+      if (part.key == "match") {
+        pattern.match = glob(part);
+      } else if (part.key == "kernel") {
+        pattern.kernel = glob(part);
+      } else if (part.key == "op") {
+        pattern.op = string(part);
+        if (!op_kind_from_name(pattern.op)) {
+          warnings_.push_back(file_ + ": " + json_place(text_, part.value.offset) +
+                              ": the operation " + in_quotes(pattern.op) + " is not known");
+        }
+      } else if (part.key == "enabled") {
+        pattern.enabled = boolean(part);
+      } else {
+        warn_unknown(part, kPatternKeys);
+      }
+    }
+    if (pattern.match.empty() && pattern.kernel.empty()) {
+      fail(value.offset, "a pattern without \"match\" and \"kernel\", expected at least one");
+    }
+    return pattern;
+  }
+
+  [[nodiscard]] std::string glob(const JsonMember& member) const {
+    const std::string& text = string(member);
+    if (text.empty()) fail(member.value, member.key, "a glob such as \"*gemm*\"");
+    return text;
+  }
+
+  // The usual slip in a long dictionary is an occurrence that was not counted up.
+  void warn_of_shared_events(const Spec& spec) {
+    std::map<EventKey, std::string> first_layer;
+    for (const EventKey& key : listed_events(spec)) {
+      const auto [first, is_new] =
+          first_layer.try_emplace({key.event, {}, key.occurrence}, key.layer);
+      if (is_new) continue;
+      warnings_.push_back(file_ + ": " + describe(key) + " is also listed in layer " +
+                          in_quotes(first->second) +
+                          ": only right where the two run on different streams");
+    }
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  std::vector<std::string> warnings_;
+  bool names_layers_ = false;
+  std::size_t layers_offset_ = 0;
+};
+
+}  // namespace
+
+Spec parse_schedule_json(std::string_view text, const std::string& file) {
+  if (text.size() > kMaxFileBytes) {
+    throw ScheduleError(file, "size",
+                        std::to_string(text.size()) + " bytes, expected at most " +
+                            std::to_string(kMaxFileBytes) + ": larger than any schedule");
+  }
+  return Reader(text, file).read(parse_json(text, file));
+}
+
+}  // namespace inline_prof::schedule

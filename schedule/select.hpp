@@ -1,0 +1,39 @@
+// Which of the events that a run has met are measured.
+#pragma once
+
+#include "schedule/plan.hpp"
+#include "schedule/request.hpp"
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace inline_prof::schedule {
+
+// An event that was met in the warm-up, in the order of first appearance.  (event, layer,
+// occurrence) is unique: the same event on several devices is one.
+struct MetEvent {
+  std::string event;
+  std::string layer;  // from the scopes around it; may be empty
+  int occurrence = 0;
+  std::string kernel;  // may be empty
+};
+
+struct Selection {
+  std::vector<std::size_t> chosen;     // indices into the met events, in measuring order
+  std::vector<std::string> layers;     // of each chosen event: the request's word, else as met
+  std::vector<Turn> turns;             // a prof.schedule's iterations; empty for other requests
+  std::vector<std::string> never_met;  // what was asked for and has not been met, a phrase each
+  std::vector<std::string> warnings;   // whole sentences
+};
+
+// A met event answers to the entry of the request with its event, occurrence and layer; else to the
+// first with its event, its occurrence and no layer; else to the first with its event and
+// occurrence, whose layer it then gets.
+[[nodiscard]] Selection select(const Request& request, const std::vector<MetEvent>& met);
+
+// The plan for a selection from `request`.  Throws as Plan does.
+[[nodiscard]] Plan make_plan(const Request& request, const Selection& selection,
+                             const Settings& settings);
+
+}  // namespace inline_prof::schedule

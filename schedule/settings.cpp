@@ -1,0 +1,64 @@
+#include "schedule/settings.hpp"
+
+#include "schedule/error.hpp"
+
+#include <string_view>
+
+namespace inline_prof::schedule {
+namespace {
+
+void override_with(Settings& settings, const Choices& choices) {
+  if (choices.warmup) settings.warmup = *choices.warmup;
+  if (choices.repeat) settings.repeat = *choices.repeat;
+  if (choices.mode) settings.mode = *choices.mode;
+  if (choices.policy) settings.policy = *choices.policy;
+  if (choices.seed) settings.seed = *choices.seed;
+  if (choices.budget_percent) settings.budget_percent = choices.budget_percent;
+  if (choices.target_ci) settings.target_ci = choices.target_ci;
+}
+
+// What is in `environment` and cannot change what a prof.schedule says.
+void warn_of_no_effect(const Choices& environment, const SampleList& list, Settings& settings) {
+  const auto warn = [&](std::string_view what) {
+    settings.warnings.push_back(std::string(what) +
+                                " has no effect: a prof.schedule says itself which iteration "
+                                "measures what");
+  };
+  if (environment.warmup && *environment.warmup != list.warmup)
+    warn("the number of warm-up iterations");
+  if (environment.repeat) warn("the number of repeats");
+  if (environment.policy) warn("the policy");
+  if (environment.seed) warn("the seed");
+}
+
+}  // namespace
+
+Settings settle(const Choices& environment, const Request& request) {
+  Settings settings;
+  if (const auto* spec = std::get_if<Spec>(&request)) override_with(settings, *spec);
+  override_with(settings, environment);
+  if (const auto* list = std::get_if<SampleList>(&request)) {
+    settings.warmup = list->warmup;
+    settings.policy = Policy::kInOrder;
+    warn_of_no_effect(environment, *list, settings);
+  }
+  check(settings);
+  return settings;
+}
+
+void check(const Settings& settings) {
+  if (settings.warmup < 0 || settings.warmup > kMaxIteration) {
+    throw ScheduleError("a warm-up of " + std::to_string(settings.warmup) +
+                        " iterations, expected 0 to " + std::to_string(kMaxIteration));
+  }
+  if (settings.repeat < 1 || settings.repeat > kMaxSamples) {
+    throw ScheduleError(std::to_string(settings.repeat) + " repeats of an event, expected 1 to " +
+                        std::to_string(kMaxSamples));
+  }
+  if (settings.policy == Policy::kAdaptive) {
+    throw ScheduleError(
+        "policy adaptive is not available in this version; use in_order or interleaved");
+  }
+}
+
+}  // namespace inline_prof::schedule
