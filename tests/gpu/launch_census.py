@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Counts the launches of one program by CUPTI and by the guest, and compares.
+
+    launch_census.py --guest LIBINLINE_PROF --census LIBCENSUS --work DIR -- PROGRAM [ARGUMENT...]
+
+The program runs three times: under CUPTI alone, under the guest alone, and under both.  The guest is
+told to stay in its warm-up, in which it counts every launch, for longer than the program runs.
+Prints one line `PASS|FAIL|SKIP PROGRAM: figures`; exit status 0, 1, or 77 for a skip.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+SKIPPED = 77
+CANNOT_START = 127  # what ld.so exits with
+WHOLE_RUN = 1_000_000_000  # warm-up iterations; no program comes near
+GRAPH_LAUNCHES = ("cuGraphLaunch", "cuGraphLaunch_ptsz")
+
+
+class Skip(Exception):
+    pass
+
+
+class Failure(Exception):
+    pass
+
+
+def run(program, variables, timeout_s):
+    """Runs the program; raises Skip or Failure with the last line it said."""
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("INLINE_PROF_", "PROFILING_"))}
+    environment.update(variables)
+    try:
+        done = subprocess.run(program, env=environment, capture_output=True, text=True,
+                              timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"still running after {timeout_s} s") from error
+    except FileNotFoundError as error:
+        raise Skip(f"no such program: {program[0]}") from error
+    last_words = (done.stderr.strip().splitlines() or ["(nothing on stderr)"])[-1]
+    if done.returncode == SKIPPED:
+        raise Skip(last_words)
+    if done.returncode == CANNOT_START and "error while loading shared libraries" in done.stderr:
+        raise Skip(last_words)  # no driver, or no cuBLAS
+    if done.returncode != 0:
+        raise Failure(f"exit status {done.returncode}: {last_words}")
+
+
+def read_json(path, who):
+    if not path.exists():
+        raise Failure(f"{who} wrote no {path.name}")
+    return json.loads(path.read_text())
+
+
+def kernel_launches(census):
+    """Launches of kernels by the host, without graph replays."""
+    return sum(count for function, count in census["driver_calls"].items()
+               if function not in GRAPH_LAUNCHES)
+
+
+def graph_launches(census):
+    return sum(census["driver_calls"].get(function, 0) for function in GRAPH_LAUNCHES)
+
+
+def launches_seen(profile):
+    return profile["overhead"]["launches_seen"]
+
+
+def take_census(options):
+    options.work.mkdir(parents=True, exist_ok=True)
+    # Files of an earlier run would be taken for this one's.
+    for old in options.work.glob("*.json"):
+        old.unlink()
+
+    def cupti(path):
+        return {"CUDA_INJECTION64_PATH": str(options.census), "CENSUS_OUT": str(path),
+                "CENSUS_ACTIVITIES": "0"}
+
+    def guest(path):
+        preload = " ".join(filter(None, [str(options.guest), os.environ.get("LD_PRELOAD")]))
+        return {"LD_PRELOAD": preload, "INLINE_PROF_OUT": str(path),
+                "INLINE_PROF_WARMUP": str(WHOLE_RUN)}
+
+    alone, ours, both = (options.work / name for name in
+                         ("cupti_alone.json", "guest_alone.json", "cupti_beside_guest.json"))
+    ours_beside = options.work / "guest_beside_cupti.json"
+    run(options.program, cupti(alone), options.timeout)
+    run(options.program, guest(ours), options.timeout)
+    run(options.program, {**cupti(both), **guest(ours_beside)}, options.timeout)
+    return (read_json(alone, "CUPTI"), read_json(ours, "the guest"), read_json(both, "CUPTI"),
+            read_json(ours_beside, "the guest"))
+
+
+def compare(alone, ours, both, ours_beside):
+    """Raises Failure unless all four counts agree; returns the figures in words."""
+    for census in (alone, both):
+        if census["errors"]:
+            raise Skip("CUPTI: " + census["errors"][0])
+    expected = kernel_launches(alone) + graph_launches(alone)
+    figures = (f"CUPTI {kernel_launches(alone)} kernel and {graph_launches(alone)} graph launches, "
+               f"guest {launches_seen(ours)}, side by side {kernel_launches(both)} + "
+               f"{graph_launches(both)} and {launches_seen(ours_beside)}")
+    if expected == 0:
+        raise Failure("CUPTI saw no launch at all: " + figures)
+    if launches_seen(ours) != expected:
+        raise Failure(figures)
+    # The guest's own calibration launches kernels: CUPTI sees those too, the guest does not count
+    # them.  More than a calibration queues would be launches that the guest adds to the host's.
+    if launches_seen(ours_beside) != expected or kernel_launches(both) < kernel_launches(alone):
+        raise Failure(figures)
+    return figures
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--census", type=pathlib.Path, required=True)
+    parser.add_argument("--work", type=pathlib.Path, required=True)
+    parser.add_argument("--timeout", type=float, default=60, help="seconds for each run")
+    parser.add_argument("program", nargs="+")
+    options = parser.parse_args()
+    name = " ".join([pathlib.Path(options.program[0]).name, *options.program[1:]])
+    try:
+        print(f"PASS {name}: {compare(*take_census(options))}")
+        return 0
+    except Skip as reason:
+        print(f"SKIP {name}: {reason}")
+        return SKIPPED
+    except Failure as reason:
+        print(f"FAIL {name}: {reason}")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
