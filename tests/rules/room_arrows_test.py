@@ -16,7 +16,8 @@ class RoomArrows(unittest.TestCase):
         self.write("schedule/plan.hpp", "#include <inline_prof/abi.h>\n")
         self.write("libinject/sys/config.hpp", "")
         self.write("libinject/record/ring.hpp", '#include "sys/config.hpp"\n')
-        self.write("libinject/hook/launch.cpp", '#include "record/ring.hpp"\n#include <cuda.h>\n')
+        self.write("libinject/hook/launch.cpp",
+                   '#include "record/ring.hpp"\n#include "schedule/plan.hpp"\n#include <cuda.h>\n')
         self.write("analyzer/read/prof.hpp", "#include <fmt/format.h>\n")
         self.write("analyzer/model/roofline.cpp", '#include "read/prof.hpp"\n')
 
@@ -36,6 +37,10 @@ class RoomArrows(unittest.TestCase):
         self.assertEqual(self.complaints(), [
             "libinject/sys/log.cpp:2: libinject/sys includes libinject/record/ring.hpp: allowed "
             "are macros"])
+
+    def test_the_timer_does_not_ask_the_schedule(self):
+        self.write("libinject/timer/ring.cpp", '#include "schedule/plan.hpp"\n')
+        self.assertEqual(len(self.complaints()), 1)
 
     def test_guest_and_analyzer_never_meet(self):
         self.write("analyzer/join/join.cpp", '#include "../../libinject/sys/config.hpp"\n')
