@@ -1,0 +1,27 @@
+// The command line.
+#pragma once
+
+#include "shape.hpp"
+
+#include <cstdint>
+
+namespace dlrm {
+
+struct Options {
+  int batch = 2048;
+  int iterations = 5000;
+  int tables = 26;
+  int rows = 4096;
+  int bag = 1;
+  int dim = 128;
+  int device = 0;
+  std::uint64_t seed = 1;
+  float learning_rate = 0.1F;
+
+  Shape shape() const { return {batch, tables, rows, bag, dim}; }
+};
+
+// Ends the program for --help (status 0) and for a wrong command line (status 2).
+Options parse_options(int argc, char** argv);
+
+}  // namespace dlrm
