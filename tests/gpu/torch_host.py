@@ -6,6 +6,7 @@ cuDNN), then replays of a captured graph.
 Exit status 77 where there is no PyTorch or no GPU.
 """
 
+import ctypes
 import sys
 import tempfile
 
@@ -20,6 +21,25 @@ except ImportError as error:
 if not torch.cuda.is_available():
     print("skipped: PyTorch sees no GPU", file=sys.stderr)
     sys.exit(SKIPPED)
+
+
+class Abi(ctypes.Structure):
+    """The head of struct inline_prof_abi (abi.h): all that is needed here."""
+    _fields_ = [("size", ctypes.c_uint64), ("initialize", ctypes.c_void_p),
+                ("iteration", ctypes.CFUNCTYPE(None))]
+
+
+def iteration_mark():
+    """The guest's iteration call; does nothing where the guest is not preloaded."""
+    try:
+        get_abi = ctypes.CDLL(None).inline_prof_abi_v1
+    except AttributeError:
+        return lambda: None
+    get_abi.restype = ctypes.POINTER(Abi)
+    return get_abi().contents.iteration
+
+
+mark_iteration = iteration_mark()
 
 
 def linear_model():
@@ -37,6 +57,7 @@ def convolution_model():
 def train(model, inputs):
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for _ in range(STEPS):
+        mark_iteration()
         optimizer.zero_grad()
         model(inputs).float().square().mean().backward()
         optimizer.step()

@@ -1,0 +1,382 @@
+#!/usr/bin/env bash
+# First contact with a GPU: builds here, and writes down what only a GPU can show.
+#
+#   scripts/gpu_check.sh [--only PART]... [--build-dir DIR] [--list]
+#
+# Parts, in this order, each with a time limit of its own (9 minutes 30 s together, without `tests`):
+#
+#   machine   driver, clocks, compiler, libraries
+#   build     the guest, the analyzer, the examples and the GPU programs
+#   census    every launch that CUPTI counts is seen: both runtimes, cuBLAS, graphs, driver API
+#   torch     the same for PyTorch, with a captured graph and NCCL
+#   bias      event pairs around kernels of known length, against CUPTI's timestamps
+#   rate      what a launch costs the host thread: bare, under the guest, under CUPTI
+#   graphs    what clones of a graph cost, and what they hold on to
+#   demo      the DLRM example under the guest, and its report
+#   tests     the CPU tests, on this machine (only with --only tests)
+#
+# Every part says PASS, FAIL, SKIP or FIGURE, with figures or the reason.  What a part wrote stays in
+# DIR/gpu_check, so that --only repeats one part and the rest is kept.  The archive
+# $OUT/gpu_results.tar.gz (OUT: default gpu_results) holds everything, without host names, serial
+# numbers and paths; $OUT/summary.txt the lines alone.
+#
+# Where third_party_offline/ is (scripts/offline_deps.sh), its libraries are used.
+#
+# Exit status: 0 no part failed, 1 one did, 2 the command line is wrong.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source_dir=$PWD
+
+declare -A limit_s=([machine]=20 [build]=200 [census]=100 [torch]=100 [bias]=40 [rate]=40 [graphs]=20 [demo]=50
+  [tests]=400)
+default_parts=(machine build census torch bias rate graphs demo)
+archive_limit_mib=16
+
+build_dir=build/gpu
+only=()
+run_part=
+
+usage() {
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+}
+
+wrong_command_line() {
+  printf 'gpu_check.sh: %s\n' "$1" >&2
+  usage >&2
+  exit 2
+}
+
+while (($# > 0)); do
+  case "$1" in
+    --help) usage; exit 0 ;;
+    --list) printf '%s\n' "${default_parts[@]}" tests; exit 0 ;;
+    --only | --build-dir | --run-part)
+      (($# > 1)) || wrong_command_line "$1 needs a value"
+      case "$1" in
+        --build-dir) build_dir=$2 ;;
+        --only) only+=("$2") ;;
+        --run-part) run_part=$2 ;; # how this script calls itself, under timeout
+      esac
+      shift 2
+      ;;
+    *) wrong_command_line "unknown option $1" ;;
+  esac
+done
+for part in "${only[@]}" ${run_part:+"$run_part"}; do
+  [[ -n "${limit_s[$part]:-}" ]] || wrong_command_line "no part $part; --list names them"
+done
+
+build_dir=$(realpath --canonicalize-missing "$build_dir")
+results=$build_dir/gpu_check
+guest=$build_dir/libinject/libinline_prof.so
+census=$build_dir/tests/gpu/libcensus_cupti.so
+programs=$build_dir/tests/gpu
+
+# verdict PASS|FAIL|SKIP|FIGURE TEXT: a line of the summary, from inside a part.
+verdict() {
+  printf '%-6s %s: %s\n' "$1" "$run_part" "$2" | tee -a "$results/$run_part/summary"
+}
+
+skip_part() {
+  verdict SKIP "$1"
+  exit 0
+}
+
+need_file() {
+  [[ -e "$1" ]] || skip_part "$1 was not built"
+}
+
+# The path of a library inside the Python packages of NVIDIA, for toolkits that came without it.
+wheel_file() {
+  python3 - "$1" <<'PYTHON' 2>/dev/null || true
+import pathlib, sys
+import nvidia
+for folder in nvidia.__path__:
+    for file in sorted(pathlib.Path(folder).rglob(sys.argv[1])):
+        print(file)
+        sys.exit()
+PYTHON
+}
+
+part_machine() {
+  local tool
+  uname -srm >uname.txt
+  for tool in nvidia-smi nvcc cmake python3 g++; do
+    command -v "$tool" >/dev/null || verdict SKIP "no $tool on the path"
+  done
+  ldd --version 2>/dev/null | head -1 >glibc.txt || true
+  nvcc --version >nvcc.txt 2>&1 || true
+  python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())' \
+    >torch.txt 2>&1 || true
+  env | grep -E '^(CUDA|NVIDIA|NCCL|LD_)' | sort >environment.txt || true
+  command -v nvidia-smi >/dev/null || return 0
+  if ! nvidia-smi -q >nvidia_smi.txt 2>&1; then
+    verdict FAIL "nvidia-smi: $(tail -1 nvidia_smi.txt)"
+    return
+  fi
+  nvidia-smi --format=csv --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,pstate,mig.mode.current,persistence_mode \
+    >gpu.csv 2>&1 || true
+  verdict FIGURE "$(tail -1 gpu.csv)"
+}
+
+part_build() {
+  local -a options=(-D INLINE_PROF_GPU_TESTS=ON -D INLINE_PROF_BENCH=OFF
+    -D CMAKE_CUDA_ARCHITECTURES=native)
+  [[ -d "$source_dir/third_party_offline/usr" ]] &&
+    options+=(-D "CMAKE_PREFIX_PATH=$source_dir/third_party_offline/usr")
+  if [[ -z "$(find /usr/local/cuda*/ -name 'libcupti.so*' -print -quit 2>/dev/null)" ]]; then
+    local library header
+    library=$(wheel_file 'libcupti.so*')
+    header=$(wheel_file cupti.h)
+    [[ -n "$library" && -n "$header" ]] &&
+      options+=(-D "CUDA_cupti_LIBRARY=$library" -D "CUDAToolkit_CUPTI_INCLUDE_DIR=${header%/*}")
+  fi
+  # What the presets need is CMake 3.25; without ninja the makefiles do.
+  command -v ninja >/dev/null && options+=(-G Ninja)
+  if ! (cd "$source_dir" && cmake -B "$build_dir" -D CMAKE_BUILD_TYPE=RelWithDebInfo "${options[@]}") \
+      >configure.log 2>&1; then
+    verdict FAIL "configure: $(grep -m 1 -A 2 'CMake Error' configure.log | tr -s ' \n' ' ')"
+    return
+  fi
+  local folder target
+  for folder in libinject analyzer tests/gpu examples; do
+    target=$folder/all
+    [[ -d "$build_dir/$folder" ]] || continue
+    if (cd "$source_dir" && cmake --build "$build_dir" --parallel --target "$target") \
+        >"build_${folder//\//_}.log" 2>&1; then
+      verdict PASS "$folder built after $SECONDS s"
+    else
+      verdict FAIL "$folder: $(grep -m 1 -E 'error|Error' "build_${folder//\//_}.log")"
+    fi
+  done
+  ldd "$guest" >ldd_guest.txt 2>&1 || true
+}
+
+# census_of NAME PROGRAM [ARGUMENT...]
+census_of() {
+  local name=$1 line status=0
+  shift
+  line=$(python3 "$source_dir/tests/gpu/launch_census.py" --guest "$guest" --census "$census" \
+    --work "$name" --timeout "${census_timeout_s:-20}" -- "$@") || status=$?
+  printf '%s\n' "$line" >>census.log
+  if ((status != 0 && status != 1 && status != 77)) || [[ -z "$line" ]]; then
+    verdict FAIL "$name: launch_census.py ended with status $status"
+  else
+    verdict "${line%% *}" "$name: ${line#* }"
+  fi
+}
+
+part_census() {
+  need_file "$guest"
+  need_file "$census"
+  local program
+  for program in static shared; do
+    census_of "$program" "$programs/launch_census_$program" streams
+    census_of "${program}_graph" "$programs/launch_census_$program" graph
+  done
+  census_of driver "$programs/launch_census_driver"
+  if [[ -x "$programs/launch_census_cublas" ]]; then
+    census_of cublas "$programs/launch_census_cublas" gemm
+    census_of cublaslt "$programs/launch_census_cublas" lt
+  else
+    verdict SKIP "cuBLAS: not in this toolkit"
+  fi
+}
+
+part_torch() {
+  need_file "$guest"
+  need_file "$census"
+  census_timeout_s=30
+  census_of torch python3 "$source_dir/tests/gpu/torch_host.py" --nccl
+}
+
+part_bias() {
+  local bias=$programs/pair_bias
+  need_file "$bias"
+  if ! "$bias" pairs.json 2>pair_bias.log; then
+    verdict SKIP "$(tail -1 pair_bias.log)"
+    return
+  fi
+  local -a reference=()
+  if [[ -e "$census" ]] && CUDA_INJECTION64_PATH=$census CENSUS_OUT=$PWD/census.json \
+      "$bias" under_cupti.json 2>>pair_bias.log && [[ -e census.json ]]; then
+    reference=(under_cupti.json census.json)
+  else
+    verdict SKIP "no CUPTI reference: $(tail -1 pair_bias.log)"
+  fi
+  if ! python3 "$source_dir/tests/gpu/pair_bias_report.py" pairs.json "${reference[@]}" -o bias.json \
+      >table.txt 2>>pair_bias.log; then
+    verdict FAIL "$(tail -1 pair_bias.log)"
+    return
+  fi
+  cat table.txt
+  local line
+  while read -r line; do
+    verdict FIGURE "$line"
+  done < <(awk '$2 == "(none)" { print $1 " empty pair " $6 " us (p05 " $7 ", p95 " $8 ")" }
+                $2 == "spin" && $3 == 10 { print $1 " pair around 10 us: minus CUPTI " $12 \
+                  " us, minus inner time " $11 " us, tight " $5 "/" $4 }' table.txt)
+}
+
+part_rate() {
+  local rate=$programs/launch_rate
+  need_file "$rate"
+  need_file "$guest"
+  local -a command=("$rate" --iterations 1200 --launches 100)
+  local -A words=() # by state
+  local round state
+  # Interleaved, so that a drift of the clocks falls on all states alike.
+  for round in 1 2 3; do
+    if ! words[bare]=$("${command[@]}" 2>>rate.log); then
+      skip_part "$(tail -1 rate.log)"
+    fi
+    words[counting]=$(rate_under_guest 1000000000 50) || words[counting]=failed
+    words[measuring]=$(rate_under_guest 5 100000) || words[measuring]=failed
+    words[detached]=$(rate_under_guest 5 1) || words[detached]=failed # 100 events: done by half-time
+    words[cupti]=$(CUDA_INJECTION64_PATH=$census CENSUS_ACTIVITIES=0 CENSUS_OUT=$PWD/cupti.json \
+      "${command[@]}" 2>>rate.log) || words[cupti]=failed
+    for state in bare counting measuring detached cupti; do
+      printf '%d %s %s\n' "$round" "$state" "${words[$state]}" >>rates.txt
+    done
+    verdict FIGURE "ns a launch (median p05 p95), round $round: bare ${words[bare]}; \
+counting ${words[counting]}; measuring ${words[measuring]}; detached ${words[detached]}; \
+CUPTI callback ${words[cupti]}"
+  done
+}
+
+# rate_under_guest WARMUP REPEAT: what launch_rate prints while the guest is in that state.
+rate_under_guest() {
+  LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/rate.%p.json INLINE_PROF_WARMUP=$1 INLINE_PROF_REPEAT=$2 \
+    "${command[@]}" 2>>rate.log
+}
+
+part_graphs() {
+  need_file "$programs/graph_clone"
+  local status=0
+  "$programs/graph_clone" >graph_clone.txt 2>graph_clone.log || status=$?
+  case "$status" in
+    0) verdict FIGURE "$(paste --serial --delimiters=';' graph_clone.txt)" ;;
+    77) verdict SKIP "$(tail -1 graph_clone.log)" ;;
+    *) verdict FAIL "status $status after '$(tail -1 graph_clone.txt)': $(tail -1 graph_clone.log)" ;;
+  esac
+}
+
+part_demo() {
+  local dlrm=$build_dir/examples/dlrm analyze=$build_dir/analyzer/cli/prof-analyze
+  need_file "$dlrm/dlrm"
+  need_file "$guest"
+  if ! "$dlrm/dlrm_plain" --iterations 2000 >plain.txt 2>&1; then
+    verdict FAIL "the example alone: $(tail -1 plain.txt)"
+    return
+  fi
+  verdict PASS "the example alone: $(tail -1 plain.txt)"
+  local status=0
+  LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/prof.json INLINE_PROF_REPEAT=20 \
+    "$dlrm/dlrm" --iterations 4000 >profiled.txt 2>profiled.log || status=$?
+  if ((status != 0)); then
+    verdict FAIL "under the guest, status $status: $(tail -1 profiled.txt) $(tail -1 profiled.log)"
+    return
+  fi
+  verdict PASS "under the guest: $(tail -1 profiled.txt)"
+  if [[ ! -e prof.json ]]; then
+    verdict FAIL "no prof.json: $(tail -1 profiled.log)"
+    return
+  fi
+  verdict FIGURE "$(python3 - <<'PYTHON'
+import json
+profile = json.load(open("prof.json"))
+samples = sum(len(event["measured_times_ms"]) for event in profile["events"])
+overhead = profile["overhead"]
+print(f"complete {profile['complete']}, {len(profile['events'])} events, {samples} samples, slowdown "
+      f"{overhead.get('slowdown_percent')} % (95 %: {overhead.get('slowdown_percent_ci95')}), dropped "
+      f"{profile['dropped']}, calibration {profile['calibration']}")
+PYTHON
+  )"
+  need_file "$analyze"
+  if "$analyze" prof.json -o report.txt 2>analyze.log &&
+    "$analyze" prof.json --format json -o report.json 2>>analyze.log; then
+    verdict PASS "report: $(head -1 report.txt)"
+  else
+    verdict FAIL "prof-analyze: $(tail -1 analyze.log)"
+  fi
+}
+
+part_tests() {
+  (cd "$source_dir" && cmake --build "$build_dir" --parallel && ctest --test-dir "$build_dir" \
+    --parallel "$(nproc)" --timeout 60 --label-exclude '^gpu$') >tests.log 2>&1 || true
+  local line
+  line=$(grep -E 'tests passed' tests.log || true)
+  if [[ "$line" == *" 0 tests failed"* ]]; then
+    verdict PASS "$line"
+  else
+    verdict FAIL "${line:-the build: $(grep -m 1 -E 'error|Error' tests.log || tail -1 tests.log)}"
+  fi
+}
+
+# Takes from a copy of the results what identifies a machine or a person.
+scrub() {
+  local host
+  host=$(uname -n)
+  local -a edits=(-e 's/GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/GPU-uuid/g'
+    -e 's/((Serial Number|Board Part Number|GPU PDI|Chassis Serial Number|Module Id) *: ).*/\1-/'
+    -e 's/("host_name": *)"[^"]*"/\1"host"/'
+    -e "s|$source_dir|.|g" -e "s|${HOME:-/nonexistent}/|~/|g")
+  # A name of one or two letters would be cut out of ordinary words.
+  ((${#host} < 3)) || edits+=(-e "s/$host/host/g")
+  find "$1" -type f -exec grep -lI . {} + | while IFS= read -r file; do
+    sed -E -i "${edits[@]}" "$file"
+  done
+}
+
+pack() {
+  local out=${OUT:-gpu_results} copy part
+  copy=$(mktemp -d)
+  mkdir -p "$out" "$copy/gpu_results"
+  for part in "${default_parts[@]}" tests; do
+    [[ -d "$results/$part" ]] && cp -r "$results/$part" "$copy/gpu_results/"
+  done
+  scrub "$copy/gpu_results"
+  for part in "${default_parts[@]}" tests; do
+    if [[ -f "$copy/gpu_results/$part/summary" ]]; then cat "$copy/gpu_results/$part/summary"; fi
+  done >"$copy/gpu_results/summary.txt"
+  cp "$copy/gpu_results/summary.txt" "$out/summary.txt"
+  # Logs are what can grow; the figures cannot.
+  find "$copy" -type f -size +4M -exec truncate --size=4M {} +
+  tar -C "$copy" -czf "$out/gpu_results.tar.gz" gpu_results
+  rm -rf "$copy"
+  local mib
+  mib=$(du --block-size=1M "$out/gpu_results.tar.gz" | cut -f 1)
+  printf '%s: %d MiB\n' "$out/gpu_results.tar.gz" "$mib"
+  ((mib <= archive_limit_mib)) || printf 'gpu_check.sh: the archive is larger than %d MiB\n' \
+    "$archive_limit_mib" >&2
+}
+
+if [[ -n "$run_part" ]]; then
+  mkdir -p "$results/$run_part"
+  cd "$results/$run_part"
+  "part_$run_part"
+  exit 0
+fi
+
+parts=("${only[@]}")
+((${#parts[@]} > 0)) || parts=("${default_parts[@]}")
+for part in "${parts[@]}"; do
+  printf '\n== %s (%d s)\n' "$part" "$SECONDS"
+  rm -rf "${results:?}/$part"
+  mkdir -p "$results/$part"
+  status=0
+  timeout --kill-after=5 "${limit_s[$part]}" \
+    "$source_dir/scripts/gpu_check.sh" --build-dir "$build_dir" --run-part "$part" </dev/null \
+    >"$results/$part/output.txt" 2>&1 || status=$?
+  if ((status == 124 || status == 137)); then
+    printf '%-6s %s: over its limit of %d s\n' FAIL "$part" "${limit_s[$part]}" >>"$results/$part/summary"
+  elif ((status != 0)); then
+    printf '%-6s %s: ended with status %d: %s\n' FAIL "$part" "$status" \
+      "$(tail -1 "$results/$part/output.txt")" >>"$results/$part/summary"
+  fi
+  cat "$results/$part/summary" 2>/dev/null || printf 'nothing said\n'
+done
+printf '\n'
+pack
+! grep -hq '^FAIL' "$results"/*/summary
