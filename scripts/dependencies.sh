@@ -80,7 +80,7 @@ require_packages() {
 
   mapfile -t missing < <(missing_packages "${wanted[@]}")
   mapfile -t missing_optional < <(missing_packages "${optional[@]}")
-  if ((EUID != 0)); then
+  if (($(id -u) != 0)); then
     ((${#missing[@]} == 0)) && return 0
     printf 'dependencies.sh: packages are missing; as root: sudo apt-get install %s\n' \
       "${missing[*]}" >&2
