@@ -14,7 +14,7 @@
 # benchmarks are built with preset dev and not timed.
 #
 # What each preset runs:
-#   dev   everything
+#   dev   everything; the programs for the GPU are built, and not run
 #   asan  everything but the examples and the benchmarks
 #   tsan  the folders whose code has threads (tsan_folders below): the guest, the simulated GPU and
 #         what runs on both.  Schedule, models and reports have none, and need no second look.
@@ -158,7 +158,12 @@ run_tests() {
 run_preset() {
   local preset=$1 build_dir=build/$1$suffix folder
   local -a options=("${configure_options[@]}") targets=() folders=()
-  [[ "$preset" == dev ]] || options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF)
+  if [[ "$preset" == dev ]]; then
+    # The GPU programs must compile, wherever they will run.
+    options+=(-DINLINE_PROF_GPU_TESTS=ON)
+  else
+    options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF)
+  fi
 
   say "preset $preset: configure"
   if ! cmake --preset "$preset" -B "$build_dir" "${options[@]}"; then
