@@ -131,8 +131,8 @@ fi
 
 # Adds a run of ctest, written down in JUnit form, to the counts.
 count_results() {
-  local tests failures not_run suite
-  suite=$(grep -m 1 -A 8 '<testsuite ' "$1" | tr '\n' ' ')
+  local suite tests failures not_run
+  suite=$(grep -m 1 -A 8 '<testsuite ' "$1" | tr '\n\t' '  ')
   tests=$(sed -n 's/.* tests="\([0-9]*\)".*/\1/p' <<<"$suite")
   failures=$(sed -n 's/.* failures="\([0-9]*\)".*/\1/p' <<<"$suite")
   not_run=$(sed -n 's/.* skipped="\([0-9]*\)".*/\1/p' <<<"$suite")
@@ -193,7 +193,7 @@ run_preset() {
   fi
   say "preset $preset: test"
   for folder in "${folders[@]}"; do
-    run_tests "$build_dir" "results.${folder//\//_}" "$folder"
+    run_tests "$build_dir" "results_${folder//[.\/]/_}" "$folder"
   done
 }
 
