@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <vector>
 
 namespace {
@@ -73,9 +74,10 @@ int run(const dlrm::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const dlrm::Options options = dlrm::parse_options(argc, argv);
   try {
-    return run(options);
+    dlrm::Options options;
+    const std::optional<int> status = dlrm::parse_options(argc, argv, options);
+    return status ? *status : run(options);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "dlrm: %s\n", error.what());
     return 1;

@@ -4,19 +4,16 @@
 
 #include <CLI/CLI.hpp>
 
-#include <cstdlib>
-
 namespace dlrm {
 namespace {
 
 // A block may have this much without asking for more, on every GPU (CUDA C++ Programming
 // Guide 13.0, table of technical specifications).
-constexpr std::size_t kSharedBytesPerBlock = 48 * 1024;
+constexpr std::size_t kSharedBytesPerBlock = 49152;
 
 }  // namespace
 
-Options parse_options(int argc, char** argv) {
-  Options options;
+std::optional<int> parse_options(int argc, char** argv, Options& options) {
   CLI::App app("Trains a DLRM on synthetic clicks, with every layer named for the profiler.");
   app.add_option("--batch", options.batch, "Samples per iteration")
       ->check(CLI::Range(1, 1 << 16))
@@ -52,9 +49,9 @@ Options parse_options(int argc, char** argv) {
                                  "the vectors of one sample must fit into 48 KiB");
     }
   } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error) == 0 ? 0 : 2);
+    return app.exit(error) == 0 ? 0 : 2;
   }
-  return options;
+  return std::nullopt;
 }
 
 }  // namespace dlrm

@@ -4,6 +4,7 @@
 #include "shape.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace dlrm {
 
@@ -21,7 +22,7 @@ struct Options {
   Shape shape() const { return {batch, tables, rows, bag, dim}; }
 };
 
-// Ends the program for --help (status 0) and for a wrong command line (status 2).
-Options parse_options(int argc, char** argv);
+// Gives the exit status if the program is to end now: 0 after --help, 2 for a wrong command line.
+std::optional<int> parse_options(int argc, char** argv, Options& options);
 
 }  // namespace dlrm

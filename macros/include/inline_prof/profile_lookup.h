@@ -44,7 +44,8 @@ __attribute__((cold)) INLINE_PROF_INLINE const void* inline_prof_find_table(void
     if (library != NULL) symbol = dlsym(library, INLINE_PROF_ABI_SYMBOL);
   }
   if (symbol == NULL) {
-    dlerror(); /* our miss is not the host's error */
+    /* Our miss is not the host's error.  glibc keeps the message per thread. */
+    dlerror(); /* NOLINT(concurrency-mt-unsafe) */
   } else {
     inline_prof_abi_v1_function get = NULL;
     memcpy(&get, &symbol, sizeof get); /* ISO C has no cast from void* to a function pointer */
