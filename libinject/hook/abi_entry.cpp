@@ -1,0 +1,72 @@
+// inline_prof_abi_v1: what the macros find.
+#include "hook/export.hpp"
+#include "hook/guard.hpp"
+#include "hook/label_calls.hpp"
+#include "hook/runtime_data.hpp"
+#include "hook/session.hpp"
+
+#include <inline_prof/abi.h>
+
+namespace inline_prof::hook {
+namespace {
+
+void abi_initialize(int, int exit_when_finished) noexcept {
+  if (exit_when_finished != 0) session::exit_when_done();
+}
+
+void abi_iteration() noexcept {
+  fenced("PROFILE_ITERATION", [] { session::iteration_starts(); });
+}
+
+void abi_record(inline_prof_site* site, const char* label, void* stream, int, int,
+                const char* extra_info) noexcept {
+  if (!sys::is_on()) return;
+  fenced("PROFILE_RECORD", [&] { record_label(site, label, stream, extra_info); });
+}
+
+int abi_record_data(const char* label, void* stream, const char* data, int device_id) noexcept {
+  int wanted = 0;
+  if (!sys::is_on()) return wanted;
+  fenced("PROFILE_RECORD_DATA", [&] { wanted = record_data(label, stream, data, device_id); });
+  return wanted;
+}
+
+void abi_scope_push(const char* label, void*) noexcept {
+  // Also while off: pushes and pops must stay in step.
+  push_scope(label);
+}
+
+void abi_scope_pop() noexcept {
+  pop_scope();
+}
+
+// The unit-test mode is not offered: begin() refuses to start in it, so there is nothing to do
+// here.
+void abi_unit_test_start(const char*) noexcept {}
+void abi_unit_test_stop() noexcept {}
+
+void abi_op(inline_prof_site*, const char* label, const char* kind,
+            const inline_prof_attribute* attributes, int attribute_count) noexcept {
+  if (!sys::is_on()) return;
+  fenced("PROFILE_OP", [&] { describe_label(label, kind, attributes, attribute_count); });
+}
+
+constexpr inline_prof_abi kTable{
+    .size = sizeof(inline_prof_abi),
+    .initialize = abi_initialize,
+    .iteration = abi_iteration,
+    .record = abi_record,
+    .record_data = abi_record_data,
+    .scope_push = abi_scope_push,
+    .scope_pop = abi_scope_pop,
+    .unit_test_start = abi_unit_test_start,
+    .unit_test_stop = abi_unit_test_stop,
+    .op = abi_op,
+};
+
+}  // namespace
+}  // namespace inline_prof::hook
+
+INLINE_PROF_EXPORT const inline_prof_abi* inline_prof_abi_v1() {
+  return &inline_prof::hook::kTable;
+}

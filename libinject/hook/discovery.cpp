@@ -1,0 +1,281 @@
+// What the warm-up learns: contexts, streams, kernels, and which events an iteration has.
+#include "hook/kernel_name.hpp"
+#include "hook/state.hpp"
+#include "sys/cuda_api.hpp"
+#include "sys/lifecycle.hpp"
+#include "sys/log.hpp"
+#include "timer/device_facts.hpp"
+#include "timer/driver_scope.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace inline_prof::hook {
+
+constinit std::atomic<bool> counting{true};
+constinit timer::LaunchTable launch_table;
+
+namespace {
+
+// Launches of one kernel on one stream before any iteration has begun, after which the run is taken
+// for one without iterations.  64: a model that is being built launches less of one kernel.
+constexpr std::uint32_t kEnoughWithoutIterations = 64;
+
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+
+bool is_capturing(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return sys::cuda().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+// The handle was launched a moment ago, so that it is valid now; later it may not be.
+std::string name_of(CUfunction function) {
+  const char* name = nullptr;
+  const auto& cuda = sys::cuda();
+  if (cuda.cuFuncGetName != nullptr && cuda.cuFuncGetName(&name, function) == CUDA_SUCCESS &&
+      name != nullptr) {
+    return name;
+  }
+  // The runtime may launch a CUkernel in the place of a CUfunction (cuda.h, cuLaunchKernel).
+  if (cuda.cuKernelGetName != nullptr &&
+      cuda.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS &&
+      name != nullptr) {
+    return name;
+  }
+  return "kernel_without_a_name";
+}
+
+int attribute_of(CUfunction function, CUfunction_attribute attribute) {
+  int value = 0;
+  if (sys::cuda().cuFuncGetAttribute == nullptr ||
+      sys::cuda().cuFuncGetAttribute(&value, attribute, function) != CUDA_SUCCESS) {
+    return 0;
+  }
+  return value;
+}
+
+const KernelInfo* kernel_of(State& state, CUfunction function) {
+  auto& known = state.kernels[function];
+  if (known) return known.get();
+  known = std::make_unique<KernelInfo>();
+  known->name = name_of(function);
+  known->event_name = readable_kernel_name(known->name);
+  known->static_shared_bytes = attribute_of(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  known->registers = attribute_of(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
+  return known.get();
+}
+
+// Two kernels of one name on one stream (generated code repeats names in every module) are two
+// events: the second is called NAME~2.
+std::string unique_event_name(State& state, const KernelInfo& kernel, const StreamInfo& stream) {
+  const std::string place = kernel.event_name + ' ' + std::to_string(stream.index);
+  const int same = ++state.kernel_event_names[place];
+  return same == 1 ? kernel.event_name : kernel.event_name + '~' + std::to_string(same);
+}
+
+Met* met_kernel(State& state, const Launch& launch) {
+  if (timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream)) {
+    return state.met_by_slot[launch_table.index_of(*slot)].get();
+  }
+  StreamInfo* stream = stream_of(state, launch.stream);
+  if (stream == nullptr) return nullptr;
+  timer::LaunchSlot* slot = launch_table.insert(launch.function, launch.stream);
+  if (slot == nullptr) {
+    state.table_full.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  auto met = std::make_unique<Met>();
+  met->slot = slot;
+  met->stream = stream;
+  met->kernel = kernel_of(state, launch.function);
+  Met* result = met.get();
+  state.met_by_slot[launch_table.index_of(*slot)] = std::move(met);
+  state.met.push_back(result);
+  return result;
+}
+
+void describe_launch(record::EventRecord& event, const Launch& launch, const KernelInfo& kernel) {
+  event.has_launch_shape = true;
+  event.grid = launch.grid;
+  event.block = launch.block;
+  event.cluster = launch.cluster;
+  event.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  event.static_shared_bytes = kernel.static_shared_bytes;
+  event.registers = kernel.registers;
+  const auto occupancy = sys::cuda().cuOccupancyMaxActiveBlocksPerMultiprocessor;
+  int blocks = 0;
+  const auto threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+  if (occupancy != nullptr &&
+      occupancy(&blocks, launch.function, threads, launch.dynamic_shared_bytes) == CUDA_SUCCESS) {
+    event.max_blocks_per_sm = blocks;
+  }
+}
+
+void meet_in_warmup(State& state, Met& met, const Launch& launch) {
+  const std::uint32_t occurrence = met.slot->count.load(std::memory_order_relaxed);
+  met.slot->count.store(occurrence + 1, std::memory_order_relaxed);
+  if (occurrence < met.events.size()) return;  // another thread has been here
+  met.events.resize(occurrence + 1, nullptr);
+  met.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
+  if (is_capturing(launch.stream)) {
+    state.run.dropped.capture_skipped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (const OpenLabel* label = innermost_label(launch.stream)) {
+    return add_kernel_to(*label, met.kernel->name);
+  }
+  record::EventRecord* event = add_event(state, met, static_cast<int>(occurrence));
+  if (event == nullptr) return;
+  describe_launch(*event, launch, *met.kernel);
+  event->start_index = state.next_index++;
+  event->end_index = state.next_index++;
+}
+
+// Counts a kernel whose slot was met for the first time in a run without iterations.
+void meet_without_iterations(State& state, Met& met, const Launch& launch) {
+  met.slot->count.fetch_add(1, std::memory_order_relaxed);
+  if (met.sampled != nullptr) return;
+  met.slot->limit.store(kNoLimit, std::memory_order_relaxed);
+  met.sampled = add_event(state, met, 0);
+  if (met.sampled == nullptr) return;
+  describe_launch(*met.sampled, launch, *met.kernel);
+  met.sampled->any_occurrence = true;
+  met.sampled->start_index = state.next_index++;
+  met.sampled->end_index = state.next_index++;
+  met.sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
+}
+
+void meet_before_iterations(State& state, Met& met) {
+  const std::uint32_t count = met.slot->count.load(std::memory_order_relaxed) + 1;
+  met.slot->count.store(count, std::memory_order_relaxed);
+  met.slot->limit.store(kEnoughWithoutIterations, std::memory_order_relaxed);
+  if (count > kEnoughWithoutIterations) begin_without_iterations(state);
+}
+
+}  // namespace
+
+timer::ContextTimer* timer_of(State& state, CUcontext context) {
+  for (timer::ContextTimer& timer : state.timers) {
+    if (timer.context() == context && timer.is_alive()) return &timer;
+  }
+  CUdevice device = 0;
+  {
+    const timer::ContextScope scope(context);
+    if (!scope || sys::cuda().cuCtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
+  }
+  timer::add_device_facts(state.run, device);
+  return &state.timers.emplace_back(context, device);
+}
+
+StreamInfo* stream_of(State& state, CUstream stream) {
+  CUcontext context = nullptr;
+  const bool is_handle = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+  const auto get_context = sys::cuda().cuStreamGetCtx;
+  if (!is_handle || get_context == nullptr || get_context(stream, &context) != CUDA_SUCCESS) {
+    if (sys::cuda().cuCtxGetCurrent(&context) != CUDA_SUCCESS) return nullptr;
+  }
+  if (context == nullptr) return nullptr;
+  timer::ContextTimer* timer = timer_of(state, context);
+  if (timer == nullptr) return nullptr;
+  for (StreamInfo& known : state.streams) {
+    if (known.handle == stream && known.timer == timer) {
+      known.is_alive = true;  // a new stream may stand at the address of a destroyed one
+      return &known;
+    }
+  }
+  return &state.streams.emplace_back(StreamInfo{
+      .handle = stream, .timer = timer, .index = static_cast<int>(state.streams.size())});
+}
+
+Met* met_label(State& state, Label& label, CUstream stream) {
+  if (timer::LaunchSlot* slot = launch_table.find(&label, stream)) {
+    return state.met_by_slot[launch_table.index_of(*slot)].get();
+  }
+  StreamInfo* info = stream_of(state, stream);
+  if (info == nullptr) return nullptr;
+  timer::LaunchSlot* slot = launch_table.insert(&label, stream);
+  if (slot == nullptr) {
+    state.table_full.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  auto met = std::make_unique<Met>();
+  met->slot = slot;
+  met->stream = info;
+  met->label = &label;
+  Met* result = met.get();
+  state.met_by_slot[launch_table.index_of(*slot)] = std::move(met);
+  state.met.push_back(result);
+  return result;
+}
+
+record::EventRecord* add_event(State& state, Met& met, int occurrence) {
+  auto event = std::make_unique<record::EventRecord>();
+  if (met.label != nullptr) {
+    event->event_name = met.label->name;
+  } else {
+    // One name per slot, whatever the occurrence.
+    record::EventRecord* sibling = nullptr;
+    for (record::EventRecord* other : met.events)
+      sibling = other != nullptr ? other : sibling;
+    event->event_name = sibling != nullptr ? sibling->event_name
+                                           : unique_event_name(state, *met.kernel, *met.stream);
+    event->kernel_names.push_back(met.kernel->name);
+  }
+  event->layer_name = current_layer();
+  event->device_id = met.stream->timer->device_id();
+  event->stream = met.stream->handle;
+  event->stream_index = met.stream->index;
+  event->occurrence = occurrence;
+  record::EventRecord* added = state.run.events.add(std::move(event));
+  if (added == nullptr) {
+    state.table_full.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  state.met_of_event[added] = &met;
+  const auto index = static_cast<std::size_t>(occurrence);
+  if (met.events.size() <= index) met.events.resize(index + 1, nullptr);
+  met.events[index] = added;
+  return added;
+}
+
+void fold_counts(State& state) {
+  for (Met* met : state.met) {
+    const std::uint32_t count = met->slot->count.exchange(0, std::memory_order_relaxed);
+    met->slot->total.fetch_add(count, std::memory_order_relaxed);
+    if (met->kernel == nullptr) continue;
+    met->stream->launches += count;
+    state.run.launches_seen.fetch_add(count, std::memory_order_relaxed);
+  }
+}
+
+StreamInfo* busiest_stream(State& state, const timer::ContextTimer& timer) {
+  StreamInfo* best = nullptr;
+  for (StreamInfo& stream : state.streams) {
+    // A per-thread default stream is another one on each thread.
+    if (stream.timer != &timer || !stream.is_alive || stream.handle == CU_STREAM_PER_THREAD) {
+      continue;
+    }
+    if (best == nullptr || stream.launches > best->launches) best = &stream;
+  }
+  return best;
+}
+
+void meet(State& state, const Launch& launch) {
+  if (state.table_full.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(state.mutex);
+  Met* met = met_kernel(state, launch);
+  if (met == nullptr) return;
+  switch (state.phase.load(std::memory_order_relaxed)) {
+    case Phase::kBeforeIterations:
+      return meet_before_iterations(state, *met);
+    case Phase::kWithoutIterations:
+      return meet_without_iterations(state, *met, launch);
+    case Phase::kDiscovering:
+      return meet_in_warmup(state, *met, launch);
+    default:
+      return;
+  }
+}
+
+}  // namespace inline_prof::hook

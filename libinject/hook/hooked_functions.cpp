@@ -1,0 +1,169 @@
+#include "hook/hooked_functions.hpp"
+
+#include "hook/wrappers.hpp"
+#include "sys/cuda_api.hpp"
+#include "sys/hot_line.hpp"
+#include "sys/real_dlsym.hpp"
+
+#include <array>
+#include <cstring>
+#include <link.h>
+
+namespace inline_prof::hook {
+namespace {
+
+template <typename Function>
+void* address(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+// Built at first use without a guard: the pieces are link-time addresses, but a reinterpret_cast is
+// no constant expression.  Two threads that race write the same values.
+struct Table {
+  std::array<HookedFunction, 22> functions{{
+      {"cuLaunchKernel", "cuLaunchKernel", 4000, false, address(launch_kernel_legacy),
+       &sys::hot_line.kernel[0], address(launch_kernel_spare), &sys::hot_line.kernel[2]},
+      {"cuLaunchKernel_ptsz", "cuLaunchKernel", 7000, true, address(launch_kernel_per_thread),
+       &sys::hot_line.kernel[1], nullptr, nullptr},
+      {"cuLaunchKernelEx", "cuLaunchKernelEx", 11060, false, address(launch_kernel_ex_legacy),
+       &sys::hot_line.kernel_ex[0], address(launch_kernel_ex_spare), &sys::hot_line.kernel_ex[2]},
+      {"cuLaunchKernelEx_ptsz", "cuLaunchKernelEx", 11060, true,
+       address(launch_kernel_ex_per_thread), &sys::hot_line.kernel_ex[1], nullptr, nullptr},
+      {"cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel", 9000, false,
+       address(launch_cooperative_legacy), &reals.cooperative[0], address(launch_cooperative_spare),
+       &reals.cooperative[2]},
+      {"cuLaunchCooperativeKernel_ptsz", "cuLaunchCooperativeKernel", 9000, true,
+       address(launch_cooperative_per_thread), &reals.cooperative[1], nullptr, nullptr},
+      {"cuGraphLaunch", "cuGraphLaunch", 10000, false, address(graph_launch_legacy),
+       &reals.graph_launch[0], address(graph_launch_spare), &reals.graph_launch[2]},
+      {"cuGraphLaunch_ptsz", "cuGraphLaunch", 10000, true, address(graph_launch_per_thread),
+       &reals.graph_launch[1], nullptr, nullptr},
+      {"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRetain", 7000, false,
+       address(primary_context_retain), &reals.primary_context_retain, nullptr, nullptr},
+      {"cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRelease", 7000, false,
+       address(primary_context_release), &reals.primary_context_release, nullptr, nullptr},
+      {"cuDevicePrimaryCtxRelease_v2", "cuDevicePrimaryCtxRelease", 11000, false,
+       address(primary_context_release_v2), &reals.primary_context_release_v2, nullptr, nullptr},
+      {"cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxReset", 7000, false,
+       address(primary_context_reset), &reals.primary_context_reset, nullptr, nullptr},
+      {"cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", 11000, false,
+       address(primary_context_reset_v2), &reals.primary_context_reset_v2, nullptr, nullptr},
+      {"cuCtxCreate", "cuCtxCreate", 2000, false, address(context_create), &reals.context_create,
+       nullptr, nullptr},
+      {"cuCtxCreate_v2", "cuCtxCreate", 3020, false, address(context_create_v2),
+       &reals.context_create_v2, nullptr, nullptr},
+      {"cuCtxCreate_v3", "cuCtxCreate", 11040, false, address(context_create_v3),
+       &reals.context_create_v3, nullptr, nullptr},
+      {"cuCtxCreate_v4", "cuCtxCreate", 12050, false, address(context_create_v4),
+       &reals.context_create_v4, nullptr, nullptr},
+      {"cuCtxDestroy", "cuCtxDestroy", 2000, false, address(context_destroy),
+       &reals.context_destroy, nullptr, nullptr},
+      {"cuCtxDestroy_v2", "cuCtxDestroy", 4000, false, address(context_destroy_v2),
+       &reals.context_destroy_v2, nullptr, nullptr},
+      {"cuStreamDestroy_v2", "cuStreamDestroy", 4000, false, address(stream_destroy_v2),
+       &reals.stream_destroy_v2, nullptr, nullptr},
+      {"cuGetProcAddress", "cuGetProcAddress", 11030, false, address(get_proc_address),
+       &reals.get_proc_address, nullptr, nullptr},
+      {"cuGetProcAddress_v2", "cuGetProcAddress", 12000, false, address(get_proc_address_v2),
+       &reals.get_proc_address_v2, nullptr, nullptr},
+  }};
+};
+
+const Table& table() noexcept {
+  // A function-local static would bring a guard, and a constructor call a load-time one.
+  static constinit std::atomic<bool> built{false};
+  alignas(Table) static constinit std::array<std::byte, sizeof(Table)> storage{};
+  if (!built.load(std::memory_order_acquire)) {
+    const Table fresh;
+    std::memcpy(storage.data(), &fresh, sizeof fresh);
+    built.store(true, std::memory_order_release);
+  }
+  return *reinterpret_cast<const Table*>(storage.data());
+}
+
+constinit std::atomic<unsigned long> unwrapped{0};
+
+struct DriverRange {
+  const void* address;
+  bool inside;
+};
+
+int look_for_driver(dl_phdr_info* library, std::size_t, void* data) {
+  const char* path = library->dlpi_name;
+  const char* name = path == nullptr ? nullptr : std::strrchr(path, '/');
+  name = name == nullptr ? path : name + 1;
+  if (name == nullptr || std::strncmp(name, "libcuda.so", 10) != 0) return 0;
+  auto& range = *static_cast<DriverRange*>(data);
+  const auto address = reinterpret_cast<std::uintptr_t>(range.address);
+  for (int i = 0; i < library->dlpi_phnum; ++i) {
+    const auto& segment = library->dlpi_phdr[i];
+    const std::uintptr_t begin = library->dlpi_addr + segment.p_vaddr;
+    if (segment.p_type == PT_LOAD && address >= begin && address < begin + segment.p_memsz) {
+      range.inside = true;
+      return 1;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+constinit Reals reals;
+
+const HookedFunction* hooked_by_symbol(const char* symbol) noexcept {
+  if (symbol == nullptr || symbol[0] != 'c' || symbol[1] != 'u') return nullptr;
+  for (const HookedFunction& hooked : table().functions) {
+    if (std::strcmp(symbol, hooked.symbol) == 0) return &hooked;
+  }
+  return nullptr;
+}
+
+const HookedFunction* hooked_by_request(const char* name, int version,
+                                        std::uint64_t flags) noexcept {
+  if (name == nullptr || name[0] != 'c' || name[1] != 'u') return nullptr;
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  const HookedFunction* best = nullptr;
+  bool best_fits = false;
+  for (const HookedFunction& hooked : table().functions) {
+    if (std::strcmp(name, hooked.name) != 0 || hooked.version > version) continue;
+    // Most functions have one form for both kinds of default stream.
+    const bool fits = hooked.per_thread == per_thread;
+    if (hooked.per_thread && !per_thread) continue;
+    if (best == nullptr || (fits && !best_fits) ||
+        (fits == best_fits && hooked.version > best->version)) {
+      best = &hooked;
+      best_fits = fits;
+    }
+  }
+  return best;
+}
+
+void* wrap(const HookedFunction& hooked, void* real) noexcept {
+  if (real == nullptr || real == hooked.wrapper || real == hooked.spare_wrapper) return real;
+  void* known = nullptr;
+  if (hooked.real->compare_exchange_strong(known, real) || known == real) return hooked.wrapper;
+  if (hooked.spare_real != nullptr) {
+    known = nullptr;
+    if (hooked.spare_real->compare_exchange_strong(known, real) || known == real) {
+      return hooked.spare_wrapper;
+    }
+  }
+  unwrapped.fetch_add(1, std::memory_order_relaxed);
+  return real;
+}
+
+void* find_real(const char* symbol) noexcept {
+  return sys::find_loaded(sys::kDriverSoname, symbol);
+}
+
+bool is_inside_driver(const void* address) noexcept {
+  DriverRange range{.address = address, .inside = false};
+  dl_iterate_phdr(look_for_driver, &range);
+  return range.inside;
+}
+
+unsigned long unwrapped_count() noexcept {
+  return unwrapped.load(std::memory_order_relaxed);
+}
+
+}  // namespace inline_prof::hook

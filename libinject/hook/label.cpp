@@ -1,0 +1,312 @@
+// PROFILE_RECORD, PROFILE_SCOPE, PROFILE_OP: what the host says of its own work.
+#include "hook/label.hpp"
+
+#include "hook/armed_event.hpp"
+#include "hook/label_calls.hpp"
+#include "hook/state.hpp"
+#include "sys/lifecycle.hpp"
+#include "sys/log.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+namespace inline_prof::hook {
+
+// A label that this thread has started and not stopped, while events are being discovered.
+struct OpenLabel {
+  const void* stream;
+  record::EventRecord* event;
+};
+
+namespace {
+
+// --- this thread's own: plain memory, so that a thread's end costs and needs nothing
+
+constexpr std::size_t kDeepestLabel = 32;  // deeper ones are measured, and own no kernel names
+constexpr std::size_t kDeepestScope = 32;
+constexpr std::size_t kLongestLayer = 512;  // a path longer than this is cut
+
+struct PendingOps {
+  std::vector<std::pair<const Label*, record::Op>> ops;
+};
+
+struct ThreadWords {
+  std::array<OpenLabel, kDeepestLabel> open;
+  std::size_t open_count;
+  std::array<char, kLongestLayer> layer;
+  std::size_t layer_length;
+  std::array<std::uint16_t, kDeepestScope> lengths_before;  // of the path, for the way back
+  std::size_t scope_depth;
+  PendingOps* pending;  // never freed: a few bytes for each thread that uses PROFILE_OP
+};
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadWords words{};
+
+// --- all labels
+
+struct LabelBook {
+  std::mutex mutex;
+  std::unordered_map<std::string, std::unique_ptr<Label>> labels;
+  std::unordered_map<std::string, std::unique_ptr<LabelEnd>> ends;
+  bool gates_open = true;
+  bool complained_of_ending = false;
+};
+
+// Never destroyed: call sites may come by while the process ends.
+LabelBook& book() {
+  static auto* const labels = new LabelBook;
+  return *labels;
+}
+
+Label* label_named(LabelBook& labels, const std::string& name) {
+  auto& label = labels.labels[name];
+  if (!label) {
+    label = std::make_unique<Label>();
+    label->name = name;
+    label->open_gate(labels.gates_open);
+  }
+  return label.get();
+}
+
+constexpr std::string_view kStart = ".start";
+constexpr std::string_view kStop = ".stop";
+
+// Null for a text that ends in neither word.
+const LabelEnd* end_named(const char* text) {
+  LabelBook& labels = book();
+  const std::lock_guard lock(labels.mutex);
+  const std::string whole(text);
+  if (const auto known = labels.ends.find(whole); known != labels.ends.end()) {
+    return known->second.get();
+  }
+  const bool is_start = whole.ends_with(kStart);
+  if ((!is_start && !whole.ends_with(kStop)) ||
+      whole.size() == (is_start ? kStart.size() : kStop.size())) {
+    if (!labels.complained_of_ending) {
+      sys::say(sys::LogLevel::kWarning,
+               "PROFILE_RECORD(\"%s\"): expected a name that ends in .start or .stop", text);
+    }
+    labels.complained_of_ending = true;
+    return nullptr;
+  }
+  auto end = std::make_unique<LabelEnd>();
+  end->is_start = is_start;
+  end->label = label_named(
+      labels, whole.substr(0, whole.size() - (is_start ? kStart.size() : kStop.size())));
+  return (labels.ends[whole] = std::move(end)).get();
+}
+
+// The gate of call sites that will never be wanted again.
+constinit std::uint32_t shut_for_ever = 0;
+
+CUstream explicit_stream(void* stream) noexcept {
+  return stream == nullptr ? CU_STREAM_LEGACY : static_cast<CUstream>(stream);
+}
+
+// --- warm-up
+
+std::unique_ptr<record::Op> take_pending_op(const Label& label) {
+  if (words.pending == nullptr) return nullptr;
+  auto& ops = words.pending->ops;
+  const auto mine =
+      std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.first == &label; });
+  if (mine == ops.end()) return nullptr;
+  auto op = std::make_unique<record::Op>(std::move(mine->second));
+  ops.erase(mine);
+  return op;
+}
+
+void start_in_warmup(State& state, Label& label, CUstream stream) {
+  auto op = take_pending_op(label);
+  const std::lock_guard lock(state.mutex);
+  Met* met = met_label(state, label, stream);
+  if (met == nullptr) return;
+  const std::uint32_t occurrence = met->slot->count.fetch_add(1, std::memory_order_relaxed);
+  if (occurrence >= met->events.size() || met->events[occurrence] == nullptr) {
+    record::EventRecord* event = add_event(state, *met, static_cast<int>(occurrence));
+    if (event == nullptr) return;
+    event->start_index = state.next_index++;
+    event->end_index = -1;
+    event->op = std::move(op);
+  }
+  met->open_occurrence = static_cast<int>(occurrence);
+  if (words.open_count < kDeepestLabel) {
+    words.open[words.open_count] = {.stream = stream, .event = met->events[occurrence]};
+  }
+  ++words.open_count;
+}
+
+void stop_in_warmup(State& state, Label& label, CUstream stream) {
+  const std::lock_guard lock(state.mutex);
+  timer::LaunchSlot* slot = launch_table.find(&label, stream);
+  Met* met = slot == nullptr ? nullptr : state.met_by_slot[launch_table.index_of(*slot)].get();
+  if (met == nullptr || met->open_occurrence < 0) {
+    const std::string warning = label.name + ".stop was met without a .start before it";
+    const std::lock_guard run_lock(state.run.mutex);
+    auto& warnings = state.run.warnings;
+    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
+      sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
+      warnings.push_back(warning);
+    }
+    return;
+  }
+  record::EventRecord* event = met->events[static_cast<std::size_t>(met->open_occurrence)];
+  if (event->end_index < 0) event->end_index = state.next_index++;
+  met->open_occurrence = -1;
+  if (words.open_count > 0) --words.open_count;
+}
+
+// --- measuring
+
+void record_armed(State& state, const LabelEnd& end, CUstream stream, const char* extra_info) {
+  ArmedEvent* armed = armed_for(end.label, stream);
+  if (armed == nullptr) return;
+  if (end.is_start) {
+    if (armed->met.fetch_add(1, std::memory_order_relaxed) !=
+        armed->occurrence.load(std::memory_order_relaxed)) {
+      return;
+    }
+    auto* pair = begin_pair(state, *armed);
+    if (pair == nullptr) return;
+    if (extra_info != nullptr) pair->extra_start = extra_info;
+    armed->pair.store(pair, std::memory_order_release);
+    return;
+  }
+  auto* pair = armed->pair.exchange(nullptr, std::memory_order_acq_rel);
+  if (pair == nullptr) return;
+  if (extra_info != nullptr) pair->extra_stop = extra_info;
+  end_pair(state, *armed, *pair, true);
+}
+
+}  // namespace
+
+void open_all_gates(bool open) {
+  LabelBook& labels = book();
+  const std::lock_guard lock(labels.mutex);
+  labels.gates_open = open;
+  for (const auto& [name, label] : labels.labels)
+    label->open_gate(open);
+}
+
+std::string met_label_names() {
+  LabelBook& labels = book();
+  const std::lock_guard lock(labels.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, label] : labels.labels)
+    names.push_back(name);
+  std::sort(names.begin(), names.end());
+  std::string text;
+  for (const std::string& name : names)
+    text.append(text.empty() ? "" : ", ").append(name);
+  return text;
+}
+
+const OpenLabel* innermost_label(const void* stream) noexcept {
+  for (std::size_t i = std::min(words.open_count, kDeepestLabel); i > 0; --i) {
+    if (words.open[i - 1].stream == stream) return &words.open[i - 1];
+  }
+  return nullptr;
+}
+
+void add_kernel_to(const OpenLabel& label, const std::string& kernel_name) {
+  constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more about a label
+  auto& names = label.event->kernel_names;
+  if (names.size() == kMostKernelNames) return;
+  if (std::find(names.begin(), names.end(), kernel_name) == names.end()) {
+    names.push_back(kernel_name);
+  }
+}
+
+std::string current_layer() {
+  return {words.layer.data(), words.layer_length};
+}
+
+void record_label(inline_prof_site* site, const char* text, void* stream, const char* extra_info) {
+  State* run = state();
+  if (run == nullptr || text == nullptr) return;
+  const Phase phase = run->phase.load(std::memory_order_acquire);
+  if (phase == Phase::kDone) {
+    if (site != nullptr) site->gate = &shut_for_ever;
+    return;
+  }
+  const auto* end = site == nullptr ? nullptr : static_cast<const LabelEnd*>(site->label);
+  if (end == nullptr) end = end_named(text);
+  if (end == nullptr) {
+    if (site != nullptr) site->gate = &shut_for_ever;
+    return;
+  }
+  if (site != nullptr && site->label == nullptr) {
+    // The gate last: whoever sees it finds the label, too.
+    __atomic_store_n(&site->label, const_cast<LabelEnd*>(end), __ATOMIC_RELEASE);
+    __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);
+  }
+  CUstream on = explicit_stream(stream);
+  if (phase == Phase::kMeasuring) {
+    record_armed(*run, *end, on, extra_info);
+  } else if (phase == Phase::kDiscovering) {
+    if (end->is_start) return start_in_warmup(*run, *end->label, on);
+    stop_in_warmup(*run, *end->label, on);
+  }
+}
+
+void push_scope(const char* text) {
+  State* run = state();
+  const std::size_t depth = words.scope_depth++;
+  if (depth >= kDeepestScope) return;
+  words.lengths_before[depth] = static_cast<std::uint16_t>(words.layer_length);
+  // Layers are only asked for while events are discovered.
+  if (run == nullptr || text == nullptr || !counting.load(std::memory_order_relaxed)) return;
+  const auto append = [](const char* bytes, std::size_t length) {
+    length = std::min(length, kLongestLayer - words.layer_length);
+    std::memcpy(words.layer.data() + words.layer_length, bytes, length);
+    words.layer_length += length;
+  };
+  if (words.layer_length > 0) append(".", 1);
+  append(text, std::strlen(text));
+}
+
+void pop_scope() {
+  if (words.scope_depth == 0) return;
+  --words.scope_depth;
+  if (words.scope_depth < kDeepestScope) {
+    words.layer_length = words.lengths_before[words.scope_depth];
+  }
+}
+
+void describe_label(const char* text, const char* kind, const inline_prof_attribute* attributes,
+                    int attribute_count) {
+  constexpr std::size_t kMostPending = 64;  // described and never started
+  State* run = state();
+  if (run == nullptr || text == nullptr || kind == nullptr ||
+      run->phase.load(std::memory_order_relaxed) != Phase::kDiscovering) {
+    return;
+  }
+  record::Op op{.kind = kind, .attributes = {}, .source = "PROFILE_OP"};
+  for (int i = 0; i < attribute_count; ++i) {
+    const inline_prof_attribute& attribute = attributes[i];
+    if (attribute.name == nullptr) continue;
+    if (attribute.text != nullptr) {
+      op.attributes.emplace_back(attribute.name, std::string(attribute.text));
+    } else {
+      op.attributes.emplace_back(attribute.name, attribute.value);
+    }
+  }
+  const Label* label = nullptr;
+  {
+    LabelBook& labels = book();
+    const std::lock_guard lock(labels.mutex);
+    label = label_named(labels, text);
+  }
+  if (words.pending == nullptr) words.pending = new PendingOps;
+  auto& ops = words.pending->ops;
+  std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
+  if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,14 @@
+// The calls of abi.h that concern labels; abi_entry.cpp puts the fence around them.
+#pragma once
+
+#include <inline_prof/abi.h>
+
+namespace inline_prof::hook {
+
+void record_label(inline_prof_site* site, const char* text, void* stream, const char* extra_info);
+void push_scope(const char* text);
+void pop_scope();
+void describe_label(const char* text, const char* kind, const inline_prof_attribute* attributes,
+                    int attribute_count);
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,51 @@
+// What the session does around a launch of the host's.
+#pragma once
+
+#include "timer/context_timer.hpp"
+#include "timer/launch_table.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace inline_prof::hook {
+
+struct Launch {
+  const char* api;
+  CUfunction function;
+  CUstream stream;  // never null: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD stand for it
+  std::array<unsigned, 3> grid;
+  std::array<unsigned, 3> block;
+  std::array<unsigned, 3> cluster;
+  unsigned dynamic_shared_bytes;
+};
+
+struct ArmedEvent;
+
+struct LaunchTicket {
+  enum class Kind { kNothing, kMeet, kMeasured };
+  Kind kind = Kind::kNothing;
+  ArmedEvent* armed = nullptr;           // null in a run without iterations
+  timer::ContextTimer* timer = nullptr;  // then set
+  timer::ContextTimer::Pair* pair = nullptr;
+};
+
+// True from start-up until the plan is made: every launch is counted.
+extern constinit std::atomic<bool> counting;
+extern constinit timer::LaunchTable launch_table;
+
+// The whole of discovery for a launch that was met before.
+[[nodiscard]] inline bool count_quietly(const void* function, const void* stream) noexcept {
+  if (!counting.load(std::memory_order_relaxed)) return false;
+  timer::LaunchSlot* slot = launch_table.find(function, stream);
+  return slot != nullptr && slot->count_quietly();
+}
+
+// Before and after the host's call, only for launches that count_quietly did not settle.
+[[nodiscard]] LaunchTicket before_launch(const Launch& launch);
+void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launched);
+
+void count_graph_launch() noexcept;
+[[nodiscard]] std::uint64_t graph_launch_count() noexcept;
+
+}  // namespace inline_prof::hook

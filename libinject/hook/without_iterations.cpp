@@ -1,0 +1,72 @@
+// A run in which nobody says where iterations begin: launches of every kernel are sampled in turn,
+// one at a time, and counted exactly.  In prof.json the whole run is one iteration.
+#include "hook/state.hpp"
+#include "sys/log.hpp"
+
+#include <limits>
+
+namespace inline_prof::hook {
+namespace {
+
+constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
+
+bool wants_samples(const Met& met) {
+  return met.sampled != nullptr && met.sampled->sample_count() < met.sampled->capacity();
+}
+
+}  // namespace
+
+// The slot's limit is its trigger: the next launch at or above it leaves the quiet path and is
+// measured (before_launch), which sets the limit out of reach again.
+void choose_next_sample(State& state) {
+  for (std::size_t tried = 0; tried < state.met.size(); ++tried) {
+    Met& met = *state.met[state.next_sampled++ % state.met.size()];
+    if (!wants_samples(met)) continue;
+    met.slot->limit.store(0, std::memory_order_relaxed);
+    return;
+  }
+}
+
+void begin_without_iterations(State& state) {
+  state.phase.store(Phase::kWithoutIterations, std::memory_order_relaxed);
+  for (Met* met : state.met) {
+    state.run.launches_seen.fetch_add(met->slot->count.exchange(0), std::memory_order_relaxed);
+    met->slot->limit.store(kNoLimit, std::memory_order_relaxed);
+    if (met->kernel == nullptr) continue;
+    met->events.clear();
+    met->sampled = add_event(state, *met, 0);
+    if (met->sampled == nullptr) continue;
+    met->sampled->any_occurrence = true;
+    met->sampled->start_index = state.next_index++;
+    met->sampled->end_index = state.next_index++;
+    met->sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
+    met->slot->limit.store(0, std::memory_order_relaxed);  // each is measured once at once
+  }
+  state.run.iteration_times.reserve(1);
+  for (timer::ContextTimer& timer : state.timers) {
+    StreamInfo* stream = busiest_stream(state, timer);
+    if (stream != nullptr && timer.create_events()) timer.record_origin(stream->handle, 0);
+  }
+  state.writer->start();
+}
+
+void leave_without_iterations(State& state) {
+  if (state.phase.load(std::memory_order_relaxed) == Phase::kWithoutIterations) {
+    sys::say(sys::LogLevel::kInfo, "iterations begin: what was sampled before them is left out");
+  }
+  {
+    const std::lock_guard lock(state.run.mutex);
+    state.run.events.hide_all();
+  }
+  state.met_of_event.clear();
+  state.kernel_event_names.clear();
+  state.next_index = 0;
+  for (Met* met : state.met) {
+    met->events.clear();
+    met->sampled = nullptr;
+    met->open_occurrence = -1;
+    met->slot->limit.store(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace inline_prof::hook

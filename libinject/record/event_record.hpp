@@ -1,0 +1,113 @@
+// What prof.json says of one event, and its samples.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace inline_prof::record {
+
+struct Op {
+  std::string kind;  // a word of op_kind.hpp
+  std::vector<std::pair<std::string, std::variant<std::int64_t, std::string>>> attributes;
+  std::string source;  // who said so: "PROFILE_OP"
+};
+
+struct Sample {
+  float measured_ms = 0;  // raw event-pair time, never corrected
+  float offset_ms = 0;    // from the iteration's origin event; negative on other streams at times
+  std::int64_t iteration = 0;
+  std::int8_t tight = -1;  // 1, 0, or -1: not known
+  std::string extra_start;
+  std::string extra_stop;
+};
+
+// Written by host threads, read by the writer thread: everything but `calls` and the samples stands
+// still once the event is in an EventList.
+struct EventRecord {
+  std::string event_name;
+  std::string layer_name;
+  std::vector<std::string> kernel_names;
+  int device_id = 0;
+  const void* stream = nullptr;
+  int stream_index = 0;
+  std::int64_t start_index = 0;
+  std::int64_t end_index = 0;
+  int occurrence = 0;
+  bool any_occurrence = false;
+  bool has_launch_shape = false;  // of the first launch met; regions have none
+  std::array<unsigned, 3> grid{};
+  std::array<unsigned, 3> block{};
+  std::array<unsigned, 3> cluster{1, 1, 1};
+  unsigned dynamic_shared_bytes = 0;
+  int static_shared_bytes = 0;
+  int registers = 0;
+  int max_blocks_per_sm = 0;
+  std::unique_ptr<Op> op;
+
+  std::atomic<std::uint64_t> calls{1};
+
+  // Room for `capacity` samples; the first call only.
+  void reserve(std::uint32_t capacity) {
+    if (samples_) return;
+    samples_ = std::make_unique<Sample[]>(capacity);
+    capacity_ = capacity;
+  }
+  // False where it is full.  One writer at a time.
+  bool add(Sample sample) {
+    const std::uint32_t count = count_.load(std::memory_order_relaxed);
+    if (count == capacity_) return false;
+    samples_[count] = std::move(sample);
+    count_.store(count + 1, std::memory_order_release);
+    return true;
+  }
+  [[nodiscard]] std::uint32_t sample_count() const {
+    return count_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] const Sample& sample(std::uint32_t i) const { return samples_[i]; }
+  [[nodiscard]] std::uint32_t capacity() const { return capacity_; }
+
+ private:
+  std::unique_ptr<Sample[]> samples_;
+  std::uint32_t capacity_ = 0;
+  std::atomic<std::uint32_t> count_{0};
+};
+
+// Events in the order in which they were met.  Grows at its end only, and never moves an event, so
+// that a reader needs no lock.
+class EventList {
+ public:
+  // 65536: a step of a thousand layers with a few dozen launches each; more are counted as not
+  // seen.
+  static constexpr std::size_t kCapacity = 65536;
+
+  // Null where the list is full.  One caller at a time.
+  EventRecord* add(std::unique_ptr<EventRecord> event) {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    if (count >= kCapacity) return nullptr;
+    if (!events_) events_ = std::make_unique<std::unique_ptr<EventRecord>[]>(kCapacity);
+    events_[count] = std::move(event);
+    count_.store(count + 1, std::memory_order_release);
+    return events_[count].get();
+  }
+  // What is in the list so far is not shown any more; it stays where it is, since samples may still
+  // be on their way to it.
+  void hide_all() { first_.store(count_.load(std::memory_order_relaxed)); }
+
+  [[nodiscard]] std::size_t size() const {
+    return count_.load(std::memory_order_acquire) - first_.load();
+  }
+  [[nodiscard]] EventRecord& operator[](std::size_t i) const { return *events_[first_.load() + i]; }
+
+ private:
+  std::unique_ptr<std::unique_ptr<EventRecord>[]> events_;
+  std::atomic<std::size_t> first_{0};
+  std::atomic<std::size_t> count_{0};
+};
+
+}  // namespace inline_prof::record

@@ -1,0 +1,336 @@
+#include "record/prof_writer.hpp"
+
+#include "record/json_writer.hpp"
+
+#include <inline_prof/prof_format.hpp>
+
+#include <array>
+#include <cstdio>
+
+namespace inline_prof::record {
+namespace {
+
+std::string hexadecimal(const void* pointer) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "0x%llx",
+                static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(pointer)));
+  return text.data();
+}
+
+class ProfWriter {
+ public:
+  ProfWriter(RunRecord& run, const WriteFacts& facts) : run_(run), facts_(facts) {}
+
+  std::string write() {
+    const std::lock_guard lock(run_.mutex);
+    json_.begin_object();
+    text(format::kSchema, format::kSchemaValue);
+    write_process();
+    write_profiler();
+    write_devices();
+    write_libraries();
+    write_calibrations();
+    json_.new_line();
+    json_.key(format::kIterTimeMs);
+    json_.begin_array();
+    for (std::size_t i = 0; i < run_.iteration_times.size(); ++i) {
+      json_.number(run_.iteration_times[i]);
+    }
+    json_.end_array();
+    json_.key(format::kEvents);
+    json_.begin_array();
+    for (std::size_t i = 0; i < run_.events.size(); ++i)
+      write_event(run_.events[i]);
+    json_.end_array();
+    json_.new_line();
+    write_runtime_data();
+    write_overhead();
+    write_dropped();
+    strings(format::kNotSeen, run_.not_seen);
+    strings(format::kWarnings, run_.warnings);
+    json_.end_object();
+    json_.new_line();
+    return json_.str();
+  }
+
+ private:
+  void text(const char* key, std::string_view value) {
+    json_.key(key);
+    json_.text(value);
+  }
+  void integer(const char* key, std::int64_t value) {
+    json_.key(key);
+    json_.integer(value);
+  }
+  void count(const char* key, const std::atomic<std::uint64_t>& value) {
+    integer(key, static_cast<std::int64_t>(value.load(std::memory_order_relaxed)));
+  }
+  void number(const char* key, double value) {
+    json_.key(key);
+    json_.number(value);
+  }
+  void optional(const char* key, const std::optional<std::int64_t>& value) {
+    if (value) integer(key, *value);
+  }
+  void strings(const char* key, const std::vector<std::string>& values) {
+    json_.key(key);
+    json_.begin_array();
+    for (const auto& value : values)
+      json_.text(value);
+    json_.end_array();
+  }
+  void triple(const char* key, const std::array<unsigned, 3>& values) {
+    json_.key(key);
+    json_.begin_array();
+    for (const unsigned value : values)
+      json_.integer(value);
+    json_.end_array();
+  }
+
+  void write_process() {
+    text(format::kHostName, run_.host_name);
+    optional(format::kRank, run_.rank);
+    optional(format::kWorldSize, run_.world_size);
+    optional(format::kLocalRank, run_.local_rank);
+    integer(format::kProcessId, facts_.process_id);
+    text(format::kCommand, run_.command);
+    text(format::kStartedAt, run_.started_at);
+    json_.key(format::kComplete);
+    json_.boolean(facts_.complete);
+  }
+
+  void write_profiler() {
+    json_.new_line();
+    json_.key(format::kProfiler);
+    json_.begin_object();
+    text(format::kVersion, INLINE_PROF_VERSION);
+    text(format::kMode, run_.mode);
+    text(format::kPolicy, run_.policy);
+    text(format::kBackend, "driver");
+    text(format::kSchedule, run_.schedule);
+    integer(format::kWarmupIterations, run_.warmup);
+    integer(format::kRepeat, run_.repeat);
+    text(format::kIterationSource, run_.iteration_source);
+    number(format::kIterationConfidence, facts_.iteration_confidence);
+    text(format::kEventListHash, event_list_hash(run_.events));
+    json_.end_object();
+  }
+
+  void write_devices() {
+    json_.new_line();
+    json_.key(format::kDevices);
+    json_.begin_array();
+    for (const DeviceInfo& device : run_.devices) {
+      json_.begin_object();
+      integer(format::kDeviceId, device.device_id);
+      text(format::kName, device.name);
+      text(format::kUuid, device.uuid);
+      integer(format::kSmCount, device.sm_count);
+      text(format::kComputeCapability, device.compute_capability);
+      integer(format::kMemoryBytes, static_cast<std::int64_t>(device.memory_bytes));
+      integer(format::kL2Bytes, device.l2_bytes);
+      integer(format::kSmClockKhz, device.sm_clock_khz);
+      integer(format::kMemoryClockKhz, device.memory_clock_khz);
+      text(format::kDriverVersion, device.driver_version);
+      text(format::kCudaVersion, device.cuda_version);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void write_libraries() {
+    json_.key(format::kLibraries);
+    json_.begin_object();
+    for (const auto& [name, version] : facts_.libraries)
+      text(name.c_str(), version);
+    json_.end_object();
+  }
+
+  void distribution(const char* key, const Distribution& values) {
+    json_.key(key);
+    json_.begin_object();
+    number(format::kMedian, values.median_us);
+    number(format::kP05, values.p05_us);
+    number(format::kP95, values.p95_us);
+    integer(format::kCount, values.count);
+    json_.end_object();
+  }
+
+  void write_calibrations() {
+    json_.new_line();
+    json_.key(format::kCalibration);
+    json_.begin_array();
+    for (const Calibration& calibration : run_.calibrations) {
+      json_.begin_object();
+      integer(format::kDeviceId, calibration.device_id);
+      text(format::kState, calibration.state);
+      distribution(format::kEmptyPairUs, calibration.empty_pair);
+      if (calibration.empty_kernel_pair) {
+        distribution(format::kEmptyKernelPairUs, *calibration.empty_kernel_pair);
+      }
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void write_launch_shape(const EventRecord& event) {
+    triple(format::kGrid, event.grid);
+    triple(format::kBlock, event.block);
+    triple(format::kCluster, event.cluster);
+    integer(format::kStaticSharedBytes, event.static_shared_bytes);
+    integer(format::kDynamicSharedBytes, event.dynamic_shared_bytes);
+    integer(format::kRegisters, event.registers);
+    integer(format::kMaxBlocksPerSm, event.max_blocks_per_sm);
+  }
+
+  void write_op(const Op& op) {
+    json_.key(format::kOp);
+    json_.begin_object();
+    text(format::kKind, op.kind);
+    for (const auto& [name, value] : op.attributes) {
+      json_.key(name);
+      if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+        json_.integer(*whole);
+      } else {
+        json_.text(std::get<std::string>(value));
+      }
+    }
+    text(format::kSource, op.source);
+    json_.end_object();
+  }
+
+  template <typename Write>
+  void per_sample(const char* key, const EventRecord& event, std::uint32_t samples, Write write) {
+    json_.key(key);
+    json_.begin_array();
+    for (std::uint32_t i = 0; i < samples; ++i)
+      write(event.sample(i));
+    json_.end_array();
+  }
+
+  // The original left these lists empty where no extra information was given.
+  void extra_infos(const char* key, const EventRecord& event, std::uint32_t samples,
+                   std::string Sample::*info) {
+    bool any = false;
+    for (std::uint32_t i = 0; i < samples; ++i)
+      any = any || !(event.sample(i).*info).empty();
+    per_sample(key, event, any ? samples : 0,
+               [&](const Sample& sample) { json_.text(sample.*info); });
+  }
+
+  void write_event(const EventRecord& event) {
+    json_.new_line();
+    json_.begin_object();
+    text(format::kEventName, event.event_name);
+    text(format::kLayerName, event.layer_name);
+    text(format::kKernelName, event.kernel_names.empty() ? "" : event.kernel_names.front());
+    strings(format::kKernelNames, event.kernel_names);
+    integer(format::kDeviceId, event.device_id);
+    text(format::kStream, hexadecimal(event.stream));
+    integer(format::kStreamIndex, event.stream_index);
+    integer(format::kStartIndex, event.start_index);
+    integer(format::kEndIndex, event.end_index);
+    integer(format::kMetTimesWithinThisStream, event.occurrence);
+    count(format::kCalls, event.calls);
+    if (event.has_launch_shape) write_launch_shape(event);
+    json_.key(format::kInCudaGraph);
+    json_.boolean(false);
+    json_.key(format::kFlags);
+    json_.begin_array();
+    if (event.any_occurrence) json_.text(format::kFlagAnyOccurrence);
+    json_.end_array();
+    if (event.op) write_op(*event.op);
+
+    const std::uint32_t samples = event.sample_count();
+    per_sample(format::kMeasuredTimesMs, event, samples,
+               [&](const Sample& sample) { json_.number(sample.measured_ms); });
+    per_sample(format::kIterStartToEventStartTimesMs, event, samples,
+               [&](const Sample& sample) { json_.number(sample.offset_ms); });
+    per_sample(format::kIterations, event, samples,
+               [&](const Sample& sample) { json_.integer(sample.iteration); });
+    per_sample(format::kTight, event, samples, [&](const Sample& sample) {
+      if (sample.tight < 0) return json_.null();
+      json_.boolean(sample.tight == 1);
+    });
+    extra_infos(format::kExtraInfosStart, event, samples, &Sample::extra_start);
+    extra_infos(format::kExtraInfosStop, event, samples, &Sample::extra_stop);
+    json_.end_object();
+  }
+
+  void write_runtime_data() {
+    json_.key(format::kRuntimeData);
+    json_.begin_array();
+    for (const RuntimeData& data : run_.runtime_data) {
+      json_.begin_object();
+      text(format::kDataName, data.name);
+      integer(format::kDeviceId, data.device_id);
+      text(format::kStream, hexadecimal(data.stream));
+      strings(format::kData, data.data);
+      json_.end_object();
+    }
+    json_.end_array();
+  }
+
+  void write_overhead() {
+    json_.key(format::kOverhead);
+    json_.begin_object();
+    count(format::kArmedIterations, run_.armed_iterations);
+    count(format::kUnarmedIterations, run_.unarmed_iterations);
+    json_.key(format::kSlowdownPercent);
+    json_.null();
+    json_.key(format::kSlowdownPercentCi95);
+    json_.null();
+    text(format::kMethod, "not measured: armed and unarmed iterations were not alternated");
+    count(format::kLaunchesSeen, run_.launches_seen);
+    count(format::kHostBytes, run_.host_bytes);
+    json_.end_object();
+  }
+
+  void write_dropped() {
+    json_.key(format::kDropped);
+    json_.begin_object();
+    count(format::kRingFull, run_.dropped.ring_full);
+    count(format::kNotReadyAtExit, run_.dropped.not_ready_at_exit);
+    integer(format::kCudaErrors, static_cast<std::int64_t>(facts_.cuda_errors));
+    count(format::kCaptureSkipped, run_.dropped.capture_skipped);
+    count(format::kStaleGraph, run_.dropped.stale_graph);
+    count(format::kInterleavedLaunch, run_.dropped.interleaved_launch);
+    json_.end_object();
+  }
+
+  RunRecord& run_;
+  const WriteFacts& facts_;
+  JsonWriter json_;
+};
+
+}  // namespace
+
+std::string prof_json(RunRecord& run, const WriteFacts& facts) {
+  return ProfWriter(run, facts).write();
+}
+
+// G. Fowler, L. C. Noll, K.-P. Vo, D. Eastlake, "The FNV Non-Cryptographic Hash Algorithm",
+// draft-eastlake-fnv: 64-bit offset basis and prime.
+std::string event_list_hash(const EventList& events) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  const auto mix = [&](std::string_view bytes) {
+    for (const char byte : bytes) {
+      hash = (hash ^ static_cast<unsigned char>(byte)) * 1099511628211ULL;
+    }
+    hash = (hash ^ 0xFFU) * 1099511628211ULL;  // "ab","c" differs from "a","bc"
+  };
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    const EventRecord& event = events[i];
+    mix(event.event_name);
+    mix(event.layer_name);
+    std::array<char, 48> place{};
+    std::snprintf(place.data(), place.size(), "%d/%d/%d", event.occurrence, event.device_id,
+                  event.stream_index);
+    mix(place.data());
+  }
+  std::array<char, 17> digits{};
+  std::snprintf(digits.data(), digits.size(), "%016llx", static_cast<unsigned long long>(hash));
+  return digits.data();
+}
+
+}  // namespace inline_prof::record

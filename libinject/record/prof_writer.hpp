@@ -1,0 +1,26 @@
+// RunRecord -> the text of prof.json, generation 3 (docs/prof_json.md).
+#pragma once
+
+#include "record/run_record.hpp"
+
+#include <map>
+#include <string>
+
+namespace inline_prof::record {
+
+// What is only known when the file is written.
+struct WriteFacts {
+  bool complete = false;
+  int process_id = 0;
+  std::map<std::string, std::string> libraries;  // name -> version, of those loaded
+  std::uint64_t cuda_errors = 0;
+  double iteration_confidence = 0;  // 0..1
+};
+
+[[nodiscard]] std::string prof_json(RunRecord& run, const WriteFacts& facts);
+
+// FNV-1a over event names, layers, occurrences and streams in order: equal on ranks that run the
+// same program.  16 hexadecimal digits.
+[[nodiscard]] std::string event_list_hash(const EventList& events);
+
+}  // namespace inline_prof::record

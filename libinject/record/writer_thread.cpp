@@ -1,0 +1,133 @@
+#include "record/writer_thread.hpp"
+
+#include "sys/lifecycle.hpp"
+#include "sys/log.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <ctime>
+#include <exception>
+
+namespace inline_prof::record {
+namespace {
+
+constexpr long kNanosecondsPerSecond = 1'000'000'000;
+constexpr long kTickNanoseconds = 10'000'000;
+
+// pthread_cond_timedwait counts on the realtime clock unless told otherwise.
+timespec from_now(long nanoseconds) {
+  timespec time{};
+  clock_gettime(CLOCK_REALTIME, &time);
+  time.tv_sec += nanoseconds / kNanosecondsPerSecond;
+  time.tv_nsec += nanoseconds % kNanosecondsPerSecond;
+  if (time.tv_nsec >= kNanosecondsPerSecond) {
+    time.tv_nsec -= kNanosecondsPerSecond;
+    ++time.tv_sec;
+  }
+  return time;
+}
+
+}  // namespace
+
+void WriterThread::start() {
+  if (running_) return;
+  // The host's signals are the host's: none of them may be delivered to our thread.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  const int error = pthread_create(&thread, &attributes, &WriterThread::main, this);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  running_ = error == 0;
+  if (!running_) {
+    sys::say(sys::LogLevel::kWarning,
+             "no thread for checkpoints (error %d): prof.json is written at the end only", error);
+  }
+}
+
+void* WriterThread::main(void* self) {
+  try {
+    static_cast<WriterThread*>(self)->loop();
+  } catch (const std::exception& error) {
+    sys::turn_off("writer thread", error.what());
+  }
+  return nullptr;
+}
+
+void WriterThread::loop() {
+  long since_checkpoint = 0;
+  bool ticking = static_cast<bool>(options_.tick);
+  pthread_mutex_lock(&mutex_);
+  while (!wanted_) {
+    const long pause =
+        ticking ? kTickNanoseconds : options_.checkpoint_seconds * kNanosecondsPerSecond;
+    const timespec until = from_now(pause);
+    const int woken = pthread_cond_timedwait(&changed_, &mutex_, &until);
+    if (wanted_ || woken != ETIMEDOUT) continue;
+    pthread_mutex_unlock(&mutex_);
+    if (ticking) ticking = options_.tick();
+    since_checkpoint += pause;
+    if (since_checkpoint >= options_.checkpoint_seconds * kNanosecondsPerSecond) {
+      since_checkpoint = 0;
+      write(false, false);
+    }
+    pthread_mutex_lock(&mutex_);
+  }
+  const bool complete = complete_;
+  pthread_mutex_unlock(&mutex_);
+  write(complete, true);
+  pthread_mutex_lock(&mutex_);
+  finished_.store(true, std::memory_order_release);
+  pthread_cond_broadcast(&changed_);
+  pthread_mutex_unlock(&mutex_);
+}
+
+void WriterThread::finish(bool complete) {
+  pthread_mutex_lock(&mutex_);
+  wanted_ = true;
+  complete_ = complete;
+  pthread_cond_broadcast(&changed_);
+  pthread_mutex_unlock(&mutex_);
+}
+
+bool WriterThread::wait(int milliseconds) {
+  const timespec until = from_now(milliseconds * 1'000'000L);
+  pthread_mutex_lock(&mutex_);
+  int woken = 0;
+  while (!has_finished() && woken == 0) {
+    woken = pthread_cond_timedwait(&changed_, &mutex_, &until);
+  }
+  pthread_mutex_unlock(&mutex_);
+  return has_finished();
+}
+
+void WriterThread::write_now(bool complete) {
+  write(complete, true);
+  finished_.store(true, std::memory_order_release);
+}
+
+void WriterThread::write(bool complete, bool is_last) {
+  WriteFacts facts = options_.facts();
+  facts.complete = complete;
+  const std::string error = file_.write(prof_json(run_, facts));
+  if (error.empty()) {
+    complaint_made_ = false;
+    if (is_last) {
+      sys::say(sys::LogLevel::kInfo, "%s: %zu events", file_.path().c_str(), run_.events.size());
+    }
+    return;
+  }
+  // Said once per spell of trouble, and at the end: a full disk stays full for many checkpoints.
+  if (is_last || !complaint_made_) {
+    sys::say(sys::LogLevel::kError, "%s; the program is not affected, %s", error.c_str(),
+             is_last ? "the samples are lost" : "the file is tried again later");
+  }
+  complaint_made_ = true;
+}
+
+}  // namespace inline_prof::record

@@ -1,0 +1,62 @@
+// The thread that writes prof.json: checkpoints while the run goes on, and the file itself.
+#pragma once
+
+#include "record/output_file.hpp"
+#include "record/prof_writer.hpp"
+#include "record/run_record.hpp"
+
+#include <atomic>
+#include <functional>
+#include <pthread.h>
+#include <string>
+
+namespace inline_prof::record {
+
+// Started once, after the warm-up; a process that measures nothing has no thread of ours.
+class WriterThread {
+ public:
+  struct Options {
+    std::string path;
+    int checkpoint_seconds = 30;
+    // Called every 10 ms while it returns true; for a run without iterations.
+    std::function<bool()> tick;
+    std::function<WriteFacts()> facts;
+  };
+
+  WriterThread(RunRecord& run, Options options)
+      : run_(run), options_(std::move(options)), file_(options_.path) {}
+
+  // Does nothing where it runs already.  A thread that cannot be had is said once; then only the
+  // write at the end is left.
+  void start();
+
+  // Asks the thread for the final file, and returns at once.
+  void finish(bool complete);
+
+  // Waits until the final file is written, or for `milliseconds`.  False if it is not.
+  [[nodiscard]] bool wait(int milliseconds);
+
+  // Writes here and now, on the caller's thread; for the end of the process.
+  void write_now(bool complete);
+
+  [[nodiscard]] bool is_running() const { return running_; }
+  [[nodiscard]] bool has_finished() const { return finished_.load(std::memory_order_acquire); }
+
+ private:
+  static void* main(void* self);
+  void loop();
+  void write(bool complete, bool is_last);
+
+  RunRecord& run_;
+  Options options_;
+  OutputFile file_;
+  bool running_ = false;
+  bool complaint_made_ = false;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
+  bool wanted_ = false;
+  bool complete_ = false;
+  std::atomic<bool> finished_{false};
+};
+
+}  // namespace inline_prof::record

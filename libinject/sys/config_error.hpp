@@ -1,0 +1,13 @@
+#pragma once
+
+#include <stdexcept>
+
+namespace inline_prof::sys {
+
+// A setting that cannot be followed: "NAME=VALUE: expected ...".  Ends profiling, never the host.
+class ConfigError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace inline_prof::sys

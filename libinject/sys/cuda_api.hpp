@@ -1,0 +1,63 @@
+// The driver's functions that we call ourselves, found in the libcuda that the host has loaded.
+// Always the plain ones, never through our own wrappers.  Any of them may be absent (older
+// drivers): what needs an absent one is not done.
+#pragma once
+
+#include <cuda.h>
+
+namespace inline_prof::sys {
+
+// Versions are spelled out: cuda.h's macros map, e.g., cuStreamWaitValue32 to its _v2.
+#define INLINE_PROF_REQUIRED_FUNCTIONS(X)         \
+  X(cuEventCreate, "cuEventCreate")               \
+  X(cuEventDestroy, "cuEventDestroy_v2")          \
+  X(cuEventRecord, "cuEventRecord")               \
+  X(cuEventQuery, "cuEventQuery")                 \
+  X(cuCtxGetCurrent, "cuCtxGetCurrent")           \
+  X(cuCtxPushCurrent, "cuCtxPushCurrent_v2")      \
+  X(cuCtxPopCurrent, "cuCtxPopCurrent_v2")        \
+  X(cuCtxGetDevice, "cuCtxGetDevice")             \
+  X(cuStreamIsCapturing, "cuStreamIsCapturing")   \
+  X(cuDeviceGetAttribute, "cuDeviceGetAttribute") \
+  X(cuDeviceGetName, "cuDeviceGetName")           \
+  X(cuDriverGetVersion, "cuDriverGetVersion")
+
+#define INLINE_PROF_OPTIONAL_FUNCTIONS(X)                                                       \
+  X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode")                     \
+  X(cuStreamGetCtx, "cuStreamGetCtx")                                                           \
+  X(cuStreamCreate, "cuStreamCreate")                                                           \
+  X(cuStreamDestroy, "cuStreamDestroy_v2")                                                      \
+  X(cuStreamWaitValue32, "cuStreamWaitValue32_v2")                                              \
+  X(cuMemHostAlloc, "cuMemHostAlloc")                                                           \
+  X(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2")                                  \
+  X(cuMemFreeHost, "cuMemFreeHost")                                                             \
+  X(cuModuleLoadData, "cuModuleLoadData")                                                       \
+  X(cuModuleUnload, "cuModuleUnload")                                                           \
+  X(cuModuleGetFunction, "cuModuleGetFunction")                                                 \
+  X(cuLaunchKernel, "cuLaunchKernel")                                                           \
+  X(cuFuncGetName, "cuFuncGetName")                                                             \
+  X(cuKernelGetName, "cuKernelGetName")                                                         \
+  X(cuFuncGetAttribute, "cuFuncGetAttribute")                                                   \
+  X(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor") \
+  X(cuDeviceGetUuid, "cuDeviceGetUuid_v2")                                                      \
+  X(cuDeviceTotalMem, "cuDeviceTotalMem_v2")                                                    \
+  X(cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState")
+
+struct CudaApi {
+#define INLINE_PROF_MEMBER(function, symbol) decltype(&::function) function = nullptr;
+  INLINE_PROF_REQUIRED_FUNCTIONS(INLINE_PROF_MEMBER)
+  INLINE_PROF_OPTIONAL_FUNCTIONS(INLINE_PROF_MEMBER)
+#undef INLINE_PROF_MEMBER
+  // Version 1: two events, a float of milliseconds.  Not every header still declares it.
+  CUresult(CUDAAPI* elapsed_ms)(float*, CUevent, CUevent) = nullptr;
+};
+
+// Fills the table.  Returns null, or the name of the first required function that is missing.
+[[nodiscard]] const char* load_cuda() noexcept;
+
+// After load_cuda() has returned null.
+[[nodiscard]] const CudaApi& cuda() noexcept;
+
+inline constexpr const char* kDriverSoname = "libcuda.so.1";
+
+}  // namespace inline_prof::sys

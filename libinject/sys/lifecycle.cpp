@@ -1,0 +1,55 @@
+#include "sys/lifecycle.hpp"
+
+#include "sys/hot_line.hpp"
+#include "sys/log.hpp"
+
+#include <cstdio>
+
+namespace inline_prof::sys {
+
+constinit HotLine hot_line;
+constinit std::atomic<Lifecycle> lifecycle{Lifecycle::kDormant};
+
+namespace {
+
+constinit std::atomic<unsigned long> vendor_errors{0};
+constinit std::atomic<unsigned> vendor_errors_in_a_row{0};
+
+// One failed event is dropped; a mechanism that fails this often in a row is broken.
+constexpr unsigned kErrorsInARow = 16;
+
+bool switch_off() noexcept {
+  const bool first = lifecycle.exchange(Lifecycle::kOff) != Lifecycle::kOff;
+  hot_line.filter.store(kNoLaunch, std::memory_order_relaxed);
+  return first;
+}
+
+}  // namespace
+
+void turn_off(const char* where, const char* why) noexcept {
+  if (switch_off()) say(LogLevel::kError, "profiling is off: %s: %s", where, why);
+}
+
+void turn_off_silently() noexcept {
+  switch_off();
+}
+
+void count_vendor_error(const char* function, int code) noexcept {
+  vendor_errors.fetch_add(1, std::memory_order_relaxed);
+  if (vendor_errors_in_a_row.fetch_add(1, std::memory_order_relaxed) + 1 < kErrorsInARow) return;
+  char why[64];
+  std::snprintf(why, sizeof why, "failed %u times in a row (CUresult %d)", kErrorsInARow, code);
+  turn_off(function, why);
+}
+
+void count_vendor_success() noexcept {
+  if (vendor_errors_in_a_row.load(std::memory_order_relaxed) != 0) {
+    vendor_errors_in_a_row.store(0, std::memory_order_relaxed);
+  }
+}
+
+unsigned long vendor_error_count() noexcept {
+  return vendor_errors.load(std::memory_order_relaxed);
+}
+
+}  // namespace inline_prof::sys

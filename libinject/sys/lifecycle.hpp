@@ -1,0 +1,29 @@
+// dormant -> starting -> on -> off, and never back.
+#pragma once
+
+#include <atomic>
+
+namespace inline_prof::sys {
+
+enum class Lifecycle : int { kDormant, kStarting, kOn, kOff };
+
+extern constinit std::atomic<Lifecycle> lifecycle;
+
+[[nodiscard]] inline bool is_on() noexcept {
+  return lifecycle.load(std::memory_order_relaxed) == Lifecycle::kOn;
+}
+
+// Ends profiling: one line on stderr that names `where` and `why`, then silence.  Every hook is a
+// plain jump from here on.  Only the first call speaks.
+void turn_off(const char* where, const char* why) noexcept;
+
+// As turn_off, for an end that is no fault (the work is done, or the user asked for none).
+void turn_off_silently() noexcept;
+
+// A single failed vendor call is one sample less; sixteen in a row mean that the mechanism does
+// not work here, and end profiling.
+void count_vendor_error(const char* function, int code) noexcept;
+void count_vendor_success() noexcept;
+[[nodiscard]] unsigned long vendor_error_count() noexcept;
+
+}  // namespace inline_prof::sys

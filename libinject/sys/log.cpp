@@ -1,0 +1,43 @@
+#include "sys/log.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdio>
+#include <unistd.h>
+
+namespace inline_prof::sys {
+namespace {
+
+constinit std::atomic<LogLevel> wanted{LogLevel::kWarning};
+
+}  // namespace
+
+void set_log_level(LogLevel level) noexcept {
+  wanted.store(level, std::memory_order_relaxed);
+}
+
+void say(LogLevel level, const char* format, ...) noexcept {
+  if (level > wanted.load(std::memory_order_relaxed)) return;
+  const int saved_errno = errno;
+  constexpr char kPrefix[] = "inline_prof: ";
+  constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
+  char line[1024];
+  __builtin_memcpy(line, kPrefix, kPrefixLength);
+  va_list arguments;
+  va_start(arguments, format);
+  const int length =
+      std::vsnprintf(line + kPrefixLength, sizeof line - kPrefixLength - 1, format, arguments);
+  va_end(arguments);
+  if (length >= 0) {
+    std::size_t end = kPrefixLength + static_cast<std::size_t>(length);
+    if (end > sizeof line - 2) end = sizeof line - 2;
+    line[end] = '\n';
+    const ssize_t written = write(STDERR_FILENO, line, end + 1);
+    static_cast<void>(written);  // a closed stderr is the host's business
+  }
+  errno = saved_errno;
+}
+
+}  // namespace inline_prof::sys

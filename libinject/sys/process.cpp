@@ -1,0 +1,60 @@
+#include "sys/process.hpp"
+
+#include <array>
+#include <cctype>
+#include <cstdio>
+#include <ctime>
+#include <fcntl.h>
+#include <string_view>
+#include <unistd.h>
+
+namespace inline_prof::sys {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0 || name[0] == '\0') return "unknown";
+  return name.data();
+}
+
+std::string command_name() {
+  std::array<char, 4096> path{};
+  const ssize_t length = readlink("/proc/self/exe", path.data(), path.size() - 1);
+  if (length <= 0) return "unknown";
+  const std::string_view whole(path.data(), static_cast<std::size_t>(length));
+  return std::string(whole.substr(whole.rfind('/') + 1));
+}
+
+std::string utc_time_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  std::array<char, 32> text{};
+  if (gmtime_r(&now, &parts) == nullptr) return "";
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
+std::string kernel_driver_version() {
+  const int file = open("/proc/driver/nvidia/version", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return "";
+  std::array<char, 512> text{};
+  const ssize_t length = read(file, text.data(), text.size() - 1);
+  close(file);
+  if (length <= 0) return "";
+  // The first word that looks like 580.159 or 580.159.03.
+  const std::string_view all(text.data(), static_cast<std::size_t>(length));
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    if (std::isdigit(static_cast<unsigned char>(all[i])) == 0) continue;
+    std::size_t end = i;
+    bool dot = false;
+    while (end < all.size() &&
+           (std::isdigit(static_cast<unsigned char>(all[end])) != 0 || all[end] == '.')) {
+      dot = dot || all[end] == '.';
+      ++end;
+    }
+    if (dot && end - i >= 5) return std::string(all.substr(i, end - i));
+    i = end;
+  }
+  return "";
+}
+
+}  // namespace inline_prof::sys

@@ -1,0 +1,16 @@
+// Facts about this process that go into prof.json and into its name.
+#pragma once
+
+#include <string>
+
+namespace inline_prof::sys {
+
+[[nodiscard]] std::string host_name();     // "unknown" if the system does not say
+[[nodiscard]] std::string command_name();  // last part of the program's path
+[[nodiscard]] std::string utc_time_now();  // 2026-11-21T01:02:03Z
+
+// The version in "NVRM version: ... 580.159.03 ..." of /proc/driver/nvidia/version; empty without
+// the kernel driver.
+[[nodiscard]] std::string kernel_driver_version();
+
+}  // namespace inline_prof::sys

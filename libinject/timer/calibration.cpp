@@ -1,0 +1,263 @@
+#include "timer/calibration.hpp"
+
+#include "timer/driver_scope.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <sched.h>
+
+namespace inline_prof::timer {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kPairs = 64;
+constexpr std::size_t kPairsPerHold =
+    16;  // two records and a launch each: far below any queue limit
+constexpr auto kLongestHold = std::chrono::milliseconds(2);
+constexpr auto kLongestCalibration = std::chrono::milliseconds(20);
+
+// PTX and not a cubin: the driver translates it for every GPU it supports.  An entry that returns.
+constexpr char kEmptyKernel[] =
+    ".version 6.0\n"
+    ".target sm_50\n"
+    ".address_size 64\n"
+    ".visible .entry inline_prof_empty_kernel()\n"
+    "{\n"
+    "  ret;\n"
+    "}\n";
+
+double percentile(const std::vector<double>& sorted, double fraction) {
+  const double place = fraction * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (place - std::floor(place)) * (sorted[above] - sorted[below]);
+}
+
+class Calibrator {
+ public:
+  explicit Calibrator(int device_id) : device_id_(device_id) {}
+  Calibrator(const Calibrator&) = delete;
+  Calibrator& operator=(const Calibrator&) = delete;
+
+  ~Calibrator() {
+    release();  // never leave a stream waiting
+    const auto& cuda = sys::cuda();
+    for (Pair& pair : pairs_) {
+      if (pair.start != nullptr) cuda.cuEventDestroy(pair.start);
+      if (pair.stop != nullptr) cuda.cuEventDestroy(pair.stop);
+    }
+    if (stream_ != nullptr) cuda.cuStreamDestroy(stream_);
+    if (module_ != nullptr) cuda.cuModuleUnload(module_);
+    if (flag_ != nullptr) cuda.cuMemFreeHost(const_cast<std::uint32_t*>(flag_));
+  }
+
+  CalibrationResult run() {
+    CalibrationResult result;
+    if (!create(result.note)) return result;
+    load_kernel(result.note);
+    warm_up();
+    measure("idle", &Calibrator::fill_idle, result);
+    if (const char* reason = why_no_hold(); reason != nullptr) {
+      result.note.append(result.note.empty() ? "" : "; ").append("no busy calibration: ");
+      result.note.append(reason);
+    } else {
+      measure("busy", &Calibrator::fill_busy, result);
+    }
+    return result;
+  }
+
+ private:
+  struct Pair {
+    CUevent start = nullptr;
+    CUevent stop = nullptr;
+  };
+  using Fill = bool (Calibrator::*)(bool with_kernel, std::vector<double>& times_us);
+
+  bool create(std::string& note) {
+    const auto& cuda = sys::cuda();
+    if (cuda.cuStreamCreate == nullptr || cuda.cuStreamDestroy == nullptr ||
+        cuda.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
+      note = "no calibration: no stream of our own";
+      return false;
+    }
+    for (Pair& pair : pairs_) {
+      if (cuda.cuEventCreate(&pair.start, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
+          cuda.cuEventCreate(&pair.stop, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+        note = "no calibration: no events";
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void load_kernel(std::string& note) {
+    const auto& cuda = sys::cuda();
+    if (cuda.cuModuleLoadData == nullptr || cuda.cuModuleUnload == nullptr ||
+        cuda.cuModuleGetFunction == nullptr || cuda.cuLaunchKernel == nullptr ||
+        cuda.cuModuleLoadData(&module_, kEmptyKernel) != CUDA_SUCCESS) {
+      module_ = nullptr;
+      note = "no empty-kernel pairs: the driver refused the module";
+      return;
+    }
+    if (cuda.cuModuleGetFunction(&kernel_, module_, "inline_prof_empty_kernel") != CUDA_SUCCESS) {
+      kernel_ = nullptr;
+      note = "no empty-kernel pairs: the kernel was not found";
+    }
+  }
+
+  // The first pair and the first launch pay for lazy set-up.
+  void warm_up() {
+    deadline_ = Clock::now() + kLongestCalibration;  // the module's translation is not counted
+    std::vector<double> discarded;
+    if (record_pair(pairs_[0], kernel_ != nullptr)) read_pair(pairs_[0], discarded);
+  }
+
+  const char* why_no_hold() {
+    const auto& cuda = sys::cuda();
+    // One hardware queue: the host's other work would wait behind our hold.
+    const char* connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    if (connections != nullptr && std::strcmp(connections, "1") == 0) {
+      return "CUDA_DEVICE_MAX_CONNECTIONS is 1";
+    }
+    if (cuda.cuStreamWaitValue32 == nullptr || cuda.cuMemHostAlloc == nullptr ||
+        cuda.cuMemFreeHost == nullptr || cuda.cuMemHostGetDevicePointer == nullptr) {
+      return "the driver has no stream memory operations";
+    }
+    void* memory = nullptr;
+    if (cuda.cuMemHostAlloc(&memory, 64, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) !=
+        CUDA_SUCCESS) {
+      return "no pinned memory";
+    }
+    flag_ = static_cast<volatile std::uint32_t*>(memory);
+    *flag_ = 0;
+    if (cuda.cuMemHostGetDevicePointer(&device_flag_, memory, 0) != CUDA_SUCCESS) {
+      return "pinned memory has no device address";
+    }
+    return nullptr;
+  }
+
+  void release() noexcept {
+    // A plain store is enough: the memory is host memory that the GPU polls.
+    if (flag_ != nullptr) __atomic_store_n(flag_, holds_, __ATOMIC_RELEASE);
+  }
+
+  bool record_pair(const Pair& pair, bool with_kernel) {
+    const auto& cuda = sys::cuda();
+    if (cuda.cuEventRecord(pair.start, stream_) != CUDA_SUCCESS) return false;
+    if (with_kernel && cuda.cuLaunchKernel(kernel_, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr,
+                                           nullptr) != CUDA_SUCCESS) {
+      return false;
+    }
+    return cuda.cuEventRecord(pair.stop, stream_) == CUDA_SUCCESS;
+  }
+
+  // Polls, since a synchronising call could wait for ever.
+  bool read_pair(const Pair& pair, std::vector<double>& times_us) {
+    const auto& cuda = sys::cuda();
+    CUresult state = CUDA_SUCCESS;
+    while ((state = cuda.cuEventQuery(pair.stop)) == CUDA_ERROR_NOT_READY) {
+      if (Clock::now() > deadline_) return false;
+      sched_yield();
+    }
+    float elapsed_ms = 0;
+    if (state != CUDA_SUCCESS ||
+        cuda.elapsed_ms(&elapsed_ms, pair.start, pair.stop) != CUDA_SUCCESS) {
+      return false;
+    }
+    times_us.push_back(static_cast<double>(elapsed_ms) * 1e3);
+    return true;
+  }
+
+  bool fill_idle(bool with_kernel, std::vector<double>& times_us) {
+    for (std::size_t i = 0; i < kPairs; ++i) {
+      if (!record_pair(pairs_[0], with_kernel) || !read_pair(pairs_[0], times_us)) return false;
+    }
+    return true;
+  }
+
+  bool fill_busy(bool with_kernel, std::vector<double>& times_us) {
+    while (times_us.size() < kPairs) {
+      ++holds_;
+      if (sys::cuda().cuStreamWaitValue32(stream_, device_flag_, holds_,
+                                          CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
+        release();
+        return false;
+      }
+      const auto held_since = Clock::now();
+      bool recorded = true;
+      std::size_t queued = 0;
+      while (recorded && queued < kPairsPerHold && Clock::now() - held_since < kLongestHold) {
+        recorded = record_pair(pairs_[queued], with_kernel);
+        if (recorded) ++queued;
+      }
+      release();
+      for (std::size_t i = 0; i < queued; ++i) {
+        if (!read_pair(pairs_[i], times_us)) return false;
+      }
+      if (!recorded || queued == 0 || Clock::now() > deadline_) return false;
+    }
+    return true;
+  }
+
+  void measure(const char* state, Fill fill, CalibrationResult& result) {
+    std::vector<double> times_us;
+    times_us.reserve(kPairs);
+    (this->*fill)(false, times_us);
+    if (times_us.empty()) {
+      result.note.append(result.note.empty() ? "" : "; ").append(state);
+      result.note.append(": no pair could be read");
+      return;
+    }
+    record::Calibration calibration{.device_id = device_id_,
+                                    .state = state,
+                                    .empty_pair = distribution_of(times_us),
+                                    .empty_kernel_pair = std::nullopt};
+    if (kernel_ != nullptr) {
+      times_us.clear();
+      (this->*fill)(true, times_us);
+      if (!times_us.empty()) calibration.empty_kernel_pair = distribution_of(times_us);
+    }
+    result.states.push_back(std::move(calibration));
+  }
+
+  int device_id_;
+  Clock::time_point deadline_;
+  CUstream stream_ = nullptr;
+  std::array<Pair, kPairsPerHold> pairs_{};
+  CUmodule module_ = nullptr;
+  CUfunction kernel_ = nullptr;
+  volatile std::uint32_t* flag_ = nullptr;
+  CUdeviceptr device_flag_ = 0;
+  std::uint32_t holds_ = 0;
+};
+
+}  // namespace
+
+record::Distribution distribution_of(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  return {.median_us = percentile(values, 0.5),
+          .p05_us = percentile(values, 0.05),
+          .p95_us = percentile(values, 0.95),
+          .count = static_cast<int>(values.size())};
+}
+
+CalibrationResult calibrate(CUcontext context, int device_id) noexcept {
+  try {
+    const ContextScope current(context);
+    const CaptureModeScope capture_mode;
+    if (!current)
+      return {.states = {}, .note = "no calibration: the context cannot be made current"};
+    return Calibrator(device_id).run();
+  } catch (const std::exception&) {  // the allocator's
+    return {.states = {}, .note = "no calibration: out of memory"};
+  }
+}
+
+}  // namespace inline_prof::timer

@@ -1,0 +1,28 @@
+// What an event pair costs on this device, measured with nothing and with an empty kernel between.
+#pragma once
+
+#include "record/run_record.hpp"
+#include "sys/cuda_api.hpp"
+
+#include <string>
+#include <vector>
+
+namespace inline_prof::timer {
+
+struct CalibrationResult {
+  std::vector<record::Calibration> states;  // idle, busy; fewer where the driver refuses
+  std::string note;                         // why a state or the kernel is missing; else empty
+};
+
+// Called right after the host has created `context`: the one moment at which a module load, a
+// stream and 64 bytes of pinned memory cannot meet work of the host's in flight.  Takes everything
+// it makes back.  Waits for at most 20 ms, beside a context creation that takes some hundred.
+//
+// busy: pairs queued on a stream that is held back by cuStreamWaitValue32, at most 16 a hold,
+// released on every path and after 2 ms at the latest.  idle: each pair alone on an empty stream.
+[[nodiscard]] CalibrationResult calibrate(CUcontext context, int device_id) noexcept;
+
+// Of `values` in us; sorts them.  Percentiles by linear interpolation between order statistics.
+[[nodiscard]] record::Distribution distribution_of(std::vector<double>& values);
+
+}  // namespace inline_prof::timer

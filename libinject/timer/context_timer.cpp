@@ -1,0 +1,209 @@
+#include "timer/context_timer.hpp"
+
+#include "sys/lifecycle.hpp"
+#include "timer/driver_scope.hpp"
+
+#include <utility>
+
+namespace inline_prof::timer {
+namespace {
+
+// Pair::state.  free -> open (begin) -> pending (end) -> free (read).
+constexpr int kFree = 0;
+constexpr int kOpen = 1;
+constexpr int kPending = 2;
+
+bool succeeded(const char* function, CUresult result) noexcept {
+  if (result == CUDA_SUCCESS) {
+    sys::count_vendor_success();
+    return true;
+  }
+  // At exit the driver may be gone before us.
+  if (result != CUDA_ERROR_DEINITIALIZED) sys::count_vendor_error(function, result);
+  return false;
+}
+
+bool is_capturing(CUstream stream) noexcept {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // On the legacy stream the question itself is refused while another stream captures: leave it
+  // alone then, too.
+  return sys::cuda().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+bool has_finished(CUevent event) noexcept {
+  return sys::cuda().cuEventQuery(event) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
+bool ContextTimer::create_events() noexcept {
+  const ContextScope context(context_);
+  const CaptureModeScope capture_mode;
+  if (!context) return false;
+  const auto create = [](CUevent& event) {
+    return succeeded("cuEventCreate", sys::cuda().cuEventCreate(&event, CU_EVENT_DEFAULT));
+  };
+  has_events_ = true;
+  for (Pair& pair : pairs_) {
+    if (!create(pair.start) || !create(pair.stop)) return false;
+  }
+  for (Origin& origin : origins_) {
+    if (!create(origin.event)) return false;
+  }
+  return true;
+}
+
+void ContextTimer::destroy_events() noexcept {
+  if (!has_events_ || !is_alive()) return;
+  const ContextScope context(context_);
+  const CaptureModeScope capture_mode;
+  if (!context) return;
+  has_events_ = false;
+  const auto destroy = [](CUevent& event) {
+    if (event != nullptr) sys::cuda().cuEventDestroy(event);
+    event = nullptr;
+  };
+  for (Pair& pair : pairs_) {
+    destroy(pair.start);
+    destroy(pair.stop);
+  }
+  for (Origin& origin : origins_)
+    destroy(origin.event);
+}
+
+ContextTimer::BeginResult ContextTimer::begin(CUstream stream, record::EventRecord& event,
+                                              std::int64_t iteration, Pair*& pair) noexcept {
+  if (!is_alive() || !has_events_) return BeginResult::kDriverError;
+  const ContextScope context(context_);
+  const CaptureModeScope capture_mode;
+  if (!context) return BeginResult::kDriverError;
+  if (is_capturing(stream)) return BeginResult::kCapturing;
+
+  const std::size_t first = next_pair_.fetch_add(1, std::memory_order_relaxed);
+  Pair* found = nullptr;
+  for (std::size_t i = 0; i < kRing && found == nullptr; ++i) {
+    Pair& candidate = pairs_[(first + i) % kRing];
+    int expected = kFree;
+    if (candidate.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire)) {
+      found = &candidate;
+    }
+  }
+  if (found == nullptr) return BeginResult::kRingFull;
+  if (!succeeded("cuEventRecord", sys::cuda().cuEventRecord(found->start, stream))) {
+    found->state.store(kFree, std::memory_order_release);
+    return BeginResult::kDriverError;
+  }
+  found->event = &event;
+  found->iteration = iteration;
+  pair = found;
+  return BeginResult::kOk;
+}
+
+bool ContextTimer::end(CUstream stream, Pair& pair) noexcept {
+  const ContextScope context(context_);
+  const CaptureModeScope capture_mode;
+  if (!is_alive() || !context ||
+      !succeeded("cuEventRecord", sys::cuda().cuEventRecord(pair.stop, stream))) {
+    abandon(pair);
+    return false;
+  }
+  // Asked last, so that the question does not stand between the launch and the stop event: if the
+  // GPU has not even reached the start by now, all three were queued behind other work.
+  const CUresult start = sys::cuda().cuEventQuery(pair.start);
+  pair.tight = start == CUDA_ERROR_NOT_READY ? 1 : start == CUDA_SUCCESS ? 0 : -1;
+  pair.state.store(kPending, std::memory_order_release);
+  pending_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void ContextTimer::abandon(Pair& pair) noexcept {
+  pair.extra_start.clear();
+  pair.extra_stop.clear();
+  pair.state.store(kFree, std::memory_order_release);
+}
+
+ContextTimer::Origin* ContextTimer::origin_of(std::int64_t iteration) noexcept {
+  Origin& origin = origins_[static_cast<std::size_t>(iteration) % kRing];
+  return origin.iteration.load(std::memory_order_acquire) == iteration ? &origin : nullptr;
+}
+
+void ContextTimer::record_origin(CUstream stream, std::int64_t iteration) noexcept {
+  if (!is_alive() || !has_events_) return;
+  const ContextScope context(context_);
+  const CaptureModeScope capture_mode;
+  if (!context || is_capturing(stream)) return;
+  Origin& origin = origins_[static_cast<std::size_t>(iteration) % kRing];
+  // The one that stood here is a whole ring old: samples that still want it are dropped when read.
+  origin.iteration.store(-1, std::memory_order_release);
+  if (!succeeded("cuEventRecord", sys::cuda().cuEventRecord(origin.event, stream))) return;
+  origin.iteration.store(iteration, std::memory_order_release);
+  std::int64_t none = -1;
+  first_unread_origin_.compare_exchange_strong(none, iteration);
+  last_origin_.store(iteration, std::memory_order_release);
+}
+
+bool ContextTimer::origins_pending() const noexcept {
+  return first_unread_origin_.load(std::memory_order_acquire) <
+         last_origin_.load(std::memory_order_acquire);
+}
+
+void ContextTimer::read_pair(Pair& pair) noexcept {
+  float measured_ms = 0;
+  float offset_ms = 0;
+  Origin* origin = origin_of(pair.iteration);
+  if (origin != nullptr && !has_finished(origin->event)) return;  // on another stream: next time
+  const bool ok = succeeded("cuEventElapsedTime",
+                            sys::cuda().elapsed_ms(&measured_ms, pair.start, pair.stop)) &&
+                  origin != nullptr &&
+                  succeeded("cuEventElapsedTime",
+                            sys::cuda().elapsed_ms(&offset_ms, origin->event, pair.start));
+  if (ok) {
+    pair.event->add({.measured_ms = measured_ms,
+                     .offset_ms = offset_ms,
+                     .iteration = pair.iteration,
+                     .tight = pair.tight,
+                     .extra_start = std::move(pair.extra_start),
+                     .extra_stop = std::move(pair.extra_stop)});
+    last_end_ms_.store(offset_ms + measured_ms, std::memory_order_relaxed);
+  }
+  pending_.fetch_sub(1, std::memory_order_release);
+  abandon(pair);
+}
+
+void ContextTimer::read_iteration_times(record::IterationTimes* times) noexcept {
+  std::int64_t at = first_unread_origin_.load(std::memory_order_relaxed);
+  const std::int64_t last = last_origin_.load(std::memory_order_acquire);
+  for (; at >= 0 && at < last; ++at) {
+    Origin* from = origin_of(at);
+    Origin* to = origin_of(at + 1);
+    if (from == nullptr || to == nullptr) continue;  // not recorded, or overwritten: a time is lost
+    if (!has_finished(to->event)) break;
+    float elapsed_ms = 0;
+    if (succeeded("cuEventElapsedTime",
+                  sys::cuda().elapsed_ms(&elapsed_ms, from->event, to->event)) &&
+        times != nullptr) {
+      times->add(elapsed_ms);
+    }
+  }
+  first_unread_origin_.store(at, std::memory_order_release);
+}
+
+void ContextTimer::poll(record::IterationTimes* times) noexcept {
+  if (polling_.test_and_set(std::memory_order_acquire)) return;
+  if (is_alive() && has_events_ && (pending() != 0 || origins_pending())) {
+    const ContextScope context(context_);
+    const CaptureModeScope capture_mode;
+    if (context) {
+      for (Pair& pair : pairs_) {
+        if (pair.state.load(std::memory_order_acquire) == kPending && has_finished(pair.stop)) {
+          read_pair(pair);
+        }
+      }
+      read_iteration_times(times);
+    }
+  }
+  polling_.clear(std::memory_order_release);
+}
+
+}  // namespace inline_prof::timer

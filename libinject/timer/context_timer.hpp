@@ -1,0 +1,99 @@
+// Event pairs and origin events of one CUDA context.
+#pragma once
+
+#include "record/event_record.hpp"
+#include "record/run_record.hpp"
+#include "sys/cuda_api.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace inline_prof::timer {
+
+class ContextTimer {
+ public:
+  // 256 pairs, 256 origins: the host may run this many armed iterations ahead of the GPU before a
+  // sample is dropped.
+  static constexpr std::size_t kRing = 256;
+
+  ContextTimer(CUcontext context, int device_id) : context_(context), device_id_(device_id) {}
+
+  [[nodiscard]] CUcontext context() const noexcept { return context_; }
+  [[nodiscard]] int device_id() const noexcept { return device_id_; }
+  [[nodiscard]] bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
+  // The host has destroyed the context, and our events with it.
+  void forget() noexcept { alive_.store(false, std::memory_order_release); }
+
+  // Creates the events.  False if the driver refuses.  Once, before any record.
+  [[nodiscard]] bool create_events() noexcept;
+  void destroy_events() noexcept;
+
+  // A pair that is being recorded.
+  struct Pair {
+    std::atomic<int> state{0};
+    CUevent start = nullptr;
+    CUevent stop = nullptr;
+    record::EventRecord* event = nullptr;
+    std::int64_t iteration = 0;
+    std::int8_t tight = -1;
+    std::string extra_start;
+    std::string extra_stop;
+  };
+
+  enum class BeginResult { kOk, kRingFull, kCapturing, kDriverError };
+
+  // Records the start event on `stream`.  The caller is the host's thread, at its launch.
+  [[nodiscard]] BeginResult begin(CUstream stream, record::EventRecord& event,
+                                  std::int64_t iteration, Pair*& pair) noexcept;
+  // Records the stop event and hands the pair over to poll(); false if the driver refused.
+  bool end(CUstream stream, Pair& pair) noexcept;
+  void abandon(Pair& pair) noexcept;
+
+  // Records this iteration's origin on `stream`; nothing if the stream is capturing or the ring is
+  // full of origins that are still needed.
+  void record_origin(CUstream stream, std::int64_t iteration) noexcept;
+
+  // Reads what has finished; never waits.  One thread at a time, others return at once.  Iteration
+  // times go to `times` unless it is null.
+  void poll(record::IterationTimes* times) noexcept;
+
+  // Milliseconds from the origin of `iteration` to the end of the sample read last; for runs
+  // without iterations.
+  [[nodiscard]] float last_sample_end_ms() const noexcept {
+    return last_end_ms_.load(std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] std::size_t pending() const noexcept {
+    return pending_.load(std::memory_order_acquire);
+  }
+  // Origins whose iteration time is not read yet.
+  [[nodiscard]] bool origins_pending() const noexcept;
+
+ private:
+  struct Origin {
+    CUevent event = nullptr;
+    std::atomic<std::int64_t> iteration{-1};  // -1: free
+  };
+
+  [[nodiscard]] Origin* origin_of(std::int64_t iteration) noexcept;
+  void read_pair(Pair& pair) noexcept;
+  void read_iteration_times(record::IterationTimes* times) noexcept;
+
+  CUcontext context_;
+  int device_id_;
+  std::atomic<bool> alive_{true};
+  bool has_events_ = false;
+  std::array<Pair, kRing> pairs_{};
+  std::atomic<std::size_t> next_pair_{0};
+  std::atomic<std::size_t> pending_{0};
+  std::array<Origin, kRing> origins_{};
+  std::atomic<std::int64_t> first_unread_origin_{-1};
+  std::atomic<std::int64_t> last_origin_{-1};
+  std::atomic<float> last_end_ms_{0};
+  std::atomic_flag polling_ = ATOMIC_FLAG_INIT;
+};
+
+}  // namespace inline_prof::timer

@@ -1,0 +1,54 @@
+// What surrounds our own driver calls on a host thread.
+#pragma once
+
+#include "sys/cuda_api.hpp"
+
+namespace inline_prof::timer {
+
+// Makes `context` current and gives the thread back with the context it had.
+class ContextScope {
+ public:
+  explicit ContextScope(CUcontext context) noexcept {
+    CUcontext current = nullptr;
+    if (sys::cuda().cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context) {
+      ok_ = true;
+      return;
+    }
+    pushed_ = sys::cuda().cuCtxPushCurrent(context) == CUDA_SUCCESS;
+    ok_ = pushed_;
+  }
+  ~ContextScope() {
+    CUcontext ours = nullptr;
+    if (pushed_) sys::cuda().cuCtxPopCurrent(&ours);
+  }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+  explicit operator bool() const noexcept { return ok_; }
+
+ private:
+  bool pushed_ = false;
+  bool ok_ = false;
+};
+
+// While any thread captures in global mode, calls that could interfere are refused and invalidate
+// the capture (cuda.h, cuThreadExchangeStreamCaptureMode).  Ours never touch a captured stream, so
+// this thread says that it knows what it does, and takes the word back at the end.
+class CaptureModeScope {
+ public:
+  CaptureModeScope() noexcept {
+    const auto exchange = sys::cuda().cuThreadExchangeStreamCaptureMode;
+    exchanged_ = exchange != nullptr && exchange(&mode_) == CUDA_SUCCESS;
+  }
+  ~CaptureModeScope() {
+    if (exchanged_) sys::cuda().cuThreadExchangeStreamCaptureMode(&mode_);
+  }
+  CaptureModeScope(const CaptureModeScope&) = delete;
+  CaptureModeScope& operator=(const CaptureModeScope&) = delete;
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
+  bool exchanged_ = false;
+};
+
+}  // namespace inline_prof::timer

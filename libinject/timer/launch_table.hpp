@@ -1,0 +1,78 @@
+// Counts launches by (function, stream), lock-free: what discovery does on every launch.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace inline_prof::timer {
+
+// One function (a kernel's handle, or a macro label) on one stream.
+struct LaunchSlot {
+  std::atomic<const void*> function{nullptr};
+  std::atomic<const void*> stream{nullptr};
+  std::atomic<std::uint32_t> count{0};  // in this iteration
+  std::atomic<std::uint32_t> limit{0};  // a count at or above it wants attention
+  std::atomic<std::uint64_t> total{0};  // of earlier iterations
+
+  // Counts one launch; false where the caller must look at it.  Load and store, not fetch_add: a
+  // locked instruction costs 5 ns, and two threads that race on one stream have no order that a
+  // count could express.
+  [[nodiscard]] bool count_quietly() noexcept {
+    const auto met = count.load(std::memory_order_relaxed);
+    if (met >= limit.load(std::memory_order_relaxed)) return false;
+    count.store(met + 1, std::memory_order_relaxed);
+    return true;
+  }
+};
+
+class LaunchTable {
+ public:
+  // 8192 slots, 256 KiB that stay untouched until used: a model of a few hundred kernels on a few
+  // streams and eight devices.  Beyond that launches are forwarded and counted as lost.
+  static constexpr std::size_t kSize = 8192;
+  static constexpr std::size_t kLongestProbe = 64;
+
+  // Null where the pair is not in the table.
+  [[nodiscard]] LaunchSlot* find(const void* function, const void* stream) noexcept {
+    std::size_t at = home(function, stream);
+    for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
+      LaunchSlot& slot = slots_[at];
+      const void* here = slot.function.load(std::memory_order_acquire);
+      if (here == function && slot.stream.load(std::memory_order_relaxed) == stream) return &slot;
+      if (here == nullptr) return nullptr;
+    }
+    return nullptr;
+  }
+
+  // Null where the table is full near this pair.  One caller at a time; readers need no lock.
+  [[nodiscard]] LaunchSlot* insert(const void* function, const void* stream) noexcept {
+    std::size_t at = home(function, stream);
+    for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
+      LaunchSlot& slot = slots_[at];
+      if (slot.function.load(std::memory_order_relaxed) != nullptr) continue;
+      slot.stream.store(stream, std::memory_order_relaxed);
+      slot.function.store(function, std::memory_order_release);
+      return &slot;
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] std::size_t index_of(const LaunchSlot& slot) const noexcept {
+    return static_cast<std::size_t>(&slot - slots_.data());
+  }
+
+ private:
+  static std::size_t home(const void* function, const void* stream) noexcept {
+    const auto f = reinterpret_cast<std::uintptr_t>(function);
+    const auto s = reinterpret_cast<std::uintptr_t>(stream);
+    // Multiplicative hashing (D. E. Knuth, The Art of Computer Programming vol. 3, section 6.4).
+    const std::uint64_t mixed = ((f >> 4) ^ (s << 7) ^ (s >> 4)) * 0x9E3779B97F4A7C15ULL;
+    return static_cast<std::size_t>(mixed >> 51);  // the upper 13 bits: 0..8191
+  }
+
+  std::array<LaunchSlot, kSize> slots_{};
+};
+
+}  // namespace inline_prof::timer
