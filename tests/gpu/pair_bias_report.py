@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Joins the event pairs of pair_bias with CUPTI's durations of the same launches.
 
-    pair_bias_report.py PAIRS.json [UNDER_CUPTI.json CENSUS.json] [-o BIAS.json]
+    pair_bias_report.py [--check] PAIRS.json [UNDER_CUPTI.json CENSUS.json] [-o BIAS.json]
 
 PAIRS.json comes from a run without any tool.  UNDER_CUPTI.json and CENSUS.json come from a second
 run under census_cupti.cpp: same program, same order of launches, so the n-th `spin` of the one is the
@@ -11,6 +11,8 @@ n-th of the other.  Prints a table in microseconds:
     inner     first to last instruction of the kernel, by the GPU's global timer
     cupti     start to end of the kernel, by CUPTI
     pair-cupti, cupti-inner   medians of the columns' differences
+
+With --check the exit status is 1 where a pair is shorter than the kernel inside it.
 """
 
 import argparse
@@ -78,6 +80,13 @@ def summarise(pairs, reference):
     return lines
 
 
+def too_short(lines, timer_step_ns):
+    """Rows whose pair is shorter than what it encloses, by more than the two clocks' resolution."""
+    resolution_us = 0.5 + 2e-3 * timer_step_ns  # of events (cuda.h, cuEventElapsedTime), of the timer
+    return [line for line in lines if line["inner_us"] is not None
+            and line["pair_us"] < line["inner_us"] - resolution_us]
+
+
 def print_table(lines):
     columns = ("pair_us", "pair_p05_us", "pair_p95_us", "inner_us", "cupti_us", "pair_minus_inner_us",
                "pair_minus_cupti_us", "cupti_minus_inner_us")
@@ -97,6 +106,7 @@ def main():
     parser.add_argument("under_cupti", type=pathlib.Path, nargs="?")
     parser.add_argument("census", type=pathlib.Path, nargs="?")
     parser.add_argument("-o", "--output", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
 
     pairs = json.loads(options.pairs.read_text())
@@ -115,7 +125,10 @@ def main():
     if options.output:
         head = {key: pairs[key] for key in ("device", "cycles_per_us", "timer_step_ns")}
         options.output.write_text(json.dumps({**head, "rows": lines}, indent=1) + "\n")
-    return 0
+    short = too_short(lines, pairs["timer_step_ns"])
+    for line in short:
+        print(f"{line['state']} {line['target_us']} us: the pair is shorter than the kernel inside it")
+    return 1 if options.check and short else 0
 
 
 if __name__ == "__main__":

@@ -66,6 +66,13 @@ class PairBiasReport(unittest.TestCase):
         self.assertEqual(pair_bias_report.attach_durations(self.rows, {"4spin": [7000]}), ["spin"])
         self.assertNotIn("cupti_us", self.rows[1])
 
+    def test_a_pair_shorter_than_its_kernel_is_found(self):
+        lines = pair_bias_report.summarise({"rows": self.rows}, None)
+        self.assertEqual(pair_bias_report.too_short(lines, 32), [])
+        self.rows[2]["pair_us"] = [4.4, 4.4]
+        lines = pair_bias_report.summarise({"rows": self.rows}, None)
+        self.assertEqual(pair_bias_report.too_short(lines, 32), [lines[2]])
+
 
 if __name__ == "__main__":
     unittest.main()
