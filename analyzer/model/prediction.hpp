@@ -1,0 +1,43 @@
+#pragma once
+
+#include "model/units.hpp"
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace inline_prof::model {
+
+// What keeps an operation from being faster.
+enum class Bound { kCompute, kMemory, kLaunch };
+
+[[nodiscard]] constexpr std::string_view bound_name(Bound bound) {
+  switch (bound) {
+    case Bound::kCompute:
+      return "compute";
+    case Bound::kMemory:
+      return "memory";
+    case Bound::kLaunch:
+      return "launch";
+  }
+  return "";
+}
+
+struct Prediction {
+  Seconds time;
+  Bound bound = Bound::kLaunch;
+  std::optional<std::pair<Seconds, Seconds>>
+      interval90;     // empty: the model has no error of its own
+  std::string model;  // e.g. "roofline"
+};
+
+// A prediction, or the reason why there is none.
+struct Outcome {
+  std::optional<Prediction> prediction;
+  std::string reason;  // empty if there is a prediction
+
+  static Outcome none(std::string why) { return {std::nullopt, std::move(why)}; }
+};
+
+}  // namespace inline_prof::model

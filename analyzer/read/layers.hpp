@@ -1,0 +1,47 @@
+// Layers files: what the events of a run compute, for events whose `op` the guest could not see.
+//
+//   { "let":   { "B": 6912 },
+//     "rules": [ { "match": "TopMLP.fc5.*.fprop.cublasGemmEx", "layer": "TopMLP.fc5",
+//                  "op": { "kind": "gemm", "m": "B", "n": 1024, "k": 1024, "a_type": "f16", ... } }
+//                  ] }
+#pragma once
+
+#include "read/input_error.hpp"
+#include "read/profile.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::read {
+
+struct LayerRule {
+  std::string match;  // glob: * any text, ? one character
+  std::string layer;  // empty: the event keeps the layer it has
+  std::optional<Op> op;
+};
+
+struct Layers {
+  std::string file;
+  std::vector<LayerRule> rules;
+};
+
+// Throws InputError.
+[[nodiscard]] Layers read_layers(std::string_view text, const std::string& label);
+[[nodiscard]] Layers read_layers(const std::filesystem::path& file);
+
+// Whether the whole of `text` fits the glob `pattern`.
+[[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
+
+// What a rule is matched against: LAYER.EVENT, or EVENT if the layer is empty; in files that never
+// name layers (generation 2) EVENT#OCCURRENCE.
+[[nodiscard]] std::string match_name(const Event& event, Generation generation);
+
+// Gives every event the layer of the first rule that fits it, and its op unless the event has one.
+// Returns the indices of the rules that fitted no event, which is how a misspelt rule shows.
+std::vector<std::size_t> apply_layers(const Layers& layers, Profile& profile);
+
+}  // namespace inline_prof::read

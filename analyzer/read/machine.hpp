@@ -1,0 +1,34 @@
+#pragma once
+
+#include "read/input_error.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::read {
+
+// One GPU variant, as a file of analyzer/model/machines/ describes it (docs/models.md).
+struct Machine {
+  std::string id;                  // lower case, carries the variant: "a100-sxm4-40gb"
+  std::vector<std::string> names;  // what the driver calls it
+  std::int64_t sm_count = 0;
+  std::optional<double> memory_gib;
+  double memory_gb_per_s = 0.0;  // GB = 1e9 bytes; measured if that is known, else the data sheet's
+  std::optional<double> l2_mb;
+  std::optional<double> boost_clock_mhz;
+  std::map<std::string, double>
+      peak_tflops;               // dense, by number type: f64 f32 tf32 f16 bf16 f8 f4 i8
+  double gemm_fraction = 1.0;    // of the peak, reached by large matrix products
+  double memory_fraction = 1.0;  // of the bandwidth, reached by large streams
+  double launch_floor_us = 0.0;  // no kernel is predicted to be faster
+  std::map<std::string, std::string> sources;  // where each number comes from
+};
+
+// Throws InputError.
+[[nodiscard]] Machine read_machine(std::string_view text, const std::string& label);
+
+}  // namespace inline_prof::read

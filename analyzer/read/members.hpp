@@ -1,0 +1,53 @@
+// Reads JSON objects by a table of their members.  The tables are templates over the node, so that
+// the two parsers (json_tree.hpp, json_stream.hpp) share them: what one accepts the other accepts,
+// with the same meaning.  A node is visited once, from front to back.
+#pragma once
+
+#include <inline_prof/prof_format.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace inline_prof::read {
+
+template <typename Node, typename Target>
+struct Member {
+  const char* key;
+  void (*read)(Node& value, Target& target);
+};
+
+// Which members of a table an object had: bit i for row i.
+using Seen = std::uint64_t;
+
+template <typename Node, typename Target, std::size_t N>
+[[nodiscard]] bool has(const std::array<Member<Node, Target>, N>& members, Seen seen,
+                       std::string_view key) {
+  for (std::size_t i = 0; i < N; ++i) {
+    if (members[i].key == key) return (seen >> i & 1U) != 0;
+  }
+  return false;
+}
+
+// Reads the members that the table names and skips the others: a newer writer may add some.
+// A member that stands there twice is refused, for nobody can say which one was meant.
+template <typename Node, typename Target, std::size_t N>
+Seen read_members(const Node& node, const std::array<Member<Node, Target>, N>& members,
+                  Target& target) {
+  static_assert(N <= 64, "Seen has 64 bits");
+  Seen seen = 0;
+  node.each_member([&](std::string_view key, Node& value) {
+    for (std::size_t i = 0; i < N; ++i) {
+      if (members[i].key != key) continue;
+      if ((seen >> i & 1U) != 0) value.fail("appears twice in its object");
+      seen |= Seen{1} << i;
+      members[i].read(value, target);
+      return;
+    }
+    value.skip();
+  });
+  return seen;
+}
+
+}  // namespace inline_prof::read

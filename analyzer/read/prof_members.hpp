@@ -1,0 +1,369 @@
+// The members of prof.json, one table an object.  Types are checked here; what needs more than one
+// member (generations, lengths, ranges) is checked in prof_reader.cpp.
+#pragma once
+
+#include "read/members.hpp"
+#include "read/op_reader.hpp"
+#include "read/profile.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace inline_prof::read {
+
+template <typename Node>
+[[nodiscard]] std::vector<std::string> read_texts(const Node& node) {
+  std::vector<std::string> texts;
+  node.each_element([&](Node& element) { texts.push_back(element.text()); });
+  return texts;
+}
+
+template <typename Node>
+[[nodiscard]] std::array<std::int64_t, 3> read_dim3(const Node& node) {
+  std::array<std::int64_t, 3> sizes{};
+  std::size_t count = 0;
+  node.each_element([&](Node& element) {
+    if (count == sizes.size()) element.fail("expected 3 numbers, found more");
+    sizes[count++] = element.count();
+  });
+  if (count != sizes.size()) node.fail(fmt::format("expected 3 numbers, found {}", count));
+  return sizes;
+}
+
+template <typename Node>
+[[nodiscard]] std::vector<Tight> read_tight(const Node& node) {
+  std::vector<Tight> tight;
+  node.each_element([&](Node& element) {
+    tight.push_back(element.is_null()   ? Tight::kUnknown
+                    : element.boolean() ? Tight::kYes
+                                        : Tight::kNo);
+  });
+  return tight;
+}
+
+// NaN for null: an offset that the guest could not take.
+template <typename Node>
+[[nodiscard]] std::vector<double> read_offsets(const Node& node) {
+  std::vector<double> offsets;
+  node.each_element([&](Node& element) {
+    offsets.push_back(element.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                        : element.number());
+  });
+  return offsets;
+}
+
+template <typename Node>
+[[nodiscard]] std::vector<std::int64_t> read_counts(const Node& node) {
+  std::vector<std::int64_t> counts;
+  node.each_element([&](Node& element) { counts.push_back(element.count()); });
+  return counts;
+}
+
+// A member that may be null: not known.
+template <typename Node, typename Read>
+auto read_optional(Node& node, Read read) -> std::optional<decltype(read(node))> {
+  if (node.is_null()) return std::nullopt;
+  return read(node);
+}
+
+// Empty for null, for {} and for a median of null: nothing was measured.
+template <typename Node>
+[[nodiscard]] std::optional<Distribution> read_distribution(Node& node) {
+  struct Found {
+    Distribution distribution;
+    std::optional<double> median;
+  };
+  using M = Member<Node, Found>;
+  static constexpr auto kNumber = [](Node& v) { return v.number(); };
+  static constexpr std::array kMembers{
+      M{format::kMedian, [](Node& v, Found& f) { f.median = read_optional(v, kNumber); }},
+      M{format::kP05, [](Node& v, Found& f) { f.distribution.p05 = read_optional(v, kNumber); }},
+      M{format::kP95, [](Node& v, Found& f) { f.distribution.p95 = read_optional(v, kNumber); }},
+      M{format::kCount, [](Node& v, Found& f) { f.distribution.count = v.count(); }},
+  };
+  if (node.is_null()) return std::nullopt;
+  Found found;
+  const Seen seen = read_members(node, kMembers, found);
+  if (!found.median) return std::nullopt;
+  if (has(kMembers, seen, format::kCount) && found.distribution.count == 0) return std::nullopt;
+  if (*found.median < 0) node.fail(fmt::format("expected a median >= 0, found {}", *found.median));
+  found.distribution.median = *found.median;
+  return found.distribution;
+}
+
+template <typename Node>
+[[nodiscard]] PairState read_pair_state(const Node& node) {
+  const std::string state = node.text();
+  if (state == format::kStateBusy) return PairState::kBusy;
+  if (state == format::kStateIdle) return PairState::kIdle;
+  if (state == format::kStateGraph) return PairState::kGraph;
+  node.fail(fmt::format("expected \"busy\", \"idle\" or \"graph\", found \"{}\"", state));
+}
+
+template <typename Node>
+[[nodiscard]] Calibration read_calibration(const Node& node) {
+  using M = Member<Node, Calibration>;
+  static constexpr std::array kMembers{
+      M{format::kDeviceId, [](Node& v, Calibration& c) { c.device_id = v.count(); }},
+      M{format::kState, [](Node& v, Calibration& c) { c.state = read_pair_state(v); }},
+      M{format::kEmptyPairUs,
+        [](Node& v, Calibration& c) { c.empty_pair_us = read_distribution(v); }},
+      M{format::kEmptyKernelPairUs,
+        [](Node& v, Calibration& c) { c.empty_kernel_pair_us = read_distribution(v); }},
+  };
+  Calibration calibration;
+  const Seen seen = read_members(node, kMembers, calibration);
+  for (const char* key : {format::kDeviceId, format::kState}) {
+    if (!has(kMembers, seen, key)) node.fail(fmt::format("missing \"{}\"", key));
+  }
+  return calibration;
+}
+
+template <typename Node>
+[[nodiscard]] Device read_device(const Node& node) {
+  using M = Member<Node, Device>;
+  static constexpr std::array kMembers{
+      M{format::kDeviceId, [](Node& v, Device& d) { d.device_id = v.count(); }},
+      M{format::kName, [](Node& v, Device& d) { d.name = v.text(); }},
+      M{format::kUuid, [](Node& v, Device& d) { d.uuid = v.text(); }},
+      M{format::kSmCount, [](Node& v, Device& d) { d.sm_count = v.count(); }},
+      M{format::kComputeCapability, [](Node& v, Device& d) { d.compute_capability = v.text(); }},
+      M{format::kMemoryBytes, [](Node& v, Device& d) { d.memory_bytes = v.count(); }},
+      M{format::kL2Bytes, [](Node& v, Device& d) { d.l2_bytes = v.count(); }},
+      M{format::kSmClockKhz, [](Node& v, Device& d) { d.sm_clock_khz = v.count(); }},
+      M{format::kMemoryClockKhz, [](Node& v, Device& d) { d.memory_clock_khz = v.count(); }},
+      M{format::kMig, [](Node& v, Device& d) { d.mig = !v.is_null() && v.boolean(); }},
+      M{format::kMpsPercent,
+        [](Node& v, Device& d) {
+          d.mps_percent = read_optional(v, [](Node& n) { return n.number(); });
+        }},
+      M{format::kDriverVersion, [](Node& v, Device& d) { d.driver_version = v.text(); }},
+      M{format::kCudaVersion, [](Node& v, Device& d) { d.cuda_version = v.text(); }},
+  };
+  Device device;
+  const Seen seen = read_members(node, kMembers, device);
+  if (!has(kMembers, seen, format::kDeviceId)) node.fail("missing \"device_id\"");
+  return device;
+}
+
+template <typename Node>
+[[nodiscard]] ProfilerInfo read_profiler(const Node& node) {
+  using M = Member<Node, ProfilerInfo>;
+  static constexpr std::array kMembers{
+      M{format::kVersion, [](Node& v, ProfilerInfo& p) { p.version = v.text(); }},
+      M{format::kMode, [](Node& v, ProfilerInfo& p) { p.mode = v.text(); }},
+      M{format::kPolicy, [](Node& v, ProfilerInfo& p) { p.policy = v.text(); }},
+      M{format::kBackend, [](Node& v, ProfilerInfo& p) { p.backend = v.text(); }},
+      M{format::kSchedule,
+        [](Node& v, ProfilerInfo& p) {
+          if (!v.is_null()) p.schedule = v.text();
+        }},
+      M{format::kWarmupIterations,
+        [](Node& v, ProfilerInfo& p) { p.warmup_iterations = v.count(); }},
+      M{format::kRepeat, [](Node& v, ProfilerInfo& p) { p.repeat = v.count(); }},
+      M{format::kIterationSource,
+        [](Node& v, ProfilerInfo& p) {
+          if (!v.is_null()) p.iteration_source = v.text();
+        }},
+      M{format::kIterationConfidence,
+        [](Node& v, ProfilerInfo& p) {
+          p.iteration_confidence = read_optional(v, [](Node& n) { return n.number(); });
+        }},
+      M{format::kEventListHash, [](Node& v, ProfilerInfo& p) { p.event_list_hash = v.text(); }},
+  };
+  ProfilerInfo profiler;
+  read_members(node, kMembers, profiler);
+  return profiler;
+}
+
+template <typename Node>
+[[nodiscard]] Overhead read_overhead(const Node& node) {
+  using M = Member<Node, Overhead>;
+  static constexpr std::array kMembers{
+      M{format::kArmedIterations, [](Node& v, Overhead& o) { o.armed_iterations = v.count(); }},
+      M{format::kUnarmedIterations, [](Node& v, Overhead& o) { o.unarmed_iterations = v.count(); }},
+      M{format::kSlowdownPercent,
+        [](Node& v, Overhead& o) {
+          o.slowdown_percent = read_optional(v, [](Node& n) { return n.number(); });
+        }},
+      M{format::kSlowdownPercentCi95,
+        [](Node& v, Overhead& o) {
+          if (v.is_null()) return;
+          std::vector<double> ends;
+          v.each_element([&](Node& end) {
+            if (!end.is_null()) ends.push_back(end.number());
+          });
+          if (ends.empty()) return;
+          if (ends.size() != 2 || ends[0] > ends[1]) v.fail("expected [lower, upper] or null");
+          o.slowdown_percent_ci95 = {ends[0], ends[1]};
+        }},
+      M{format::kMethod, [](Node& v, Overhead& o) { o.method = v.text(); }},
+      M{format::kLaunchesSeen, [](Node& v, Overhead& o) { o.launches_seen = v.count(); }},
+      M{format::kHostBytes, [](Node& v, Overhead& o) { o.host_bytes = v.count(); }},
+  };
+  Overhead overhead;
+  read_members(node, kMembers, overhead);
+  return overhead;
+}
+
+template <typename Node>
+[[nodiscard]] RuntimeData read_runtime_data(const Node& node) {
+  using M = Member<Node, RuntimeData>;
+  static constexpr std::array kMembers{
+      M{format::kDataName, [](Node& v, RuntimeData& r) { r.name = v.text(); }},
+      M{format::kDeviceId, [](Node& v, RuntimeData& r) { r.device_id = v.count(); }},
+      M{format::kStream, [](Node& v, RuntimeData& r) { r.stream = v.text(); }},
+      M{format::kData, [](Node& v, RuntimeData& r) { r.data = read_texts(v); }},
+  };
+  RuntimeData data;
+  read_members(node, kMembers, data);
+  return data;
+}
+
+// An event and which members it had; its name stands under one key in generation 1 and under
+// another one later, and which generation a file is may be known at its end only.
+struct FoundEvent {
+  Event event;
+  std::string first_generation_name;
+  std::optional<std::int64_t> first_generation_occurrence;
+  bool has_name = false;
+  bool has_first_generation_name = false;
+  bool has_occurrence = false;
+  const char* missing = nullptr;  // the first required member, of all generations, that is absent
+};
+
+template <typename Node>
+[[nodiscard]] FoundEvent read_event(const Node& node) {
+  using F = FoundEvent;
+  using M = Member<Node, FoundEvent>;
+  static constexpr std::array kMembers{
+      M{format::kMeasuredTimesMs, [](Node& v, F& f) { f.event.measured_ms = v.numbers(); }},
+      M{format::kIterStartToEventStartTimesMs,
+        [](Node& v, F& f) { f.event.offsets_ms = read_offsets(v); }},
+      M{format::kIterations, [](Node& v, F& f) { f.event.iterations = read_counts(v); }},
+      M{format::kTight, [](Node& v, F& f) { f.event.tight = read_tight(v); }},
+      M{format::kEventName, [](Node& v, F& f) { f.event.name = v.text(); }},
+      M{format::kName, [](Node& v, F& f) { f.first_generation_name = v.text(); }},
+      M{format::kLayerName, [](Node& v, F& f) { f.event.layer = v.text(); }},
+      M{format::kClass, [](Node& v, F& f) { f.event.event_class = v.text(); }},
+      M{format::kKernelName, [](Node& v, F& f) { f.event.kernel_name = v.text(); }},
+      M{format::kKernelNames, [](Node& v, F& f) { f.event.kernel_names = read_texts(v); }},
+      M{format::kDeviceId, [](Node& v, F& f) { f.event.device_id = v.count(); }},
+      M{format::kStream, [](Node& v, F& f) { f.event.stream = v.text(); }},
+      M{format::kStreamIndex, [](Node& v, F& f) { f.event.stream_index = v.count(); }},
+      M{format::kStartIndex, [](Node& v, F& f) { f.event.start_index = v.count(); }},
+      M{format::kEndIndex, [](Node& v, F& f) { f.event.end_index = v.count(); }},
+      M{format::kMetTimesWithinThisStream, [](Node& v, F& f) { f.event.occurrence = v.count(); }},
+      M{format::kGeneration1Occurrence,
+        [](Node& v, F& f) { f.first_generation_occurrence = v.count(); }},
+      M{format::kCalls, [](Node& v, F& f) { f.event.calls = v.count(); }},
+      M{format::kInCudaGraph, [](Node& v, F& f) { f.event.in_cuda_graph = v.boolean(); }},
+      M{format::kFlags, [](Node& v, F& f) { f.event.flags = read_texts(v); }},
+      M{format::kOp,
+        [](Node& v, F& f) {
+          if (!v.is_null()) f.event.op = read_op(v);
+        }},
+      M{format::kGrid, [](Node& v, F& f) { f.event.launch.grid = read_dim3(v); }},
+      M{format::kBlock, [](Node& v, F& f) { f.event.launch.block = read_dim3(v); }},
+      M{format::kCluster, [](Node& v, F& f) { f.event.launch.cluster = read_dim3(v); }},
+      M{format::kStaticSharedBytes,
+        [](Node& v, F& f) { f.event.launch.static_shared_bytes = v.count(); }},
+      M{format::kDynamicSharedBytes,
+        [](Node& v, F& f) { f.event.launch.dynamic_shared_bytes = v.count(); }},
+      M{format::kRegisters, [](Node& v, F& f) { f.event.launch.registers = v.count(); }},
+      M{format::kMaxBlocksPerSm,
+        [](Node& v, F& f) { f.event.launch.max_blocks_per_sm = v.count(); }},
+      M{format::kExtraInfosStart, [](Node& v, F& f) { f.event.extra_infos_start = read_texts(v); }},
+      M{format::kExtraInfosStop, [](Node& v, F& f) { f.event.extra_infos_stop = read_texts(v); }},
+  };
+  FoundEvent found;
+  const Seen seen = read_members(node, kMembers, found);
+  found.has_name = has(kMembers, seen, format::kEventName);
+  found.has_first_generation_name = has(kMembers, seen, format::kName);
+  found.has_occurrence = has(kMembers, seen, format::kMetTimesWithinThisStream);
+  for (const char* key : {format::kDeviceId, format::kStream, format::kStartIndex,
+                          format::kEndIndex, format::kMeasuredTimesMs}) {
+    if (found.missing == nullptr && !has(kMembers, seen, key)) found.missing = key;
+  }
+  return found;
+}
+
+// A whole file, before its generation is known and its members are held against each other.
+struct FoundProfile {
+  Profile profile;
+  std::optional<std::string> schema;
+  std::vector<FoundEvent> events;
+  bool has_events = false;
+  bool has_iter_time_ms = false;
+};
+
+template <typename Node>
+[[nodiscard]] FoundProfile read_document(const Node& root) {
+  using F = FoundProfile;
+  using M = Member<Node, FoundProfile>;
+  static constexpr std::array kMembers{
+      M{format::kSchema, [](Node& v, F& f) { f.schema = v.text(); }},
+      M{format::kHostName, [](Node& v, F& f) { f.profile.host_name = v.text(); }},
+      M{format::kRank,
+        [](Node& v, F& f) {
+          f.profile.rank = read_optional(v, [](Node& n) { return n.count(); });
+        }},
+      M{format::kWorldSize,
+        [](Node& v, F& f) {
+          f.profile.world_size = read_optional(v, [](Node& n) { return n.count(); });
+        }},
+      M{format::kLocalRank,
+        [](Node& v, F& f) {
+          f.profile.local_rank = read_optional(v, [](Node& n) { return n.count(); });
+        }},
+      M{format::kProcessId, [](Node& v, F& f) { f.profile.process_id = v.count(); }},
+      M{format::kCommand, [](Node& v, F& f) { f.profile.command = v.text(); }},
+      M{format::kStartedAt, [](Node& v, F& f) { f.profile.started_at = v.text(); }},
+      M{format::kComplete, [](Node& v, F& f) { f.profile.complete = v.boolean(); }},
+      M{format::kProfiler, [](Node& v, F& f) { f.profile.profiler = read_profiler(v); }},
+      M{format::kDevices,
+        [](Node& v, F& f) {
+          v.each_element([&](Node& n) { f.profile.devices.push_back(read_device(n)); });
+        }},
+      M{format::kLibraries,
+        [](Node& v, F& f) {
+          v.each_member([&](std::string_view name, Node& version) {
+            f.profile.libraries.emplace_back(std::string(name), version.text());
+          });
+        }},
+      M{format::kCalibration,
+        [](Node& v, F& f) {
+          v.each_element([&](Node& n) { f.profile.calibration.push_back(read_calibration(n)); });
+        }},
+      M{format::kIterTimeMs, [](Node& v, F& f) { f.profile.iter_time_ms = v.numbers(); }},
+      M{format::kEvents,
+        [](Node& v, F& f) { v.each_element([&](Node& n) { f.events.push_back(read_event(n)); }); }},
+      M{format::kRuntimeData,
+        [](Node& v, F& f) {
+          v.each_element([&](Node& n) { f.profile.runtime_data.push_back(read_runtime_data(n)); });
+        }},
+      M{format::kOverhead,
+        [](Node& v, F& f) {
+          if (!v.is_null()) f.profile.overhead = read_overhead(v);
+        }},
+      M{format::kDropped,
+        [](Node& v, F& f) {
+          v.each_member([&](std::string_view name, Node& count) {
+            const std::string key(name);
+            f.profile.dropped.emplace_back(key, count.count());
+          });
+        }},
+      M{format::kNotSeen, [](Node& v, F& f) { f.profile.not_seen = read_texts(v); }},
+      M{format::kWarnings, [](Node& v, F& f) { f.profile.warnings = read_texts(v); }},
+  };
+  FoundProfile found;
+  const Seen seen = read_members(root, kMembers, found);
+  found.has_events = has(kMembers, seen, format::kEvents);
+  found.has_iter_time_ms = has(kMembers, seen, format::kIterTimeMs);
+  return found;
+}
+
+}  // namespace inline_prof::read

@@ -1,0 +1,223 @@
+#include "read/prof_reader.hpp"
+
+#include "read/file_text.hpp"
+#include "read/json_tree.hpp"
+#include "read/prof_members.hpp"
+
+#include <inline_prof/prof_format.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <utility>
+
+namespace inline_prof::read {
+namespace {
+
+// The event whose times are the iterations of a one-shot file.
+constexpr std::string_view kOneShotIterationEvent = "iteration";
+
+class Complaints {
+ public:
+  explicit Complaints(const std::string& label) : label_(label) {}
+
+  [[noreturn]] void fail(std::string_view place, std::string_view what) const {
+    throw InputError(fmt::format("{}: {}: {}", label_, place, what));
+  }
+  [[noreturn]] void fail_event(std::size_t index, std::string_view what) const {
+    fail(fmt::format("/{}/{}", format::kEvents, index), what);
+  }
+
+ private:
+  const std::string& label_;
+};
+
+void check_schema(const std::string& schema, const Complaints& complaints) {
+  const std::string place = fmt::format("/{}", format::kSchema);
+  const std::string_view family = format::kSchemaFamily;
+  if (std::string_view(schema).substr(0, family.size()) == family) {
+    int version = 0;
+    const char* end = schema.data() + schema.size();
+    const auto [rest, error] = std::from_chars(schema.data() + family.size(), end, version);
+    if (error == std::errc{} && rest == end) {
+      if (version == format::kSchemaVersion) return;
+      complaints.fail(
+          place,
+          fmt::format("this build reads {}, the file is {}{}", format::kSchemaValue, schema,
+                      version > format::kSchemaVersion ? ": take a newer prof-analyze" : ""));
+    }
+  }
+  complaints.fail(place,
+                  fmt::format("expected \"{}\", found \"{}\"", format::kSchemaValue, schema));
+}
+
+Generation find_generation(const FoundProfile& found, const Complaints& complaints) {
+  if (found.schema.has_value()) {
+    check_schema(*found.schema, complaints);
+    return Generation::kThird;
+  }
+  if (!found.has_events) {
+    complaints.fail("/", fmt::format("missing \"{}\" and \"{}\": not a prof.json", format::kSchema,
+                                     format::kEvents));
+  }
+  const bool first = !found.events.empty() && found.events.front().has_first_generation_name &&
+                     !found.events.front().has_name;
+  if (first) return Generation::kFirst;
+  return found.has_iter_time_ms ? Generation::kSecond : Generation::kSecondOneShot;
+}
+
+void check_lengths(const FoundEvent& found, std::size_t index, Generation generation,
+                   const Complaints& complaints) {
+  const Event& event = found.event;
+  const auto check = [&](const char* key, std::size_t length, bool may_be_empty) {
+    if (length == event.measured_ms.size() || (may_be_empty && length == 0)) return;
+    complaints.fail(fmt::format("/{}/{}/{}", format::kEvents, index, key),
+                    fmt::format("expected {} values, one for each of {}, found {}",
+                                event.measured_ms.size(), format::kMeasuredTimesMs, length));
+  };
+  check(format::kIterStartToEventStartTimesMs, event.offsets_ms.size(), true);
+  check(format::kIterations, event.iterations.size(), true);
+  check(format::kTight, event.tight.size(), true);
+  if (generation == Generation::kThird) {
+    check(format::kExtraInfosStart, event.extra_infos_start.size(), true);
+    check(format::kExtraInfosStop, event.extra_infos_stop.size(), true);
+  }
+}
+
+void erase_sample(Event& event, std::size_t sample) {
+  const auto erase = [sample](auto& values) {
+    if (sample < values.size()) {
+      values.erase(std::next(values.begin(), static_cast<std::ptrdiff_t>(sample)));
+    }
+  };
+  erase(event.measured_ms);
+  erase(event.offsets_ms);
+  erase(event.iterations);
+  erase(event.tight);
+  erase(event.extra_infos_start);
+  erase(event.extra_infos_stop);
+}
+
+// No clock runs backwards.  Our own writer never writes a negative time, so the file is damaged;
+// the original profiler did not check, so such a sample is left out and counted.
+void check_times(Event& event, std::size_t index, Profile& profile, const Complaints& complaints) {
+  for (std::size_t i = event.measured_ms.size(); i-- > 0;) {
+    if (event.measured_ms[i] >= 0) continue;
+    if (profile.generation == Generation::kThird) {
+      complaints.fail(
+          fmt::format("/{}/{}/{}/{}", format::kEvents, index, format::kMeasuredTimesMs, i),
+          fmt::format("expected a time >= 0, found {}", event.measured_ms[i]));
+    }
+    erase_sample(event, i);
+    ++profile.negative_times;
+  }
+}
+
+void check_iteration_times(Profile& profile, const Complaints& complaints) {
+  auto& times = profile.iter_time_ms;
+  const auto negative = [](double time) { return time < 0; };
+  const auto first = std::find_if(times.begin(), times.end(), negative);
+  if (first == times.end()) return;
+  if (profile.generation == Generation::kThird) {
+    complaints.fail(fmt::format("/{}/{}", format::kIterTimeMs, first - times.begin()),
+                    fmt::format("expected a time >= 0, found {}", *first));
+  }
+  const auto kept = std::remove_if(first, times.end(), negative);
+  profile.negative_times += times.end() - kept;
+  times.erase(kept, times.end());
+}
+
+Event take_event(FoundEvent& found, std::size_t index, Generation generation,
+                 const Complaints& complaints) {
+  if (generation == Generation::kFirst) {
+    if (!found.has_first_generation_name) {
+      complaints.fail_event(index, fmt::format("missing \"{}\"", format::kName));
+    }
+    if (!found.first_generation_occurrence) {
+      complaints.fail_event(index, fmt::format("missing \"{}\"", format::kGeneration1Occurrence));
+    }
+    found.event.name = std::move(found.first_generation_name);
+    found.event.occurrence = *found.first_generation_occurrence;
+  } else {
+    if (!found.has_name) {
+      complaints.fail_event(index, fmt::format("missing \"{}\"", format::kEventName));
+    }
+    if (!found.has_occurrence) {
+      complaints.fail_event(index,
+                            fmt::format("missing \"{}\"", format::kMetTimesWithinThisStream));
+    }
+  }
+  if (found.missing != nullptr) {
+    complaints.fail_event(index, fmt::format("missing \"{}\"", found.missing));
+  }
+  if (found.event.end_index < found.event.start_index) {
+    complaints.fail_event(
+        index, fmt::format("expected {} >= {}, found {} < {}", format::kEndIndex,
+                           format::kStartIndex, found.event.end_index, found.event.start_index));
+  }
+  check_lengths(found, index, generation, complaints);
+  return std::move(found.event);
+}
+
+// A one-shot file has no iteration times of its own: those of its event "iteration" are taken, one
+// series a device, and the event is no work of its own.
+void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
+  auto& events = profile.events;
+  const auto is_iteration = [](const Event& event) { return event.name == kOneShotIterationEvent; };
+  for (const Event& event : events) {
+    if (!is_iteration(event)) continue;
+    profile.iter_time_ms.insert(profile.iter_time_ms.end(), event.measured_ms.begin(),
+                                event.measured_ms.end());
+  }
+  const auto kept = std::remove_if(events.begin(), events.end(), is_iteration);
+  if (kept == events.end()) {
+    complaints.fail("/", fmt::format("missing \"{}\", and no event \"{}\" stands in for it",
+                                     format::kIterTimeMs, kOneShotIterationEvent));
+  }
+  events.erase(kept, events.end());
+}
+
+Profile check_document(FoundProfile found, const std::string& label) {
+  const Complaints complaints(label);
+  Profile profile = std::move(found.profile);
+  profile.file = label;
+  profile.generation = find_generation(found, complaints);
+  if (profile.generation == Generation::kThird) {
+    if (!found.has_events) complaints.fail("/", fmt::format("missing \"{}\"", format::kEvents));
+    if (!found.has_iter_time_ms) {
+      complaints.fail("/", fmt::format("missing \"{}\"", format::kIterTimeMs));
+    }
+  }
+  profile.events.reserve(found.events.size());
+  for (std::size_t i = 0; i < found.events.size(); ++i) {
+    profile.events.push_back(take_event(found.events[i], i, profile.generation, complaints));
+    check_times(profile.events.back(), i, profile, complaints);
+  }
+  check_iteration_times(profile, complaints);
+  if (profile.generation == Generation::kSecondOneShot) {
+    take_one_shot_iterations(profile, complaints);
+  }
+  return profile;
+}
+
+}  // namespace
+
+Profile read_profile(std::string text, const std::string& label) {
+  const nlohmann::json document = parse_json(text, label);
+  const TreeNode root(document, label);
+  // The schema first: a newer file may differ in anything else.
+  if (document.is_object() && root.has(format::kSchema)) {
+    check_schema(root.member(format::kSchema).text(), Complaints(label));
+  }
+  return check_document(read_document(root), label);
+}
+
+Profile read_profile(const std::filesystem::path& file) {
+  return read_profile(read_text(file), file.string());
+}
+
+}  // namespace inline_prof::read

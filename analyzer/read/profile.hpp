@@ -1,0 +1,161 @@
+// What a prof.json says, whatever its generation.  Names and units follow docs/prof_json.md; a
+// value that older generations did not write is empty, never invented.
+#pragma once
+
+#include "read/op.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::read {
+
+enum class Generation {
+  kFirst,          // 2021-02: layer names, occurrence under its first key
+  kSecond,         // 2022-07: no layer names
+  kSecondOneShot,  // 2021-08: as kSecond, iteration times are those of the events named "iteration"
+  kThird,          // "schema": "inline_prof/1"
+};
+
+struct Distribution {
+  double median = 0.0;
+  std::optional<double> p05;
+  std::optional<double> p95;
+  std::int64_t count = 0;
+};
+
+struct Device {
+  std::int64_t device_id = 0;
+  std::string name;
+  std::string uuid;
+  std::string compute_capability;
+  std::int64_t sm_count = 0;  // 0 if unknown, as the four below
+  std::int64_t memory_bytes = 0;
+  std::int64_t l2_bytes = 0;
+  std::int64_t sm_clock_khz = 0;
+  std::int64_t memory_clock_khz = 0;
+  bool mig = false;
+  std::optional<double> mps_percent;
+  std::string driver_version;
+  std::string cuda_version;
+};
+
+enum class PairState { kBusy, kIdle, kGraph };
+
+// What an event pair around nothing, and around an empty kernel, was measured to take.
+struct Calibration {
+  std::int64_t device_id = 0;
+  PairState state = PairState::kBusy;
+  std::optional<Distribution> empty_pair_us;
+  std::optional<Distribution> empty_kernel_pair_us;
+};
+
+// Was the GPU still behind the host when the sample was taken?
+enum class Tight : std::uint8_t { kNo, kYes, kUnknown };
+
+struct LaunchShape {
+  std::array<std::int64_t, 3> grid{};  // zeros if unknown, as everything below
+  std::array<std::int64_t, 3> block{};
+  std::array<std::int64_t, 3> cluster{};
+  std::int64_t static_shared_bytes = 0;
+  std::int64_t dynamic_shared_bytes = 0;
+  std::int64_t registers = 0;
+  std::int64_t max_blocks_per_sm = 0;
+};
+
+struct Event {
+  std::string name;
+  std::string layer;        // empty if unknown
+  std::string event_class;  // events of one class are expected to behave alike; empty if unknown
+  std::string kernel_name;
+  std::vector<std::string> kernel_names;
+  std::int64_t device_id = 0;
+  std::string stream;
+  std::optional<std::int64_t> stream_index;
+  std::int64_t start_index = 0;
+  std::int64_t end_index = 0;
+  std::int64_t occurrence = 0;  // how often the name was met on this stream in the iteration before
+  std::optional<std::int64_t> calls;
+  bool in_cuda_graph = false;
+  std::vector<std::string> flags;
+  LaunchShape launch;
+  std::optional<Op> op;
+
+  // One entry a sample.  `tight`, `iterations` and `offsets_ms` may be empty: not known.
+  std::vector<double> measured_ms;
+  std::vector<double> offsets_ms;  // start of the iteration to the start of the event; may be < 0
+  std::vector<std::int64_t> iterations;
+  std::vector<Tight> tight;
+  std::vector<std::string> extra_infos_start;
+  std::vector<std::string> extra_infos_stop;
+
+  [[nodiscard]] bool has_flag(std::string_view flag) const {
+    for (const std::string& own : flags) {
+      if (own == flag) return true;
+    }
+    return false;
+  }
+};
+
+struct RuntimeData {
+  std::string name;
+  std::int64_t device_id = 0;
+  std::string stream;
+  std::vector<std::string> data;
+};
+
+struct ProfilerInfo {
+  std::string version;
+  std::string mode;
+  std::string policy;
+  std::string backend;
+  std::string schedule;
+  std::optional<std::int64_t> warmup_iterations;
+  std::optional<std::int64_t> repeat;
+  std::string iteration_source;
+  std::optional<double> iteration_confidence;
+  std::string event_list_hash;
+};
+
+// The run's own measurement of what profiling cost it.
+struct Overhead {
+  std::int64_t armed_iterations = 0;
+  std::int64_t unarmed_iterations = 0;
+  std::optional<double> slowdown_percent;  // empty: could not be resolved
+  std::optional<std::pair<double, double>> slowdown_percent_ci95;
+  std::string method;
+  std::int64_t launches_seen = 0;
+  std::int64_t host_bytes = 0;
+};
+
+struct Profile {
+  std::string file;  // what messages call it
+  Generation generation = Generation::kThird;
+  std::string host_name;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> world_size;
+  std::optional<std::int64_t> local_rank;
+  std::optional<std::int64_t> process_id;
+  std::string command;
+  std::string started_at;
+  bool complete = true;
+  ProfilerInfo profiler;
+  std::vector<Device> devices;
+  std::vector<std::pair<std::string, std::string>> libraries;
+  std::vector<Calibration> calibration;
+  std::vector<double> iter_time_ms;
+  std::vector<Event> events;
+  std::vector<RuntimeData> runtime_data;
+  std::optional<Overhead> overhead;
+  std::vector<std::pair<std::string, std::int64_t>> dropped;
+  std::vector<std::string> not_seen;
+  std::vector<std::string> warnings;
+
+  // Records that the reader left out because no clock can give them; counted, and shown in reports.
+  std::int64_t negative_times = 0;
+};
+
+}  // namespace inline_prof::read
