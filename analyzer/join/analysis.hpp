@@ -1,0 +1,115 @@
+// What the join of measured times and predictions gives: plain values, computed once, for every
+// report.  Times are microseconds; an empty value is not known, and the row says why.
+#pragma once
+
+#include "join/statistics.hpp"
+#include "read/profile.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::join {
+
+// One event of one device.
+struct Row {
+  std::size_t profile = 0;  // index into Analysis::runs
+  std::string layer;
+  std::string event;
+  std::string kernel_name;
+  std::int64_t device_id = 0;
+  std::int64_t stream_index = 0;
+  std::int64_t start_index = 0;
+  std::int64_t end_index = 0;
+  std::int64_t occurrence = 0;
+  std::int64_t calls = 1;  // in an iteration; for any_occurrence: in the whole run
+  bool any_occurrence = false;
+  bool is_region = false;             // encloses other rows on its stream
+  std::optional<std::size_t> parent;  // the smallest row that encloses this one; index into rows
+
+  std::size_t samples = 0;
+  std::size_t not_tight = 0;  // samples that are upper bounds: the GPU had caught up with the host
+  std::optional<double> raw_us;
+  std::optional<Interval> raw_ci95_us;
+  std::optional<double> corrected_us;  // raw less what the event pair adds, at least 0
+  double bias_us = 0.0;
+  std::optional<double> offset_us;        // median start within the iteration
+  std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
+
+  std::string op_kind;  // empty if what it computes is not known
+  std::optional<double> predicted_us;
+  std::optional<Interval> predicted_ci90_us;
+  bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
+  std::string bound;
+  std::string model;
+  std::string reason;           // why there is no prediction
+  std::optional<double> ratio;  // corrected / predicted
+  std::string verdict;
+};
+
+// The rows of one event on all devices, as the table shows them.
+struct MergedRow {
+  std::string layer;
+  std::string event;
+  std::int64_t occurrence = 0;
+  std::int64_t calls = 1;
+  bool is_region = false;
+  std::optional<std::size_t> parent;  // index into merged
+  std::vector<std::size_t> rows;      // at least one; the devices
+
+  std::size_t samples = 0;
+  std::size_t not_tight = 0;
+  std::optional<double> raw_us;  // of the samples of all devices together
+  std::optional<Interval> raw_ci95_us;
+  std::optional<double> corrected_us;
+  std::optional<double> slowest_us;       // corrected, of the slowest device
+  std::optional<double> in_iteration_us;  // mean over devices
+  std::optional<double> share_percent;    // of the iteration, mean over devices
+  std::optional<double> predicted_us;     // mean over devices
+  std::optional<Interval> predicted_ci90_us;
+  std::string bound;
+  std::string model;
+  std::string reason;
+  std::optional<double> ratio;
+  std::string verdict;
+};
+
+// How one iteration divides up.  Each number as a mean over devices.
+struct Shares {
+  double predicted = 0.0;
+  double measured = 0.0;  // without a prediction
+  double seen = 0.0;      // but not measured
+  double idle = 0.0;      // or not seen
+};
+
+// One input file.
+struct Run {
+  read::Profile profile;  // its samples are joined into rows already, and gone from here
+  std::optional<double> iteration_us;
+  std::vector<std::string> machines;  // ids, one for each of profile.devices; "" if not known
+};
+
+struct Analysis {
+  std::vector<Run> runs;
+  std::vector<Row> rows;
+  std::vector<MergedRow> merged;  // in order of their first start
+  std::string statistic = "median";
+  std::string machine;         // id; several joined by ","; empty if none is known
+  std::string machine_reason;  // why a machine is not known
+  double event_bias_us = 0.0;  // median over the measured rows
+  std::string event_bias_source;
+  std::optional<double> kernel_floor_us;  // empty kernel pair less empty pair, reported only
+  std::optional<double> iteration_us;     // mean over devices
+  std::optional<Shares> shares_percent;
+  std::optional<Shares> shares_us;
+  std::string shares_reason;  // why there are none
+  std::optional<Errors> errors;
+  std::size_t unmeasured_events = 0;        // seen but not measured
+  std::size_t unmeasured_without_time = 0;  // of these, those of unknown duration: in `idle`
+  std::size_t dropped_offsets = 0;
+  std::size_t negative_times = 0;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace inline_prof::join

@@ -1,0 +1,94 @@
+#include "join/event_bias.hpp"
+
+#include "join/statistics.hpp"
+
+#include <inline_prof/prof_format.hpp>
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace inline_prof::join {
+namespace {
+
+using read::PairState;
+
+constexpr std::size_t index(PairState state) {
+  return static_cast<std::size_t>(state);
+}
+
+PairState state_of(const read::Event& event, std::size_t sample) {
+  // A whole graph is launched from a stream, so its pair stands outside; only nodes have theirs
+  // inside.
+  if (event.in_cuda_graph && !event.has_flag(format::kFlagGraphWhole)) return PairState::kGraph;
+  const bool known = sample < event.tight.size();
+  return known && event.tight[sample] == read::Tight::kNo ? PairState::kIdle : PairState::kBusy;
+}
+
+std::optional<double> look_up(const std::array<std::optional<double>, 3>& by_state,
+                              PairState wanted) {
+  for (const PairState state : {wanted, PairState::kBusy, PairState::kIdle}) {
+    if (by_state[index(state)]) return by_state[index(state)];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile) {
+  switch (setting.kind) {
+    case BiasSetting::Kind::kGiven:
+      constant_us_ = setting.given_us;
+      source_ = "given";
+      break;
+    case BiasSetting::Kind::kOff:
+      source_ = "off";
+      break;
+    case BiasSetting::Kind::kAuto:
+      use_calibration(profile);
+      break;
+  }
+}
+
+void EventBias::use_calibration(const read::Profile& profile) {
+  std::array<std::vector<double>, 3> all;
+  for (const read::Calibration& calibration : profile.calibration) {
+    if (!calibration.empty_pair_us) continue;
+    const double pair_us = calibration.empty_pair_us->median;
+    by_device_[calibration.device_id][index(calibration.state)] = pair_us;
+    all[index(calibration.state)].push_back(pair_us);
+  }
+  if (by_device_.empty()) {
+    source_ = "none";
+    warnings_.push_back(
+        "the event pairs were not calibrated: corrected times still hold what a pair adds");
+    return;
+  }
+  source_ = "calibration";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!all[i].empty()) elsewhere_[i] = median(all[i]);
+  }
+  std::set<std::int64_t> missing;
+  for (const read::Event& event : profile.events) {
+    if (!event.measured_ms.empty() && !by_device_.contains(event.device_id)) {
+      missing.insert(event.device_id);
+    }
+  }
+  if (!missing.empty()) {
+    warnings_.push_back(
+        fmt::format("device {} was not calibrated: the median of the other devices is taken",
+                    fmt::join(missing, ", ")));
+  }
+}
+
+double EventBias::of_sample_us(const read::Event& event, std::size_t sample) const {
+  if (by_device_.empty()) return constant_us_;
+  const PairState state = state_of(event, sample);
+  const auto device = by_device_.find(event.device_id);
+  if (device != by_device_.end()) {
+    if (const auto bias = look_up(device->second, state)) return *bias;
+  }
+  return look_up(elsewhere_, state).value_or(0.0);
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,49 @@
+// What an event pair adds to the time of what it encloses, and how much of it is taken off.
+#pragma once
+
+#include "read/profile.hpp"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::join {
+
+// --event-bias auto | US | off
+struct BiasSetting {
+  enum class Kind { kAuto, kGiven, kOff };
+  Kind kind = Kind::kAuto;
+  double given_us = 0.0;
+};
+
+// The bias of one file's samples.
+class EventBias {
+ public:
+  // auto: from the file's calibration; without one nothing is taken off, and source() says so.
+  EventBias(const BiasSetting& setting, const read::Profile& profile);
+
+  // To be taken off sample number `sample` of `event`.  From a calibration it is the median empty
+  // pair of the sample's state on its device: graph for a node of a CUDA graph, else busy if the
+  // sample is tight or if that is not known, else idle.  A state that was not calibrated falls back
+  // to busy, then idle; a device that was not calibrated to the median over those that were.
+  [[nodiscard]] double of_sample_us(const read::Event& event, std::size_t sample) const;
+
+  [[nodiscard]] const std::string& source() const { return source_; }  // calibration given off none
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  using ByState = std::array<std::optional<double>, 3>;  // indexed by read::PairState
+
+  void use_calibration(const read::Profile& profile);
+
+  double constant_us_ = 0.0;
+  std::map<std::int64_t, ByState> by_device_;
+  ByState elsewhere_;  // median over the calibrated devices
+  std::string source_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace inline_prof::join

@@ -1,0 +1,29 @@
+// Measured times and predictions, side by side.
+#pragma once
+
+#include "join/analysis.hpp"
+#include "join/event_bias.hpp"
+#include "read/layers.hpp"
+#include "read/machine.hpp"
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace inline_prof::join {
+
+enum class Statistic { kMedian, kMean, kMin };
+
+struct JoinOptions {
+  std::optional<read::Machine> machine;  // empty: matched for every device
+  std::optional<read::Layers> layers;
+  BiasSetting event_bias;
+  Statistic statistic = Statistic::kMedian;
+};
+
+// `known` are the machines that devices are matched with.
+[[nodiscard]] Analysis join_profiles(std::vector<read::Profile> profiles,
+                                     std::span<const read::Machine> known,
+                                     const JoinOptions& options);
+
+}  // namespace inline_prof::join

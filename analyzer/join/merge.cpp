@@ -1,0 +1,112 @@
+#include "join/merge.hpp"
+
+#include "join/verdict.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace inline_prof::join {
+namespace {
+
+using EventKey = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
+
+EventKey key_of(const Row& row) {
+  return {row.layer, row.event, row.occurrence, row.stream_index};
+}
+
+void merge_times(MergedRow& merged, const Analysis& analysis, const std::vector<Samples>& samples,
+                 Statistic statistic) {
+  Samples all;
+  for (const std::size_t i : merged.rows) {
+    append(all, samples[i]);
+    if (analysis.rows[i].corrected_us) {
+      merged.slowest_us = std::max(merged.slowest_us.value_or(0.0), *analysis.rows[i].corrected_us);
+    }
+  }
+  merged.samples = all.raw_us.size();
+  merged.not_tight = all.not_tight;
+  if (all.raw_us.empty()) return;
+  merged.raw_us = summarise(statistic, all.raw_us);
+  merged.corrected_us = std::max(0.0, summarise(statistic, all.unbiased_us));
+  if (statistic == Statistic::kMedian)
+    merged.raw_ci95_us = median_interval95(std::move(all.raw_us));
+}
+
+// Devices that run the same operation have the same prediction; where they differ, their mean.
+void merge_predictions(MergedRow& merged, const Analysis& analysis) {
+  const Row& first = analysis.rows[merged.rows.front()];
+  merged.bound = first.bound;
+  merged.model = first.model;
+  std::vector<double> predicted_us;
+  std::vector<double> lower_us;
+  std::vector<double> upper_us;
+  for (const std::size_t i : merged.rows) {
+    const Row& row = analysis.rows[i];
+    if (!row.predicted_us) {
+      merged.reason = row.reason;
+      continue;
+    }
+    predicted_us.push_back(*row.predicted_us);
+    if (row.bound != merged.bound) merged.bound = "mixed";
+    if (row.predicted_ci90_us) {
+      lower_us.push_back(row.predicted_ci90_us->lower);
+      upper_us.push_back(row.predicted_ci90_us->upper);
+    }
+  }
+  if (predicted_us.size() < merged.rows.size()) {
+    merged.bound.clear();
+    merged.model.clear();
+    merged.verdict = fmt::format("no prediction: {}", merged.reason);
+    return;
+  }
+  merged.predicted_us = mean(predicted_us);
+  if (lower_us.size() == merged.rows.size()) {
+    merged.predicted_ci90_us = Interval{mean(lower_us), mean(upper_us)};
+  }
+  if (!merged.corrected_us) {
+    merged.verdict = "not measured";
+    return;
+  }
+  merged.ratio = *merged.corrected_us / *merged.predicted_us;
+  merged.verdict = verdict(*merged.corrected_us, *merged.predicted_us, merged.predicted_ci90_us);
+}
+
+}  // namespace
+
+void merge_devices(Analysis& analysis, const std::vector<Samples>& samples, Statistic statistic) {
+  std::vector<std::size_t> order(analysis.rows.size());
+  for (std::size_t i = 0; i < order.size(); ++i)
+    order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return analysis.rows[a].start_index < analysis.rows[b].start_index;
+  });
+
+  std::map<EventKey, std::size_t> merged_of;
+  for (const std::size_t i : order) {
+    const Row& row = analysis.rows[i];
+    const auto [it, is_new] = merged_of.try_emplace(key_of(row), analysis.merged.size());
+    if (is_new) {
+      MergedRow merged;
+      merged.layer = row.layer;
+      merged.event = row.event;
+      merged.occurrence = row.occurrence;
+      merged.calls = row.calls;
+      analysis.merged.push_back(std::move(merged));
+    }
+    MergedRow& merged = analysis.merged[it->second];
+    merged.calls = std::max(merged.calls, row.calls);
+    merged.is_region = merged.is_region || row.is_region;
+    merged.rows.push_back(i);
+  }
+  for (MergedRow& merged : analysis.merged) {
+    for (const std::size_t i : merged.rows) {
+      if (merged.parent || !analysis.rows[i].parent) continue;
+      merged.parent = merged_of.at(key_of(analysis.rows[*analysis.rows[i].parent]));
+    }
+    merge_times(merged, analysis, samples, statistic);
+    merge_predictions(merged, analysis);
+  }
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "join/analysis.hpp"
+#include "join/samples.hpp"
+
+#include <vector>
+
+namespace inline_prof::join {
+
+// One row for what is the same event on every device: same layer, event, occurrence and stream.
+// `samples` are those of analysis.rows.  Fills analysis.merged, all but the shares.
+void merge_devices(Analysis& analysis, const std::vector<Samples>& samples, Statistic statistic);
+
+}  // namespace inline_prof::join

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "join/analysis.hpp"
+#include "read/machine.hpp"
+#include "read/op.hpp"
+
+#include <functional>
+#include <vector>
+
+namespace inline_prof::join {
+
+// What is known about one row before it is predicted; both pointers may be null.
+struct RowInput {
+  const read::Op* op = nullptr;
+  const read::Machine* machine = nullptr;
+};
+
+// Fills in the prediction, ratio and verdict of every row, inner rows first: a region whose inner
+// rows are predicted is predicted to take their sum, or not at all if one of them has no
+// prediction.  A region without predicted inner rows is predicted from its own op, if it has one.
+void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs);
+
+}  // namespace inline_prof::join

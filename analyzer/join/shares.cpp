@@ -1,0 +1,261 @@
+#include "join/shares.hpp"
+
+#include "join/nesting.hpp"
+#include "join/timeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+using DeviceKey = std::pair<std::size_t, std::int64_t>;  // run, device_id
+
+bool is_measured(const Row& row) {
+  return row.corrected_us.has_value();
+}
+
+// Time of all calls in one iteration.  The calls of an any_occurrence row are those of the whole
+// run.
+double in_iteration_us(const Row& row, double time_us, const Run& run) {
+  double calls = static_cast<double>(row.calls);
+  if (row.any_occurrence) {
+    calls /= std::max(1.0, static_cast<double>(run.profile.iter_time_ms.size()));
+  }
+  return calls * time_us;
+}
+
+// An unmeasured event is taken to last as long as what launches the same kernel on the same device,
+// else as long as predicted.
+class UnmeasuredTimes {
+ public:
+  explicit UnmeasuredTimes(const std::vector<Row>& rows) {
+    std::map<Key, std::vector<double>> times;
+    for (const Row& row : rows) {
+      if (is_measured(row)) times[key(row)].push_back(*row.corrected_us);
+    }
+    for (auto& [kernel, values] : times)
+      median_us_[kernel] = median(std::move(values));
+  }
+
+  [[nodiscard]] std::optional<double> of(const Row& row) const {
+    const auto it = median_us_.find(key(row));
+    if (it != median_us_.end()) return it->second;
+    return row.predicted_us;
+  }
+
+ private:
+  using Key = std::tuple<std::size_t, std::int64_t, std::string>;
+  static Key key(const Row& row) {
+    return {row.profile, row.device_id, row.kernel_name.empty() ? row.event : row.kernel_name};
+  }
+  std::map<Key, double> median_us_;
+};
+
+class DeviceShares {
+ public:
+  DeviceShares(const std::vector<Row>& rows, const std::vector<std::vector<std::size_t>>& children,
+               std::vector<double>& credited_us)
+      : rows_(rows), children_(children), credited_us_(credited_us) {}
+
+  // Gives row `i`, and what it encloses, `time_us` of the device's time.
+  void credit(std::size_t i, double time_us) {
+    const Row& row = rows_[i];
+    credited_us_[i] += time_us;
+    if (!is_measured(row)) {
+      shares_us_.seen += time_us;
+      return;
+    }
+    const std::vector<std::size_t> inner = timed_children(i);
+    if (inner.empty() || (row.predicted_us && !row.is_sum_of_children)) {
+      (row.predicted_us ? shares_us_.predicted : shares_us_.measured) += time_us;
+      return;
+    }
+    double inner_us = 0.0;
+    for (const std::size_t child : inner)
+      inner_us += *rows_[child].in_iteration_us;
+    const double whole_us = std::max(*row.in_iteration_us, inner_us);
+    const double scale = whole_us > 0 ? time_us / whole_us : 0.0;
+    for (const std::size_t child : inner)
+      credit(child, *rows_[child].in_iteration_us * scale);
+    shares_us_.measured += std::max(0.0, whole_us - inner_us) * scale;
+  }
+
+  [[nodiscard]] const Shares& shares_us() const { return shares_us_; }
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> timed_children(std::size_t i) const {
+    std::vector<std::size_t> inner;
+    for (const std::size_t child : children_[i]) {
+      if (rows_[child].in_iteration_us) inner.push_back(child);
+    }
+    return inner;
+  }
+
+  const std::vector<Row>& rows_;
+  const std::vector<std::vector<std::size_t>>& children_;
+  std::vector<double>& credited_us_;
+  Shares shares_us_;
+};
+
+// The outermost rows that have a time: a region without one is transparent.
+void collect_roots(const std::vector<Row>& rows,
+                   const std::vector<std::vector<std::size_t>>& children, std::size_t i,
+                   std::vector<std::size_t>& roots) {
+  if (rows[i].in_iteration_us) {
+    roots.push_back(i);
+    return;
+  }
+  for (const std::size_t child : children[i])
+    collect_roots(rows, children, child, roots);
+}
+
+std::vector<double> claimed_times(const std::vector<Row>& rows,
+                                  const std::vector<std::size_t>& roots) {
+  std::vector<double> claimed_us;
+  std::vector<Piece> pieces;
+  std::map<std::int64_t, double> stream_end_us;
+  bool placed = true;  // rows without a place in the iteration can only be added up
+  for (const std::size_t i : roots) {
+    const Row& row = rows[i];
+    const double length_us = *row.in_iteration_us;
+    claimed_us.push_back(length_us);
+    if (row.any_occurrence) placed = false;
+    double& end_us = stream_end_us[row.stream_index];
+    const double start_us = std::max(row.offset_us.value_or(end_us), end_us);
+    end_us = start_us + length_us;
+    pieces.push_back({static_cast<std::size_t>(row.stream_index), start_us, length_us});
+  }
+  if (!placed || stream_end_us.size() < 2) return claimed_us;
+  return busy_time(std::move(pieces));
+}
+
+void scale_down(Shares& shares, double factor) {
+  shares.predicted *= factor;
+  shares.measured *= factor;
+  shares.seen *= factor;
+}
+
+void add(Shares& sum, const Shares& shares, double factor) {
+  sum.predicted += shares.predicted * factor;
+  sum.measured += shares.measured * factor;
+  sum.seen += shares.seen * factor;
+  sum.idle += shares.idle * factor;
+}
+
+void set_times(Analysis& analysis) {
+  const UnmeasuredTimes unmeasured(analysis.rows);
+  const auto children = children_of(analysis.rows);
+  for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
+    Row& row = analysis.rows[i];
+    std::optional<double> time_us = row.corrected_us;
+    if (!time_us) {
+      ++analysis.unmeasured_events;
+      if (children[i].empty()) time_us = unmeasured.of(row);
+      if (!time_us && children[i].empty()) ++analysis.unmeasured_without_time;
+    }
+    if (time_us) row.in_iteration_us = in_iteration_us(row, *time_us, analysis.runs[row.profile]);
+  }
+}
+
+// Outermost rows with a time, for each device that has any event, in order of their start.
+std::map<DeviceKey, std::vector<std::size_t>> roots_of_devices(
+    const Analysis& analysis, const std::vector<std::vector<std::size_t>>& children) {
+  std::map<DeviceKey, std::vector<std::size_t>> roots;
+  for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
+    const Row& row = analysis.rows[i];
+    auto& of_device = roots[{row.profile, row.device_id}];
+    if (!row.parent) collect_roots(analysis.rows, children, i, of_device);
+  }
+  for (auto& [device, of_device] : roots) {
+    std::stable_sort(of_device.begin(), of_device.end(), [&](std::size_t a, std::size_t b) {
+      return analysis.rows[a].start_index < analysis.rows[b].start_index;
+    });
+  }
+  return roots;
+}
+
+// Mean over the devices on which the time is known.
+void set_merged_times(Analysis& analysis) {
+  for (MergedRow& merged : analysis.merged) {
+    std::vector<double> times_us;
+    for (const std::size_t row : merged.rows) {
+      if (const auto& time_us = analysis.rows[row].in_iteration_us) times_us.push_back(*time_us);
+    }
+    if (!times_us.empty()) merged.in_iteration_us = mean(times_us);
+  }
+}
+
+void set_row_shares(Analysis& analysis, const std::vector<double>& credited_percent) {
+  for (MergedRow& merged : analysis.merged) {
+    double sum = 0.0;
+    for (const std::size_t row : merged.rows)
+      sum += credited_percent[row];
+    merged.share_percent = sum;
+  }
+}
+
+}  // namespace
+
+void compute_shares(Analysis& analysis) {
+  set_times(analysis);
+  set_merged_times(analysis);
+  const auto children = children_of(analysis.rows);
+  const auto roots = roots_of_devices(analysis, children);
+  for (const auto& [device, of_device] : roots) {
+    if (!analysis.runs[device.first].iteration_us) {
+      analysis.shares_reason =
+          fmt::format("{} has no iteration times", analysis.runs[device.first].profile.file);
+      return;
+    }
+  }
+  if (roots.empty()) {
+    analysis.shares_reason = "no events";
+    return;
+  }
+
+  const double weight = 1.0 / static_cast<double>(roots.size());
+  Shares percent;
+  Shares time_us;
+  double iteration_sum_us = 0.0;
+  std::vector<double> credited_percent(analysis.rows.size(), 0.0);
+  for (const auto& [device, of_device] : roots) {
+    const double iteration_us = *analysis.runs[device.first].iteration_us;
+    std::vector<double> credited_us(analysis.rows.size(), 0.0);
+    DeviceShares of_this(analysis.rows, children, credited_us);
+    const std::vector<double> claimed_us = claimed_times(analysis.rows, of_device);
+    for (std::size_t i = 0; i < of_device.size(); ++i)
+      of_this.credit(of_device[i], claimed_us[i]);
+
+    Shares shares = of_this.shares_us();
+    const double sum_us = shares.predicted + shares.measured + shares.seen;
+    double factor = 1.0;
+    if (sum_us > iteration_us) {
+      factor = iteration_us / sum_us;
+      analysis.warnings.push_back(fmt::format(
+          "device {} of {}: the events take {:.3f} ms, more than the iteration's {:.3f} ms; their "
+          "shares are scaled down to 100 %",
+          device.second, analysis.runs[device.first].profile.file, sum_us * 1e-3,
+          iteration_us * 1e-3));
+    }
+    scale_down(shares, factor);
+    shares.idle = std::max(0.0, iteration_us - shares.predicted - shares.measured - shares.seen);
+    add(time_us, shares, weight);
+    add(percent, shares, weight * 100.0 / iteration_us);
+    iteration_sum_us += iteration_us * weight;
+    for (std::size_t i = 0; i < credited_us.size(); ++i) {
+      credited_percent[i] += credited_us[i] * factor * weight * 100.0 / iteration_us;
+    }
+  }
+  analysis.iteration_us = iteration_sum_us;
+  analysis.shares_percent = percent;
+  analysis.shares_us = time_us;
+  set_row_shares(analysis, credited_percent);
+}
+
+}  // namespace inline_prof::join

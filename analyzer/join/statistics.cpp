@@ -1,0 +1,61 @@
+#include "join/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <stdexcept>
+
+namespace inline_prof::join {
+
+double median(std::vector<double> values) {
+  if (values.empty()) throw std::invalid_argument("median of nothing");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return 0.5 * (*std::max_element(values.begin(), middle) + *middle);
+}
+
+double mean(std::span<const double> values) {
+  if (values.empty()) throw std::invalid_argument("mean of nothing");
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+std::optional<Interval> median_interval95(std::vector<double> values) {
+  const std::size_t count = values.size();
+  const auto n = static_cast<double>(count);
+  // Walks up from P(B < 1) = 2^-n, in logarithms because 2^-n is no double for n > 1074.
+  double log_term = -n * std::log(2.0);
+  double below = 0.0;
+  std::size_t rank = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    below += std::exp(log_term);
+    if (below > 0.025) break;
+    rank = k + 1;
+    log_term += std::log((n - static_cast<double>(k)) / (static_cast<double>(k) + 1.0));
+  }
+  if (rank == 0) return std::nullopt;
+  std::sort(values.begin(), values.end());
+  return Interval{values[rank - 1], values[count - rank]};
+}
+
+std::optional<Errors> prediction_errors(std::span<const PredictedAndMeasured> pairs) {
+  constexpr double kSmallestError = 1e-6;
+  Errors errors;
+  double sum_of_logs = 0.0;
+  for (const auto& [predicted, measured] : pairs) {
+    if (!(measured > 0)) continue;
+    const double error = predicted / measured - 1.0;
+    ++errors.rows;
+    errors.mape += std::abs(error);
+    errors.bias += error;
+    sum_of_logs += std::log(std::max(std::abs(error), kSmallestError));
+  }
+  if (errors.rows == 0) return std::nullopt;
+  const auto rows = static_cast<double>(errors.rows);
+  errors.mape /= rows;
+  errors.bias /= rows;
+  errors.gmae = std::exp(sum_of_logs / rows);
+  return errors;
+}
+
+}  // namespace inline_prof::join

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "join/analysis.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace inline_prof::join {
+
+// What the comparison says.  Only a prediction with an interval can call a row slow or fast; a bare
+// bound can only say how far away the row is from it.
+[[nodiscard]] inline std::string verdict(double corrected_us, double predicted_us,
+                                         const std::optional<Interval>& predicted_ci90_us) {
+  if (!predicted_ci90_us) return fmt::format("{:.1f} of bound", corrected_us / predicted_us);
+  if (corrected_us > predicted_ci90_us->upper) return "slower";
+  if (corrected_us < predicted_ci90_us->lower) return "faster";
+  return "as predicted";
+}
+
+}  // namespace inline_prof::join

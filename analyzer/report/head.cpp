@@ -1,0 +1,189 @@
+#include "report/head.hpp"
+
+#include "report/text.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <set>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::report {
+namespace {
+
+constexpr std::size_t kLabelWidth = 12;
+
+// "label       text", the text broken between words at `width` columns and indented to its own
+// column.
+void line(std::string& out, std::string_view label, std::string_view text, std::size_t width) {
+  std::string indent = fmt::format("{:<{}}", label, kLabelWidth);
+  const std::string clean = printable(text);
+  std::string_view rest = clean;
+  const std::size_t room = width - kLabelWidth;
+  do {
+    std::size_t length = rest.size();
+    if (length > room) {
+      const std::size_t blank = rest.rfind(' ', room);
+      length = blank == std::string_view::npos || blank == 0 ? rest.find(' ', room) : blank;
+      if (length == std::string_view::npos) length = rest.size();
+    }
+    fmt::format_to(std::back_inserter(out), "{}{}\n", indent, rest.substr(0, length));
+    indent.assign(kLabelWidth, ' ');
+    rest.remove_prefix(length);
+    while (rest.starts_with(' '))
+      rest.remove_prefix(1);
+  } while (!rest.empty());
+}
+
+std::string describe_run(const join::Run& run) {
+  const read::Profile& profile = run.profile;
+  std::string text = profile.file;
+  if (!profile.host_name.empty()) text += fmt::format(", host {}", profile.host_name);
+  if (profile.rank) {
+    text += fmt::format(", rank {}", *profile.rank);
+    if (profile.world_size) text += fmt::format(" of {}", *profile.world_size);
+  }
+  if (!profile.command.empty()) text += fmt::format(", {}", profile.command);
+  if (!profile.started_at.empty()) text += fmt::format(", {}", profile.started_at);
+  text +=
+      profile.complete ? ", complete" : ", NOT COMPLETE: a checkpoint of a run that was cut off";
+  return text;
+}
+
+std::string describe_iteration(const join::Analysis& analysis) {
+  if (!analysis.iteration_us) return "not known: " + analysis.shares_reason;
+  std::size_t iterations = 0;
+  std::set<std::string> sources;
+  for (const join::Run& run : analysis.runs) {
+    iterations += run.profile.iter_time_ms.size();
+    const auto& profiler = run.profile.profiler;
+    if (profiler.iteration_source.empty()) continue;
+    sources.insert(profiler.iteration_confidence
+                       ? fmt::format("{} (confidence {:.2f})", profiler.iteration_source,
+                                     *profiler.iteration_confidence)
+                       : profiler.iteration_source);
+  }
+  std::string text =
+      fmt::format("{:.3f} ms, median of {}", *analysis.iteration_us * 1e-3, iterations);
+  if (!sources.empty()) text += fmt::format("; found by {}", fmt::join(sources, ", "));
+  return text;
+}
+
+void write_shares(std::string& out, const join::Analysis& analysis, std::size_t width) {
+  if (!analysis.shares_percent) {
+    line(out, "shares", "not known: " + analysis.shares_reason, width);
+    return;
+  }
+  const join::Shares& percent = *analysis.shares_percent;
+  const join::Shares& time_us = *analysis.shares_us;
+  const auto share = [&](std::string_view name, double us, double part) {
+    fmt::format_to(std::back_inserter(out), "  {:<30} {:>12.3f} ms {:>7.1f} %\n", name, us * 1e-3,
+                   part);
+  };
+  out += '\n';
+  share("measured and predicted", time_us.predicted, percent.predicted);
+  share("measured without prediction", time_us.measured, percent.measured);
+  share("seen but not measured", time_us.seen, percent.seen);
+  share("idle or not seen", time_us.idle, percent.idle);
+  out += '\n';
+}
+
+std::string describe_errors(const join::Analysis& analysis) {
+  if (!analysis.errors) return "no measured row has a prediction";
+  const join::Errors& errors = *analysis.errors;
+  return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} % over {} rows", errors.gmae * 100,
+                     errors.mape * 100, errors.bias * 100, errors.rows);
+}
+
+std::string describe_bias(const join::Analysis& analysis) {
+  std::string text = fmt::format("{:.2f} us taken off each sample, source: {}",
+                                 analysis.event_bias_us, analysis.event_bias_source);
+  if (analysis.kernel_floor_us) {
+    text += fmt::format("; an empty kernel takes {:.2f} us more, not taken off",
+                        *analysis.kernel_floor_us);
+  }
+  return text;
+}
+
+std::string describe_overhead(const read::Profile& profile) {
+  if (!profile.overhead) return "not measured: the file has no receipt";
+  const read::Overhead& overhead = *profile.overhead;
+  if (!overhead.slowdown_percent) {
+    constexpr std::string_view kSaidAlready = "not measured";
+    if (overhead.method.starts_with(kSaidAlready)) return overhead.method;
+    return fmt::format("not measured: {}",
+                       overhead.method.empty() ? "the file does not say why" : overhead.method);
+  }
+  std::string text = fmt::format("{:+.3f} %", *overhead.slowdown_percent);
+  if (overhead.slowdown_percent_ci95) {
+    text += fmt::format(", 95 % interval [{:+.3f}, {:+.3f}]", overhead.slowdown_percent_ci95->first,
+                        overhead.slowdown_percent_ci95->second);
+  }
+  text += fmt::format(", {} armed and {} unarmed iterations", overhead.armed_iterations,
+                      overhead.unarmed_iterations);
+  if (!overhead.method.empty()) text += fmt::format(" ({})", overhead.method);
+  return text;
+}
+
+std::string describe_dropped(const join::Analysis& analysis) {
+  std::vector<std::string> parts;
+  for (const join::Run& run : analysis.runs) {
+    for (const auto& [what, count] : run.profile.dropped) {
+      if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+    }
+  }
+  if (analysis.negative_times > 0) {
+    parts.push_back(fmt::format("{} negative times", analysis.negative_times));
+  }
+  if (analysis.dropped_offsets > 0) {
+    parts.push_back(fmt::format("{} start offsets beyond the iteration (the host ran ahead)",
+                                analysis.dropped_offsets));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+std::string head(const join::Analysis& analysis, std::size_t width) {
+  std::string out;
+  for (const join::Run& run : analysis.runs)
+    line(out, "run", describe_run(run), width);
+  if (!analysis.machine.empty()) line(out, "machine", analysis.machine, width);
+  if (!analysis.machine_reason.empty()) {
+    line(out, analysis.machine.empty() ? "machine" : "",
+         fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason),
+         width);
+  }
+  line(out, "iteration", describe_iteration(analysis), width);
+  write_shares(out, analysis, width);
+  line(out, "prediction", describe_errors(analysis), width);
+  std::set<std::string> receipts;
+  for (const join::Run& run : analysis.runs)
+    receipts.insert(describe_overhead(run.profile));
+  for (const std::string& receipt : receipts)
+    line(out, "overhead", receipt, width);
+  line(out, "event bias", describe_bias(analysis), width);
+  if (analysis.statistic != "median") line(out, "statistic", analysis.statistic, width);
+  const std::string dropped = describe_dropped(analysis);
+  if (!dropped.empty()) line(out, "dropped", dropped, width);
+  if (analysis.unmeasured_events > 0) {
+    line(out, "unmeasured",
+         fmt::format("{} events were seen but not measured{}", analysis.unmeasured_events,
+                     analysis.unmeasured_without_time == 0
+                         ? ""
+                         : fmt::format("; {} of them have no known time and stand under \"idle or "
+                                       "not seen\"",
+                                       analysis.unmeasured_without_time)),
+         width);
+  }
+  for (const join::Run& run : analysis.runs) {
+    for (const std::string& what : run.profile.not_seen)
+      line(out, "not seen", what, width);
+  }
+  for (const std::string& warning : analysis.warnings)
+    line(out, "warning", warning, width);
+  return out;
+}
+
+}  // namespace inline_prof::report

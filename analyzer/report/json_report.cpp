@@ -1,0 +1,162 @@
+#include "report/json_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string_view>
+
+namespace inline_prof::report {
+namespace {
+
+using Json = nlohmann::ordered_json;  // members in the order in which a reader wants them
+
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+Json or_null(const std::optional<std::int64_t>& value) {
+  return value ? Json(*value) : Json();
+}
+Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+Json or_null(const std::optional<join::Interval>& interval) {
+  return interval ? Json::array({interval->lower, interval->upper}) : Json();
+}
+
+Json shares_json(const std::optional<join::Shares>& shares, double scale) {
+  if (!shares) return {};
+  return {{"predicted", shares->predicted * scale},
+          {"measured", shares->measured * scale},
+          {"seen", shares->seen * scale},
+          {"idle", shares->idle * scale}};
+}
+
+Json overhead_json(const std::optional<read::Overhead>& overhead) {
+  if (!overhead) return {};
+  Json json;
+  json["slowdown_percent"] = or_null(overhead->slowdown_percent);
+  json["slowdown_percent_ci95"] = overhead->slowdown_percent_ci95
+                                      ? Json::array({overhead->slowdown_percent_ci95->first,
+                                                     overhead->slowdown_percent_ci95->second})
+                                      : Json();
+  json["method"] = overhead->method;
+  json["armed_iterations"] = overhead->armed_iterations;
+  json["unarmed_iterations"] = overhead->unarmed_iterations;
+  return json;
+}
+
+Json run_json(const join::Run& run) {
+  const read::Profile& profile = run.profile;
+  Json json;
+  json["file"] = profile.file;
+  json["host_name"] = profile.host_name;
+  json["rank"] = or_null(profile.rank);
+  json["command"] = or_null(profile.command);
+  json["complete"] = profile.complete;
+  json["iterations"] = profile.iter_time_ms.size();
+  json["iteration_us"] = or_null(run.iteration_us);
+  json["iteration_source"] = or_null(profile.profiler.iteration_source);
+  json["iteration_confidence"] = or_null(profile.profiler.iteration_confidence);
+  json["overhead"] = overhead_json(profile.overhead);
+  json["dropped"] = Json::object();
+  for (const auto& [what, count] : profile.dropped)
+    json["dropped"][what] = count;
+  json["not_seen"] = profile.not_seen;
+  json["devices"] = Json::array();
+  for (std::size_t i = 0; i < profile.devices.size(); ++i) {
+    json["devices"].push_back({{"device_id", profile.devices[i].device_id},
+                               {"name", profile.devices[i].name},
+                               {"machine", or_null(run.machines[i])}});
+  }
+  return json;
+}
+
+// What a row and a merged row have in common.
+template <typename Row>
+void add_comparison(Json& json, const Row& row) {
+  json["samples"] = row.samples;
+  json["not_tight"] = row.not_tight;
+  json["raw_us"] = or_null(row.raw_us);
+  json["raw_ci95_us"] = or_null(row.raw_ci95_us);
+  json["corrected_us"] = or_null(row.corrected_us);
+  json["in_iteration_us"] = or_null(row.in_iteration_us);
+  json["predicted_us"] = or_null(row.predicted_us);
+  json["predicted_ci90_us"] = or_null(row.predicted_ci90_us);
+  json["ratio"] = or_null(row.ratio);
+  json["bound"] = or_null(row.bound);
+  json["model"] = or_null(row.model);
+  json["verdict"] = row.verdict;
+  json["reason"] = row.predicted_us ? Json() : Json(row.reason);
+}
+
+Json row_json(const join::Row& row) {
+  Json json;
+  json["run"] = row.profile;
+  json["layer"] = row.layer;
+  json["event"] = row.event;
+  json["kernel_name"] = or_null(row.kernel_name);
+  json["device_id"] = row.device_id;
+  json["stream_index"] = row.stream_index;
+  json["start_index"] = row.start_index;
+  json["occurrence"] = row.occurrence;
+  json["calls"] = row.calls;
+  json["is_region"] = row.is_region;
+  json["parent"] = row.parent ? Json(*row.parent) : Json();
+  json["op"] = or_null(row.op_kind);
+  add_comparison(json, row);
+  return json;
+}
+
+Json merged_json(const join::MergedRow& row) {
+  Json json;
+  json["layer"] = row.layer;
+  json["event"] = row.event;
+  json["occurrence"] = row.occurrence;
+  json["calls"] = row.calls;
+  json["is_region"] = row.is_region;
+  json["parent"] = row.parent ? Json(*row.parent) : Json();
+  json["rows"] = row.rows;
+  json["share_percent"] = or_null(row.share_percent);
+  json["slowest_device_us"] = or_null(row.slowest_us);
+  add_comparison(json, row);
+  return json;
+}
+
+}  // namespace
+
+std::string json_report(const join::Analysis& analysis) {
+  Json json;
+  json["schema"] = "inline_prof_report/1";
+  json["machine"] = or_null(analysis.machine);
+  json["machine_reason"] = or_null(analysis.machine_reason);
+  json["statistic"] = analysis.statistic;
+  json["event_bias_us"] = analysis.event_bias_us;
+  json["event_bias_source"] = analysis.event_bias_source;
+  json["kernel_floor_us"] = or_null(analysis.kernel_floor_us);
+  json["iteration_us"] = or_null(analysis.iteration_us);
+  json["shares"] = shares_json(analysis.shares_percent, 1.0);
+  json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
+  json["shares_reason"] = or_null(analysis.shares_reason);
+  json["mape"] = analysis.errors ? Json(analysis.errors->mape) : Json();
+  json["gmae"] = analysis.errors ? Json(analysis.errors->gmae) : Json();
+  json["bias"] = analysis.errors ? Json(analysis.errors->bias) : Json();
+  json["error_rows"] = analysis.errors ? analysis.errors->rows : 0;
+  json["unmeasured_events"] = analysis.unmeasured_events;
+  json["unmeasured_events_without_time"] = analysis.unmeasured_without_time;
+  json["dropped_offsets"] = analysis.dropped_offsets;
+  json["negative_times"] = analysis.negative_times;
+  json["runs"] = Json::array();
+  for (const join::Run& run : analysis.runs)
+    json["runs"].push_back(run_json(run));
+  json["rows"] = Json::array();
+  for (const join::Row& row : analysis.rows)
+    json["rows"].push_back(row_json(row));
+  json["merged_rows"] = Json::array();
+  for (const join::MergedRow& row : analysis.merged)
+    json["merged_rows"].push_back(merged_json(row));
+  json["warnings"] = analysis.warnings;
+  // Names come from a file: bytes that are no UTF-8 are replaced, not thrown at the reader.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace inline_prof::report

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "join/analysis.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace inline_prof::report {
+
+struct OrderedRow {
+  std::size_t row = 0;    // index into Analysis::merged
+  std::size_t depth = 0;  // how many regions enclose it
+};
+
+// Merged rows as a person reads them: the largest first, inner rows below their region, at most
+// `top` of them (0: all).  Rows of unknown time come last.
+[[nodiscard]] std::vector<OrderedRow> row_order(const join::Analysis& analysis, std::size_t top);
+
+}  // namespace inline_prof::report

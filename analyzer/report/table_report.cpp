@@ -1,0 +1,104 @@
+#include "report/table_report.hpp"
+
+#include "report/head.hpp"
+#include "report/row_order.hpp"
+#include "report/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <vector>
+
+namespace inline_prof::report {
+namespace {
+
+std::string number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "-";
+}
+
+// Half the width of the interval, in per cent of the value.
+std::string half_width(const std::optional<double>& value,
+                       const std::optional<join::Interval>& interval) {
+  if (!value || !interval || *value <= 0) return "-";
+  return fmt::format("{:.1f}%", 50.0 * (interval->upper - interval->lower) / *value);
+}
+
+// Reasons are long and few: the row shows a number, the foot of the table the words.
+class Footnotes {
+ public:
+  std::string number_of(const std::string& reason) {
+    const auto [it, is_new] = notes_.try_emplace(reason, Note{notes_.size() + 1, 0});
+    ++it->second.rows;
+    return fmt::format("({})", it->second.number);
+  }
+  void write(std::string& out) const {
+    std::vector<std::pair<std::string, Note>> sorted(notes_.begin(), notes_.end());
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto& a, const auto& b) { return a.second.number < b.second.number; });
+    for (const auto& [reason, note] : sorted) {
+      fmt::format_to(std::back_inserter(out), "({}) {} row{}: {}\n", note.number, note.rows,
+                     note.rows == 1 ? "" : "s", printable(reason));
+    }
+  }
+
+ private:
+  struct Note {
+    std::size_t number;
+    std::size_t rows;
+  };
+  std::map<std::string, Note> notes_;
+};
+
+std::string name_of(const join::MergedRow& row) {
+  std::string name = row.layer.empty() ? "" : row.layer + "  ";
+  name += readable_name(row.event);
+  if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
+  return printable(name);
+}
+
+}  // namespace
+
+std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
+  const std::size_t width = std::max<std::size_t>(options.width, 40);
+  std::string out = head(analysis, width);
+  const auto order = row_order(analysis, options.top);
+  const std::string header =
+      fmt::format("{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n", "share", "calls", "raw us",
+                  "+-95%", "corrected", "predicted", "bound", "verdict");
+  out += '\n';
+  out += header;
+  out += std::string(width, '-') + "\n";
+
+  Footnotes footnotes;
+  bool any_upper_bound = false;
+  for (const OrderedRow& place : order) {
+    const join::MergedRow& row = analysis.merged[place.row];
+    const std::size_t indent = std::min<std::size_t>(2 * place.depth, 16);
+    const std::string name = shortened(name_of(row), width - indent);
+    const bool upper_bound = 2 * row.not_tight > row.samples;
+    any_upper_bound = any_upper_bound || upper_bound;
+    const std::string verdict =
+        row.predicted_us ? row.verdict
+                         : fmt::format("no prediction {}", footnotes.number_of(row.reason));
+    fmt::format_to(std::back_inserter(out), "{}{}\n", std::string(indent, ' '), name);
+    fmt::format_to(std::back_inserter(out), "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n",
+                   row.share_percent ? fmt::format("{:.1f}%", *row.share_percent) : "-", row.calls,
+                   (upper_bound ? "<= " : "") + number(row.raw_us),
+                   half_width(row.raw_us, row.raw_ci95_us), number(row.corrected_us),
+                   number(row.predicted_us), row.bound.empty() ? "-" : row.bound, verdict);
+  }
+  out += std::string(width, '-') + "\n";
+  if (order.size() < analysis.merged.size()) {
+    fmt::format_to(std::back_inserter(out), "{} of {} rows, the largest first\n", order.size(),
+                   analysis.merged.size());
+  }
+  if (any_upper_bound) {
+    out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
+  }
+  footnotes.write(out);
+  return out;
+}
+
+}  // namespace inline_prof::report

@@ -1,0 +1,78 @@
+#include "join/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <stdexcept>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+std::vector<double> one_to(std::size_t n) {
+  std::vector<double> values(n);
+  std::iota(values.begin(), values.end(), 1.0);
+  return values;
+}
+
+TEST(Median, IsTheMiddleOrTheMeanOfTheTwoMiddleOnes) {
+  EXPECT_DOUBLE_EQ(median({3, 1, 2}), 2);
+  EXPECT_DOUBLE_EQ(median({4, 1, 3, 2}), 2.5);
+  EXPECT_DOUBLE_EQ(median({7}), 7);
+  EXPECT_THROW(static_cast<void>(median({})), std::invalid_argument);
+}
+
+TEST(MedianInterval, FiveValuesAreTooFew) {
+  EXPECT_FALSE(median_interval95(one_to(5)));
+}
+
+TEST(MedianInterval, SixValuesGiveTheirExtremes) {
+  // P(B < 1) = 1/64 = 1.6 %, P(B < 2) = 7/64: the first and the last.
+  const auto interval = median_interval95(one_to(6));
+  ASSERT_TRUE(interval);
+  EXPECT_DOUBLE_EQ(interval->lower, 1);
+  EXPECT_DOUBLE_EQ(interval->upper, 6);
+}
+
+TEST(MedianInterval, FiftyValuesGiveTheEighteenthAndTheThirtyThird) {
+  // The tables of the sign test: for n = 50 at 95 %, ranks 18 and 33.
+  const auto interval = median_interval95(one_to(50));
+  ASSERT_TRUE(interval);
+  EXPECT_DOUBLE_EQ(interval->lower, 18);
+  EXPECT_DOUBLE_EQ(interval->upper, 33);
+}
+
+TEST(MedianInterval, HoldsForManyValues) {
+  // n/2 - 1.96 sqrt(n)/2 = 5000 - 98 for n = 10000.
+  const auto interval = median_interval95(one_to(10000));
+  ASSERT_TRUE(interval);
+  EXPECT_NEAR(interval->lower, 4902, 2);
+  EXPECT_NEAR(interval->upper, 5099, 2);
+}
+
+TEST(PredictionErrors, AreRelativeToTheMeasuredTime) {
+  // e = -0.5 and +0.125: MAPE 0.3125, GMAE sqrt(0.0625) = 0.25, bias -0.1875.
+  const std::vector<PredictedAndMeasured> pairs{{.predicted = 50, .measured = 100},
+                                                {.predicted = 9, .measured = 8}};
+  const auto errors = prediction_errors(pairs);
+  ASSERT_TRUE(errors);
+  EXPECT_EQ(errors->rows, 2U);
+  EXPECT_DOUBLE_EQ(errors->mape, 0.3125);
+  EXPECT_DOUBLE_EQ(errors->gmae, 0.25);
+  EXPECT_DOUBLE_EQ(errors->bias, -0.1875);
+}
+
+TEST(PredictionErrors, APerfectPredictionDoesNotHideTheOthers) {
+  // |e| = 0 counts as 1e-6: the geometric mean of 1e-6 and 1 is 1e-3, not 0.
+  const std::vector<PredictedAndMeasured> pairs{{.predicted = 1, .measured = 1},
+                                                {.predicted = 2, .measured = 1}};
+  EXPECT_NEAR(prediction_errors(pairs).value().gmae, 1e-3, 1e-12);
+}
+
+TEST(PredictionErrors, NothingMeasuredMeansNoErrors) {
+  const std::vector<PredictedAndMeasured> pairs{{.predicted = 1, .measured = 0}};
+  EXPECT_FALSE(prediction_errors(pairs));
+}
+
+}  // namespace
+}  // namespace inline_prof::join

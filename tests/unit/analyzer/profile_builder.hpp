@@ -1,0 +1,130 @@
+// Fabricated profiles with readable arguments.
+#pragma once
+
+#include "read/machine.hpp"
+#include "read/profile.hpp"
+
+#include <inline_prof/prof_format.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::test {
+
+inline read::Op gemm_op(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& type) {
+  return {.kind = "gemm",
+          .source = "test",
+          .attributes = {
+              {"m", m}, {"n", n}, {"k", k}, {"a_type", type}, {"b_type", type}, {"c_type", type}}};
+}
+
+inline read::Op memory_op(std::int64_t read_bytes, std::int64_t write_bytes) {
+  return {.kind = "memory",
+          .source = "test",
+          .attributes = {{"read_bytes", read_bytes}, {"write_bytes", write_bytes}}};
+}
+
+inline read::Op op_of_kind(const std::string& kind) {
+  return {.kind = kind, .source = "test", .attributes = {}};
+}
+
+class EventBuilder {
+ public:
+  EventBuilder(const std::string& name, std::int64_t start_index, std::int64_t end_index) {
+    event_.name = name;
+    event_.stream = "0x1";
+    event_.stream_index = 0;
+    event_.start_index = start_index;
+    event_.end_index = end_index;
+  }
+  EventBuilder& layer(const std::string& name) {
+    event_.layer = name;
+    return *this;
+  }
+  EventBuilder& device(std::int64_t device_id) {
+    event_.device_id = device_id;
+    return *this;
+  }
+  EventBuilder& stream(std::int64_t stream_index) {
+    event_.stream_index = stream_index;
+    event_.stream = std::to_string(stream_index);
+    return *this;
+  }
+  EventBuilder& occurrence(std::int64_t occurrence) {
+    event_.occurrence = occurrence;
+    return *this;
+  }
+  EventBuilder& kernel(const std::string& name) {
+    event_.kernel_name = name;
+    return *this;
+  }
+  EventBuilder& calls(std::int64_t calls) {
+    event_.calls = calls;
+    return *this;
+  }
+  EventBuilder& flag(const std::string& name) {
+    event_.flags.push_back(name);
+    return *this;
+  }
+  EventBuilder& in_graph() {
+    event_.in_cuda_graph = true;
+    return *this;
+  }
+  EventBuilder& op(read::Op op) {
+    event_.op = std::move(op);
+    return *this;
+  }
+  EventBuilder& samples_us(const std::vector<double>& times_us) {
+    for (const double time_us : times_us)
+      event_.measured_ms.push_back(time_us * 1e-3);
+    return *this;
+  }
+  EventBuilder& offset_us(double offset_us) {
+    event_.offsets_ms.assign(event_.measured_ms.size(), offset_us * 1e-3);
+    return *this;
+  }
+  EventBuilder& tight(std::vector<read::Tight> tight) {
+    event_.tight = std::move(tight);
+    return *this;
+  }
+  // NOLINTNEXTLINE(google-explicit-constructor): a builder stands where its event is wanted
+  operator read::Event() const { return event_; }
+
+ private:
+  read::Event event_;
+};
+
+inline read::Profile profile_of(std::vector<read::Event> events, double iteration_us) {
+  read::Profile profile;
+  profile.file = "p.json";
+  profile.iter_time_ms = {iteration_us * 1e-3};
+  profile.events = std::move(events);
+  return profile;
+}
+
+inline read::Calibration calibration(std::int64_t device_id, read::PairState state,
+                                     double empty_pair_us) {
+  read::Calibration result;
+  result.device_id = device_id;
+  result.state = state;
+  result.empty_pair_us =
+      read::Distribution{.median = empty_pair_us, .p05 = {}, .p95 = {}, .count = 64};
+  return result;
+}
+
+// Round numbers, so that expected values can be checked by hand: 1 TFLOP/s and 100 GB/s reachable.
+inline read::Machine toy_machine() {
+  read::Machine machine;
+  machine.id = "toy";
+  machine.names = {"Toy GPU"};
+  machine.sm_count = 10;
+  machine.memory_gb_per_s = 200;
+  machine.peak_tflops = {{"f16", 2.0}, {"f32", 0.5}, {"tf32", 1.0}, {"f8", 4.0}};
+  machine.gemm_fraction = 0.5;
+  machine.memory_fraction = 0.5;
+  machine.launch_floor_us = 5;
+  return machine;
+}
+
+}  // namespace inline_prof::test

@@ -1,0 +1,82 @@
+#include "read/file_text.hpp"
+
+#include "read/input_error.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace inline_prof::read {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::EndsWith;
+
+class ReadText : public testing::Test {
+ protected:
+  ReadText() {
+    std::string pattern = (fs::temp_directory_path() / "inline_prof_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+  }
+  ~ReadText() override { fs::remove_all(folder_); }
+
+  fs::path folder_;
+};
+
+std::string complaint_about(const fs::path& file, std::size_t limit = kMaxFileBytes) {
+  try {
+    static_cast<void>(read_text(file, limit));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+TEST_F(ReadText, GivesTheWholeFileWithRoomBehindIt) {
+  const std::string text(200000, 'x');
+  std::ofstream(folder_ / "f") << text;
+  const std::string got = read_text(folder_ / "f");
+  EXPECT_EQ(got, text);
+  EXPECT_GE(got.capacity(), got.size() + kPaddingBytes);
+}
+
+TEST_F(ReadText, ReadsAFifoThatIsLongerThanItsBuffer) {
+  const fs::path fifo = folder_ / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  const std::string text(300000, 'y');
+  std::thread writer([&] { std::ofstream(fifo) << text; });
+  EXPECT_EQ(read_text(fifo), text);
+  writer.join();
+}
+
+TEST_F(ReadText, RefusesAMissingFile) {
+  EXPECT_THAT(complaint_about(folder_ / "none"), EndsWith("none: No such file or directory"));
+}
+
+TEST_F(ReadText, RefusesADirectory) {
+  EXPECT_THAT(complaint_about(folder_), EndsWith(": is a directory, expected a file"));
+}
+
+TEST_F(ReadText, RefusesAHugeSparseFileBeforeReadingIt) {
+  const fs::path file = folder_ / "sparse";
+  std::ofstream(file) << "{";
+  fs::resize_file(file, std::uintmax_t{1} << 42);  // 4 TiB, none of them on the disk
+  EXPECT_THAT(complaint_about(file),
+              EndsWith("sparse: too long, expected at most 1073741824 bytes"));
+}
+
+TEST_F(ReadText, RefusesAnEndlessDeviceAtTheLimit) {
+  EXPECT_EQ(complaint_about("/dev/zero", 100000),
+            "/dev/zero: too long, expected at most 100000 bytes");
+}
+
+}  // namespace
+}  // namespace inline_prof::read

@@ -1,0 +1,114 @@
+#include "read/layers.hpp"
+
+#include "profile_builder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+
+namespace inline_prof::read {
+namespace {
+
+using test::EventBuilder;
+using test::profile_of;
+using testing::ElementsAre;
+
+TEST(ReadLayers, PutsVariablesInTheirPlaces) {
+  const Layers layers =
+      read_layers(R"({"let":{"B":6912},"rules":[{"match":"TopMLP.fc5.*","layer":"fc5",)"
+                  R"("op":{"kind":"gemm","m":"B","n":1024,"a_type":"f16"}}]})",
+                  "l.json");
+  ASSERT_EQ(layers.rules.size(), 1U);
+  ASSERT_TRUE(layers.rules[0].op);
+  EXPECT_EQ(layers.rules[0].op->get<std::int64_t>("m"), 6912);
+  EXPECT_EQ(layers.rules[0].op->get<std::int64_t>("n"), 1024);
+  EXPECT_EQ(layers.rules[0].op->get<std::string>("a_type"), "f16");
+  EXPECT_EQ(layers.rules[0].op->source, "layers file");
+}
+
+struct BadLayers {
+  const char* name;
+  const char* text;
+  const char* complaint;
+
+  friend void PrintTo(const BadLayers& row, std::ostream* out) { *out << row.text; }
+};
+
+class ReadLayersRefuses : public testing::TestWithParam<BadLayers> {};
+
+TEST_P(ReadLayersRefuses, AndSaysWhere) {
+  try {
+    static_cast<void>(read_layers(GetParam().text, "l.json"));
+    FAIL() << "no complaint";
+  } catch (const InputError& error) {
+    EXPECT_STREQ(error.what(), GetParam().complaint);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ReadLayersRefuses,
+    testing::Values(
+        BadLayers{"NoRules", R"({"let":{}})", R"(l.json: /: missing "rules")"},
+        BadLayers{"MisspeltMember", R"({"rule":[]})",
+                  R"(l.json: /rule: unknown, expected "let" or "rules")"},
+        BadLayers{
+            "MisspeltRuleMember", R"({"rules":[{"match":"*","Layer":"x"}]})",
+            R"(l.json: /rules/0/Layer: unknown, expected "match", "layer", "op" or "comment")"},
+        BadLayers{"NoMatch", R"({"rules":[{"layer":"x"}]})",
+                  R"(l.json: /rules/0: missing "match")"},
+        BadLayers{"NothingToSay", R"({"rules":[{"match":"*"}]})",
+                  R"(l.json: /rules/0: expected "layer" or "op" beside "match")"},
+        BadLayers{
+            "UnknownVariable", R"({"rules":[{"match":"*","op":{"kind":"gemm","m":"B"}}]})",
+            R"(l.json: /rules/0/op/m: expected an integer >= 0 or a name from "let", found "B")"},
+        BadLayers{"NegativeVariable", R"({"let":{"B":-1},"rules":[]})",
+                  "l.json: /let/B: expected an integer >= 0, found -1"},
+        BadLayers{"UnknownKind", R"({"rules":[{"match":"*","op":{"kind":"gem"}}]})",
+                  "l.json: /rules/0/op/kind: \"gem\" is no kind of operation; known are gemm, "
+                  "grouped_gemm, conv, embedding, attention, norm, softmax, collective, memory, "
+                  "cast, region"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(Glob, StarsAndQuestionMarks) {
+  EXPECT_TRUE(glob_matches("TopMLP.*.fprop", "TopMLP.fc5.gemm.fprop"));
+  EXPECT_TRUE(glob_matches("*", ""));
+  EXPECT_TRUE(glob_matches("fc?.bprop", "fc1.bprop"));
+  EXPECT_TRUE(glob_matches("a*b*c", "a-b-b-c"));
+  EXPECT_FALSE(glob_matches("fc?.bprop", "fc.bprop"));
+  EXPECT_FALSE(glob_matches("*.fprop", "fc1.fprop.gemm"));
+  EXPECT_FALSE(glob_matches("", "a"));
+}
+
+TEST(Glob, ManyStarsTakeNoExponentialTime) {
+  EXPECT_FALSE(glob_matches("*a*a*a*a*a*a*a*a*a*a*a*a*b", std::string(20000, 'a')));
+}
+
+TEST(ApplyLayers, TheFirstRuleThatFitsWins) {
+  Profile profile = profile_of({EventBuilder("fprop.gemm", 0, 1).layer("fc1")}, 100);
+  const Layers layers{.file = "l.json",
+                      .rules = {{.match = "fc2.*.gemm", .layer = "one", .op = {}},
+                                {.match = "fc1.fprop.gemm", .layer = "two", .op = {}},
+                                {.match = "fc1.*", .layer = "three", .op = {}}}};
+  EXPECT_THAT(apply_layers(layers, profile), ElementsAre(0, 2));
+  EXPECT_EQ(profile.events[0].layer, "two");
+}
+
+TEST(ApplyLayers, WhatTheGuestSawIsNotReplaced) {
+  Profile profile = profile_of({EventBuilder("a", 0, 1).op(test::memory_op(1, 2))}, 100);
+  const Layers layers{.file = "l.json",
+                      .rules = {{.match = "a", .layer = "", .op = test::op_of_kind("gemm")}}};
+  apply_layers(layers, profile);
+  EXPECT_EQ(profile.events[0].op->kind, "memory");
+}
+
+TEST(MatchName, SecondGenerationFilesNameTheOccurrenceInsteadOfALayer) {
+  const Event event = EventBuilder("fprop", 0, 1).occurrence(3);
+  EXPECT_EQ(match_name(event, Generation::kSecond), "fprop#3");
+  EXPECT_EQ(match_name(event, Generation::kThird), "fprop");
+  EXPECT_EQ(match_name(EventBuilder("fprop", 0, 1).layer("fc1"), Generation::kFirst), "fc1.fprop");
+}
+
+}  // namespace
+}  // namespace inline_prof::read

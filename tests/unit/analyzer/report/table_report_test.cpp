@@ -1,0 +1,100 @@
+#include "report/table_report.hpp"
+
+#include "join/join.hpp"
+#include "model/machines.hpp"
+#include "profile_builder.hpp"
+#include "read/prof_reader.hpp"
+#include "report/text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+namespace inline_prof::report {
+namespace {
+
+using test::EventBuilder;
+using test::profile_of;
+using testing::HasSubstr;
+using testing::Not;
+
+read::Profile small_profile() {
+  return read::read_profile(
+      std::filesystem::path(INLINE_PROF_TEST_DATA "/gen3/small_h200.prof.json"));
+}
+
+std::string report_of(const read::Profile& profile, const TableOptions& options = {}) {
+  const auto machines = model::builtin_machines();
+  return table_report(join::join_profiles({profile}, machines, {}), options);
+}
+
+TEST(TableReport, StartsWithWhereTheIterationGoes) {
+  const std::string report = report_of(small_profile());
+  EXPECT_THAT(report,
+              HasSubstr("machine     h200-sxm-141gb\n"
+                        "iteration   1.000 ms, median of 5; found by macro (confidence 1.00)\n"
+                        "\n"
+                        "  measured and predicted                0.440 ms    44.0 %\n"
+                        "  measured without prediction           0.160 ms    16.0 %\n"
+                        "  seen but not measured                 0.178 ms    17.8 %\n"
+                        "  idle or not seen                      0.222 ms    22.2 %\n"));
+  EXPECT_THAT(report, HasSubstr("overhead    +0.050 %, 95 % interval [-0.020, +0.120]"));
+  EXPECT_THAT(report, HasSubstr("event bias  5.00 us taken off each sample, source: calibration"));
+  EXPECT_THAT(report, HasSubstr("dropped     2 interleaved_launch\n"));
+}
+
+TEST(TableReport, ShowsRegionsFirstAndTheirChildrenBelow) {
+  EXPECT_THAT(
+      report_of(small_profile()),
+      HasSubstr("MLP.fc1  fc.fprop\n"
+                "  45.0%      1     455.00   0.2%     450.00     378.09 -       1.2 of bound\n"
+                "  MLP.fc1  fc.fprop.relu\n"
+                "  24.0%      1     245.00   0.4%     240.00     200.00 memory  1.2 of bound\n"
+                "  MLP.fc1  fc.fprop.gemm\n"
+                "  20.0%      1     205.00   0.5%     200.00     178.09 compute 1.1 of bound\n"));
+}
+
+TEST(TableReport, NamesReasonsAndUpperBoundsAtItsFoot) {
+  const std::string report = report_of(small_profile());
+  EXPECT_THAT(report, HasSubstr("   <= 57.00"));
+  EXPECT_THAT(report, HasSubstr("\n<= the GPU waited for the host inside most samples"));
+  EXPECT_THAT(report, HasSubstr("no prediction (1)\n"));
+  EXPECT_THAT(report, HasSubstr("\n(1) 1 row: no model for embedding\n"));
+}
+
+TEST(TableReport, FitsEightyColumns) {
+  read::Profile profile = small_profile();
+  profile.events[0].layer = std::string(200, 'L');
+  profile.warnings = {std::string("a warning ") + std::string(60, 'w') + " that is long " +
+                      std::string(60, 'w')};
+  std::istringstream lines(report_of(profile));
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(columns(line), 80U) << line;
+}
+
+TEST(TableReport, TopLeavesTheSmallRowsOut) {
+  const std::string report = report_of(small_profile(), {.top = 1, .width = 80});
+  EXPECT_THAT(report, HasSubstr("MLP.fc1  fc.fprop\n"));
+  EXPECT_THAT(report, Not(HasSubstr("fc.fprop.gemm\n")));
+  EXPECT_THAT(report, HasSubstr("1 of 6 rows, the largest first\n"));
+}
+
+TEST(TableReport, SaysWhatIsNotKnown) {
+  read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100);
+  profile.complete = false;
+  profile.overhead = read::Overhead{};
+  profile.overhead->method = "too few iterations";
+  const std::string report = report_of(profile);
+  EXPECT_THAT(report, HasSubstr("NOT COMPLETE"));
+  EXPECT_THAT(report,
+              HasSubstr("machine     not known: the file does not say which GPU it ran on"));
+  EXPECT_THAT(report, HasSubstr("--machine ID"));
+  EXPECT_THAT(report, HasSubstr("overhead    not measured: too few iterations\n"));
+  EXPECT_THAT(report, HasSubstr("prediction  no measured row has a prediction\n"));
+  EXPECT_THAT(report, HasSubstr("source: none"));
+}
+
+}  // namespace
+}  // namespace inline_prof::report
