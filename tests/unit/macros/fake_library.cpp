@@ -1,0 +1,142 @@
+#include "fake_library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#define FAKE_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+std::mutex mutex;  // of the two lists
+std::deque<std::string> calls;
+std::vector<const inline_prof_site*> sites;
+std::atomic<int> lookups{0};
+uint32_t gate = 1;  // read by the macros without a lock, hence the atomic built-ins
+
+const char* or_dash(const char* text) {
+  return text == nullptr ? "-" : text;
+}
+
+std::size_t number_of(inline_prof_site* site) {
+  if (site == nullptr) return 0;
+  const auto found = std::find(sites.begin(), sites.end(), site);
+  const auto number = static_cast<std::size_t>(found - sites.begin()) + 1;
+  if (found == sites.end()) sites.push_back(site);
+  __atomic_store_n(&site->gate, &gate, __ATOMIC_RELEASE);
+  return number;
+}
+
+void write_down(std::string line) {
+  calls.push_back(std::move(line));
+}
+
+void initialize(int use_cuda_graph, int exit_when_finished) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("initialize {} {}", use_cuda_graph, exit_when_finished));
+}
+
+void iteration() {
+  const std::scoped_lock lock(mutex);
+  write_down("iteration");
+}
+
+void record(inline_prof_site* site, const char* label, void* stream, int device_id,
+            int could_be_in_cuda_graph, const char* extra_info) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("record {} site {} stream {} device {} graph {} extra {}", label,
+                         number_of(site), stream, device_id, could_be_in_cuda_graph,
+                         or_dash(extra_info)));
+}
+
+int record_data(const char* label, void* stream, const char* data, int device_id) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("record_data {} stream {} data {} device {}", label, stream, or_dash(data),
+                         device_id));
+  return 1;
+}
+
+void scope_push(const char* label, void* stream) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("push {} stream {}", label, stream));
+}
+
+void scope_pop() {
+  const std::scoped_lock lock(mutex);
+  write_down("pop");
+}
+
+void unit_test_start(const char* test_name) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("unit_test_start {}", test_name));
+}
+
+void unit_test_stop() {
+  const std::scoped_lock lock(mutex);
+  write_down("unit_test_stop");
+}
+
+void op(inline_prof_site* site, const char* label, const char* kind,
+        const inline_prof_attribute* attributes, int attribute_count) {
+  const std::scoped_lock lock(mutex);
+  std::string line = fmt::format("op {} site {} {}", label, number_of(site), kind);
+  for (int i = 0; i < attribute_count; ++i) {
+    const auto& attribute = attributes[i];
+    line += attribute.text == nullptr ? fmt::format(" {}={}", attribute.name, attribute.value)
+                                      : fmt::format(" {}='{}'", attribute.name, attribute.text);
+  }
+  write_down(std::move(line));
+}
+
+inline_prof_abi table{
+    sizeof(inline_prof_abi), initialize,     iteration, record, record_data, scope_push, scope_pop,
+    unit_test_start,         unit_test_stop, op};
+
+int call_count() {
+  const std::scoped_lock lock(mutex);
+  return static_cast<int>(calls.size());
+}
+
+const char* call(int index) {
+  const std::scoped_lock lock(mutex);
+  return calls.at(static_cast<std::size_t>(index)).c_str();
+}
+
+void clear() {
+  const std::scoped_lock lock(mutex);
+  calls.clear();
+  sites.clear();
+  table.size = sizeof table;
+  __atomic_store_n(&gate, 1, __ATOMIC_RELAXED);
+}
+
+void set_gate(uint32_t open) {
+  __atomic_store_n(&gate, open, __ATOMIC_RELAXED);
+}
+
+void set_size(uint64_t size) {
+  table.size = size;
+}
+
+int lookup_count() {
+  return lookups;
+}
+
+constexpr fake_control kControl{call_count, call, clear, set_gate, set_size, lookup_count};
+
+}  // namespace
+
+FAKE_EXPORT const inline_prof_abi* inline_prof_abi_v1() {
+  ++lookups;
+  return &table;
+}
+
+FAKE_EXPORT const fake_control* fake_library_control() {
+  return &kControl;
+}
