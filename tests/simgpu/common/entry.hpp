@@ -1,0 +1,31 @@
+// The door of an exported function: log of calls, injected failures.
+#pragma once
+
+#include "common/settings.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace inline_prof::simgpu {
+
+// One per exported function: `static const Entry entry{__func__};`.
+class Entry {
+ public:
+  // `failure` is the code of a SIMGPU_FAIL rule that names none.
+  Entry(const char* function, int failure);
+
+  // Writes the log line.  Returns the code with which this call must fail, 0 if it must not.
+  [[nodiscard]] int begin() const { return watched_ ? begin_watched() : 0; }
+
+ private:
+  [[nodiscard]] int begin_watched() const;
+
+  const char* function_;
+  int failure_;
+  const FailRule* rule_ = nullptr;
+  std::atomic<std::uint64_t>* calls_ = nullptr;  // one count per rule: _ptsz twins share it
+  bool watched_;
+};
+
+}  // namespace inline_prof::simgpu

@@ -1,0 +1,184 @@
+// Devices: name, identity, attributes.
+#include "driver/call.hpp"
+
+#include <cstring>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+// CUdevice_attribute to value; what the model does not say is "no" (0), like an unknown feature.
+int attribute_of(const Simulator& simulator, CUdevice_attribute attribute, int device) {
+  const auto& d = simulator.model.device;
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
+      return 1024;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
+      return 64;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+      return INT32_MAX;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
+      return 65535;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
+      return 48 * 1024;
+    case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY:
+      return 64 * 1024;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+      return 32;
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+    case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
+      return d.registers_per_sm;
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+      return d.sm_clock_khz;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+      return d.memory_clock_khz;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+      return d.memory_bus_bits;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+      return static_cast<int>(d.l2_bytes);
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      return d.sm_count;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      return d.compute_major;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      return d.compute_minor;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
+      return d.max_threads_per_sm;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:
+      return d.max_blocks_per_sm;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+      return d.shared_bytes_per_sm;
+    case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+      return d.shared_bytes_per_block_optin;
+    case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
+      return 1024;
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+      return 3;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+      return device + 1;
+    case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO:
+      return 2;
+    // What the simulator does offer.
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
+    case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
+    case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1:
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR:
+    case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR_V1:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+void fill_uuid(CUuuid& uuid, int device) {
+  static_assert(sizeof uuid.bytes == 16);
+  const unsigned char fixed[16] = {'s', 'i', 'm', 'g', 'p', 'u', 0x40, 0, 0x80};
+  std::memcpy(uuid.bytes, fixed, sizeof fixed);
+  uuid.bytes[15] = static_cast<char>(device);
+}
+
+}  // namespace
+
+CUresult cuDriverGetVersion(int* version) {
+  static const DriverEntry kEntry{__func__};
+  // cuda.h: works before cuInit.  The version is in the model file, which cuInit reads.
+  if (const int injected = kEntry.begin(); injected != 0) return static_cast<CUresult>(injected);
+  if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Simulator* simulator = Simulator::instance();
+  *version = simulator != nullptr ? simulator->model.driver_version
+                                  : process_settings().settings.driver_version.value_or(13000);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetCount(int* count) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(count);
+    *count = static_cast<int>(s.devices.size());
+  });
+}
+
+CUresult cuDeviceGet(CUdevice* device, int ordinal) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(device);
+    *device = s.device(ordinal).index;
+  });
+}
+
+CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(name);
+    require_value(length > 0);
+    static_cast<void>(s.device(device));
+    const auto& full = s.model.device.name;
+    const auto size = std::min(full.size(), static_cast<std::size_t>(length) - 1);
+    std::memcpy(name, full.data(), size);
+    name[size] = '\0';
+  });
+}
+
+CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(uuid);
+    fill_uuid(*uuid, s.device(device).index);
+  });
+}
+
+CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(uuid);
+    fill_uuid(*uuid, s.device(device).index);
+  });
+}
+
+CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(bytes);
+    static_cast<void>(s.device(device));
+    *bytes = s.model.device.memory_bytes;
+  });
+}
+
+CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(value);
+    require_value(attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX);
+    *value = attribute_of(s, attribute, s.device(device).index);
+  });
+}
+
+CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(text);
+    // cuda.h: "[domain]:[bus]:[device].[function]", "large enough to store 13 characters".
+    require_value(length >= 13);
+    std::snprintf(text, static_cast<std::size_t>(length), "%04x:%02x:00.0", 0U,
+                  static_cast<unsigned>(s.device(device).index + 1) & 0xffU);
+  });
+}
+
+CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(can_access);
+    *can_access = s.device(device).index != s.device(peer).index ? 1 : 0;
+  });
+}

@@ -1,0 +1,152 @@
+// Events.
+#include "driver/call.hpp"
+
+#include <cmath>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+constexpr auto kLegacy = DefaultStream::kLegacy;
+constexpr auto kPerThread = DefaultStream::kPerThread;
+
+void record(Simulator& s, CUevent handle, Stream& stream, unsigned flags) {
+  require_value((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) == 0);
+  const auto event = s.event(handle);
+  // cuda.h: "hEvent and hStream must be from the same context otherwise CUDA_ERROR_INVALID_HANDLE
+  // is returned."
+  if (event->context != stream.context) throw Failure{CUDA_ERROR_INVALID_HANDLE};
+  const bool external = (flags & CU_EVENT_RECORD_EXTERNAL) != 0;
+  if (!s.capturing(stream)) {
+    // CU_EVENT_RECORD_EXTERNAL: "This flag is invalid outside of stream capture."
+    require_value(!external);
+    s.record(stream, event);
+  } else if (external) {
+    s.capture_node(stream, RecordWork{event});
+  } else {
+    s.capture_record(stream, *event);
+  }
+}
+
+void destroy(Simulator& s, CUevent handle) {
+  const auto event = s.event(handle);
+  s.event_owner.erase(event.get());
+  event->context->events.erase(event.get());
+}
+
+// Time stamp of a finished record, rounded down to the resolution of the device's clock.
+double stamp_ns(const Simulator& s, const Event& event) {
+  const auto end = static_cast<double>(event.record->end);
+  const double step = s.model.events.resolution_us * 1e3;
+  return step > 0 ? std::floor(end / step) * step : end;
+}
+
+CUresult elapsed(Simulator& s, float* milliseconds, CUevent start, CUevent end) {
+  require(milliseconds);
+  const auto first = s.event(start);
+  const auto last = s.event(end);
+  s.refuse_if_captured(*first);
+  s.refuse_if_captured(*last);
+  // cuda.h, cuEventElapsedTime: INVALID_HANDLE without a record or with CU_EVENT_DISABLE_TIMING,
+  // then NOT_READY.  Both events must be from one context (cudaEventElapsedTime measures one
+  // device).
+  for (const auto* event : {first.get(), last.get()}) {
+    if (!event->record || (event->flags & CU_EVENT_DISABLE_TIMING) != 0) {
+      throw Failure{CUDA_ERROR_INVALID_HANDLE};
+    }
+  }
+  if (first->context != last->context) throw Failure{CUDA_ERROR_INVALID_HANDLE};
+  if (!s.finished(*first) || !s.finished(*last)) return CUDA_ERROR_NOT_READY;
+  *milliseconds = static_cast<float>((stamp_ns(s, *last) - stamp_ns(s, *first)) * 1e-6);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult cuEventCreate(CUevent* event, unsigned int flags) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+    require(event);
+    constexpr unsigned kKnown =
+        CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+    require_value((flags & ~kKnown) == 0);
+    // cuda.h: "CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING."
+    require_value((flags & CU_EVENT_INTERPROCESS) == 0 || (flags & CU_EVENT_DISABLE_TIMING) != 0);
+    Context& context = s.current();
+    auto owned = std::make_shared<Event>();
+    owned->context = &context;
+    owned->flags = flags;
+    s.event_owner[owned.get()] = &context;
+    *event = reinterpret_cast<CUevent>(owned.get());
+    Event* key = owned.get();
+    context.events.emplace(key, std::move(owned));
+  });
+}
+
+CUresult cuEventDestroy(CUevent event) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
+}
+
+CUresult cuEventDestroy_v2(CUevent event) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
+}
+
+CUresult cuEventQuery(CUevent event) {
+  static const DriverEntry kEntry{__func__};
+  return call(kEntry, Cost::kQuery, [&](Simulator& s) {
+    const auto asked = s.event(event);
+    s.refuse_if_captured(*asked);
+    s.refuse_if_unsafe();
+    return s.finished(*asked) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+  });
+}
+
+CUresult cuEventSynchronize(CUevent event) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+    const auto asked = s.event(event);
+    s.refuse_if_captured(*asked);
+    s.refuse_if_unsafe();
+    s.synchronize(*asked);
+  });
+}
+
+CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
+  static const DriverEntry kEntry{__func__};
+  return call(kEntry, Cost::kQuery,
+              [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
+}
+
+CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
+  static const DriverEntry kEntry{__func__};
+  return call(kEntry, Cost::kQuery,
+              [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kRecord, [&](Simulator& s) {
+    record(s, event, s.stream(stream, kLegacy), CU_EVENT_RECORD_DEFAULT);
+  });
+}
+
+CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kRecord, [&](Simulator& s) {
+    record(s, event, s.stream(stream, kPerThread), CU_EVENT_RECORD_DEFAULT);
+  });
+}
+
+CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kRecord,
+                 [&](Simulator& s) { record(s, event, s.stream(stream, kLegacy), flags); });
+}
+
+CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kRecord,
+                 [&](Simulator& s) { record(s, event, s.stream(stream, kPerThread), flags); });
+}

@@ -1,0 +1,67 @@
+// simgpu.h: what the simulator offers beside the vendor's API.
+#include "driver/call.hpp"
+#include "simgpu.h"
+
+#include <mutex>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+template <typename Result, typename Read>
+Result locked(Read&& read) {
+  Simulator* simulator = Simulator::instance();
+  if (simulator == nullptr) return Result{};
+  const std::lock_guard lock(simulator->mutex);
+  return read(*simulator);
+}
+
+}  // namespace
+
+#pragma GCC visibility push(default)
+extern "C" {
+
+int64_t simgpu_host_now_ns() {
+  return locked<int64_t>([](Simulator& s) { return s.engine.host_now(); });
+}
+
+void simgpu_advance_host_ns(int64_t ns) {
+  locked<int>([&](Simulator& s) {
+    if (ns > 0) s.engine.advance_host(ns);
+    return 0;
+  });
+}
+
+uint64_t simgpu_launch_count() {
+  return locked<uint64_t>([](Simulator& s) { return s.launches; });
+}
+
+uint64_t simgpu_graph_kernel_count() {
+  return locked<uint64_t>([](Simulator& s) { return s.graph_kernels; });
+}
+
+void simgpu_reset_counts() {
+  locked<int>([](Simulator& s) {
+    s.launches = s.graph_launches = s.graph_kernels = 0;
+    return 0;
+  });
+}
+
+int simgpu_register_image(const simgpu_image* image) {
+  static const DriverEntry kEntry{__func__};
+  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+    require(image);
+    require(image->image);
+    Image copy;
+    for (size_t i = 0; i < image->kernel_count; ++i)
+      copy.kernels.emplace_back(image->kernels[i]);
+    for (size_t i = 0; i < image->variable_count; ++i) {
+      const auto& [name, bytes, managed] = image->variables[i];
+      copy.variables.emplace_back(name, Variable{.bytes = bytes, .managed = managed != 0});
+    }
+    s.images[image->image] = std::move(copy);
+  });
+}
+
+}  // extern "C"
+#pragma GCC visibility pop

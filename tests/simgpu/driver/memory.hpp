@@ -1,0 +1,42 @@
+// Memory of the simulated devices.  A device pointer is an address in this process, backed by pages
+// that appear when touched: copies and fills really move bytes, and a model of 141 GB costs
+// nothing.
+#pragma once
+
+#include "driver/context.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+namespace inline_prof::simgpu {
+
+enum class MemoryKind { kDevice, kManaged, kHost, kRegistered };
+
+struct Allocation {
+  std::uintptr_t base = 0;
+  std::size_t bytes = 0;
+  std::size_t mapped_bytes = 0;  // 0: not ours to unmap
+  MemoryKind kind = MemoryKind::kDevice;
+  Context* context = nullptr;
+  unsigned flags = 0;
+};
+
+class Memory {
+ public:
+  // Returns null if the system or the device has no more.
+  Allocation* allocate(Context& context, std::size_t bytes, MemoryKind kind, unsigned flags);
+  Allocation* adopt(Context& context, void* base, std::size_t bytes, unsigned flags);
+
+  // The allocation that contains `address`, or null.
+  [[nodiscard]] Allocation* find(std::uintptr_t address);
+  [[nodiscard]] bool is_device(const void* address);
+
+  void release(const Allocation& allocation);
+  void release_all_of(const Context& context);
+
+ private:
+  std::map<std::uintptr_t, Allocation> allocations_;  // by base address
+};
+
+}  // namespace inline_prof::simgpu

@@ -1,0 +1,152 @@
+// Images, libraries and modules.  The simulator runs no code, so all it wants from an image is the
+// names of its kernels and variables.
+#include "driver/simulator.hpp"
+
+#include <cctype>
+#include <cstring>
+#include <cxxabi.h>
+#include <string_view>
+#include <utility>
+
+namespace inline_prof::simgpu {
+namespace {
+
+std::string demangle(const std::string& mangled) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  if (text == nullptr) return mangled;
+  std::string result(text);
+  std::free(text);
+  return result;
+}
+
+std::string_view word_at(std::string_view text, std::size_t begin) {
+  const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (begin < text.size() && is_blank(text[begin]))
+    ++begin;
+  auto end = begin;
+  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) != 0 ||
+                               text[end] == '_' || text[end] == '$')) {
+    ++end;
+  }
+  return text.substr(begin, end - begin);
+}
+
+struct PtxEntry {
+  std::string name;
+  bool takes_work;
+};
+
+// Entry functions of a PTX text (PTX ISA 8.5, section 5.4 "Kernel and Function Directives":
+// `.entry kernel-name ( param-list )`).
+std::vector<PtxEntry> ptx_entries(std::string_view text) {
+  constexpr std::string_view kDirective = ".entry";
+  std::vector<PtxEntry> entries;
+  for (auto at = text.find(kDirective); at != std::string_view::npos;
+       at = text.find(kDirective, at + 1)) {
+    const auto name = word_at(text, at + kDirective.size());
+    if (name.empty()) continue;
+    const auto body = text.find('{', at);
+    const auto head = text.substr(at, body == std::string_view::npos ? body : body - at);
+    entries.push_back({.name = std::string(name),
+                       .takes_work = head.find("simgpu_work") != std::string_view::npos});
+  }
+  return entries;
+}
+
+// PTX begins with comments or the .version directive (PTX ISA 8.5, section 11.1).
+bool looks_like_ptx(const char* image) {
+  while (std::isspace(static_cast<unsigned char>(*image)) != 0)
+    ++image;
+  return std::strncmp(image, "//", 2) == 0 || std::strncmp(image, ".version", 8) == 0;
+}
+
+}  // namespace
+
+std::unique_ptr<Library> Simulator::load_image(const void* image) {
+  if (image == nullptr) throw Failure{CUDA_ERROR_INVALID_VALUE};
+  auto library = std::make_unique<Library>();
+  const auto add = [&](const std::string& name, bool takes_work) {
+    auto kernel = std::make_unique<Kernel>();
+    kernel->library = library.get();
+    kernel->mangled = name;
+    kernel->demangled = demangle(name);
+    kernel->takes_work = takes_work;
+    kernel->rules = model.rules_for(kernel->mangled, kernel->demangled);
+    kernels.insert(kernel.get());
+    library->kernels[name] = std::move(kernel);
+  };
+
+  if (const auto known = images.find(image); known != images.end()) {
+    for (const auto& name : known->second.kernels)
+      add(name, false);
+    for (const auto& [name, bytes] : known->second.variables)
+      library->variables[name] = bytes;
+    return library;
+  }
+  if (!looks_like_ptx(static_cast<const char*>(image))) throw Failure{CUDA_ERROR_INVALID_IMAGE};
+  for (const auto& entry : ptx_entries(static_cast<const char*>(image))) {
+    add(entry.name, entry.takes_work);
+  }
+  return library;
+}
+
+Module& Simulator::module_of(Context& context, Library& library) {
+  auto& slot = context.library_modules[&library];
+  if (slot != nullptr) return *slot;
+  auto owned = std::make_unique<Module>();
+  Module& module = *owned;
+  module.context = &context;
+  module.library = &library;
+  for (auto& [name, variable] : library.variables) {
+    if (variable.address != 0) {
+      module.variables[name] = variable;
+      continue;
+    }
+    const Allocation* made = memory.allocate(
+        context, variable.bytes, variable.managed ? MemoryKind::kManaged : MemoryKind::kDevice, 0);
+    if (made == nullptr) throw Failure{CUDA_ERROR_OUT_OF_MEMORY};
+    Variable placed = variable;
+    placed.address = made->base;
+    if (placed.managed) variable.address = placed.address;
+    module.variables[name] = placed;
+  }
+  module_owner[&module] = &context;
+  context.modules.emplace(&module, std::move(owned));
+  slot = &module;
+  return module;
+}
+
+Function& Simulator::function_of(Module& module, Kernel& kernel) {
+  auto& slot = module.functions[&kernel];
+  if (!slot) {
+    slot = std::make_unique<Function>();
+    slot->kernel = &kernel;
+    slot->context = module.context;
+    functions.insert(slot.get());
+  }
+  return *slot;
+}
+
+void Simulator::forget_kernels(Library& library) {
+  for (const auto& [name, kernel] : library.kernels)
+    kernels.erase(kernel.get());
+}
+
+void Simulator::unload(Module& module) {
+  Context& context = *module.context;
+  for (const auto& [kernel, function] : module.functions)
+    functions.erase(function.get());
+  for (const auto& [name, variable] : module.variables) {
+    if (variable.managed) continue;  // outlives the module: other devices use it too
+    if (const Allocation* owned = memory.find(variable.address); owned != nullptr) {
+      memory.release(*owned);
+    }
+  }
+  context.library_modules.erase(module.library);
+  if (module.owned) forget_kernels(*module.owned);
+  module_owner.erase(&module);
+  context.modules.erase(&module);
+}
+
+}  // namespace inline_prof::simgpu

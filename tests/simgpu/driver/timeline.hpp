@@ -1,0 +1,129 @@
+// Virtual time: streams as queues of operations, and the engine that runs them.
+//
+// An operation normally runs when it is submitted: its start and end are known then, since kernel
+// times come from the model and not from real work.  Only an operation that waits for the host
+// (cuStreamWaitValue32), and whatever is ordered behind one, stays in its stream's queue; pump()
+// tries those again at every API call.
+#pragma once
+
+#include "driver/model.hpp"
+#include "driver/vendor_cuda.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace inline_prof::simgpu {
+
+struct Context;
+struct Capture;
+struct Node;
+
+// The end of an operation, shared with whoever waits for it.
+struct Completion {
+  bool done = false;
+  Nanoseconds end = 0;  // valid if done
+};
+using CompletionPtr = std::shared_ptr<Completion>;
+
+// A condition on a word of host-visible memory.
+struct ValueWait {
+  CUdeviceptr address = 0;
+  std::uint64_t value = 0;
+  bool is_64_bit = false;
+  unsigned flags = 0;  // CUstreamWaitValue_flags
+
+  [[nodiscard]] bool satisfied() const;
+};
+
+// A call into the host program (cuLaunchHostFunc), made by a thread of the simulator: the host's
+// function may take a lock that the thread which launches it holds.
+struct HostCall {
+  CUhostFn function = nullptr;
+  void* data = nullptr;
+  std::atomic<bool> returned{false};
+};
+
+struct Operation {
+  Nanoseconds not_before = 0;          // submitted then; ends of what it depends on are folded in
+  std::vector<CompletionPtr> after{};  // dependencies whose end is not known yet
+  std::optional<ValueWait> wait{};
+  bool wait_was_unsatisfied = false;  // looked at once already: it ends when the word changes
+  std::shared_ptr<HostCall> host_call{};
+  bool host_call_started = false;
+  std::function<Nanoseconds(Nanoseconds start)> run{};  // returns the end; null: takes no time
+  CompletionPtr completion{};                           // may be null
+
+  // Folds the ends that have become known into not_before.  True if nothing is left to wait for.
+  bool dependencies_known();
+};
+
+enum class StreamKind { kLegacy, kPerThread, kCreated };
+
+struct Stream {
+  Context* context = nullptr;
+  StreamKind kind = StreamKind::kCreated;
+  unsigned flags = 0;
+  int priority = 0;
+  int ordinal = 0;  // creation order on the device, the legacy stream is 0
+  unsigned long long id = 0;
+
+  Nanoseconds tail = 0;                    // end of the last operation that has run
+  std::deque<Operation> queue;             // submitted, not yet run
+  std::deque<Nanoseconds> launches_ahead;  // ends of launches the host has not yet seen finished
+  std::uint64_t launch_ordinal = 0;
+  std::uint64_t record_ordinal = 0;
+  bool kernel_since_record = false;
+
+  std::shared_ptr<Capture> capture;
+  std::vector<Node*> capture_dependencies;
+
+  // CUDA Runtime API, "Stream synchronization behavior": the legacy stream synchronises with every
+  // stream of its context that was not created with the non-blocking flag, also with the per-thread
+  // default streams.
+  [[nodiscard]] bool is_blocking() const {
+    return kind != StreamKind::kLegacy && (flags & CU_STREAM_NON_BLOCKING) == 0;
+  }
+};
+
+class Engine {
+ public:
+  [[nodiscard]] Nanoseconds host_now() const { return host_now_; }
+  void advance_host(Nanoseconds by) { host_now_ += by; }
+  void move_host_to(Nanoseconds at) { host_now_ = std::max(host_now_, at); }
+
+  // Puts `operation` behind what the stream holds, and behind what the rules of the legacy stream
+  // put before it; runs it if that is all known.
+  void submit(Stream& stream, Operation operation);
+
+  // Runs what can run.  Called at every API call, because a plain store of the host may have
+  // released a waiting stream meanwhile.
+  void pump();
+
+  // Folds "after everything that is in `stream` now" into `operation`.
+  static void order_after(Stream& stream, Operation& operation);
+
+  // Everything submitted to `stream` has run, and at which time it ended.
+  [[nodiscard]] static bool has_run(const Stream& stream) { return stream.queue.empty(); }
+
+  // A stream has written to `address` at device time `at`: waits that this satisfies continue from
+  // there, not from the host's clock.
+  void note_device_write(CUdeviceptr address, Nanoseconds at);
+
+  // Drops what is queued; for streams that are destroyed.
+  void forget(Stream& stream);
+
+ private:
+  bool run_head(Stream& stream);
+  static void run(Stream& stream, Operation& operation, Nanoseconds start);
+
+  Nanoseconds host_now_ = 0;
+  std::vector<Stream*> waiting_;  // streams with a queue, in the order in which they got one
+};
+
+}  // namespace inline_prof::simgpu

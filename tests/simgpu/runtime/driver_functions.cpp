@@ -1,0 +1,53 @@
+#include "runtime/driver_functions.hpp"
+
+#include <cstdio>
+#include <dlfcn.h>
+
+namespace inline_prof::simgpu {
+namespace {
+
+template <typename Function>
+void request(PFN_cuGetProcAddress_v12000 get, const char* name, int version, cuuint64_t flags,
+             Function& function) {
+  void* address = nullptr;
+  CUdriverProcAddressQueryResult status{};
+  if (get(name, &address, version, flags, &status) != CUDA_SUCCESS) address = nullptr;
+  function = reinterpret_cast<Function>(address);
+}
+
+const DriverFunctions* load() {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  if (library == nullptr) {
+    std::fprintf(stderr, "simgpu: libcudart: %s\n", dlerror());
+    return nullptr;
+  }
+  const auto get =
+      reinterpret_cast<PFN_cuGetProcAddress_v12000>(dlsym(library, "cuGetProcAddress_v2"));
+  if (get == nullptr) {
+    std::fprintf(stderr, "simgpu: libcudart: libcuda.so.1 has no cuGetProcAddress_v2\n");
+    return nullptr;
+  }
+  void* probe = nullptr;
+  static_cast<void>(get("", &probe, 0, 0, nullptr));
+
+  static DriverFunctions functions;
+#define SIMGPU_REQUEST(member, base, version, flags, type) \
+  request(get, #base, version, flags, functions.member);
+  SIMGPU_DRIVER_REQUESTS(SIMGPU_REQUEST)
+#undef SIMGPU_REQUEST
+  request(get, "simgpu_register_image", 12000, 0, functions.register_image);
+  if (functions.register_image == nullptr) {
+    std::fprintf(stderr, "simgpu: libcudart: libcuda.so.1 is not the simulated one\n");
+    return nullptr;
+  }
+  return &functions;
+}
+
+}  // namespace
+
+const DriverFunctions* find_driver() {
+  static const DriverFunctions* const kDriver = load();
+  return kDriver;
+}
+
+}  // namespace inline_prof::simgpu

@@ -1,0 +1,88 @@
+// First use: the driver, and a device for each thread.
+#include "runtime/call.hpp"
+
+#include <cstdio>
+#include <dlfcn.h>
+#include <mutex>
+
+namespace inline_prof::simgpu {
+namespace {
+
+// SIMGPU_FAIL names of this library: a misspelt one would test nothing.
+bool names_are_known() {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&cudaMalloc), &self) == 0) return false;
+  void* library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return false;
+  bool good = true;
+  for (const auto& rule : process_settings().settings.fail_rules) {
+    const bool ours = rule.function.starts_with("cuda") || rule.function.starts_with("__cuda");
+    if (ours && dlsym(library, rule.function.c_str()) == nullptr) {
+      std::fprintf(stderr, "simgpu: SIMGPU_FAIL=%s: expected a function of the simulated runtime\n",
+                   rule.function.c_str());
+      good = false;
+    }
+  }
+  dlclose(library);
+  return good;
+}
+
+struct Start {
+  const DriverFunctions* driver = nullptr;
+  cudaError_t error = cudaSuccess;
+};
+
+Start start() {
+  const DriverFunctions* driver = find_driver();
+  if (driver == nullptr) return {.error = cudaErrorInsufficientDriver};
+  int version = 0;
+  if (driver->driver_get_version != nullptr) driver->driver_get_version(&version);
+  const CUresult result = driver->init(0);
+  if (result != CUDA_SUCCESS) return {.error = static_cast<cudaError_t>(result)};
+  if (!names_are_known()) return {.error = cudaErrorInitializationError};
+  return {.driver = driver};
+}
+
+}  // namespace
+
+cudaError_t& last_error() {
+  thread_local cudaError_t error = cudaSuccess;
+  return error;
+}
+
+const DriverFunctions* initialised_driver(cudaError_t& error) {
+  static const Start kStart = start();
+  error = kStart.error;
+  return kStart.driver;
+}
+
+CUresult use_device(const DriverFunctions& driver) {
+  CUcontext context = nullptr;
+  if (const CUresult result = driver.ctx_get_current(&context);
+      result != CUDA_SUCCESS || context != nullptr) {
+    return result;
+  }
+  return use_device(driver, 0);
+}
+
+CUresult use_device(const DriverFunctions& driver, int ordinal) {
+  CUdevice device = 0;
+  if (const CUresult result = driver.device_get(&device, ordinal); result != CUDA_SUCCESS) {
+    return result;
+  }
+  CUcontext context = nullptr;
+  {
+    // One reference for the whole process, as the vendor's runtime holds it.
+    static std::mutex mutex;
+    static CUcontext primary[64] = {};  // SIMGPU_DEVICES is at most 64
+    const std::lock_guard lock(mutex);
+    if (primary[device] == nullptr) {
+      const CUresult result = driver.device_primary_ctx_retain(&primary[device], device);
+      if (result != CUDA_SUCCESS) return result;
+    }
+    context = primary[device];
+  }
+  return driver.ctx_set_current(context);
+}
+
+}  // namespace inline_prof::simgpu
