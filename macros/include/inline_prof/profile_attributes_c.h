@@ -52,6 +52,7 @@ static inline struct inline_prof_attribute inline_prof_unsigned_attribute(const 
     a19, a20, a21, a22, a23, a24, a25, a26, a27, a28, a29, a30, a31, a32, a33, a34, a35, \
     a36, a37, a38, a39, a40, a41, a42, a43, a44, a45, a46, a47, a48, pairs, ...) \
   INLINE_PROF_ATTRIBUTES_##pairs
+#define INLINE_PROF_ATTRIBUTES_ODD(...) PROFILE_OP_each_name_needs_a_value,
 #define INLINE_PROF_ATTRIBUTES_0(kind, ...)
 #define INLINE_PROF_ATTRIBUTES_1(kind, name, value, ...) \
   INLINE_PROF_ATTRIBUTE(name, value), INLINE_PROF_ATTRIBUTES_0(kind, __VA_ARGS__)
