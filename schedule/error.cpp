@@ -14,7 +14,7 @@ constexpr bool continues_a_character(char byte) {  // in UTF-8
 }  // namespace
 
 std::string in_quotes(std::string_view text) {
-  constexpr std::string_view kHex = "0123456789abcdef";
+  constexpr std::string_view hex_digits = "0123456789abcdef";
   std::size_t length = text.size();
   if (length > kLongestQuote) {
     length = kLongestQuote;
@@ -29,8 +29,8 @@ std::string in_quotes(std::string_view text) {
     const auto code = static_cast<unsigned char>(byte);
     if (code < 0x20 || code == 0x7F) {
       result += "\\x";
-      result += kHex[code >> 4U];
-      result += kHex[code & 0xFU];
+      result += hex_digits[code >> 4U];
+      result += hex_digits[code & 0xFU];
     } else {
       if (byte == '"' || byte == '\\') result += '\\';
       result += byte;

@@ -10,7 +10,7 @@ SampleList expand(const std::vector<EventKey>& keys, const Settings& settings) {
     throw ScheduleError("no event to measure, expected at least one event in an enabled layer");
   }
   const Plan plan(keys.size(), settings);
-  SampleList list{.warmup = settings.warmup, .samples = {}};
+  SampleList list{.warmup = settings.warmup};
   list.samples.reserve(static_cast<std::size_t>(plan.sample_count()));
   for (std::int64_t iteration = settings.warmup + 1; iteration <= plan.last_iteration();
        ++iteration) {

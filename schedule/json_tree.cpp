@@ -109,16 +109,18 @@ class TreeBuilder {
     key_ = std::move(value);
     return true;
   }
-  bool parse_error(std::size_t position, const std::string& token, const json::exception& error) {
-    // `position` counts the bytes read, the one that was too many included.
-    const std::size_t offset = std::min(position == 0 ? 0 : position - 1, text_.size());
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const json::exception& error) {
+    const std::size_t start = next_token(text_, token_end_);
     if (dynamic_cast<const json::parse_error*>(&error) == nullptr) {
-      fail(next_token(text_, token_end_), "a number too large, expected one that fits");
+      fail(start, "a number too large, expected one that fits");
     }
+    // `position` counts the bytes read, the one that was too many included.
     if (position > text_.size()) {
-      fail(offset, "the text ends in the middle of a value, expected valid JSON");
+      fail(text_.size(), "the end of the text, expected the rest of a JSON value");
     }
-    fail(offset, in_quotes(token) + ", expected valid JSON");
+    const std::size_t length = position > start ? position - start : 1;
+    fail(start, in_quotes(text_.substr(start, length)) + ", expected valid JSON");
   }
 
   [[nodiscard]] JsonValue take() { return std::move(root_); }

@@ -78,12 +78,9 @@ Plan::Plan(std::size_t event_count, std::int64_t warmup, std::int64_t repeat, Po
            std::uint64_t seed)
     : Plan(event_count, Settings{.warmup = warmup,
                                  .repeat = repeat,
-                                 .mode = Mode::kFineGrained,
+
                                  .policy = policy,
-                                 .seed = seed,
-                                 .budget_percent = {},
-                                 .target_ci = {},
-                                 .warnings = {}}) {}
+                                 .seed = seed}) {}
 
 Plan::Plan(std::size_t event_count, std::int64_t warmup, std::vector<Turn> turns)
     : event_count_(event_count), warmup_(warmup), turns_(std::move(turns)) {

@@ -103,8 +103,8 @@ Request parse_request(std::string_view text, const std::string& file) {
   if (file.ends_with(".schedule")) return parse_prof_schedule(text, file);
   if (file.ends_with(".events")) return parse_prof_events(text, file);
 
-  constexpr std::string_view kSkipped = "\xEF\xBB\xBF \t\r\n";
-  const std::size_t first = text.find_first_not_of(kSkipped);
+  constexpr std::string_view skipped = "\xEF\xBB\xBF \t\r\n";
+  const std::size_t first = text.find_first_not_of(skipped);
   const std::string_view start = text.substr(std::min(first, text.size()));
   if (start.starts_with('{') || start.starts_with("//") || start.starts_with("/*")) {
     return parse_schedule_json(text, file);

@@ -1,4 +1,5 @@
-// What a user asks for: the three files that may say it, as plain values.
+// What a user asks for: the three files that may say it, as plain values.  Every member has an
+// initialiser, so that an initialiser list may name some of them only.
 //
 // The formats and their meaning are in docs/schedule.md.
 #pragma once
@@ -33,9 +34,9 @@ inline constexpr std::int64_t kMaxIteration = 1'000'000'000'000;  // sums of thr
 
 // One thing that can be measured.
 struct EventKey {
-  std::string event;
-  std::string layer;   // empty: any layer
-  int occurrence = 0;  // how often the event was met before on its stream in the same iteration
+  std::string event{};
+  std::string layer{};  // empty: any layer
+  int occurrence = 0;   // how often the event was met before on its stream in the same iteration
 
   bool operator==(const EventKey&) const = default;
   auto operator<=>(const EventKey&) const = default;
@@ -47,27 +48,27 @@ struct EventKey {
 // prof.schedule: one line is one sample.
 struct Sample {
   std::int64_t iteration = 0;  // counted from 1
-  EventKey key;
+  EventKey key{};
 
   bool operator==(const Sample&) const = default;
 };
 
 struct SampleList {
   std::int64_t warmup = 0;  // iterations before the first that may be measured
-  std::vector<Sample> samples;
+  std::vector<Sample> samples{};
 
   bool operator==(const SampleList&) const = default;
 };
 
 // prof.events: only these are measured, in every layer, at every occurrence.
 struct EventNames {
-  std::vector<std::string> names;
+  std::vector<std::string> names{};
 
   bool operator==(const EventNames&) const = default;
 };
 
 struct EventOccurrence {
-  std::string event;
+  std::string event{};
   int occurrence = 0;
 
   bool operator==(const EventOccurrence&) const = default;
@@ -75,12 +76,12 @@ struct EventOccurrence {
 
 // schedule.json, one entry of "layers".
 struct LayerEvents {
-  std::string layer;
-  std::vector<std::string> forward_events;
-  std::vector<std::string> backward_events;
-  int forward_occurrence = 0;           // of each of forward_events
-  int backward_occurrence = 0;          // of each of backward_events
-  std::vector<EventOccurrence> events;  // further ones, each with its own
+  std::string layer{};
+  std::vector<std::string> forward_events{};
+  std::vector<std::string> backward_events{};
+  int forward_occurrence = 0;             // of each of forward_events
+  int backward_occurrence = 0;            // of each of backward_events
+  std::vector<EventOccurrence> events{};  // further ones, each with its own
   bool enabled = true;
 
   bool operator==(const LayerEvents&) const = default;
@@ -89,32 +90,32 @@ struct LayerEvents {
 // schedule.json, one entry of "patterns".  Empty globs are not there; at least one is given, and an
 // event must fit all that are given.
 struct Pattern {
-  std::string match;    // glob on LAYER.EVENT, on EVENT alone where there is no layer
-  std::string kernel;   // glob on the kernel's name
-  std::string op;       // operation kind: information for the reader, no part in the choice
-  bool enabled = true;  // false: what fits is not measured, whatever else asks for it
+  std::string match{};   // glob on LAYER.EVENT, on EVENT alone where there is no layer
+  std::string kernel{};  // glob on the kernel's name
+  std::string op{};      // operation kind: information for the reader, no part in the choice
+  bool enabled = true;   // false: what fits is not measured, whatever else asks for it
 
   bool operator==(const Pattern&) const = default;
 };
 
 // What may be said about how to measure; what is empty is decided elsewhere (settings.hpp).
 struct Choices {
-  std::optional<std::int64_t> warmup;  // iterations, 0 or more
-  std::optional<std::int64_t> repeat;  // samples of each event, 1 or more
-  std::optional<Mode> mode;
-  std::optional<Policy> policy;
-  std::optional<std::uint64_t> seed;
-  std::optional<double> budget_percent;  // of the iteration time, above 0 and up to 100
-  std::optional<double> target_ci;       // half width over median, between 0 and 1
+  std::optional<std::int64_t> warmup{};  // iterations, 0 or more
+  std::optional<std::int64_t> repeat{};  // samples of each event, 1 or more
+  std::optional<Mode> mode{};
+  std::optional<Policy> policy{};
+  std::optional<std::uint64_t> seed{};
+  std::optional<double> budget_percent{};  // of the iteration time, above 0 and up to 100
+  std::optional<double> target_ci{};       // half width over median, between 0 and 1
 
   bool operator==(const Choices&) const = default;
 };
 
 // schedule.json
 struct Spec : Choices {
-  std::vector<LayerEvents> layers;
-  std::vector<Pattern> patterns;
-  std::vector<std::string> warnings;  // whole messages, for the log
+  std::vector<LayerEvents> layers{};
+  std::vector<Pattern> patterns{};
+  std::vector<std::string> warnings{};  // whole messages, for the log
 
   bool operator==(const Spec&) const = default;
 };

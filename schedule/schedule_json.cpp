@@ -117,9 +117,9 @@ class Reader {
   }
 
   void read_member(const JsonMember& member, Spec& spec) {
-    constexpr auto kMax = static_cast<std::uint64_t>(kMaxIteration);
+    constexpr auto highest = static_cast<std::uint64_t>(kMaxIteration);
     if (member.key == "warmup") {
-      spec.warmup = static_cast<std::int64_t>(integer(member, 0, kMax));
+      spec.warmup = static_cast<std::int64_t>(integer(member, 0, highest));
     } else if (member.key == "repeat") {
       spec.repeat =
           static_cast<std::int64_t>(integer(member, 1, static_cast<std::uint64_t>(kMaxSamples)));
@@ -152,14 +152,14 @@ class Reader {
   }
 
   [[nodiscard]] double percent(const JsonMember& member) const {
-    constexpr const char* kExpected = "a text like \"0.1%\", above 0% and up to 100%";
+    constexpr const char* expected = "a text like \"0.1%\", above 0% and up to 100%";
     const std::string& text = string(member);
     double value = 0;
     const char* const end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, value, std::chars_format::fixed);
     if (result.ec != std::errc() || std::string_view(result.ptr, end) != "%" ||
         !(value > 0 && value <= 100)) {
-      fail(member.value, member.key, kExpected);
+      fail(member.value, member.key, expected);
     }
     return value;
   }
@@ -190,8 +190,8 @@ class Reader {
   }
 
   [[nodiscard]] int occurrence(const JsonMember& member) const {
-    constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
-    return static_cast<int>(integer(member, 0, kMax));
+    constexpr auto highest = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
+    return static_cast<int>(integer(member, 0, highest));
   }
 
   [[nodiscard]] std::vector<EventOccurrence> event_occurrences(const JsonMember& member) {

@@ -13,18 +13,18 @@ namespace inline_prof::schedule {
 // An event that was met in the warm-up, in the order of first appearance.  (event, layer,
 // occurrence) is unique: the same event on several devices is one.
 struct MetEvent {
-  std::string event;
-  std::string layer;  // from the scopes around it; may be empty
+  std::string event{};
+  std::string layer{};  // from the scopes around it; may be empty
   int occurrence = 0;
-  std::string kernel;  // may be empty
+  std::string kernel{};  // may be empty
 };
 
 struct Selection {
-  std::vector<std::size_t> chosen;     // indices into the met events, in measuring order
-  std::vector<std::string> layers;     // of each chosen event: the request's word, else as met
-  std::vector<Turn> turns;             // a prof.schedule's iterations; empty for other requests
-  std::vector<std::string> never_met;  // what was asked for and has not been met, a phrase each
-  std::vector<std::string> warnings;   // whole sentences
+  std::vector<std::size_t> chosen{};     // indices into the met events, in measuring order
+  std::vector<std::string> layers{};     // of each chosen event: the request's word, else as met
+  std::vector<Turn> turns{};             // a prof.schedule's iterations; empty for other requests
+  std::vector<std::string> never_met{};  // what was asked for and has not been met, a phrase each
+  std::vector<std::string> warnings{};   // whole sentences
 };
 
 // A met event answers to the entry of the request with its event, occurrence and layer; else to the

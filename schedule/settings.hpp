@@ -15,9 +15,9 @@ struct Settings {
   Mode mode = Mode::kFineGrained;
   Policy policy = Policy::kInOrder;
   std::uint64_t seed = 1;
-  std::optional<double> budget_percent;
-  std::optional<double> target_ci;
-  std::vector<std::string> warnings;  // what was said and has no effect
+  std::optional<double> budget_percent{};
+  std::optional<double> target_ci{};
+  std::vector<std::string> warnings{};  // what was said and has no effect
 };
 
 // `environment` (or a command line) beats the request's file, which beats the default.  A

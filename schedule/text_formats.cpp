@@ -132,6 +132,20 @@ Sample parse_sample(std::string_view line, const Lines& lines, std::int64_t warm
                   .occurrence = *occurrence}};
 }
 
+[[noreturn]] void fail_order(const Lines& lines, std::int64_t iteration, std::int64_t last,
+                             std::int64_t last_line) {
+  std::string what = "iteration " + std::to_string(iteration);
+  if (iteration == last) {
+    what += " again after line " + std::to_string(last_line);
+    what += ", expected one event an iteration";
+  } else {
+    what += " after iteration " + std::to_string(last);
+    what += " of line " + std::to_string(last_line);
+    what += ", expected ascending iterations";
+  }
+  lines.fail(what);
+}
+
 bool is_sample_line(std::string_view line) {
   const auto fields = split_sample(line);
   return fields && whole_integer<std::int64_t>((*fields)[1]) && whole_integer<int>((*fields)[3]);
@@ -159,19 +173,12 @@ SampleList parse_prof_schedule(std::string_view text, const std::string& file) {
     lines.fail(in_quotes(*head) + ", expected the number of warm-up iterations, an integer from 0");
   }
 
-  SampleList list{.warmup = *warmup, .samples = {}};
+  SampleList list{.warmup = *warmup};
   std::int64_t last_line = 0;
   while (const auto line = lines.next()) {
     Sample sample = parse_sample(*line, lines, *warmup);
     if (!list.samples.empty() && sample.iteration <= list.samples.back().iteration) {
-      const std::string last = std::to_string(list.samples.back().iteration);
-      const std::string where = "line " + std::to_string(last_line);
-      if (sample.iteration == list.samples.back().iteration) {
-        lines.fail("iteration " + last + " again after " + where +
-                   ", expected one event an iteration");
-      }
-      lines.fail("iteration " + std::to_string(sample.iteration) + " after iteration " + last +
-                 " of " + where + ", expected ascending iterations");
+      fail_order(lines, sample.iteration, list.samples.back().iteration, last_line);
     }
     if (std::cmp_equal(list.samples.size(), kMaxSamples)) {
       lines.fail("one more sample, expected at most " + std::to_string(kMaxSamples));

@@ -1,0 +1,95 @@
+#include "cli/result_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fcntl.h>
+#include <filesystem>
+#include <system_error>
+#include <unistd.h>
+
+namespace inline_prof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& path, int error) {
+  throw OutputError(fmt::format("{}: {}", path, std::generic_category().message(error)));
+}
+
+void write_standard_output(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    fail("standard output", errno);
+  }
+}
+
+// A file under a name of its own that disappears again unless it is moved away.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& target)
+      : path_(fmt::format("{}.{}.tmp", target, getpid())),
+        number_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
+    if (number_ < 0) fail(path_, errno);
+  }
+  ~TemporaryFile() {
+    if (number_ >= 0) close(number_);
+    unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write_and_close(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = write(number_, text.data(), text.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) fail(path_, errno);
+      text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    const int number = number_;
+    number_ = -1;
+    if (close(number) != 0) fail(path_, errno);  // some file systems report a full disk only here
+  }
+
+  [[nodiscard]] const char* path() const { return path_.c_str(); }
+
+ private:
+  std::string path_;
+  int number_;
+};
+
+// Gives the file its name where nothing has it.  link() refuses an existing name, rename() would
+// replace it; file systems without links leave a small gap between the question and the answer.
+void move_to_free_name(const TemporaryFile& file, const std::string& path) {
+  if (link(file.path(), path.c_str()) == 0) return;
+  if (errno != EEXIST) {
+    if (access(path.c_str(), F_OK) != 0 && std::rename(file.path(), path.c_str()) == 0) return;
+    if (errno != EEXIST) fail(path, errno);
+  }
+  throw OutputError(fmt::format("{}: exists already; --force replaces it", path));
+}
+
+}  // namespace
+
+void write_result(const std::string& path, std::string_view text, bool force) {
+  if (path == "-") return write_standard_output(text);
+
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(path, error);
+  // A link stays a link: what it points to is replaced.
+  const std::string target = fs::is_symlink(status) && fs::exists(path, error)
+                                 ? fs::canonical(path, error).string()
+                                 : path;
+  if (fs::exists(status)) {
+    if (!force) throw OutputError(fmt::format("{}: exists already; --force replaces it", path));
+    if (!fs::is_regular_file(target, error)) {
+      throw OutputError(fmt::format("{}: is not a regular file and is left alone", path));
+    }
+  }
+  TemporaryFile file(target);
+  file.write_and_close(text);
+  if (!force) return move_to_free_name(file, target);
+  if (std::rename(file.path(), target.c_str()) != 0) fail(target, errno);
+}
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,281 @@
+// Runs the program prof-schedule.
+#include "schedule/schedule_json.hpp"
+#include "schedule/text_formats.hpp"
+#include "temporary_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <sys/wait.h>
+
+namespace inline_prof::schedule {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr const char* kSpec = R"({ "repeat": 2, "layers": {
+  "fc1": { "forward_events": ["fc.fprop"], "backward_events": ["fc.bprop"],
+           "forward_occurrence": 0, "backward_occurrence": 1 } } })";
+
+constexpr const char* kProf = R"json({ "iter_time_ms": [4, 5, 6], "events": [
+  { "event_name": "late", "layer_name": "", "device_id": 0, "start_index": 8,
+    "met_times_within_this_stream": 0, "kernel_name": "void k(int, int)" },
+  { "event_name": "fc.fprop", "layer_name": "fc1", "device_id": 0, "start_index": 0,
+    "met_times_within_this_stream": 0, "kernel_name": "sm90_gemm" },
+  { "event_name": "fc.fprop", "layer_name": "fc1", "device_id": 1, "start_index": 2,
+    "met_times_within_this_stream": 0, "kernel_name": "sm90_gemm" },
+  { "event_name": "alloc", "layer_name": "", "device_id": 0, "start_index": 4,
+    "met_times_within_this_stream": 0, "flags": ["graph_node", "not_measurable"] } ],
+  "schema": "inline_prof/1" })json";
+
+struct Outcome {
+  int exit_status = -1;
+  std::string output;  // standard output
+  std::string words;   // standard error
+};
+
+class ProfSchedule : public TemporaryFolder {
+ protected:
+  // `arguments` go through the shell, in the test's folder.
+  [[nodiscard]] Outcome run(const std::string& arguments) const {
+    return run_commands(kProgram + arguments + " >out.txt 2>err.txt </dev/null");
+  }
+
+  [[nodiscard]] Outcome run_commands(const std::string& commands) const {
+    const int status = std::system(("cd '" + path("") + "' && " + commands).c_str());
+    return {.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+            .output = content(path("out.txt")),
+            .words = content(path("err.txt"))};
+  }
+
+  const std::string kProgram = "'" PROF_SCHEDULE_PROGRAM "' ";
+};
+
+TEST_F(ProfSchedule, ExpandsAScheduleJson) {
+  file("s.json", kSpec);
+  const Outcome result = run("s.json -o prof.schedule --iteration-time 500");
+  EXPECT_EQ(result.exit_status, 0) << result.words;
+  EXPECT_EQ(result.output,
+            "events      2\n"
+            "samples     4 (2 of each event)\n"
+            "iterations  14 (10 of warm-up, measuring from 11)\n"
+            "time        7 s at 500 ms an iteration\n");
+  EXPECT_EQ(result.words, "");
+  EXPECT_EQ(content(path("prof.schedule")),
+            "10\nfc.fprop 11 fc1 0\nfc.fprop 12 fc1 0\nfc.bprop 13 fc1 1\nfc.bprop 14 fc1 1\n");
+}
+
+TEST_F(ProfSchedule, LetsTheCommandLineBeatTheFile) {
+  file("s.json", kSpec);
+  const Outcome result = run("s.json --warmup 3 --repeat 4 --policy interleaved --seed 5 -o -");
+  const SampleList list = parse_prof_schedule(result.output, "out");
+  EXPECT_EQ(list.warmup, 3);
+  EXPECT_EQ(list.samples.size(), 8U);
+  EXPECT_NE(list.samples[0].key, list.samples[1].key);  // one event after the other in a round
+  EXPECT_THAT(result.words, StartsWith("events      2\n"));
+}
+
+TEST_F(ProfSchedule, ChecksAProfScheduleAndListsItsEvents) {
+  file("prof.schedule", "10\nb 11 - 0\na 12 L 0\nb 15 - 0\n");
+  const Outcome result = run("prof.schedule --list");
+  EXPECT_EQ(result.exit_status, 0) << result.words;
+  EXPECT_EQ(result.output,
+            "events      2\n"
+            "samples     3 (1 to 2 of each event)\n"
+            "iterations  15 (10 of warm-up, measuring from 11)\n"
+            "\n"
+            "samples     first      last occurrence  layer  event\n"
+            "      2        11        15          0  -      b\n"
+            "      1        12        12          0  L      a\n");
+}
+
+TEST_F(ProfSchedule, SaysTheSameAsJson) {
+  file("prof.schedule", "10\nb 11 - 0\na 12 L 0\nb 15 - 0\n");
+  const auto json =
+      nlohmann::json::parse(run("prof.schedule --format json --iteration-time 2").output);
+  EXPECT_EQ(json["warmup"], 10);
+  EXPECT_EQ(json["samples"], 3);
+  EXPECT_EQ(json["iterations"], 15);
+  EXPECT_EQ(json["first_measured_iteration"], 11);
+  EXPECT_EQ(json["iteration_time_ms"], 2.0);
+  EXPECT_EQ(json["total_time_s"], 0.03);
+  EXPECT_EQ(json["events"][1]["layer"], "L");
+  EXPECT_EQ(json["events"][0]["last_iteration"], 15);
+}
+
+TEST_F(ProfSchedule, ChecksAProfEvents) {
+  file("prof.events", "gemm\nrelu\n");
+  EXPECT_EQ(run("prof.events").output, "names       2\n");
+  const Outcome result = run("prof.events -o prof.schedule");
+  EXPECT_EQ(result.exit_status, 2);
+  EXPECT_THAT(result.words, HasSubstr("names no occurrences: -o also needs --from prof.json"));
+}
+
+TEST_F(ProfSchedule, ProposesWhatAnEarlierRunHasMet) {
+  file("prof.json", kProf);
+  const Outcome result = run("--from prof.json -o prof.schedule --repeat 1");
+  EXPECT_EQ(result.exit_status, 0) << result.words;
+  EXPECT_EQ(content(path("prof.schedule")), "10\nfc.fprop 11 fc1 0\nlate 12 - 0\n");
+  EXPECT_THAT(result.output, HasSubstr("time        0.06 s at 5 ms an iteration\n"));
+  EXPECT_EQ(result.words,
+            "prof-schedule: prof.json: 1 events left out that could not be measured\n");
+}
+
+TEST_F(ProfSchedule, ReadsTheNamesOfTheFirstGeneration) {
+  file("prof.json", R"({"host_name": "n", "iter_time_ms": [3], "events": [
+    {"name": "fc.fprop", "layer_name": "fc1", "same_name_events_occured_order_in_code": 2}]})");
+  EXPECT_EQ(run("--from prof.json -o - --repeat 1").output, "10\nfc.fprop 11 fc1 2\n");
+}
+
+TEST_F(ProfSchedule, TakesIterationTimesFromAOneShotFile) {
+  file("h.one_shot.json", R"({"host_name": "n", "events": [
+    {"event_name": "iteration", "met_times_within_this_stream": 0, "measured_times_ms": [7, 8, 9]},
+    {"event_name": "fc", "met_times_within_this_stream": 0, "measured_times_ms": [1]}]})");
+  EXPECT_THAT(run("--from h.one_shot.json").output,
+              testing::AllOf(HasSubstr("events      1\n"), HasSubstr("at 8 ms an iteration\n")));
+}
+
+TEST_F(ProfSchedule, ResolvesARequestAgainstAnEarlierRun) {
+  file("prof.json", kProf);
+  file("s.json", R"({"repeat": 1, "layers": {"fc9": {"forward_events": ["gone"]}},
+                     "patterns": [{"kernel": "*gemm*"}, {"match": "nothing*"}]})");
+  const Outcome result = run("s.json --from prof.json -o -");
+  EXPECT_EQ(result.output, "10\nfc.fprop 11 fc1 0\n");
+  EXPECT_THAT(result.words, HasSubstr("not met: \"gone\" occurrence 0 in layer \"fc9\""));
+  EXPECT_THAT(result.words, HasSubstr("not met: the pattern match \"nothing*\""));
+}
+
+TEST_F(ProfSchedule, WritesAScheduleJsonThatSaysTheSame) {
+  file("prof.json", kProf);
+  ASSERT_EQ(run("--from prof.json -o s.json").exit_status, 0);
+  ASSERT_EQ(run("--from prof.json -o prof.schedule").exit_status, 0);
+  EXPECT_EQ(run("s.json -o -").output, content(path("prof.schedule")));
+}
+
+TEST_F(ProfSchedule, WritesAProfEvents) {
+  file("s.json", kSpec);
+  ASSERT_EQ(run("s.json -o prof.events").exit_status, 0);
+  EXPECT_EQ(content(path("prof.events")), "fc.fprop\nfc.bprop\n");
+}
+
+TEST_F(ProfSchedule, LeavesOutPatternsThatNeedARunAndSaysSo) {
+  file("s.json", R"({"layers": {"fc1": {"forward_events": ["a", "b"]}},
+                     "patterns": [{"match": "*gemm*"}, {"match": "fc1.b", "enabled": false}]})");
+  const Outcome result = run("s.json --repeat 1 -o -");
+  EXPECT_EQ(result.output, "10\na 11 fc1 0\n");
+  EXPECT_THAT(result.words, HasSubstr("1 of the patterns left out"));
+}
+
+TEST_F(ProfSchedule, ReadsPipes) {
+  file("s.json", kSpec);
+  for (const char* input : {"-", "/dev/stdin"}) {
+    const Outcome result = run_commands("cat s.json | " + kProgram + input + " >out.txt");
+    EXPECT_THAT(result.output, StartsWith("events      2\n")) << input;
+  }
+  EXPECT_EQ(run_commands("mkfifo pipe && (cat s.json >pipe &) && " + kProgram + "pipe >out.txt")
+                .exit_status,
+            0);
+}
+
+TEST_F(ProfSchedule, NeverReplacesAFileUnlessForced) {
+  file("s.json", kSpec);
+  file("prof.schedule", "mine");
+  const Outcome result = run("s.json -o prof.schedule");
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.words, "prof-schedule: prof.schedule: exists already; --force replaces it\n");
+  EXPECT_EQ(content(path("prof.schedule")), "mine");
+
+  EXPECT_EQ(run("s.json -o prof.schedule --force").exit_status, 0);
+  EXPECT_THAT(content(path("prof.schedule")), StartsWith("10\n"));
+}
+
+TEST_F(ProfSchedule, ReplacesNothingButRegularFiles) {
+  file("s.json", kSpec);
+  EXPECT_EQ(run("s.json --force -o /dev/null").words,
+            "prof-schedule: /dev/null: is not a regular file and is left alone\n");
+  std::filesystem::create_directory(path("folder"));
+  EXPECT_EQ(run("s.json --force -o folder").exit_status, 1);
+}
+
+TEST_F(ProfSchedule, KeepsALinkALink) {
+  file("s.json", kSpec);
+  file("real", "mine");
+  std::filesystem::create_symlink("real", path("link"));
+  EXPECT_EQ(run("s.json --force -o link").exit_status, 0);
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_THAT(content(path("real")), StartsWith("10\n"));
+}
+
+TEST_F(ProfSchedule, LeavesNothingBehindWhereItCannotWrite) {
+  file("s.json", kSpec);
+  const Outcome result = run("s.json -o missing/prof.schedule");
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.words, HasSubstr("No such file or directory"));
+  file("s.json", R"({"layers": {"a b": {"forward_events": ["e"]}}})");
+  EXPECT_EQ(run("s.json -o prof.schedule").exit_status, 1);
+  EXPECT_FALSE(std::filesystem::exists(path("prof.schedule")));
+}
+
+TEST_F(ProfSchedule, SaysWhenStandardOutputIsFull) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  file("s.json", kSpec);
+  const Outcome result = run_commands(kProgram + "s.json -o - >/dev/full 2>err.txt");
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.words, "prof-schedule: standard output: No space left on device\n");
+}
+
+TEST_F(ProfSchedule, GivesOneForInputThatCannotBeUsed) {
+  EXPECT_EQ(run("nothing.json").words,
+            "prof-schedule: nothing.json: open: No such file or directory, expected a readable "
+            "file\n");
+  EXPECT_EQ(run(".").exit_status, 1);
+  file("s.json", "{\"policy\": \"adaptive\", \"layers\": {\"a\": {\"forward_events\": [\"e\"]}}}");
+  EXPECT_EQ(run("s.json").words,
+            "prof-schedule: policy adaptive is not available in this version; use in_order or "
+            "interleaved\n");
+  file("s.json", "{}");
+  EXPECT_EQ(run("s.json").exit_status, 1);
+  file("prof.json", R"({"events": [{"event_name": 7}]})");
+  EXPECT_EQ(run("--from prof.json").words,
+            "prof-schedule: prof.json: /events/0/event_name: a value of type number, expected a "
+            "string\n");
+  file("prof.json", R"({"events": )");
+  EXPECT_EQ(run("--from prof.json").words,
+            "prof-schedule: prof.json: line 1, column 12: not valid JSON, expected a prof.json\n");
+  file("huge", "10\n");
+  std::filesystem::resize_file(path("huge"), std::uintmax_t{1} << 40);
+  EXPECT_THAT(run("huge").words, HasSubstr("1099511627776 bytes, expected at most 67108864"));
+}
+
+TEST_F(ProfSchedule, GivesTwoForAWrongCommandLine) {
+  file("s.json", kSpec);
+  for (const char* arguments :
+       {"", "--no-such-option", "s.json other.json", "s.json --repeat 0", "s.json --warmup -1",
+        "s.json --warmup ten", "s.json --policy adaptive", "s.json --seed -1",
+        "s.json --iteration-time 0", "s.json --format xml", "s.json -o", "- --from -"}) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.exit_status, 2) << arguments;
+    EXPECT_EQ(result.output, "") << arguments;
+    EXPECT_THAT(result.words, StartsWith("prof-schedule: ")) << arguments;
+  }
+}
+
+TEST_F(ProfSchedule, HelpsWithExamples) {
+  const Outcome result = run("--help");
+  EXPECT_EQ(result.exit_status, 0);
+  EXPECT_THAT(result.output, HasSubstr("Examples:"));
+  EXPECT_EQ(result.words, "");
+}
+
+TEST_F(ProfSchedule, SurvivesAProfJsonCutOffAnywhere) {
+  const std::string whole = kProf;
+  for (std::size_t length = 0; length < whole.size(); length += 37) {
+    file("prof.json", whole.substr(0, length));
+    EXPECT_EQ(run("--from prof.json").exit_status, 1) << length;
+  }
+}
+
+}  // namespace
+}  // namespace inline_prof::schedule

@@ -1,0 +1,85 @@
+#include "schedule/settings.hpp"
+
+#include "complaint.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace inline_prof::schedule {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(Settle, GivesTheOriginalsDefaults) {
+  const Settings settings = settle({}, {});
+  EXPECT_EQ(settings.warmup, 10);
+  EXPECT_EQ(settings.repeat, 50);
+  EXPECT_EQ(settings.mode, Mode::kFineGrained);
+  EXPECT_EQ(settings.policy, Policy::kInOrder);
+}
+
+TEST(Settle, LetsTheEnvironmentBeatTheFileAndTheFileTheDefault) {
+  Spec spec;
+  spec.warmup = 20;
+  spec.repeat = 5;
+  Choices environment;
+  environment.repeat = 7;
+  const Settings settings = settle(environment, spec);
+  EXPECT_EQ(settings.warmup, 20);
+  EXPECT_EQ(settings.repeat, 7);
+  EXPECT_EQ(settings.seed, 1U);
+}
+
+TEST(Settle, KeepsTheWarmupOfAProfScheduleAndSaysSo) {
+  const SampleList list{.warmup = 10, .samples = {{11, {"a", "", 0}}}};
+  Choices environment;
+  environment.warmup = 20;
+  environment.repeat = 3;
+  const Settings settings = settle(environment, list);
+  EXPECT_EQ(settings.warmup, 10);
+  EXPECT_THAT(settings.warnings, SizeIs(2));
+  EXPECT_EQ(settings.warnings.front(),
+            "the number of warm-up iterations has no effect: a prof.schedule says itself which "
+            "iteration measures what");
+
+  environment = {};
+  environment.warmup = 10;
+  EXPECT_THAT(settle(environment, list).warnings, IsEmpty());
+}
+
+TEST(Settle, RefusesAdaptiveFromEverySource) {
+  constexpr const char* complaint =
+      "policy adaptive is not available in this version; use in_order or interleaved";
+  Choices adaptive;
+  adaptive.policy = Policy::kAdaptive;
+  EXPECT_EQ(complaint_of([&] { return settle(adaptive, {}); }), complaint);
+  Spec spec;
+  spec.policy = Policy::kAdaptive;
+  EXPECT_EQ(complaint_of([&] { return settle({}, spec); }), complaint);
+}
+
+TEST(Settle, RefusesNumbersOutOfRange) {
+  Choices choices;
+  choices.warmup = -1;
+  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
+            "a warm-up of -1 iterations, expected 0 to 1000000000000");
+  choices = {};
+  choices.repeat = 0;
+  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
+            "0 repeats of an event, expected 1 to 4000000");
+}
+
+TEST(Names, AreReadBack) {
+  for (const auto mode : {Mode::kFineGrained, Mode::kOneShot, Mode::kData, Mode::kUnitTest}) {
+    EXPECT_EQ(mode_from_name(mode_name(mode)), mode);
+  }
+  for (const auto policy : {Policy::kInOrder, Policy::kInterleaved, Policy::kAdaptive}) {
+    EXPECT_EQ(policy_from_name(policy_name(policy)), policy);
+  }
+  EXPECT_EQ(mode_from_name("fine-grained"), std::nullopt);
+  EXPECT_EQ(policy_from_name(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace inline_prof::schedule
