@@ -78,8 +78,8 @@
   })
 
 /* The site where `label` is a string literal, else null: other labels can change between calls.
- * __builtin_choose_expr needs the answer before any optimisation.  So a parameter is never taken for
- * the literal that it is in one inlined copy of its function, and is not in the next. */
+ * __builtin_choose_expr needs the answer before any optimisation.  So a parameter is never taken
+ * for the literal that it is in one inlined copy of its function, and is not in the next. */
 #define INLINE_PROF_SITE_OF(label) \
   __builtin_choose_expr(__builtin_constant_p(label), &inline_prof_site_here, NULL)
 

@@ -3,19 +3,20 @@
 
 #include "fake_library.h"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 namespace inline_prof::test {
 
 // How a test program comes by the fake library.  Each program defines one of them.
-const fake_control& fake();
+const inline_prof_fake& fake();
 
 // The calls since clear().
 inline std::vector<std::string> calls() {
-  std::vector<std::string> lines;
-  for (int i = 0; i < fake().call_count(); ++i)
-    lines.emplace_back(fake().call(i));
+  std::vector<std::string> lines(static_cast<std::size_t>(fake().call_count()));
+  for (std::size_t i = 0; i < lines.size(); ++i)
+    lines[i] = fake().call(static_cast<int>(i));
   return lines;
 }
 

@@ -128,7 +128,7 @@ int lookup_count() {
   return lookups;
 }
 
-constexpr fake_control kControl{call_count, call, clear, set_gate, set_size, lookup_count};
+constexpr inline_prof_fake kControl{call_count, call, clear, set_gate, set_size, lookup_count};
 
 }  // namespace
 
@@ -137,6 +137,6 @@ FAKE_EXPORT const inline_prof_abi* inline_prof_abi_v1() {
   return &table;
 }
 
-FAKE_EXPORT const fake_control* fake_library_control() {
+FAKE_EXPORT const inline_prof_fake* fake_library_control() {
   return &kControl;
 }

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-struct fake_control {
+struct inline_prof_fake {
   int (*call_count)(void);
   /* Valid until clear(). */
   const char* (*call)(int index);
@@ -29,7 +29,7 @@ struct fake_control {
   int (*lookup_count)(void);
 };
 
-const struct fake_control* fake_library_control(void);
+const struct inline_prof_fake* fake_library_control(void);
 
 #ifdef __cplusplus
 }

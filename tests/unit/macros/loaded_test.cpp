@@ -14,7 +14,7 @@
 
 namespace inline_prof::test {
 
-const fake_control& fake() {
+const inline_prof_fake& fake() {
   static void* const library = dlopen(MACROS_TEST_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw std::runtime_error(dlerror());
   void* const symbol = dlsym(library, "fake_library_control");

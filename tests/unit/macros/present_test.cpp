@@ -17,7 +17,7 @@
 
 namespace inline_prof::test {
 
-const fake_control& fake() {
+const inline_prof_fake& fake() {
   void* const symbol = dlsym(RTLD_DEFAULT, "fake_library_control");
   if (symbol == nullptr)
     throw std::runtime_error("start this test with the fake library in LD_PRELOAD");
@@ -75,18 +75,17 @@ TEST_F(Macros, AcceptATableThatHasGrown) {
 }
 
 TEST_F(Macros, LoseNoCallWhenThreadsRaceForTheFirstUse) {
-  constexpr int kThreads = 8;
-  std::latch start(kThreads);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&start] {
+  std::vector<std::thread> threads(8);
+  std::latch start(static_cast<std::ptrdiff_t>(threads.size()));
+  for (std::thread& thread : threads) {
+    thread = std::thread([&start] {
       start.arrive_and_wait();
       PROFILE_RECORD("race.start", kStream);
     });
   }
   for (std::thread& thread : threads)
     thread.join();
-  EXPECT_EQ(fake().call_count(), kThreads);
+  EXPECT_EQ(calls().size(), threads.size());
 }
 
 TEST_F(Macros, FindTheLibraryFromAHiddenPlugIn) {
