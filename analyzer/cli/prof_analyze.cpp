@@ -4,9 +4,12 @@
 #include "cli/result_file.hpp"
 #include "join/join.hpp"
 #include "model/machines.hpp"
+#include "read/inputs.hpp"
 #include "read/layers.hpp"
 #include "read/prof_reader.hpp"
 #include "report/json_report.hpp"
+#include "report/original_report.hpp"
+#include "report/row_tables.hpp"
 #include "report/table_report.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,6 +19,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -29,7 +33,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  prof-analyze prof.json                              where the iteration goes, row by row\n"
     "  prof-analyze prof.json --top 10                     the ten largest rows\n"
-    "  prof-analyze *.prof.json                            all ranks of a run, devices merged\n"
+    "  prof-analyze results/                               all ranks of a run, devices merged\n"
     "  prof-analyze old.prof.json --machine a100-sxm4-40gb --layers dlrm.layers.json\n"
     "  prof-analyze prof.json --format json -o report.json\n"
     "\n"
@@ -40,7 +44,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-enum class Format { kTable, kJson };
+enum class Format { kTable, kJson, kCsv, kMarkdown, kOriginal };
 
 struct Options {
   std::vector<std::string> files;
@@ -70,7 +74,8 @@ join::BiasSetting parse_event_bias(const std::string& text) {
 void declare(CLI::App& app, Options& options) {
   app.footer(kExamples);
   app.set_version_flag("--version", std::string("prof-analyze ") + INLINE_PROF_VERSION);
-  app.add_option("FILE", options.files, "prof.json files, of one run or of all its ranks")
+  app.add_option("FILE", options.files,
+                 "prof.json files of one run, one for each rank, or folders of *.prof.json files")
       ->required();
   app.add_option("--machine", options.machine,
                  "Machine to predict for, an id or a file; default: what the file says it ran on");
@@ -85,14 +90,20 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--statistic", options.statistic, "What stands for the samples of a row")
       ->transform(CLI::CheckedTransformer(statistics))
       ->default_str("median");
-  const std::map<std::string, Format> formats{{"table", Format::kTable}, {"json", Format::kJson}};
-  app.add_option("--format", options.format, "What to print")
+  const std::map<std::string, Format> formats{{"table", Format::kTable},
+                                              {"json", Format::kJson},
+                                              {"csv", Format::kCsv},
+                                              {"md", Format::kMarkdown},
+                                              {"original", Format::kOriginal}};
+  app.add_option("--format", options.format,
+                 "What to print; original: what the original profiler's parse_result gave")
       ->transform(CLI::CheckedTransformer(formats))
       ->default_str("table");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
       ->capture_default_str();
   app.add_flag("--force", options.force, "Replace the output file if it exists");
-  app.add_option("--top", options.table.top, "Print only this many rows of the table, the largest")
+  app.add_option("--top", options.table.top,
+                 "Print only this many rows of the table or of md, the largest")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
   app.add_option("--width", options.table.width, "Columns of the table")
       ->check(CLI::Range(std::size_t{40}, std::size_t{1000}))
@@ -103,6 +114,11 @@ std::string report_text(const join::Analysis& analysis, const Options& options) 
   switch (options.format) {
     case Format::kJson:
       return report::json_report(analysis);
+    case Format::kCsv:
+      return report::csv_report(analysis);
+    case Format::kMarkdown:
+      return report::markdown_report(analysis, options.table.top);
+    case Format::kOriginal:  // needs no analysis, and never comes here
     case Format::kTable:
       break;
   }
@@ -125,8 +141,11 @@ void run(const Options& options) {
     join_options.layers = read::read_layers(std::filesystem::path(options.layers));
   }
   std::vector<read::Profile> profiles;
-  for (const std::string& file : options.files) {
-    profiles.push_back(read::read_profile(std::filesystem::path(file)));
+  for (const std::filesystem::path& file : read::expand_inputs(options.files)) {
+    profiles.push_back(read::read_profile(file));
+  }
+  if (options.format == Format::kOriginal) {
+    return write_result(options.output, report::original_report(profiles), options.force);
   }
   const join::Analysis analysis = join::join_profiles(std::move(profiles), machines, join_options);
   write_result(options.output, report_text(analysis, options), options.force);

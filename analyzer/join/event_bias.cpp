@@ -1,5 +1,6 @@
 #include "join/event_bias.hpp"
 
+#include "join/closure.hpp"
 #include "join/statistics.hpp"
 
 #include <inline_prof/prof_format.hpp>
@@ -35,7 +36,8 @@ std::optional<double> look_up(const std::array<std::optional<double>, 3>& by_sta
 
 }  // namespace
 
-EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile) {
+EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile,
+                     const std::vector<Row>& rows) {
   switch (setting.kind) {
     case BiasSetting::Kind::kGiven:
       constant_us_ = setting.given_us;
@@ -46,6 +48,7 @@ EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile) {
       break;
     case BiasSetting::Kind::kAuto:
       use_calibration(profile);
+      if (by_device_.empty()) use_closure(profile, rows);
       break;
   }
 }
@@ -58,12 +61,7 @@ void EventBias::use_calibration(const read::Profile& profile) {
     by_device_[calibration.device_id][index(calibration.state)] = pair_us;
     all[index(calibration.state)].push_back(pair_us);
   }
-  if (by_device_.empty()) {
-    source_ = "none";
-    warnings_.push_back(
-        "the event pairs were not calibrated: corrected times still hold what a pair adds");
-    return;
-  }
+  if (by_device_.empty()) return;
   source_ = "calibration";
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!all[i].empty()) elsewhere_[i] = median(all[i]);
@@ -79,6 +77,18 @@ void EventBias::use_calibration(const read::Profile& profile) {
         fmt::format("device {} was not calibrated: the median of the other devices is taken",
                     fmt::join(missing, ", ")));
   }
+}
+
+void EventBias::use_closure(const read::Profile& profile, const std::vector<Row>& rows) {
+  if (const auto closure = closure_bias(profile.events, rows)) {
+    constant_us_ = closure->bias_us;
+    source_ = "closure";
+    detail_ = fmt::format("{} regions, a lower bound", closure->regions);
+    return;
+  }
+  source_ = "none";
+  warnings_.push_back(
+      "the event pairs were not calibrated: corrected times still hold what a pair adds");
 }
 
 double EventBias::of_sample_us(const read::Event& event, std::size_t sample) const {

@@ -1,6 +1,7 @@
 // What an event pair adds to the time of what it encloses, and how much of it is taken off.
 #pragma once
 
+#include "join/analysis.hpp"
 #include "read/profile.hpp"
 
 #include <array>
@@ -22,8 +23,9 @@ struct BiasSetting {
 // The bias of one file's samples.
 class EventBias {
  public:
-  // auto: from the file's calibration; without one nothing is taken off, and source() says so.
-  EventBias(const BiasSetting& setting, const read::Profile& profile);
+  // auto: from the file's calibration, else from closure; with neither nothing is taken off, and
+  // source() says so.  `rows` are those of profile.events, one each, nested.
+  EventBias(const BiasSetting& setting, const read::Profile& profile, const std::vector<Row>& rows);
 
   // To be taken off sample number `sample` of `event`.  From a calibration it is the median empty
   // pair of the sample's state on its device: graph for a node of a CUDA graph, else busy if the
@@ -31,18 +33,23 @@ class EventBias {
   // to busy, then idle; a device that was not calibrated to the median over those that were.
   [[nodiscard]] double of_sample_us(const read::Event& event, std::size_t sample) const;
 
-  [[nodiscard]] const std::string& source() const { return source_; }  // calibration given off none
+  // One of calibration, closure, given, off, none.
+  [[nodiscard]] const std::string& source() const { return source_; }
+  // Words about it for a person; may be empty.
+  [[nodiscard]] const std::string& detail() const { return detail_; }
   [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
 
  private:
   using ByState = std::array<std::optional<double>, 3>;  // indexed by read::PairState
 
   void use_calibration(const read::Profile& profile);
+  void use_closure(const read::Profile& profile, const std::vector<Row>& rows);
 
   double constant_us_ = 0.0;
   std::map<std::int64_t, ByState> by_device_;
   ByState elsewhere_;  // median over the calibrated devices
   std::string source_;
+  std::string detail_;
   std::vector<std::string> warnings_;
 };
 

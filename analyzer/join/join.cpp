@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <list>
 #include <map>
 #include <set>
@@ -162,7 +163,6 @@ class Joiner {
     }
     for (std::size_t i = 0; i < analysis_.runs.size(); ++i)
       add_run(i);
-    find_nesting(analysis_.rows);
     predict_rows(analysis_.rows, inputs_);
     merge_devices(analysis_, samples_, options_.statistic);
     compute_shares(analysis_);
@@ -180,14 +180,18 @@ class Joiner {
     if (!profile.iter_time_ms.empty()) run.iteration_us = median(profile.iter_time_ms) * 1e3;
     const DeviceMachines& machines = machines_.emplace_back(run, known_, options_.machine);
     note_machines(machines);
-    const EventBias bias(options_.event_bias, profile);
+    std::vector<Row> rows = nested_rows(profile, index);
+    const EventBias bias(options_.event_bias, profile, rows);
     bias_sources_.insert(bias.source());
+    if (!bias.detail().empty()) bias_details_.insert(bias.detail());
     for (const std::string& warning : bias.warnings())
       warn(profile, warning);
 
-    const StreamNumbers streams(profile);
-    for (const read::Event& event : profile.events) {
-      Row row = make_row(event, index, streams.of(event));
+    const std::size_t first = analysis_.rows.size();
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const read::Event& event = profile.events[i];
+      Row& row = rows[i];
+      if (row.parent) *row.parent += first;
       Samples samples = collect_samples(event, bias);
       set_measured(row, samples, options_.statistic);
       analysis_.dropped_offsets += set_offset(row, event, run.iteration_us);
@@ -201,6 +205,16 @@ class Joiner {
     note_kernel_floor(profile);
     for (const std::string& warning : profile.warnings)
       warn(profile, warning);
+  }
+
+  static std::vector<Row> nested_rows(const read::Profile& profile, std::size_t index) {
+    const StreamNumbers streams(profile);
+    std::vector<Row> rows;
+    for (const read::Event& event : profile.events) {
+      rows.push_back(make_row(event, index, streams.of(event)));
+    }
+    find_nesting(rows);
+    return rows;
   }
 
   void apply_rules(read::Profile& profile) {
@@ -237,6 +251,7 @@ class Joiner {
     analysis_.machine = joined(machine_ids_, ",");
     analysis_.machine_reason = joined(machine_reasons_, "; ");
     analysis_.event_bias_source = joined(bias_sources_, ",");
+    analysis_.event_bias_detail = joined(bias_details_, "; ");
     if (!kernel_floors_us_.empty()) analysis_.kernel_floor_us = median(kernel_floors_us_);
     std::vector<double> biases_us;
     std::vector<PredictedAndMeasured> pairs;
@@ -280,6 +295,7 @@ class Joiner {
   std::vector<RowInput> inputs_;  // of each row
   std::list<DeviceMachines> machines_;
   std::set<std::string> bias_sources_;
+  std::set<std::string> bias_details_;
   std::set<std::string> machine_ids_;
   std::set<std::string> machine_reasons_;
   std::vector<double> kernel_floors_us_;

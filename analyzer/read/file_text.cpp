@@ -49,7 +49,7 @@ std::string read_text(const std::filesystem::path& file, std::size_t limit) {
 
   // The length of a pipe is not known: it starts with one pipe buffer and doubles.  A regular file
   // gets one byte more than it has, so that its end is seen without growing the buffer.
-  std::size_t room = 64 * 1024;
+  std::size_t room = 65536;
   if (S_ISREG(status.st_mode)) {
     const auto length = static_cast<std::size_t>(status.st_size);
     if (length > limit) fail_too_long(file, limit);

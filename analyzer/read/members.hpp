@@ -8,9 +8,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
 #include <string_view>
 
 namespace inline_prof::read {
+
+inline constexpr std::string_view kAppearsTwice = "appears twice in its object";
 
 template <typename Node, typename Target>
 struct Member {
@@ -31,20 +36,23 @@ template <typename Node, typename Target, std::size_t N>
 }
 
 // Reads the members that the table names and skips the others: a newer writer may add some.
-// A member that stands there twice is refused, for nobody can say which one was meant.
+// A member that stands there twice is refused, for nobody can say which one was meant.  (The tree's
+// parser has refused it before; the stream's does not look.)
 template <typename Node, typename Target, std::size_t N>
 Seen read_members(const Node& node, const std::array<Member<Node, Target>, N>& members,
                   Target& target) {
   static_assert(N <= 64, "Seen has 64 bits");
   Seen seen = 0;
+  std::set<std::string, std::less<>> others;
   node.each_member([&](std::string_view key, Node& value) {
     for (std::size_t i = 0; i < N; ++i) {
       if (members[i].key != key) continue;
-      if ((seen >> i & 1U) != 0) value.fail("appears twice in its object");
+      if ((seen >> i & 1U) != 0) value.fail(kAppearsTwice);
       seen |= Seen{1} << i;
       members[i].read(value, target);
       return;
     }
+    if (!others.emplace(key).second) value.fail(kAppearsTwice);
     value.skip();
   });
   return seen;

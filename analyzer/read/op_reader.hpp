@@ -1,6 +1,7 @@
 // Reads `op` of prof.json and of layers files.  A template over the node: see members.hpp.
 #pragma once
 
+#include "read/members.hpp"
 #include "read/op.hpp"
 
 #include <inline_prof/prof_format.hpp>
@@ -36,14 +37,19 @@ template <typename Node>
 template <typename Node>
 [[nodiscard]] Op read_op(const Node& node) {
   Op op;
+  bool has_kind = false;
+  bool has_source = false;
   node.each_member([&](std::string_view key, Node& value) {
     if (key == format::kKind) {
-      if (!op.kind.empty()) value.fail("appears twice in its object");
+      if (has_kind) value.fail(kAppearsTwice);
+      has_kind = true;
       op.kind = value.text();
     } else if (key == format::kSource) {
+      if (has_source) value.fail(kAppearsTwice);
+      has_source = true;
       op.source = value.text();
     } else {
-      if (op.find(key) != nullptr) value.fail("appears twice in its object");
+      if (op.find(key) != nullptr) value.fail(kAppearsTwice);
       const std::string name(key);
       op.attributes.emplace_back(name, read_attribute(name, value));
     }

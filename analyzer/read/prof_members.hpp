@@ -62,6 +62,16 @@ template <typename Node>
   return counts;
 }
 
+// Adds a member of an object whose keys are free.
+template <typename Node, typename Value>
+void add_unique(std::vector<std::pair<std::string, Value>>& members, std::string_view key,
+                const Node& node, Value value) {
+  for (const auto& [own, ignored] : members) {
+    if (own == key) node.fail(kAppearsTwice);
+  }
+  members.emplace_back(key, std::move(value));
+}
+
 // A member that may be null: not known.
 template <typename Node, typename Read>
 auto read_optional(Node& node, Read read) -> std::optional<decltype(read(node))> {
@@ -223,79 +233,79 @@ template <typename Node>
   return data;
 }
 
-// An event and which members it had; its name stands under one key in generation 1 and under
-// another one later, and which generation a file is may be known at its end only.
-struct FoundEvent {
-  Event event;
-  std::string first_generation_name;
-  std::optional<std::int64_t> first_generation_occurrence;
+// What an event's members say beside the event: its name stands under one key in generation 1 and
+// under another one later, and which generation a file is may be known at its end only.
+struct EventFacts {
   bool has_name = false;
-  bool has_first_generation_name = false;
   bool has_occurrence = false;
+  bool has_first_name = false;  // under the key of generation 1
+  bool has_first_occurrence = false;
   const char* missing = nullptr;  // the first required member, of all generations, that is absent
 };
 
 template <typename Node>
-[[nodiscard]] FoundEvent read_event(const Node& node) {
-  using F = FoundEvent;
-  using M = Member<Node, FoundEvent>;
+[[nodiscard]] EventFacts read_event(const Node& node, Event& event) {
+  using M = Member<Node, Event>;
   static constexpr std::array kMembers{
-      M{format::kMeasuredTimesMs, [](Node& v, F& f) { f.event.measured_ms = v.numbers(); }},
+      M{format::kMeasuredTimesMs, [](Node& v, Event& e) { e.measured_ms = v.numbers(); }},
       M{format::kIterStartToEventStartTimesMs,
-        [](Node& v, F& f) { f.event.offsets_ms = read_offsets(v); }},
-      M{format::kIterations, [](Node& v, F& f) { f.event.iterations = read_counts(v); }},
-      M{format::kTight, [](Node& v, F& f) { f.event.tight = read_tight(v); }},
-      M{format::kEventName, [](Node& v, F& f) { f.event.name = v.text(); }},
-      M{format::kName, [](Node& v, F& f) { f.first_generation_name = v.text(); }},
-      M{format::kLayerName, [](Node& v, F& f) { f.event.layer = v.text(); }},
-      M{format::kClass, [](Node& v, F& f) { f.event.event_class = v.text(); }},
-      M{format::kKernelName, [](Node& v, F& f) { f.event.kernel_name = v.text(); }},
-      M{format::kKernelNames, [](Node& v, F& f) { f.event.kernel_names = read_texts(v); }},
-      M{format::kDeviceId, [](Node& v, F& f) { f.event.device_id = v.count(); }},
-      M{format::kStream, [](Node& v, F& f) { f.event.stream = v.text(); }},
-      M{format::kStreamIndex, [](Node& v, F& f) { f.event.stream_index = v.count(); }},
-      M{format::kStartIndex, [](Node& v, F& f) { f.event.start_index = v.count(); }},
-      M{format::kEndIndex, [](Node& v, F& f) { f.event.end_index = v.count(); }},
-      M{format::kMetTimesWithinThisStream, [](Node& v, F& f) { f.event.occurrence = v.count(); }},
-      M{format::kGeneration1Occurrence,
-        [](Node& v, F& f) { f.first_generation_occurrence = v.count(); }},
-      M{format::kCalls, [](Node& v, F& f) { f.event.calls = v.count(); }},
-      M{format::kInCudaGraph, [](Node& v, F& f) { f.event.in_cuda_graph = v.boolean(); }},
-      M{format::kFlags, [](Node& v, F& f) { f.event.flags = read_texts(v); }},
-      M{format::kOp,
-        [](Node& v, F& f) {
-          if (!v.is_null()) f.event.op = read_op(v);
+        [](Node& v, Event& e) { e.offsets_ms = read_offsets(v); }},
+      M{format::kIterations, [](Node& v, Event& e) { e.iterations = read_counts(v); }},
+      M{format::kTight, [](Node& v, Event& e) { e.tight = read_tight(v); }},
+      M{format::kEventName, [](Node& v, Event& e) { e.name = v.text(); }},
+      M{format::kName,
+        [](Node& v, Event& e) {
+          const std::string name = v.text();
+          if (e.name.empty()) e.name = name;  // "event_name" wins, in either order
         }},
-      M{format::kGrid, [](Node& v, F& f) { f.event.launch.grid = read_dim3(v); }},
-      M{format::kBlock, [](Node& v, F& f) { f.event.launch.block = read_dim3(v); }},
-      M{format::kCluster, [](Node& v, F& f) { f.event.launch.cluster = read_dim3(v); }},
+      M{format::kLayerName, [](Node& v, Event& e) { e.layer = v.text(); }},
+      M{format::kClass, [](Node& v, Event& e) { e.event_class = v.text(); }},
+      M{format::kKernelName, [](Node& v, Event& e) { e.kernel_name = v.text(); }},
+      M{format::kKernelNames, [](Node& v, Event& e) { e.kernel_names = read_texts(v); }},
+      M{format::kDeviceId, [](Node& v, Event& e) { e.device_id = v.count(); }},
+      M{format::kStream, [](Node& v, Event& e) { e.stream = v.text(); }},
+      M{format::kStreamIndex, [](Node& v, Event& e) { e.stream_index = v.count(); }},
+      M{format::kStartIndex, [](Node& v, Event& e) { e.start_index = v.count(); }},
+      M{format::kEndIndex, [](Node& v, Event& e) { e.end_index = v.count(); }},
+      M{format::kMetTimesWithinThisStream, [](Node& v, Event& e) { e.occurrence = v.count(); }},
+      M{format::kGeneration1Occurrence, [](Node& v, Event& e) { e.occurrence = v.count(); }},
+      M{format::kCalls, [](Node& v, Event& e) { e.calls = v.count(); }},
+      M{format::kInCudaGraph, [](Node& v, Event& e) { e.in_cuda_graph = v.boolean(); }},
+      M{format::kFlags, [](Node& v, Event& e) { e.flags = read_texts(v); }},
+      M{format::kOp,
+        [](Node& v, Event& e) {
+          if (!v.is_null()) e.op = read_op(v);
+        }},
+      M{format::kGrid, [](Node& v, Event& e) { e.launch.grid = read_dim3(v); }},
+      M{format::kBlock, [](Node& v, Event& e) { e.launch.block = read_dim3(v); }},
+      M{format::kCluster, [](Node& v, Event& e) { e.launch.cluster = read_dim3(v); }},
       M{format::kStaticSharedBytes,
-        [](Node& v, F& f) { f.event.launch.static_shared_bytes = v.count(); }},
+        [](Node& v, Event& e) { e.launch.static_shared_bytes = v.count(); }},
       M{format::kDynamicSharedBytes,
-        [](Node& v, F& f) { f.event.launch.dynamic_shared_bytes = v.count(); }},
-      M{format::kRegisters, [](Node& v, F& f) { f.event.launch.registers = v.count(); }},
-      M{format::kMaxBlocksPerSm,
-        [](Node& v, F& f) { f.event.launch.max_blocks_per_sm = v.count(); }},
-      M{format::kExtraInfosStart, [](Node& v, F& f) { f.event.extra_infos_start = read_texts(v); }},
-      M{format::kExtraInfosStop, [](Node& v, F& f) { f.event.extra_infos_stop = read_texts(v); }},
+        [](Node& v, Event& e) { e.launch.dynamic_shared_bytes = v.count(); }},
+      M{format::kRegisters, [](Node& v, Event& e) { e.launch.registers = v.count(); }},
+      M{format::kMaxBlocksPerSm, [](Node& v, Event& e) { e.launch.max_blocks_per_sm = v.count(); }},
+      M{format::kExtraInfosStart, [](Node& v, Event& e) { e.extra_infos_start = read_texts(v); }},
+      M{format::kExtraInfosStop, [](Node& v, Event& e) { e.extra_infos_stop = read_texts(v); }},
   };
-  FoundEvent found;
-  const Seen seen = read_members(node, kMembers, found);
-  found.has_name = has(kMembers, seen, format::kEventName);
-  found.has_first_generation_name = has(kMembers, seen, format::kName);
-  found.has_occurrence = has(kMembers, seen, format::kMetTimesWithinThisStream);
+  const Seen seen = read_members(node, kMembers, event);
+  EventFacts facts;
+  facts.has_name = has(kMembers, seen, format::kEventName);
+  facts.has_occurrence = has(kMembers, seen, format::kMetTimesWithinThisStream);
+  facts.has_first_name = has(kMembers, seen, format::kName);
+  facts.has_first_occurrence = has(kMembers, seen, format::kGeneration1Occurrence);
   for (const char* key : {format::kDeviceId, format::kStream, format::kStartIndex,
                           format::kEndIndex, format::kMeasuredTimesMs}) {
-    if (found.missing == nullptr && !has(kMembers, seen, key)) found.missing = key;
+    if (facts.missing == nullptr && !has(kMembers, seen, key)) facts.missing = key;
   }
-  return found;
+  return facts;
 }
 
 // A whole file, before its generation is known and its members are held against each other.
 struct FoundProfile {
   Profile profile;
   std::optional<std::string> schema;
-  std::vector<FoundEvent> events;
+  std::vector<EventFacts> facts;  // of each event
   bool has_events = false;
   bool has_iter_time_ms = false;
 };
@@ -331,7 +341,7 @@ template <typename Node>
       M{format::kLibraries,
         [](Node& v, F& f) {
           v.each_member([&](std::string_view name, Node& version) {
-            f.profile.libraries.emplace_back(std::string(name), version.text());
+            add_unique(f.profile.libraries, name, version, version.text());
           });
         }},
       M{format::kCalibration,
@@ -340,7 +350,10 @@ template <typename Node>
         }},
       M{format::kIterTimeMs, [](Node& v, F& f) { f.profile.iter_time_ms = v.numbers(); }},
       M{format::kEvents,
-        [](Node& v, F& f) { v.each_element([&](Node& n) { f.events.push_back(read_event(n)); }); }},
+        [](Node& v, F& f) {
+          v.each_element(
+              [&](Node& n) { f.facts.push_back(read_event(n, f.profile.events.emplace_back())); });
+        }},
       M{format::kRuntimeData,
         [](Node& v, F& f) {
           v.each_element([&](Node& n) { f.profile.runtime_data.push_back(read_runtime_data(n)); });
@@ -352,8 +365,7 @@ template <typename Node>
       M{format::kDropped,
         [](Node& v, F& f) {
           v.each_member([&](std::string_view name, Node& count) {
-            const std::string key(name);
-            f.profile.dropped.emplace_back(key, count.count());
+            add_unique(f.profile.dropped, name, count, count.count());
           });
         }},
       M{format::kNotSeen, [](Node& v, F& f) { f.profile.not_seen = read_texts(v); }},

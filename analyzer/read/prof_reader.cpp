@@ -1,6 +1,7 @@
 #include "read/prof_reader.hpp"
 
 #include "read/file_text.hpp"
+#include "read/json_stream.hpp"
 #include "read/json_tree.hpp"
 #include "read/prof_members.hpp"
 
@@ -12,6 +13,8 @@
 #include <charconv>
 #include <cstdint>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -64,15 +67,14 @@ Generation find_generation(const FoundProfile& found, const Complaints& complain
     complaints.fail("/", fmt::format("missing \"{}\" and \"{}\": not a prof.json", format::kSchema,
                                      format::kEvents));
   }
-  const bool first = !found.events.empty() && found.events.front().has_first_generation_name &&
-                     !found.events.front().has_name;
+  const bool first =
+      !found.facts.empty() && found.facts.front().has_first_name && !found.facts.front().has_name;
   if (first) return Generation::kFirst;
   return found.has_iter_time_ms ? Generation::kSecond : Generation::kSecondOneShot;
 }
 
-void check_lengths(const FoundEvent& found, std::size_t index, Generation generation,
+void check_lengths(const Event& event, std::size_t index, Generation generation,
                    const Complaints& complaints) {
-  const Event& event = found.event;
   const auto check = [&](const char* key, std::size_t length, bool may_be_empty) {
     if (length == event.measured_ms.size() || (may_be_empty && length == 0)) return;
     complaints.fail(fmt::format("/{}/{}/{}", format::kEvents, index, key),
@@ -131,36 +133,25 @@ void check_iteration_times(Profile& profile, const Complaints& complaints) {
   times.erase(kept, times.end());
 }
 
-Event take_event(FoundEvent& found, std::size_t index, Generation generation,
-                 const Complaints& complaints) {
+void check_event(const Event& event, const EventFacts& facts, std::size_t index,
+                 Generation generation, const Complaints& complaints) {
+  const auto need = [&](bool is_there, const char* key) {
+    if (!is_there) complaints.fail_event(index, fmt::format("missing \"{}\"", key));
+  };
   if (generation == Generation::kFirst) {
-    if (!found.has_first_generation_name) {
-      complaints.fail_event(index, fmt::format("missing \"{}\"", format::kName));
-    }
-    if (!found.first_generation_occurrence) {
-      complaints.fail_event(index, fmt::format("missing \"{}\"", format::kGeneration1Occurrence));
-    }
-    found.event.name = std::move(found.first_generation_name);
-    found.event.occurrence = *found.first_generation_occurrence;
+    need(facts.has_first_name, format::kName);
+    need(facts.has_first_occurrence, format::kGeneration1Occurrence);
   } else {
-    if (!found.has_name) {
-      complaints.fail_event(index, fmt::format("missing \"{}\"", format::kEventName));
-    }
-    if (!found.has_occurrence) {
-      complaints.fail_event(index,
-                            fmt::format("missing \"{}\"", format::kMetTimesWithinThisStream));
-    }
+    need(facts.has_name, format::kEventName);
+    need(facts.has_occurrence, format::kMetTimesWithinThisStream);
   }
-  if (found.missing != nullptr) {
-    complaints.fail_event(index, fmt::format("missing \"{}\"", found.missing));
+  if (facts.missing != nullptr) need(false, facts.missing);
+  if (event.end_index < event.start_index) {
+    complaints.fail_event(index,
+                          fmt::format("expected {} >= {}, found {} < {}", format::kEndIndex,
+                                      format::kStartIndex, event.end_index, event.start_index));
   }
-  if (found.event.end_index < found.event.start_index) {
-    complaints.fail_event(
-        index, fmt::format("expected {} >= {}, found {} < {}", format::kEndIndex,
-                           format::kStartIndex, found.event.end_index, found.event.start_index));
-  }
-  check_lengths(found, index, generation, complaints);
-  return std::move(found.event);
+  check_lengths(event, index, generation, complaints);
 }
 
 // A one-shot file has no iteration times of its own: those of its event "iteration" are taken, one
@@ -181,6 +172,8 @@ void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
   events.erase(kept, events.end());
 }
 
+static_assert(kPaddingBytes >= simdjson::SIMDJSON_PADDING);
+
 Profile check_document(FoundProfile found, const std::string& label) {
   const Complaints complaints(label);
   Profile profile = std::move(found.profile);
@@ -192,10 +185,12 @@ Profile check_document(FoundProfile found, const std::string& label) {
       complaints.fail("/", fmt::format("missing \"{}\"", format::kIterTimeMs));
     }
   }
-  profile.events.reserve(found.events.size());
-  for (std::size_t i = 0; i < found.events.size(); ++i) {
-    profile.events.push_back(take_event(found.events[i], i, profile.generation, complaints));
-    check_times(profile.events.back(), i, profile, complaints);
+  // An object's members have no order, and the two parsers give them in different ones.
+  std::sort(profile.libraries.begin(), profile.libraries.end());
+  std::sort(profile.dropped.begin(), profile.dropped.end());
+  for (std::size_t i = 0; i < profile.events.size(); ++i) {
+    check_event(profile.events[i], found.facts[i], i, profile.generation, complaints);
+    check_times(profile.events[i], i, profile, complaints);
   }
   check_iteration_times(profile, complaints);
   if (profile.generation == Generation::kSecondOneShot) {
@@ -204,16 +199,52 @@ Profile check_document(FoundProfile found, const std::string& label) {
   return profile;
 }
 
-}  // namespace
+// Empty if the stream gives up, or the file is none of ours: the tree then says why.
+std::optional<FoundProfile> read_stream(const std::string& text) {
+  // An object ends in '}'.  simdjson checks that only for documents that it is asked for as
+  // objects.
+  const std::size_t last = text.find_last_not_of(" \t\r\n");
+  if (last == std::string::npos || text[last] != '}') return std::nullopt;
+  try {
+    simdjson::ondemand::parser parser;
+    simdjson::ondemand::document document;
+    const simdjson::padded_string_view padded(text.data(), text.size(), text.capacity());
+    simdjson::ondemand::value root;
+    if (parser.iterate(padded).get(document) != simdjson::SUCCESS ||
+        document.get_value().get(root) != simdjson::SUCCESS) {
+      return std::nullopt;
+    }
+    FoundProfile found = read_document(StreamNode(root));
+    const char* behind = nullptr;
+    const bool at_end = document.current_location().get(behind) != simdjson::SUCCESS;
+    if (at_end) return found;
+  } catch (const StreamGivesUp&) {
+  }
+  return std::nullopt;
+}
 
-Profile read_profile(std::string text, const std::string& label) {
+FoundProfile read_tree(const std::string& text, const std::string& label) {
   const nlohmann::json document = parse_json(text, label);
   const TreeNode root(document, label);
   // The schema first: a newer file may differ in anything else.
   if (document.is_object() && root.has(format::kSchema)) {
     check_schema(root.member(format::kSchema).text(), Complaints(label));
   }
-  return check_document(read_document(root), label);
+  return read_document(root);
+}
+
+}  // namespace
+
+Profile read_profile(std::string text, const std::string& label) {
+  text.reserve(text.size() + kPaddingBytes);  // no copy if read_text made it
+  std::optional<FoundProfile> found = read_stream(text);
+  if (!found) found = read_tree(text, label);
+  std::string().swap(text);  // a large file need not stand in memory twice
+  return check_document(std::move(*found), label);
+}
+
+Profile read_profile_from_tree(const std::string& text, const std::string& label) {
+  return check_document(read_tree(text, label), label);
 }
 
 Profile read_profile(const std::filesystem::path& file) {

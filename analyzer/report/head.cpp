@@ -99,6 +99,9 @@ std::string describe_errors(const join::Analysis& analysis) {
 std::string describe_bias(const join::Analysis& analysis) {
   std::string text = fmt::format("{:.2f} us taken off each sample, source: {}",
                                  analysis.event_bias_us, analysis.event_bias_source);
+  if (!analysis.event_bias_detail.empty()) {
+    text += fmt::format(" ({})", analysis.event_bias_detail);
+  }
   if (analysis.kernel_floor_us) {
     text += fmt::format("; an empty kernel takes {:.2f} us more, not taken off",
                         *analysis.kernel_floor_us);

@@ -132,6 +132,7 @@ std::string json_report(const join::Analysis& analysis) {
   json["statistic"] = analysis.statistic;
   json["event_bias_us"] = analysis.event_bias_us;
   json["event_bias_source"] = analysis.event_bias_source;
+  json["event_bias_detail"] = or_null(analysis.event_bias_detail);
   json["kernel_floor_us"] = or_null(analysis.kernel_floor_us);
   json["iteration_us"] = or_null(analysis.iteration_us);
   json["shares"] = shares_json(analysis.shares_percent, 1.0);

@@ -45,6 +45,17 @@ class Files(unittest.TestCase):
         self.assertEqual(len(report["rows"]), 12)
         self.assertEqual(len(report["merged_rows"]), 6)
 
+    def test_a_folder_stands_for_the_profiles_in_it(self):
+        self.assertEqual(run(self.path).returncode, 1)
+        self.assertIn("holds no prof.json", run(self.path).stderr)
+        for rank in range(3):
+            document = json.loads(SMALL.read_text())
+            document["rank"] = rank
+            (self.path / ("n1.rank%d.prof.json" % rank)).write_text(json.dumps(document))
+        (self.path / "notes.json").write_text("not ours")
+        report = json.loads(run(self.path, "--format", "json").stdout)
+        self.assertEqual([run["rank"] for run in report["runs"]], [0, 1, 2])
+
     def test_bad_files_are_named_and_end_with_1(self):
         (self.path / "cut.json").write_text(SMALL.read_text()[:1000])
         (self.path / "empty.json").write_text("")

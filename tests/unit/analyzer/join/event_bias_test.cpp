@@ -26,7 +26,7 @@ const read::Event kMixed = EventBuilder("a", 0, 1)
                                .tight({Tight::kYes, Tight::kNo, Tight::kUnknown});
 
 TEST(EventBias, FollowsTheStateOfTheSample) {
-  const EventBias bias({}, calibrated());
+  const EventBias bias({}, calibrated(), {});
   EXPECT_EQ(bias.source(), "calibration");
   EXPECT_DOUBLE_EQ(bias.of_sample_us(kMixed, 0), 5) << "tight: queued behind work";
   EXPECT_DOUBLE_EQ(bias.of_sample_us(kMixed, 1), 7) << "not tight: the stream was empty";
@@ -34,7 +34,7 @@ TEST(EventBias, FollowsTheStateOfTheSample) {
 }
 
 TEST(EventBias, NodesOfGraphsHaveTheirOwn) {
-  const EventBias bias({}, calibrated());
+  const EventBias bias({}, calibrated(), {});
   EXPECT_DOUBLE_EQ(bias.of_sample_us(EventBuilder("n", 0, 1).in_graph().flag("graph_node"), 0), 2);
   EXPECT_DOUBLE_EQ(bias.of_sample_us(EventBuilder("g", 0, 1).in_graph().flag("graph_whole"), 0), 5)
       << "the pair around a whole graph stands in the stream";
@@ -43,10 +43,10 @@ TEST(EventBias, NodesOfGraphsHaveTheirOwn) {
 TEST(EventBias, FallsBackToTheNearestState) {
   read::Profile profile = profile_of({}, 1000);
   profile.calibration = {calibration(0, PairState::kIdle, 7)};
-  const EventBias only_idle({}, profile);
+  const EventBias only_idle({}, profile, {});
   EXPECT_DOUBLE_EQ(only_idle.of_sample_us(kMixed, 0), 7);
   profile.calibration = {calibration(0, PairState::kBusy, 5)};
-  const EventBias only_busy({}, profile);
+  const EventBias only_busy({}, profile, {});
   EXPECT_DOUBLE_EQ(only_busy.of_sample_us(kMixed, 1), 5);
   EXPECT_DOUBLE_EQ(only_busy.of_sample_us(EventBuilder("n", 0, 1).in_graph(), 0), 5);
 }
@@ -55,7 +55,7 @@ TEST(EventBias, ADeviceThatWasNotCalibratedTakesTheMedianOfTheOthers) {
   read::Profile profile = profile_of({EventBuilder("a", 0, 1).device(3).samples_us({10})}, 1000);
   profile.calibration = {calibration(0, PairState::kBusy, 5), calibration(1, PairState::kBusy, 6),
                          calibration(2, PairState::kBusy, 9)};
-  const EventBias bias({}, profile);
+  const EventBias bias({}, profile, {});
   EXPECT_DOUBLE_EQ(bias.of_sample_us(profile.events[0], 0), 6);
   EXPECT_THAT(bias.warnings(),
               testing::ElementsAre("device 3 was not calibrated: the median of the "
@@ -63,16 +63,16 @@ TEST(EventBias, ADeviceThatWasNotCalibratedTakesTheMedianOfTheOthers) {
 }
 
 TEST(EventBias, CanBeGivenOrSwitchedOff) {
-  const EventBias given({.kind = BiasSetting::Kind::kGiven, .given_us = 4.5}, calibrated());
+  const EventBias given({.kind = BiasSetting::Kind::kGiven, .given_us = 4.5}, calibrated(), {});
   EXPECT_DOUBLE_EQ(given.of_sample_us(kMixed, 0), 4.5);
   EXPECT_EQ(given.source(), "given");
-  const EventBias off({.kind = BiasSetting::Kind::kOff, .given_us = 0}, calibrated());
+  const EventBias off({.kind = BiasSetting::Kind::kOff, .given_us = 0}, calibrated(), {});
   EXPECT_DOUBLE_EQ(off.of_sample_us(kMixed, 0), 0);
   EXPECT_EQ(off.source(), "off");
 }
 
 TEST(EventBias, WithoutCalibrationNothingIsTakenOffAndItSaysSo) {
-  const EventBias bias({}, profile_of({}, 1000));
+  const EventBias bias({}, profile_of({}, 1000), {});
   EXPECT_DOUBLE_EQ(bias.of_sample_us(kMixed, 0), 0);
   EXPECT_EQ(bias.source(), "none");
   EXPECT_THAT(bias.warnings(), testing::SizeIs(1));

@@ -1,0 +1,51 @@
+#include "read/inputs.hpp"
+
+#include "read/input_error.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <system_error>
+
+namespace inline_prof::read {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_profile_name(std::string_view name) {
+  return name == "prof.json" || name.ends_with(".prof.json") || name.ends_with(".one_shot.json");
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (is_profile_name(it->path().filename().string())) files.push_back(it->path());
+  }
+  if (error) throw InputError(fmt::format("{}: {}", folder.string(), error.message()));
+  if (files.empty()) {
+    throw InputError(
+        fmt::format("{}: holds no prof.json, *.prof.json or *.one_shot.json", folder.string()));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments) {
+  std::vector<fs::path> files;
+  for (const std::string& argument : arguments) {
+    std::error_code error;
+    if (!fs::is_directory(argument, error)) {
+      files.emplace_back(argument);
+      continue;
+    }
+    const std::vector<fs::path> inside = files_in(argument);
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+}  // namespace inline_prof::read

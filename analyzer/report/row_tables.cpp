@@ -1,0 +1,91 @@
+#include "report/row_tables.hpp"
+
+#include "report/head.hpp"
+#include "report/row_order.hpp"
+#include "report/text.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace inline_prof::report {
+namespace {
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+// All digits that a double has: another program goes on calculating with them.
+std::string csv_number(const std::optional<double>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+std::string csv_interval(const std::optional<join::Interval>& interval) {
+  return interval ? fmt::format("{},{}", interval->lower, interval->upper) : ",";
+}
+
+// A | would end the cell.
+std::string markdown_cell(std::string_view text) {
+  std::string cell;
+  for (const char c : printable(text)) {
+    if (c == '|') cell += '\\';
+    cell += c;
+  }
+  return cell;
+}
+
+std::string markdown_number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "";
+}
+
+}  // namespace
+
+std::string csv_report(const join::Analysis& analysis) {
+  std::string out =
+      "file,host_name,rank,layer,event,device_id,stream_index,start_index,occurrence,calls,samples,"
+      "not_tight,is_region,raw_us,raw_ci95_lower_us,raw_ci95_upper_us,corrected_us,in_iteration_us,"
+      "predicted_us,predicted_ci90_lower_us,predicted_ci90_upper_us,ratio,bound,model,verdict\n";
+  for (const join::Row& row : analysis.rows) {
+    const read::Profile& profile = analysis.runs[row.profile].profile;
+    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},",
+                   csv_field(profile.file), csv_field(profile.host_name),
+                   profile.rank ? fmt::format("{}", *profile.rank) : "", csv_field(row.layer),
+                   csv_field(row.event), row.device_id, row.stream_index, row.start_index,
+                   row.occurrence, row.calls, row.samples, row.not_tight, row.is_region);
+    fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{}\n",
+                   csv_number(row.raw_us), csv_interval(row.raw_ci95_us),
+                   csv_number(row.corrected_us), csv_number(row.in_iteration_us),
+                   csv_number(row.predicted_us), csv_interval(row.predicted_ci90_us),
+                   csv_number(row.ratio), row.bound, csv_field(row.model), csv_field(row.verdict));
+  }
+  return out;
+}
+
+std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
+  constexpr std::size_t kHeadWidth = 100;
+  std::string out = "```\n" + head(analysis, kHeadWidth) + "```\n\n";
+  out +=
+      "| layer | event | share | calls | raw us | corrected us | predicted us | bound | verdict |\n"
+      "|---|---|---:|---:|---:|---:|---:|---|---|\n";
+  for (const OrderedRow& place : row_order(analysis, top)) {
+    const join::MergedRow& row = analysis.merged[place.row];
+    std::string event = markdown_cell(readable_name(row.event));
+    if (row.occurrence > 0) event += fmt::format(" #{}", row.occurrence);
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                   markdown_cell(row.layer), event,
+                   row.share_percent ? fmt::format("{:.1f} %", *row.share_percent) : "", row.calls,
+                   markdown_number(row.raw_us), markdown_number(row.corrected_us),
+                   markdown_number(row.predicted_us), row.bound, markdown_cell(row.verdict));
+  }
+  return out;
+}
+
+}  // namespace inline_prof::report
