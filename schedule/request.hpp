@@ -30,6 +30,8 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20U;
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10U;
 inline constexpr std::int64_t kMaxSamples = 4'000'000;  // at 4 ms an iteration: 4.4 hours
 inline constexpr std::size_t kMaxNames = 1'000'000;
+inline constexpr std::int64_t kMaxWarmup = 1'000'000'000;
+inline constexpr std::int64_t kMaxRepeat = 1'000'000;
 inline constexpr std::int64_t kMaxIteration = 1'000'000'000'000;  // sums of three stay exact
 
 // One thing that can be measured.
@@ -100,8 +102,8 @@ struct Pattern {
 
 // What may be said about how to measure; what is empty is decided elsewhere (settings.hpp).
 struct Choices {
-  std::optional<std::int64_t> warmup{};  // iterations, 0 or more
-  std::optional<std::int64_t> repeat{};  // samples of each event, 1 or more
+  std::optional<std::int64_t> warmup{};  // iterations, up to kMaxWarmup
+  std::optional<std::int64_t> repeat{};  // samples of each event, 1 to kMaxRepeat
   std::optional<Mode> mode{};
   std::optional<Policy> policy{};
   std::optional<std::uint64_t> seed{};

@@ -117,12 +117,12 @@ class Reader {
   }
 
   void read_member(const JsonMember& member, Spec& spec) {
-    constexpr auto highest = static_cast<std::uint64_t>(kMaxIteration);
     if (member.key == "warmup") {
-      spec.warmup = static_cast<std::int64_t>(integer(member, 0, highest));
+      spec.warmup =
+          static_cast<std::int64_t>(integer(member, 0, static_cast<std::uint64_t>(kMaxWarmup)));
     } else if (member.key == "repeat") {
       spec.repeat =
-          static_cast<std::int64_t>(integer(member, 1, static_cast<std::uint64_t>(kMaxSamples)));
+          static_cast<std::int64_t>(integer(member, 1, static_cast<std::uint64_t>(kMaxRepeat)));
     } else if (member.key == "mode") {
       spec.mode = mode_from_name(string(member));
       if (!spec.mode) fail(member.value, member.key, "fine_grained, one_shot, data or unit_test");

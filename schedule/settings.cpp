@@ -47,13 +47,13 @@ Settings settle(const Choices& environment, const Request& request) {
 }
 
 void check(const Settings& settings) {
-  if (settings.warmup < 0 || settings.warmup > kMaxIteration) {
+  if (settings.warmup < 0 || settings.warmup > kMaxWarmup) {
     throw ScheduleError("a warm-up of " + std::to_string(settings.warmup) +
-                        " iterations, expected 0 to " + std::to_string(kMaxIteration));
+                        " iterations, expected 0 to " + std::to_string(kMaxWarmup));
   }
-  if (settings.repeat < 1 || settings.repeat > kMaxSamples) {
+  if (settings.repeat < 1 || settings.repeat > kMaxRepeat) {
     throw ScheduleError(std::to_string(settings.repeat) + " repeats of an event, expected 1 to " +
-                        std::to_string(kMaxSamples));
+                        std::to_string(kMaxRepeat));
   }
   if (settings.policy == Policy::kAdaptive) {
     throw ScheduleError(

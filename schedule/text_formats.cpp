@@ -169,8 +169,10 @@ SampleList parse_prof_schedule(std::string_view text, const std::string& file) {
     throw ScheduleError(file, "line 1", "no text, expected the number of warm-up iterations");
   }
   const auto warmup = whole_integer<std::int64_t>(*head);
-  if (!warmup || *warmup < 0 || *warmup >= kMaxIteration) {
-    lines.fail(in_quotes(*head) + ", expected the number of warm-up iterations, an integer from 0");
+  if (!warmup || *warmup < 0 || *warmup > kMaxWarmup) {
+    lines.fail(in_quotes(*head) +
+               ", expected the number of warm-up iterations, an integer from 0 to " +
+               std::to_string(kMaxWarmup));
   }
 
   SampleList list{.warmup = *warmup};
@@ -228,8 +230,9 @@ bool starts_with_an_integer_line(std::string_view text) {
 }
 
 std::string write_prof_schedule(const SampleList& list) {
-  if (list.warmup < 0 || list.samples.empty()) {
-    throw ScheduleError("a prof.schedule needs a warm-up of 0 or more and at least one sample");
+  if (list.warmup < 0 || list.warmup > kMaxWarmup || list.samples.empty()) {
+    throw ScheduleError("a prof.schedule needs a warm-up of 0 to " + std::to_string(kMaxWarmup) +
+                        " and at least one sample");
   }
   std::string text = std::to_string(list.warmup) + "\n";
   std::int64_t last = list.warmup;

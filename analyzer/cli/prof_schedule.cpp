@@ -262,9 +262,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output, "write the schedule here; - is standard output");
   app.add_flag("--force", options.force, "replace an existing file");
   app.add_option("--warmup", options.choices.warmup, "iterations before the first sample [10]")
-      ->check(CLI::Range(std::int64_t{0}, schedule::kMaxIteration));
+      ->check(CLI::Range(std::int64_t{0}, schedule::kMaxWarmup));
   app.add_option("--repeat", options.choices.repeat, "samples of each event [50]")
-      ->check(CLI::Range(std::int64_t{1}, schedule::kMaxSamples));
+      ->check(CLI::Range(std::int64_t{1}, schedule::kMaxRepeat));
   app.add_option_function<std::string>(
          "--policy",
          [&options](const std::string& name) {

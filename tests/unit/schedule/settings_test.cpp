@@ -63,11 +63,11 @@ TEST(Settle, RefusesNumbersOutOfRange) {
   Choices choices;
   choices.warmup = -1;
   EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
-            "a warm-up of -1 iterations, expected 0 to 1000000000000");
+            "a warm-up of -1 iterations, expected 0 to 1000000000");
   choices = {};
   choices.repeat = 0;
   EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
-            "0 repeats of an event, expected 1 to 4000000");
+            "0 repeats of an event, expected 1 to 1000000");
 }
 
 TEST(Names, AreReadBack) {
