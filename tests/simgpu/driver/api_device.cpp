@@ -54,7 +54,7 @@ int attribute_of(const Simulator& simulator, CUdevice_attribute attribute, int d
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
       return d.shared_bytes_per_block_optin;
     case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
-      return 1024;
+      return kReservedSharedBytesPerBlock;
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
       return 3;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:

@@ -29,15 +29,19 @@ Function& resolve(Simulator& s, CUfunction handle, const Stream& stream) {
   return s.function(handle);
 }
 
+// The limits that cuDeviceGetAttribute reports.
+void require_block(const std::array<unsigned, 3>& block) {
+  const auto [x, y, z] = block;
+  require_value(x >= 1 && y >= 1 && z >= 1 && x <= 1024 && y <= 1024 && z <= 64 &&
+                x * y * z <= 1024);
+}
+
 void launch(Simulator& s, Stream& stream, const LaunchRequest& request) {
   require_value(request.function != nullptr);
   const Function& function = resolve(s, request.function, stream);
   if (function.context != stream.context) throw Failure{CUDA_ERROR_INVALID_HANDLE};
-  const auto [bx, by, bz] = request.block;
+  require_block(request.block);
   const auto [gx, gy, gz] = request.grid;
-  // The limits that cuDeviceGetAttribute reports.
-  require_value(bx >= 1 && by >= 1 && bz >= 1 && bx <= 1024 && by <= 1024 && bz <= 64 &&
-                bx * by * bz <= 1024);
   require_value(gx >= 1 && gy >= 1 && gz >= 1 && gx <= INT32_MAX && gy <= 65535 && gz <= 65535);
   require_value(request.shared_bytes <= static_cast<unsigned>(function.max_dynamic_shared_bytes));
   // "CUDA_ERROR_INVALID_VALUE will be returned if kernel parameters are specified with both".
@@ -96,9 +100,13 @@ void launch_config(Simulator& s, const CUlaunchConfig* config, CUfunction functi
 // cuda.h, cuLaunchCooperativeKernel: "The total number of blocks launched cannot exceed the maximum
 // number of blocks per multiprocessor [...] times the number of multiprocessors".
 void launch_cooperative(Simulator& s, Stream& stream, const LaunchRequest& request) {
-  const double blocks = LaunchShape{.grid = request.grid}.blocks();
-  const auto& device = s.model.device;
-  if (blocks > static_cast<double>(device.max_blocks_per_sm) * device.sm_count) {
+  require_value(request.function != nullptr);
+  const Kernel& kernel = *resolve(s, request.function, stream).kernel;
+  require_block(request.block);
+  const auto [bx, by, bz] = request.block;
+  const int per_sm = s.blocks_per_sm(kernel, static_cast<int>(bx * by * bz), request.shared_bytes);
+  if (LaunchShape{.grid = request.grid}.blocks() >
+      static_cast<double>(per_sm) * s.model.device.sm_count) {
     throw Failure{CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE};
   }
   launch(s, stream, request);

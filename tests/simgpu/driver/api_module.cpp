@@ -38,11 +38,6 @@ void variable_named(Module& module, const char* name, CUdeviceptr* address, size
   if (bytes != nullptr) *bytes = found->second.bytes;
 }
 
-// The rule that speaks for a kernel when no launch is known.
-const Rule& rule_of(const Kernel& kernel) {
-  return *kernel.rules.front();
-}
-
 int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int carveout,
                  CUfunction_attribute attribute) {
   const auto& device = s.model.device;
@@ -50,9 +45,9 @@ int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int 
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       return 1024;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      return rule_of(kernel).static_shared_bytes;
+      return kernel.first_rule().static_shared_bytes;
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      return rule_of(kernel).registers;
+      return kernel.first_rule().registers;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       return device.compute_major * 10 + device.compute_minor;
@@ -75,26 +70,10 @@ int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int 
   }
 }
 
-// How many blocks fit on one SM: threads, registers, shared memory, block slots (CUDA C++
-// Programming Guide 13.0, "Compute Capabilities", technical specifications per multiprocessor).
-int blocks_per_sm(const Simulator& s, const Kernel& kernel, int threads, size_t dynamic_shared) {
-  const auto& device = s.model.device;
-  const Rule& rule = rule_of(kernel);
-  const int warps = (threads + 31) / 32;
-  constexpr int kReservedShared = 1024;  // per block, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_...
-  const auto shared =
-      static_cast<long long>(dynamic_shared) + rule.static_shared_bytes + kReservedShared;
-  int blocks = device.max_blocks_per_sm;
-  blocks = std::min(blocks, device.max_threads_per_sm / (warps * 32));
-  blocks = std::min(blocks, device.registers_per_sm / (rule.registers * warps * 32));
-  blocks = std::min(blocks, static_cast<int>(device.shared_bytes_per_sm / shared));
-  return blocks;
-}
-
 void occupancy(Simulator& s, int* blocks, CUfunction function, int threads, size_t dynamic_shared) {
   require(blocks);
   require_value(threads > 0 && threads <= 1024);
-  *blocks = blocks_per_sm(s, *s.function(function).kernel, threads, dynamic_shared);
+  *blocks = s.blocks_per_sm(*s.function(function).kernel, threads, dynamic_shared);
 }
 
 }  // namespace
@@ -277,7 +256,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
       case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         // cuda.h: the sum with the static size "cannot exceed the device attribute
         // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN".
-        require_value(value >= 0 && value + rule_of(*of.kernel).static_shared_bytes <=
+        require_value(value >= 0 && value + of.kernel->first_rule().static_shared_bytes <=
                                         s.model.device.shared_bytes_per_block_optin);
         of.max_dynamic_shared_bytes = value;
         break;

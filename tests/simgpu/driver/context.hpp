@@ -51,6 +51,8 @@ struct Kernel {
     }
     return *rules.back();
   }
+  // The rule that speaks for the kernel when no launch is known.
+  [[nodiscard]] const Rule& first_rule() const { return *rules.front(); }
 };
 
 // A kernel in one context: what CUfunction points to.

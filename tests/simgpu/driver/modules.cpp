@@ -2,7 +2,9 @@
 // names of its kernels and variables.
 #include "driver/simulator.hpp"
 
+#include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <cstring>
 #include <cxxabi.h>
 #include <string_view>
@@ -126,6 +128,21 @@ Function& Simulator::function_of(Module& module, Kernel& kernel) {
     functions.insert(slot.get());
   }
   return *slot;
+}
+
+// Threads, registers, shared memory, block slots (CUDA C++ Programming Guide 13.0, "Compute
+// Capabilities", technical specifications per multiprocessor).
+int Simulator::blocks_per_sm(const Kernel& kernel, int threads, std::size_t dynamic_shared) const {
+  const auto& device = model.device;
+  const Rule& rule = kernel.first_rule();
+  const int warps = (threads + 31) / 32;
+  const auto shared = dynamic_shared + static_cast<std::size_t>(rule.static_shared_bytes) +
+                      kReservedSharedBytesPerBlock;
+  int blocks = device.max_blocks_per_sm;
+  blocks = std::min(blocks, device.max_threads_per_sm / (warps * 32));
+  blocks = std::min(blocks, device.registers_per_sm / (rule.registers * warps * 32));
+  return std::min(blocks,
+                  static_cast<int>(static_cast<std::size_t>(device.shared_bytes_per_sm) / shared));
 }
 
 void Simulator::forget_kernels(Library& library) {

@@ -33,6 +33,9 @@ enum class DefaultStream { kLegacy, kPerThread };
 // Returns the mode that this thread had.
 CUstreamCaptureMode exchange_thread_capture_mode(CUstreamCaptureMode mode);
 
+// CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK.
+inline constexpr int kReservedSharedBytesPerBlock = 1024;
+
 struct Image {
   std::vector<std::string> kernels;
   std::vector<std::pair<std::string, Variable>> variables;
@@ -74,6 +77,9 @@ class Simulator {
   Function& function_of(Module& module, Kernel& kernel);
   void unload(Module& module);
   void forget_kernels(Library& library);
+  // How many blocks of the kernel fit on one SM.
+  [[nodiscard]] int blocks_per_sm(const Kernel& kernel, int threads,
+                                  std::size_t dynamic_shared) const;
 
   // ---- work on streams (execute.cpp)
   void launch(Stream& stream, KernelWork work);

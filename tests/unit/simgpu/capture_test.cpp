@@ -1,0 +1,326 @@
+// Stream capture and graphs.
+#include "driver_fixture.hpp"
+
+#include <thread>
+#include <vector>
+
+namespace inline_prof::simgpu {
+namespace {
+
+class Capture : public DriverTest {
+ protected:
+  void begin(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
+    ASSERT_EQ(cuStreamBeginCapture(stream_, mode), CUDA_SUCCESS);
+  }
+  CUgraph end(CUresult expected = CUDA_SUCCESS) {
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cuStreamEndCapture(stream_, &graph), expected);
+    EXPECT_EQ(graph == nullptr, expected != CUDA_SUCCESS);
+    return graph;
+  }
+  CUstreamCaptureStatus status(CUstream stream) {
+    CUstreamCaptureStatus result{};
+    EXPECT_EQ(cuStreamIsCapturing(stream, &result), CUDA_SUCCESS);
+    return result;
+  }
+  CUgraphExec instantiate(CUgraph graph) {
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(cuGraphInstantiate(&exec, graph, 0), CUDA_SUCCESS);
+    return exec;
+  }
+  CUstream new_stream(unsigned flags = CU_STREAM_NON_BLOCKING) {
+    CUstream stream = nullptr;
+    EXPECT_EQ(cuStreamCreate(&stream, flags), CUDA_SUCCESS);
+    return stream;
+  }
+  void expect_invalidated() {
+    EXPECT_EQ(status(stream_), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+    EXPECT_EQ(launch(stream_), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    end(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    EXPECT_EQ(status(stream_), CU_STREAM_CAPTURE_STATUS_NONE);
+  }
+};
+
+class Graphs : public Capture {};
+
+TEST_F(Capture, RunsNothing) {
+  const auto before = simgpu_launch_count();
+  begin();
+  EXPECT_EQ(status(stream_), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
+  end();
+  EXPECT_EQ(simgpu_launch_count(), before);
+}
+
+TEST_F(Capture, ReportsItsGraphAndDependencies) {
+  begin();
+  ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
+  CUstreamCaptureStatus capture_status{};
+  cuuint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode* nodes = nullptr;
+  size_t count = 0;
+  ASSERT_EQ(cuStreamGetCaptureInfo(stream_, &capture_status, &id, &graph, &nodes, nullptr, &count),
+            CUDA_SUCCESS);
+  EXPECT_EQ(capture_status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  EXPECT_NE(id, 0U);
+  ASSERT_EQ(count, 1U);
+  CUgraphNodeType type{};
+  ASSERT_EQ(cuGraphNodeGetType(nodes[0], &type), CUDA_SUCCESS);
+  EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_KERNEL);
+  EXPECT_EQ(end(), graph);
+}
+
+TEST_F(Capture, CannotBeginInTheLegacyStream) {
+  EXPECT_EQ(cuStreamBeginCapture(CU_STREAM_LEGACY, CU_STREAM_CAPTURE_MODE_RELAXED),
+            CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+}
+
+TEST_F(Capture, IsInvalidatedByAnEventQuery) {
+  const CUevent unrelated = new_event();
+  begin();
+  EXPECT_EQ(cuEventQuery(unrelated), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  expect_invalidated();
+}
+
+TEST_F(Capture, IsInvalidatedByAnAllocation) {
+  begin();
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(cuMemAlloc(&memory, 16), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  expect_invalidated();
+}
+
+TEST_F(Capture, IsInvalidatedBySynchronisingItsStream) {
+  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  expect_invalidated();
+}
+
+TEST_F(Capture, IsInvalidatedBySynchronisingItsContext) {
+  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  expect_invalidated();
+}
+
+TEST_F(Capture, IsInvalidatedByQueryingACapturedEventEvenWhenRelaxed) {
+  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  const CUevent event = record(stream_);
+  EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
+  expect_invalidated();
+}
+
+TEST_F(Capture, ToleratesUnsafeCallsOfARelaxedThread) {
+  const CUevent unrelated = new_event();
+  begin();
+  auto mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+  EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  EXPECT_EQ(cuEventQuery(unrelated), CUDA_SUCCESS);
+  ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+  end();
+}
+
+TEST_F(Capture, OfGlobalModeForbidsUnsafeCallsToOtherThreads) {
+  const CUevent unrelated = new_event();
+  begin(CU_STREAM_CAPTURE_MODE_GLOBAL);
+  CUresult seen = CUDA_SUCCESS;
+  std::thread([&] { seen = cuEventQuery(unrelated); }).join();
+  EXPECT_EQ(seen, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  expect_invalidated();
+}
+
+TEST_F(Capture, OfThreadLocalModeLeavesOtherThreadsAlone) {
+  const CUevent unrelated = new_event();
+  begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  CUresult seen = CUDA_ERROR_UNKNOWN;
+  std::thread([&] { seen = cuEventQuery(unrelated); }).join();
+  EXPECT_EQ(seen, CUDA_SUCCESS);
+  end();
+}
+
+TEST_F(Capture, MustEndInItsThreadUnlessRelaxed) {
+  begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+  CUgraph graph = nullptr;
+  CUresult seen = CUDA_SUCCESS;
+  std::thread([&] { seen = cuStreamEndCapture(stream_, &graph); }).join();
+  EXPECT_EQ(seen, CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+  end();
+}
+
+TEST_F(Capture, MakesTheLegacyStreamUnusableIfItsOwnIsBlocking) {
+  CUstream blocking = new_stream(CU_STREAM_DEFAULT);
+  ASSERT_EQ(cuStreamBeginCapture(blocking, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  CUstreamCaptureStatus result{};
+  EXPECT_EQ(cuStreamIsCapturing(CU_STREAM_LEGACY, &result), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_EQ(status(blocking), CU_STREAM_CAPTURE_STATUS_ACTIVE);  // asking does no harm
+  EXPECT_EQ(launch(CU_STREAM_LEGACY), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+  EXPECT_EQ(status(blocking), CU_STREAM_CAPTURE_STATUS_INVALIDATED);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(blocking, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+TEST_F(Capture, SpreadsThroughEvents) {
+  CUstream other = new_stream();
+  begin();
+  ASSERT_EQ(cuStreamWaitEvent(other, record(stream_), 0), CUDA_SUCCESS);
+  EXPECT_EQ(status(other), CU_STREAM_CAPTURE_STATUS_ACTIVE);
+  ASSERT_EQ(launch(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(stream_, record(other), 0), CUDA_SUCCESS);
+  end();
+  EXPECT_EQ(status(other), CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
+TEST_F(Capture, MustJoinItsForks) {
+  CUstream other = new_stream();
+  begin();
+  ASSERT_EQ(cuStreamWaitEvent(other, record(stream_), 0), CUDA_SUCCESS);
+  ASSERT_EQ(launch(other), CUDA_SUCCESS);
+  end(CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+}
+
+TEST_F(Capture, MustEndInItsOwnStream) {
+  CUstream other = new_stream();
+  begin();
+  ASSERT_EQ(cuStreamWaitEvent(other, record(stream_), 0), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(other, &graph), CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+  end();
+}
+
+TEST_F(Capture, CannotWaitForUncapturedWork) {
+  const CUevent outside = record(stream_);
+  begin();
+  EXPECT_EQ(cuStreamWaitEvent(stream_, outside, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+  expect_invalidated();
+}
+
+TEST_F(Capture, CannotMergeWithAnother) {
+  CUstream other = new_stream();
+  begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  ASSERT_EQ(cuStreamBeginCapture(other, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamWaitEvent(other, record(stream_), 0), CUDA_ERROR_STREAM_CAPTURE_MERGE);
+  expect_invalidated();
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(other, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+TEST_F(Capture, EndsOnlyWhereItHasBegun) {
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_ERROR_ILLEGAL_STATE);
+}
+
+TEST_F(Graphs, ReplayTakesTheSumOfAChain) {
+  begin();
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  const CUgraphExec exec = instantiate(end());
+  occupy(stream_);
+  const CUevent start = record(stream_);
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  EXPECT_NEAR(elapsed_us(start, record(stream_)), 30.0, 1e-3);
+}
+
+TEST_F(Graphs, BranchesRunBesideEachOther) {
+  CUstream other = new_stream();
+  begin();
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(other, record(stream_), 0), CUDA_SUCCESS);
+  ASSERT_EQ(launch(other, kBlocksFor100us), CUDA_SUCCESS);
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(stream_, record(other), 0), CUDA_SUCCESS);
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  const CUgraphExec exec = instantiate(end());
+  occupy(stream_);
+  const CUevent start = record(stream_);
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  EXPECT_NEAR(elapsed_us(start, record(stream_)), 120.0, 1e-3);  // 10 + max(100, 10) + 10
+}
+
+TEST_F(Graphs, ExternalRecordsTimeOneNode) {
+  const CUevent before = new_event();
+  const CUevent after = new_event();
+  begin();
+  ASSERT_EQ(launch(stream_, kBlocksFor100us), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecordWithFlags(before, stream_, CU_EVENT_RECORD_EXTERNAL), CUDA_SUCCESS);
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecordWithFlags(after, stream_, CU_EVENT_RECORD_EXTERNAL), CUDA_SUCCESS);
+  const CUgraphExec exec = instantiate(end());
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventQuery(before), CUDA_ERROR_NOT_READY);
+  EXPECT_NEAR(elapsed_us(before, after), 10.0, 1e-3);
+}
+
+TEST_F(Graphs, ExternalRecordsAreInvalidOutsideOfCapture) {
+  EXPECT_EQ(cuEventRecordWithFlags(new_event(), stream_, CU_EVENT_RECORD_EXTERNAL),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Graphs, OutliveTheGraphTheyCameFrom) {
+  begin();
+  ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
+  CUgraph graph = end();
+  const CUgraphExec exec = instantiate(graph);
+  ASSERT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
+  const auto before = simgpu_graph_kernel_count();
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(simgpu_graph_kernel_count(), before + 1);
+  EXPECT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphLaunch(exec, stream_), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Graphs, HoldTheirNodesInOrderOfCapture) {
+  begin();
+  ASSERT_EQ(launch(stream_, 3), CUDA_SUCCESS);
+  ASSERT_EQ(launch(stream_, 5), CUDA_SUCCESS);
+  CUgraph graph = end();
+  size_t count = 0;
+  ASSERT_EQ(cuGraphGetNodes(graph, nullptr, &count), CUDA_SUCCESS);
+  ASSERT_EQ(count, 2U);
+  std::vector<CUgraphNode> nodes(count);
+  ASSERT_EQ(cuGraphGetNodes(graph, nodes.data(), &count), CUDA_SUCCESS);
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  ASSERT_EQ(cuGraphKernelNodeGetParams(nodes[1], &parameters), CUDA_SUCCESS);
+  EXPECT_EQ(parameters.gridDimX, 5U);
+  const char* name = nullptr;
+  ASSERT_EQ(cuFuncGetName(&name, parameters.func), CUDA_SUCCESS);
+  EXPECT_STREQ(name, "empty");
+}
+
+TEST_F(Graphs, UpdateKeepsTheTopology) {
+  begin();
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  const CUgraphExec exec = instantiate(end());
+  begin();
+  ASSERT_EQ(launch(stream_, kBlocksFor100us), CUDA_SUCCESS);
+  CUgraph slower = end();
+  CUgraphExecUpdateResultInfo info{};
+  ASSERT_EQ(cuGraphExecUpdate(exec, slower, &info), CUDA_SUCCESS);
+  occupy(stream_);
+  const CUevent start = record(stream_);
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  EXPECT_NEAR(elapsed_us(start, record(stream_)), 100.0, 1e-3);
+
+  begin();
+  ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphExecUpdate(exec, end(), &info), CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
+  EXPECT_EQ(info.result, CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+}
+
+TEST_F(Graphs, LaunchedBehindAHoldKeepTheVersionOfTheirLaunch) {
+  begin();
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  const CUgraphExec exec = instantiate(end());
+  CUdeviceptr address = 0;
+  volatile std::uint32_t* word = new_word(address);
+  ASSERT_EQ(cuStreamWaitValue32(stream_, address, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+  const CUevent start = record(stream_);
+  ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+  const CUevent stop = record(stream_);
+  ASSERT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
+  *word = 1;
+  EXPECT_NEAR(elapsed_us(start, stop), 10.0, 1e-3);
+}
+
+}  // namespace
+}  // namespace inline_prof::simgpu

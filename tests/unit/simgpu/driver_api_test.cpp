@@ -1,0 +1,309 @@
+// Entry points, contexts, modules, memory of the simulated driver.
+#include "driver_fixture.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::simgpu {
+namespace {
+
+class ProcAddress : public DriverTest {
+ protected:
+  static std::pair<void*, CUdriverProcAddressQueryResult> find(const char* name, int version,
+                                                               cuuint64_t flags) {
+    void* address = nullptr;
+    CUdriverProcAddressQueryResult status{};
+    EXPECT_EQ(cuGetProcAddress(name, &address, version, flags, &status), CUDA_SUCCESS);
+    return {address, status};
+  }
+};
+class Contexts : public DriverTest {};
+class Modules : public DriverTest {};
+class Memory : public DriverTest {};
+class Launch : public DriverTest {};
+class Device : public DriverTest {};
+
+// cuda.h, cuGetProcAddress: "CUDA_SUCCESS and set the returned pfn to NULL".
+TEST_F(ProcAddress, UnknownNameIsNullAndSaysSo) {
+  const auto [address, status] = find("cuNoSuchFunction", 13000, 0);
+  EXPECT_EQ(address, nullptr);
+  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
+}
+
+TEST_F(ProcAddress, TooOldAVersionIsNotSufficient) {
+  const auto [address, status] = find("cuLaunchKernelEx", 11000, 0);
+  EXPECT_EQ(address, nullptr);
+  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
+}
+
+TEST_F(ProcAddress, NewerThanTheDriverIsInvalid) {
+  void* address = nullptr;
+  EXPECT_EQ(cuGetProcAddress("cuLaunchKernel", &address, 13010, 0, nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(ProcAddress, VersionChoosesTheSignature) {
+  EXPECT_EQ(find("cuEventElapsedTime", 12080, 0).first, find("cuEventElapsedTime", 13000, 0).first);
+  EXPECT_NE(find("cuEventElapsedTime", 2000, 0).first, find("cuEventElapsedTime", 12080, 0).first);
+  EXPECT_EQ(find("cuMemAlloc", 13000, 0).first, reinterpret_cast<void*>(&cuMemAlloc));
+}
+
+TEST_F(ProcAddress, FlagsChooseTheDefaultStream) {
+  constexpr auto kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  EXPECT_NE(find("cuLaunchKernel", 7000, kPerThread).first, find("cuLaunchKernel", 7000, 0).first);
+  EXPECT_EQ(find("cuLaunchKernel", 4000, kPerThread).first, find("cuLaunchKernel", 4000, 0).first)
+      << "before CUDA 7.0 there was no per-thread variant";
+  EXPECT_EQ(find("cuEventQuery", 13000, kPerThread).first, find("cuEventQuery", 13000, 0).first);
+}
+
+TEST_F(ProcAddress, IsItselfInBothVersions) {
+  EXPECT_EQ(find("cuGetProcAddress", 12000, 0).first, reinterpret_cast<void*>(&cuGetProcAddress));
+  const auto first = reinterpret_cast<CUresult (*)(const char*, void**, int, cuuint64_t)>(
+      find("cuGetProcAddress", 11030, 0).first);
+  void* address = nullptr;
+  EXPECT_EQ(first("cuLaunchKernel", &address, 13000, 0), CUDA_SUCCESS);
+  EXPECT_EQ(address, reinterpret_cast<void*>(&cuLaunchKernel));
+  EXPECT_EQ(first("cuNoSuchFunction", &address, 13000, 0), CUDA_ERROR_NOT_FOUND);
+}
+
+TEST_F(Contexts, AreAStackPerThread) {
+  CUcontext second = nullptr;
+  ASSERT_EQ(cuCtxCreate(&second, nullptr, 0, device_), CUDA_SUCCESS);
+  CUcontext current = nullptr;
+  ASSERT_EQ(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+  EXPECT_EQ(current, second);
+  ASSERT_EQ(cuCtxPopCurrent(&current), CUDA_SUCCESS);
+  EXPECT_EQ(current, second);
+  ASSERT_EQ(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+  EXPECT_EQ(current, context_);
+  EXPECT_EQ(cuCtxDestroy(second), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxPushCurrent(second), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST_F(Contexts, SetCurrentReplacesTheTop) {
+  CUcontext second = nullptr;
+  ASSERT_EQ(cuCtxCreate(&second, nullptr, 0, device_), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxDestroy(second), CUDA_SUCCESS);
+  CUcontext popped = nullptr;
+  ASSERT_EQ(cuCtxPopCurrent(&popped), CUDA_SUCCESS);
+  EXPECT_EQ(popped, context_);
+  ASSERT_EQ(cuCtxGetCurrent(&popped), CUDA_SUCCESS);
+  EXPECT_EQ(popped, context_);  // the one that was there before
+}
+
+TEST_F(Contexts, OfAStreamAndItsDevice) {
+  CUcontext of_stream = nullptr;
+  ASSERT_EQ(cuStreamGetCtx(stream_, &of_stream), CUDA_SUCCESS);
+  EXPECT_EQ(of_stream, context_);
+  unsigned version = 0;
+  ASSERT_EQ(cuCtxGetApiVersion(context_, &version), CUDA_SUCCESS);
+  EXPECT_GE(version, 3020U);
+}
+
+TEST_F(Contexts, PrimaryOneIsSharedAndCounted) {
+  CUcontext first = nullptr;
+  CUcontext second = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, device_), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&second, device_), CUDA_SUCCESS);
+  EXPECT_EQ(first, second);
+  unsigned flags = 0;
+  int active = 0;
+  ASSERT_EQ(cuDevicePrimaryCtxGetState(device_, &flags, &active), CUDA_SUCCESS);
+  EXPECT_EQ(active, 1);
+  EXPECT_EQ(cuDevicePrimaryCtxRelease(device_), CUDA_SUCCESS);
+  EXPECT_EQ(cuDevicePrimaryCtxRelease(device_), CUDA_SUCCESS);
+  EXPECT_EQ(cuDevicePrimaryCtxRelease(device_), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(cuCtxDestroy(first), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST_F(Modules, HaveTheirOwnFunctionPerContext) {
+  CUlibrary library = nullptr;
+  ASSERT_EQ(cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
+            CUDA_SUCCESS);
+  CUkernel kernel = nullptr;
+  ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "other"), CUDA_SUCCESS);
+  CUfunction here = nullptr;
+  ASSERT_EQ(cuKernelGetFunction(&here, kernel), CUDA_SUCCESS);
+  CUcontext second = nullptr;
+  ASSERT_EQ(cuCtxCreate(&second, nullptr, 0, device_), CUDA_SUCCESS);
+  CUfunction there = nullptr;
+  ASSERT_EQ(cuKernelGetFunction(&there, kernel), CUDA_SUCCESS);
+  EXPECT_NE(here, there);
+  EXPECT_EQ(cuLaunchKernel(here, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+            CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuLaunchKernel(there, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(cuLaunchKernel(reinterpret_cast<CUfunction>(kernel), 1, 1, 1, 1, 1, 1, 0, stream_,
+                           nullptr, nullptr),
+            CUDA_SUCCESS)
+      << "a CUkernel runs in the stream's context";
+  EXPECT_EQ(cuCtxDestroy(second), CUDA_SUCCESS);
+  EXPECT_EQ(cuLibraryUnload(library), CUDA_SUCCESS);
+}
+
+TEST_F(Modules, KnowTheirNames) {
+  const char* name = nullptr;
+  ASSERT_EQ(cuFuncGetName(&name, kernel_), CUDA_SUCCESS);
+  EXPECT_STREQ(name, "empty");
+  CUmodule module = nullptr;
+  ASSERT_EQ(cuFuncGetModule(&module, kernel_), CUDA_SUCCESS);
+  EXPECT_EQ(module, module_);
+  CUfunction none = nullptr;
+  EXPECT_EQ(cuModuleGetFunction(&none, module_, "absent"), CUDA_ERROR_NOT_FOUND);
+}
+
+TEST_F(Modules, TakeTheirFunctionsWithThem) {
+  ASSERT_EQ(cuModuleUnload(module_), CUDA_SUCCESS);
+  EXPECT_EQ(launch(stream_), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Modules, OfUnknownBytesAreRefused) {
+  const std::array<char, 16> noise{"not an image"};
+  CUmodule module = nullptr;
+  EXPECT_EQ(cuModuleLoadData(&module, noise.data()), CUDA_ERROR_INVALID_IMAGE);
+}
+
+TEST_F(Modules, ReportOccupancyWithinTheDevicesLimits) {
+  int blocks = 0;
+  ASSERT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 1024, 0), CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 2);  // 2048 threads per SM, and 32 registers * 1024 threads fit twice in 65536
+  ASSERT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 32, 0), CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 32);  // block slots
+  ASSERT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 32, 100 * 1024),
+            CUDA_SUCCESS);
+  EXPECT_EQ(blocks, 2);  // 228 KiB of shared memory
+}
+
+TEST_F(Launch, RefusesWhatTheDeviceCannotRun) {
+  const auto with = [&](unsigned grid_y, unsigned block_x) {
+    return cuLaunchKernel(kernel_, 1, grid_y, 1, block_x, 1, 1, 0, stream_, nullptr, nullptr);
+  };
+  EXPECT_EQ(with(1, 1024), CUDA_SUCCESS);
+  EXPECT_EQ(with(1, 1025), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(with(65536, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(with(0, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Launch, NeedsTheAttributeForMuchSharedMemory) {
+  const auto with = [&](unsigned shared_bytes) {
+    return cuLaunchKernel(kernel_, 1, 1, 1, 32, 1, 1, shared_bytes, stream_, nullptr, nullptr);
+  };
+  EXPECT_EQ(with(64 * 1024), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(cuFuncSetAttribute(kernel_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 64 * 1024),
+            CUDA_SUCCESS);
+  EXPECT_EQ(with(64 * 1024), CUDA_SUCCESS);
+}
+
+TEST_F(Launch, RefusesAttributesThatItDoesNotSimulate) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream_;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  EXPECT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  EXPECT_EQ(cuLaunchKernelEx(&config, kernel_, nullptr, nullptr), CUDA_SUCCESS);
+}
+
+TEST_F(Launch, CooperativeMustFit) {
+  EXPECT_EQ(cuLaunchCooperativeKernel(kernel_, 132, 1, 1, 32, 1, 1, 0, stream_, nullptr),
+            CUDA_SUCCESS);
+  EXPECT_EQ(cuLaunchCooperativeKernel(kernel_, 132 * 2 + 1, 1, 1, 1024, 1, 1, 0, stream_, nullptr),
+            CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+}
+
+TEST_F(Memory, IsReallyCopied) {
+  CUdeviceptr device = 0;
+  ASSERT_EQ(cuMemAlloc(&device, 4096), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemsetD32(device, 0x01020304U, 1024), CUDA_SUCCESS);
+  std::vector<unsigned char> host(4096, 0xff);
+  ASSERT_EQ(cuMemcpyDtoH(host.data(), device, host.size()), CUDA_SUCCESS);
+  EXPECT_EQ(host[0], 4);
+  EXPECT_EQ(host[4095], 1);
+  EXPECT_EQ(cuMemFree(device), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFree(device), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Memory, RowsAreCopiedWithTheirPitch) {
+  CUdeviceptr device = 0;
+  size_t pitch = 0;
+  ASSERT_EQ(cuMemAllocPitch(&device, &pitch, 3, 2, 4), CUDA_SUCCESS);
+  EXPECT_GE(pitch, 3U);
+  const std::string rows = "abcdef";
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = rows.data();
+  copy.srcPitch = 3;
+  copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.dstDevice = device;
+  copy.dstPitch = pitch;
+  copy.WidthInBytes = 3;
+  copy.Height = 2;
+  ASSERT_EQ(cuMemcpy2D(&copy), CUDA_SUCCESS);
+  std::array<char, 3> second{};
+  ASSERT_EQ(cuMemcpyDtoH(second.data(), device + pitch, 3), CUDA_SUCCESS);
+  EXPECT_EQ(std::string(second.data(), 3), "def");
+}
+
+TEST_F(Memory, EndsWhereItEnds) {
+  CUdeviceptr device = 0;
+  ASSERT_EQ(cuMemAlloc(&device, 100), CUDA_SUCCESS);
+  std::vector<char> host(200);
+  EXPECT_EQ(cuMemcpyHtoD(device, host.data(), 101), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuMemsetD8(device + 50, 0, 51), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Memory, IsAsMuchAsTheModelSays) {
+  size_t free_before = 0;
+  size_t total = 0;
+  ASSERT_EQ(cuMemGetInfo(&free_before, &total), CUDA_SUCCESS);
+  CUdeviceptr device = 0;
+  EXPECT_EQ(cuMemAlloc(&device, total + 1), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(cuMemAlloc(&device, free_before / 2), CUDA_SUCCESS);  // 70 GB that nobody touches
+  size_t free_after = 0;
+  ASSERT_EQ(cuMemGetInfo(&free_after, &total), CUDA_SUCCESS);
+  EXPECT_LT(free_after, free_before);
+  EXPECT_EQ(cuMemFree(device), CUDA_SUCCESS);
+}
+
+TEST_F(Memory, CopiesBehindAHoldHappenLater) {
+  CUdeviceptr address = 0;
+  volatile std::uint32_t* word = new_word(address);
+  CUdeviceptr device = 0;
+  ASSERT_EQ(cuMemAlloc(&device, 4), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemsetD32Async(device, 1, 1, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitValue32(stream_, address, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+  std::uint32_t pageable = 2;
+  ASSERT_EQ(cuMemcpyHtoDAsync(device, &pageable, 4, stream_), CUDA_SUCCESS);
+  pageable = 3;  // staged before the call returned
+  CUstream other = nullptr;
+  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  std::uint32_t seen = 0;
+  ASSERT_EQ(cuMemcpyDtoHAsync(&seen, device, 4, other), CUDA_SUCCESS);
+  EXPECT_EQ(seen, 1U);
+  *word = 1;
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyDtoHAsync(&seen, device, 4, other), CUDA_SUCCESS);
+  EXPECT_EQ(seen, 2U);
+}
+
+TEST_F(Device, IsWhatTheModelFileSays) {
+  std::array<char, 64> name{};
+  ASSERT_EQ(cuDeviceGetName(name.data(), static_cast<int>(name.size()), device_), CUDA_SUCCESS);
+  EXPECT_STREQ(name.data(), "NVIDIA H200");
+  int value = 0;
+  ASSERT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device_),
+            CUDA_SUCCESS);
+  EXPECT_EQ(value, 132);
+  ASSERT_EQ(cuDriverGetVersion(&value), CUDA_SUCCESS);
+  EXPECT_EQ(value, 13000);
+  EXPECT_EQ(cuDeviceGet(&device_, 1), CUDA_ERROR_INVALID_DEVICE);
+}
+
+}  // namespace
+}  // namespace inline_prof::simgpu

@@ -1,0 +1,188 @@
+// Events and the order of streams in virtual time.
+#include "driver_fixture.hpp"
+
+namespace inline_prof::simgpu {
+namespace {
+
+class Events : public DriverTest {};
+class Streams : public DriverTest {};
+
+TEST_F(Events, PairBehindWorkReadsTheKernelsTime) {
+  occupy(stream_);
+  const CUevent start = record(stream_);
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  const CUevent end = record(stream_);
+  EXPECT_NEAR(elapsed_us(start, end), 10.0, 1e-3);
+}
+
+TEST_F(Events, EmptyPairBehindWorkReadsNothing) {
+  occupy(stream_);
+  const CUevent start = record(stream_);
+  EXPECT_NEAR(elapsed_us(start, record(stream_)), 0.0, 1e-6);
+}
+
+TEST_F(Events, PairOnAnIdleStreamReadsTheHostsGapToo) {
+  const CUevent start = record(stream_);
+  ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);  // reaches the device 2 us later
+  EXPECT_NEAR(elapsed_us(start, record(stream_)), 12.0, 0.5);
+}
+
+TEST_F(Events, UnrecordedEventIsReadyButHasNoTime) {
+  const CUevent event = new_event();
+  EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+  float milliseconds = 0;
+  EXPECT_EQ(cuEventElapsedTime(&milliseconds, event, event), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Events, AreNotReadyBeforeTheDeviceGetsThere) {
+  occupy(stream_);
+  const CUevent event = record(stream_);
+  EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+  float milliseconds = 0;
+  EXPECT_EQ(cuEventElapsedTime(&milliseconds, event, event), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(cuEventSynchronize(event), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+}
+
+TEST_F(Events, BecomeReadyAsTheHostsClockPasses) {
+  occupy(stream_);
+  const CUevent event = record(stream_);
+  ASSERT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+  simgpu_advance_host_ns(2000000);
+  EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+}
+
+TEST_F(Events, WithoutTimingHaveNoTime) {
+  const CUevent event = new_event(CU_EVENT_DISABLE_TIMING);
+  ASSERT_EQ(cuEventRecord(event, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventSynchronize(event), CUDA_SUCCESS);
+  float milliseconds = 0;
+  EXPECT_EQ(cuEventElapsedTime(&milliseconds, event, event), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Events, OfAnotherContextAreRefused) {
+  const CUevent event = new_event();
+  CUcontext other = nullptr;
+  ASSERT_EQ(cuCtxCreate(&other, nullptr, 0, device_), CUDA_SUCCESS);
+  CUstream there = nullptr;
+  ASSERT_EQ(cuStreamCreate(&there, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventRecord(event, there), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuCtxDestroy(other), CUDA_SUCCESS);
+}
+
+TEST_F(Events, InterprocessEventsMustNotHaveTiming) {
+  CUevent event = nullptr;
+  EXPECT_EQ(cuEventCreate(&event, CU_EVENT_INTERPROCESS), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(Events, DestroyedHandlesAreRefused) {
+  const CUevent event = new_event();
+  ASSERT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuEventDestroy(event), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(Events, WaitUsesTheRecordAtTheTimeOfTheCall) {
+  CUstream other = nullptr;
+  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  const CUevent event = record(stream_);  // done at once
+  ASSERT_EQ(cuStreamWaitEvent(other, event, 0), CUDA_SUCCESS);
+  occupy(stream_);
+  ASSERT_EQ(cuEventRecord(event, stream_), CUDA_SUCCESS);  // later records do not matter
+  EXPECT_EQ(cuStreamQuery(other), CUDA_SUCCESS);
+}
+
+TEST_F(Streams, RunTheirWorkInOrder) {
+  occupy(stream_);
+  const CUevent start = record(stream_);
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(launch(stream_, kBlocksFor10us), CUDA_SUCCESS);
+  EXPECT_NEAR(elapsed_us(start, record(stream_)), 30.0, 1e-3);
+}
+
+TEST_F(Streams, RunBesideEachOther) {
+  CUstream other = nullptr;
+  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  occupy(stream_);
+  EXPECT_EQ(cuStreamQuery(stream_), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(cuStreamQuery(other), CUDA_SUCCESS);
+}
+
+TEST_F(Streams, WaitForEventsOfOthers) {
+  CUstream other = nullptr;
+  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  occupy(stream_);
+  const CUevent end_of_first = record(stream_);
+  ASSERT_EQ(cuStreamWaitEvent(other, end_of_first, 0), CUDA_SUCCESS);
+  ASSERT_EQ(launch(other, kBlocksFor10us), CUDA_SUCCESS);
+  EXPECT_NEAR(elapsed_us(end_of_first, record(other)), 10.0, 1e-3);
+}
+
+TEST_F(Streams, LegacyStreamWaitsForBlockingOnes) {
+  CUstream blocking = nullptr;
+  ASSERT_EQ(cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+  occupy(blocking);
+  const CUevent end = record(blocking);
+  ASSERT_EQ(launch(CU_STREAM_LEGACY, kBlocksFor10us), CUDA_SUCCESS);
+  EXPECT_NEAR(elapsed_us(end, record(CU_STREAM_LEGACY)), 10.0, 1e-3);
+}
+
+TEST_F(Streams, BlockingOnesWaitForTheLegacyStream) {
+  CUstream blocking = nullptr;
+  ASSERT_EQ(cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+  occupy(nullptr);
+  const CUevent end = record(nullptr);
+  ASSERT_EQ(launch(blocking, kBlocksFor10us), CUDA_SUCCESS);
+  EXPECT_NEAR(elapsed_us(end, record(blocking)), 10.0, 1e-3);
+}
+
+TEST_F(Streams, NonBlockingOnesIgnoreTheLegacyStream) {
+  occupy(nullptr);
+  EXPECT_EQ(launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamQuery(nullptr), CUDA_ERROR_NOT_READY);
+}
+
+TEST_F(Streams, PerThreadDefaultStreamIsAStreamOfItsOwn) {
+  occupy(CU_STREAM_PER_THREAD);
+  EXPECT_EQ(cuStreamQuery(CU_STREAM_PER_THREAD), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(cuStreamQuery(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamQuery(CU_STREAM_LEGACY), CUDA_ERROR_NOT_READY);  // it is a blocking stream
+}
+
+TEST_F(Streams, DestroyedOnesFinishTheirWork) {
+  occupy(stream_);
+  const CUevent end = record(stream_);
+  ASSERT_EQ(cuStreamDestroy(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventQuery(end), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(cuEventSynchronize(end), CUDA_SUCCESS);
+  EXPECT_EQ(launch(stream_), CUDA_ERROR_INVALID_HANDLE);
+}
+
+// The default queue_depth of the model is 1024 launches.
+TEST_F(Streams, TakeSoManyLaunchesAndThenTheHostWaits) {
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_EQ(launch(stream_, kBlocksFor100us), CUDA_SUCCESS);
+  auto before = simgpu_host_now_ns();
+  ASSERT_EQ(launch(stream_, kBlocksFor100us), CUDA_SUCCESS);
+  EXPECT_EQ(simgpu_host_now_ns() - before, 2000);  // a call, no waiting
+  for (int i = 0; i < 100; ++i)
+    ASSERT_EQ(launch(stream_, kBlocksFor100us), CUDA_SUCCESS);
+  before = simgpu_host_now_ns();
+  ASSERT_EQ(launch(stream_, kBlocksFor100us), CUDA_SUCCESS);
+  EXPECT_EQ(simgpu_host_now_ns() - before, 100000);  // as long as the device takes for one kernel
+}
+
+TEST_F(Streams, CallTheHostInOrder) {
+  int seen = 0;
+  occupy(stream_);
+  ASSERT_EQ(cuLaunchHostFunc(
+                stream_, [](void* data) { *static_cast<int*>(data) = 7; }, &seen),
+            CUDA_SUCCESS);
+  const CUevent after = record(stream_);
+  ASSERT_EQ(cuEventSynchronize(after), CUDA_SUCCESS);
+  EXPECT_EQ(seen, 7);
+}
+
+}  // namespace
+}  // namespace inline_prof::simgpu

@@ -1,0 +1,91 @@
+#include "run_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fcntl.h>
+#include <fstream>
+#include <spawn.h>
+#include <sstream>
+#include <string_view>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace inline_prof::simgpu {
+
+std::vector<std::string> ProgramRun::lines() const {
+  std::vector<std::string> result;
+  std::istringstream text(output);
+  for (std::string line; std::getline(text, line);)
+    result.push_back(line);
+  return result;
+}
+
+std::string scratch_file(const std::string& name) {
+  std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::replace(test.begin(), test.end(), '/', '.');  // of a parameterised test
+  return testing::TempDir() + "/simgpu." + std::to_string(getpid()) + "." + test + "." + name;
+}
+
+std::string read_file(const std::string& file) {
+  std::ifstream input(file);
+  EXPECT_TRUE(input) << file;
+  std::ostringstream text;
+  text << input.rdbuf();
+  return text.str();
+}
+
+std::string write_file(const std::string& name, const std::string& content) {
+  const std::string file = scratch_file(name);
+  std::ofstream(file) << content;
+  return file;
+}
+
+ProgramRun run_program(const std::vector<std::string>& command,
+                       const std::vector<std::string>& environment) {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (!text.starts_with("SIMGPU_") && !text.starts_with("CUDA_INJECTION64_PATH=") &&
+        !text.starts_with("LD_LIBRARY_PATH=") && !text.starts_with("LD_PRELOAD=")) {
+      variables.emplace_back(text);
+    }
+  }
+  variables.push_back("LD_LIBRARY_PATH=" SIMGPU_TEST_LIB_DIR);
+  variables.insert(variables.end(), environment.begin(), environment.end());
+
+  std::vector<std::string> arguments = command;
+  std::vector<char*> argv;
+  for (auto& argument : arguments)
+    argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  std::vector<char*> envp;
+  for (auto& variable : variables)
+    envp.push_back(variable.data());
+  envp.push_back(nullptr);
+
+  const std::string output = scratch_file("stdout");
+  const std::string errors = scratch_file("stderr");
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC;
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), flags, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errors.c_str(), flags, 0600);
+  pid_t child = 0;
+  const int started =
+      posix_spawn(&child, argv.front(), &actions, nullptr, argv.data(), envp.data());
+  posix_spawn_file_actions_destroy(&actions);
+  EXPECT_EQ(started, 0) << command.front();
+  if (started != 0) return {};
+  int status = 0;
+  waitpid(child, &status, 0);
+  ProgramRun run{.exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                 .output = read_file(output),
+                 .errors = read_file(errors)};
+  std::remove(output.c_str());
+  std::remove(errors.c_str());
+  return run;
+}
+
+}  // namespace inline_prof::simgpu
