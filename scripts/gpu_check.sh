@@ -294,6 +294,14 @@ print(f"complete {profile['complete']}, {len(profile['events'])} events, {sample
 PYTHON
   )"
   need_file "$analyze"
+  # A program that knows nothing of us: kernels are found by themselves.
+  if LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/plain.prof.json "$dlrm/dlrm_plain" --iterations 2000 \
+      >plain_profiled.txt 2>plain_profiled.log &&
+    "$analyze" plain.prof.json -o plain_report.txt 2>>plain_profiled.log; then
+    verdict PASS "without macros: $(tail -1 plain_profiled.txt)"
+  else
+    verdict FAIL "without macros: $(tail -1 plain_profiled.txt) $(tail -1 plain_profiled.log)"
+  fi
   if "$analyze" prof.json -o report.txt 2>analyze.log &&
     "$analyze" prof.json --format json -o report.json 2>>analyze.log; then
     verdict PASS "report: $(head -1 report.txt)"

@@ -12,18 +12,23 @@ def census(kernels, graphs):
                              "cuGraphLaunch": graphs}, "errors": []}
 
 
-def profile(count):
-    return {"overhead": {"launches_seen": count}}
+def profile(kernels, graphs=4):
+    return {"overhead": {"launches_seen": kernels},
+            "not_seen": [f"{graphs} graph launches: counted, the kernels inside are not timed"]}
 
 
 class LaunchCensus(unittest.TestCase):
     def test_equal_counts_pass(self):
         words = launch_census.compare(census(100, 4), profile(100), census(164, 4), profile(100))
-        self.assertIn("CUPTI 100 kernel and 4 graph launches, guest 100", words)
+        self.assertIn("CUPTI (100, 4), guest (100, 4); side by side: CUPTI (164, 4)", words)
 
     def test_a_launch_that_the_guest_missed_fails(self):
         with self.assertRaises(launch_census.Failure):
             launch_census.compare(census(100, 4), profile(99), census(100, 4), profile(100))
+
+    def test_a_graph_launch_that_the_guest_missed_fails(self):
+        with self.assertRaises(launch_census.Failure):
+            launch_census.compare(census(100, 4), profile(100), census(100, 4), profile(100, 3))
 
     def test_a_launch_that_disappears_beside_cupti_fails(self):
         with self.assertRaises(launch_census.Failure):
