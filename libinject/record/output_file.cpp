@@ -3,9 +3,11 @@
 #include "sys/config_error.hpp"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <fcntl.h>
 #include <string_view>
 #include <sys/stat.h>
@@ -86,6 +88,11 @@ std::string expand(const std::string& pattern, const std::string& host_name, int
       refuse(word == '\0' ? "a % at the end" : std::string("unknown %") + word);
     }
   }
+  if (path.empty() || path.back() == '/') {
+    throw sys::ConfigError("INLINE_PROF_OUT=" + pattern +
+                           ": names a directory; a file is expected, INLINE_PROF_DIR sets the "
+                           "directory");
+  }
   return path;
 }
 
@@ -99,9 +106,47 @@ bool make_directories(const std::string& directory) {
   return true;
 }
 
-std::string write_all(const std::string& path, const std::string& text) {
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return reason(path, "cannot be created", errno);
+// The kernel sends SIGXFSZ to a thread that writes past the host's RLIMIT_FSIZE, and the host would
+// end.  Held back and taken away again, it is no more than an error of write().
+class WithoutFileSizeSignal {
+ public:
+  WithoutFileSizeSignal() noexcept {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~WithoutFileSizeSignal() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&signal_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutFileSizeSignal(const WithoutFileSizeSignal&) = delete;
+  WithoutFileSizeSignal& operator=(const WithoutFileSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
+// Creates a file beside `wanted` and puts its name into `name`; -1 and errno where it cannot.  The
+// process id alone is no name of our own: two containers on one disk may both be process 17.
+int create_temporary(const std::string& wanted, std::string& name) {
+  const std::string stem = wanted + ".tmp." + std::to_string(getpid());
+  for (int number = 0; number < kMostNumbers; ++number) {
+    name = number == 0 ? stem : stem + "." + std::to_string(number);
+    const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+// Writes `text` and closes `file`.  Returns 0 or an errno.
+int write_all(int file, const std::string& text) {
+  const WithoutFileSizeSignal no_signal;
   std::size_t done = 0;
   int error = 0;
   while (done < text.size()) {
@@ -116,9 +161,7 @@ std::string write_all(const std::string& path, const std::string& text) {
   // Some file systems say only at the end that there was no room.
   if (error == 0 && fsync(file) != 0 && errno != EINVAL && errno != EROFS) error = errno;
   if (close(file) != 0 && error == 0) error = errno;
-  if (error == 0) return "";
-  unlink(path.c_str());
-  return reason(path, "cannot be written", error);
+  return error;
 }
 
 }  // namespace
@@ -150,9 +193,13 @@ std::string prepare_directory(const std::string& path) {
 }
 
 std::string OutputFile::write(const std::string& text) {
-  const std::string temporary = wanted_ + ".tmp." + std::to_string(getpid());
-  unlink(temporary.c_str());  // of a process that had our number and was cut off
-  if (std::string error = write_all(temporary, text); !error.empty()) return error;
+  std::string temporary;
+  const int opened = create_temporary(wanted_, temporary);
+  if (opened < 0) return reason(temporary, "cannot be created", errno);
+  if (const int error = write_all(opened, text); error != 0) {
+    unlink(temporary.c_str());
+    return reason(temporary, "cannot be written", error);
+  }
 
   if (!taken_.empty()) {
     if (rename(temporary.c_str(), taken_.c_str()) == 0) return "";

@@ -1,0 +1,222 @@
+// Whatever happens, nothing that stood there before is lost and no temporary file is left behind.
+#include "record/output_file.hpp"
+
+#include "temporary_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace inline_prof::record {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class OutputFileTest : public test::TemporaryFolder {};
+
+TEST_F(OutputFileTest, TakesTheNameThatWasAskedFor) {
+  OutputFile file(path("prof.json"));
+  EXPECT_EQ(file.path(), "");
+  EXPECT_EQ(file.write("one"), "");
+  EXPECT_EQ(file.path(), path("prof.json"));
+  EXPECT_EQ(content("prof.json"), "one");
+  EXPECT_THAT(names(), ElementsAre("prof.json"));
+}
+
+TEST_F(OutputFileTest, ReplacesItsOwnFile) {
+  OutputFile file(path("prof.json"));
+  EXPECT_EQ(file.write("one"), "");
+  EXPECT_EQ(file.write("two"), "");
+  EXPECT_EQ(content("prof.json"), "two");
+  EXPECT_THAT(names(), ElementsAre("prof.json"));
+}
+
+struct Numbering {
+  const char* name;
+  const char* first;
+  const char* second;
+  const char* third;
+
+  friend void PrintTo(const Numbering& row, std::ostream* out) { *out << row.first; }
+};
+
+class OutputFileNumbering : public OutputFileTest, public testing::WithParamInterface<Numbering> {};
+
+TEST_P(OutputFileNumbering, PutsTheNumberBeforeTheEnding) {
+  file(GetParam().first, "not ours");
+  OutputFile second(path(GetParam().first));
+  EXPECT_EQ(second.write("second"), "");
+  EXPECT_EQ(second.path(), path(GetParam().second));
+  OutputFile third(path(GetParam().first));
+  EXPECT_EQ(third.write("third"), "");
+  EXPECT_EQ(third.path(), path(GetParam().third));
+  EXPECT_EQ(second.write("second again"), "");
+
+  EXPECT_EQ(content(GetParam().first), "not ours");
+  EXPECT_EQ(content(GetParam().second), "second again");
+  EXPECT_EQ(content(GetParam().third), "third");
+  EXPECT_EQ(names().size(), 3U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, OutputFileNumbering,
+    testing::Values(Numbering{"Plain", "prof.json", "prof.1.json", "prof.2.json"},
+                    Numbering{"OfAHost", "n1.prof.json", "n1.1.prof.json", "n1.2.prof.json"},
+                    Numbering{"OfARank", "n1.rank3.prof.json", "n1.rank3.1.prof.json",
+                              "n1.rank3.2.prof.json"},
+                    Numbering{"OtherEnding", "result.txt", "result.txt.1", "result.txt.2"},
+                    Numbering{"NothingButTheEnding", ".json", ".json.1", ".json.2"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST_F(OutputFileTest, LeavesADirectoryOfThatNameAlone) {
+  std::filesystem::create_directory(path("prof.json"));
+  OutputFile file(path("prof.json"));
+  EXPECT_EQ(file.write("one"), "");
+  EXPECT_EQ(file.path(), path("prof.1.json"));
+}
+
+TEST_F(OutputFileTest, LeavesALinkThatPointsNowhereAlone) {
+  std::filesystem::create_symlink("/nowhere/at/all", path("prof.json"));
+  OutputFile file(path("prof.json"));
+  EXPECT_EQ(file.write("one"), "");
+  EXPECT_EQ(file.path(), path("prof.1.json"));
+}
+
+// As many ranks as there are in a large node, all without a rank in the environment.
+TEST_F(OutputFileTest, NeverSharesANameWithAnotherFileOfTheSameMoment) {
+  constexpr int thread_count = 8;
+  std::vector<OutputFile> files(thread_count, OutputFile(path("prof.json")));
+  std::vector<std::string> errors(thread_count);
+  std::atomic<int> waiting{thread_count};
+  std::vector<std::thread> threads;
+  threads.reserve(thread_count);
+  for (int i = 0; i < thread_count; ++i) {
+    threads.emplace_back([&, i] {
+      waiting.fetch_sub(1);
+      while (waiting.load() > 0)
+        std::this_thread::yield();
+      const auto mine = static_cast<std::size_t>(i);
+      for (int round = 0; round < 3 && errors[mine].empty(); ++round) {
+        errors[mine] = files[mine].write("thread " + std::to_string(i));
+      }
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+
+  EXPECT_THAT(errors, testing::Each(IsEmpty()));
+  std::set<std::string> taken;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    taken.insert(files[i].path());
+    const auto name = std::filesystem::path(files[i].path()).filename().string();
+    EXPECT_EQ(content(name), "thread " + std::to_string(i));
+  }
+  EXPECT_EQ(taken.size(), files.size());
+  EXPECT_EQ(names().size(), files.size()) << "something was left behind";
+}
+
+TEST_F(OutputFileTest, NamesTheFolderThatIsNotThere) {
+  OutputFile file(path("absent/prof.json"));
+  EXPECT_THAT(file.write("one"), StartsWith(path("absent/prof.json")));
+  EXPECT_EQ(file.path(), "");
+}
+
+// Root may write everywhere: as another user, in a child.
+TEST_F(OutputFileTest, SaysWhereNothingCanBeWritten) {
+  std::filesystem::create_directory(path("locked"));
+  std::filesystem::permissions(folder(), std::filesystem::perms::all);
+  std::filesystem::permissions(path("locked"), std::filesystem::perms::owner_read |
+                                                   std::filesystem::perms::others_read |
+                                                   std::filesystem::perms::others_exec);
+  const auto as_somebody_else = [&] {
+    if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) _exit(3);
+    OutputFile file(path("locked/prof.json"));
+    const std::string error = file.write("one");
+    if (error.find("cannot be created: Permission denied") == std::string::npos) _exit(1);
+    const std::string sentence = prepare_directory(path("locked/prof.json"));
+    if (sentence != path("locked") + ": no file can be created there: Permission denied") _exit(2);
+    _exit(0);
+  };
+  EXPECT_EXIT(as_somebody_else(), testing::ExitedWithCode(0), "");
+  EXPECT_TRUE(std::filesystem::is_empty(path("locked")));
+}
+
+TEST_F(OutputFileTest, LosesNothingOnAFullDisk) {
+  const std::string disk = path("disk");
+  std::filesystem::create_directory(disk);
+  if (mount("none", disk.c_str(), "tmpfs", 0, "size=64k") != 0) {
+    GTEST_SKIP() << "no file system of our own may be mounted here";
+  }
+  file("disk/older.prof.json", "older");
+  OutputFile ours(path("disk/prof.json"));
+  const std::string first = ours.write("small");
+  const std::string error = ours.write(std::string(200'000, 'x'));
+  const std::string older = content("disk/older.prof.json");
+  const std::string kept = content("disk/prof.json");
+  std::vector<std::string> left;
+  for (const auto& entry : std::filesystem::directory_iterator(disk)) {
+    left.push_back(entry.path().filename().string());
+  }
+  ASSERT_EQ(umount(disk.c_str()), 0);
+
+  EXPECT_EQ(first, "");
+  EXPECT_THAT(error, HasSubstr("cannot be written: No space left on device"));
+  EXPECT_EQ(older, "older");
+  EXPECT_EQ(kept, "small");
+  EXPECT_THAT(left, testing::UnorderedElementsAre("older.prof.json", "prof.json"));
+}
+
+// The kernel ends a process that writes past its limit with SIGXFSZ, unless the signal is held
+// back: a host that would have lived must not die of our file.
+TEST_F(OutputFileTest, KeepsAHostWithALimitOnFileSizesAlive) {
+  file("prof.json", "older");
+  const auto write_too_much = [&] {
+    const rlimit limit{.rlim_cur = 4096, .rlim_max = 4096};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(3);
+    OutputFile ours(path("prof.json"));
+    const std::string error = ours.write(std::string(10'000, 'x'));
+    _exit(error.find("cannot be written: File too large") == std::string::npos ? 1 : 0);
+  };
+  EXPECT_EXIT(write_too_much(), testing::ExitedWithCode(0), "");
+  EXPECT_EQ(content("prof.json"), "older");
+  EXPECT_THAT(names(), ElementsAre("prof.json"));
+}
+
+TEST_F(OutputFileTest, PassesOverATemporaryFileThatSomebodyLeft) {
+  const std::string left = "prof.json.tmp." + std::to_string(getpid());
+  file(left, "not ours");
+  OutputFile ours(path("prof.json"));
+  EXPECT_EQ(ours.write("one"), "");
+  EXPECT_EQ(content("prof.json"), "one");
+  EXPECT_EQ(content(left), "not ours");
+}
+
+TEST_F(OutputFileTest, MakesEveryMissingFolder) {
+  EXPECT_EQ(prepare_directory(path("a/b//c/prof.json")), "");
+  EXPECT_TRUE(std::filesystem::is_directory(path("a/b/c")));
+  EXPECT_EQ(prepare_directory(path("a/b/c/prof.json")), "") << "and is content with what is there";
+}
+
+TEST_F(OutputFileTest, NamesAFileThatStandsInPlaceOfAFolder) {
+  file("a", "a file");
+  EXPECT_EQ(prepare_directory(path("a/prof.json")),
+            path("a") + ": cannot hold files: Not a directory");
+  EXPECT_EQ(prepare_directory(path("a/b/prof.json")),
+            path("a/b") + ": cannot be made: Not a directory");
+}
+
+}  // namespace
+}  // namespace inline_prof::record

@@ -1,0 +1,92 @@
+// A folder of the test's own, gone at its end, and the environment as the test found it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace inline_prof::test {
+
+class TemporaryFolder : public testing::Test {
+ protected:
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "inline_prof.XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    folder_ = pattern;
+  }
+  ~TemporaryFolder() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  [[nodiscard]] std::string folder() const { return folder_.string(); }
+
+  void file(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+  }
+  [[nodiscard]] std::string content(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(path(name)).rdbuf();
+    return text.str();
+  }
+  // The names that stand in the folder, sorted.
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      found.push_back(entry.path().filename().string());
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+// Sets or clears variables and puts back what was there.
+class Environment {
+ public:
+  Environment() = default;
+  ~Environment() {
+    for (const auto& [name, value] : before_) {
+      if (value) {
+        setenv(name.c_str(), value->c_str(), 1);
+      } else {
+        unsetenv(name.c_str());
+      }
+    }
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  void set(const std::string& name, const std::string& value) {
+    remember(name);
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  void clear(const std::string& name) {
+    remember(name);
+    unsetenv(name.c_str());
+  }
+
+ private:
+  void remember(const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    before_.try_emplace(name, value == nullptr ? std::nullopt : std::optional<std::string>(value));
+  }
+
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+}  // namespace inline_prof::test
