@@ -241,6 +241,7 @@ class Calibrator {
 }  // namespace
 
 record::Distribution distribution_of(std::vector<double>& values) {
+  if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   return {.median_us = percentile(values, 0.5),
           .p05_us = percentile(values, 0.05),

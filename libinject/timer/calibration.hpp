@@ -22,7 +22,8 @@ struct CalibrationResult {
 // released on every path and after 2 ms at the latest.  idle: each pair alone on an empty stream.
 [[nodiscard]] CalibrationResult calibrate(CUcontext context, int device_id) noexcept;
 
-// Of `values` in us; sorts them.  Percentiles by linear interpolation between order statistics.
+// Of `values` in us; sorts them.  Percentiles by linear interpolation between order statistics; of
+// no value, all zero.
 [[nodiscard]] record::Distribution distribution_of(std::vector<double>& values);
 
 }  // namespace inline_prof::timer
