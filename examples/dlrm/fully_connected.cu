@@ -4,25 +4,22 @@
 
 #include <utility>
 
-// C[m,n] = A[m,k] B[k,n] as multiply() of gpu.hpp does it.
-#define DLRM_DESCRIBE_GEMM(label, m_value, n_value, k_value, transpose_a, transpose_b)           \
+// A product C[m,n] = A[m,k] B[k,n] as multiply() of gpu.hpp does it.
+#define DLRM_DESCRIBE_GEMM(label, m_value, n_value, k_value)                                     \
   PROFILE_OP(label, "gemm", "m", m_value, "n", n_value, "k", k_value, "a_type", "f16", "b_type", \
-             "f16", "c_type", "f16", "compute_type", "f32", "trans_a", transpose_a, "trans_b",   \
-             transpose_b)
+             "f16", "c_type", "f16", "compute_type", "f32")
 
 namespace dlrm {
 namespace {
 
 constexpr int kThreads = 256;
 
-// One block per row.
-__global__ void add_bias_and_re_kernel(int columns, bool has_relu, const __half* bias,
+__global__ void add_bias_and_re_kernel(int rows, int columns, bool has_relu, const __half* bias,
                                        __half* values) {
-  __half* const row = values + static_cast<std::size_t>(blockIdx.x) * columns;
-  for (int c = threadIdx.x; c < columns; c += blockDim.x) {
-    const float value = __half2float(row[c]) + __half2float(bias[c]);
-    row[c] = __float2half(has_relu ? fmaxf(value, 0.0F) : value);
-  }
+  const std::size_t i = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= static_cast<std::size_t>(rows) * columns) return;
+  const float value = __half2float(values[i]) + __half2float(bias[i % columns]);
+  values[i] = __float2half(has_relu ? fmaxf(value, 0.0F) : value);
 }
 
 __global__ void initialize_array(int count, float* values) {
@@ -99,7 +96,7 @@ const __half* FullyConnected::forward(const __half* input) {
   PROFILE_RECORD("fused_fully_connected.fprop.start", stream);
 
   DLRM_DESCRIBE_GEMM("fused_fully_connected.fprop.cublasGemmEx", shape_.batch, shape_.outputs,
-                     shape_.inputs, false, false);
+                     shape_.inputs);
   PROFILE_RECORD("fused_fully_connected.fprop.cublasGemmEx.start", stream);
   multiply(gpu_, false, false, shape_.batch, shape_.outputs, shape_.inputs, input,
            parameters_.weights, output_.data());
@@ -108,8 +105,9 @@ const __half* FullyConnected::forward(const __half* input) {
   PROFILE_OP("fused_fully_connected.fprop.add_bias_and_re_kernel", "memory", "read_bytes",
              output_.bytes() + shape_.outputs * sizeof(__half), "write_bytes", output_.bytes());
   PROFILE_RECORD("fused_fully_connected.fprop.add_bias_and_re_kernel.start", stream);
-  add_bias_and_re_kernel<<<shape_.batch, kThreads, 0, stream>>>(shape_.outputs, shape_.has_relu,
-                                                                parameters_.bias, output_.data());
+  const unsigned blocks = ceil_divide(shape_.batch * shape_.outputs, kThreads);
+  add_bias_and_re_kernel<<<blocks, kThreads, 0, stream>>>(
+      shape_.batch, shape_.outputs, shape_.has_relu, parameters_.bias, output_.data());
   DLRM_CHECK(cudaGetLastError());
   PROFILE_RECORD("fused_fully_connected.fprop.add_bias_and_re_kernel.stop", stream);
 
@@ -154,7 +152,7 @@ __half* FullyConnected::backward(__half* output_gradient) {
 
   // The gradient of the weights: X^T times the gradient.
   DLRM_DESCRIBE_GEMM("fused_fully_connected.bprop.cublasGemmEx_1", shape_.inputs, shape_.outputs,
-                     shape_.batch, true, false);
+                     shape_.batch);
   PROFILE_RECORD("fused_fully_connected.bprop.cublasGemmEx_1.start", stream);
   multiply(gpu_, true, false, shape_.inputs, shape_.outputs, shape_.batch, input_, output_gradient,
            parameters_.weight_gradient);
@@ -163,7 +161,7 @@ __half* FullyConnected::backward(__half* output_gradient) {
   // The gradient of X: the gradient times W^T.
   if (shape_.has_input_gradient) {
     DLRM_DESCRIBE_GEMM("fused_fully_connected.bprop.cublasGemmEx_2", shape_.batch, shape_.inputs,
-                       shape_.outputs, false, true);
+                       shape_.outputs);
     PROFILE_RECORD("fused_fully_connected.bprop.cublasGemmEx_2.start", stream);
     multiply(gpu_, false, true, shape_.batch, shape_.inputs, shape_.outputs, output_gradient,
              parameters_.weights, input_gradient_.data());

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# From a fresh checkout to "measured and predicted, layer by layer", in one command.
+#
+#   scripts/demo.sh [--iterations N]
+#
+# Installs the Debian packages that are missing (as root; else says which), builds, trains the DLRM of
+# examples/dlrm under the profiler, once with its layers named by macros and once as a program that
+# knows nothing of the profiler, and reports on both.  Without a GPU a simulated one takes its place:
+# the times are then those of a model.  Progress goes to stderr, the reports to stdout; all files are
+# in build/demo/run.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source_dir=$PWD
+build_dir=$source_dir/build/demo
+run_dir=$build_dir/run
+# shellcheck source=scripts/dependencies.sh
+. scripts/dependencies.sh
+
+usage() {
+  sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+}
+
+say() {
+  printf 'demo.sh: %s\n' "$1" >&2
+}
+
+fail() {
+  say "$1"
+  exit "${2:-1}"
+}
+
+iterations=5000
+while (($# > 0)); do
+  case "$1" in
+    --help) usage; exit 0 ;;
+    --iterations)
+      [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || { usage >&2; fail '--iterations needs a number above 0' 2; }
+      iterations=$2
+      shift 2
+      ;;
+    *) usage >&2; fail "unknown option $1" 2 ;;
+  esac
+done
+
+# Where CMake will find the toolkit, too.
+has_cuda_toolkit() {
+  command -v nvcc >/dev/null || [[ -x "${CUDAToolkit_ROOT:-}/bin/nvcc" ||
+    -x "${CUDA_PATH:-}/bin/nvcc" || -x /usr/local/cuda/bin/nvcc ]]
+}
+
+# A driver that answers and has a GPU.
+has_gpu() {
+  command -v nvidia-smi >/dev/null && [[ "$(nvidia-smi -L 2>/dev/null)" == *"GPU "* ]]
+}
+
+# build ON|OFF: with or without the simulated GPU.
+build() {
+  cmake -G Ninja -S "$source_dir" -B "$build_dir" -DCMAKE_BUILD_TYPE=Release \
+    -DINLINE_PROF_TESTS=OFF -DINLINE_PROF_BENCH=OFF -DINLINE_PROF_SIMGPU="$1" >&2
+  cmake --build "$build_dir" >&2
+}
+
+# train PROGRAM: writes PROGRAM.prof.json into the run folder.
+train() {
+  say "training: $1, $iterations iterations"
+  (
+    cd "$run_dir"
+    LD_PRELOAD="$build_dir/libinject/libinline_prof.so" INLINE_PROF_OUT="$1.prof.json" \
+      "$build_dir/examples/dlrm/$1" --iterations "$iterations" >&2
+  )
+  [[ -s "$run_dir/$1.prof.json" ]] || fail "the profiler left no $run_dir/$1.prof.json"
+}
+
+# report PROGRAM TITLE: the largest rows; the file has them all.
+report() {
+  printf '%s\n\n' "$2"
+  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --top 25 "$1.prof.json")
+  printf '\n'
+}
+
+say 'packages'
+require_packages build demo || exit 1
+has_cuda_toolkit || fail "no CUDA toolkit: install one, 12.4 or newer, from \
+https://developer.nvidia.com/cuda-downloads (the schedule and the analyzer build without one: \
+cmake -B build -DINLINE_PROF_CUDA=OFF)"
+
+if has_gpu; then
+  say "building in $build_dir"
+  build OFF
+else
+  say "no GPU here: a simulated one takes its place; building in $build_dir"
+  build ON
+  export LD_LIBRARY_PATH=$build_dir/simgpu/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  export SIMGPU_MODEL=$source_dir/examples/dlrm/simgpu_model.json
+fi
+rm -rf "$run_dir"
+mkdir -p "$run_dir"
+train dlrm
+train dlrm_plain
+
+report dlrm 'dlrm: layers named by macros'
+report dlrm_plain 'dlrm_plain: the same program without macros'
+say "all rows: $build_dir/analyzer/cli/prof-analyze $run_dir/dlrm.prof.json"
