@@ -35,6 +35,20 @@ inline constexpr std::size_t kMostArmed = 64;
 extern constinit std::array<ArmedEvent, kMostArmed> armed_events;
 extern constinit std::atomic<std::uint32_t> armed_count;
 
+// Pairs that are being recorded right now.
+extern constinit std::atomic<int> open_pairs;
+
+// True where a launch of `function` concerns nobody: profiling goes on, nothing of that handle is
+// armed, and no pair is open into which the launch could get.
+[[nodiscard]] inline bool is_settled(const void* function) noexcept {
+  const auto count = armed_count.load(std::memory_order_acquire);
+  if (count == 0 || open_pairs.load(std::memory_order_relaxed) != 0) return false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (armed_events[i].function.load(std::memory_order_relaxed) == function) return false;
+  }
+  return true;
+}
+
 // Null where nothing is armed for the pair.
 [[nodiscard]] ArmedEvent* armed_for(const void* function, const void* stream) noexcept;
 

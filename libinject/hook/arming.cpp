@@ -12,11 +12,11 @@ namespace inline_prof::hook {
 
 constinit std::array<ArmedEvent, kMostArmed> armed_events;
 constinit std::atomic<std::uint32_t> armed_count{0};
+constinit std::atomic<int> open_pairs{0};
 
 namespace {
 
 constinit std::atomic<std::uint64_t> armed_filter{sys::kNoLaunch};
-constinit std::atomic<int> open_pairs{0};
 constinit std::atomic<std::uint64_t> graph_launches{0};
 
 // A number for this thread: the address of something only it has.
@@ -176,13 +176,13 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream);
   if (slot == nullptr) return {.kind = LaunchTicket::Kind::kMeet};
   Met* met = state.met_by_slot[launch_table.index_of(*slot)].get();
-  slot->count.fetch_add(1, std::memory_order_relaxed);
-  slot->limit.store(~std::uint32_t{0}, std::memory_order_relaxed);
-  if (met == nullptr || met->sampled == nullptr) return {};
+  const std::uint32_t count = slot->count.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t pause = launches_to_next_sample(*met);
+  slot->limit.store(count < ~pause ? count + pause : ~std::uint32_t{0}, std::memory_order_relaxed);
+  if (met->sampled == nullptr) return {};
   timer::ContextTimer* timer = met->stream->timer;
-  const std::uint32_t before = met->sampled->sample_count();
   timer->poll(nullptr);
-  if (timer->last_sample_end_ms() > 0 && before != met->sampled->capacity()) {
+  if (timer->last_sample_end_ms() > 0) {
     // The run so far: up to the end of the sample that was read last.
     state.run.iteration_times.set_only(timer->last_sample_end_ms());
     for (Met* each : state.met) {
@@ -190,6 +190,7 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
       each->sampled->calls.store(each->slot->count.load(std::memory_order_relaxed));
     }
   }
+  if (pause == ~std::uint32_t{0}) return {};
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = timer->begin(launch.stream, *met->sampled, 0, pair);
   if (result != timer::ContextTimer::BeginResult::kOk) {

@@ -8,7 +8,6 @@
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace inline_prof::hook {
 
@@ -20,8 +19,6 @@ namespace {
 // Launches of one kernel on one stream before any iteration has begun, after which the run is taken
 // for one without iterations.  64: a model that is being built launches less of one kernel.
 constexpr std::uint32_t kEnoughWithoutIterations = 64;
-
-constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 bool is_capturing(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
@@ -74,6 +71,23 @@ std::string unique_event_name(State& state, const KernelInfo& kernel, const Stre
   return same == 1 ? kernel.event_name : kernel.event_name + '~' + std::to_string(same);
 }
 
+record::LaunchShape shape_of(const Launch& launch, const KernelInfo& kernel) {
+  record::LaunchShape shape{.grid = launch.grid,
+                            .block = launch.block,
+                            .cluster = launch.cluster,
+                            .dynamic_shared_bytes = launch.dynamic_shared_bytes,
+                            .static_shared_bytes = kernel.static_shared_bytes,
+                            .registers = kernel.registers};
+  const auto occupancy = sys::cuda().cuOccupancyMaxActiveBlocksPerMultiprocessor;
+  int blocks = 0;
+  const auto threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
+  if (occupancy != nullptr &&
+      occupancy(&blocks, launch.function, threads, launch.dynamic_shared_bytes) == CUDA_SUCCESS) {
+    shape.max_blocks_per_sm = blocks;
+  }
+  return shape;
+}
+
 Met* met_kernel(State& state, const Launch& launch) {
   if (timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream)) {
     return state.met_by_slot[launch_table.index_of(*slot)].get();
@@ -89,27 +103,11 @@ Met* met_kernel(State& state, const Launch& launch) {
   met->slot = slot;
   met->stream = stream;
   met->kernel = kernel_of(state, launch.function);
+  met->first_shape = shape_of(launch, *met->kernel);
   Met* result = met.get();
   state.met_by_slot[launch_table.index_of(*slot)] = std::move(met);
   state.met.push_back(result);
   return result;
-}
-
-void describe_launch(record::EventRecord& event, const Launch& launch, const KernelInfo& kernel) {
-  event.has_launch_shape = true;
-  event.grid = launch.grid;
-  event.block = launch.block;
-  event.cluster = launch.cluster;
-  event.dynamic_shared_bytes = launch.dynamic_shared_bytes;
-  event.static_shared_bytes = kernel.static_shared_bytes;
-  event.registers = kernel.registers;
-  const auto occupancy = sys::cuda().cuOccupancyMaxActiveBlocksPerMultiprocessor;
-  int blocks = 0;
-  const auto threads = static_cast<int>(launch.block[0] * launch.block[1] * launch.block[2]);
-  if (occupancy != nullptr &&
-      occupancy(&blocks, launch.function, threads, launch.dynamic_shared_bytes) == CUDA_SUCCESS) {
-    event.max_blocks_per_sm = blocks;
-  }
 }
 
 void meet_in_warmup(State& state, Met& met, const Launch& launch) {
@@ -127,23 +125,9 @@ void meet_in_warmup(State& state, Met& met, const Launch& launch) {
   }
   record::EventRecord* event = add_event(state, met, static_cast<int>(occurrence));
   if (event == nullptr) return;
-  describe_launch(*event, launch, *met.kernel);
+  event->shape = shape_of(launch, *met.kernel);
   event->start_index = state.next_index++;
   event->end_index = state.next_index++;
-}
-
-// Counts a kernel whose slot was met for the first time in a run without iterations.
-void meet_without_iterations(State& state, Met& met, const Launch& launch) {
-  met.slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (met.sampled != nullptr) return;
-  met.slot->limit.store(kNoLimit, std::memory_order_relaxed);
-  met.sampled = add_event(state, met, 0);
-  if (met.sampled == nullptr) return;
-  describe_launch(*met.sampled, launch, *met.kernel);
-  met.sampled->any_occurrence = true;
-  met.sampled->start_index = state.next_index++;
-  met.sampled->end_index = state.next_index++;
-  met.sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
 }
 
 void meet_before_iterations(State& state, Met& met) {
@@ -270,7 +254,9 @@ void meet(State& state, const Launch& launch) {
     case Phase::kBeforeIterations:
       return meet_before_iterations(state, *met);
     case Phase::kWithoutIterations:
-      return meet_without_iterations(state, *met, launch);
+      met->slot->count.fetch_add(1, std::memory_order_relaxed);
+      if (met->sampled == nullptr) sample_from_now_on(state, *met);
+      return;
     case Phase::kDiscovering:
       return meet_in_warmup(state, *met, launch);
     default:

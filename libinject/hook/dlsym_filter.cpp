@@ -28,14 +28,13 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
   const HookedFunction* hooked = hooked_by_symbol(name);
   if (hooked == nullptr) return pass_on();
 
-  if (handle == RTLD_NEXT) return pass_on();
-  if (handle == RTLD_DEFAULT) {
+  if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
     // Our own export would answer even where the host has no driver in its global scope, and a
-    // probe must see what it would have seen without us.  cuInit is a name we do not export.
+    // probe must see what it would have seen without us.  cuInit is a name we do not export: where
+    // it is missed, so is this one, with dlerror() set by glibc itself.
     void* driver = sys::real_dlsym()(RTLD_DEFAULT, "cuInit");
-    if (driver != nullptr) return pass_on();
-    // The miss, with dlerror() set by glibc itself.
-    return {.result = sys::real_dlsym()(RTLD_DEFAULT, "cuInit"), .jump = nullptr};
+    if (driver == nullptr) return {.result = nullptr, .jump = nullptr};
+    return pass_on();
   }
 
   void* real = sys::real_dlsym()(handle, name);

@@ -164,6 +164,11 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
 
 // --- measuring
 
+record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair) {
+  if (!pair.extra) pair.extra = std::make_unique<record::ExtraInfos>();
+  return *pair.extra;
+}
+
 void record_armed(State& state, const LabelEnd& end, CUstream stream, const char* extra_info) {
   ArmedEvent* armed = armed_for(end.label, stream);
   if (armed == nullptr) return;
@@ -174,13 +179,13 @@ void record_armed(State& state, const LabelEnd& end, CUstream stream, const char
     }
     auto* pair = begin_pair(state, *armed);
     if (pair == nullptr) return;
-    if (extra_info != nullptr) pair->extra_start = extra_info;
+    if (extra_info != nullptr) extra_of(*pair).start = extra_info;
     armed->pair.store(pair, std::memory_order_release);
     return;
   }
   auto* pair = armed->pair.exchange(nullptr, std::memory_order_acq_rel);
   if (pair == nullptr) return;
-  if (extra_info != nullptr) pair->extra_stop = extra_info;
+  if (extra_info != nullptr) extra_of(*pair).stop = extra_info;
   end_pair(state, *armed, *pair, true);
 }
 

@@ -1,6 +1,7 @@
 // What the session does around a launch of the host's.
 #pragma once
 
+#include "hook/armed_event.hpp"
 #include "timer/context_timer.hpp"
 #include "timer/launch_table.hpp"
 
@@ -20,8 +21,6 @@ struct Launch {
   unsigned dynamic_shared_bytes;
 };
 
-struct ArmedEvent;
-
 struct LaunchTicket {
   enum class Kind { kNothing, kMeet, kMeasured };
   Kind kind = Kind::kNothing;
@@ -34,14 +33,18 @@ struct LaunchTicket {
 extern constinit std::atomic<bool> counting;
 extern constinit timer::LaunchTable launch_table;
 
-// The whole of discovery for a launch that was met before.
-[[nodiscard]] inline bool count_quietly(const void* function, const void* stream) noexcept {
-  if (!counting.load(std::memory_order_relaxed)) return false;
-  timer::LaunchSlot* slot = launch_table.find(function, stream);
-  return slot != nullptr && slot->count_quietly();
+// Behind the filter word: true where there is nothing to do but forward the launch.  While launches
+// are counted, that is one that was met before, counted here; later, one that only shares its bit
+// of the filter with an armed function.
+[[nodiscard]] inline bool settle_quietly(const void* function, const void* stream) noexcept {
+  if (counting.load(std::memory_order_relaxed)) {
+    timer::LaunchSlot* slot = launch_table.find(function, stream);
+    return slot != nullptr && slot->count_quietly();
+  }
+  return is_settled(function);
 }
 
-// Before and after the host's call, only for launches that count_quietly did not settle.
+// Before and after the host's call, only for launches that settle_quietly did not settle.
 [[nodiscard]] LaunchTicket before_launch(const Launch& launch);
 void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launched);
 

@@ -65,7 +65,7 @@ template <std::size_t Slot>
                                                              void** extra) {
   auto target =
       reinterpret_cast<LaunchKernel>(sys::hot_line.kernel[Slot].load(std::memory_order_relaxed));
-  if (target == nullptr || !count_quietly(f, explicit_stream<Slot>(stream))) [[unlikely]] {
+  if (target == nullptr || !settle_quietly(f, explicit_stream<Slot>(stream))) [[unlikely]] {
     target = launch_kernel_slowly<Slot>;
   }
   return target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
@@ -106,7 +106,7 @@ template <std::size_t Slot>
   auto target = reinterpret_cast<LaunchKernelEx>(
       sys::hot_line.kernel_ex[Slot].load(std::memory_order_relaxed));
   if (target == nullptr || config == nullptr ||
-      !count_quietly(f, explicit_stream<Slot>(config->hStream))) [[unlikely]] {
+      !settle_quietly(f, explicit_stream<Slot>(config->hStream))) [[unlikely]] {
     return launch_kernel_ex_slowly<Slot>(config, f, parameters, extra);
   }
   return target(config, f, parameters, extra);
@@ -120,7 +120,7 @@ template <std::size_t Slot>
       resolved(reals.cooperative[Slot],
                symbol_of<Slot>("cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  if (count_quietly(f, explicit_stream<Slot>(stream))) return real(INLINE_PROF_LAUNCH_ARGUMENTS);
+  if (settle_quietly(f, explicit_stream<Slot>(stream))) return real(INLINE_PROF_LAUNCH_ARGUMENTS);
   const Launch launch{.api = "cuLaunchCooperativeKernel",
                       .function = f,
                       .stream = explicit_stream<Slot>(stream),

@@ -29,6 +29,15 @@ State* state() noexcept {
   return the_state.load(std::memory_order_acquire);
 }
 
+void count_host_bytes(State& state) {
+  std::uint64_t bytes =
+      sizeof(State) + sizeof launch_table + state.timers.size() * sizeof(timer::ContextTimer);
+  for (std::size_t i = 0; i < state.run.events.size(); ++i) {
+    bytes += sizeof(record::EventRecord) + state.run.events[i].capacity() * sizeof(record::Sample);
+  }
+  state.run.host_bytes.store(bytes);
+}
+
 namespace session {
 namespace {
 
@@ -42,8 +51,9 @@ constexpr int kLongestDraining = 1024;
 constexpr int kExitWaitMs = 2000;
 constexpr int kExitPollMs = 200;
 
+// After profiling went off the file is the only place for words: the one line has been said.
 void warn(State& state, std::string warning) {
-  sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
+  if (*sys::off_reason() == '\0') sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
   const std::lock_guard lock(state.run.mutex);
   state.run.warnings.push_back(std::move(warning));
 }
@@ -135,15 +145,6 @@ std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>
   return met;
 }
 
-void count_host_bytes(State& state) {
-  std::uint64_t bytes =
-      sizeof(State) + sizeof launch_table + state.timers.size() * sizeof(timer::ContextTimer);
-  for (std::size_t i = 0; i < state.run.events.size(); ++i) {
-    bytes += sizeof(record::EventRecord) + state.run.events[i].capacity() * sizeof(record::Sample);
-  }
-  state.run.host_bytes.store(bytes);
-}
-
 // Labels that were started and not stopped have no end; they cannot be measured.
 void close_open_labels(State& state) {
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
@@ -180,9 +181,10 @@ void make_plan(State& state) {
   }
   const std::int64_t measured = state.plan.last_iteration() - state.settings.warmup;
   state.run.iteration_times.reserve(static_cast<std::size_t>(measured) + 1);
-  for (timer::ContextTimer& timer : state.timers) {
-    if (!timer.create_events()) warn(state, "no events can be created in one of the contexts");
-  }
+  bool any_events = state.timers.empty();
+  for (timer::ContextTimer& timer : state.timers)
+    any_events |= timer.create_events();
+  if (!any_events) return sys::turn_off("cuEventCreate", "no events can be made in any context");
   count_host_bytes(state);
   counting.store(false, std::memory_order_relaxed);
   disarm();
@@ -247,6 +249,9 @@ std::uint64_t samples_taken(State& state) {
 void close_record(State& state) {
   say_what_was_never_met(state);
   const std::lock_guard lock(state.run.mutex);
+  if (*sys::off_reason() != '\0') {
+    state.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
+  }
   if (state.table_full.load()) {
     state.run.not_seen.push_back("more kernels, streams or events than there was room for");
   }

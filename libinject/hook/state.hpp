@@ -54,6 +54,7 @@ struct Met {
   StreamInfo* stream = nullptr;
   const KernelInfo* kernel = nullptr;  // null for a label
   Label* label = nullptr;              // null for a kernel
+  record::LaunchShape first_shape;     // of a kernel
   // By occurrence; null where the launch was part of a label, or was captured.
   std::vector<record::EventRecord*> events;
   record::EventRecord* sampled = nullptr;  // in a run without iterations
@@ -113,8 +114,13 @@ void meet(State& state, const Launch& launch);
 
 // without_iterations.cpp; with the mutex held.
 void begin_without_iterations(State& state);
+void sample_from_now_on(State& state, Met& met);
+[[nodiscard]] std::uint32_t launches_to_next_sample(const Met& met);
 void leave_without_iterations(State& state);
 void choose_next_sample(State& state);
+
+// session.cpp; with the mutex held.
+void count_host_bytes(State& state);
 
 // arming.cpp; with the mutex held.
 void arm(State& state, std::size_t target, std::int64_t iteration);

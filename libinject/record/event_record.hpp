@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,13 +19,28 @@ struct Op {
   std::string source;  // who said so: "PROFILE_OP"
 };
 
+struct LaunchShape {
+  std::array<unsigned, 3> grid{};
+  std::array<unsigned, 3> block{};
+  std::array<unsigned, 3> cluster{1, 1, 1};
+  unsigned dynamic_shared_bytes = 0;
+  int static_shared_bytes = 0;
+  int registers = 0;
+  int max_blocks_per_sm = 0;  // 0: the driver did not say
+};
+
+// What the host added to a label; most samples have none.
+struct ExtraInfos {
+  std::string start;
+  std::string stop;
+};
+
 struct Sample {
   float measured_ms = 0;  // raw event-pair time, never corrected
   float offset_ms = 0;    // from the iteration's origin event; negative on other streams at times
   std::int64_t iteration = 0;
   std::int8_t tight = -1;  // 1, 0, or -1: not known
-  std::string extra_start;
-  std::string extra_stop;
+  std::unique_ptr<ExtraInfos> extra;
 };
 
 // Written by host threads, read by the writer thread: everything but `calls` and the samples stands
@@ -40,14 +56,7 @@ struct EventRecord {
   std::int64_t end_index = 0;
   int occurrence = 0;
   bool any_occurrence = false;
-  bool has_launch_shape = false;  // of the first launch met; regions have none
-  std::array<unsigned, 3> grid{};
-  std::array<unsigned, 3> block{};
-  std::array<unsigned, 3> cluster{1, 1, 1};
-  unsigned dynamic_shared_bytes = 0;
-  int static_shared_bytes = 0;
-  int registers = 0;
-  int max_blocks_per_sm = 0;
+  std::optional<LaunchShape> shape;  // of the first launch met; labels have none
   std::unique_ptr<Op> op;
 
   std::atomic<std::uint64_t> calls{1};

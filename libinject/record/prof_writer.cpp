@@ -4,8 +4,10 @@
 
 #include <inline_prof/prof_format.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <vector>
 
 namespace inline_prof::record {
 namespace {
@@ -173,14 +175,14 @@ class ProfWriter {
     json_.end_array();
   }
 
-  void write_launch_shape(const EventRecord& event) {
-    triple(format::kGrid, event.grid);
-    triple(format::kBlock, event.block);
-    triple(format::kCluster, event.cluster);
-    integer(format::kStaticSharedBytes, event.static_shared_bytes);
-    integer(format::kDynamicSharedBytes, event.dynamic_shared_bytes);
-    integer(format::kRegisters, event.registers);
-    integer(format::kMaxBlocksPerSm, event.max_blocks_per_sm);
+  void write_launch_shape(const LaunchShape& shape) {
+    triple(format::kGrid, shape.grid);
+    triple(format::kBlock, shape.block);
+    triple(format::kCluster, shape.cluster);
+    integer(format::kStaticSharedBytes, shape.static_shared_bytes);
+    integer(format::kDynamicSharedBytes, shape.dynamic_shared_bytes);
+    integer(format::kRegisters, shape.registers);
+    integer(format::kMaxBlocksPerSm, shape.max_blocks_per_sm);
   }
 
   void write_op(const Op& op) {
@@ -210,12 +212,15 @@ class ProfWriter {
 
   // The original left these lists empty where no extra information was given.
   void extra_infos(const char* key, const EventRecord& event, std::uint32_t samples,
-                   std::string Sample::*info) {
+                   std::string ExtraInfos::*info) {
+    const auto text_of = [info](const Sample& sample) {
+      return sample.extra ? std::string_view((*sample.extra).*info) : std::string_view();
+    };
     bool any = false;
     for (std::uint32_t i = 0; i < samples; ++i)
-      any = any || !(event.sample(i).*info).empty();
+      any = any || !text_of(event.sample(i)).empty();
     per_sample(key, event, any ? samples : 0,
-               [&](const Sample& sample) { json_.text(sample.*info); });
+               [&](const Sample& sample) { json_.text(text_of(sample)); });
   }
 
   void write_event(const EventRecord& event) {
@@ -232,7 +237,7 @@ class ProfWriter {
     integer(format::kEndIndex, event.end_index);
     integer(format::kMetTimesWithinThisStream, event.occurrence);
     count(format::kCalls, event.calls);
-    if (event.has_launch_shape) write_launch_shape(event);
+    if (event.shape) write_launch_shape(*event.shape);
     json_.key(format::kInCudaGraph);
     json_.boolean(false);
     json_.key(format::kFlags);
@@ -252,8 +257,8 @@ class ProfWriter {
       if (sample.tight < 0) return json_.null();
       json_.boolean(sample.tight == 1);
     });
-    extra_infos(format::kExtraInfosStart, event, samples, &Sample::extra_start);
-    extra_infos(format::kExtraInfosStop, event, samples, &Sample::extra_stop);
+    extra_infos(format::kExtraInfosStart, event, samples, &ExtraInfos::start);
+    extra_infos(format::kExtraInfosStop, event, samples, &ExtraInfos::stop);
     json_.end_object();
   }
 
@@ -319,12 +324,17 @@ std::string event_list_hash(const EventList& events) {
     }
     hash = (hash ^ 0xFFU) * 1099511628211ULL;  // "ab","c" differs from "a","bc"
   };
+  // Devices by order of appearance: the rank chooses the device, and ranks must agree.
+  std::vector<int> devices;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const EventRecord& event = events[i];
     mix(event.event_name);
     mix(event.layer_name);
+    const auto known = std::find(devices.begin(), devices.end(), event.device_id);
+    const auto device = static_cast<int>(known - devices.begin());
+    if (known == devices.end()) devices.push_back(event.device_id);
     std::array<char, 48> place{};
-    std::snprintf(place.data(), place.size(), "%d/%d/%d", event.occurrence, event.device_id,
+    std::snprintf(place.data(), place.size(), "%d/%d/%d", event.occurrence, device,
                   event.stream_index);
     mix(place.data());
   }

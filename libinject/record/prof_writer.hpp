@@ -19,8 +19,8 @@ struct WriteFacts {
 
 [[nodiscard]] std::string prof_json(RunRecord& run, const WriteFacts& facts);
 
-// FNV-1a over event names, layers, occurrences and streams in order: equal on ranks that run the
-// same program.  16 hexadecimal digits.
+// FNV-1a over event names, layers, occurrences, devices and streams in order, devices and streams
+// by order of appearance: equal on ranks that run the same program.  16 hexadecimal digits.
 [[nodiscard]] std::string event_list_hash(const EventList& events);
 
 }  // namespace inline_prof::record

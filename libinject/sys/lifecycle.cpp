@@ -18,6 +18,9 @@ constinit std::atomic<unsigned> vendor_errors_in_a_row{0};
 // One failed event is dropped; a mechanism that fails this often in a row is broken.
 constexpr unsigned kErrorsInARow = 16;
 
+// Written once, by the thread that switches off; read at the end of the process.
+constinit char reason[256] = "";
+
 bool switch_off() noexcept {
   const bool first = lifecycle.exchange(Lifecycle::kOff) != Lifecycle::kOff;
   hot_line.filter.store(kNoLaunch, std::memory_order_relaxed);
@@ -27,7 +30,13 @@ bool switch_off() noexcept {
 }  // namespace
 
 void turn_off(const char* where, const char* why) noexcept {
-  if (switch_off()) say(LogLevel::kError, "profiling is off: %s: %s", where, why);
+  if (!switch_off()) return;
+  std::snprintf(reason, sizeof reason, "%s: %s", where, why);
+  say(LogLevel::kError, "profiling is off: %s", reason);
+}
+
+const char* off_reason() noexcept {
+  return reason;
 }
 
 void turn_off_silently() noexcept {

@@ -17,6 +17,9 @@ extern constinit std::atomic<Lifecycle> lifecycle;
 // plain jump from here on.  Only the first call speaks.
 void turn_off(const char* where, const char* why) noexcept;
 
+// What turn_off said, "where: why"; empty where it has not spoken.
+[[nodiscard]] const char* off_reason() noexcept;
+
 // As turn_off, for an end that is no fault (the work is done, or the user asked for none).
 void turn_off_silently() noexcept;
 

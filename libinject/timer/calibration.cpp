@@ -21,7 +21,10 @@ constexpr std::size_t kPairs = 64;
 constexpr std::size_t kPairsPerHold =
     16;  // two records and a launch each: far below any queue limit
 constexpr auto kLongestHold = std::chrono::milliseconds(2);
-constexpr auto kLongestCalibration = std::chrono::milliseconds(20);
+constexpr auto kLongestMeasure = std::chrono::milliseconds(20);
+
+// Between two looks at the clock while an event is polled.
+constexpr int kPollsPerLook = 64;
 
 // PTX and not a cubin: the driver translates it for every GPU it supports.  An entry that returns.
 constexpr char kEmptyKernel[] =
@@ -114,7 +117,7 @@ class Calibrator {
 
   // The first pair and the first launch pay for lazy set-up.
   void warm_up() {
-    deadline_ = Clock::now() + kLongestCalibration;  // the module's translation is not counted
+    deadline_ = Clock::now() + kLongestMeasure;
     std::vector<double> discarded;
     if (record_pair(pairs_[0], kernel_ != nullptr)) read_pair(pairs_[0], discarded);
   }
@@ -162,7 +165,8 @@ class Calibrator {
   bool read_pair(const Pair& pair, std::vector<double>& times_us) {
     const auto& cuda = sys::cuda();
     CUresult state = CUDA_SUCCESS;
-    while ((state = cuda.cuEventQuery(pair.stop)) == CUDA_ERROR_NOT_READY) {
+    for (int polls = 1; (state = cuda.cuEventQuery(pair.stop)) == CUDA_ERROR_NOT_READY; ++polls) {
+      if (polls % kPollsPerLook != 0) continue;
       if (Clock::now() > deadline_) return false;
       sched_yield();
     }
@@ -209,6 +213,7 @@ class Calibrator {
   void measure(const char* state, Fill fill, CalibrationResult& result) {
     std::vector<double> times_us;
     times_us.reserve(kPairs);
+    deadline_ = Clock::now() + kLongestMeasure;
     (this->*fill)(false, times_us);
     if (times_us.empty()) {
       result.note.append(result.note.empty() ? "" : "; ").append(state);
@@ -221,6 +226,7 @@ class Calibrator {
                                     .empty_kernel_pair = std::nullopt};
     if (kernel_ != nullptr) {
       times_us.clear();
+      deadline_ = Clock::now() + kLongestMeasure;
       (this->*fill)(true, times_us);
       if (!times_us.empty()) calibration.empty_kernel_pair = distribution_of(times_us);
     }

@@ -45,13 +45,13 @@ bool ContextTimer::create_events() noexcept {
     return succeeded("cuEventCreate", sys::cuda().cuEventCreate(&event, CU_EVENT_DEFAULT));
   };
   has_events_ = true;
-  for (Pair& pair : pairs_) {
-    if (!create(pair.start) || !create(pair.stop)) return false;
-  }
-  for (Origin& origin : origins_) {
-    if (!create(origin.event)) return false;
-  }
-  return true;
+  bool all = true;
+  for (Pair& pair : pairs_)
+    all = all && create(pair.start) && create(pair.stop);
+  for (Origin& origin : origins_)
+    all = all && create(origin.event);
+  if (!all) destroy_events();
+  return all;
 }
 
 void ContextTimer::destroy_events() noexcept {
@@ -118,8 +118,7 @@ bool ContextTimer::end(CUstream stream, Pair& pair) noexcept {
 }
 
 void ContextTimer::abandon(Pair& pair) noexcept {
-  pair.extra_start.clear();
-  pair.extra_stop.clear();
+  pair.extra.reset();
   pair.state.store(kFree, std::memory_order_release);
 }
 
@@ -163,8 +162,7 @@ void ContextTimer::read_pair(Pair& pair) noexcept {
                      .offset_ms = offset_ms,
                      .iteration = pair.iteration,
                      .tight = pair.tight,
-                     .extra_start = std::move(pair.extra_start),
-                     .extra_stop = std::move(pair.extra_stop)});
+                     .extra = std::move(pair.extra)});
     last_end_ms_.store(offset_ms + measured_ms, std::memory_order_relaxed);
   }
   pending_.fetch_sub(1, std::memory_order_release);

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <memory>
 
 namespace inline_prof::timer {
 
@@ -39,8 +39,7 @@ class ContextTimer {
     record::EventRecord* event = nullptr;
     std::int64_t iteration = 0;
     std::int8_t tight = -1;
-    std::string extra_start;
-    std::string extra_stop;
+    std::unique_ptr<record::ExtraInfos> extra;
   };
 
   enum class BeginResult { kOk, kRingFull, kCapturing, kDriverError };

@@ -7,8 +7,12 @@
 namespace inline_prof::simgpu {
 namespace {
 
-// Which contexts this thread has pushed; the last one is current.
-thread_local std::vector<Context*> thread_contexts;
+// Which contexts this thread has pushed; the last one is current.  Never freed: exit handlers may
+// call the driver after the thread's own objects are gone, and a real driver answers them.
+std::vector<Context*>& contexts_of_this_thread() {
+  thread_local auto* const pushed = new std::vector<Context*>;
+  return *pushed;
+}
 
 template <typename Object, typename Live, typename Handle>
 Object& checked(Live& live, Handle handle) {
@@ -20,7 +24,7 @@ Object& checked(Live& live, Handle handle) {
 }  // namespace
 
 std::vector<Context*>& context_stack() {
-  return thread_contexts;
+  return contexts_of_this_thread();
 }
 
 Simulator::Simulator(const Settings& process, Model read)
@@ -92,8 +96,8 @@ Context& Simulator::live(CUcontext handle) {
 }
 
 Context* Simulator::current_or_null() {
-  if (thread_contexts.empty() || thread_contexts.back() == nullptr) return nullptr;
-  return thread_contexts.back();
+  const auto& pushed = contexts_of_this_thread();
+  return pushed.empty() ? nullptr : pushed.back();
 }
 
 // cuda.h, CUDA_ERROR_CONTEXT_IS_DESTROYED: "the context current to the calling thread has been

@@ -1,0 +1,85 @@
+// Looks driver functions up in every way that libraries do, and says what it found.  Each way gets
+// a pointer that launches; the simulated GPU's own count must agree.
+#include <cuda.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <initializer_list>
+
+namespace {
+
+using Init = CUresult (*)(unsigned);
+using GetProcAddress = CUresult (*)(const char*, void**, int, cuuint64_t,
+                                    CUdriverProcAddressQueryResult*);
+using Launch = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                            unsigned, CUstream, void**, void**);
+
+void* driver = nullptr;
+
+template <typename Function>
+Function find(const char* name) {
+  auto* function = reinterpret_cast<Function>(dlsym(driver, name));
+  if (function == nullptr) {
+    std::printf("no %s\n", name);
+    std::exit(1);
+  }
+  return function;
+}
+
+}  // namespace
+
+int main() {
+  // Nothing is loaded yet: a probe must see nothing, whatever a preloaded library exports.
+  std::printf("before: default %s\n",
+              dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr ? "absent" : "present");
+  std::printf("error %s\n", dlerror() == nullptr ? "absent" : "present");
+  std::printf("next %s\n", dlsym(RTLD_NEXT, "cuLaunchKernel") == nullptr ? "absent" : "present");
+
+  driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (driver == nullptr) {
+    std::printf("%s\n", dlerror());
+    return 1;
+  }
+  // RTLD_LOCAL: the global scope still has none of it.
+  std::printf("local: default %s\n",
+              dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr ? "absent" : "present");
+  std::printf("unknown %s\n", dlsym(driver, "cuNoSuchCall") == nullptr ? "absent" : "present");
+
+  find<Init>("cuInit")(0);
+  CUcontext context = nullptr;
+  find<CUresult (*)(CUcontext*, CUdevice)>("cuDevicePrimaryCtxRetain")(&context, 0);
+  find<CUresult (*)(CUcontext)>("cuCtxSetCurrent")(context);
+  CUmodule module = nullptr;
+  find<CUresult (*)(CUmodule*, const void*)>("cuModuleLoadData")(
+      &module, ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n");
+  CUfunction function = nullptr;
+  find<CUresult (*)(CUfunction*, CUmodule, const char*)>("cuModuleGetFunction")(&function, module,
+                                                                                "k");
+
+  const auto get = find<GetProcAddress>("cuGetProcAddress_v2");
+  void* legacy = nullptr;
+  void* per_thread = nullptr;
+  void* get_again = nullptr;
+  CUdriverProcAddressQueryResult status{};
+  get("cuLaunchKernel", &legacy, 4000, CU_GET_PROC_ADDRESS_LEGACY_STREAM, &status);
+  get("cuLaunchKernel", &per_thread, 7000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &status);
+  get("cuGetProcAddress", &get_again, 12000, 0, &status);
+  void* through_second = nullptr;
+  reinterpret_cast<GetProcAddress>(get_again)("cuLaunchKernel", &through_second, 4000, 0, &status);
+  void* const by_dlsym = dlsym(driver, "cuLaunchKernel");
+  void* const by_dlsym_per_thread = dlsym(driver, "cuLaunchKernel_ptsz");
+
+  int failures = 0;
+  for (void* address : {legacy, per_thread, through_second, by_dlsym, by_dlsym_per_thread}) {
+    if (address == nullptr ||
+        reinterpret_cast<Launch>(address)(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr,
+                                          nullptr) != CUDA_SUCCESS) {
+      ++failures;
+    }
+  }
+  std::printf("same %s\n", legacy == by_dlsym && legacy == through_second ? "yes" : "no");
+  std::printf("streams apart %s\n", legacy != per_thread ? "yes" : "no");
+  std::printf("host ok, %d failures\n", failures);
+  return failures;
+}

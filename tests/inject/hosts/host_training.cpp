@@ -1,0 +1,254 @@
+// A small training program on the driver API: contexts, streams and kernels as options ask, and a
+// check of its own after every call that nothing of its thread was changed.
+//
+// Prints "host ok" and exits with 0 if all is as it should be.
+#include <inline_prof/profile.h>
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+struct Options {
+  int iterations = 200;
+  int devices = 1;
+  int streams = 1;
+  int threads = 1;
+  int repeats = 3;  // launches of kernel_a in an iteration
+  bool boundaries = true;
+  bool labels = true;
+  bool synchronise = false;          // after each iteration
+  bool expect_launch_error = false;  // the simulated GPU was told to fail
+  bool fork_in_the_middle = false;
+  bool capture = false;
+  bool stop_without_start = false;
+  bool start_without_stop = false;
+  bool destroy_stream = false;  // a busy stream goes half-way, and comes back
+  bool reset_device = false;    // half-way
+  bool exit_when_finished = false;
+  bool leave_by_exit_in_thread = false;
+  bool leave_by_abort = false;
+  bool data = false;
+};
+
+[[noreturn]] void fail(const char* what, int code) {
+  std::printf("host: %s (%d)\n", what, code);
+  std::exit(1);
+}
+
+void check(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) fail(what, result);
+}
+#define CHECK(call) check((call), #call)
+
+constexpr char kModule[] =
+    ".version 6.0\n.target sm_50\n.address_size 64\n"
+    ".visible .entry kernel_a()\n{\nret;\n}\n"
+    ".visible .entry kernel_b()\n{\nret;\n}\n"
+    ".visible .entry kernel_c()\n{\nret;\n}\n";
+
+struct Device {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CUfunction a = nullptr;
+  CUfunction b = nullptr;
+  CUfunction c = nullptr;
+  std::vector<CUstream> streams;
+};
+
+std::atomic<long> launches{0};
+
+// The host's own view of its thread must be the same before and after each launch.
+void launch(const Options& options, const Device& device, CUfunction function, CUstream stream) {
+  CUcontext before = nullptr;
+  CUcontext after = nullptr;
+  CHECK(cuCtxGetCurrent(&before));
+  errno = 4711;
+  const CUresult result =
+      cuLaunchKernel(function, 16, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr);
+  if (errno != 4711) fail("errno was changed by a launch", errno);
+  CHECK(cuCtxGetCurrent(&after));
+  if (before != after || before != device.context) fail("another context is current", 0);
+  if (options.expect_launch_error) {
+    if (result == CUDA_SUCCESS) fail("the launch should have failed", result);
+    return;
+  }
+  check(result, "cuLaunchKernel");
+  launches.fetch_add(1);
+}
+
+Device open_device(int number, const Options& options) {
+  Device device;
+  CHECK(cuDeviceGet(&device.device, number));
+  CHECK(cuDevicePrimaryCtxRetain(&device.context, device.device));
+  CHECK(cuCtxSetCurrent(device.context));
+  CUmodule module = nullptr;
+  CHECK(cuModuleLoadData(&module, kModule));
+  CHECK(cuModuleGetFunction(&device.a, module, "kernel_a"));
+  CHECK(cuModuleGetFunction(&device.b, module, "kernel_b"));
+  CHECK(cuModuleGetFunction(&device.c, module, "kernel_c"));
+  device.streams.resize(static_cast<std::size_t>(options.streams));
+  for (CUstream& stream : device.streams)
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  return device;
+}
+
+void captured_step(const Options& options, const Device& device, CUstream stream) {
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  launch(options, device, device.a, stream);
+  launch(options, device, device.b, stream);
+  CHECK(cuStreamEndCapture(stream, &graph));
+  std::size_t nodes = 0;
+  CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
+  if (nodes != 2) fail("nodes in the captured graph", static_cast<int>(nodes));
+  CHECK(cuGraphInstantiate(&exec, graph, 0));
+  CHECK(cuGraphLaunch(exec, stream));
+  CHECK(cuStreamSynchronize(stream));
+  CHECK(cuGraphExecDestroy(exec));
+  CHECK(cuGraphDestroy(graph));
+}
+
+void step(const Options& options, const Device& device, CUstream stream) {
+  const int number = device.device;
+  PROFILE_SCOPE("Top", stream);
+  if (options.labels) {
+    PROFILE_RECORD("step.start", stream, number);
+    PROFILE_OP("step.gemm", "gemm", "m", 128, "n", 64, "k", 32, "a_type", "f16");
+    PROFILE_RECORD("step.gemm.start", stream, number);
+  }
+  launch(options, device, device.b, stream);
+  if (options.labels) PROFILE_RECORD("step.gemm.stop", stream, number);
+  for (int i = 0; i < options.repeats; ++i)
+    launch(options, device, device.a, stream);
+  if (options.labels) PROFILE_RECORD("step.stop", stream, number);
+  launch(options, device, device.c, stream);
+  if (options.stop_without_start) PROFILE_RECORD("never_started.stop", stream, number);
+  if (options.start_without_stop) PROFILE_RECORD("never_stopped.start", stream, number);
+  if (options.data && PROFILE_RECORD_DATA("batch", stream)) {
+    static_cast<void>(PROFILE_RECORD_DATA("batch", stream, std::string("6912"), number));
+  }
+}
+
+void step_on_all_streams(const Options& options, Device& device) {
+  CHECK(cuCtxSetCurrent(device.context));
+  if (options.threads == 1) {
+    for (CUstream stream : device.streams)
+      step(options, device, stream);
+    return;
+  }
+  std::vector<std::thread> threads;
+  for (int i = 0; i < options.threads; ++i) {
+    CUstream stream = device.streams[static_cast<std::size_t>(i) % device.streams.size()];
+    threads.emplace_back([&options, &device, stream] {
+      CHECK(cuCtxSetCurrent(device.context));
+      step(options, device, stream);
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+void fork_a_child() {
+  const pid_t child = fork();
+  if (child < 0) fail("fork", errno);
+  if (child == 0) std::exit(7);  // runs the exit handlers, ours among them
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) fail("the forked child", status);
+}
+
+bool flag(const char* argument, const char* name, bool& value) {
+  if (std::strcmp(argument, name) == 0) value = true;
+  return std::strcmp(argument, name) == 0;
+}
+
+bool number(const char* argument, const char* name, int& value) {
+  const std::size_t length = std::strlen(name);
+  if (std::strncmp(argument, name, length) != 0 || argument[length] != '=') return false;
+  value = std::atoi(argument + length + 1);
+  return true;
+}
+
+Options parse(int argc, char** argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    const char* argument = argv[i];
+    bool no_boundaries = false;
+    bool no_labels = false;
+    const bool known =
+        number(argument, "--iterations", o.iterations) ||
+        number(argument, "--devices", o.devices) || number(argument, "--streams", o.streams) ||
+        number(argument, "--threads", o.threads) || number(argument, "--repeats", o.repeats) ||
+        flag(argument, "--no-boundaries", no_boundaries) ||
+        flag(argument, "--no-labels", no_labels) || flag(argument, "--sync", o.synchronise) ||
+        flag(argument, "--expect-launch-error", o.expect_launch_error) ||
+        flag(argument, "--fork", o.fork_in_the_middle) || flag(argument, "--capture", o.capture) ||
+        flag(argument, "--stop-without-start", o.stop_without_start) ||
+        flag(argument, "--start-without-stop", o.start_without_stop) ||
+        flag(argument, "--destroy-stream", o.destroy_stream) ||
+        flag(argument, "--reset-device", o.reset_device) ||
+        flag(argument, "--exit-when-finished", o.exit_when_finished) ||
+        flag(argument, "--exit-in-thread", o.leave_by_exit_in_thread) ||
+        flag(argument, "--abort", o.leave_by_abort) || flag(argument, "--data", o.data);
+    if (!known) fail(argument, 2);
+    if (no_boundaries) o.boundaries = false;
+    if (no_labels) o.labels = false;
+  }
+  return o;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  INITIALIZE_PROFILER(false, options.exit_when_finished);
+  CHECK(cuInit(0));
+  std::vector<Device> devices;
+  for (int i = 0; i < options.devices; ++i)
+    devices.push_back(open_device(i, options));
+
+  for (int i = 0; i < options.iterations; ++i) {
+    if (options.boundaries) PROFILE_ITERATION();
+    for (Device& device : devices)
+      step_on_all_streams(options, device);
+    if (options.capture) captured_step(options, devices[0], devices[0].streams[0]);
+    if (options.synchronise) {
+      for (Device& device : devices) {
+        CHECK(cuCtxSetCurrent(device.context));
+        CHECK(cuCtxSynchronize());
+      }
+    }
+    if (i != options.iterations / 2) continue;
+    if (options.fork_in_the_middle) fork_a_child();
+    if (options.destroy_stream) {
+      CHECK(cuStreamSynchronize(devices[0].streams[0]));
+      CHECK(cuStreamDestroy(devices[0].streams[0]));
+      CHECK(cuStreamCreate(&devices[0].streams[0], CU_STREAM_NON_BLOCKING));
+    }
+    if (options.reset_device) {
+      CHECK(cuDevicePrimaryCtxReset(devices[0].device));
+      devices[0] = open_device(0, options);
+    }
+  }
+  for (Device& device : devices) {
+    CHECK(cuCtxSetCurrent(device.context));
+    CHECK(cuCtxSynchronize());
+  }
+  std::printf("host ok, %ld launches\n", launches.load());
+  std::fflush(stdout);
+  if (options.leave_by_abort) std::abort();
+  if (options.leave_by_exit_in_thread) std::thread([] { std::exit(0); }).join();
+  return 0;
+}

@@ -1,0 +1,151 @@
+#include "run_host.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
+#include <poll.h>
+#include <sstream>
+#include <stdexcept>
+#include <string_view>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace inline_prof::test {
+namespace {
+
+constexpr int kStopped = 124;
+
+bool is_ours(std::string_view entry) {
+  for (const std::string_view prefix :
+       {"INLINE_PROF_", "PROFILING_", "SIMGPU_", "LD_PRELOAD=", "LD_LIBRARY_PATH=", "RANK=",
+        "WORLD_SIZE=", "LOCAL_RANK=", "OMPI_", "PMI_", "SLURM_", "CUDA_"}) {
+    if (entry.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> environment_of(const HostOptions& options) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!is_ours(*entry)) entries.emplace_back(*entry);
+  }
+  entries.emplace_back("LD_LIBRARY_PATH=" INLINE_PROF_TEST_SIMGPU);
+  if (options.with_guest) entries.emplace_back("LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD);
+  // Sanitizer builds: a preloaded library is not the first one, and the fakes keep their memory.
+  entries.emplace_back("ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0");
+  for (const std::string& entry : options.environment) {
+    const std::string name = entry.substr(0, entry.find('=') + 1);
+    std::erase_if(entries, [&](const std::string& known) { return known.starts_with(name); });
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : texts)
+    pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Everything the process says, or what it has said when its time is over.
+std::string read_until(int pipe, std::chrono::steady_clock::time_point deadline, bool& in_time) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd ready{.fd = pipe, .events = POLLIN, .revents = 0};
+    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) <= 0) {
+      in_time = false;
+      return text;
+    }
+    const ssize_t got = read(pipe, buffer.data(), buffer.size());
+    if (got <= 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+}
+
+}  // namespace
+
+Workplace::Workplace() {
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "inline_prof_test_XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+  path_ = pattern;
+}
+
+Workplace::~Workplace() {
+  std::error_code ignored;
+  std::filesystem::permissions(path_, std::filesystem::perms::owner_all, ignored);
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::vector<std::string> Workplace::files() const {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+nlohmann::json Workplace::json(const std::string& name) const {
+  std::ifstream file(path_ / name);
+  if (!file) throw std::runtime_error(name + " was not written");
+  return nlohmann::json::parse(file);
+}
+
+std::string Workplace::text(const std::string& name) const {
+  std::ostringstream text;
+  text << std::ifstream(path_ / name).rdbuf();
+  return text.str();
+}
+
+void Workplace::write(const std::string& name, const std::string& text) const {
+  std::ofstream(path_ / name) << text;
+}
+
+HostRun run_host(const Workplace& place, const std::string& program, const HostOptions& options) {
+  const std::string path =
+      program.starts_with('/') ? program : std::string(INLINE_PROF_TEST_HOSTS "/") + program;
+  std::vector<std::string> arguments{path};
+  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
+  std::vector<std::string> environment = environment_of(options);
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> environment_pointers = pointers_to(environment);
+
+  std::array<int, 2> pipe{};
+  if (pipe2(pipe.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("no process");
+  if (child == 0) {
+    setpgid(0, 0);
+    if (chdir(place.path().c_str()) != 0) _exit(126);
+    dup2(pipe[1], STDOUT_FILENO);
+    dup2(pipe[1], STDERR_FILENO);
+    execve(path.c_str(), argument_pointers.data(), environment_pointers.data());
+    _exit(127);
+  }
+  close(pipe[1]);
+  bool in_time = true;
+  HostRun run;
+  run.output = read_until(
+      pipe[0], std::chrono::steady_clock::now() + std::chrono::seconds(options.seconds), in_time);
+  close(pipe[0]);
+  if (!in_time) kill(-child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  run.exit_status = !in_time              ? kStopped
+                    : WIFEXITED(status)   ? WEXITSTATUS(status)
+                    : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                          : -1;
+  return run;
+}
+
+}  // namespace inline_prof::test
