@@ -1,0 +1,148 @@
+#include "record/json_writer.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <clocale>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace inline_prof::record {
+namespace {
+
+std::string quoted(std::string_view text) {
+  JsonWriter json;
+  json.text(text);
+  return json.str();
+}
+
+std::string written(double value) {
+  JsonWriter json;
+  json.number(value);
+  return json.str();
+}
+
+TEST(JsonWriter, PutsCommasBetweenAndNowhereElse) {
+  JsonWriter json;
+  json.begin_object();
+  json.key("a");
+  json.begin_array();
+  json.integer(1);
+  json.integer(-2);
+  json.begin_object();
+  json.end_object();
+  json.begin_array();
+  json.end_array();
+  json.end_array();
+  json.key("b");
+  json.boolean(true);
+  json.key("c");
+  json.null();
+  json.member("d", [&] { json.text("x"); });
+  json.end_object();
+  EXPECT_EQ(json.str(), R"({"a":[1,-2,{},[]],"b":true,"c":null,"d":"x"})");
+}
+
+TEST(JsonWriter, EscapesQuotesBackslashesAndControlCharacters) {
+  EXPECT_EQ(quoted(R"(a"b\c)"), R"("a\"b\\c")");
+  EXPECT_EQ(quoted("a\nb\tc\x01\x7f"), R"("a\u000ab\u0009c\u0001\u007f")");
+  EXPECT_EQ(quoted(std::string_view("a\0b", 3)), R"("a\u0000b")");
+}
+
+TEST(JsonWriter, EscapesKeysLikeText) {
+  JsonWriter json;
+  json.begin_object();
+  json.key("a\"b");
+  json.integer(1);
+  json.end_object();
+  EXPECT_EQ(json.str(), R"({"a\"b":1})");
+}
+
+TEST(JsonWriter, KeepsUtf8AsItIs) {
+  const std::string_view words = "\u00e9 \u20ac \U0001F600";
+  EXPECT_EQ(quoted(words), "\"" + std::string(words) + "\"");
+}
+
+struct BadBytes {
+  const char* name;
+  std::string_view bytes;
+  const char* expected;
+
+  friend void PrintTo(const BadBytes& row, std::ostream* out) { *out << row.name; }
+};
+
+class JsonWriterReplaces : public testing::TestWithParam<BadBytes> {};
+
+// Whatever the bytes, the result is JSON that a strict reader takes.
+TEST_P(JsonWriterReplaces, BytesThatAreNotUtf8) {
+  const std::string text = quoted(GetParam().bytes);
+  EXPECT_EQ(text, GetParam().expected);
+  EXPECT_TRUE(nlohmann::json::accept(text));
+}
+
+#define REPLACED "\xEF\xBF\xBD"
+INSTANTIATE_TEST_SUITE_P(
+    All, JsonWriterReplaces,
+    testing::Values(BadBytes{"LoneTail", "a\x80z", "\"a" REPLACED "z\""},
+                    BadBytes{"CutOffInTheMiddle", "a\xE2\x82", "\"a" REPLACED REPLACED "\""},
+                    BadBytes{"OverlongSlash", "\xC0\xAF", "\"" REPLACED REPLACED "\""},
+                    BadBytes{"OverlongInThree", "\xE0\x80\xAF",
+                             "\"" REPLACED REPLACED REPLACED "\""},
+                    BadBytes{"Surrogate", "\xED\xA0\x80", "\"" REPLACED REPLACED REPLACED "\""},
+                    BadBytes{"AboveTheLastCodePoint", "\xF4\x90\x80\x80",
+                             "\"" REPLACED REPLACED REPLACED REPLACED "\""},
+                    BadBytes{"Latin1",
+                             "gr\xFC\xDF"
+                             "e",
+                             "\"gr" REPLACED REPLACED "e\""},
+                    BadBytes{"QuoteAfterACutOffSequence", "\xE2\"", "\"" REPLACED "\\\"\""}),
+    [](const auto& row) { return row.param.name; });
+#undef REPLACED
+
+TEST(JsonWriter, HasNoWordForWhatIsNotFinite) {
+  EXPECT_EQ(written(std::nan("")), "null");
+  EXPECT_EQ(written(std::numeric_limits<double>::infinity()), "null");
+  EXPECT_EQ(written(-std::numeric_limits<double>::infinity()), "null");
+}
+
+TEST(JsonWriter, WritesIntegersInFull) {
+  JsonWriter json;
+  json.begin_array();
+  json.integer(std::numeric_limits<std::int64_t>::min());
+  json.integer(std::numeric_limits<std::int64_t>::max());
+  json.end_array();
+  EXPECT_EQ(json.str(), "[-9223372036854775808,9223372036854775807]");
+}
+
+TEST(JsonWriter, BringsFloatsBackAsTheyWere) {
+  // A walk through all exponents; the multiplier keeps the fraction's bits changing.
+  std::uint32_t bits = 1;
+  for (int i = 0; i < 20000; ++i) {
+    bits = bits * 1664525U + 1013904223U;  // D. E. Knuth, TAOCP vol. 2, section 3.3.4, line 16
+    float value = 0;
+    std::memcpy(&value, &bits, sizeof value);
+    if (!std::isfinite(value)) continue;
+    const std::string text = written(static_cast<double>(value));
+    EXPECT_TRUE(nlohmann::json::accept(text)) << text;
+    EXPECT_EQ(static_cast<float>(nlohmann::json::parse(text).get<double>()), value) << text;
+  }
+}
+
+TEST(JsonWriter, KeepsThePointUnderALocaleWithADecimalComma) {
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  bool found = false;
+  for (const char* name : {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "nl_NL.UTF-8"}) {
+    found = found || std::setlocale(LC_ALL, name) != nullptr;
+  }
+  const std::string text = written(1234.5);
+  std::setlocale(LC_ALL, before.c_str());
+  EXPECT_EQ(text, "1234.5");
+  if (!found) GTEST_SKIP() << "no locale with a decimal comma on this machine: seen under C only";
+}
+
+}  // namespace
+}  // namespace inline_prof::record

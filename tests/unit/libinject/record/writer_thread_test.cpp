@@ -1,0 +1,196 @@
+#include "record/writer_thread.hpp"
+
+#include "sys/log.hpp"
+#include "temporary_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+namespace inline_prof::record {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// Longer than a loaded machine needs to write a small file.
+constexpr int kPatienceMs = 20'000;
+
+class WriterThreadTest : public test::TemporaryFolder {
+ protected:
+  // Never destroyed before its thread has ended: every test waits for it.
+  WriterThread& writer(const std::string& name, std::function<bool()> tick = {},
+                       int checkpoint_seconds = 3600) {
+    writer_ = std::make_unique<WriterThread>(
+        run_, WriterThread::Options{.path = path(name),
+                                    .checkpoint_seconds = checkpoint_seconds,
+                                    .tick = std::move(tick),
+                                    .facts = [] { return WriteFacts{}; }});
+    return *writer_;
+  }
+  [[nodiscard]] json written(const std::string& name) const { return json::parse(content(name)); }
+
+  RunRecord run_;
+
+ private:
+  std::unique_ptr<WriterThread> writer_;
+};
+
+TEST_F(WriterThreadTest, WritesTheFinalFileWhenItIsAsked) {
+  WriterThread& thread = writer("prof.json");
+  thread.start();
+  EXPECT_TRUE(thread.is_running());
+  EXPECT_FALSE(thread.has_finished());
+  thread.finish(true);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+  EXPECT_TRUE(thread.has_finished());
+  EXPECT_EQ(written("prof.json")["complete"], true);
+}
+
+TEST_F(WriterThreadTest, SaysThatARunWasCutOff) {
+  WriterThread& thread = writer("prof.json");
+  thread.start();
+  thread.finish(false);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+  EXPECT_EQ(written("prof.json")["complete"], false);
+}
+
+TEST_F(WriterThreadTest, StartsOnce) {
+  WriterThread& thread = writer("prof.json");
+  thread.start();
+  thread.start();
+  thread.finish(true);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+  EXPECT_EQ(names().size(), 1U);
+}
+
+TEST_F(WriterThreadTest, WaitsNoLongerThanItIsTold) {
+  WriterThread& thread = writer("prof.json");
+  thread.start();
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_FALSE(thread.wait(30));
+  const auto waited = std::chrono::steady_clock::now() - before;
+  EXPECT_GE(waited, std::chrono::milliseconds(25));
+  EXPECT_FALSE(std::filesystem::exists(path("prof.json")));
+  thread.finish(true);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+}
+
+TEST_F(WriterThreadTest, LeavesACheckpointOfARunThatGoesOn) {
+  WriterThread& thread = writer("prof.json", {}, 1);
+  run_.host_name = "checkpointed";
+  thread.start();
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (!std::filesystem::exists(path("prof.json")) &&
+         std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::yield();
+  }
+  const json checkpoint = written("prof.json");
+  thread.finish(true);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+  EXPECT_EQ(checkpoint["complete"], false);
+  EXPECT_EQ(checkpoint["host_name"], "checkpointed");
+  EXPECT_EQ(written("prof.json")["complete"], true);
+  EXPECT_EQ(names().size(), 1U) << "the final file takes the checkpoint's place";
+}
+
+TEST_F(WriterThreadTest, TicksUntilThereIsNothingMoreToTickFor) {
+  std::atomic<int> ticks{0};
+  WriterThread& thread = writer("prof.json", [&] { return ticks.fetch_add(1) < 2; });
+  thread.start();
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatienceMs);
+  while (ticks.load() < 3 && std::chrono::steady_clock::now() < give_up)
+    std::this_thread::yield();
+  thread.finish(true);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+  EXPECT_EQ(ticks.load(), 3);
+}
+
+TEST_F(WriterThreadTest, WritesOnTheCallersThreadAtTheEnd) {
+  WriterThread& thread = writer("prof.json");
+  thread.write_now(true);
+  EXPECT_FALSE(thread.is_running());
+  EXPECT_TRUE(thread.has_finished());
+  EXPECT_EQ(written("prof.json")["complete"], true);
+}
+
+TEST_F(WriterThreadTest, BlocksEverySignalOfTheHosts) {
+  sigset_t seen;
+  sigemptyset(&seen);
+  std::atomic<bool> ticked{false};
+  WriterThread& thread = writer("prof.json", [&] {
+    pthread_sigmask(SIG_SETMASK, nullptr, &seen);
+    ticked = true;
+    return false;
+  });
+  sigset_t before;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  thread.start();
+  while (!ticked.load())
+    std::this_thread::yield();
+  thread.finish(true);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+  for (const int signal : {SIGINT, SIGTERM, SIGUSR1, SIGPROF, SIGCHLD}) {
+    EXPECT_EQ(sigismember(&seen, signal), 1) << signal;
+  }
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  EXPECT_EQ(sigismember(&after, SIGTERM), sigismember(&before, SIGTERM));
+}
+
+TEST_F(WriterThreadTest, SaysOnceThatAPathFailsAndThatTheSamplesAreLostAtTheEnd) {
+  WriterThread& thread = writer("absent/prof.json");
+  testing::internal::CaptureStderr();
+  thread.write_now(true);
+  const std::string words = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(words, testing::StartsWith("inline_prof: " + path("absent/prof.json")));
+  EXPECT_THAT(words,
+              HasSubstr("No such file or directory; the program is not affected, the samples "
+                        "are lost\n"));
+}
+
+TEST_F(WriterThreadTest, SaysOnceThatCheckpointsFail) {
+  std::filesystem::create_directory(path("later"));
+  WriterThread& thread = writer("later/prof.json", {}, 1);
+  std::filesystem::remove(path("later"));
+  testing::internal::CaptureStderr();
+  thread.start();
+  // Two checkpoints' time, so that a second complaint would be heard.
+  EXPECT_FALSE(thread.wait(2500));
+  std::filesystem::create_directory(path("later"));
+  thread.finish(true);
+  EXPECT_TRUE(thread.wait(kPatienceMs));
+  const std::string words = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(words, HasSubstr("the file is tried again later\n"));
+  EXPECT_EQ(words.find("tried again"), words.rfind("tried again")) << words;
+  EXPECT_EQ(written("later/prof.json")["complete"], true);
+}
+
+TEST_F(WriterThreadTest, SaysNothingWhenAllIsWell) {
+  WriterThread& thread = writer("prof.json");
+  testing::internal::CaptureStderr();
+  thread.write_now(true);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(WriterThreadTest, NamesTheFileWhenItIsAskedToSpeak) {
+  WriterThread& thread = writer("prof.json");
+  sys::set_log_level(sys::LogLevel::kInfo);
+  testing::internal::CaptureStderr();
+  thread.write_now(true);
+  const std::string words = testing::internal::GetCapturedStderr();
+  sys::set_log_level(sys::LogLevel::kWarning);
+  EXPECT_EQ(words, "inline_prof: " + path("prof.json") + ": 0 events\n");
+}
+
+}  // namespace
+}  // namespace inline_prof::record

@@ -1,0 +1,356 @@
+// Each variable: default, who beats whom, and the sentence about a value that cannot be followed.
+#include "sys/config.hpp"
+
+#include "sys/config_error.hpp"
+#include "sys/log.hpp"
+#include "temporary_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+namespace inline_prof::sys {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Starts without any variable that the guest reads.
+class ReadConfig : public testing::Test {
+ protected:
+  ReadConfig() {
+    std::vector<std::string> names;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string_view text = *entry;
+      if (text.starts_with("INLINE_PROF_") || text.starts_with("PROFILING_")) {
+        names.emplace_back(text.substr(0, text.find('=')));
+      }
+    }
+    for (const char* name :
+         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+          "OMPI_COMM_WORLD_LOCAL_RANK", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "SLURM_PROCID",
+          "SLURM_NTASKS", "SLURM_LOCALID"}) {
+      names.emplace_back(name);
+    }
+    for (const std::string& name : names)
+      environment_.clear(name);
+  }
+  ~ReadConfig() override { set_log_level(LogLevel::kWarning); }
+
+  void set(const std::string& name, const std::string& value) { environment_.set(name, value); }
+
+  [[nodiscard]] static Config read() {
+    const std::optional<Config> config = read_config();
+    EXPECT_TRUE(config.has_value());
+    return config.value_or(Config{});
+  }
+  [[nodiscard]] static std::string complaint() {
+    try {
+      static_cast<void>(read_config());
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no complaint";
+  }
+
+ private:
+  test::Environment environment_;
+};
+
+TEST_F(ReadConfig, GivesTheDefaultsWhereNothingIsSet) {
+  const Config config = read();
+  EXPECT_EQ(config.schedule_path, "");
+  EXPECT_EQ(config.output_template, "");
+  EXPECT_EQ(config.directory, ".");
+  EXPECT_FALSE(config.directory_is_set);
+  EXPECT_EQ(config.warmup, std::nullopt);
+  EXPECT_EQ(config.repeat, std::nullopt);
+  EXPECT_EQ(config.policy, std::nullopt);
+  EXPECT_EQ(config.seed, 1U);
+  EXPECT_FALSE(config.seed_is_set);
+  EXPECT_FALSE(config.exit_when_done);
+  EXPECT_FALSE(config.data_only);
+  EXPECT_EQ(config.data_iterations, 0);
+  EXPECT_EQ(config.checkpoint_seconds, 30);
+  EXPECT_EQ(config.rank, std::nullopt);
+  EXPECT_THAT(config.warnings, IsEmpty());
+}
+
+TEST_F(ReadConfig, TakesEveryVariable) {
+  set("INLINE_PROF_SCHEDULE", "s.json");
+  set("INLINE_PROF_OUT", "%h.json");
+  set("INLINE_PROF_DIR", "/x");
+  set("INLINE_PROF_WARMUP", "0");
+  set("INLINE_PROF_REPEAT", "1000000");
+  set("INLINE_PROF_POLICY", "interleaved");
+  set("INLINE_PROF_SEED", "18446744073709551615");
+  set("INLINE_PROF_MODE", "data");
+  set("INLINE_PROF_EXIT_WHEN_DONE", "1");
+  set("INLINE_PROF_CHECKPOINT", "86400");
+  set("PROFILING_DATA_COLLECTION_ITERS", "7");
+  const Config config = read();
+  EXPECT_EQ(config.schedule_path, "s.json");
+  EXPECT_EQ(config.output_template, "%h.json");
+  EXPECT_EQ(config.directory, "/x");
+  EXPECT_TRUE(config.directory_is_set);
+  EXPECT_EQ(config.warmup, 0);
+  EXPECT_EQ(config.repeat, 1'000'000);
+  EXPECT_EQ(config.policy, "interleaved");
+  EXPECT_EQ(config.seed, 18446744073709551615ULL);
+  EXPECT_TRUE(config.seed_is_set);
+  EXPECT_TRUE(config.data_only);
+  EXPECT_TRUE(config.exit_when_done);
+  EXPECT_EQ(config.checkpoint_seconds, 86'400);
+  EXPECT_EQ(config.data_iterations, 7);
+}
+
+TEST_F(ReadConfig, TakesTheOriginalsNames) {
+  set("PROFILING_DIR", "/old");
+  set("PROFILING_WARMUP_ITERS", "3");
+  set("PROFILING_REPEAT_TIMES_PER_EVENT", "4");
+  const Config config = read();
+  EXPECT_EQ(config.directory, "/old");
+  EXPECT_TRUE(config.directory_is_set);
+  EXPECT_EQ(config.warmup, 3);
+  EXPECT_EQ(config.repeat, 4);
+}
+
+TEST_F(ReadConfig, PrefersOurNamesToTheOriginals) {
+  set("PROFILING_DIR", "/old");
+  set("PROFILING_WARMUP_ITERS", "3");
+  set("PROFILING_REPEAT_TIMES_PER_EVENT", "4");
+  set("INLINE_PROF_DIR", "/new");
+  set("INLINE_PROF_WARMUP", "30");
+  set("INLINE_PROF_REPEAT", "40");
+  const Config config = read();
+  EXPECT_EQ(config.directory, "/new");
+  EXPECT_EQ(config.warmup, 30);
+  EXPECT_EQ(config.repeat, 40);
+}
+
+TEST_F(ReadConfig, CountsAnEmptyValueAsUnset) {
+  for (const Variable& variable : variables())
+    set(variable.name, "");
+  const Config config = read();
+  EXPECT_EQ(config.warmup, std::nullopt);
+  EXPECT_FALSE(config.directory_is_set);
+  EXPECT_THAT(config.warnings, IsEmpty());
+}
+
+TEST_F(ReadConfig, MeasuresNothingWhereItIsDisabled) {
+  set("INLINE_PROF_DISABLE", "1");
+  EXPECT_EQ(read_config(), std::nullopt);
+  set("INLINE_PROF_DISABLE", "0");
+  EXPECT_NE(read_config(), std::nullopt);
+}
+
+struct BadValue {
+  const char* name;
+  const char* variable;
+  const char* value;
+  const char* complaint;
+
+  friend void PrintTo(const BadValue& row, std::ostream* out) {
+    *out << row.variable << "=" << row.value;
+  }
+};
+
+class ReadConfigRefuses : public ReadConfig, public testing::WithParamInterface<BadValue> {};
+
+TEST_P(ReadConfigRefuses, AndNamesVariableValueAndWhatIsAllowed) {
+  set(GetParam().variable, GetParam().value);
+  EXPECT_EQ(complaint(), GetParam().complaint);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ReadConfigRefuses,
+    testing::Values(
+        BadValue{"Disable", "INLINE_PROF_DISABLE", "yes", "INLINE_PROF_DISABLE=yes: expected 0, 1"},
+        BadValue{"Ranks", "INLINE_PROF_RANKS", "0,x",
+                 "INLINE_PROF_RANKS=0,x: expected all, or ranks such as 0,2,8-15"},
+        BadValue{"RanksBackwards", "INLINE_PROF_RANKS", "8-2",
+                 "INLINE_PROF_RANKS=8-2: expected all, or ranks such as 0,2,8-15"},
+        BadValue{"RanksWithAGap", "INLINE_PROF_RANKS", "0,,1",
+                 "INLINE_PROF_RANKS=0,,1: expected all, or ranks such as 0,2,8-15"},
+        BadValue{"RanksBelowZero", "INLINE_PROF_RANKS", "-1",
+                 "INLINE_PROF_RANKS=-1: expected all, or ranks such as 0,2,8-15"},
+        BadValue{"RanksOpenRange", "INLINE_PROF_RANKS", "0,3-",
+                 "INLINE_PROF_RANKS=0,3-: expected all, or ranks such as 0,2,8-15"},
+        BadValue{"WarmupWithAUnit", "INLINE_PROF_WARMUP", "10s",
+                 "INLINE_PROF_WARMUP=10s: expected 0 to 1000000000"},
+        BadValue{"WarmupBelow", "INLINE_PROF_WARMUP", "-1",
+                 "INLINE_PROF_WARMUP=-1: expected 0 to 1000000000"},
+        BadValue{"WarmupAbove", "INLINE_PROF_WARMUP", "1000000001",
+                 "INLINE_PROF_WARMUP=1000000001: expected 0 to 1000000000"},
+        BadValue{"WarmupWithBlanks", "INLINE_PROF_WARMUP", " 10",
+                 "INLINE_PROF_WARMUP= 10: expected 0 to 1000000000"},
+        BadValue{"WarmupBeyondInt64", "INLINE_PROF_WARMUP", "99999999999999999999",
+                 "INLINE_PROF_WARMUP=99999999999999999999: expected 0 to 1000000000"},
+        BadValue{"Repeat", "INLINE_PROF_REPEAT", "0",
+                 "INLINE_PROF_REPEAT=0: expected 1 to 1000000"},
+        BadValue{"Iteration", "INLINE_PROF_ITERATION", "nvtx",
+                 "INLINE_PROF_ITERATION=nvtx: expected macro"},
+        BadValue{"Policy", "INLINE_PROF_POLICY", "In_Order",
+                 "INLINE_PROF_POLICY=In_Order: expected in_order, interleaved"},
+        BadValue{"Seed", "INLINE_PROF_SEED", "18446744073709551616",
+                 "INLINE_PROF_SEED=18446744073709551616: expected 0 to 18446744073709551615"},
+        BadValue{"Mode", "INLINE_PROF_MODE", "one_shot",
+                 "INLINE_PROF_MODE=one_shot: expected fine_grained, data"},
+        BadValue{"Backend", "INLINE_PROF_BACKEND", "cupti",
+                 "INLINE_PROF_BACKEND=cupti: expected driver"},
+        BadValue{"ExitWhenDone", "INLINE_PROF_EXIT_WHEN_DONE", "2",
+                 "INLINE_PROF_EXIT_WHEN_DONE=2: expected 0, 1"},
+        BadValue{"Checkpoint", "INLINE_PROF_CHECKPOINT", "0",
+                 "INLINE_PROF_CHECKPOINT=0: expected 1 to 86400"},
+        BadValue{"Log", "INLINE_PROF_LOG", "debug",
+                 "INLINE_PROF_LOG=debug: expected quiet, error, warning, info"},
+        BadValue{"OriginalWarmup", "PROFILING_WARMUP_ITERS", "ten",
+                 "PROFILING_WARMUP_ITERS=ten: expected 0 to 1000000000"},
+        BadValue{"OriginalRepeat", "PROFILING_REPEAT_TIMES_PER_EVENT", "0",
+                 "PROFILING_REPEAT_TIMES_PER_EVENT=0: expected 1 to 1000000"},
+        BadValue{"OriginalReinit", "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", "-1",
+                 "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=-1: expected 0 to 1000000"},
+        BadValue{"OriginalData", "PROFILING_DATA_COLLECTION_ITERS", "1.5",
+                 "PROFILING_DATA_COLLECTION_ITERS=1.5: expected 0 to 1000000"},
+        BadValue{"OriginalMode", "PROFILING_MODE", "1", "PROFILING_MODE=1: expected 0"},
+        BadValue{"OriginalRepeatIterations", "PROFILING_REPEAT_ITERS", "0",
+                 "PROFILING_REPEAT_ITERS=0: expected 1 to 1000000000"},
+        BadValue{"OriginalEveryN", "PROFILING_RECORD_EVERY_N", "0",
+                 "PROFILING_RECORD_EVERY_N=0: expected 1 to 1000000"}),
+    [](const auto& row) { return row.param.name; });
+
+// Each variable that has a range of its own stands in the table of bad values above.
+TEST_F(ReadConfig, ChecksEveryVariableThatIsNotFreeText) {
+  const std::set<std::string_view> free_text{"INLINE_PROF_SCHEDULE", "INLINE_PROF_DIR",
+                                             "INLINE_PROF_OUT", "PROFILING_DIR"};
+  for (const Variable& variable : variables()) {
+    if (free_text.contains(variable.name)) continue;
+    test::Environment environment;
+    environment.set(variable.name, "nonsense");
+    EXPECT_EQ(complaint(),
+              std::string(variable.name) + "=nonsense: expected " + std::string(variable.range));
+  }
+}
+
+TEST_F(ReadConfig, CutsAnEndlessValueShort) {
+  set("INLINE_PROF_WARMUP", std::string(5000, 'x'));
+  EXPECT_EQ(complaint(),
+            "INLINE_PROF_WARMUP=" + std::string(80, 'x') + ": expected 0 to 1000000000");
+}
+
+TEST_F(ReadConfig, RefusesABadValueOfTheOriginalsNameEvenWhereOursIsSet) {
+  set("INLINE_PROF_WARMUP", "5");
+  set("PROFILING_WARMUP_ITERS", "x");
+  EXPECT_EQ(complaint(), "PROFILING_WARMUP_ITERS=x: expected 0 to 1000000000");
+}
+
+struct RankList {
+  const char* name;
+  const char* ranks;
+  const char* rank;  // null: none is known
+  bool wanted;
+
+  friend void PrintTo(const RankList& row, std::ostream* out) { *out << row.ranks; }
+};
+
+class ReadConfigChooses : public ReadConfig, public testing::WithParamInterface<RankList> {};
+
+TEST_P(ReadConfigChooses, TheRanksThatMeasure) {
+  set("INLINE_PROF_RANKS", GetParam().ranks);
+  if (GetParam().rank != nullptr) set("RANK", GetParam().rank);
+  EXPECT_EQ(read_config().has_value(), GetParam().wanted);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ReadConfigChooses,
+                         testing::Values(RankList{"All", "all", "7", true},
+                                         RankList{"Named", "0,7", "7", true},
+                                         RankList{"NotNamed", "0,7", "6", false},
+                                         RankList{"FirstOfARange", "8-15", "8", true},
+                                         RankList{"LastOfARange", "0,8-15", "15", true},
+                                         RankList{"BesideARange", "8-15", "16", false},
+                                         RankList{"RangeOfOne", "3-3", "3", true},
+                                         RankList{"UnknownCountsAsZero", "0", nullptr, true},
+                                         RankList{"UnknownIsNotOne", "1", nullptr, false}),
+                         [](const auto& row) { return row.param.name; });
+
+TEST_F(ReadConfig, TakesRankAndSizesFromTheFirstLauncherThatSetOne) {
+  set("SLURM_PROCID", "5");
+  set("SLURM_NTASKS", "8");
+  set("SLURM_LOCALID", "1");
+  Config config = read();
+  EXPECT_EQ(config.rank, 5);
+  EXPECT_EQ(config.world_size, 8);
+  EXPECT_EQ(config.local_rank, 1);
+
+  set("PMI_RANK", "4");
+  EXPECT_EQ(read().rank, 4);
+  EXPECT_EQ(read().world_size, std::nullopt) << "the size of another launcher is not ours";
+
+  set("OMPI_COMM_WORLD_RANK", "3");
+  set("OMPI_COMM_WORLD_SIZE", "6");
+  EXPECT_EQ(read().rank, 3);
+  EXPECT_EQ(read().world_size, 6);
+
+  set("RANK", "2");
+  set("WORLD_SIZE", "4");
+  set("LOCAL_RANK", "0");
+  config = read();
+  EXPECT_EQ(config.rank, 2);
+  EXPECT_EQ(config.world_size, 4);
+  EXPECT_EQ(config.local_rank, 0);
+}
+
+TEST_F(ReadConfig, PassesOverARankThatIsNoNumber) {
+  set("RANK", "master");
+  EXPECT_EQ(read().rank, std::nullopt);
+  set("SLURM_PROCID", "5");
+  EXPECT_EQ(read().rank, 5);
+}
+
+TEST_F(ReadConfig, WarnsOnceOfAnUnknownNameAndGoesOn) {
+  set("INLINE_PROF_WARMUPS", "3");
+  testing::internal::CaptureStderr();
+  const Config config = read();
+  const std::string warning =
+      "INLINE_PROF_WARMUPS: unknown variable; prof-run --help-env lists the known ones";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "inline_prof: " + warning + "\n");
+  EXPECT_THAT(config.warnings, ElementsAre(warning));
+}
+
+TEST_F(ReadConfig, LeavesOtherNamesAlone) {
+  set("INLINE_PROF_TORCH", "1");        // read by the Python half
+  set("PROFILING_SOMETHING", "1");      // not ours
+  set("INLINE_PROFILER", "something");  // neither
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(read().warnings, IsEmpty());
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST_F(ReadConfig, SaysAsMuchAsItIsTold) {
+  set("INLINE_PROF_LOG", "error");
+  set("INLINE_PROF_NOSUCH", "1");
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(read().warnings, testing::SizeIs(1)) << "the file still says it";
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(Variables, HaveNamesMeaningsAndNoDuplicates) {
+  std::set<std::string_view> names;
+  for (const Variable& variable : variables()) {
+    EXPECT_TRUE(names.insert(variable.name).second) << variable.name;
+    EXPECT_STRNE(variable.default_value, "");
+    EXPECT_STRNE(variable.range, "");
+    EXPECT_STRNE(variable.meaning, "");
+  }
+  EXPECT_TRUE(names.contains("INLINE_PROF_SCHEDULE"));
+  EXPECT_TRUE(names.contains("PROFILING_DIR"));
+}
+
+}  // namespace
+}  // namespace inline_prof::sys
