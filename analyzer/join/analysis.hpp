@@ -33,6 +33,7 @@ struct Row {
   std::optional<double> raw_us;
   std::optional<Interval> raw_ci95_us;
   std::optional<double> corrected_us;  // raw less what the event pair adds, at least 0
+  std::optional<double> mean_us;       // corrected, whatever the statistic
   double bias_us = 0.0;
   std::optional<double> offset_us;        // median start within the iteration
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration

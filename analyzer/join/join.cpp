@@ -122,6 +122,7 @@ void set_measured(Row& row, const Samples& samples, Statistic statistic) {
   const double unbiased_us = summarise(statistic, samples.unbiased_us);
   row.bias_us = *row.raw_us - unbiased_us;
   row.corrected_us = std::max(0.0, unbiased_us);
+  row.mean_us = std::max(0.0, mean(samples.unbiased_us));
   if (statistic == Statistic::kMedian) row.raw_ci95_us = median_interval95(samples.raw_us);
 }
 
@@ -129,17 +130,19 @@ void set_measured(Row& row, const Samples& samples, Statistic statistic) {
 // of the event in its own iteration.  Returns how many were left out.
 std::size_t set_offset(Row& row, const read::Event& event,
                        const std::optional<double>& iteration_us) {
+  if (row.any_occurrence) return 0;  // there is no iteration that it could have a place in
   std::vector<double> usable_us;
   std::size_t left_out = 0;
   for (const double offset_ms : event.offsets_ms) {
     if (!std::isfinite(offset_ms)) continue;  // the writer did not know it
-    if (iteration_us && offset_ms * 1e3 > *iteration_us) {
+    const bool beyond = iteration_us && std::abs(offset_ms * 1e3) > *iteration_us;
+    if (beyond) {
       ++left_out;
     } else {
       usable_us.push_back(offset_ms * 1e3);
     }
   }
-  if (!usable_us.empty() && !row.any_occurrence) row.offset_us = median(std::move(usable_us));
+  if (!usable_us.empty()) row.offset_us = median(std::move(usable_us));
   return left_out;
 }
 
@@ -177,7 +180,10 @@ class Joiner {
     Run& run = analysis_.runs[index];
     read::Profile& profile = run.profile;
     if (options_.layers) apply_rules(profile);
-    if (!profile.iter_time_ms.empty()) run.iteration_us = median(profile.iter_time_ms) * 1e3;
+    if (!profile.iter_time_ms.empty()) {
+      const double iteration_us = median(profile.iter_time_ms) * 1e3;
+      if (iteration_us > 0) run.iteration_us = iteration_us;  // nothing is a share of no time
+    }
     const DeviceMachines& machines = machines_.emplace_back(run, known_, options_.machine);
     note_machines(machines);
     std::vector<Row> rows = nested_rows(profile, index);

@@ -59,60 +59,71 @@ class UnmeasuredTimes {
 
 class DeviceShares {
  public:
-  DeviceShares(const std::vector<Row>& rows, const std::vector<std::vector<std::size_t>>& children,
-               std::vector<double>& credited_us)
-      : rows_(rows), children_(children), credited_us_(credited_us) {}
+  struct Credit {
+    std::size_t row = 0;
+    double time_us = 0.0;
+  };
 
-  // Gives row `i`, and what it encloses, `time_us` of the device's time.
-  void credit(std::size_t i, double time_us) {
-    const Row& row = rows_[i];
-    credited_us_[i] += time_us;
-    if (!is_measured(row)) {
-      shares_us_.seen += time_us;
-      return;
-    }
-    const std::vector<std::size_t> inner = timed_children(i);
-    if (inner.empty() || (row.predicted_us && !row.is_sum_of_children)) {
-      (row.predicted_us ? shares_us_.predicted : shares_us_.measured) += time_us;
-      return;
-    }
-    double inner_us = 0.0;
-    for (const std::size_t child : inner)
-      inner_us += *rows_[child].in_iteration_us;
-    const double whole_us = std::max(*row.in_iteration_us, inner_us);
-    const double scale = whole_us > 0 ? time_us / whole_us : 0.0;
-    for (const std::size_t child : inner)
-      credit(child, *rows_[child].in_iteration_us * scale);
-    shares_us_.measured += std::max(0.0, whole_us - inner_us) * scale;
+  DeviceShares(const std::vector<Row>& rows, const std::vector<std::vector<std::size_t>>& children)
+      : rows_(rows), children_(children) {}
+
+  // Gives `root`, and what it encloses, `time_us` of the device's time.
+  void credit(std::size_t root, double time_us) {
+    std::size_t next = credits_.size();
+    credits_.push_back({root, time_us});
+    for (; next < credits_.size(); ++next)
+      share_out(credits_[next]);
   }
 
   [[nodiscard]] const Shares& shares_us() const { return shares_us_; }
+  [[nodiscard]] const std::vector<Credit>& credits() const { return credits_; }
 
  private:
-  [[nodiscard]] std::vector<std::size_t> timed_children(std::size_t i) const {
-    std::vector<std::size_t> inner;
-    for (const std::size_t child : children_[i]) {
-      if (rows_[child].in_iteration_us) inner.push_back(child);
+  // Adds one row's time to its share, or hands it on to the rows that it encloses.
+  void share_out(const Credit credit) {
+    const Row& row = rows_[credit.row];
+    if (!is_measured(row)) {
+      shares_us_.seen += credit.time_us;
+      return;
     }
-    return inner;
+    double inner_us = 0.0;
+    for (const std::size_t child : children_[credit.row]) {
+      inner_us += rows_[child].in_iteration_us.value_or(0.0);
+    }
+    const bool stands_alone = row.predicted_us && !row.is_sum_of_children;
+    if (inner_us <= 0 || stands_alone) {
+      (row.predicted_us ? shares_us_.predicted : shares_us_.measured) += credit.time_us;
+      return;
+    }
+    const double whole_us = std::max(*row.in_iteration_us, inner_us);
+    const double scale = credit.time_us / whole_us;
+    for (const std::size_t child : children_[credit.row]) {
+      const auto& child_us = rows_[child].in_iteration_us;
+      if (child_us) credits_.push_back({child, *child_us * scale});
+    }
+    shares_us_.measured += (whole_us - inner_us) * scale;
   }
 
   const std::vector<Row>& rows_;
   const std::vector<std::vector<std::size_t>>& children_;
-  std::vector<double>& credited_us_;
+  std::vector<Credit> credits_;  // in the order in which they are shared out
   Shares shares_us_;
 };
 
 // The outermost rows that have a time: a region without one is transparent.
 void collect_roots(const std::vector<Row>& rows,
-                   const std::vector<std::vector<std::size_t>>& children, std::size_t i,
+                   const std::vector<std::vector<std::size_t>>& children, std::size_t outermost,
                    std::vector<std::size_t>& roots) {
-  if (rows[i].in_iteration_us) {
-    roots.push_back(i);
-    return;
+  std::vector<std::size_t> to_do{outermost};
+  while (!to_do.empty()) {
+    const std::size_t i = to_do.back();
+    to_do.pop_back();
+    if (rows[i].in_iteration_us) {
+      roots.push_back(i);
+    } else {
+      to_do.insert(to_do.end(), children[i].begin(), children[i].end());
+    }
   }
-  for (const std::size_t child : children[i])
-    collect_roots(rows, children, child, roots);
 }
 
 std::vector<double> claimed_times(const std::vector<Row>& rows,
@@ -153,7 +164,8 @@ void set_times(Analysis& analysis) {
   const auto children = children_of(analysis.rows);
   for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
     Row& row = analysis.rows[i];
-    std::optional<double> time_us = row.corrected_us;
+    // Samples of any occurrence come from calls of different sizes: the calls take their mean.
+    std::optional<double> time_us = row.any_occurrence ? row.mean_us : row.corrected_us;
     if (!time_us) {
       ++analysis.unmeasured_events;
       if (children[i].empty()) time_us = unmeasured.of(row);
@@ -226,17 +238,21 @@ void compute_shares(Analysis& analysis) {
   std::vector<double> credited_percent(analysis.rows.size(), 0.0);
   for (const auto& [device, of_device] : roots) {
     const double iteration_us = *analysis.runs[device.first].iteration_us;
-    std::vector<double> credited_us(analysis.rows.size(), 0.0);
-    DeviceShares of_this(analysis.rows, children, credited_us);
+    DeviceShares of_this(analysis.rows, children);
     const std::vector<double> claimed_us = claimed_times(analysis.rows, of_device);
-    for (std::size_t i = 0; i < of_device.size(); ++i)
+    for (std::size_t i = 0; i < of_device.size(); ++i) {
       of_this.credit(of_device[i], claimed_us[i]);
+    }
 
     Shares shares = of_this.shares_us();
     const double sum_us = shares.predicted + shares.measured + shares.seen;
     double factor = 1.0;
     if (sum_us > iteration_us) {
       factor = iteration_us / sum_us;
+    }
+    // Medians of different iterations: a sum of them may come out a little above the median of
+    // sums.
+    if (sum_us > 1.001 * iteration_us) {
       analysis.warnings.push_back(fmt::format(
           "device {} of {}: the events take {:.3f} ms, more than the iteration's {:.3f} ms; their "
           "shares are scaled down to 100 %",
@@ -248,8 +264,8 @@ void compute_shares(Analysis& analysis) {
     add(time_us, shares, weight);
     add(percent, shares, weight * 100.0 / iteration_us);
     iteration_sum_us += iteration_us * weight;
-    for (std::size_t i = 0; i < credited_us.size(); ++i) {
-      credited_percent[i] += credited_us[i] * factor * weight * 100.0 / iteration_us;
+    for (const auto& [row, row_us] : of_this.credits()) {
+      credited_percent[row] += row_us * factor * weight * 100.0 / iteration_us;
     }
   }
   analysis.iteration_us = iteration_sum_us;

@@ -6,6 +6,12 @@
 #include <stdexcept>
 
 namespace inline_prof::join {
+namespace {
+
+// Stands for an |e| of zero in its logarithm.
+constexpr double kSmallestError = 1e-6;
+
+}  // namespace
 
 double median(std::vector<double> values) {
   if (values.empty()) throw std::invalid_argument("median of nothing");
@@ -39,7 +45,6 @@ std::optional<Interval> median_interval95(std::vector<double> values) {
 }
 
 std::optional<Errors> prediction_errors(std::span<const PredictedAndMeasured> pairs) {
-  constexpr double kSmallestError = 1e-6;
   Errors errors;
   double sum_of_logs = 0.0;
   for (const auto& [predicted, measured] : pairs) {

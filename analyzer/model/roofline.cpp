@@ -98,6 +98,7 @@ Outcome predict_memory(const read::Op& op, const read::Machine& machine) {
   if (!read_bytes && !write_bytes) return Outcome::none("memory without read_bytes or write_bytes");
   const Bytes traffic{static_cast<double>(read_bytes.value_or(0)) +
                       static_cast<double>(write_bytes.value_or(0))};
+  if (traffic == Bytes{0}) return Outcome::none("memory of 0 bytes");
   return {slowest_of(Seconds{0}, traffic / sustained_bandwidth(machine),
                      microseconds(machine.launch_floor_us)),
           ""};

@@ -52,7 +52,7 @@ class StreamNode {
   template <typename Visit>
   void each_element(Visit&& visit) const {
     for (auto element : take(value_.get_array())) {
-      StreamNode node(take(std::move(element)));
+      StreamNode node(take(element));
       visit(node);
     }
   }

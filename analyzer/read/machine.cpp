@@ -20,7 +20,7 @@ double fraction(const TreeNode& node) {
 }
 
 std::string read_id(const TreeNode& node) {
-  const std::string id = node.text();
+  std::string id = node.text();
   for (const char c : id) {
     if (std::isupper(static_cast<unsigned char>(c)) != 0 || c == ' ') {
       node.fail("expected an id in lower case without blanks");

@@ -6,6 +6,8 @@
 
 #include <inline_prof/prof_format.hpp>
 
+#include <fmt/format.h>
+
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,12 @@ template <typename Node>
     case AttributeType::kText:
       return value.text();
     case AttributeType::kBoolean:
+      // PROFILE_OP carries integers and strings only, so what it says of a yes or no is 1 or 0.
+      if (value.is_integer()) {
+        const std::int64_t number = value.count();
+        if (number > 1) value.fail(fmt::format("expected true, false, 1 or 0, found {}", number));
+        return number == 1;
+      }
       return value.boolean();
     case AttributeType::kAny:
       break;

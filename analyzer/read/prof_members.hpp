@@ -87,18 +87,18 @@ template <typename Node>
     std::optional<double> median;
   };
   using M = Member<Node, Found>;
-  static constexpr auto kNumber = [](Node& v) { return v.number(); };
-  static constexpr std::array kMembers{
-      M{format::kMedian, [](Node& v, Found& f) { f.median = read_optional(v, kNumber); }},
-      M{format::kP05, [](Node& v, Found& f) { f.distribution.p05 = read_optional(v, kNumber); }},
-      M{format::kP95, [](Node& v, Found& f) { f.distribution.p95 = read_optional(v, kNumber); }},
+  static constexpr auto number_of = [](Node& v) { return v.number(); };
+  static constexpr std::array members{
+      M{format::kMedian, [](Node& v, Found& f) { f.median = read_optional(v, number_of); }},
+      M{format::kP05, [](Node& v, Found& f) { f.distribution.p05 = read_optional(v, number_of); }},
+      M{format::kP95, [](Node& v, Found& f) { f.distribution.p95 = read_optional(v, number_of); }},
       M{format::kCount, [](Node& v, Found& f) { f.distribution.count = v.count(); }},
   };
   if (node.is_null()) return std::nullopt;
   Found found;
-  const Seen seen = read_members(node, kMembers, found);
+  const Seen seen = read_members(node, members, found);
   if (!found.median) return std::nullopt;
-  if (has(kMembers, seen, format::kCount) && found.distribution.count == 0) return std::nullopt;
+  if (has(members, seen, format::kCount) && found.distribution.count == 0) return std::nullopt;
   if (*found.median < 0) node.fail(fmt::format("expected a median >= 0, found {}", *found.median));
   found.distribution.median = *found.median;
   return found.distribution;
@@ -116,7 +116,7 @@ template <typename Node>
 template <typename Node>
 [[nodiscard]] Calibration read_calibration(const Node& node) {
   using M = Member<Node, Calibration>;
-  static constexpr std::array kMembers{
+  static constexpr std::array members{
       M{format::kDeviceId, [](Node& v, Calibration& c) { c.device_id = v.count(); }},
       M{format::kState, [](Node& v, Calibration& c) { c.state = read_pair_state(v); }},
       M{format::kEmptyPairUs,
@@ -125,9 +125,9 @@ template <typename Node>
         [](Node& v, Calibration& c) { c.empty_kernel_pair_us = read_distribution(v); }},
   };
   Calibration calibration;
-  const Seen seen = read_members(node, kMembers, calibration);
+  const Seen seen = read_members(node, members, calibration);
   for (const char* key : {format::kDeviceId, format::kState}) {
-    if (!has(kMembers, seen, key)) node.fail(fmt::format("missing \"{}\"", key));
+    if (!has(members, seen, key)) node.fail(fmt::format("missing \"{}\"", key));
   }
   return calibration;
 }
@@ -135,7 +135,7 @@ template <typename Node>
 template <typename Node>
 [[nodiscard]] Device read_device(const Node& node) {
   using M = Member<Node, Device>;
-  static constexpr std::array kMembers{
+  static constexpr std::array members{
       M{format::kDeviceId, [](Node& v, Device& d) { d.device_id = v.count(); }},
       M{format::kName, [](Node& v, Device& d) { d.name = v.text(); }},
       M{format::kUuid, [](Node& v, Device& d) { d.uuid = v.text(); }},
@@ -154,15 +154,15 @@ template <typename Node>
       M{format::kCudaVersion, [](Node& v, Device& d) { d.cuda_version = v.text(); }},
   };
   Device device;
-  const Seen seen = read_members(node, kMembers, device);
-  if (!has(kMembers, seen, format::kDeviceId)) node.fail("missing \"device_id\"");
+  const Seen seen = read_members(node, members, device);
+  if (!has(members, seen, format::kDeviceId)) node.fail("missing \"device_id\"");
   return device;
 }
 
 template <typename Node>
 [[nodiscard]] ProfilerInfo read_profiler(const Node& node) {
   using M = Member<Node, ProfilerInfo>;
-  static constexpr std::array kMembers{
+  static constexpr std::array members{
       M{format::kVersion, [](Node& v, ProfilerInfo& p) { p.version = v.text(); }},
       M{format::kMode, [](Node& v, ProfilerInfo& p) { p.mode = v.text(); }},
       M{format::kPolicy, [](Node& v, ProfilerInfo& p) { p.policy = v.text(); }},
@@ -185,14 +185,14 @@ template <typename Node>
       M{format::kEventListHash, [](Node& v, ProfilerInfo& p) { p.event_list_hash = v.text(); }},
   };
   ProfilerInfo profiler;
-  read_members(node, kMembers, profiler);
+  read_members(node, members, profiler);
   return profiler;
 }
 
 template <typename Node>
 [[nodiscard]] Overhead read_overhead(const Node& node) {
   using M = Member<Node, Overhead>;
-  static constexpr std::array kMembers{
+  static constexpr std::array members{
       M{format::kArmedIterations, [](Node& v, Overhead& o) { o.armed_iterations = v.count(); }},
       M{format::kUnarmedIterations, [](Node& v, Overhead& o) { o.unarmed_iterations = v.count(); }},
       M{format::kSlowdownPercent,
@@ -215,21 +215,21 @@ template <typename Node>
       M{format::kHostBytes, [](Node& v, Overhead& o) { o.host_bytes = v.count(); }},
   };
   Overhead overhead;
-  read_members(node, kMembers, overhead);
+  read_members(node, members, overhead);
   return overhead;
 }
 
 template <typename Node>
 [[nodiscard]] RuntimeData read_runtime_data(const Node& node) {
   using M = Member<Node, RuntimeData>;
-  static constexpr std::array kMembers{
+  static constexpr std::array members{
       M{format::kDataName, [](Node& v, RuntimeData& r) { r.name = v.text(); }},
       M{format::kDeviceId, [](Node& v, RuntimeData& r) { r.device_id = v.count(); }},
       M{format::kStream, [](Node& v, RuntimeData& r) { r.stream = v.text(); }},
       M{format::kData, [](Node& v, RuntimeData& r) { r.data = read_texts(v); }},
   };
   RuntimeData data;
-  read_members(node, kMembers, data);
+  read_members(node, members, data);
   return data;
 }
 
@@ -246,7 +246,7 @@ struct EventFacts {
 template <typename Node>
 [[nodiscard]] EventFacts read_event(const Node& node, Event& event) {
   using M = Member<Node, Event>;
-  static constexpr std::array kMembers{
+  static constexpr std::array members{
       M{format::kMeasuredTimesMs, [](Node& v, Event& e) { e.measured_ms = v.numbers(); }},
       M{format::kIterStartToEventStartTimesMs,
         [](Node& v, Event& e) { e.offsets_ms = read_offsets(v); }},
@@ -288,15 +288,15 @@ template <typename Node>
       M{format::kExtraInfosStart, [](Node& v, Event& e) { e.extra_infos_start = read_texts(v); }},
       M{format::kExtraInfosStop, [](Node& v, Event& e) { e.extra_infos_stop = read_texts(v); }},
   };
-  const Seen seen = read_members(node, kMembers, event);
+  const Seen seen = read_members(node, members, event);
   EventFacts facts;
-  facts.has_name = has(kMembers, seen, format::kEventName);
-  facts.has_occurrence = has(kMembers, seen, format::kMetTimesWithinThisStream);
-  facts.has_first_name = has(kMembers, seen, format::kName);
-  facts.has_first_occurrence = has(kMembers, seen, format::kGeneration1Occurrence);
+  facts.has_name = has(members, seen, format::kEventName);
+  facts.has_occurrence = has(members, seen, format::kMetTimesWithinThisStream);
+  facts.has_first_name = has(members, seen, format::kName);
+  facts.has_first_occurrence = has(members, seen, format::kGeneration1Occurrence);
   for (const char* key : {format::kDeviceId, format::kStream, format::kStartIndex,
                           format::kEndIndex, format::kMeasuredTimesMs}) {
-    if (facts.missing == nullptr && !has(kMembers, seen, key)) facts.missing = key;
+    if (facts.missing == nullptr && !has(members, seen, key)) facts.missing = key;
   }
   return facts;
 }
@@ -314,7 +314,7 @@ template <typename Node>
 [[nodiscard]] FoundProfile read_document(const Node& root) {
   using F = FoundProfile;
   using M = Member<Node, FoundProfile>;
-  static constexpr std::array kMembers{
+  static constexpr std::array members{
       M{format::kSchema, [](Node& v, F& f) { f.schema = v.text(); }},
       M{format::kHostName, [](Node& v, F& f) { f.profile.host_name = v.text(); }},
       M{format::kRank,
@@ -372,9 +372,9 @@ template <typename Node>
       M{format::kWarnings, [](Node& v, F& f) { f.profile.warnings = read_texts(v); }},
   };
   FoundProfile found;
-  const Seen seen = read_members(root, kMembers, found);
-  found.has_events = has(kMembers, seen, format::kEvents);
-  found.has_iter_time_ms = has(kMembers, seen, format::kIterTimeMs);
+  const Seen seen = read_members(root, members, found);
+  found.has_events = has(members, seen, format::kEvents);
+  found.has_iter_time_ms = has(members, seen, format::kIterTimeMs);
   return found;
 }
 

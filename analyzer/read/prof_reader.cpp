@@ -104,16 +104,31 @@ void erase_sample(Event& event, std::size_t sample) {
   erase(event.extra_infos_stop);
 }
 
+// Longer than any run; times a thousand it is still far from what a double can hold.
+constexpr double kLongestMs = 1e12;
+
 // No clock runs backwards.  Our own writer never writes a negative time, so the file is damaged;
 // the original profiler did not check, so such a sample is left out and counted.
+// Returns false if `time_ms` is to be left out.
+bool check_time(double time_ms, Generation generation, const std::string& place,
+                const Complaints& complaints) {
+  if (time_ms > kLongestMs || (time_ms < 0 && generation == Generation::kThird)) {
+    complaints.fail(
+        place, fmt::format("expected a time from 0 to {:g} ms, found {:g}", kLongestMs, time_ms));
+  }
+  return time_ms >= 0;
+}
+
+bool is_plausible(double time_ms) {
+  return time_ms >= 0 && time_ms <= kLongestMs;
+}
+
 void check_times(Event& event, std::size_t index, Profile& profile, const Complaints& complaints) {
   for (std::size_t i = event.measured_ms.size(); i-- > 0;) {
-    if (event.measured_ms[i] >= 0) continue;
-    if (profile.generation == Generation::kThird) {
-      complaints.fail(
-          fmt::format("/{}/{}/{}/{}", format::kEvents, index, format::kMeasuredTimesMs, i),
-          fmt::format("expected a time >= 0, found {}", event.measured_ms[i]));
-    }
+    if (is_plausible(event.measured_ms[i])) continue;
+    const std::string place =
+        fmt::format("/{}/{}/{}/{}", format::kEvents, index, format::kMeasuredTimesMs, i);
+    if (check_time(event.measured_ms[i], profile.generation, place, complaints)) continue;
     erase_sample(event, i);
     ++profile.negative_times;
   }
@@ -121,16 +136,13 @@ void check_times(Event& event, std::size_t index, Profile& profile, const Compla
 
 void check_iteration_times(Profile& profile, const Complaints& complaints) {
   auto& times = profile.iter_time_ms;
-  const auto negative = [](double time) { return time < 0; };
-  const auto first = std::find_if(times.begin(), times.end(), negative);
-  if (first == times.end()) return;
-  if (profile.generation == Generation::kThird) {
-    complaints.fail(fmt::format("/{}/{}", format::kIterTimeMs, first - times.begin()),
-                    fmt::format("expected a time >= 0, found {}", *first));
+  for (std::size_t i = times.size(); i-- > 0;) {
+    if (is_plausible(times[i])) continue;
+    const std::string place = fmt::format("/{}/{}", format::kIterTimeMs, i);
+    if (check_time(times[i], profile.generation, place, complaints)) continue;
+    times.erase(std::next(times.begin(), static_cast<std::ptrdiff_t>(i)));
+    ++profile.negative_times;
   }
-  const auto kept = std::remove_if(first, times.end(), negative);
-  profile.negative_times += times.end() - kept;
-  times.erase(kept, times.end());
 }
 
 void check_event(const Event& event, const EventFacts& facts, std::size_t index,

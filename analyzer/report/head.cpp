@@ -59,6 +59,10 @@ std::string describe_iteration(const join::Analysis& analysis) {
     iterations += run.profile.iter_time_ms.size();
     const auto& profiler = run.profile.profiler;
     if (profiler.iteration_source.empty()) continue;
+    if (profiler.iteration_source == "none") {
+      sources.insert("nothing: the whole run is one");
+      continue;
+    }
     sources.insert(profiler.iteration_confidence
                        ? fmt::format("{} (confidence {:.2f})", profiler.iteration_source,
                                      *profiler.iteration_confidence)
@@ -172,11 +176,11 @@ std::string head(const join::Analysis& analysis, std::size_t width) {
   if (!dropped.empty()) line(out, "dropped", dropped, width);
   if (analysis.unmeasured_events > 0) {
     line(out, "unmeasured",
-         fmt::format("{} events were seen but not measured{}", analysis.unmeasured_events,
+         fmt::format("{} event{} seen but not measured{}", analysis.unmeasured_events,
+                     analysis.unmeasured_events == 1 ? "" : "s",
                      analysis.unmeasured_without_time == 0
                          ? ""
-                         : fmt::format("; {} of them have no known time and stand under \"idle or "
-                                       "not seen\"",
+                         : fmt::format("; {} of unknown time, under \"idle or not seen\"",
                                        analysis.unmeasured_without_time)),
          width);
   }

@@ -81,6 +81,15 @@ TEST(Shares, WithoutIterationsTheWholeRunIsOne) {
       {.predicted = 0, .measured = 30, .seen = 0, .idle = 70});
 }
 
+TEST(Shares, CallsOfDifferentSizesTakeTheirMean) {
+  // Samples of any occurrence: two short calls and a long one, 20 us on average, 30 calls.
+  expect_shares(
+      join_one(profile_of(
+          {EventBuilder("a", 0, 1).samples_us({10, 10, 40}).calls(30).flag("any_occurrence")},
+          1000)),
+      {.predicted = 0, .measured = 60, .seen = 0, .idle = 40});
+}
+
 TEST(Shares, AnUnmeasuredEventLastsAsLongAsItsKernelElsewhere) {
   const Analysis analysis = join_one(profile_of(
       {EventBuilder("a", 0, 1).kernel("k").samples_us({10}), EventBuilder("b", 2, 3).kernel("k"),
@@ -115,6 +124,28 @@ TEST(Shares, MoreThanTheIterationIsScaledWithAWarning) {
                           100));
   expect_shares(analysis, {.predicted = 75, .measured = 25, .seen = 0, .idle = 0});
   EXPECT_THAT(analysis.warnings, testing::Contains(HasSubstr("scaled down to 100 %")));
+}
+
+TEST(Shares, AHairAboveTheIterationIsNoWarning) {
+  const Analysis analysis =
+      join_one(profile_of({EventBuilder("a", 0, 1).samples_us({100.05})}, 100));
+  expect_shares(analysis, {.predicted = 0, .measured = 100, .seen = 0, .idle = 0});
+  EXPECT_THAT(analysis.warnings, testing::IsEmpty());
+}
+
+TEST(Shares, DeepNestingTakesNoStack) {
+  std::vector<read::Event> events;
+  constexpr std::int64_t kDepth = 100000;
+  for (std::int64_t i = 0; i < kDepth; ++i) {
+    events.push_back(EventBuilder("r", i, 2 * kDepth - i).samples_us({10}));
+  }
+  expect_shares(join_one(profile_of(events, 100)),
+                {.predicted = 0, .measured = 10, .seen = 0, .idle = 90});
+}
+
+TEST(Shares, NothingIsAShareOfNoTime) {
+  const Analysis analysis = join_one(profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 0));
+  EXPECT_FALSE(analysis.shares_percent);
 }
 
 TEST(Shares, NeedIterationTimes) {

@@ -111,6 +111,7 @@ TEST(Roofline, SaysWhyThereIsNoPrediction) {
   EXPECT_EQ(reason(test::op_of_kind("fft")), "unknown kind of operation fft");
   EXPECT_EQ(reason(test::op_of_kind("gemm")), "gemm without m");
   EXPECT_EQ(reason(test::op_of_kind("memory")), "memory without read_bytes or write_bytes");
+  EXPECT_EQ(reason(memory_op(0, 0)), "memory of 0 bytes");
   EXPECT_EQ(reason(gemm_op(0, 1, 1, "f16")), "gemm with m = 0");
   EXPECT_EQ(reason(gemm_op(1, 1, 1, "bf16")), "toy has no peak for bf16");
   EXPECT_EQ(reason(gemm_op(1, 1, 1, "f12")), "unknown number type f12");

@@ -112,6 +112,19 @@ TEST(ReadProfile, KeepsKindsAndAttributesOfOperationsThatItDoesNotKnow) {
   EXPECT_EQ(p.events[0].op->get<bool>("in_place"), true);
 }
 
+TEST(ReadProfile, AYesOrNoOfAnOperationMayBeANumber) {
+  const auto trans_a = [](const std::string& value) {
+    return read_profile(with_event(R"(,"measured_times_ms":[1],"op":{"kind":"gemm","trans_a":)" +
+                                   value + "}"),
+                        "p.json")
+        .events.at(0)
+        .op->get<bool>("trans_a");
+  };
+  EXPECT_EQ(trans_a("1"), true) << "PROFILE_OP carries integers and strings";
+  EXPECT_EQ(trans_a("0"), false);
+  EXPECT_EQ(trans_a("true"), true);
+}
+
 TEST(ReadProfile, AnEventWithoutSamplesIsAnEvent) {
   EXPECT_TRUE(read_profile(with_event(R"(,"measured_times_ms":[])"), "p.json")
                   .events.at(0)
@@ -239,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(
                  R"(p.json: /iter_time_ms/1: expected a number, found "2")"},
         BadInput{"NegativeIterTime",
                  R"({"schema":"inline_prof/1","iter_time_ms":[1,-2],"events":[]})",
-                 "p.json: /iter_time_ms/1: expected a time >= 0, found -2"}),
+                 "p.json: /iter_time_ms/1: expected a time from 0 to 1e+12 ms, found -2"}),
     kName);
 
 INSTANTIATE_TEST_SUITE_P(
@@ -256,7 +269,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"NullTime", with_event(R"(,"measured_times_ms":[null])"),
                  "p.json: /events/0/measured_times_ms/0: expected a number, found null"},
         BadInput{"NegativeTime", with_event(R"(,"measured_times_ms":[1,-0.25])"),
-                 "p.json: /events/0/measured_times_ms/1: expected a time >= 0, found -0.25"},
+                 "p.json: /events/0/measured_times_ms/1: expected a time from 0 to 1e+12 ms, found "
+                 "-0.25"},
+        BadInput{"EndlessTime", with_event(R"(,"measured_times_ms":[1e300])"),
+                 "p.json: /events/0/measured_times_ms/0: expected a time from 0 to 1e+12 ms, found "
+                 "1e+300"},
         BadInput{"FewerIterations", with_event(R"(,"measured_times_ms":[1,2],"iterations":[1])"),
                  "p.json: /events/0/iterations: expected 2 values, one for each of "
                  "measured_times_ms, found 1"},
@@ -288,6 +305,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"OpTypeNumber",
                  with_event(R"(,"measured_times_ms":[],"op":{"kind":"gemm","a_type":16})"),
                  "p.json: /events/0/op/a_type: expected a string, found 16"},
+        BadInput{"OpYesOrNoIsTwo",
+                 with_event(R"(,"measured_times_ms":[],"op":{"kind":"gemm","trans_a":2})"),
+                 "p.json: /events/0/op/trans_a: expected true, false, 1 or 0, found 2"},
         BadInput{"EndsBeforeItStarts",
                  R"({"schema":"inline_prof/1","iter_time_ms":[],"events":[{"event_name":"a",)"
                  R"("device_id":0,"stream":"0x1","start_index":2,"end_index":1,)"
