@@ -120,6 +120,18 @@ class Options(unittest.TestCase):
             self.assertAlmostEqual(report["rows"][1]["corrected_us"], corrected, 6)
 
 
+class Documentation(unittest.TestCase):
+    def test_shows_the_report_that_its_command_gives(self):
+        root = DATA.parent.parent
+        blocks = (root / "docs/reading_a_report.md").read_text().split("```")
+        command = next(b for b in blocks if b.startswith("sh\nprof-analyze tests/data/hugectr"))
+        arguments = command[len("sh\nprof-analyze "):].replace("\\\n", " ").split()
+        done = subprocess.run([PROGRAM, *arguments], cwd=root, stdout=subprocess.PIPE,
+                              universal_newlines=True, check=True)
+        shown = blocks[blocks.index(command) + 2]
+        self.assertEqual(done.stdout, shown.lstrip("\n"))
+
+
 class Output(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
