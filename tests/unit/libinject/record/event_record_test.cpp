@@ -19,7 +19,9 @@ Sample sample(float measured_ms, std::int64_t iteration = 0, std::string extra =
   Sample result;
   result.measured_ms = measured_ms;
   result.iteration = iteration;
-  result.extra_start = std::move(extra);
+  if (!extra.empty()) {
+    result.extra = std::make_unique<ExtraInfos>(ExtraInfos{.start = std::move(extra), .stop = ""});
+  }
   return result;
 }
 
@@ -66,7 +68,7 @@ TEST(EventRecord, ShowsAReaderOnlyWholeSamples) {
       seen = event.sample_count();
       if (seen == 0) continue;
       const Sample& last = event.sample(seen - 1);
-      if (last.iteration != seen || last.extra_start != std::to_string(seen)) torn = true;
+      if (last.iteration != seen || last.extra->start != std::to_string(seen)) torn = true;
     }
   });
   for (std::uint32_t i = 1; i <= sample_count; ++i) {

@@ -1,0 +1,280 @@
+// What the guest writes, read back with a parser that is not ours.
+#include "record/prof_writer.hpp"
+
+#include "record/run_to_write.hpp"
+
+#include <inline_prof/prof_format.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace inline_prof::record {
+namespace {
+
+using nlohmann::json;
+using testing::IsSupersetOf;
+
+json written(RunRecord& run, WriteFacts facts = {}) {
+  facts.process_id = 4711;
+  return json::parse(prof_json(run, facts));
+}
+
+std::set<std::string> keys_of(const json& object) {
+  std::set<std::string> keys;
+  for (const auto& member : object.items())
+    keys.insert(member.key());
+  return keys;
+}
+
+class ProfJson : public testing::Test {
+ protected:
+  void SetUp() override { fill(run_); }
+  RunRecord run_;
+};
+
+TEST_F(ProfJson, HasEveryMemberOfGeneration3) {
+  using namespace format;  // NOLINT(google-build-using-namespace): a page of keys
+  const json file = written(run_);
+  EXPECT_THAT(keys_of(file),
+              IsSupersetOf({kSchema,      kHostName,  kRank,        kWorldSize,  kLocalRank,
+                            kProcessId,   kCommand,   kStartedAt,   kComplete,   kProfiler,
+                            kDevices,     kLibraries, kCalibration, kIterTimeMs, kEvents,
+                            kRuntimeData, kOverhead,  kDropped,     kNotSeen,    kWarnings}));
+  EXPECT_THAT(keys_of(file[kProfiler]),
+              IsSupersetOf({kVersion, kMode, kPolicy, kBackend, kSchedule, kWarmupIterations,
+                            kRepeat, kIterationSource, kIterationConfidence, kEventListHash}));
+  EXPECT_THAT(keys_of(file[kDevices][0]),
+              IsSupersetOf({kDeviceId, kName, kUuid, kSmCount, kComputeCapability, kMemoryBytes,
+                            kL2Bytes, kSmClockKhz, kMemoryClockKhz, kDriverVersion, kCudaVersion}));
+  EXPECT_THAT(keys_of(file[kCalibration][0]),
+              IsSupersetOf({kDeviceId, kState, kEmptyPairUs, kEmptyKernelPairUs}));
+  EXPECT_THAT(keys_of(file[kCalibration][0][kEmptyPairUs]),
+              IsSupersetOf({kMedian, kP05, kP95, kCount}));
+  EXPECT_THAT(keys_of(file[kEvents][0]), IsSupersetOf({kEventName,
+                                                       kLayerName,
+                                                       kKernelName,
+                                                       kKernelNames,
+                                                       kDeviceId,
+                                                       kStream,
+                                                       kStreamIndex,
+                                                       kStartIndex,
+                                                       kEndIndex,
+                                                       kMetTimesWithinThisStream,
+                                                       kCalls,
+                                                       kGrid,
+                                                       kBlock,
+                                                       kCluster,
+                                                       kStaticSharedBytes,
+                                                       kDynamicSharedBytes,
+                                                       kRegisters,
+                                                       kMaxBlocksPerSm,
+                                                       kInCudaGraph,
+                                                       kFlags,
+                                                       kOp,
+                                                       kMeasuredTimesMs,
+                                                       kIterStartToEventStartTimesMs,
+                                                       kIterations,
+                                                       kTight,
+                                                       kExtraInfosStart,
+                                                       kExtraInfosStop}));
+  EXPECT_THAT(keys_of(file[kOverhead]),
+              IsSupersetOf({kArmedIterations, kUnarmedIterations, kSlowdownPercent,
+                            kSlowdownPercentCi95, kMethod, kLaunchesSeen, kHostBytes}));
+  EXPECT_THAT(keys_of(file[kDropped]),
+              IsSupersetOf({kRingFull, kNotReadyAtExit, kCudaErrors, kCaptureSkipped, kStaleGraph,
+                            kInterleavedLaunch}));
+}
+
+// Scripts that read what the original profiler wrote find the same keys with the same types.
+TEST_F(ProfJson, KeepsTheMembersOfGeneration2) {
+  const json file = written(run_);
+  EXPECT_EQ(file["host_name"], "n046");
+  EXPECT_EQ(file["iter_time_ms"], json::parse("[4.5, 4.75]"));
+  const json& event = file["events"][0];
+  EXPECT_EQ(event["event_name"], "fprop.gemm");
+  EXPECT_EQ(event["device_id"], 0);
+  EXPECT_EQ(event["stream"], "0x7f7cf66c3d20");
+  EXPECT_EQ(event["start_index"], 0);
+  EXPECT_EQ(event["end_index"], 1);
+  EXPECT_EQ(event["met_times_within_this_stream"], 2);
+  EXPECT_EQ(event["measured_times_ms"].size(), 3U);
+  EXPECT_EQ(event["measured_times_ms"][0].get<float>(), 0.04F);
+  EXPECT_EQ(event["iter_start_to_event_start_times_ms"], json::parse("[-0.5, 0.25, 0.5]"));
+  EXPECT_EQ(event["extra_infos_start"], json::array());
+  EXPECT_EQ(event["extra_infos_stop"], json::array());
+  EXPECT_EQ(file["runtime_data"],
+            json::parse(R"([{"data_name": "batch", "device_id": 0, "stream": "0x1",
+                             "data": ["6912", "x\"y"]}])"));
+}
+
+TEST_F(ProfJson, WritesTheProcessAndTheProfiler) {
+  WriteFacts facts;
+  facts.complete = true;
+  facts.libraries = {{"cublas", "13.1.0"}};
+  facts.iteration_confidence = 1;
+  const json file = written(run_, facts);
+  EXPECT_EQ(file["schema"], "inline_prof/1");
+  EXPECT_EQ(file["rank"], 3);
+  EXPECT_EQ(file["world_size"], 16);
+  EXPECT_EQ(file["local_rank"], 1);
+  EXPECT_EQ(file["process_id"], 4711);
+  EXPECT_EQ(file["command"], "train");
+  EXPECT_EQ(file["started_at"], "2026-11-21T01:02:03Z");
+  EXPECT_EQ(file["complete"], true);
+  EXPECT_EQ(file["libraries"], json::parse(R"({"cublas": "13.1.0"})"));
+  const json& profiler = file["profiler"];
+  EXPECT_EQ(profiler["mode"], "fine_grained");
+  EXPECT_EQ(profiler["policy"], "interleaved");
+  EXPECT_EQ(profiler["backend"], "driver");
+  EXPECT_EQ(profiler["schedule"], "/x/prof.schedule");
+  EXPECT_EQ(profiler["warmup_iterations"], 10);
+  EXPECT_EQ(profiler["repeat"], 50);
+  EXPECT_EQ(profiler["iteration_source"], "macro");
+  EXPECT_EQ(profiler["iteration_confidence"], 1);
+  EXPECT_EQ(profiler["event_list_hash"], event_list_hash(run_.events));
+}
+
+TEST_F(ProfJson, SaysThatACheckpointIsIncomplete) {
+  EXPECT_EQ(written(run_)["complete"], false);
+}
+
+TEST_F(ProfJson, WritesTheDeviceAndItsCalibration) {
+  const json file = written(run_);
+  EXPECT_EQ(file["devices"], json::parse(R"([{"device_id": 0, "name": "NVIDIA H200",
+      "uuid": "GPU-1", "sm_count": 132, "compute_capability": "9.0", "memory_bytes": 150000000000,
+      "l2_bytes": 62914560, "sm_clock_khz": 1980000, "memory_clock_khz": 3201000,
+      "driver_version": "580.159", "cuda_version": "13.0"}])"));
+  EXPECT_EQ(file["calibration"], json::parse(R"([{"device_id": 0, "state": "busy",
+      "empty_pair_us": {"median": 4.5, "p05": 4.25, "p95": 5.0, "count": 64},
+      "empty_kernel_pair_us": {"median": 6.5, "p05": 6.0, "p95": 7.0, "count": 63}}])"));
+}
+
+TEST_F(ProfJson, WritesTheShapeAndTheOperationOfAnEvent) {
+  const json file = written(run_);
+  const json& event = file["events"][0];
+  EXPECT_EQ(event["layer_name"], "TopMLP.fc5");
+  EXPECT_EQ(event["kernel_name"], "sm90_gemm");
+  EXPECT_EQ(event["kernel_names"], json::parse(R"(["sm90_gemm", "splitk_reduce"])"));
+  EXPECT_EQ(event["stream_index"], 1);
+  EXPECT_EQ(event["calls"], 40);
+  EXPECT_EQ(event["grid"], json::parse("[7, 8, 9]"));
+  EXPECT_EQ(event["block"], json::parse("[128, 2, 1]"));
+  EXPECT_EQ(event["cluster"], json::parse("[2, 1, 1]"));
+  EXPECT_EQ(event["static_shared_bytes"], 1024);
+  EXPECT_EQ(event["dynamic_shared_bytes"], 2048);
+  EXPECT_EQ(event["registers"], 96);
+  EXPECT_EQ(event["max_blocks_per_sm"], 3);
+  EXPECT_EQ(event["in_cuda_graph"], false);
+  EXPECT_EQ(event["flags"], json::array());
+  EXPECT_EQ(event["op"], json::parse(R"({"kind": "gemm", "m": 6912, "a_type": "f16",
+                                         "source": "PROFILE_OP"})"));
+  EXPECT_EQ(event["iterations"], json::parse("[11, 12, 13]"));
+  EXPECT_EQ(event["tight"], json::parse("[true, false, null]"));
+}
+
+TEST_F(ProfJson, CountsWhatWasDropped) {
+  WriteFacts facts;
+  facts.cuda_errors = 10;
+  const json file = written(run_, facts);
+  EXPECT_EQ(file["dropped"], json::parse(R"({"ring_full": 1, "not_ready_at_exit": 2,
+      "cuda_errors": 10, "capture_skipped": 3, "stale_graph": 4, "interleaved_launch": 5})"));
+  EXPECT_EQ(file["overhead"]["armed_iterations"], 6);
+  EXPECT_EQ(file["overhead"]["unarmed_iterations"], 7);
+  EXPECT_EQ(file["overhead"]["launches_seen"], 8);
+  EXPECT_EQ(file["overhead"]["host_bytes"], 9);
+  EXPECT_EQ(file["not_seen"], json::parse(R"(["libcublas inside libfoo.so: static copy"])"));
+  EXPECT_EQ(file["warnings"], json::parse(R"(["INLINE_PROF_X: unknown variable"])"));
+}
+
+TEST_F(ProfJson, KeepsExtraInformationBesideEverySample) {
+  EventRecord& event = add_event(run_, "emb");
+  event.reserve(2);
+  ASSERT_TRUE(event.add(sample(1, 0, 20)));
+  Sample with_information = sample(2, 0, 21);
+  with_information.extra = std::make_unique<ExtraInfos>(ExtraInfos{.start = "rows=5", .stop = ""});
+  ASSERT_TRUE(event.add(std::move(with_information)));
+  const json file = written(run_);
+  EXPECT_EQ(file["events"][1]["extra_infos_start"], json::parse(R"(["", "rows=5"])"));
+  EXPECT_EQ(file["events"][1]["extra_infos_stop"], json::array());
+}
+
+TEST_F(ProfJson, FlagsSamplesTakenAtAnyOccurrence) {
+  add_event(run_, "anywhere").any_occurrence = true;
+  EXPECT_EQ(written(run_)["events"][1]["flags"], json::parse(R"(["any_occurrence"])"));
+}
+
+TEST(ProfJsonOfAnEmptyRun, IsWholeAndLeavesOutWhatIsNotKnown) {
+  RunRecord run;
+  const json file = written(run);
+  EXPECT_EQ(file["events"], json::array());
+  EXPECT_EQ(file["iter_time_ms"], json::array());
+  EXPECT_EQ(file["devices"], json::array());
+  EXPECT_EQ(file["calibration"], json::array());
+  for (const char* key : {"rank", "world_size", "local_rank"})
+    EXPECT_FALSE(file.contains(key));
+}
+
+TEST(ProfJsonOfARegion, HasNoLaunchShape) {
+  RunRecord run;
+  add_event(run, "region");
+  const json event = written(run)["events"][0];
+  for (const char* key : {"grid", "block", "cluster", "registers", "op"}) {
+    EXPECT_FALSE(event.contains(key)) << key;
+  }
+  EXPECT_EQ(event["kernel_name"], "");
+}
+
+RunRecord& two_events(RunRecord& run, int device_id) {
+  add_event(run, "a", device_id).layer_name = "L";
+  add_event(run, "a", device_id, 1).layer_name = "L";
+  return run;
+}
+
+TEST(EventListHash, KeepsItsValueFromVersionToVersion) {
+  RunRecord empty;
+  EXPECT_EQ(event_list_hash(empty.events), "cbf29ce484222325");  // FNV-1a's offset basis
+  RunRecord run;
+  EXPECT_EQ(event_list_hash(two_events(run, 0).events), "49ba253c5cee774c");
+}
+
+TEST(EventListHash, DependsOnEveryPartOfTheList) {
+  RunRecord base;
+  two_events(base, 0);
+  const auto changed = [](auto&& change) {
+    RunRecord run;
+    two_events(run, 0);
+    change(run);
+    return event_list_hash(run.events);
+  };
+  const std::set<std::string> hashes{
+      event_list_hash(base.events),
+      changed([](RunRecord& run) { run.events[1].event_name = "b"; }),
+      changed([](RunRecord& run) { run.events[1].layer_name = "M"; }),
+      changed([](RunRecord& run) { run.events[1].occurrence = 2; }),
+      changed([](RunRecord& run) { run.events[1].stream_index = 1; }),
+      changed([](RunRecord& run) { run.events[1].device_id = 1; }),
+      changed([](RunRecord& run) { add_event(run, "c"); }),
+      changed([](RunRecord& run) {  // the letter moves from one word to the next
+        run.events[1].event_name = "aL";
+        run.events[1].layer_name = "";
+      }),
+  };
+  EXPECT_EQ(hashes.size(), 8U);
+}
+
+// Without CUDA_VISIBLE_DEVICES the local rank is the device's number.
+TEST(EventListHash, IsEqualOnRanksThatUseDifferentDevices) {
+  RunRecord rank0;
+  RunRecord rank5;
+  EXPECT_EQ(event_list_hash(two_events(rank0, 0).events),
+            event_list_hash(two_events(rank5, 5).events));
+}
+
+}  // namespace
+}  // namespace inline_prof::record

@@ -1,0 +1,104 @@
+// A made-up run for the tests of the file's writer.
+#pragma once
+
+#include "record/run_record.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace inline_prof::record {
+
+inline const void* handle(std::uintptr_t value) {
+  return reinterpret_cast<const void*>(value);  // NOLINT(performance-no-int-to-ptr): made up
+}
+
+inline EventRecord& add_event(RunRecord& run, const std::string& name, int device_id = 0,
+                              int occurrence = 0) {
+  auto event = std::make_unique<EventRecord>();
+  event->event_name = name;
+  event->device_id = device_id;
+  event->stream = handle(0x7f7cf66c3d20);
+  event->start_index = static_cast<std::int64_t>(2 * run.events.size());
+  event->end_index = event->start_index + 1;
+  event->occurrence = occurrence;
+  return *run.events.add(std::move(event));
+}
+
+inline Sample sample(float measured_ms, float offset_ms, std::int64_t iteration,
+                     std::int8_t tight = -1) {
+  return {.measured_ms = measured_ms,
+          .offset_ms = offset_ms,
+          .iteration = iteration,
+          .tight = tight,
+          .extra = nullptr};
+}
+
+// A run in which everything has a value of its own.
+inline void fill(RunRecord& run) {
+  run.host_name = "n046";
+  run.command = "train";
+  run.started_at = "2026-11-21T01:02:03Z";
+  run.rank = 3;
+  run.world_size = 16;
+  run.local_rank = 1;
+  run.policy = "interleaved";
+  run.schedule = "/x/prof.schedule";
+  run.warmup = 10;
+  run.repeat = 50;
+  run.iteration_source = "macro";
+  run.devices.push_back({.device_id = 0,
+                         .name = "NVIDIA H200",
+                         .uuid = "GPU-1",
+                         .sm_count = 132,
+                         .compute_capability = "9.0",
+                         .memory_bytes = 150'000'000'000,
+                         .l2_bytes = 62'914'560,
+                         .sm_clock_khz = 1'980'000,
+                         .memory_clock_khz = 3'201'000,
+                         .driver_version = "580.159",
+                         .cuda_version = "13.0"});
+  run.calibrations.push_back(
+      {.device_id = 0,
+       .state = "busy",
+       .empty_pair = {.median_us = 4.5, .p05_us = 4.25, .p95_us = 5, .count = 64},
+       .empty_kernel_pair = Distribution{.median_us = 6.5, .p05_us = 6, .p95_us = 7, .count = 63}});
+  run.iteration_times.reserve(2);
+  run.iteration_times.add(4.5F);
+  run.iteration_times.add(4.75F);
+  run.runtime_data.push_back(
+      {.name = "batch", .device_id = 0, .stream = handle(1), .data = {"6912", "x\"y"}});
+  run.not_seen.emplace_back("libcublas inside libfoo.so: static copy");
+  run.warnings.emplace_back("INLINE_PROF_X: unknown variable");
+  run.dropped.ring_full = 1;
+  run.dropped.not_ready_at_exit = 2;
+  run.dropped.capture_skipped = 3;
+  run.dropped.stale_graph = 4;
+  run.dropped.interleaved_launch = 5;
+  run.armed_iterations = 6;
+  run.unarmed_iterations = 7;
+  run.launches_seen = 8;
+  run.host_bytes = 9;
+
+  EventRecord& event = add_event(run, "fprop.gemm", 0, 2);
+  event.layer_name = "TopMLP.fc5";
+  event.kernel_names = {"sm90_gemm", "splitk_reduce"};
+  event.stream_index = 1;
+  event.shape = LaunchShape{.grid = {7, 8, 9},
+                            .block = {128, 2, 1},
+                            .cluster = {2, 1, 1},
+                            .dynamic_shared_bytes = 2048,
+                            .static_shared_bytes = 1024,
+                            .registers = 96,
+                            .max_blocks_per_sm = 3};
+  event.calls = 40;
+  event.op = std::make_unique<Op>(
+      Op{.kind = "gemm", .attributes = {{"m", 6912}, {"a_type", "f16"}}, .source = "PROFILE_OP"});
+  event.reserve(3);
+  static_cast<void>(event.add(sample(0.04F, -0.5F, 11, 1)));
+  static_cast<void>(event.add(sample(0.041F, 0.25F, 12, 0)));
+  static_cast<void>(event.add(sample(0.042F, 0.5F, 13, -1)));
+}
+
+}  // namespace inline_prof::record

@@ -1,0 +1,15 @@
+// Prints the prof.json of a made-up run, for a validator that is not ours.
+#include "record/prof_writer.hpp"
+#include "record/run_to_write.hpp"
+
+#include <cstdio>
+
+int main() {
+  inline_prof::record::RunRecord run;
+  inline_prof::record::fill(run);
+  inline_prof::record::add_event(run, "region").any_occurrence = true;
+  inline_prof::record::WriteFacts facts;
+  facts.libraries = {{"cublas", "13.1.0"}};
+  std::fputs(inline_prof::record::prof_json(run, facts).c_str(), stdout);
+  return 0;
+}
