@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+"""Checks the built libinline_prof.so: it is loaded into programs that did not ask for it.
+
+    link_rules.py --readelf R --objdump O --library SO --sources LIBINJECT --objects LIST
+
+  needs       nothing but glibc's own libraries, no symbol newer than glibc 2.17
+  size        below 2 MiB
+  exports     what exports.map names, what the sources mark and what the file shows are one set
+  load time   no constructor of ours: the objects named in the file LIST have no .init_array, and
+              every entry of the library's belongs to the compiler's or the C++ library's objects
+  fast path   the launch wrappers make no call, touch no stack and end in jumps
+
+Prints one line per violation; exit status 1 if there is one.
+"""
+
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+ALLOWED_NEEDED = re.compile(r"(lib(c|m)\.so\.6|libdl\.so\.2|libpthread\.so\.0|ld-linux-[\w-]+\.so\.\d)")
+NEWEST_GLIBC = (2, 17)
+MOST_BYTES = 2 * 1024 * 1024
+FAST_PATHS = ("cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz")
+MOST_INSTRUCTIONS = 16
+# Registers and mnemonics of both machines; `mov 0x28(%rsp)` as well as `ldr x0, [sp, #8]`.
+STACK = re.compile(r"%[re]?[sb]p\b|\[sp\b|\bsp,|^(push|pop|call|enter|leave|ret)")
+CALL = re.compile(r"^(call|bl|blr)\b")
+INDIRECT_JUMP = re.compile(r"^(jmp\s+\*|br\s)")
+PADDING = re.compile(r"^(nop|xchg\s+%ax,%ax|data16|cs nop|int3|endbr64|bti)")
+# What the compiler's start files bring; everything else must be a static initialiser of libstdc++.
+START_FILES = {"frame_dummy", "register_tm_clones"}
+
+
+class Tools:
+    def __init__(self, readelf, objdump):
+        self.readelf_program, self.objdump_program = readelf, objdump
+
+    @staticmethod
+    def _output(command):
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def readelf(self, option, file):
+        return self._output([self.readelf_program, "--wide", option, str(file)])
+
+    def disassembly(self, file, symbol):
+        return self._output([self.objdump_program, "-d", "--no-show-raw-insn",
+                             f"--disassemble={symbol}", str(file)])
+
+
+def check_needed(tools, library):
+    found = re.findall(r"\(NEEDED\).*\[(.*)\]", tools.readelf("--dynamic", library))
+    if not found:
+        yield "no DT_NEEDED seen: is this a shared library?"
+    for name in found:
+        if not ALLOWED_NEEDED.fullmatch(name):
+            yield f"needs {name}, which is none of glibc's own libraries"
+
+
+def check_symbol_versions(tools, library):
+    seen = re.findall(r"Name: (\S+)", tools.readelf("--version-info", library))
+    if not seen:
+        yield "no version needs seen"
+    for version in sorted(set(seen)):
+        match = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(?:\.\d+)?", version)
+        if match is None:
+            yield f"needs symbol version {version}: only GLIBC is allowed"
+        elif (int(match[1]), int(match[2])) > NEWEST_GLIBC:
+            yield f"needs symbol version {version}: newer than GLIBC_2.17"
+
+
+def check_size(library, most=MOST_BYTES):
+    size = library.stat().st_size
+    if size >= most:
+        yield f"has {size} bytes, {most} are too many for what every program loads"
+
+
+def exports_of_map(text):
+    body = re.search(r"global:(.*?)local:", text, re.S)
+    return set(re.findall(r"\w+", body[1])) if body else set()
+
+
+def exports_marked_in(sources):
+    """Names after INLINE_PROF_EXPORT, inside INLINE_PROF_EXPORT_AS("..."), and the dlsym trampoline."""
+    marked = set()
+    for file in sorted(sources.rglob("*")):
+        if file.suffix in {".cpp", ".hpp"}:
+            text = re.sub(r"//.*|^\s*#.*", "", file.read_text(), flags=re.M)
+            marked |= set(re.findall(r'INLINE_PROF_EXPORT_AS\("(\w+)"\)', text))
+            marked |= set(re.findall(r"INLINE_PROF_EXPORT\s[^;{]*?(\w+)\s*\(", text))
+    trampolines = [re.findall(r"^\s*\.globl\s+(\w+)", file.read_text(), re.M)
+                   for file in sorted(sources.rglob("dlsym_*.S"))]
+    for names in trampolines:
+        marked |= set(names)
+    return marked
+
+
+def exports_shown(tools, library):
+    shown = set()
+    for line in tools.readelf("--dyn-syms", library).splitlines():
+        fields = line.split()
+        if len(fields) >= 8 and fields[4] in {"GLOBAL", "WEAK"} and fields[6] != "UND":
+            shown.add(fields[7].split("@")[0])
+    return shown
+
+
+def check_exports(tools, library, sources):
+    by_map = exports_of_map((sources / "exports.map").read_text())
+    marked = exports_marked_in(sources)
+    shown = exports_shown(tools, library)
+    if not by_map:
+        yield "exports.map names nothing"
+    for name in sorted(by_map - marked):
+        yield f"{name} stands in exports.map and is not marked in the sources"
+    for name in sorted(marked - by_map):
+        yield f"{name} is marked in the sources and does not stand in exports.map"
+    for name in sorted(by_map - shown):
+        yield f"{name} stands in exports.map and is not exported"
+    for name in sorted(shown - by_map):
+        yield f"{name} is exported and does not stand in exports.map"
+
+
+def check_objects(tools, objects):
+    if not objects:
+        yield "no object files given"
+    for file in objects:
+        for section in re.findall(r"\s(\.(?:init_array|preinit_array|ctors)\S*)\s",
+                                  tools.readelf("--sections", file)):
+            yield f"{pathlib.Path(file).name} has {section}: something of ours runs at load time"
+
+
+def init_array_entries(tools, library):
+    """The functions that the loader calls, as addresses: the array's relocations carry them."""
+    section = re.search(r"\s\.init_array\s+\S+\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)",
+                        tools.readelf("--sections", library))
+    if section is None:
+        return []
+    begin, size = int(section[1], 16), int(section[2], 16)
+    entries = []
+    for line in tools.readelf("--relocs", library).splitlines():
+        fields = line.split()
+        if len(fields) >= 4 and re.fullmatch(r"[0-9a-f]+", fields[0]):
+            if begin <= int(fields[0], 16) < begin + size:
+                entries.append(int(fields[-1], 16))
+    return entries
+
+
+def check_load_time(tools, library):
+    names = {}
+    for line in tools.readelf("--symbols", library).splitlines():
+        fields = line.split()
+        if len(fields) >= 8 and fields[3] == "FUNC":
+            names.setdefault(int(fields[1], 16), fields[7])
+    entries = init_array_entries(tools, library)
+    if not entries:
+        yield "no .init_array entries seen: even an empty library has frame_dummy"
+    for address in entries:
+        name = names.get(address, "a function without a name")
+        # libstdc++'s files end in .cc, ours in .cpp.
+        if name not in START_FILES and not re.fullmatch(r"_GLOBAL__sub_I_\w+\.cc", name):
+            yield f"runs {name} at load time"
+
+
+def instructions_of(disassembly, symbol):
+    body = re.search(rf"<{re.escape(symbol)}>:\n((?:\s+[0-9a-f]+:.*\n?)*)", disassembly)
+    if body is None:
+        return []
+    lines = [line.split(":", 1)[1].strip() for line in body[1].splitlines()]
+    return [line for line in lines if not PADDING.match(line)]
+
+
+def check_fast_path(tools, library, symbols=FAST_PATHS):
+    for symbol in symbols:
+        found = instructions_of(tools.disassembly(library, symbol), symbol)
+        if not found:
+            yield f"{symbol}: not found"
+            continue
+        if len(found) > MOST_INSTRUCTIONS:
+            yield f"{symbol}: {len(found)} instructions, {MOST_INSTRUCTIONS} are the most"
+        for line in found:
+            if CALL.match(line):
+                yield f"{symbol}: makes a call: {line}"
+            elif STACK.search(line):
+                yield f"{symbol}: touches the stack: {line}"
+        if not any(INDIRECT_JUMP.match(line) for line in found):
+            yield f"{symbol}: does not end in an indirect jump"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--readelf", "--objdump"):
+        parser.add_argument(option, required=True)
+    for option in ("--library", "--sources", "--objects"):
+        parser.add_argument(option, required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    tools = Tools(options.readelf, options.objdump)
+    objects = [line for line in options.objects.read_text().splitlines() if line]
+    complaints = [*check_needed(tools, options.library),
+                  *check_symbol_versions(tools, options.library),
+                  *check_size(options.library),
+                  *check_exports(tools, options.library, options.sources),
+                  *check_objects(tools, objects),
+                  *check_load_time(tools, options.library),
+                  *check_fast_path(tools, options.library)]
+    for complaint in complaints:
+        print(f"{options.library.name}: {complaint}")
+    if not complaints:
+        print(f"{options.library.name}: every rule holds")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Plants a violation of each link rule in a small library and sees that the checker catches it.
+
+    link_rules_test.py CC READELF OBJDUMP
+"""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import link_rules
+
+COMPILER, READELF, OBJDUMP = sys.argv[1:4]
+del sys.argv[1:]
+TOOLS = link_rules.Tools(READELF, OBJDUMP)
+
+PLAIN = "#include <string.h>\nint f(const char* text) { return (int)strlen(text); }\n"
+
+
+class PlantedViolations(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        file = self.folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        return file
+
+    def compile(self, source, *options, suffix=".c", kind="-shared"):
+        file = self.write("source" + suffix, source)
+        result = self.folder / ("a.o" if kind == "-c" else "liba.so")
+        subprocess.run([COMPILER, kind, "-fPIC", "-O2", str(file), "-o", str(result), *options],
+                       check=True)
+        return result
+
+    def test_a_plain_library_breaks_no_rule(self):
+        library = self.compile(PLAIN)
+        self.assertEqual(list(link_rules.check_needed(TOOLS, library)), [])
+        self.assertEqual(list(link_rules.check_symbol_versions(TOOLS, library)), [])
+        self.assertEqual(list(link_rules.check_size(library)), [])
+        self.assertEqual(list(link_rules.check_load_time(TOOLS, library)), [])
+
+    def test_another_library_is_needed(self):
+        self.compile("int g(void) { return 1; }\n", "-Wl,-soname,libother.so.3")
+        (self.folder / "liba.so").rename(self.folder / "libother.so")
+        library = self.compile("int g(void); int f(void) { return g(); }\n", f"-L{self.folder}",
+                               "-lother", "-lc")
+        self.assertEqual(list(link_rules.check_needed(TOOLS, library)),
+                         ["needs libother.so.3, which is none of glibc's own libraries"])
+
+    def test_a_symbol_is_newer_than_2_17(self):
+        # arc4random came with 2.36.
+        library = self.compile("#include <stdlib.h>\n"
+                               "unsigned f(void) { return arc4random(); }\n")
+        self.assertEqual(list(link_rules.check_symbol_versions(TOOLS, library)),
+                         ["needs symbol version GLIBC_2.36: newer than GLIBC_2.17"])
+
+    def test_libgcc_is_needed(self):
+        source = ('void* g(void) __asm__("_Unwind_Resume");\n'
+                  'void* f(void) { return g(); }\n')
+        library = self.compile(source, "-shared-libgcc", "-Wl,--no-as-needed", "-lgcc_s")
+        self.assertEqual(list(link_rules.check_needed(TOOLS, library)),
+                         ["needs libgcc_s.so.1, which is none of glibc's own libraries"])
+        self.assertIn("needs symbol version GCC_3.0: only GLIBC is allowed",
+                      list(link_rules.check_symbol_versions(TOOLS, library)))
+
+    def test_it_is_too_large(self):
+        library = self.compile("char block[3000000] = {1};\n")
+        self.assertEqual(len(list(link_rules.check_size(library))), 1)
+
+    def sources(self, exported, marked):
+        self.write("libinject/exports.map", f"{{ global: {exported} local: *; }};\n")
+        self.write("libinject/a.hpp", "#define INLINE_PROF_EXPORT_AS(symbol) __asm__(symbol)\n")
+        self.write("libinject/a.cpp", marked)
+        return self.folder / "libinject"
+
+    def exports(self, source, exported, marked):
+        return list(link_rules.check_exports(TOOLS, self.compile(source),
+                                             self.sources(exported, marked)))
+
+    def test_exports_agree(self):
+        marked = ('CUresult wrapper(int a)\n    INLINE_PROF_EXPORT_AS("one");\n'
+                  "INLINE_PROF_EXPORT const table* two() {\n  return &all(1);\n}\n")
+        self.assertEqual(self.exports("int one; int two;\n", "one; two;", marked), [])
+
+    def test_a_mark_is_missing(self):
+        self.assertEqual(self.exports("int one;\n", "one;", "// INLINE_PROF_EXPORT int one();\n"),
+                         ["one stands in exports.map and is not marked in the sources"])
+
+    def test_the_map_misses_a_name(self):
+        marked = 'int a INLINE_PROF_EXPORT_AS("one"); int b INLINE_PROF_EXPORT_AS("two");\n'
+        self.assertEqual(self.exports("int one; int two;\n", "one;", marked),
+                         ["two is marked in the sources and does not stand in exports.map",
+                          "two is exported and does not stand in exports.map"])
+
+    def test_the_library_shows_too_little(self):
+        marked = 'int a INLINE_PROF_EXPORT_AS("one");\n'
+        self.assertEqual(self.exports("static int one; int* f(void);\n", "one;", marked),
+                         ["one stands in exports.map and is not exported"])
+
+    CONSTRUCTOR = ("int seen;\n"
+                   "__attribute__((constructor)) static void at_load(void) { seen = 1; }\n")
+
+    def test_a_constructor_runs(self):
+        library = self.compile(self.CONSTRUCTOR)
+        self.assertEqual(list(link_rules.check_load_time(TOOLS, library)),
+                         ["runs at_load at load time"])
+
+    def test_an_object_of_ours_has_a_constructor(self):
+        file = self.compile(self.CONSTRUCTOR, kind="-c")
+        found = list(link_rules.check_objects(TOOLS, [file]))
+        self.assertEqual(len(found), 1)
+        self.assertIn("a.o has .init_array", found[0])
+        self.assertEqual(list(link_rules.check_objects(TOOLS, [])), ["no object files given"])
+
+    def test_a_static_initialiser_of_ours_runs(self):
+        library = self.compile("int f(); int value = f();\nint f() { return 1 + __builtin_rand(); }\n"
+                               .replace("__builtin_rand", "rand")
+                               .replace("int f();", "extern \"C\" int rand(); int f();", 1),
+                               suffix=".cpp")
+        self.assertEqual(list(link_rules.check_load_time(TOOLS, library)),
+                         ["runs _GLOBAL__sub_I_source.cpp at load time"])
+
+    def fast_path(self, source, *options):
+        return list(link_rules.check_fast_path(TOOLS, self.compile(source, *options), ("f",)))
+
+    def test_a_tail_jump_is_right(self):
+        self.assertEqual(self.fast_path("extern int (*real)(int);\n__attribute__((visibility("
+                                        '"hidden"))) int (*real)(int);\n'
+                                        "int f(int a) { return real(a); }\n"), [])
+
+    def test_a_call_is_made(self):
+        found = self.fast_path("int (*real)(int);\nint f(int a) { return real(a) + 1; }\n")
+        self.assertTrue([line for line in found if "makes a call" in line], found)
+        self.assertIn("f: does not end in an indirect jump", found)
+
+    def test_the_stack_is_touched(self):
+        found = self.fast_path("int (*real)(int);\n"
+                               "int f(int a) { volatile int b = a; return real(b); }\n")
+        self.assertTrue([line for line in found if "touches the stack" in line], found)
+
+    def test_it_is_too_long(self):
+        steps = "".join(f"a = a * 31 + table[a & {2 ** i - 1}];" for i in range(1, 12))
+        found = self.fast_path(f"extern int table[4096]; int (*real)(int);\n"
+                               f"int f(int a) {{ {steps} return real(a); }}\n",
+                               "-Wl,--unresolved-symbols=ignore-all")
+        self.assertTrue([line for line in found if "16 are the most" in line], found)
+
+    def test_a_function_that_is_missing_is_no_success(self):
+        self.assertEqual(self.fast_path("int g;\n"), ["f: not found"])
+
+
+if __name__ == "__main__":
+    unittest.main()
