@@ -25,7 +25,11 @@ extern "C" {
 #define INLINE_PROF_DEVICE_UNKNOWN (-1)
 
 /* One call site's memory, zeroed before its first use.  A site is used with one label only; where
- * the label can change between calls, pass a null site. */
+ * the label can change between calls, pass a null site.
+ *
+ * Threads share a site.  The library stores `gate` once, with release order, after `label`; callers
+ * load it with acquire order, and the word behind it in any order.  The library touches a site only
+ * in calls that pass it: its memory may be unloaded with the code around it. */
 struct inline_prof_site {
   const uint32_t* gate; /* null before the first call; `*gate == 0`: the call may be skipped now */
   void* label;          /* the library's own */
