@@ -10,19 +10,19 @@ namespace {
 
 // O_APPEND and one write per line: three libraries and several threads share the file.
 int log_descriptor() {
-  static const int kDescriptor = [] {
+  static const int descriptor = [] {
     const auto& file = process_settings().settings.log_file;
     if (file.empty()) return -1;
     return open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   }();
-  return kDescriptor;
+  return descriptor;
 }
 
 // Calls seen by each rule, in the order of the rules.
 std::vector<std::atomic<std::uint64_t>>& rule_calls() {
-  static auto* const kCalls =
+  static auto* const calls =
       new std::vector<std::atomic<std::uint64_t>>(process_settings().settings.fail_rules.size());
-  return *kCalls;
+  return *calls;
 }
 
 }  // namespace

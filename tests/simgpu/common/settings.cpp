@@ -189,8 +189,8 @@ Settings parse_settings(const std::vector<std::string_view>& environment) {
 }
 
 const ProcessSettings& process_settings() {
-  static const auto* const kSettings = new ProcessSettings(read_environment());  // outlives exit
-  return *kSettings;
+  static const auto* const settings = new ProcessSettings(read_environment());  // outlives exit
+  return *settings;
 }
 
 std::string_view base_name(std::string_view function) {

@@ -213,8 +213,8 @@ cublasStatus_t cublasSgemm_v2(cublasHandle_t handle, cublasOperation_t trans_a,
                               cublasOperation_t trans_b, int m, int n, int k, const float* alpha,
                               const float* a, int lda, const float* b, int ldb, const float* beta,
                               float* c, int ldc) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_32F, lda, b, CUDA_R_32F, ldb, beta,
                    c, CUDA_R_32F, ldc, 1, CUBLAS_COMPUTE_32F});
 }
@@ -223,8 +223,8 @@ cublasStatus_t cublasDgemm_v2(cublasHandle_t handle, cublasOperation_t trans_a,
                               cublasOperation_t trans_b, int m, int n, int k, const double* alpha,
                               const double* a, int lda, const double* b, int ldb,
                               const double* beta, double* c, int ldc) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_64F, lda, b, CUDA_R_64F, ldb, beta,
                    c, CUDA_R_64F, ldc, 1, CUBLAS_COMPUTE_64F});
 }
@@ -234,8 +234,8 @@ cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          const float* alpha, const float* a, int lda, long long int,
                                          const float* b, int ldb, long long int, const float* beta,
                                          float* c, int ldc, long long int, int batch) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_32F, lda, b, CUDA_R_32F, ldb, beta,
                    c, CUDA_R_32F, ldc, batch, CUBLAS_COMPUTE_32F});
 }
@@ -246,8 +246,8 @@ cublasStatus_t cublasDgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          long long int, const double* b, int ldb, long long int,
                                          const double* beta, double* c, int ldc, long long int,
                                          int batch) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_64F, lda, b, CUDA_R_64F, ldb, beta,
                    c, CUDA_R_64F, ldc, batch, CUBLAS_COMPUTE_64F});
 }
@@ -258,8 +258,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t trans_a,
                             cudaDataType b_type, int ldb, const void* beta, void* c,
                             cudaDataType c_type, int ldc, cublasComputeType_t compute,
                             cublasGemmAlgo_t) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c,
                    c_type, ldc, 1, compute});
 }
@@ -272,8 +272,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           const void* beta, void* c, cudaDataType c_type, int ldc,
                                           long long int, int batch, cublasComputeType_t compute,
                                           cublasGemmAlgo_t) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c,
                    c_type, ldc, batch, compute});
 }
@@ -283,8 +283,8 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t trans_
                                  std::int64_t k, const float* alpha, const float* a,
                                  std::int64_t lda, const float* b, std::int64_t ldb,
                                  const float* beta, float* c, std::int64_t ldc) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_32F, lda, b, CUDA_R_32F, ldb, beta,
                    c, CUDA_R_32F, ldc, 1, CUBLAS_COMPUTE_32F});
 }
@@ -294,8 +294,8 @@ cublasStatus_t cublasDgemm_v2_64(cublasHandle_t handle, cublasOperation_t trans_
                                  std::int64_t k, const double* alpha, const double* a,
                                  std::int64_t lda, const double* b, std::int64_t ldb,
                                  const double* beta, double* c, std::int64_t ldc) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_64F, lda, b, CUDA_R_64F, ldb, beta,
                    c, CUDA_R_64F, ldc, 1, CUBLAS_COMPUTE_64F});
 }
@@ -307,8 +307,8 @@ cublasStatus_t cublasSgemmStridedBatched_64(cublasHandle_t handle, cublasOperati
                                             const float* b, std::int64_t ldb, long long int,
                                             const float* beta, float* c, std::int64_t ldc,
                                             long long int, std::int64_t batch) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_32F, lda, b, CUDA_R_32F, ldb, beta,
                    c, CUDA_R_32F, ldc, batch, CUBLAS_COMPUTE_32F});
 }
@@ -320,8 +320,8 @@ cublasStatus_t cublasDgemmStridedBatched_64(cublasHandle_t handle, cublasOperati
                                             const double* b, std::int64_t ldb, long long int,
                                             const double* beta, double* c, std::int64_t ldc,
                                             long long int, std::int64_t batch) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, CUDA_R_64F, lda, b, CUDA_R_64F, ldb, beta,
                    c, CUDA_R_64F, ldc, batch, CUBLAS_COMPUTE_64F});
 }
@@ -333,8 +333,8 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t trans_a,
                                cudaDataType b_type, std::int64_t ldb, const void* beta, void* c,
                                cudaDataType c_type, std::int64_t ldc, cublasComputeType_t compute,
                                cublasGemmAlgo_t) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c,
                    c_type, ldc, 1, compute});
 }
@@ -345,8 +345,8 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
     std::int64_t lda, long long int, const void* b, cudaDataType b_type, std::int64_t ldb,
     long long int, const void* beta, void* c, cudaDataType c_type, std::int64_t ldc, long long int,
     std::int64_t batch, cublasComputeType_t compute, cublasGemmAlgo_t) {
-  static const BlasEntry kEntry{__func__};
-  return multiply(kEntry, handle,
+  static const BlasEntry entry{__func__};
+  return multiply(entry, handle,
                   {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c,
                    c_type, ldc, batch, compute});
 }

@@ -48,8 +48,8 @@ bool names_are_known() {
 
 const BlasDriver* blas_driver() {
   static BlasDriver driver;
-  static const bool kLoaded = load(driver) && names_are_known();
-  return kLoaded ? &driver : nullptr;
+  static const bool loaded = load(driver) && names_are_known();
+  return loaded ? &driver : nullptr;
 }
 
 cublasStatus_t status_of(CUresult result) {
@@ -86,8 +86,8 @@ cublasStatus_t with_handle(const BlasEntry& entry, cublasHandle_t handle, Body&&
 extern "C" {
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
-  static const BlasEntry kEntry{__func__};
-  if (const int injected = kEntry.begin(); injected != 0) {
+  static const BlasEntry entry{__func__};
+  if (const int injected = entry.begin(); injected != 0) {
     return static_cast<cublasStatus_t>(injected);
   }
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
@@ -110,8 +110,8 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [](cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [](cublasContext& h) {
     // After a device reset the modules are gone already: the codes do not matter.
     for (const auto& [name, kernel] : h.kernels)
       h.driver->module_unload(kernel.module);
@@ -121,16 +121,16 @@ cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
 }
 
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](cublasContext& h) {
     h.stream = stream;
     return CUBLAS_STATUS_SUCCESS;
   });
 }
 
 cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](const cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](const cublasContext& h) {
     if (stream == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     *stream = h.stream;
     return CUBLAS_STATUS_SUCCESS;
@@ -138,16 +138,16 @@ cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
 }
 
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](cublasContext& h) {
     h.math = mode;
     return CUBLAS_STATUS_SUCCESS;
   });
 }
 
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](const cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](const cublasContext& h) {
     if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     *mode = h.math;
     return CUBLAS_STATUS_SUCCESS;
@@ -155,8 +155,8 @@ cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
 }
 
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](cublasContext& h) {
     if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE) {
       return CUBLAS_STATUS_INVALID_VALUE;
     }
@@ -166,8 +166,8 @@ cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
 }
 
 cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t* mode) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](const cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](const cublasContext& h) {
     if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     *mode = h.pointer_mode;
     return CUBLAS_STATUS_SUCCESS;
@@ -175,16 +175,16 @@ cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_
 }
 
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](cublasContext& h) {
     h.atomics = mode;
     return CUBLAS_STATUS_SUCCESS;
   });
 }
 
 cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](const cublasContext& h) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](const cublasContext& h) {
     if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     *mode = h.atomics;
     return CUBLAS_STATUS_SUCCESS;
@@ -194,16 +194,16 @@ cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* 
 // cuBLAS 13.0, cublasSetWorkspace: "The workspace pointer has to be aligned to at least 256 bytes,
 // otherwise CUBLAS_STATUS_INVALID_VALUE error is returned."  Simulated kernels need no workspace.
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](cublasContext&) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](cublasContext&) {
     return reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS
                                                                   : CUBLAS_STATUS_INVALID_VALUE;
   });
 }
 
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version) {
-  static const BlasEntry kEntry{__func__};
-  return with_handle(kEntry, handle, [&](const cublasContext&) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](const cublasContext&) {
     if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     *version = CUBLAS_VERSION;
     return CUBLAS_STATUS_SUCCESS;
@@ -211,8 +211,8 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version) {
 }
 
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
-  static const BlasEntry kEntry{__func__};
-  if (const int injected = kEntry.begin(); injected != 0) {
+  static const BlasEntry entry{__func__};
+  if (const int injected = entry.begin(); injected != 0) {
     return static_cast<cublasStatus_t>(injected);
   }
   if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;

@@ -37,12 +37,12 @@ void get_info(Simulator& s, Stream& stream, const CaptureInfo& out) {
     *out.dependencies = reinterpret_cast<const CUgraphNode*>(stream.capture_dependencies.data());
   }
   // No edge carries data here; the array still parallels the dependencies.
-  static const CUgraphEdgeData kNoData[64] = {};
+  static const CUgraphEdgeData no_data[64] = {};
   if (out.edges != nullptr) {
-    if (stream.capture_dependencies.size() > std::size(kNoData)) {
+    if (stream.capture_dependencies.size() > std::size(no_data)) {
       throw Failure{CUDA_ERROR_NOT_SUPPORTED};
     }
-    *out.edges = kNoData;
+    *out.edges = no_data;
   }
   if (out.count != nullptr) *out.count = stream.capture_dependencies.size();
 }
@@ -63,8 +63,8 @@ void end(Simulator& s, Stream& stream, CUgraph* graph) {
 }  // namespace
 
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator&) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator&) {
     require(mode);
     require_value(*mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
                   *mode == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL ||
@@ -74,70 +74,70 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 }
 
 CUresult cuStreamBeginCapture(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     begin(s, s.stream(stream, kLegacy), CU_STREAM_CAPTURE_MODE_GLOBAL);
   });
 }
 
 CUresult cuStreamBeginCapture_ptsz(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     begin(s, s.stream(stream, kPerThread), CU_STREAM_CAPTURE_MODE_GLOBAL);
   });
 }
 
 CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { begin(s, s.stream(stream, kLegacy), mode); });
 }
 
 CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { begin(s, s.stream(stream, kPerThread), mode); });
 }
 
 CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { end(s, s.stream(stream, kLegacy), graph); });
 }
 
 CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { end(s, s.stream(stream, kPerThread), graph); });
 }
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(status);
     *status = status_of(s, s.stream(stream, kLegacy));
   });
 }
 
 CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus* status) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(status);
     *status = status_of(s, s.stream(stream, kPerThread));
   });
 }
 
 CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     get_info(s, s.stream(stream, kLegacy), {.status = status, .id = id});
   });
 }
 
 CUresult cuStreamGetCaptureInfo_ptsz(CUstream stream, CUstreamCaptureStatus* status,
                                      cuuint64_t* id) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     get_info(s, s.stream(stream, kPerThread), {.status = status, .id = id});
   });
 }
@@ -145,8 +145,8 @@ CUresult cuStreamGetCaptureInfo_ptsz(CUstream stream, CUstreamCaptureStatus* sta
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
                                    CUgraph* graph, const CUgraphNode** dependencies,
                                    size_t* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     get_info(
         s, s.stream(stream, kLegacy),
         {.status = status, .id = id, .graph = graph, .dependencies = dependencies, .count = count});
@@ -156,8 +156,8 @@ CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* statu
 CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream stream, CUstreamCaptureStatus* status,
                                         cuuint64_t* id, CUgraph* graph,
                                         const CUgraphNode** dependencies, size_t* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     get_info(
         s, s.stream(stream, kPerThread),
         {.status = status, .id = id, .graph = graph, .dependencies = dependencies, .count = count});
@@ -167,8 +167,8 @@ CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream stream, CUstreamCaptureStatus* 
 CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
                                    CUgraph* graph, const CUgraphNode** dependencies,
                                    const CUgraphEdgeData** edges, size_t* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     get_info(s, s.stream(stream, kLegacy),
              {.status = status,
               .id = id,
@@ -183,8 +183,8 @@ CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream stream, CUstreamCaptureStatus* 
                                         cuuint64_t* id, CUgraph* graph,
                                         const CUgraphNode** dependencies,
                                         const CUgraphEdgeData** edges, size_t* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     get_info(s, s.stream(stream, kPerThread),
              {.status = status,
               .id = id,

@@ -25,21 +25,21 @@ void create(Simulator& s, CUcontext* out, unsigned flags, CUdevice device, unsig
 }  // namespace
 
 CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate,
                  [&](Simulator& s) { create(s, context, flags, device, 3010); });
 }
 
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate,
                  [&](Simulator& s) { create(s, context, flags, device, 3020); });
 }
 
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int affinity_count,
                         unsigned int flags, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (affinity != nullptr || affinity_count != 0) throw Failure{CUDA_ERROR_NOT_SUPPORTED};
     create(s, context, flags, device, 3030);
   });
@@ -47,8 +47,8 @@ CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int a
 
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags,
                         CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (parameters != nullptr &&
         (parameters->numExecAffinityParams != 0 || parameters->cigParams != nullptr)) {
       throw Failure{CUDA_ERROR_NOT_SUPPORTED};
@@ -83,38 +83,38 @@ void pop(CUcontext* context) {
 }  // namespace
 
 CUresult cuCtxDestroy(CUcontext context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
 CUresult cuCtxPushCurrent(CUcontext context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) { push(s, context); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) { push(s, context); });
 }
 
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) { push(s, context); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) { push(s, context); });
 }
 
 CUresult cuCtxPopCurrent(CUcontext* context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator&) { pop(context); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator&) { pop(context); });
 }
 
 CUresult cuCtxPopCurrent_v2(CUcontext* context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator&) { pop(context); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator&) { pop(context); });
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     auto& stack = context_stack();
     if (context == nullptr) {
       if (!stack.empty()) stack.pop_back();
@@ -127,56 +127,56 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 }
 
 CUresult cuCtxGetCurrent(CUcontext* context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(context);
     *context = handle(s.current_or_null());
   });
 }
 
 CUresult cuCtxGetDevice(CUdevice* device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(device);
     *device = s.current().device->index;
   });
 }
 
 CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(device);
     *device = (context == nullptr ? s.current() : s.live(context)).device->index;
   });
 }
 
 CUresult cuCtxGetFlags(unsigned int* flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(flags);
     *flags = s.current().flags;
   });
 }
 
 CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(id);
     *id = (context == nullptr ? s.current() : s.live(context)).id;
   });
 }
 
 CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(version);
     *version = (context == nullptr ? s.current() : s.live(context)).api_version;
   });
 }
 
 CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     static_cast<void>(s.current());
     if (least != nullptr) *least = 0;
     if (greatest != nullptr) *greatest = -5;
@@ -184,8 +184,8 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 CUresult cuCtxSynchronize() {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     Context& context = s.current();
     s.refuse_if_context_captures(context);
     s.synchronize(context);
@@ -193,8 +193,8 @@ CUresult cuCtxSynchronize() {
 }
 
 CUresult cuCtxSynchronize_v2(CUcontext handle_or_null) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     Context& context = handle_or_null == nullptr ? s.current() : s.live(handle_or_null);
     s.refuse_if_context_captures(context);
     s.synchronize(context);
@@ -202,8 +202,8 @@ CUresult cuCtxSynchronize_v2(CUcontext handle_or_null) {
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     require(context);
     Device& owner = s.device(device);
     if (owner.primary == nullptr) {
@@ -240,38 +240,38 @@ void set_primary_flags(Simulator& s, CUdevice device, unsigned flags) {
 }  // namespace
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { reset_primary(s, device); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { reset_primary(s, device); });
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { reset_primary(s, device); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { reset_primary(s, device); });
 }
 
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) { set_primary_flags(s, device, flags); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) { set_primary_flags(s, device, flags); });
 }
 
 CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) { set_primary_flags(s, device, flags); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) { set_primary_flags(s, device, flags); });
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(flags);
     require(active);
     const Device& owner = s.device(device);

@@ -91,9 +91,9 @@ void fill_uuid(CUuuid& uuid, int device) {
 }  // namespace
 
 CUresult cuDriverGetVersion(int* version) {
-  static const DriverEntry kEntry{__func__};
+  static const DriverEntry entry{__func__};
   // cuda.h: works before cuInit.  The version is in the model file, which cuInit reads.
-  if (const int injected = kEntry.begin(); injected != 0) return static_cast<CUresult>(injected);
+  if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const Simulator* simulator = Simulator::instance();
   *version = simulator != nullptr ? simulator->model.driver_version
@@ -102,24 +102,24 @@ CUresult cuDriverGetVersion(int* version) {
 }
 
 CUresult cuDeviceGetCount(int* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(count);
     *count = static_cast<int>(s.devices.size());
   });
 }
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(device);
     *device = s.device(ordinal).index;
   });
 }
 
 CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(name);
     require_value(length > 0);
     static_cast<void>(s.device(device));
@@ -131,24 +131,24 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 }
 
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(uuid);
     fill_uuid(*uuid, s.device(device).index);
   });
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(uuid);
     fill_uuid(*uuid, s.device(device).index);
   });
 }
 
 CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(bytes);
     static_cast<void>(s.device(device));
     *bytes = s.model.device.memory_bytes;
@@ -156,8 +156,8 @@ CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
 }
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(value);
     require_value(attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX);
     *value = attribute_of(s, attribute, s.device(device).index);
@@ -165,8 +165,8 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
 }
 
 CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(text);
     // cuda.h: "[domain]:[bus]:[device].[function]", "large enough to store 13 characters".
     require_value(length >= 13);
@@ -176,8 +176,8 @@ CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
 }
 
 CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(can_access);
     *can_access = s.device(device).index != s.device(peer).index ? 1 : 0;
   });

@@ -64,12 +64,12 @@ CUresult elapsed(Simulator& s, float* milliseconds, CUevent start, CUevent end) 
 }  // namespace
 
 CUresult cuEventCreate(CUevent* event, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(event);
-    constexpr unsigned kKnown =
+    constexpr unsigned known =
         CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-    require_value((flags & ~kKnown) == 0);
+    require_value((flags & ~known) == 0);
     // cuda.h: "CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING."
     require_value((flags & CU_EVENT_INTERPROCESS) == 0 || (flags & CU_EVENT_DISABLE_TIMING) != 0);
     Context& context = s.current();
@@ -84,18 +84,18 @@ CUresult cuEventCreate(CUevent* event, unsigned int flags) {
 }
 
 CUresult cuEventDestroy(CUevent event) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
 }
 
 CUresult cuEventDestroy_v2(CUevent event) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
 }
 
 CUresult cuEventQuery(CUevent event) {
-  static const DriverEntry kEntry{__func__};
-  return call(kEntry, Cost::kQuery, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return call(entry, Cost::kQuery, [&](Simulator& s) {
     const auto asked = s.event(event);
     s.refuse_if_captured(*asked);
     s.refuse_if_unsafe();
@@ -104,8 +104,8 @@ CUresult cuEventQuery(CUevent event) {
 }
 
 CUresult cuEventSynchronize(CUevent event) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     const auto asked = s.event(event);
     s.refuse_if_captured(*asked);
     s.refuse_if_unsafe();
@@ -114,39 +114,39 @@ CUresult cuEventSynchronize(CUevent event) {
 }
 
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  static const DriverEntry kEntry{__func__};
-  return call(kEntry, Cost::kQuery,
+  static const DriverEntry entry{__func__};
+  return call(entry, Cost::kQuery,
               [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
 }
 
 CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
-  static const DriverEntry kEntry{__func__};
-  return call(kEntry, Cost::kQuery,
+  static const DriverEntry entry{__func__};
+  return call(entry, Cost::kQuery,
               [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
 }
 
 CUresult cuEventRecord(CUevent event, CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kRecord, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kRecord, [&](Simulator& s) {
     record(s, event, s.stream(stream, kLegacy), CU_EVENT_RECORD_DEFAULT);
   });
 }
 
 CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kRecord, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kRecord, [&](Simulator& s) {
     record(s, event, s.stream(stream, kPerThread), CU_EVENT_RECORD_DEFAULT);
   });
 }
 
 CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kRecord,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kRecord,
                  [&](Simulator& s) { record(s, event, s.stream(stream, kLegacy), flags); });
 }
 
 CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kRecord,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kRecord,
                  [&](Simulator& s) { record(s, event, s.stream(stream, kPerThread), flags); });
 }

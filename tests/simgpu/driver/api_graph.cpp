@@ -37,10 +37,10 @@ std::shared_ptr<const ExecBody> snapshot(const Graph& graph) {
 
 void instantiate(Simulator& s, CUgraphExec* exec, CUgraph handle, unsigned long long flags) {
   require(exec);
-  constexpr unsigned long long kKnown =
+  constexpr unsigned long long known =
       CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
       CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-  require_value((flags & ~kKnown) == 0);
+  require_value((flags & ~known) == 0);
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
     throw Failure{CUDA_ERROR_NOT_SUPPORTED};
   }
@@ -139,8 +139,8 @@ void list(const Nodes& from, CUgraphNode* nodes, size_t* count) {
 
 CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
                             char* log_text, size_t log_bytes) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (error_node != nullptr) *error_node = nullptr;
     if (log_text != nullptr && log_bytes > 0) log_text[0] = 0;
     instantiate(s, exec, graph, 0);
@@ -149,8 +149,8 @@ CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error
 
 CUresult cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
                                char* log_text, size_t log_bytes) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (error_node != nullptr) *error_node = nullptr;
     if (log_text != nullptr && log_bytes > 0) log_text[0] = 0;
     instantiate(s, exec, graph, 0);
@@ -158,14 +158,13 @@ CUresult cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNode* er
 }
 
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate,
-                 [&](Simulator& s) { instantiate(s, exec, graph, flags); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { instantiate(s, exec, graph, flags); });
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     Graph& doomed = s.graph(graph);
     // cuda.h, cuStreamGetCaptureInfo: "All operations other than destroy and node removal are
     // permitted on the graph while the capture sequence is in progress."
@@ -177,13 +176,13 @@ CUresult cuGraphDestroy(CUgraph graph) {
 }
 
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) { s.execs.erase(&s.exec(exec)); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) { s.execs.erase(&s.exec(exec)); });
 }
 
 CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t* flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(flags);
     *flags = s.exec(exec).flags;
   });
@@ -191,8 +190,8 @@ CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t* flags) {
 
 CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
                            CUgraphExecUpdateResult* result) {
-  static const DriverEntry kEntry{__func__};
-  return call(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return call(entry, Cost::kOther, [&](Simulator& s) {
     require(result);
     *result = update(s.exec(exec), s.graph(graph));
     if (error_node != nullptr) *error_node = nullptr;
@@ -201,8 +200,8 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_n
 }
 
 CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
-  static const DriverEntry kEntry{__func__};
-  return call(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return call(entry, Cost::kOther, [&](Simulator& s) {
     require(info);
     *info = {};
     info->result = update(s.exec(exec), s.graph(graph));
@@ -211,29 +210,29 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone,
                  [&](Simulator& s) { list(s.graph(graph).nodes, nodes, count); });
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(type);
     *type = type_of(s.node(node));
   });
 }
 
 CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone,
                  [&](Simulator& s) { list(s.node(node).dependencies, nodes, count); });
 }
 
 CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* edges,
                                        size_t* count) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require_value(edges == nullptr || nodes != nullptr);
     list(s.node(node).dependencies, nodes, count);
     // No edge carries data here.
@@ -243,16 +242,16 @@ CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUg
 }
 
 CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(parameters);
     describe(s, s.node(node), *parameters);
   });
 }
 
 CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(parameters);
     describe(s, s.node(node), *parameters);
   });
@@ -260,8 +259,8 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
 
 CUresult cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
                                       CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     require(parameters);
     instantiate(s, exec, graph, parameters->flags);
     // CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: "the graph will be uploaded before returning".
@@ -275,8 +274,8 @@ CUresult cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
 
 CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* exec, CUgraph graph,
                                            CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     require(parameters);
     instantiate(s, exec, graph, parameters->flags);
     // CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: "the graph will be uploaded before returning".
@@ -289,29 +288,29 @@ CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* exec, CUgraph graph,
 }
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     static_cast<void>(s.exec(exec));
     static_cast<void>(s.stream(stream, kLegacy));
   });
 }
 
 CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     static_cast<void>(s.exec(exec));
     static_cast<void>(s.stream(stream, kPerThread));
   });
 }
 
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kGraphLaunch,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kGraphLaunch,
                  [&](Simulator& s) { s.launch_graph(s.stream(stream, kLegacy), s.exec(exec)); });
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kGraphLaunch,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kGraphLaunch,
                  [&](Simulator& s) { s.launch_graph(s.stream(stream, kPerThread), s.exec(exec)); });
 }

@@ -118,8 +118,8 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
                         unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                         unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                         void** parameters, void** extra) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     launch(s, s.stream(stream, kLegacy),
            {.function = function,
             .grid = {grid_x, grid_y, grid_z},
@@ -134,8 +134,8 @@ CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned 
                              unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                              unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                              void** parameters, void** extra) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     launch(s, s.stream(stream, kPerThread),
            {.function = function,
             .grid = {grid_x, grid_y, grid_z},
@@ -150,8 +150,8 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
                                    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
                                    unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                                    void** parameters) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     launch_cooperative(s, s.stream(stream, kLegacy),
                        {.function = function,
                         .grid = {grid_x, grid_y, grid_z},
@@ -167,8 +167,8 @@ CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int grid_x
                                         unsigned int block_x, unsigned int block_y,
                                         unsigned int block_z, unsigned int shared_bytes,
                                         CUstream stream, void** parameters) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     launch_cooperative(s, s.stream(stream, kPerThread),
                        {.function = function,
                         .grid = {grid_x, grid_y, grid_z},
@@ -181,16 +181,16 @@ CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int grid_x
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
                           void** extra) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     launch_config(s, config, function, parameters, extra, kLegacy);
   });
 }
 
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters,
                                void** extra) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     launch_config(s, config, function, parameters, extra, kPerThread);
   });
 }

@@ -79,40 +79,40 @@ void occupancy(Simulator& s, int* blocks, CUfunction function, int threads, size
 }  // namespace
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,
                             void**) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
 }
 
 CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
 }
 
 CUresult cuModuleUnload(CUmodule module) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     s.refuse_if_unsafe();
     s.unload(s.module(module));
   });
 }
 
 CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator&) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator&) {
     require(mode);
     *mode = CU_MODULE_LAZY_LOADING;
   });
 }
 
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(function);
     Module& in = s.module(module);
     *function = handle<CUfunction>(s.function_of(in, kernel_named(*in.library, name)));
@@ -121,15 +121,15 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* 
 
 CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module,
                               const char* name) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { variable_named(s.module(module), name, address, bytes); });
 }
 
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**,
                            unsigned int, CUlibraryOption*, void**, unsigned int) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     require(library);
     s.refuse_if_unsafe();
     auto loaded = s.load_image(image);
@@ -140,8 +140,8 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
 }
 
 CUresult cuLibraryUnload(CUlibrary library) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
     s.refuse_if_unsafe();
     Library& doomed = s.library(library);
     for (auto& [context, owned] : s.contexts) {
@@ -154,16 +154,16 @@ CUresult cuLibraryUnload(CUlibrary library) {
 }
 
 CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(kernel);
     *kernel = handle<CUkernel>(kernel_named(s.library(library), name));
   });
 }
 
 CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(module);
     *module = handle<CUmodule>(s.module_of(s.current(), s.library(library)));
   });
@@ -171,23 +171,23 @@ CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
 
 CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library,
                             const char* name) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
   });
 }
 
 CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary library,
                              const char* name) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
   });
 }
 
 CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(function);
     Kernel& wanted = s.kernel(kernel);
     *function =
@@ -196,16 +196,16 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
 }
 
 CUresult cuKernelGetName(const char** name, CUkernel kernel) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(name);
     *name = s.kernel(kernel).mangled.c_str();
   });
 }
 
 CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(library);
     *library = handle<CUlibrary>(*s.kernel(kernel).library);
   });
@@ -213,8 +213,8 @@ CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
 
 CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
                               CUdevice device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(value);
     static_cast<void>(s.device(device));
     *value = attribute_of(s, s.kernel(kernel), 48 * 1024, -1, attribute);
@@ -222,16 +222,16 @@ CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkern
 }
 
 CUresult cuFuncGetName(const char** name, CUfunction function) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(name);
     *name = s.function(function).kernel->mangled.c_str();
   });
 }
 
 CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(module);
     const Function& of = s.function(function);
     *module = handle<CUmodule>(*of.context->library_modules.at(of.kernel->library));
@@ -239,8 +239,8 @@ CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
 }
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(value);
     const Function& of = s.function(function);
     *value =
@@ -249,8 +249,8 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
 }
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     Function& of = s.function(function);
     switch (attribute) {
       case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
@@ -274,21 +274,21 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 }
 
 CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) {
-  static const DriverEntry kEntry{__func__};
+  static const DriverEntry entry{__func__};
   // cuda.h: "only a preference", so accepting it is all there is to do.
-  return perform(kEntry, Cost::kOther,
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { static_cast<void>(s.function(function)); });
 }
 
 CUresult cuFuncLoad(CUfunction function) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { static_cast<void>(s.function(function)); });
 }
 
 CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require(state);
     static_cast<void>(s.function(function));
     *state = CU_FUNCTION_LOADING_STATE_LOADED;
@@ -297,16 +297,16 @@ CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,
                                                      size_t dynamic_shared) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
                  [&](Simulator& s) { occupancy(s, blocks, function, threads, dynamic_shared); });
 }
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function,
                                                               int threads, size_t dynamic_shared,
                                                               unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
     require_value(flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
     occupancy(s, blocks, function, threads, dynamic_shared);
   });

@@ -58,8 +58,8 @@ void wait_event(Simulator& s, Stream& stream, CUevent handle, unsigned flags) {
 
 void wait_value(Simulator& s, Stream& stream, CUdeviceptr address, std::uint64_t value, bool wide,
                 unsigned flags) {
-  constexpr unsigned kKnown = CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH;
-  require_value((flags & ~kKnown) == 0);
+  constexpr unsigned known = CU_STREAM_WAIT_VALUE_NOR | CU_STREAM_WAIT_VALUE_FLUSH;
+  require_value((flags & ~known) == 0);
   const Allocation* memory = s.memory.find(static_cast<std::uintptr_t>(address));
   // cuda.h: "This function cannot be used with managed memory".
   require_value(memory != nullptr && memory->kind != MemoryKind::kManaged &&
@@ -78,145 +78,144 @@ void write_value(Simulator& s, Stream& stream, CUdeviceptr address, std::uint64_
 }  // namespace
 
 CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate, [&](Simulator& s) { create(s, stream, flags, 0); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { create(s, stream, flags, 0); });
 }
 
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kAllocate,
-                 [&](Simulator& s) { create(s, stream, flags, priority); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) { create(s, stream, flags, priority); });
 }
 
 CUresult cuStreamDestroy(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 
 CUresult cuStreamQuery(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return call(kEntry, Cost::kQuery,
+  static const DriverEntry entry{__func__};
+  return call(entry, Cost::kQuery,
               [&](Simulator& s) { return query(s, s.stream(stream, kLegacy)); });
 }
 
 CUresult cuStreamQuery_ptsz(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return call(kEntry, Cost::kQuery,
+  static const DriverEntry entry{__func__};
+  return call(entry, Cost::kQuery,
               [&](Simulator& s) { return query(s, s.stream(stream, kPerThread)); });
 }
 
 CUresult cuStreamSynchronize(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait,
                  [&](Simulator& s) { synchronize(s, s.stream(stream, kLegacy)); });
 }
 
 CUresult cuStreamSynchronize_ptsz(CUstream stream) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait,
                  [&](Simulator& s) { synchronize(s, s.stream(stream, kPerThread)); });
 }
 
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait,
                  [&](Simulator& s) { wait_event(s, s.stream(stream, kLegacy), event, flags); });
 }
 
 CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait,
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait,
                  [&](Simulator& s) { wait_event(s, s.stream(stream, kPerThread), event, flags); });
 }
 
 CUresult cuStreamGetPriority(CUstream stream, int* priority) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(priority);
     *priority = s.stream(stream, kLegacy).priority;
   });
 }
 
 CUresult cuStreamGetPriority_ptsz(CUstream stream, int* priority) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(priority);
     *priority = s.stream(stream, kPerThread).priority;
   });
 }
 
 CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(flags);
     *flags = s.stream(stream, kLegacy).flags;
   });
 }
 
 CUresult cuStreamGetFlags_ptsz(CUstream stream, unsigned int* flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(flags);
     *flags = s.stream(stream, kPerThread).flags;
   });
 }
 
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(id);
     *id = s.stream(stream, kLegacy).id;
   });
 }
 
 CUresult cuStreamGetId_ptsz(CUstream stream, unsigned long long* id) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(id);
     *id = s.stream(stream, kPerThread).id;
   });
 }
 
 CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(device);
     *device = s.stream(stream, kLegacy).context->device->index;
   });
 }
 
 CUresult cuStreamGetDevice_ptsz(CUstream stream, CUdevice* device) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(device);
     *device = s.stream(stream, kPerThread).context->device->index;
   });
 }
 
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(context);
     *context = reinterpret_cast<CUcontext>(s.stream(stream, kLegacy).context);
   });
 }
 
 CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext* context) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(context);
     *context = reinterpret_cast<CUcontext>(s.stream(stream, kPerThread).context);
   });
 }
 
 CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(context);
     // cuda.h: the green context, or "NULL if the stream is not associated with a green context".
     *context = reinterpret_cast<CUcontext>(s.stream(stream, kLegacy).context);
@@ -225,8 +224,8 @@ CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* gree
 }
 
 CUresult cuStreamGetCtx_v2_ptsz(CUstream stream, CUcontext* context, CUgreenCtx* green) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(context);
     // cuda.h: the green context, or "NULL if the stream is not associated with a green context".
     *context = reinterpret_cast<CUcontext>(s.stream(stream, kPerThread).context);
@@ -236,143 +235,143 @@ CUresult cuStreamGetCtx_v2_ptsz(CUstream stream, CUcontext* context, CUgreenCtx*
 
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
                              unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kLegacy), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWaitValue32_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                   unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kPerThread), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
                               unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kLegacy), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                    unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kPerThread), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
                              unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kLegacy), address, value, true, flags);
   });
 }
 
 CUresult cuStreamWaitValue64_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                   unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kPerThread), address, value, true, flags);
   });
 }
 
 CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
                               unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kLegacy), address, value, true, flags);
   });
 }
 
 CUresult cuStreamWriteValue64_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                    unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kPerThread), address, value, true, flags);
   });
 }
 
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                 unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kLegacy), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                      unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kPerThread), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                  unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kLegacy), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWriteValue32_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
                                       unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kPerThread), address, value, false, flags);
   });
 }
 
 CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                 unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kLegacy), address, value, true, flags);
   });
 }
 
 CUresult cuStreamWaitValue64_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                      unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     wait_value(s, s.stream(stream, kPerThread), address, value, true, flags);
   });
 }
 
 CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                  unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kLegacy), address, value, true, flags);
   });
 }
 
 CUresult cuStreamWriteValue64_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
                                       unsigned int flags) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kWait, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kWait, [&](Simulator& s) {
     write_value(s, s.stream(stream, kPerThread), address, value, true, flags);
   });
 }
 
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     require_value(function != nullptr);
     s.call_host(s.stream(stream, kLegacy), function, data);
   });
 }
 
 CUresult cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* data) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kLaunch, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
     require_value(function != nullptr);
     s.call_host(s.stream(stream, kPerThread), function, data);
   });

@@ -48,8 +48,8 @@ void simgpu_reset_counts() {
 }
 
 int simgpu_register_image(const simgpu_image* image) {
-  static const DriverEntry kEntry{__func__};
-  return perform(kEntry, Cost::kNone, [&](Simulator& s) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(image);
     require(image->image);
     Image copy;

@@ -43,8 +43,8 @@ class Caller {
 }  // namespace
 
 void start_host_call(const std::shared_ptr<HostCall>& call) {
-  static auto* const kCaller = new Caller;  // outlives exit handlers
-  kCaller->add(call);
+  static auto* const caller = new Caller;  // outlives exit handlers
+  caller->add(call);
 }
 
 }  // namespace inline_prof::simgpu

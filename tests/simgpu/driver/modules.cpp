@@ -42,11 +42,11 @@ struct PtxEntry {
 // Entry functions of a PTX text (PTX ISA 8.5, section 5.4 "Kernel and Function Directives":
 // `.entry kernel-name ( param-list )`).
 std::vector<PtxEntry> ptx_entries(std::string_view text) {
-  constexpr std::string_view kDirective = ".entry";
+  constexpr std::string_view directive = ".entry";
   std::vector<PtxEntry> entries;
-  for (auto at = text.find(kDirective); at != std::string_view::npos;
-       at = text.find(kDirective, at + 1)) {
-    const auto name = word_at(text, at + kDirective.size());
+  for (auto at = text.find(directive); at != std::string_view::npos;
+       at = text.find(directive, at + 1)) {
+    const auto name = word_at(text, at + directive.size());
     if (name.empty()) continue;
     const auto body = text.find('{', at);
     const auto head = text.substr(at, body == std::string_view::npos ? body : body - at);

@@ -35,9 +35,9 @@ struct NoiseKey {
           static_cast<std::uint32_t>(key.stream));
   const std::uint64_t first = mix(where ^ mix(key.ordinal * 2 + 1) ^ (key.purpose << 56));
   const std::uint64_t second = mix(first);
-  constexpr double kScale = 0x1.0p-53;
-  const double u1 = (static_cast<double>(first >> 11) + 1.0) * kScale;  // (0, 1]: no log of 0
-  const double u2 = static_cast<double>(second >> 11) * kScale;
+  constexpr double scale = 0x1.0p-53;
+  const double u1 = (static_cast<double>(first >> 11) + 1.0) * scale;  // (0, 1]: no log of 0
+  const double u2 = static_cast<double>(second >> 11) * scale;
   return std::sqrt(-2.0 * std::log(u1)) * std::cos(2.0 * std::numbers::pi * u2);
 }
 

@@ -1,6 +1,7 @@
 // The functions that cuGetProcAddress hands out.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 namespace inline_prof::simgpu {
@@ -14,6 +15,8 @@ struct ProcRow {
   std::string_view symbol;  // as exported
   void* address;
 };
+
+[[nodiscard]] std::span<const ProcRow> proc_table();
 
 // True for a base name or a symbol of the table.
 [[nodiscard]] bool is_driver_function(std::string_view name);

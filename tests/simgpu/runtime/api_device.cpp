@@ -87,26 +87,26 @@ cudaError_t entry_point(const DriverFunctions& driver, const char* symbol, void*
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int* count) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver,
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver,
               [&](const DriverFunctions& driver) { return driver.device_get_count(count); });
 }
 
 cudaError_t cudaGetDevice(int* device) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice,
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice,
               [&](const DriverFunctions& driver) { return driver.ctx_get_device(device); });
 }
 
 cudaError_t cudaSetDevice(int device) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver,
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver,
               [&](const DriverFunctions& driver) { return use_device(driver, device); });
 }
 
 cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     // cuda_runtime_api.h: initialises the device without making it current.
     CUcontext before = nullptr;
     driver.ctx_get_current(&before);
@@ -117,8 +117,8 @@ cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
 }
 
 cudaError_t cudaSetDeviceFlags(unsigned int flags) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     CUdevice device = 0;
     if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS)
       return result;
@@ -127,8 +127,8 @@ cudaError_t cudaSetDeviceFlags(unsigned int flags) {
 }
 
 cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     CUdevice device = 0;
     int active = 0;
     if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS)
@@ -138,14 +138,14 @@ cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
 }
 
 cudaError_t cudaDeviceSynchronize() {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice,
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice,
               [&](const DriverFunctions& driver) { return driver.ctx_synchronize(); });
 }
 
 cudaError_t cudaDeviceReset() {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     CUdevice device = 0;
     if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS)
       return result;
@@ -155,44 +155,44 @@ cudaError_t cudaDeviceReset() {
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
     return fill_properties(driver, device, *properties);
   });
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     return driver.device_get_attribute(value, static_cast<CUdevice_attribute>(attribute), device);
   });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     return driver.device_get_pci_bus_id(text, length, device);
   });
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     return driver.device_can_access_peer(can_access, device, peer);
   });
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return driver.ctx_get_stream_priority_range(least, greatest);
   });
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver,
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver,
               [&](const DriverFunctions& driver) { return driver.driver_get_version(version); });
 }
 
@@ -204,8 +204,8 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
 
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     return entry_point(driver, symbol, function, CUDART_VERSION, flags,
                        CU_GET_PROC_ADDRESS_LEGACY_STREAM, status);
   });
@@ -214,8 +214,8 @@ cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigne
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
                                              unsigned int version, unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     return entry_point(driver, symbol, function, version, flags, CU_GET_PROC_ADDRESS_LEGACY_STREAM,
                        status);
   });
@@ -224,8 +224,8 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function,
                                          unsigned long long flags,
                                          cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     return entry_point(driver, symbol, function, CUDART_VERSION, flags,
                        CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, status);
   });
@@ -234,8 +234,8 @@ cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function,
 cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char* symbol, void** function,
                                                   unsigned int version, unsigned long long flags,
                                                   cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDriver, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
     return entry_point(driver, symbol, function, version, flags,
                        CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, status);
   });

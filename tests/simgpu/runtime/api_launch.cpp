@@ -138,8 +138,8 @@ void __cudaRegisterManagedVar(void** handle, void** host_pointer, char*, const c
 }
 
 char __cudaInitModule(void** handle) {
-  static const RuntimeEntry kEntry{__func__};
-  const cudaError_t result = call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  const cudaError_t result = call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return Images::instance().place_managed(driver, binary_of(handle));
   });
   return result == cudaSuccess ? 1 : 0;
@@ -164,23 +164,23 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_b
 }
 
 cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return kernel_of(driver, host_function, *kernel);
   });
 }
 
 cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return kernel == nullptr ? cudaErrorInvalidValue : kernel_of(driver, host_function, *kernel);
   });
 }
 
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch(driver, driver.launch_kernel, kernel,
                   {grid, block, arguments, shared_bytes, stream});
   });
@@ -188,8 +188,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                     size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch(driver, driver.launch_kernel_ptsz, kernel,
                   {grid, block, arguments, shared_bytes, stream});
   });
@@ -197,8 +197,8 @@ cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, 
 
 cudaError_t cudaLaunchKernel(const void* stub, dim3 grid, dim3 block, void** arguments,
                              size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch_stub(driver, driver.launch_kernel, stub,
                        {grid, block, arguments, shared_bytes, stream});
   });
@@ -206,8 +206,8 @@ cudaError_t cudaLaunchKernel(const void* stub, dim3 grid, dim3 block, void** arg
 
 cudaError_t cudaLaunchKernel_ptsz(const void* stub, dim3 grid, dim3 block, void** arguments,
                                   size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch_stub(driver, driver.launch_kernel_ptsz, stub,
                        {grid, block, arguments, shared_bytes, stream});
   });
@@ -215,8 +215,8 @@ cudaError_t cudaLaunchKernel_ptsz(const void* stub, dim3 grid, dim3 block, void*
 
 cudaError_t cudaLaunchCooperativeKernel(const void* stub, dim3 grid, dim3 block, void** arguments,
                                         size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch_cooperative(driver, driver.launch_cooperative_kernel, stub,
                               {grid, block, arguments, shared_bytes, stream});
   });
@@ -225,8 +225,8 @@ cudaError_t cudaLaunchCooperativeKernel(const void* stub, dim3 grid, dim3 block,
 cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* stub, dim3 grid, dim3 block,
                                              void** arguments, size_t shared_bytes,
                                              cudaStream_t stream) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch_cooperative(driver, driver.launch_cooperative_kernel_ptsz, stub,
                               {grid, block, arguments, shared_bytes, stream});
   });
@@ -234,30 +234,30 @@ cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* stub, dim3 grid, dim3 b
 
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* stub,
                                 void** arguments) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch_config(driver, driver.launch_kernel_ex, config, stub, arguments);
   });
 }
 
 cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* stub,
                                      void** arguments) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return launch_config(driver, driver.launch_kernel_ex_ptsz, config, stub, arguments);
   });
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return driver.launch_host_func(stream, function, data);
   });
 }
 
 cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return driver.launch_host_func_ptsz(stream, function, data);
   });
 }
@@ -321,16 +321,16 @@ cudaError_t occupancy(const DriverFunctions& driver, int* blocks, const void* st
 }  // namespace
 
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* stub) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     if (attributes == nullptr) return cudaErrorInvalidValue;
     return read_attributes(driver, stub, *attributes);
   });
 }
 
 cudaError_t cudaFuncSetAttribute(const void* stub, cudaFuncAttribute attribute, int value) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     CUfunction function = nullptr;
     const cudaError_t found = function_of(driver, stub, function);
     if (found != cudaSuccess) return found;
@@ -341,8 +341,8 @@ cudaError_t cudaFuncSetAttribute(const void* stub, cudaFuncAttribute attribute, 
 }
 
 cudaError_t cudaFuncSetCacheConfig(const void* stub, cudaFuncCache config) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     CUfunction function = nullptr;
     const cudaError_t found = function_of(driver, stub, function);
     if (found != cudaSuccess) return found;
@@ -352,8 +352,8 @@ cudaError_t cudaFuncSetCacheConfig(const void* stub, cudaFuncCache config) {
 }
 
 cudaError_t cudaFuncGetName(const char** name, const void* stub) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     if (name == nullptr) return cudaErrorInvalidValue;
     cudaKernel_t kernel = nullptr;
     const cudaError_t found = kernel_of(driver, stub, kernel);
@@ -364,8 +364,8 @@ cudaError_t cudaFuncGetName(const char** name, const void* stub) {
 
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* stub,
                                                           int threads, size_t dynamic_shared) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return occupancy(driver, blocks, stub, threads, dynamic_shared, 0);
   });
 }
@@ -374,8 +374,8 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
                                                                    int threads,
                                                                    size_t dynamic_shared,
                                                                    unsigned int flags) {
-  static const RuntimeEntry kEntry{__func__};
-  return call(kEntry, Needs::kDevice, [&](const DriverFunctions& driver) {
+  static const RuntimeEntry entry{__func__};
+  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
     return occupancy(driver, blocks, stub, threads, dynamic_shared, flags);
   });
 }

@@ -46,8 +46,8 @@ const DriverFunctions* load() {
 }  // namespace
 
 const DriverFunctions* find_driver() {
-  static const DriverFunctions* const kDriver = load();
-  return kDriver;
+  static const DriverFunctions* const driver = load();
+  return driver;
 }
 
 }  // namespace inline_prof::simgpu

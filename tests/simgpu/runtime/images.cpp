@@ -5,8 +5,8 @@
 namespace inline_prof::simgpu {
 
 Images& Images::instance() {
-  static auto* const kImages = new Images;  // nvcc's atexit handlers come late
-  return *kImages;
+  static auto* const images = new Images;  // nvcc's atexit handlers come late
+  return *images;
 }
 
 FatBinary* Images::add(void* image) {

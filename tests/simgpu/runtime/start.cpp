@@ -51,9 +51,9 @@ cudaError_t& last_error() {
 }
 
 const DriverFunctions* initialised_driver(cudaError_t& error) {
-  static const Start kStart = start();
-  error = kStart.error;
-  return kStart.driver;
+  static const Start start_result = start();
+  error = start_result.error;
+  return start_result.driver;
 }
 
 CUresult use_device(const DriverFunctions& driver) {

@@ -6,6 +6,7 @@
 #pragma GCC visibility push(default)
 #include <cuda_runtime_api.h>
 
+// NOLINTBEGIN(bugprone-reserved-identifier): the vendor's names.
 extern "C" {
 void** __cudaRegisterFatBinary(void* fat_binary);
 void __cudaRegisterFatBinaryEnd(void** handle);
@@ -28,4 +29,5 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void*
 cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
                                     size_t shared_bytes, cudaStream_t stream);
 }
+// NOLINTEND(bugprone-reserved-identifier)
 #pragma GCC visibility pop

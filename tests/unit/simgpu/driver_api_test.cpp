@@ -51,11 +51,11 @@ TEST_F(ProcAddress, VersionChoosesTheSignature) {
 }
 
 TEST_F(ProcAddress, FlagsChooseTheDefaultStream) {
-  constexpr auto kPerThread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
-  EXPECT_NE(find("cuLaunchKernel", 7000, kPerThread).first, find("cuLaunchKernel", 7000, 0).first);
-  EXPECT_EQ(find("cuLaunchKernel", 4000, kPerThread).first, find("cuLaunchKernel", 4000, 0).first)
+  constexpr auto per_thread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  EXPECT_NE(find("cuLaunchKernel", 7000, per_thread).first, find("cuLaunchKernel", 7000, 0).first);
+  EXPECT_EQ(find("cuLaunchKernel", 4000, per_thread).first, find("cuLaunchKernel", 4000, 0).first)
       << "before CUDA 7.0 there was no per-thread variant";
-  EXPECT_EQ(find("cuEventQuery", 13000, kPerThread).first, find("cuEventQuery", 13000, 0).first);
+  EXPECT_EQ(find("cuEventQuery", 13000, per_thread).first, find("cuEventQuery", 13000, 0).first);
 }
 
 TEST_F(ProcAddress, IsItselfInBothVersions) {

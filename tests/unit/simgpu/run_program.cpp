@@ -37,10 +37,22 @@ std::string read_file(const std::string& file) {
 }
 
 std::string write_file(const std::string& name, const std::string& content) {
-  const std::string file = scratch_file(name);
+  std::string file = scratch_file(name);
   std::ofstream(file) << content;
   return file;
 }
+
+namespace {
+
+// What exec wants: pointers, and a null at the end.
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers(texts.size() + 1, nullptr);
+  std::transform(texts.begin(), texts.end(), pointers.begin(),
+                 [](std::string& text) { return text.data(); });
+  return pointers;
+}
+
+}  // namespace
 
 ProgramRun run_program(const std::vector<std::string>& command,
                        const std::vector<std::string>& environment) {
@@ -56,14 +68,8 @@ ProgramRun run_program(const std::vector<std::string>& command,
   variables.insert(variables.end(), environment.begin(), environment.end());
 
   std::vector<std::string> arguments = command;
-  std::vector<char*> argv;
-  for (auto& argument : arguments)
-    argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  std::vector<char*> envp;
-  for (auto& variable : variables)
-    envp.push_back(variable.data());
-  envp.push_back(nullptr);
+  const auto argv = pointers_to(arguments);
+  const auto envp = pointers_to(variables);
 
   const std::string output = scratch_file("stdout");
   const std::string errors = scratch_file("stderr");
