@@ -151,26 +151,34 @@ void run(const Options& options) {
   write_result(options.output, report_text(analysis, options), options.force);
 }
 
-int run_main(int argc, char** argv) {
-  CLI::App app{
-      "Joins the kernel times in prof.json with performance models: what each layer took, "
-      "and what it should take."};
-  Options options;
-  declare(app, options);
+// Says what went wrong; std::fprintf, because nothing may be thrown from here.
+int fail(int status, const char* what) noexcept {
+  std::fprintf(stderr, "prof-analyze: %s\n%s", what,
+               status == 2 ? "Try prof-analyze --help.\n" : "");
+  return status;
+}
+
+int run_main(int argc, char** argv) noexcept {
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;  // 0: --help and --version
-  }
-  try {
+    CLI::App app(
+        "Joins the kernel times in prof.json with performance models: what each layer took, "
+        "and what it should take.",
+        "prof-analyze");
+    Options options;
+    declare(app, options);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& request) {  // --help and --version
+      return app.exit(request);
+    }
     run(options);
     return 0;
+  } catch (const CLI::ParseError& error) {
+    return fail(2, error.what());
   } catch (const UsageError& error) {
-    fmt::print(stderr, "prof-analyze: {}\n", error.what());
-    return 2;
+    return fail(2, error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "prof-analyze: {}\n", error.what());
-    return 1;
+    return fail(1, error.what());
   }
 }
 

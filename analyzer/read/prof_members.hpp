@@ -41,6 +41,7 @@ template <typename Node>
                     : element.boolean() ? Tight::kYes
                                         : Tight::kNo);
   });
+  tight.shrink_to_fit();  // most of a large file stays in memory as samples
   return tight;
 }
 
@@ -52,6 +53,7 @@ template <typename Node>
     offsets.push_back(element.is_null() ? std::numeric_limits<double>::quiet_NaN()
                                         : element.number());
   });
+  offsets.shrink_to_fit();
   return offsets;
 }
 
@@ -59,6 +61,7 @@ template <typename Node>
 [[nodiscard]] std::vector<std::int64_t> read_counts(const Node& node) {
   std::vector<std::int64_t> counts;
   node.each_element([&](Node& element) { counts.push_back(element.count()); });
+  counts.shrink_to_fit();
   return counts;
 }
 

@@ -117,8 +117,8 @@ std::string describe_overhead(const read::Profile& profile) {
   if (!profile.overhead) return "not measured: the file has no receipt";
   const read::Overhead& overhead = *profile.overhead;
   if (!overhead.slowdown_percent) {
-    constexpr std::string_view kSaidAlready = "not measured";
-    if (overhead.method.starts_with(kSaidAlready)) return overhead.method;
+    constexpr std::string_view said_already = "not measured";
+    if (overhead.method.starts_with(said_already)) return overhead.method;
     return fmt::format("not measured: {}",
                        overhead.method.empty() ? "the file does not say why" : overhead.method);
   }

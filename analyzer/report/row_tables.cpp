@@ -70,8 +70,8 @@ std::string csv_report(const join::Analysis& analysis) {
 }
 
 std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
-  constexpr std::size_t kHeadWidth = 100;
-  std::string out = "```\n" + head(analysis, kHeadWidth) + "```\n\n";
+  constexpr std::size_t head_width = 100;
+  std::string out = "```\n" + head(analysis, head_width) + "```\n\n";
   out +=
       "| layer | event | share | calls | raw us | corrected us | predicted us | bound | verdict |\n"
       "|---|---|---:|---:|---:|---:|---:|---|---|\n";

@@ -13,7 +13,6 @@ namespace {
 
 using test::calibration;
 using test::EventBuilder;
-using test::gemm_op;
 using test::memory_op;
 using test::profile_of;
 using test::toy_machine;

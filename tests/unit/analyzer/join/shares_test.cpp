@@ -135,9 +135,9 @@ TEST(Shares, AHairAboveTheIterationIsNoWarning) {
 
 TEST(Shares, DeepNestingTakesNoStack) {
   std::vector<read::Event> events;
-  constexpr std::int64_t kDepth = 100000;
-  for (std::int64_t i = 0; i < kDepth; ++i) {
-    events.push_back(EventBuilder("r", i, 2 * kDepth - i).samples_us({10}));
+  constexpr std::int64_t depth = 100000;
+  for (std::int64_t i = 0; i < depth; ++i) {
+    events.push_back(EventBuilder("r", i, 2 * depth - i).samples_us({10}));
   }
   expect_shares(join_one(profile_of(events, 100)),
                 {.predicted = 0, .measured = 10, .seen = 0, .idle = 90});
