@@ -26,6 +26,7 @@ Row row(std::int64_t start_index, std::int64_t end_index, std::int64_t stream_in
 std::vector<std::optional<std::size_t>> parents(std::vector<Row> rows) {
   find_nesting(rows);
   std::vector<std::optional<std::size_t>> result;
+  result.reserve(rows.size());
   for (const Row& each : rows)
     result.push_back(each.parent);
   return result;
