@@ -105,6 +105,10 @@ const LabelEnd* end_named(const char* text) {
 // The gate of call sites that will never be wanted again.
 constinit std::uint32_t shut_for_ever = 0;
 
+void shut(inline_prof_site* site) noexcept {
+  if (site != nullptr) __atomic_store_n(&site->gate, &shut_for_ever, __ATOMIC_RELEASE);
+}
+
 CUstream explicit_stream(void* stream) noexcept {
   return stream == nullptr ? CU_STREAM_LEGACY : static_cast<CUstream>(stream);
 }
@@ -237,13 +241,13 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
   if (run == nullptr || text == nullptr) return;
   const Phase phase = run->phase.load(std::memory_order_acquire);
   if (phase == Phase::kDone) {
-    if (site != nullptr) site->gate = &shut_for_ever;
+    shut(site);
     return;
   }
   const auto* end = site == nullptr ? nullptr : static_cast<const LabelEnd*>(site->label);
   if (end == nullptr) end = end_named(text);
   if (end == nullptr) {
-    if (site != nullptr) site->gate = &shut_for_ever;
+    shut(site);
     return;
   }
   if (site != nullptr && site->label == nullptr) {

@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+"""Runs prof-run as its user does."""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+parser = argparse.ArgumentParser()
+for name in ("--prof-run", "--guest", "--simulated-gpu", "--programs", "--page"):
+    parser.add_argument(name, type=pathlib.Path, required=True)
+parser.add_argument("--bin-to-lib", required=True)
+parser.add_argument("--sanitized", required=True)
+OPTIONS, rest = parser.parse_known_args()
+sys.argv[1:] = rest
+
+# A sanitizer's run-time library must come first in a program; /bin/sh has none.
+needs_preload = unittest.skipIf(OPTIONS.sanitized == "1",
+                                "a sanitized library cannot be preloaded into plain programs")
+
+
+def clean_environment(**variables):
+    environment = {name: value for name, value in os.environ.items()
+                   if not re.match(r"INLINE_PROF_|PROFILING_|LD_|CUDA_|NVTX_|RANK$|SLURM_|OMPI_|PMI_",
+                                   name)}
+    environment.update(variables)
+    return environment
+
+
+class ProfRun(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name).resolve()
+
+    def run_it(self, *arguments, program=OPTIONS.prof_run, **variables):
+        return subprocess.run([str(program), *map(str, arguments)], cwd=self.folder,
+                              env=clean_environment(**variables), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+
+    def script(self, name, text, mode=0o755):
+        file = self.folder / name
+        file.write_text(text)
+        file.chmod(mode)
+        return file
+
+    def program(self, name):
+        return OPTIONS.programs / name
+
+
+@needs_preload
+class AProgramUnderTheGuest(ProfRun):
+    def shown(self, variable, *arguments, **variables):
+        result = self.run_it(*arguments, "--", "/bin/sh", "-c", f'printf %s "${variable}"',
+                             **variables)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def test_has_the_library_preloaded_by_its_absolute_path(self):
+        self.assertEqual(self.shown("LD_PRELOAD"), str(OPTIONS.guest.resolve()))
+
+    def test_has_it_before_what_was_preloaded(self):
+        guest = OPTIONS.guest.resolve()
+        self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD="libm.so.6"), f"{guest}:libm.so.6")
+
+    def test_has_loaded_it(self):
+        result = self.run_it("/bin/cat", "/proc/self/maps")
+        self.assertIn(str(OPTIONS.guest.resolve()), result.stdout)
+
+    def test_gets_its_arguments_as_they_are(self):
+        result = self.run_it("--warmup", "3", "--", "/bin/echo", "--warmup", "4", "--", "x y")
+        self.assertEqual(result.stdout, "--warmup 4 -- x y\n")
+
+    def test_needs_no_dashes_before_it(self):
+        self.assertEqual(self.run_it("--warmup", "3", "/bin/echo", "--sim").stdout, "--sim\n")
+
+    def test_is_found_in_the_path(self):
+        self.script("found", "#!/bin/sh\necho here\n")
+        result = self.run_it("found", PATH=f"{self.folder}:{os.environ['PATH']}")
+        self.assertEqual(result.stdout, "here\n")
+
+    def test_ends_with_its_own_status(self):
+        self.assertEqual(self.run_it("/bin/sh", "-c", "exit 5").returncode, 5)
+
+    def test_ends_by_its_own_signal(self):
+        self.assertEqual(self.run_it("/bin/sh", "-c", "kill -TERM $$").returncode, -signal.SIGTERM)
+
+    def test_finds_every_option_in_its_environment(self):
+        for option, variable, value, shown in (
+                ("--schedule", "SCHEDULE", "s.json", f"{self.folder}/s.json"),
+                ("--dir", "DIR", "/x/y", "/x/y"),
+                ("--out", "OUT", "%h.json", f"{self.folder}/%h.json"),
+                ("--warmup", "WARMUP", "0", "0"),
+                ("--repeat", "REPEAT", "7", "7"),
+                ("--policy", "POLICY", "interleaved", "interleaved"),
+                ("--seed", "SEED", "9", "9"),
+                ("--mode", "MODE", "data", "data"),
+                ("--iteration", "ITERATION", "macro", "macro"),
+                ("--ranks", "RANKS", "0,2-3", "0,2-3"),
+                ("--checkpoint", "CHECKPOINT", "5", "5"),
+                ("--log", "LOG", "info", "info")):
+            self.assertEqual(self.shown("INLINE_PROF_" + variable, option, value), shown, option)
+        self.assertEqual(self.shown("INLINE_PROF_EXIT_WHEN_DONE", "--exit-when-done"), "1")
+
+    def test_keeps_what_no_option_changes(self):
+        self.assertEqual(self.shown("INLINE_PROF_SEED", "--warmup", "3", INLINE_PROF_SEED="4"), "4")
+        for variable in ("INLINE_PROF_LOG", "INLINE_PROF_DISABLE"):
+            self.assertEqual(self.shown(variable), "")
+        self.assertEqual(self.shown("INLINE_PROF_LOG", INLINE_PROF_LOG="error"), "error")
+
+    def test_lets_an_option_beat_the_environment(self):
+        self.assertEqual(self.shown("INLINE_PROF_SEED", "--seed", "5", INLINE_PROF_SEED="4"), "5")
+
+    def test_leaves_unknown_names_to_the_guest(self):
+        self.assertEqual(self.shown("INLINE_PROF_NOSUCH", INLINE_PROF_NOSUCH="1"), "1")
+
+    def test_is_found_beside_an_installed_library(self):
+        (self.folder / "bin").mkdir()
+        library = (self.folder / "bin" / OPTIONS.bin_to_lib).resolve()
+        library.mkdir(parents=True)
+        shutil.copy(OPTIONS.prof_run, self.folder / "bin")
+        shutil.copy(OPTIONS.guest, library)
+        result = self.run_it("/bin/sh", "-c", 'printf %s "$LD_PRELOAD"',
+                             program=self.folder / "bin" / "prof-run")
+        self.assertEqual(result.stdout, str(library / "libinline_prof.so"), result.stderr)
+
+
+class AWrongCommandLine(ProfRun):
+    def refused(self, status, sentence, *arguments, **variables):
+        result = self.run_it(*arguments, **variables)
+        self.assertEqual(result.stderr.splitlines()[0], sentence)
+        self.assertEqual((result.returncode, result.stdout), (status, ""))
+
+    @needs_preload
+    def test_names_a_program_that_is_not_there(self):
+        self.refused(127, "prof-run: ./absent: No such file or directory", "./absent")
+        self.refused(127, "prof-run: absent-everywhere: No such file or directory",
+                     "absent-everywhere")
+
+    @needs_preload
+    def test_names_a_program_that_cannot_be_started(self):
+        self.script("locked", "#!/bin/sh\n", mode=0o644)
+        self.refused(126, "prof-run: ./locked: Permission denied", "./locked")
+
+    def test_without_a_program(self):
+        self.refused(2, "prof-run: no program is named", "--warmup", "3")
+
+    def test_with_an_unknown_option(self):
+        self.refused(2, "prof-run: unknown option --wramup", "--wramup", "3", "/bin/true")
+
+    def test_with_a_value_that_the_guest_would_refuse(self):
+        self.refused(2, "prof-run: INLINE_PROF_WARMUP=ten: expected 0 to 1000000000",
+                     "--warmup", "ten", "/bin/true")
+        self.refused(2, "prof-run: INLINE_PROF_LOG=loud: expected quiet, error, warning, info",
+                     "--log", "loud", "/bin/true")
+        self.refused(2, "prof-run: PROFILING_MODE=7: expected 0", "/bin/true", PROFILING_MODE="7")
+
+    def test_without_a_library(self):
+        shutil.copy(OPTIONS.prof_run, self.folder)
+        result = self.run_it("/bin/true", program=self.folder / "prof-run")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("libinline_prof.so is neither in the build tree nor", result.stderr)
+
+    @needs_preload
+    def test_with_a_library_that_ld_preload_cannot_name(self):
+        (self.folder / "a b").mkdir()
+        shutil.copy(OPTIONS.guest, self.folder / "a b")
+        (self.folder / "a b" / "run").mkdir()
+        shutil.copy(OPTIONS.prof_run, self.folder / "a b" / "run")
+        result = self.run_it("/bin/true", program=self.folder / "a b" / "run" / "prof-run")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("LD_PRELOAD cannot hold a path with a blank or a colon", result.stderr)
+
+
+class TheTableOfVariables(ProfRun):
+    def table(self):
+        return json.loads(self.run_it("--help-env", "--format", "json").stdout)
+
+    def rows_of_the_page(self):
+        rows = []
+        for line in OPTIONS.page.read_text().splitlines():
+            cells = [cell.strip().replace("`", "").replace("\\|", "|")
+                     for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            if len(cells) == 4 and re.fullmatch(r"(INLINE_PROF|PROFILING)_\w+", cells[0]):
+                rows.append(dict(zip(("name", "default", "range", "meaning"), cells)))
+        return rows
+
+    def test_is_the_table_of_the_page(self):
+        # The page also has what the Python part reads.
+        rows = [row for row in self.rows_of_the_page()
+                if not row["name"].startswith("INLINE_PROF_TORCH")]
+        self.assertEqual(rows, self.table())
+        self.assertGreater(len(rows), 20)
+
+    def test_is_shown_as_text_as_well(self):
+        text = " ".join(self.run_it("--help-env").stdout.split())
+        for row in self.table():
+            self.assertIn(f"{row['name']} (default {row['default']}; {row['range']}) "
+                          f"{row['meaning']}", text)
+
+    def test_explains_every_option_of_the_help(self):
+        text = self.run_it("--help").stdout
+        for row in self.table():
+            if f"({row['name']})" in text:
+                self.assertIn(row["meaning"], text)
+        self.assertIn("(INLINE_PROF_SCHEDULE)", text)
+
+
+class TheSimulatedGpu(ProfRun):
+    @needs_preload
+    def test_is_what_the_program_finds(self):
+        result = self.run_it("--sim", self.program("device_count"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertRegex(result.stdout, r"^\d+ devices\n$")
+
+    @needs_preload
+    def test_comes_before_other_folders(self):
+        result = self.run_it("--sim", "/bin/sh", "-c", 'printf %s "$LD_LIBRARY_PATH"',
+                             LD_LIBRARY_PATH="/x")
+        self.assertEqual(result.stdout, f"{OPTIONS.simulated_gpu}:/x")
+
+    def refused(self, reason, program):
+        result = self.run_it("--sim", program)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertEqual(result.stderr, f"prof-run: --sim: {program} {reason}\n")
+
+    def test_refuses_a_function_that_it_lacks_and_names_it(self):
+        self.refused("needs cuNotSimulatedAtAll and 1 more functions, which the simulated GPU does "
+                     "not offer", self.program("needs_a_function"))
+
+    def test_refuses_a_library_that_it_lacks_and_names_it(self):
+        self.refused("needs libcufft.so.12, which is not simulated",
+                     self.program("needs_a_library"))
+
+    def test_refuses_a_runtime_that_cannot_be_swapped(self):
+        self.refused("brings its own CUDA runtime, which needs a real driver; link it with nvcc "
+                     "-cudart shared", self.program("own_runtime"))
+
+    @needs_preload
+    def test_refuses_a_program_that_is_linked_statically(self):
+        self.refused("is linked statically", self.program("linked_statically"))
+
+    @needs_preload
+    def test_takes_a_program_that_needs_no_gpu(self):
+        self.assertEqual(self.run_it("--sim", self.program("plain")).returncode, 0)
+
+
+class TheDoctor(ProfRun):
+    def checks(self, *arguments, status=0, **variables):
+        result = self.run_it("doctor", "--format", "json", *arguments, **variables)
+        self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual(report["schema"], "inline_prof_doctor/1")
+        self.assertEqual(report["ok"], status == 0)
+        return report["checks"]
+
+    def states(self, name, *arguments, **keywords):
+        return [(check["state"], check["text"]) for check in self.checks(*arguments, **keywords)
+                if check["name"] == name]
+
+    @needs_preload
+    def test_is_content_with_a_usual_machine(self):
+        checks = self.checks("--", self.program("plain"))
+        self.assertEqual([check["name"] for check in checks],
+                         ["library", "preload", "glibc", "driver", "configuration", "directory",
+                          "environment", "command"])
+        self.assertEqual({check["state"] for check in checks} - {"OK", "WARN"}, set())
+
+    @needs_preload
+    def test_prints_a_line_a_check(self):
+        lines = self.run_it("doctor").stdout.splitlines()
+        self.assertEqual(lines[0], f"OK    library        {OPTIONS.guest.resolve()}")
+        self.assertEqual(lines[1], "OK    preload        a child has loaded the library")
+
+    @needs_preload
+    def test_knows_the_version_of_the_driver(self):
+        states = self.states("driver", LD_LIBRARY_PATH=str(OPTIONS.simulated_gpu))
+        self.assertEqual([state for state, _ in states], ["OK"])
+        self.assertRegex(states[0][1], r"^CUDA \d+\.\d+$")
+
+    def test_fails_without_a_library(self):
+        shutil.copy(OPTIONS.prof_run, self.folder)
+        result = self.run_it("doctor", program=self.folder / "prof-run")
+        self.assertEqual(result.returncode, 1)
+        self.assertTrue(result.stdout.startswith("FAIL  library"), result.stdout)
+
+    @needs_preload
+    def test_fails_with_a_library_that_cannot_be_loaded(self):
+        (self.folder / "run").mkdir()
+        shutil.copy(OPTIONS.prof_run, self.folder / "run")
+        (self.folder / "libinline_prof.so").write_text("not a library")
+        result = self.run_it("doctor", program=self.folder / "run" / "prof-run")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stdout, r"^FAIL  library +\S+: file too short|invalid ELF header")
+
+    @needs_preload
+    def test_repeats_what_the_guest_would_say_of_a_variable(self):
+        self.assertEqual(self.states("configuration", status=1, INLINE_PROF_REPEAT="0"),
+                         [("FAIL", "INLINE_PROF_REPEAT=0: expected 1 to 1000000")])
+        self.assertEqual(self.states("configuration", INLINE_PROF_NOSUCH="0"),
+                         [("WARN", "INLINE_PROF_NOSUCH: unknown variable; prof-run --help-env lists "
+                                   "the known ones")])
+        self.assertEqual(self.states("configuration", INLINE_PROF_DISABLE="1")[0][0], "WARN")
+
+    @needs_preload
+    def test_looks_at_the_directory(self):
+        self.assertEqual(self.states("directory", INLINE_PROF_DIR="later"),
+                         [("OK", "later: will be made")])
+        self.script("file", "")
+        self.assertEqual(
+            self.states("directory", status=1, INLINE_PROF_DIR="file/below"),
+            [("FAIL", "file/below: prof.json cannot be written there: Not a directory")])
+
+    @needs_preload
+    def test_names_tools_that_are_in_the_way(self):
+        self.assertEqual(self.states("environment"), [("OK", "no other tool is in the way")])
+        self.assertEqual(
+            self.states("environment", CUDA_INJECTION64_PATH="/x.so", CUDA_LAUNCH_BLOCKING="1"),
+            [("WARN", "CUDA_INJECTION64_PATH=/x.so: another profiler is injected and costs time of "
+                      "its own"),
+             ("WARN", "CUDA_LAUNCH_BLOCKING=1: every launch waits: times are upper bounds")])
+
+    @needs_preload
+    def test_does_not_take_our_own_library_for_another_tool(self):
+        self.assertEqual(self.states("environment", LD_PRELOAD=str(OPTIONS.guest)),
+                         [("OK", "no other tool is in the way")])
+
+    @needs_preload
+    def test_looks_at_the_program(self):
+        plain = self.program("plain")
+        self.assertEqual(self.states("command", "--", plain), [("OK", str(plain))])
+        static = self.program("linked_statically")
+        self.assertEqual(self.states("command", "--", static, status=1),
+                         [("FAIL", f"{static}: linked statically, so LD_PRELOAD is ignored")])
+        own = self.program("own_runtime")
+        self.assertEqual(self.states("command", "--", own),
+                         [("OK", f"{own}: brings its own CUDA runtime; it is measured, and cannot "
+                                 "be simulated")])
+        self.assertEqual(self.states("command", "--", "./absent", status=1),
+                         [("FAIL", "./absent: no program of this name can be started")])
+        script = self.script("script", "#!/bin/sh\n")
+        self.assertEqual(self.states("command", "--", script),
+                         [("OK", f"{script}: a script; what it starts inherits the library")])
+
+    @needs_preload
+    @unittest.skipUnless(os.geteuid() == 0, "only root may give a program other rights")
+    def test_sees_a_program_that_runs_with_other_rights(self):
+        program = self.folder / "other_rights"
+        shutil.copy(self.program("plain"), program)
+        os.chown(program, 65534, 65534)
+        program.chmod(0o4755)
+        self.assertEqual(self.states("command", "--", program, status=1),
+                         [("FAIL", f"{program}: runs with other rights than yours, so LD_PRELOAD is "
+                                   "ignored")])
+
+
+if __name__ == "__main__":
+    unittest.main()

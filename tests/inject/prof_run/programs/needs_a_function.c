@@ -1,0 +1,6 @@
+int cuNotSimulatedAtAll(void);
+int cuNotSimulatedEither(void);
+
+int main(void) {
+  return cuNotSimulatedAtAll() + cuNotSimulatedEither();
+}

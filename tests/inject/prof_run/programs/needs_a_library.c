@@ -1,0 +1,5 @@
+int cufftNotSimulated(void);
+
+int main(void) {
+  return cufftNotSimulated();
+}
