@@ -52,9 +52,13 @@ extern constinit std::atomic<int> open_pairs;
 // Null where nothing is armed for the pair.
 [[nodiscard]] ArmedEvent* armed_for(const void* function, const void* stream) noexcept;
 
+// A launch of another thread on the stream of an open pair.
+enum class OtherThreads { kSpoilThePair, kAreWelcome };
+
 // Records the start event; null where it cannot be, the reason counted.  The caller ends or
 // abandons what it gets.
-[[nodiscard]] timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed);
+[[nodiscard]] timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed,
+                                                    OtherThreads others);
 // Records the stop event, unless the host's work was not `wanted` or another thread got between.
 void end_pair(State& state, ArmedEvent& armed, timer::ContextTimer::Pair& pair, bool wanted);
 void close_pair(ArmedEvent& armed) noexcept;

@@ -58,7 +58,7 @@ ArmedEvent* armed_for(const void* function, const void* stream) noexcept {
   return nullptr;
 }
 
-timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed) {
+timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, OtherThreads others) {
   const auto generation = armed.generation.load(std::memory_order_acquire);
   record::EventRecord* event = armed.event.load(std::memory_order_relaxed);
   timer::ContextTimer* timer = armed.timer.load(std::memory_order_relaxed);
@@ -69,10 +69,12 @@ timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed) {
   if (armed.generation.load(std::memory_order_acquire) != generation) return nullptr;
 
   armed.interleaved.store(false, std::memory_order_relaxed);
-  armed.open_by.store(this_thread(), std::memory_order_release);
-  open_pairs.fetch_add(1, std::memory_order_relaxed);
-  // Until the pair is closed every launch comes by, so that one that gets between is seen.
-  sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  if (others == OtherThreads::kSpoilThePair) {
+    armed.open_by.store(this_thread(), std::memory_order_release);
+    open_pairs.fetch_add(1, std::memory_order_relaxed);
+    // Until the pair is closed every launch comes by, so that one that gets between is seen.
+    sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  }
 
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = timer->begin(stream, *event, iteration, pair);
@@ -83,7 +85,7 @@ timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed) {
 }
 
 void close_pair(ArmedEvent& armed) noexcept {
-  armed.open_by.store(nullptr, std::memory_order_release);
+  if (armed.open_by.exchange(nullptr, std::memory_order_acq_rel) == nullptr) return;
   if (open_pairs.fetch_sub(1, std::memory_order_acq_rel) == 1 && sys::is_on()) {
     sys::hot_line.filter.store(armed_filter.load(std::memory_order_relaxed),
                                std::memory_order_relaxed);
@@ -165,7 +167,7 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
       armed->occurrence.load(std::memory_order_relaxed)) {
     return {};
   }
-  auto* pair = begin_pair(state, *armed);
+  auto* pair = begin_pair(state, *armed, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return {};
   return {.kind = LaunchTicket::Kind::kMeasured, .armed = armed, .timer = nullptr, .pair = pair};
 }

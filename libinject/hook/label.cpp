@@ -181,7 +181,9 @@ void record_armed(State& state, const LabelEnd& end, CUstream stream, const char
         armed->occurrence.load(std::memory_order_relaxed)) {
       return;
     }
-    auto* pair = begin_pair(state, *armed);
+    // What other threads launch meanwhile is the label's affair: a backward pass runs on a thread
+    // of its own.
+    auto* pair = begin_pair(state, *armed, OtherThreads::kAreWelcome);
     if (pair == nullptr) return;
     if (extra_info != nullptr) extra_of(*pair).start = extra_info;
     armed->pair.store(pair, std::memory_order_release);

@@ -180,24 +180,54 @@ TEST(TheHost, IsUnharmedWhenManyThreadsLaunch) {
 
 TEST(AnInterleavedLaunch, DropsTheSample) {
   const Workplace place;
-  // Four threads on one stream: now and then one gets between the two events of another.
+  place.write("prof.events", "kernel_b\n");
+  // Another thread launches on the same stream without a pause: it gets between many pairs.
   const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=400", "--threads=4", "--no-labels"}});
+                               {.arguments = {"--iterations=20100", "--no-labels", "--hammer"},
+                                .environment = {"INLINE_PROF_REPEAT=20000"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const auto profile = place.json();
-  EXPECT_EQ(profile["dropped"]["ring_full"], 0);
-  EXPECT_GE(profile["dropped"]["interleaved_launch"], 0);
+  const auto dropped = profile["dropped"]["interleaved_launch"].get<std::size_t>();
+  EXPECT_GT(dropped, 0U);
+  std::size_t samples = 0;
+  for (const auto& event : profile["events"])
+    samples += event["measured_times_ms"].size();
+  EXPECT_EQ(samples + dropped, 20000U);
 }
 
 TEST(AFullRing, DropsAndCounts) {
   const Workplace place;
-  // The host runs so far ahead that no event is ready before the ring is full.
+  // The host is so fast that more iterations are in flight than there are pairs of events.
   const HostRun run =
       run_host(place, "host_training",
-               {.arguments = {"--iterations=2000", "--no-labels", "--repeats=30"},
-                .environment = {"SIMGPU_HOST_SPEED=0.0001", "INLINE_PROF_REPEAT=400"}});
+               {.arguments = {"--iterations=3000", "--no-labels", "--repeats=0"},
+                .environment = {"SIMGPU_HOST_SPEED=0.0001", "INLINE_PROF_REPEAT=1000"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
-  EXPECT_GE(place.json()["dropped"]["ring_full"], 0);
+  EXPECT_GT(place.json()["dropped"]["ring_full"], 0);
+}
+
+TEST(AStuckGpu, DoesNotHoldTheProcessBack) {
+  const Workplace place;
+  const HostRun run = run_host(place, "host_training",
+                               {.arguments = {"--iterations=40", "--no-labels", "--stuck"},
+                                .environment = {"INLINE_PROF_WARMUP=3"},
+                                .seconds = 10});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const auto profile = place.json();
+  EXPECT_EQ(profile["complete"], false);
+  EXPECT_GT(profile["dropped"]["not_ready_at_exit"], 0);
+}
+
+TEST(AnAllocatorThatFails, EndsProfilingAndNotTheHost) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
+  const Workplace place;
+  const HostRun run =
+      run_host(place, "host_fast_path",
+               {.arguments = {"20", "fail"}, .environment = {"SIMGPU_LAUNCH=null"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_THAT(run.output,
+              HasSubstr("inline_prof: profiling is off: cuLaunchKernel: std::bad_alloc\n"));
+  EXPECT_THAT(run.output, HasSubstr("host ok"));
 }
 
 TEST(TheHost, MayLeaveInAnyWay) {

@@ -1,6 +1,9 @@
 // Counts what the library does while the host launches kernels that are not measured: calls of the
 // allocator, of mutexes and of clocks made anywhere in the process during the launches.
 //
+// With a second argument the allocator fails during one launch that the library has not seen
+// before.
+//
 // Expects SIMGPU_LAUNCH=null, so that the driver itself does none of these.
 #include <inline_prof/profile.h>
 
@@ -18,6 +21,7 @@
 namespace {
 
 std::atomic<bool> watching{false};
+std::atomic<bool> failing{false};  // the allocator
 std::atomic<int> allocations{0};
 std::atomic<int> locks{0};
 std::atomic<int> clocks{0};
@@ -45,7 +49,7 @@ void record_labels(CUstream stream) {
 extern "C" void* __libc_malloc(std::size_t);
 extern "C" void* malloc(std::size_t size) {
   note(allocations);
-  return __libc_malloc(size);
+  return failing.load(std::memory_order_relaxed) ? nullptr : __libc_malloc(size);
 }
 extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
   static auto* const real =
@@ -70,7 +74,10 @@ int main(int argc, char** argv) {
   CHECK(cuModuleLoadData(&module,
                          ".version 6.0\n.target sm_50\n.address_size 64\n"
                          ".visible .entry armed()\n{\nret;\n}\n"
-                         ".visible .entry other()\n{\nret;\n}\n"));
+                         ".visible .entry other()\n{\nret;\n}\n"
+                         ".visible .entry unknown()\n{\nret;\n}\n"));
+  CUfunction unknown = nullptr;
+  CHECK(cuModuleGetFunction(&unknown, module, "unknown"));
   CUfunction armed = nullptr;
   CUfunction other = nullptr;
   CHECK(cuModuleGetFunction(&armed, module, "armed"));
@@ -96,6 +103,14 @@ int main(int argc, char** argv) {
     }
     if (i > 12) record_labels(stream);  // gates are shut once the warm-up is over
     watching.store(false);
+    if (i == 5 && argc > 2) {
+      // A kernel's first launch in the warm-up is where the library must allocate.
+      failing.store(true);
+      const CUresult launched =
+          launch_kernel(unknown, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
+      failing.store(false);
+      CHECK(launched);
+    }
   }
   std::printf("host ok, %d allocations, %d locks, %d clock reads\n", allocations.load(),
               locks.load(), clocks.load());

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -38,6 +39,8 @@ struct Options {
   bool exit_when_finished = false;
   bool leave_by_exit_in_thread = false;
   bool leave_by_abort = false;
+  bool hammer = false;  // another thread launches kernel_c on the first stream all the time
+  bool stuck = false;   // half-way the stream waits for a value that never comes
   bool data = false;
 };
 
@@ -160,6 +163,36 @@ void step_on_all_streams(const Options& options, Device& device) {
     thread.join();
 }
 
+// Launches on the first stream until told to stop.
+class Hammer {
+ public:
+  Hammer(const Options& options, const Device& device)
+      : thread_([this, &options, &device] {
+          CHECK(cuCtxSetCurrent(device.context));
+          while (!stop_.load())
+            launch(options, device, device.c, device.streams[0]);
+        }) {}
+  ~Hammer() {
+    stop_.store(true);
+    thread_.join();
+  }
+  Hammer(const Hammer&) = delete;
+  Hammer& operator=(const Hammer&) = delete;
+
+ private:
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+void block_for_ever(CUstream stream) {
+  void* memory = nullptr;
+  CUdeviceptr address = 0;
+  CHECK(cuMemHostAlloc(&memory, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+  std::memset(memory, 0, 64);
+  CHECK(cuMemHostGetDevicePointer(&address, memory, 0));
+  CHECK(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_EQ));
+}
+
 void fork_a_child() {
   const pid_t child = fork();
   if (child < 0) fail("fork", errno);
@@ -201,7 +234,8 @@ Options parse(int argc, char** argv) {
         flag(argument, "--reset-device", o.reset_device) ||
         flag(argument, "--exit-when-finished", o.exit_when_finished) ||
         flag(argument, "--exit-in-thread", o.leave_by_exit_in_thread) ||
-        flag(argument, "--abort", o.leave_by_abort) || flag(argument, "--data", o.data);
+        flag(argument, "--abort", o.leave_by_abort) || flag(argument, "--hammer", o.hammer) ||
+        flag(argument, "--stuck", o.stuck) || flag(argument, "--data", o.data);
     if (!known) fail(argument, 2);
     if (no_boundaries) o.boundaries = false;
     if (no_labels) o.labels = false;
@@ -219,6 +253,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < options.devices; ++i)
     devices.push_back(open_device(i, options));
 
+  std::optional<Hammer> hammer;
+  if (options.hammer) hammer.emplace(options, devices[0]);
   for (int i = 0; i < options.iterations; ++i) {
     if (options.boundaries) PROFILE_ITERATION();
     for (Device& device : devices)
@@ -232,6 +268,7 @@ int main(int argc, char** argv) {
     }
     if (i != options.iterations / 2) continue;
     if (options.fork_in_the_middle) fork_a_child();
+    if (options.stuck) block_for_ever(devices[0].streams[0]);
     if (options.destroy_stream) {
       CHECK(cuStreamSynchronize(devices[0].streams[0]));
       CHECK(cuStreamDestroy(devices[0].streams[0]));
@@ -242,7 +279,9 @@ int main(int argc, char** argv) {
       devices[0] = open_device(0, options);
     }
   }
+  hammer.reset();
   for (Device& device : devices) {
+    if (options.stuck) break;
     CHECK(cuCtxSetCurrent(device.context));
     CHECK(cuCtxSynchronize());
   }

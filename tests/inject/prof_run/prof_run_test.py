@@ -234,8 +234,8 @@ class TheSimulatedGpu(ProfRun):
         self.assertEqual(result.stderr, f"prof-run: --sim: {program} {reason}\n")
 
     def test_refuses_a_function_that_it_lacks_and_names_it(self):
-        self.refused("needs cuNotSimulatedAtAll and 1 more functions, which the simulated GPU does "
-                     "not offer", self.program("needs_a_function"))
+        self.refused("needs cuNotSimulatedAtAll and 1 more, which the simulated GPU does not "
+                     "offer", self.program("needs_a_function"))
 
     def test_refuses_a_library_that_it_lacks_and_names_it(self):
         self.refused("needs libcufft.so.12, which is not simulated",

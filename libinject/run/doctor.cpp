@@ -1,0 +1,247 @@
+#include "run/doctor.hpp"
+
+#include "run/child.hpp"
+#include "run/elf_file.hpp"
+#include "run/find_files.hpp"
+#include "sys/config.hpp"
+#include "sys/config_error.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+namespace inline_prof::run {
+namespace {
+
+constexpr std::string_view word_of(State state) {
+  switch (state) {
+    case State::kOk:
+      return "OK";
+    case State::kWarn:
+      return "WARN";
+    case State::kFail:
+      return "FAIL";
+  }
+  return "";
+}
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+Check check_library(const std::string& guest) {
+  if (guest.empty()) {
+    return {"library", State::kFail,
+            "libinline_prof.so is neither in the build tree nor in the installation of this "
+            "program"};
+  }
+  if (guest.find_first_of(": ") != std::string::npos) {
+    return {"library", State::kFail,
+            fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", guest)};
+  }
+  void* library = dlopen(guest.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return {"library", State::kFail, dlerror()};
+  const bool speaks = dlsym(library, "inline_prof_abi_v1") != nullptr;
+  if (!speaks) {
+    return {"library", State::kFail, fmt::format("{}: has no inline_prof_abi_v1", guest)};
+  }
+  return {"library", State::kOk, guest};
+}
+
+// A child that shows what it has loaded.
+Check check_preload(const std::string& guest) {
+  const std::string cat = find_program("cat");
+  if (cat.empty()) return {"preload", State::kWarn, "not tried: there is no program cat"};
+  const Outcome child = run_child({cat, "/proc/self/maps"}, {{"LD_PRELOAD", guest}});
+  if (child.output.find(guest) != std::string::npos && child.exit_status == 0) {
+    return {"preload", State::kOk, "a child has loaded the library"};
+  }
+  const std::string first_line = child.output.substr(0, child.output.find('\n'));
+  return {"preload", State::kFail,
+          child.output.starts_with("ERROR:") ? first_line : "a child did not load the library"};
+}
+
+Check check_glibc() {
+  const std::string_view version = gnu_get_libc_version();
+  const auto dot = version.find('.');
+  const long major = std::strtol(version.data(), nullptr, 10);
+  const long minor =
+      dot == std::string_view::npos ? 0 : std::strtol(version.data() + dot + 1, nullptr, 10);
+  const bool old = major < 2 || (major == 2 && minor < 17);
+  return {"glibc", old ? State::kFail : State::kOk,
+          fmt::format("{}{}", version, old ? ": 2.17 or newer is needed" : "")};
+}
+
+Check check_driver() {
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (driver == nullptr) {
+    return {"driver", State::kWarn,
+            "libcuda.so.1 is not here: programs run only on the simulated GPU (--sim)"};
+  }
+  using GetVersion = int (*)(int*);
+  const auto get_version = reinterpret_cast<GetVersion>(dlsym(driver, "cuDriverGetVersion"));
+  int version = 0;
+  if (get_version == nullptr || get_version(&version) != 0 || version <= 0) {
+    return {"driver", State::kWarn, "libcuda.so.1 does not say which CUDA version it supports"};
+  }
+  const std::string words = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
+  constexpr int oldest = 11080;
+  if (version < oldest) {
+    return {"driver", State::kWarn, words + ": older than 11.8, the oldest that is supported"};
+  }
+  return {"driver", State::kOk, words};
+}
+
+Check check_directory(const sys::Config& config) {
+  const std::string directory = config.directory;
+  struct stat facts {};
+  if (stat(directory.c_str(), &facts) != 0 && errno == ENOENT) {
+    return {"directory", State::kOk, directory + ": will be made"};
+  }
+  if (access(directory.c_str(), W_OK | X_OK) != 0) {
+    return {
+        "directory", State::kFail,
+        fmt::format("{}: prof.json cannot be written there: {}", directory, std::strerror(errno))};
+  }
+  return {"directory", State::kOk, directory};
+}
+
+// Includes the directory, since the configuration says which it is.
+void check_configuration(std::vector<Check>& checks) {
+  try {
+    const auto config = sys::read_config();
+    if (!config) {
+      checks.push_back({"configuration", State::kWarn,
+                        "this process would measure nothing (INLINE_PROF_DISABLE or "
+                        "INLINE_PROF_RANKS)"});
+      return;
+    }
+    for (const std::string& warning : config->warnings) {
+      checks.push_back({"configuration", State::kWarn, warning});
+    }
+    if (config->warnings.empty()) {
+      checks.push_back({"configuration", State::kOk, "every variable can be followed"});
+    }
+    checks.push_back(check_directory(*config));
+  } catch (const sys::ConfigError& error) {
+    checks.push_back({"configuration", State::kFail, error.what()});
+  }
+}
+
+void check_other_tools(std::vector<Check>& checks) {
+  struct Conflict {
+    const char* variable;
+    const char* meaning;
+  };
+  constexpr std::array conflicts{
+      Conflict{"CUDA_INJECTION64_PATH", "another profiler is injected and costs time of its own"},
+      Conflict{"NVTX_INJECTION64_PATH", "another tool receives the NVTX ranges"},
+      Conflict{"LD_AUDIT", "an auditor sees our look-ups first"},
+      Conflict{"CUDA_LAUNCH_BLOCKING", "every launch waits: times are upper bounds"}};
+  const std::size_t before = checks.size();
+  for (const auto& [name, meaning] : conflicts) {
+    const std::string value = variable(name);
+    if (value.empty() || value == "0") continue;
+    checks.push_back({"environment", State::kWarn, fmt::format("{}={}: {}", name, value, meaning)});
+  }
+  const std::string preloads = variable("LD_PRELOAD");
+  std::string_view rest = preloads;
+  while (!rest.empty()) {
+    const auto end = rest.find_first_of(": ");
+    const std::string entry(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    const auto file = read_elf(entry);
+    if (!file || !file->defined.contains("dlsym") || file->defined.contains("inline_prof_abi_v1")) {
+      continue;
+    }
+    checks.push_back({"environment", State::kWarn,
+                      fmt::format("LD_PRELOAD: {} overrides dlsym, too; ours comes first and "
+                                  "passes on to it",
+                                  entry)});
+  }
+  if (checks.size() == before) {
+    checks.push_back({"environment", State::kOk, "no other tool is in the way"});
+  }
+}
+
+Check check_command(const std::string& command) {
+  const std::string program = find_program(command);
+  if (program.empty()) {
+    return {"command", State::kFail, command + ": no program of this name can be started"};
+  }
+  struct stat facts {};
+  const bool other_user = stat(program.c_str(), &facts) == 0 &&
+                          (((facts.st_mode & S_ISUID) != 0 && facts.st_uid != geteuid()) ||
+                           ((facts.st_mode & S_ISGID) != 0 && facts.st_gid != getegid()) ||
+                           getxattr(program.c_str(), "security.capability", nullptr, 0) > 0);
+  if (other_user) {
+    return {"command", State::kFail,
+            program + ": runs with other rights than yours, so LD_PRELOAD is ignored"};
+  }
+  const auto file = read_elf(program);
+  if (!file) {
+    return {"command", State::kOk, program + ": a script; what it starts inherits the library"};
+  }
+  if (!file->is_64_bit) return {"command", State::kFail, program + ": a 32-bit program"};
+  if (file->interpreter.empty()) {
+    return {"command", State::kFail, program + ": linked statically, so LD_PRELOAD is ignored"};
+  }
+  if (has_static_cuda_runtime(*file)) {
+    return {"command", State::kOk,
+            program + ": brings its own CUDA runtime; it is measured, and cannot be simulated"};
+  }
+  return {"command", State::kOk, program};
+}
+
+}  // namespace
+
+std::vector<Check> examine(const std::string& guest, const std::string& command) {
+  std::vector<Check> checks;
+  checks.push_back(check_library(guest));
+  if (checks.back().state != State::kFail) checks.push_back(check_preload(guest));
+  checks.push_back(check_glibc());
+  checks.push_back(check_driver());
+  check_configuration(checks);
+  check_other_tools(checks);
+  if (!command.empty()) checks.push_back(check_command(command));
+  return checks;
+}
+
+std::string as_table(const std::vector<Check>& checks) {
+  std::string table;
+  for (const Check& check : checks) {
+    table += fmt::format("{:<5} {:<14} {}\n", word_of(check.state), check.name, check.text);
+  }
+  return table;
+}
+
+std::string as_json(const std::vector<Check>& checks) {
+  nlohmann::ordered_json report{{"schema", "inline_prof_doctor/1"},
+                                {"ok", is_well(checks)},
+                                {"checks", nlohmann::ordered_json::array()}};
+  for (const Check& check : checks) {
+    report["checks"].push_back(
+        {{"name", check.name}, {"state", word_of(check.state)}, {"text", check.text}});
+  }
+  return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+bool is_well(const std::vector<Check>& checks) {
+  for (const Check& check : checks) {
+    if (check.state == State::kFail) return false;
+  }
+  return true;
+}
+
+}  // namespace inline_prof::run

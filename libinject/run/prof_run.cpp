@@ -1,0 +1,275 @@
+// prof-run: starts a program under the guest, says what the guest can be told, and looks for what
+// would keep it from working.
+//
+// Exit status: the program's own; 127 where it is not found, 126 where it cannot be started, 2 for
+// a wrong command line, 1 where the library is missing, the program cannot be simulated, or the
+// doctor has found a fault.
+#include "run/doctor.hpp"
+#include "run/environment_table.hpp"
+#include "run/find_files.hpp"
+#include "run/simulation.hpp"
+#include "sys/config.hpp"
+#include "sys/config_error.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace inline_prof::run {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongCommandLine = 2;
+constexpr int kCannotBeStarted = 126;
+constexpr int kNotFound = 127;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  prof-run -- ./train --epochs 1                  measure everything that is met\n"
+    "  prof-run --schedule schedule.json -- ./train    measure what the schedule names\n"
+    "  prof-run --sim -- ./train                       rehearse without a GPU\n"
+    "  prof-run doctor -- ./train                      look for what would go wrong\n"
+    "  prof-run --help-env                             every environment variable";
+
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// An option that sets one of the guest's variables; the table of variables has the words.
+struct Setting {
+  const char* option;
+  const char* variable;
+  bool is_path = false;  // made absolute: the program may change its directory first
+};
+constexpr std::array kSettings{
+    Setting{"--schedule", "INLINE_PROF_SCHEDULE", true},
+    Setting{"--dir", "INLINE_PROF_DIR", true},
+    Setting{"--out", "INLINE_PROF_OUT", true},
+    Setting{"--warmup", "INLINE_PROF_WARMUP"},
+    Setting{"--repeat", "INLINE_PROF_REPEAT"},
+    Setting{"--policy", "INLINE_PROF_POLICY"},
+    Setting{"--seed", "INLINE_PROF_SEED"},
+    Setting{"--mode", "INLINE_PROF_MODE"},
+    Setting{"--iteration", "INLINE_PROF_ITERATION"},
+    Setting{"--ranks", "INLINE_PROF_RANKS"},
+    Setting{"--checkpoint", "INLINE_PROF_CHECKPOINT"},
+    Setting{"--log", "INLINE_PROF_LOG"},
+};
+
+struct Options {
+  bool help_environment = false;
+  std::string format = "table";
+  bool simulate = false;
+  bool exit_when_done = false;
+  std::map<std::string, std::string> settings;  // variable -> value
+  std::vector<std::string> command;
+};
+
+std::string description_of(const char* name) {
+  for (const sys::Variable& variable : sys::variables()) {
+    if (std::strcmp(variable.name, name) == 0) {
+      return fmt::format("{} [{}] ({})", variable.meaning, variable.range, name);
+    }
+  }
+  throw std::logic_error(fmt::format("{} is not in the table of variables", name));
+}
+
+// What follows the options: the command, without the `--` that may stand before it.
+std::vector<std::string> command_in(const CLI::App& app) {
+  std::vector<std::string> rest = app.remaining();
+  if (!rest.empty() && rest.front() == "--") {
+    rest.erase(rest.begin());
+  } else if (!rest.empty() && rest.front().starts_with('-')) {
+    throw UsageError(fmt::format("unknown option {}", rest.front()));
+  }
+  return rest;
+}
+
+void say(const std::string& words) {
+  fmt::print(stderr, "prof-run: {}\n", words);
+}
+
+// Gives a variable another value for a while.
+class VariableForNow {
+ public:
+  VariableForNow(const char* name, const char* value) : name_(name) {
+    const char* before = std::getenv(name);
+    was_set_ = before != nullptr;
+    if (was_set_) before_ = before;
+    setenv(name, value, 1);
+  }
+  ~VariableForNow() {
+    if (was_set_) {
+      setenv(name_, before_.c_str(), 1);
+    } else {
+      unsetenv(name_);
+    }
+  }
+  VariableForNow(const VariableForNow&) = delete;
+  VariableForNow& operator=(const VariableForNow&) = delete;
+
+ private:
+  const char* name_;
+  std::string before_;
+  bool was_set_ = false;
+};
+
+// What the guest would refuse is refused here, before anything runs.  Throws ConfigError.
+void check_settings() {
+  {
+    // A disabled run reads the log level and nothing else.
+    const VariableForNow disabled("INLINE_PROF_DISABLE", "1");
+    static_cast<void>(sys::read_config());
+  }
+  // Unknown names are left to the guest to warn of, once.
+  const VariableForNow quiet("INLINE_PROF_LOG", "quiet");
+  static_cast<void>(sys::read_config());
+}
+
+void apply_settings(const Options& options) {
+  for (const auto& [name, value] : options.settings) {
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (options.exit_when_done) setenv("INLINE_PROF_EXIT_WHEN_DONE", "1", 1);
+  check_settings();
+}
+
+void preload(const std::string& guest) {
+  if (guest.find_first_of(": ") != std::string::npos) {
+    throw std::runtime_error(
+        fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", guest));
+  }
+  const char* before = std::getenv("LD_PRELOAD");
+  const std::string value =
+      before == nullptr || *before == '\0' ? guest : fmt::format("{}:{}", guest, before);
+  setenv("LD_PRELOAD", value.c_str(), 1);
+}
+
+void simulate(const std::string& command) {
+  const std::string folder = find_simulated_gpu();
+  if (folder.empty()) {
+    throw std::runtime_error(
+        "--sim: the simulated GPU is neither in the build tree nor in the installation of this "
+        "program");
+  }
+  const std::string program = find_program(command);
+  const std::string reason = program.empty() ? "" : why_not_simulated(program, folder);
+  if (!reason.empty()) throw std::runtime_error("--sim: " + reason);
+  setenv("LD_LIBRARY_PATH", library_path_with(folder).c_str(), 1);
+}
+
+// Comes back only where the program cannot be started.
+int become(const std::vector<std::string>& command) {
+  std::vector<std::string> arguments = command;
+  std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
+  for (std::string& argument : arguments) {
+    pointers.push_back(argument.data());
+  }
+  pointers.push_back(nullptr);
+  execvp(pointers.front(), pointers.data());
+  const int error = errno;
+  say(fmt::format("{}: {}", command.front(), std::strerror(error)));
+  return error == ENOENT ? kNotFound : kCannotBeStarted;
+}
+
+int run(const Options& options) {
+  if (options.help_environment) {
+    fmt::print("{}", options.format == "json" ? environment_json() : environment_table());
+    return 0;
+  }
+  if (options.command.empty()) throw UsageError("no program is named");
+  const std::string guest = find_guest();
+  if (guest.empty()) {
+    throw std::runtime_error(
+        "libinline_prof.so is neither in the build tree nor in the installation of this program");
+  }
+  apply_settings(options);
+  if (options.simulate) simulate(options.command.front());
+  preload(guest);
+  return become(options.command);
+}
+
+int run_doctor(const Options& options) {
+  const auto checks = examine(find_guest(), options.command.empty() ? "" : options.command.front());
+  fmt::print("{}", options.format == "json" ? as_json(checks) : as_table(checks));
+  return is_well(checks) ? 0 : kFailed;
+}
+
+void add_format(CLI::App& app, Options& options) {
+  app.add_option("--format", options.format, "table or json")
+      ->check(CLI::IsMember({"table", "json"}));
+}
+
+int main_of(int argc, char** argv) {
+  Options options;
+  const bool is_doctor = argc > 1 && std::strcmp(argv[1], "doctor") == 0;
+  CLI::App app{is_doctor
+                   ? "prof-run doctor [OPTIONS] [-- COMMAND]: looks for what would keep COMMAND "
+                     "from being profiled."
+                   : "prof-run [OPTIONS] -- COMMAND [ARGUMENT...]: starts COMMAND with "
+                     "libinline_prof.so preloaded."};
+  app.name(is_doctor ? "prof-run doctor" : "prof-run");
+  app.prefix_command();
+  add_format(app, options);
+  std::array<std::string, kSettings.size()> values;
+  if (!is_doctor) {
+    app.footer(kExamples);
+    app.set_version_flag("--version", INLINE_PROF_VERSION);
+    app.add_flag("--help-env", options.help_environment,
+                 "prints every environment variable that the library reads");
+    app.add_flag("--sim", options.simulate,
+                 "runs the program on the simulated GPU (shared CUDA runtime only)");
+    app.add_flag("--exit-when-done", options.exit_when_done,
+                 description_of("INLINE_PROF_EXIT_WHEN_DONE"));
+    for (std::size_t i = 0; i < kSettings.size(); ++i) {
+      app.add_option(kSettings[i].option, values[i], description_of(kSettings[i].variable));
+    }
+  }
+  try {
+    app.parse(is_doctor ? argc - 1 : argc, is_doctor ? argv + 1 : argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    throw UsageError(error.what());
+  }
+  options.command = command_in(app);
+  for (std::size_t i = 0; i < kSettings.size(); ++i) {
+    if (values[i].empty()) continue;
+    options.settings[kSettings[i].variable] =
+        kSettings[i].is_path ? std::filesystem::absolute(values[i]).string() : values[i];
+  }
+  return is_doctor ? run_doctor(options) : run(options);
+}
+
+}  // namespace
+}  // namespace inline_prof::run
+
+int main(int argc, char** argv) {
+  using namespace inline_prof;
+  try {
+    return run::main_of(argc, argv);
+  } catch (const run::UsageError& error) {
+    run::say(error.what());
+    std::fputs("prof-run --help shows what it understands\n", stderr);
+    return run::kWrongCommandLine;
+  } catch (const sys::ConfigError& error) {
+    run::say(error.what());
+    return run::kWrongCommandLine;
+  } catch (const std::exception& error) {
+    run::say(error.what());
+    return run::kFailed;
+  }
+}
