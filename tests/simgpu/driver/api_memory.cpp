@@ -33,21 +33,23 @@ Allocation& exactly(Simulator& s, std::uintptr_t address) {
   return *found;
 }
 
-// cuda.h, cuMemFree: "waits for all active work in the context to complete" is how the vendor's
-// runtime documents it (cudaFree is synchronising); the simulator does the same.
+// cuda.h, cuMemFree: no implicit synchronisation for memory of cuMemAllocAsync; "For all other
+// pointers, this API may perform implicit synchronization."
 void free_device(Simulator& s, CUdeviceptr address) {
   if (address == 0) return;
   s.refuse_if_unsafe();
   Allocation& doomed = exactly(s, static_cast<std::uintptr_t>(address));
   require_value(doomed.kind == MemoryKind::kDevice || doomed.kind == MemoryKind::kManaged);
-  s.synchronize(*doomed.context);
+  if (!doomed.stream_ordered) s.synchronize(*doomed.context);
   s.memory.release(doomed);
 }
 
 void allocate_async(Simulator& s, CUdeviceptr* address, size_t bytes, Stream& stream) {
   require(address);
   if (s.capturing(stream)) throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // would be an alloc node
-  *address = allocate(s, *stream.context, bytes, MemoryKind::kDevice).base;
+  Allocation& made = allocate(s, *stream.context, bytes, MemoryKind::kDevice);
+  made.stream_ordered = true;
+  *address = made.base;
 }
 
 // The memory goes when the stream comes to it; touching it later is the host's error, as on a GPU.
@@ -211,7 +213,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
     const auto put = [&](const auto& value) { std::memcpy(data, &value, sizeof value); };
     switch (attribute) {
       case CU_POINTER_ATTRIBUTE_CONTEXT:
-        put(reinterpret_cast<CUcontext>(at->context));
+        put(reinterpret_cast<std::uintptr_t>(at->context));
         break;
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         put(on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);

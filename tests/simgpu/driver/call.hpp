@@ -35,6 +35,8 @@ CUresult call(const DriverEntry& entry, Cost cost, Body&& body) noexcept {
     return failure.code;
   } catch (const std::bad_alloc&) {
     return CUDA_ERROR_OUT_OF_MEMORY;
+  } catch (...) {  // a bug of the simulator
+    return CUDA_ERROR_UNKNOWN;
   }
 }
 

@@ -20,6 +20,7 @@ struct Allocation {
   MemoryKind kind = MemoryKind::kDevice;
   Context* context = nullptr;
   unsigned flags = 0;
+  bool stream_ordered = false;  // from cuMemAllocAsync
 };
 
 class Memory {

@@ -26,7 +26,8 @@ extern "C" {
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   static const RuntimeEntry entry{__func__};
   return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    // cuda_runtime_api.h: a size of 0 gives a null pointer and success; the driver refuses it.
+    // The header is silent on a size of 0, which the driver refuses; programs rely on success and a
+    // null pointer.
     if (pointer != nullptr && bytes == 0) {
       *pointer = nullptr;
       return CUDA_SUCCESS;

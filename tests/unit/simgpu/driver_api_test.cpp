@@ -171,8 +171,9 @@ TEST_F(Modules, ReportOccupancyWithinTheDevicesLimits) {
   EXPECT_EQ(blocks, 2);  // 2048 threads per SM, and 32 registers * 1024 threads fit twice in 65536
   ASSERT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 32, 0), CUDA_SUCCESS);
   EXPECT_EQ(blocks, 32);  // block slots
-  ASSERT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 32, 100 * 1024),
-            CUDA_SUCCESS);
+  ASSERT_EQ(
+      cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 32, std::size_t{100} * 1024),
+      CUDA_SUCCESS);
   EXPECT_EQ(blocks, 2);  // 228 KiB of shared memory
 }
 
@@ -290,6 +291,22 @@ TEST_F(Memory, CopiesBehindAHoldHappenLater) {
   ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuMemcpyDtoHAsync(&seen, device, 4, other), CUDA_SUCCESS);
   EXPECT_EQ(seen, 2U);
+}
+
+TEST_F(Memory, FreedWaitsForItsContext) {
+  CUdeviceptr device = 0;
+  ASSERT_EQ(cuMemAlloc(&device, 16), CUDA_SUCCESS);
+  occupy(stream_);
+  ASSERT_EQ(cuMemFree(device), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamQuery(stream_), CUDA_SUCCESS);
+}
+
+TEST_F(Memory, AllocatedInStreamOrderIsFreedWithoutWaiting) {
+  CUdeviceptr device = 0;
+  ASSERT_EQ(cuMemAllocAsync(&device, 16, stream_), CUDA_SUCCESS);
+  occupy(stream_);
+  ASSERT_EQ(cuMemFree(device), CUDA_SUCCESS);
+  EXPECT_EQ(cuStreamQuery(stream_), CUDA_ERROR_NOT_READY);
 }
 
 TEST_F(Device, IsWhatTheModelFileSays) {

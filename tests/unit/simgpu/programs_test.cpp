@@ -114,6 +114,13 @@ TEST(Noise, IsTheSameForTheSameSeed) {
   EXPECT_NE(first, truth_of({"pairs"}, {"SIMGPU_NOISE=0.05", "SIMGPU_SEED=8"}));
 }
 
+TEST(Noise, DoesNotDependOnHowThreadsInterleave) {
+  const auto first = truth_of({"threads"}, {"SIMGPU_NOISE=0.05"});
+  EXPECT_EQ(first.at("launches"), 800);
+  EXPECT_EQ(first.at("kernels").size(), 4U);
+  EXPECT_EQ(first.at("kernels"), truth_of({"threads"}, {"SIMGPU_NOISE=0.05"}).at("kernels"));
+}
+
 TEST(Noise, HasTheSizeThatWasAskedFor) {
   const auto truth = truth_of({"pairs", "1000"}, {"SIMGPU_NOISE=0.05"});
   std::vector<double> durations;

@@ -187,6 +187,23 @@ void calls() {
   std::printf("cudaMalloc %d\n", static_cast<int>(cudaMalloc(&data, 16)));
 }
 
+// Four threads that launch on a stream of their own each.
+void threads() {
+  std::vector<cudaStream_t> streams(4);
+  for (auto& stream : streams)
+    stream = new_stream();
+  std::vector<std::thread> workers;
+  for (const auto stream : streams) {
+    workers.emplace_back([stream] {
+      for (int i = 0; i < 200; ++i)
+        scale<float><<<100, 32, 0, stream>>>(nullptr);
+      CHECK(cudaStreamSynchronize(stream));
+    });
+  }
+  for (auto& worker : workers)
+    worker.join();
+}
+
 void reset() {
   fill<<<1, 1>>>(nullptr, 0);
   CHECK(cudaGetLastError());
@@ -209,6 +226,7 @@ int main(int argc, char** argv) {
   if (what == "pairs") pairs(argc > 2 ? std::atoi(argv[2]) : 64);
   if (what == "errors") errors();
   if (what == "calls") calls();
+  if (what == "threads") threads();
   if (what == "reset") reset();
   return 0;
 }
