@@ -18,7 +18,7 @@ fs::path find_near_us(std::initializer_list<const char*> places, const char* fil
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
   if (error) return {};
   for (const char* place : places) {
-    const fs::path folder = (program.parent_path() / place).lexically_normal();
+    fs::path folder = (program.parent_path() / place).lexically_normal();
     if (fs::exists(folder / file, error)) return folder;
   }
   return {};

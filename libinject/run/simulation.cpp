@@ -40,10 +40,10 @@ bool is_vendor_function(std::string_view name) {
 
 // The name after `undefined symbol: `, without a version.
 std::string symbol_in(std::string_view line) {
-  constexpr std::string_view kBefore = "undefined symbol: ";
-  const auto at = line.find(kBefore);
+  constexpr std::string_view before = "undefined symbol: ";
+  const auto at = line.find(before);
   if (at == std::string_view::npos) return "";
-  const std::string_view name = line.substr(at + kBefore.size());
+  const std::string_view name = line.substr(at + before.size());
   return std::string(name.substr(0, name.find_first_of(" \t,()@")));
 }
 
@@ -53,11 +53,11 @@ struct Resolved {
   std::string place;
 };
 Resolved library_in(std::string_view line) {
-  constexpr std::string_view kArrow = " => ";
-  const auto arrow = line.find(kArrow);
+  constexpr std::string_view arrow_mark = " => ";
+  const auto arrow = line.find(arrow_mark);
   if (arrow == std::string_view::npos) return {};
   const auto begin = line.find_first_not_of(" \t");
-  const std::string_view place = line.substr(arrow + kArrow.size());
+  const std::string_view place = line.substr(arrow + arrow_mark.size());
   return {.name = std::string(line.substr(begin, arrow - begin)),
           .place = std::string(place.substr(0, place.find(" (")))};
 }
