@@ -30,7 +30,9 @@ namespace {
 
 constexpr std::size_t kDeepestLabel = 32;  // deeper ones are measured, and own no kernel names
 constexpr std::size_t kDeepestScope = 32;
-constexpr std::size_t kLongestLayer = 512;  // a path longer than this is cut
+constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more about a label
+constexpr std::size_t kMostPending = 64;      // operations described and never started
+constexpr std::size_t kLongestLayer = 512;    // a path longer than this is cut
 
 struct PendingOps {
   std::vector<std::pair<const Label*, record::Op>> ops;
@@ -226,7 +228,6 @@ const OpenLabel* innermost_label(const void* stream) noexcept {
 }
 
 void add_kernel_to(const OpenLabel& label, const std::string& kernel_name) {
-  constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more about a label
   auto& names = label.event->kernel_names;
   if (names.size() == kMostKernelNames) return;
   if (std::find(names.begin(), names.end(), kernel_name) == names.end()) {
@@ -292,7 +293,6 @@ void pop_scope() {
 
 void describe_label(const char* text, const char* kind, const inline_prof_attribute* attributes,
                     int attribute_count) {
-  constexpr std::size_t kMostPending = 64;  // described and never started
   State* run = state();
   if (run == nullptr || text == nullptr || kind == nullptr ||
       run->phase.load(std::memory_order_relaxed) != Phase::kDiscovering) {

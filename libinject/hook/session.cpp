@@ -50,6 +50,7 @@ constexpr int kLongestDraining = 1024;
 
 constexpr int kExitWaitMs = 2000;
 constexpr int kExitPollMs = 200;
+constexpr int kLongestWriteMs = 60'000;  // where the user has asked for the end after the write
 
 // After profiling went off the file is the only place for words: the one line has been said.
 void warn(State& state, std::string warning) {
@@ -450,7 +451,6 @@ void iteration_starts() {
     is_over = start_iteration(*run);
   }
   if (is_over && run->exit_when_done.load()) {
-    constexpr int kLongestWriteMs = 60'000;
     static_cast<void>(run->writer->wait(kLongestWriteMs));
     std::exit(0);  // NOLINT(concurrency-mt-unsafe): the user asked for it
   }

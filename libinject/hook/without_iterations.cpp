@@ -8,6 +8,7 @@
 namespace inline_prof::hook {
 namespace {
 
+constexpr std::uint32_t kFarthest = 2048;  // launches from one sample to the next
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 bool wants_samples(const Met& met) {
@@ -30,7 +31,6 @@ void choose_next_sample(State& state) {
 // The first samples come quickly, 1, 2, 4 ... launches apart; later ones 2048 launches apart.  A
 // pair costs the host about 4 us and the launches between them at least 5 ms, which is below 0.1 %.
 std::uint32_t launches_to_next_sample(const Met& met) {
-  constexpr std::uint32_t kFarthest = 2048;
   if (!wants_samples(met)) return kNoLimit;
   const std::uint32_t taken = met.sampled->sample_count();
   return taken >= 11 ? kFarthest : 1U << taken;

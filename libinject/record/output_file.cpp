@@ -20,9 +20,8 @@ namespace {
 constexpr int kMostNumbers = 10000;
 
 std::string reason(const std::string& path, const char* what, int error) {
-  std::string text = path;
-  text.append(": ").append(what).append(": ").append(std::strerror(error));
-  return text;
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's texts of known errors are constant
+  return path + ": " + what + ": " + std::strerror(error);
 }
 
 std::string directory_of(const std::string& path) {
@@ -80,7 +79,7 @@ std::string expand(const std::string& pattern, const std::string& host_name, int
         refuse("%q is not followed by {VAR}");
       }
       const std::string name = pattern.substr(i + 2, end - i - 2);
-      const char* value = std::getenv(name.c_str());
+      const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
       if (value == nullptr) refuse("the variable " + name + " is not set");
       path += value;
       i = end;

@@ -73,7 +73,7 @@ const Variable& variable(std::string_view name) {
 
 // An empty value counts as unset, as shells that clear a variable expect.
 std::optional<std::string> value_of(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read here
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;
 }
@@ -175,8 +175,9 @@ bool belongs_to_python(std::string_view name) {
   return name.starts_with("INLINE_PROF_TORCH");
 }
 
+constexpr std::string_view kPrefix = "INLINE_PROF_";
+
 void warn_of_unknown_names(Config& config) {
-  constexpr std::string_view kPrefix = "INLINE_PROF_";
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (!text.starts_with(kPrefix)) continue;
@@ -191,8 +192,9 @@ void warn_of_unknown_names(Config& config) {
   }
 }
 
+constexpr std::array<std::string_view, 4> kLevels{"quiet", "error", "warning", "info"};
+
 void read_log_level() {
-  static constexpr std::array<std::string_view, 4> kLevels{"quiet", "error", "warning", "info"};
   const auto level = word("INLINE_PROF_LOG", kLevels);
   if (!level) return;
   for (std::size_t i = 0; i < kLevels.size(); ++i) {

@@ -44,7 +44,8 @@ namespace inline_prof::sys {
   X(cuDevicePrimaryCtxGetState, "cuDevicePrimaryCtxGetState")
 
 struct CudaApi {
-#define INLINE_PROF_MEMBER(function, symbol) decltype(&::function) function = nullptr;
+#define INLINE_PROF_MEMBER(function, symbol) \
+  decltype(&::function) function = nullptr;  // NOLINT(bugprone-macro-parentheses): a name
   INLINE_PROF_REQUIRED_FUNCTIONS(INLINE_PROF_MEMBER)
   INLINE_PROF_OPTIONAL_FUNCTIONS(INLINE_PROF_MEMBER)
 #undef INLINE_PROF_MEMBER

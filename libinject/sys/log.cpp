@@ -12,6 +12,9 @@ namespace {
 
 constinit std::atomic<LogLevel> wanted{LogLevel::kWarning};
 
+constexpr char kPrefix[] = "inline_prof: ";
+constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
+
 }  // namespace
 
 void set_log_level(LogLevel level) noexcept {
@@ -21,8 +24,6 @@ void set_log_level(LogLevel level) noexcept {
 void say(LogLevel level, const char* format, ...) noexcept {
   if (level > wanted.load(std::memory_order_relaxed)) return;
   const int saved_errno = errno;
-  constexpr char kPrefix[] = "inline_prof: ";
-  constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
   char line[1024];
   __builtin_memcpy(line, kPrefix, kPrefixLength);
   va_list arguments;

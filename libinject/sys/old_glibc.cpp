@@ -105,6 +105,10 @@ struct Search {
   dl_find_object* result;
 };
 
+void* pointer_to(std::uintptr_t address) {
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): from the loader
+}
+
 int look(dl_phdr_info* library, std::size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   const ElfW(Phdr)* unwind = nullptr;
@@ -118,11 +122,11 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
       continue;
     }
     inside = true;
-    search.result->dlfo_map_start = reinterpret_cast<void*>(begin);
-    search.result->dlfo_map_end = reinterpret_cast<void*>(begin + segment.p_memsz);
+    search.result->dlfo_map_start = pointer_to(begin);
+    search.result->dlfo_map_end = pointer_to(begin + segment.p_memsz);
   }
   if (!inside || unwind == nullptr) return 0;
-  search.result->dlfo_eh_frame = reinterpret_cast<void*>(library->dlpi_addr + unwind->p_vaddr);
+  search.result->dlfo_eh_frame = pointer_to(library->dlpi_addr + unwind->p_vaddr);
   return 1;
 }
 

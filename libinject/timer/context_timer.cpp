@@ -111,7 +111,9 @@ bool ContextTimer::end(CUstream stream, Pair& pair) noexcept {
   // Asked last, so that the question does not stand between the launch and the stop event: if the
   // GPU has not even reached the start by now, all three were queued behind other work.
   const CUresult start = sys::cuda().cuEventQuery(pair.start);
-  pair.tight = start == CUDA_ERROR_NOT_READY ? 1 : start == CUDA_SUCCESS ? 0 : -1;
+  pair.tight = -1;
+  if (start == CUDA_ERROR_NOT_READY) pair.tight = 1;
+  if (start == CUDA_SUCCESS) pair.tight = 0;
   pair.state.store(kPending, std::memory_order_release);
   pending_.fetch_add(1, std::memory_order_release);
   return true;

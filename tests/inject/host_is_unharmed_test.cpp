@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 constexpr const char* kOk = "host ok, 1000 launches\n";
 
-HostRun train(const Workplace& place, std::vector<std::string> environment,
+HostRun train(const Workplace& place, const std::vector<std::string>& environment,
               std::vector<std::string> more = {}) {
   more.insert(more.begin(), "--iterations=200");
   return run_host(place, "host_training", {.arguments = more, .environment = environment});

@@ -19,6 +19,12 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kSeeds = 20;
+constexpr double kJitterUs = 0.3;
+constexpr double kNoise = 0.03;
+constexpr double kCalibrationPairs = 64;
+constexpr std::uint64_t kIterations = 4200;  // some 80 kernels of 50 samples each
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
@@ -76,11 +82,6 @@ std::map<Place, std::vector<Measured>> measured_times(const json& profile, const
 }
 
 TEST(CorrectedMedians, LieAtTheTruthForAnyBiasOfThePairs) {
-  constexpr int kSeeds = 20;
-  constexpr double kJitter_us = 0.3;
-  constexpr double kNoise = 0.03;
-  constexpr double kCalibrationPairs = 64;
-  constexpr std::uint64_t kIterations = 4200;  // some 80 kernels of 50 samples each
   std::mt19937 generator(20261121);
   std::printf("seed  bias us  kernels  corrected: worst us  median us  uncorrected: median us\n");
   for (int seed = 1; seed <= kSeeds; ++seed) {
@@ -89,13 +90,13 @@ TEST(CorrectedMedians, LieAtTheTruthForAnyBiasOfThePairs) {
     const HostRun run =
         run_host(place, INLINE_PROF_TEST_DLRM,
                  {.arguments = {"--iterations", std::to_string(kIterations)},
-                  .environment = {"SIMGPU_MODEL=" INLINE_PROF_TEST_DLRM_MODEL,
+                  .environment = {std::string("SIMGPU_MODEL=") + INLINE_PROF_TEST_DLRM_MODEL,
                                   "SIMGPU_TRUTH=truth.json", "SIMGPU_SEED=" + std::to_string(seed),
                                   "SIMGPU_PAIR_BIAS_US=" + std::to_string(bias_us),
                                   // What a kernel adds to a pair beyond its own time is not known
                                   // from empty pairs; whether it adds any, only a GPU can tell.
                                   "SIMGPU_KERNEL_PAIR_BIAS_US=0",
-                                  "SIMGPU_PAIR_JITTER_US=" + std::to_string(kJitter_us),
+                                  "SIMGPU_PAIR_JITTER_US=" + std::to_string(kJitterUs),
                                   "SIMGPU_NOISE=" + std::to_string(kNoise)}});
     ASSERT_EQ(run.exit_status, 0) << run.output;
     const json profile = place.json();
@@ -114,9 +115,9 @@ TEST(CorrectedMedians, LieAtTheTruthForAnyBiasOfThePairs) {
       ASSERT_EQ(times.size(), expected.size()) << std::get<0>(kernel);
       for (std::size_t i = 0; i < times.size(); ++i) {
         const double error_us = std::abs(times[i].corrected_us - expected[i]);
-        const double sd = std::hypot(kNoise * expected[i], kJitter_us);
+        const double sd = std::hypot(kNoise * expected[i], kJitterUs);
         const double standard_error_us = std::hypot(median_error(sd, times[i].samples),
-                                                    median_error(kJitter_us, kCalibrationPairs));
+                                                    median_error(kJitterUs, kCalibrationPairs));
         EXPECT_LE(error_us, std::max(0.2, 4 * standard_error_us))
             << "seed " << seed << ", bias " << bias_us << " us, " << std::get<0>(kernel);
         corrected_errors.push_back(error_us);
