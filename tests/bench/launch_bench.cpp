@@ -39,6 +39,13 @@ constexpr std::size_t kKernels = 64;
 constexpr std::size_t kStreams = 4;
 constexpr int kWarmup = 10;
 
+// Of dlsym, in every glibc of this machine.
+#if defined(__aarch64__)
+constexpr const char* kVersion = "GLIBC_2.17";
+#else
+constexpr const char* kVersion = "GLIBC_2.2.5";
+#endif
+
 using LaunchKernel = decltype(&cuLaunchKernel);
 
 struct Bench {
@@ -83,11 +90,6 @@ void find_both_launches() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr || libc == nullptr) fail("dlopen");
-#if defined(__aarch64__)
-  constexpr const char* kVersion = "GLIBC_2.17";
-#else
-  constexpr const char* kVersion = "GLIBC_2.2.5";
-#endif
   // glibc's own dlsym leads past the guest's.
   const auto real_dlsym =
       reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(libc, "dlsym", kVersion));
@@ -230,7 +232,7 @@ class Collector : public benchmark::ConsoleReporter {
 };
 
 // Added times below this are noise; a ratio to them would say nothing.
-constexpr double kSmallestAdded_ns = 0.5;
+constexpr double kSmallestAddedNs = 0.5;
 
 void print_line(const char* name, double median, double base) {
   std::printf("%-22s %8.2f ns a launch %+9.2f ns\n", name, median, median - base);
@@ -295,7 +297,7 @@ int main(int argc, char** argv) {
   print_line("measuring", measuring, base);
   print_line("discovery", discovery, discovery_base);
   print_line("original's bookkeeping", with_original, base);
-  const double ratio = (with_original - base) / std::max(measuring - base, kSmallestAdded_ns);
+  const double ratio = (with_original - base) / std::max(measuring - base, kSmallestAddedNs);
   std::printf("the original's bookkeeping adds %.0f times what measuring adds\n", ratio);
   std::printf("goals: measuring <= +3 ns %s, discovery <= +8 ns %s, >= 40 times %s\n",
               measuring - base <= 3 ? "met" : "MISSED",

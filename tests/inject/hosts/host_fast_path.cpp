@@ -46,6 +46,7 @@ void record_labels(CUstream stream) {
 }  // namespace
 
 // The library's own references find these first.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): glibc's own name
 extern "C" void* __libc_malloc(std::size_t);
 extern "C" void* malloc(std::size_t size) {
   note(allocations);

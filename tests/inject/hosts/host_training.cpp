@@ -250,6 +250,7 @@ int main(int argc, char** argv) {
   INITIALIZE_PROFILER(false, options.exit_when_finished);
   CHECK(cuInit(0));
   std::vector<Device> devices;
+  devices.reserve(static_cast<std::size_t>(options.devices));
   for (int i = 0; i < options.devices; ++i)
     devices.push_back(open_device(i, options));
 
