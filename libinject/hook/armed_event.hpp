@@ -11,6 +11,7 @@
 
 namespace inline_prof::hook {
 
+struct Label;
 struct State;
 
 // Written by the thread at the iteration's start, read by every launching thread: all atomic, with
@@ -18,6 +19,7 @@ struct State;
 struct ArmedEvent {
   std::atomic<std::uint32_t> generation{0};
   std::atomic<const void*> function{nullptr};  // CUfunction or Label
+  std::atomic<Label*> label{nullptr};          // null for a kernel
   std::atomic<const void*> stream{nullptr};
   std::atomic<std::uint32_t> occurrence{0};
   std::atomic<std::uint32_t> met{0};  // in this iteration

@@ -129,6 +129,7 @@ void arm(State& state, std::size_t target, std::int64_t iteration) {
     armed.iteration.store(iteration, std::memory_order_relaxed);
     armed.pair.store(nullptr, std::memory_order_relaxed);
     armed.generation.fetch_add(1, std::memory_order_acq_rel);
+    armed.label.store(met->label, std::memory_order_relaxed);
     if (met->label != nullptr) {
       met->label->open_gate(true);
     } else {
@@ -144,13 +145,13 @@ void disarm() noexcept {
   const auto count = armed_count.exchange(0, std::memory_order_acq_rel);
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& armed = armed_events[i];
+    if (Label* label = armed.label.load(std::memory_order_relaxed)) label->open_gate(false);
     // A label that was started and not stopped in its iteration.
     if (auto* pair = armed.pair.exchange(nullptr, std::memory_order_acq_rel)) {
       armed.timer.load(std::memory_order_relaxed)->abandon(*pair);
       close_pair(armed);
     }
   }
-  open_all_gates(false);
   armed_filter.store(sys::kNoLaunch, std::memory_order_relaxed);
   sys::hot_line.filter.store(sys::kNoLaunch, std::memory_order_relaxed);
 }

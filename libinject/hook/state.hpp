@@ -119,8 +119,12 @@ void sample_from_now_on(State& state, Met& met);
 void leave_without_iterations(State& state);
 void choose_next_sample(State& state);
 
-// session.cpp; with the mutex held.
+// planning.cpp; with the mutex held.
+void make_plan(State& state);
 void count_host_bytes(State& state);
+// Says it, and writes it into prof.json.  After profiling went off the file is the only place for
+// words: the one line has been said.
+void warn(State& state, std::string warning);
 
 // arming.cpp; with the mutex held.
 void arm(State& state, std::size_t target, std::int64_t iteration);

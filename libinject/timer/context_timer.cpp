@@ -13,6 +13,9 @@ constexpr int kFree = 0;
 constexpr int kOpen = 1;
 constexpr int kPending = 2;
 
+// Unfinished pairs that one poll asks for: more than one, since streams finish out of order.
+constexpr int kMostUnfinished = 4;
+
 bool succeeded(const char* function, CUresult result) noexcept {
   if (result == CUDA_SUCCESS) {
     sys::count_vendor_success();
@@ -195,9 +198,17 @@ void ContextTimer::poll(record::IterationTimes* times) noexcept {
     const ContextScope context(context_);
     const CaptureModeScope capture_mode;
     if (context) {
-      for (Pair& pair : pairs_) {
-        if (pair.state.load(std::memory_order_acquire) == kPending && has_finished(pair.stop)) {
+      // Pairs are handed out in turn, so this meets the oldest first.  A host that runs far ahead
+      // leaves many unfinished ones; asking for all of them would cost it dearly.
+      const std::size_t oldest = next_pair_.load(std::memory_order_relaxed);
+      int unfinished = 0;
+      for (std::size_t i = 0; i < kRing && unfinished < kMostUnfinished; ++i) {
+        Pair& pair = pairs_[(oldest + i) % kRing];
+        if (pair.state.load(std::memory_order_acquire) != kPending) continue;
+        if (has_finished(pair.stop)) {
           read_pair(pair);
+        } else {
+          ++unfinished;
         }
       }
       read_iteration_times(times);

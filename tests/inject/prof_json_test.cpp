@@ -315,9 +315,9 @@ TEST(ProfJson, IsKeptAsACheckpointWhenTheProgramIsKilled) {
   place.write("prof.events", "kernel_b\n");
   const HostRun run =
       run_host(place, "host_training",
-               {.arguments = {"--iterations=100000000", "--no-labels"},
+               {.arguments = {"--iterations=100000000", "--no-labels", "--repeats=50"},
                 .environment = with({"INLINE_PROF_CHECKPOINT=1", "INLINE_PROF_REPEAT=1000000"}),
-                .seconds = 4});
+                .seconds = 3});
   EXPECT_EQ(run.exit_status, 124) << run.output;  // stopped by SIGKILL
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], false);

@@ -2,6 +2,7 @@
 """Checks the built libinline_prof.so: it is loaded into programs that did not ask for it.
 
     link_rules.py --readelf R --objdump O --library SO --sources LIBINJECT --objects LIST
+                  [--optimised]
 
   needs       nothing but glibc's own libraries, no symbol newer than glibc 2.17
   size        below 2 MiB
@@ -22,15 +23,17 @@ import sys
 ALLOWED_NEEDED = re.compile(r"(lib(c|m)\.so\.6|libdl\.so\.2|libpthread\.so\.0|ld-linux-[\w-]+\.so\.\d)")
 NEWEST_GLIBC = (2, 17)
 MOST_BYTES = 2 * 1024 * 1024
-FAST_PATHS = ("cuLaunchKernel", "cuLaunchKernel_ptsz", "cuLaunchKernelEx", "cuLaunchKernelEx_ptsz")
+ASSEMBLY_PATHS = ("cuLaunchKernel", "cuLaunchKernel_ptsz")
+COMPILED_PATHS = ("cuLaunchKernelEx", "cuLaunchKernelEx_ptsz")
 MOST_INSTRUCTIONS = 16
 # Registers and mnemonics of both machines; `mov 0x28(%rsp)` as well as `ldr x0, [sp, #8]`.
 STACK = re.compile(r"%[re]?[sb]p\b|\[sp\b|\bsp,|^(push|pop|call|enter|leave|ret)")
 CALL = re.compile(r"^(call|bl|blr)\b")
 INDIRECT_JUMP = re.compile(r"^(jmp\s+\*|br\s)")
 PADDING = re.compile(r"^(nop|xchg\s+%ax,%ax|data16|cs nop|int3|endbr64|bti)")
-# What the compiler's start files bring; everything else must be a static initialiser of libstdc++.
-START_FILES = {"frame_dummy", "register_tm_clones"}
+# What the compiler's start files and, on aarch64, libgcc bring; everything else must be a static
+# initialiser of libstdc++.
+START_FILES = {"frame_dummy", "register_tm_clones", "init_have_lse_atomics"}
 
 
 class Tools:
@@ -170,7 +173,7 @@ def instructions_of(disassembly, symbol):
     return [line for line in lines if not PADDING.match(line)]
 
 
-def check_fast_path(tools, library, symbols=FAST_PATHS):
+def check_fast_path(tools, library, symbols):
     for symbol in symbols:
         found = instructions_of(tools.disassembly(library, symbol), symbol)
         if not found:
@@ -193,6 +196,8 @@ def main():
         parser.add_argument(option, required=True)
     for option in ("--library", "--sources", "--objects"):
         parser.add_argument(option, required=True, type=pathlib.Path)
+    parser.add_argument("--optimised", action="store_true",
+                        help="the compiler makes tail calls, as it does from -O2 on")
     options = parser.parse_args()
     tools = Tools(options.readelf, options.objdump)
     objects = [line for line in options.objects.read_text().splitlines() if line]
@@ -202,7 +207,9 @@ def main():
                   *check_exports(tools, options.library, options.sources),
                   *check_objects(tools, objects),
                   *check_load_time(tools, options.library),
-                  *check_fast_path(tools, options.library)]
+                  *check_fast_path(tools, options.library, ASSEMBLY_PATHS)]
+    if options.optimised:
+        complaints += check_fast_path(tools, options.library, COMPILED_PATHS)
     for complaint in complaints:
         print(f"{options.library.name}: {complaint}")
     if not complaints:
