@@ -149,7 +149,7 @@ class PlantedViolations(unittest.TestCase):
         found = self.fast_path(f"extern int table[4096]; int (*real)(int);\n"
                                f"int f(int a) {{ {steps} return real(a); }}\n",
                                "-Wl,--unresolved-symbols=ignore-all")
-        self.assertTrue([line for line in found if "16 are the most" in line], found)
+        self.assertTrue([line for line in found if "are the most" in line], found)
 
     def test_a_function_that_is_missing_is_no_success(self):
         self.assertEqual(self.fast_path("int g;\n"), ["f: not found"])
