@@ -82,7 +82,10 @@ void make_plan(State& state) {
     }
   }
   const std::int64_t measured = state.plan.last_iteration() - state.settings.warmup;
-  state.run.iteration_times.reserve(static_cast<std::size_t>(measured) + 1);
+  {
+    const std::lock_guard lock(state.run.mutex);
+    state.run.iteration_times.restart(static_cast<std::size_t>(measured) + 1);
+  }
   bool any_events = state.timers.empty();
   for (timer::ContextTimer& timer : state.timers)
     any_events |= timer.create_events();

@@ -58,7 +58,10 @@ void begin_without_iterations(State& state) {
     sample_from_now_on(state, *met);
   }
   count_host_bytes(state);
-  state.run.iteration_times.reserve(1);
+  {
+    const std::lock_guard lock(state.run.mutex);
+    state.run.iteration_times.restart(1);
+  }
   for (timer::ContextTimer& timer : state.timers) {
     StreamInfo* stream = busiest_stream(state, timer);
     if (stream != nullptr && timer.create_events()) timer.record_origin(stream->handle, 0);
@@ -73,6 +76,7 @@ void leave_without_iterations(State& state) {
   {
     const std::lock_guard lock(state.run.mutex);
     state.run.events.hide_all();
+    state.run.iteration_times.restart(0);
   }
   state.met_of_event.clear();
   state.kernel_event_names.clear();

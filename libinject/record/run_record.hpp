@@ -59,8 +59,10 @@ struct Dropped {
 // Iteration times of the device with the lowest number, in iteration order.
 class IterationTimes {
  public:
-  void reserve(std::size_t capacity) {
-    if (!times_ms_) times_ms_ = std::make_unique<float[]>(capacity);
+  // Empties the list and makes room.  Not while somebody reads: RunRecord::mutex.
+  void restart(std::size_t capacity) {
+    count_.store(0, std::memory_order_relaxed);
+    times_ms_ = std::make_unique<float[]>(capacity);
     capacity_ = capacity;
   }
   void add(float time_ms) {
@@ -71,7 +73,7 @@ class IterationTimes {
   }
   // For a run without iterations: one time that grows.
   void set_only(float time_ms) {
-    if (capacity_ == 0) reserve(1);
+    if (capacity_ == 0) return;
     times_ms_[0] = time_ms;
     count_.store(1, std::memory_order_release);
   }

@@ -16,7 +16,7 @@ struct CalibrationResult {
 
 // Called right after the host has created `context`: the one moment at which a module load, a
 // stream and 64 bytes of pinned memory cannot meet work of the host's in flight.  Takes everything
-// it makes back.  Waits for at most 20 ms for each of four distributions, and commonly for 5 ms in
+// it makes back.  Burns at most 20 ms for each of four distributions, and commonly for 5 ms in
 // all, beside a context creation that takes some hundred.
 //
 // busy: pairs queued on a stream that is held back by cuStreamWaitValue32, at most 16 a hold,

@@ -98,7 +98,7 @@ TEST(ProfJson, MeasuresTheSimulatedTruthPlusThePairsBias) {
       place, "host_training",
       {.arguments = {"--iterations=60", "--no-labels"},
        .environment =
-           with({"SIMGPU_PAIR_BIAS_US=5.5", "SIMGPU_TRUTH=truth.json", "SIMGPU_HOST_SPEED=0.1"})});
+           with({"SIMGPU_PAIR_BIAS_US=5.5", "SIMGPU_TRUTH=truth.json", "SIMGPU_HOST_SPEED=0.5"})});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   const json truth = place.json("truth.json");

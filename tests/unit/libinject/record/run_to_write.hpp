@@ -64,7 +64,7 @@ inline void fill(RunRecord& run) {
        .state = "busy",
        .empty_pair = {.median_us = 4.5, .p05_us = 4.25, .p95_us = 5, .count = 64},
        .empty_kernel_pair = Distribution{.median_us = 6.5, .p05_us = 6, .p95_us = 7, .count = 63}});
-  run.iteration_times.reserve(2);
+  run.iteration_times.restart(2);
   run.iteration_times.add(4.5F);
   run.iteration_times.add(4.75F);
   run.runtime_data.push_back(
