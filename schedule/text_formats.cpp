@@ -265,6 +265,8 @@ std::string write_prof_schedule(const SampleList& list) {
 std::string write_prof_events(const EventNames& events) {
   if (events.names.empty()) throw ScheduleError("a prof.events needs at least one event");
   std::string text;
+  // At the very start it would be taken for the file's own mark; an empty line is skipped.
+  if (events.names.front().starts_with(kByteOrderMark)) text += '\n';
   for (const std::string& name : events.names) {
     if (name.empty() || name.size() > kMaxNameBytes || has_control(name) || name.starts_with(' ') ||
         name.ends_with(' ') || name.starts_with('#') || is_sample_line(name)) {

@@ -143,6 +143,11 @@ TEST(WriteProfEvents, IsReadBackAsItWas) {
   EXPECT_EQ(parse_prof_events(write_prof_events(events), "p.events"), events);
 }
 
+TEST(WriteProfEvents, AFirstNameThatBeginsWithAByteOrderMarkKeepsIt) {
+  const EventNames events{.names = {"\xEF\xBB\xBFfc.fprop", "fc.bprop"}};
+  EXPECT_EQ(parse_prof_events(write_prof_events(events), "p.events"), events);
+}
+
 TEST(WriteProfEvents, RefusesByNameWhatCannotStandThere) {
   EXPECT_EQ(complaint_of([] { return write_prof_events({.names = {"a\nb"}}); }),
             "the event \"a\\x0ab\" cannot stand in a prof.events; a schedule.json can carry it");
