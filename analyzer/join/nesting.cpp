@@ -22,20 +22,19 @@ void find_nesting(std::vector<Row>& rows) {
     return a.profile == b.profile && a.device_id == b.device_id && a.stream_index == b.stream_index;
   };
 
-  std::vector<std::size_t> open;  // the chain of rows that may enclose the next one
+  // The chain of rows that may enclose the next one, each ending before the one under it.
+  std::vector<std::size_t> open;
   for (const std::size_t i : order) {
     Row& row = rows[i];
-    // What ended before this row starts, or was started in another stream, encloses nothing more.
-    while (!open.empty() && (!same_stream(rows[open.back()], row) ||
-                             rows[open.back()].end_index < row.start_index)) {
+    // What ends before this row only overlaps it, or has ended when it starts.  It is no parent of
+    // a later one either: that starts within this row, too, and this one is nearer.
+    while (!open.empty() &&
+           (!same_stream(rows[open.back()], row) || rows[open.back()].end_index < row.end_index)) {
       open.pop_back();
     }
-    // A row that ends within this one only overlaps it; an older one may still enclose both.
-    for (auto candidate = open.rbegin(); candidate != open.rend(); ++candidate) {
-      if (rows[*candidate].end_index < row.end_index) continue;
-      row.parent = *candidate;
-      rows[*candidate].is_region = true;
-      break;
+    if (!open.empty()) {
+      row.parent = open.back();
+      rows[open.back()].is_region = true;
     }
     open.push_back(i);
   }

@@ -53,6 +53,15 @@ TEST(FindNesting, AnOverlapIsNoNesting) {
               ElementsAre(Eq(std::nullopt), Optional(0U), Optional(0U), Optional(2U)));
 }
 
+TEST(FindNesting, ManyOverlapsTakeNoQuadraticTime) {
+  constexpr std::int64_t count = 200'000;
+  std::vector<Row> rows;
+  for (std::int64_t i = 0; i < count; ++i)
+    rows.push_back(row(i, i + count));
+  find_nesting(rows);
+  EXPECT_FALSE(rows.back().parent);
+}
+
 TEST(FindNesting, OnlyRowsThatEncloseOthersAreRegions) {
   std::vector<Row> rows{row(0, 3), row(1, 2)};
   find_nesting(rows);
