@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -109,9 +110,22 @@ Outcome predict_memory(const read::Op& op, const read::Machine& machine) {
 Outcome predict_roofline(const read::Op& op, const read::Machine& machine) {
   const auto kind = op_kind_from_name(op.kind);
   if (!kind) return Outcome::none(fmt::format("unknown kind of operation {}", op.kind));
-  if (*kind == OpKind::kGemm) return predict_gemm(op, machine);
-  if (*kind == OpKind::kMemory) return predict_memory(op, machine);
-  return Outcome::none(fmt::format("no model for {}", op.kind));
+  Outcome outcome;
+  if (*kind == OpKind::kGemm) {
+    outcome = predict_gemm(op, machine);
+  } else if (*kind == OpKind::kMemory) {
+    outcome = predict_memory(op, machine);
+  } else {
+    return Outcome::none(fmt::format("no model for {}", op.kind));
+  }
+  // A machine file may hold any positive number: 1e-320 TFLOP/s take for ever, 1e305 no time.
+  if (outcome.prediction) {
+    const double seconds = outcome.prediction->time.value;
+    if (!std::isfinite(seconds) || !(seconds > 0)) {
+      return Outcome::none(fmt::format("{} would take {:g} s", machine.id, seconds));
+    }
+  }
+  return outcome;
 }
 
 }  // namespace inline_prof::model

@@ -120,5 +120,18 @@ TEST(Roofline, SaysWhyThereIsNoPrediction) {
   EXPECT_EQ(reason(untyped), "gemm without c_type");
 }
 
+TEST(Roofline, NoInfinityLeavesIt) {
+  read::Machine machine = test::toy_machine();
+  machine.peak_tflops["f16"] = 1e-320;
+  const Outcome for_ever = predict_roofline(test::gemm_op(4096, 4096, 4096, "f16"), machine);
+  EXPECT_FALSE(for_ever.prediction);
+  EXPECT_EQ(for_ever.reason, "toy would take inf s");
+  machine.memory_gb_per_s = 1e308;
+  machine.launch_floor_us = 0;
+  const Outcome no_time = predict_roofline(test::memory_op(1, 0), machine);
+  EXPECT_FALSE(no_time.prediction);
+  EXPECT_EQ(no_time.reason, "toy would take 0 s");
+}
+
 }  // namespace
 }  // namespace inline_prof::model
