@@ -65,13 +65,6 @@ class StreamNode {
   [[nodiscard]] double number() const { return take(value_.get_double()); }
   [[nodiscard]] bool boolean() const { return take(value_.get_bool()); }
   [[nodiscard]] std::string text() const { return std::string(take(value_.get_string())); }
-  [[nodiscard]] std::vector<double> numbers() const {
-    std::vector<double> result;
-    for (auto element : take(value_.get_array()))
-      result.push_back(take(element.get_double()));
-    result.shrink_to_fit();
-    return result;
-  }
   // Checks what nobody reads: simdjson looks at a value only when it is asked for it.
   void skip(int depth = 1) const {
     if (depth > kMaxDepth) fail("");

@@ -94,20 +94,6 @@ class TreeNode {
     if (!value_->is_boolean()) fail_expected("true or false");
     return value_->get<bool>();
   }
-  [[nodiscard]] std::vector<double> numbers() const {
-    std::vector<double> result;
-    if (value_->is_array()) result.reserve(value_->size());
-    if (value_->is_array()) {
-      for (const Json& element : *value_) {
-        if (!element.is_number()) break;
-        result.push_back(element.get<double>());
-      }
-      if (result.size() == value_->size()) return result;
-    }
-    result.clear();  // something is wrong: once more, with a place for every element
-    each_element([&](const TreeNode& element) { result.push_back(element.number()); });
-    return result;
-  }
   void skip() const {}  // the parser has already checked it
 
  private:

@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace inline_prof::read {
 
@@ -56,6 +57,20 @@ Seen read_members(const Node& node, const std::array<Member<Node, Target>, N>& m
     value.skip();
   });
   return seen;
+}
+
+// A list of values, in exactly the memory that they take: most of a large file stays in memory as
+// lists.  They are gathered in a vector that is kept from list to list, since vectors that grow
+// leave holes between those that stay.  `read` must not read another list of this type.
+template <typename Value, typename Node, typename Read>
+[[nodiscard]] std::vector<Value> read_list(const Node& node, Read read) {
+  constexpr std::size_t longest_kept = std::size_t{1} << 16;
+  static thread_local std::vector<Value> gathered;
+  gathered.clear();
+  node.each_element([&](Node& element) { gathered.push_back(read(element)); });
+  std::vector<Value> values(gathered.begin(), gathered.end());
+  if (gathered.size() > longest_kept) std::vector<Value>().swap(gathered);
+  return values;
 }
 
 }  // namespace inline_prof::read

@@ -63,6 +63,7 @@ template <typename Node>
     }
   });
   if (op.kind.empty()) node.fail("missing \"kind\"");
+  op.attributes.shrink_to_fit();
   return op;
 }
 

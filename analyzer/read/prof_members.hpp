@@ -35,34 +35,28 @@ template <typename Node>
 
 template <typename Node>
 [[nodiscard]] std::vector<Tight> read_tight(const Node& node) {
-  std::vector<Tight> tight;
-  node.each_element([&](Node& element) {
-    tight.push_back(element.is_null()   ? Tight::kUnknown
-                    : element.boolean() ? Tight::kYes
-                                        : Tight::kNo);
+  return read_list<Tight>(node, [](Node& element) {
+    if (element.is_null()) return Tight::kUnknown;
+    return element.boolean() ? Tight::kYes : Tight::kNo;
   });
-  tight.shrink_to_fit();  // most of a large file stays in memory as samples
-  return tight;
+}
+
+template <typename Node>
+[[nodiscard]] std::vector<double> read_numbers(const Node& node) {
+  return read_list<double>(node, [](Node& element) { return element.number(); });
 }
 
 // NaN for null: an offset that the guest could not take.
 template <typename Node>
 [[nodiscard]] std::vector<double> read_offsets(const Node& node) {
-  std::vector<double> offsets;
-  node.each_element([&](Node& element) {
-    offsets.push_back(element.is_null() ? std::numeric_limits<double>::quiet_NaN()
-                                        : element.number());
+  return read_list<double>(node, [](Node& element) {
+    return element.is_null() ? std::numeric_limits<double>::quiet_NaN() : element.number();
   });
-  offsets.shrink_to_fit();
-  return offsets;
 }
 
 template <typename Node>
 [[nodiscard]] std::vector<std::int64_t> read_counts(const Node& node) {
-  std::vector<std::int64_t> counts;
-  node.each_element([&](Node& element) { counts.push_back(element.count()); });
-  counts.shrink_to_fit();
-  return counts;
+  return read_list<std::int64_t>(node, [](Node& element) { return element.count(); });
 }
 
 // Adds a member of an object whose keys are free.
@@ -250,7 +244,7 @@ template <typename Node>
 [[nodiscard]] EventFacts read_event(const Node& node, Event& event) {
   using M = Member<Node, Event>;
   static constexpr std::array members{
-      M{format::kMeasuredTimesMs, [](Node& v, Event& e) { e.measured_ms = v.numbers(); }},
+      M{format::kMeasuredTimesMs, [](Node& v, Event& e) { e.measured_ms = read_numbers(v); }},
       M{format::kIterStartToEventStartTimesMs,
         [](Node& v, Event& e) { e.offsets_ms = read_offsets(v); }},
       M{format::kIterations, [](Node& v, Event& e) { e.iterations = read_counts(v); }},
@@ -351,7 +345,7 @@ template <typename Node>
         [](Node& v, F& f) {
           v.each_element([&](Node& n) { f.profile.calibration.push_back(read_calibration(n)); });
         }},
-      M{format::kIterTimeMs, [](Node& v, F& f) { f.profile.iter_time_ms = v.numbers(); }},
+      M{format::kIterTimeMs, [](Node& v, F& f) { f.profile.iter_time_ms = read_numbers(v); }},
       M{format::kEvents,
         [](Node& v, F& f) {
           v.each_element(

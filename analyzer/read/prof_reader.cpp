@@ -1,9 +1,9 @@
 #include "read/prof_reader.hpp"
 
 #include "read/file_text.hpp"
-#include "read/json_stream.hpp"
 #include "read/json_tree.hpp"
 #include "read/prof_members.hpp"
+#include "read/prof_stream.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
@@ -184,8 +184,6 @@ void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
   events.erase(kept, events.end());
 }
 
-static_assert(kPaddingBytes >= simdjson::SIMDJSON_PADDING);
-
 Profile check_document(FoundProfile found, const std::string& label) {
   const Complaints complaints(label);
   Profile profile = std::move(found.profile);
@@ -209,30 +207,6 @@ Profile check_document(FoundProfile found, const std::string& label) {
     take_one_shot_iterations(profile, complaints);
   }
   return profile;
-}
-
-// Empty if the stream gives up, or the file is none of ours: the tree then says why.
-std::optional<FoundProfile> read_stream(const std::string& text) {
-  // An object ends in '}'.  simdjson checks that only for documents that it is asked for as
-  // objects.
-  const std::size_t last = text.find_last_not_of(" \t\r\n");
-  if (last == std::string::npos || text[last] != '}') return std::nullopt;
-  try {
-    simdjson::ondemand::parser parser;
-    simdjson::ondemand::document document;
-    const simdjson::padded_string_view padded(text.data(), text.size(), text.capacity());
-    simdjson::ondemand::value root;
-    if (parser.iterate(padded).get(document) != simdjson::SUCCESS ||
-        document.get_value().get(root) != simdjson::SUCCESS) {
-      return std::nullopt;
-    }
-    FoundProfile found = read_document(StreamNode(root));
-    const char* behind = nullptr;
-    const bool at_end = document.current_location().get(behind) != simdjson::SUCCESS;
-    if (at_end) return found;
-  } catch (const StreamGivesUp&) {
-  }
-  return std::nullopt;
 }
 
 FoundProfile read_tree(const std::string& text, const std::string& label) {

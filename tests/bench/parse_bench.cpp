@@ -1,10 +1,12 @@
 // How fast a large prof.json is read, and how much memory that takes.
 //
-//   parse_bench                    256 MiB made of the real file in tests/data/hugectr
+//   parse_bench      256 MiB made of the real file in tests/data/hugectr, and 256 MiB of the third
+//                    generation with short numbers, 50 samples and 1 sample an event
 //
 // Wanted: 400 MB/s of processor time on one core, and at most three times the file in memory.
 // peak_per_byte is the highest resident size while reading, less what stood there before, by the
 // size of the file; the text itself, which read_profile owns, is in it.
+#include "large_profile.hpp"
 #include "read/file_text.hpp"
 #include "read/prof_reader.hpp"
 
@@ -13,6 +15,7 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
+#include <utility>
 
 namespace inline_prof {
 namespace {
@@ -49,8 +52,7 @@ void reset_peak() {
   std::ofstream("/proc/self/clear_refs") << "5";
 }
 
-void read_large_profile(benchmark::State& state) {
-  const std::string text = large_text(static_cast<std::size_t>(state.range(0)) << 20);
+void read_text_of(benchmark::State& state, const std::string& text) {
   double peak_bytes = 0;
   for (auto _ : state) {
     state.PauseTiming();
@@ -69,7 +71,17 @@ void read_large_profile(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
   state.counters["peak_per_byte"] = peak_bytes / static_cast<double>(text.size());
 }
-BENCHMARK(read_large_profile)->Arg(256)->Unit(benchmark::kMillisecond);
+
+void read_first_generation(benchmark::State& state) {
+  read_text_of(state, large_text(static_cast<std::size_t>(state.range(0)) << 20));
+}
+BENCHMARK(read_first_generation)->Arg(256)->Unit(benchmark::kMillisecond);
+
+void read_third_generation(benchmark::State& state) {
+  read_text_of(state, test::large_third_generation(static_cast<std::size_t>(state.range(0)) << 20,
+                                                   static_cast<std::size_t>(state.range(1))));
+}
+BENCHMARK(read_third_generation)->Args({256, 50})->Args({256, 1})->Unit(benchmark::kMillisecond);
 
 // The slow half, on a tenth of it: what an error in a large file costs.
 void read_with_places(benchmark::State& state) {
