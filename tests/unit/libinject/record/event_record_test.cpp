@@ -109,25 +109,5 @@ TEST(EventList, HidesWhatItHasAndShowsWhatComes) {
   EXPECT_TRUE(hidden->add(sample(1))) << "a sample on its way must find its event";
 }
 
-TEST(IterationTimes, KeepsAsManyAsWereReserved) {
-  IterationTimes times;
-  times.add(1);
-  EXPECT_EQ(times.size(), 0U);
-  times.reserve(2);
-  times.add(1.5F);
-  times.add(2.5F);
-  times.add(3.5F);
-  ASSERT_EQ(times.size(), 2U);
-  EXPECT_EQ(times[1], 2.5F);
-}
-
-TEST(IterationTimes, HoldsOneTimeThatGrowsInARunWithoutIterations) {
-  IterationTimes times;
-  times.set_only(1);
-  times.set_only(2);
-  ASSERT_EQ(times.size(), 1U);
-  EXPECT_EQ(times[0], 2.0F);
-}
-
 }  // namespace
 }  // namespace inline_prof::record

@@ -13,10 +13,20 @@ TEST(IterationTimes, HaveRoomForWhatWasAskedForLast) {
   ASSERT_EQ(times.size(), 1U);
   times.restart(1000);
   EXPECT_EQ(times.size(), 0U);
-  for (int i = 0; i < 1001; ++i) times.add(static_cast<float>(i));
+  for (int i = 0; i < 1001; ++i)
+    times.add(static_cast<float>(i));
   ASSERT_EQ(times.size(), 1000U);
   EXPECT_EQ(times[0], 0.0F);
   EXPECT_EQ(times[999], 999.0F);
+}
+
+TEST(IterationTimes, HoldOneTimeThatGrowsInARunWithoutIterations) {
+  IterationTimes times;
+  times.restart(1);
+  times.set_only(1);
+  times.set_only(2);
+  ASSERT_EQ(times.size(), 1U);
+  EXPECT_EQ(times[0], 2.0F);
 }
 
 TEST(IterationTimes, TakeNothingWithoutRoom) {
