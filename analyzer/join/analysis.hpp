@@ -32,6 +32,7 @@ struct Row {
   std::size_t not_tight = 0;  // samples that are upper bounds: the GPU had caught up with the host
   std::optional<double> raw_us;
   std::optional<Interval> raw_ci95_us;
+  std::optional<Spread> raw_spread_us;
   std::optional<double> corrected_us;  // raw less what the event pair adds, at least 0
   std::optional<double> mean_us;       // corrected, whatever the statistic
   double bias_us = 0.0;
@@ -44,8 +45,9 @@ struct Row {
   bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
   std::string bound;
   std::string model;
-  std::string reason;           // why there is no prediction
-  std::optional<double> ratio;  // corrected / predicted
+  std::string reason;               // why there is no prediction
+  std::optional<double> ratio;      // corrected / predicted
+  std::optional<double> raw_ratio;  // raw / predicted
   std::string verdict;
 };
 
@@ -63,6 +65,7 @@ struct MergedRow {
   std::size_t not_tight = 0;
   std::optional<double> raw_us;  // of the samples of all devices together
   std::optional<Interval> raw_ci95_us;
+  std::size_t outliers = 0;  // of each device's samples among its own
   std::optional<double> corrected_us;
   std::optional<double> slowest_us;       // corrected, of the slowest device
   std::optional<double> in_iteration_us;  // mean over devices
@@ -73,6 +76,7 @@ struct MergedRow {
   std::string model;
   std::string reason;
   std::optional<double> ratio;
+  std::optional<double> raw_ratio;
   std::string verdict;
 };
 
@@ -107,6 +111,9 @@ struct Analysis {
   std::optional<Shares> shares_us;
   std::string shares_reason;  // why there are none
   std::optional<Errors> errors;
+  std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
+  std::size_t samples = 0;
+  std::size_t outliers = 0;                 // of `samples`, see Spread
   std::size_t unmeasured_events = 0;        // seen but not measured
   std::size_t unmeasured_without_time = 0;  // of these, those of unknown duration: in `idle`
   std::size_t dropped_offsets = 0;

@@ -1,5 +1,6 @@
 #include "join/join.hpp"
 
+#include "join/belonging.hpp"
 #include "join/merge.hpp"
 #include "join/nesting.hpp"
 #include "join/predict_rows.hpp"
@@ -119,6 +120,7 @@ void set_measured(Row& row, const Samples& samples, Statistic statistic) {
   row.not_tight = samples.not_tight;
   if (samples.raw_us.empty()) return;
   row.raw_us = summarise(statistic, samples.raw_us);
+  row.raw_spread_us = median_spread(samples.raw_us);
   const double unbiased_us = summarise(statistic, samples.unbiased_us);
   row.bias_us = *row.raw_us - unbiased_us;
   row.corrected_us = std::max(0.0, unbiased_us);
@@ -261,36 +263,29 @@ class Joiner {
     if (!kernel_floors_us_.empty()) analysis_.kernel_floor_us = median(kernel_floors_us_);
     std::vector<double> biases_us;
     std::vector<PredictedAndMeasured> pairs;
+    std::vector<PredictedAndMeasured> uncorrected_pairs;
     for (const Row& row : analysis_.rows) {
       if (!row.raw_us) continue;
+      analysis_.samples += row.samples;
+      if (row.raw_spread_us) analysis_.outliers += row.raw_spread_us->outliers;
       biases_us.push_back(row.bias_us);
       if (row.predicted_us && !row.is_sum_of_children) {
         pairs.push_back({.predicted = *row.predicted_us, .measured = *row.corrected_us});
+        if (*row.corrected_us > 0) {  // the same rows in both
+          uncorrected_pairs.push_back({.predicted = *row.predicted_us, .measured = *row.raw_us});
+        }
       }
     }
     if (!biases_us.empty()) analysis_.event_bias_us = median(std::move(biases_us));
     analysis_.errors = prediction_errors(pairs);
+    analysis_.uncorrected_errors = prediction_errors(uncorrected_pairs);
     if (shorter_than_bias_ > 0) {
       analysis_.warnings.push_back(fmt::format(
           "{} events are shorter than what the event pair adds; their corrected time is set to 0",
           shorter_than_bias_));
     }
-    warn_of_different_programs();
-  }
-
-  void warn_of_different_programs() {
-    std::set<std::string> hashes;
-    for (const Run& run : analysis_.runs) {
-      if (!run.profile.profiler.event_list_hash.empty()) {
-        hashes.insert(run.profile.profiler.event_list_hash);
-      }
-    }
-    if (hashes.size() > 1) {
-      analysis_.warnings.push_back(
-          fmt::format("the files come from {} different event lists: ranks ran different programs, "
-                      "or the files "
-                      "do not belong together",
-                      hashes.size()));
+    for (std::string& warning : belonging_warnings(analysis_.runs)) {
+      analysis_.warnings.push_back(std::move(warning));
     }
   }
 

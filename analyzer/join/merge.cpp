@@ -20,6 +20,9 @@ void merge_times(MergedRow& merged, const Analysis& analysis, const std::vector<
   Samples all;
   for (const std::size_t i : merged.rows) {
     append(all, samples[i]);
+    if (analysis.rows[i].raw_spread_us) {
+      merged.outliers += analysis.rows[i].raw_spread_us->outliers;
+    }
     if (analysis.rows[i].corrected_us) {
       merged.slowest_us = std::max(merged.slowest_us.value_or(0.0), *analysis.rows[i].corrected_us);
     }
@@ -69,6 +72,7 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
     return;
   }
   merged.ratio = *merged.corrected_us / *merged.predicted_us;
+  merged.raw_ratio = *merged.raw_us / *merged.predicted_us;
   merged.verdict = verdict(*merged.corrected_us, *merged.predicted_us, merged.predicted_ci90_us);
 }
 

@@ -72,6 +72,7 @@ void compare(Row& row) {
     row.verdict = "not measured";
   } else {
     row.ratio = *row.corrected_us / *row.predicted_us;
+    row.raw_ratio = *row.raw_us / *row.predicted_us;
     row.verdict = verdict(*row.corrected_us, *row.predicted_us, row.predicted_ci90_us);
   }
 }

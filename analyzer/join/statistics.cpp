@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 namespace inline_prof::join {
 namespace {
@@ -44,21 +45,39 @@ std::optional<Interval> median_interval95(std::vector<double> values) {
   return Interval{values[rank - 1], values[count - rank]};
 }
 
+std::optional<Spread> median_spread(const std::vector<double>& values) {
+  if (values.size() < 3) return std::nullopt;
+  const double middle = median(values);
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values)
+    distances.push_back(std::abs(value - middle));
+  Spread spread;
+  spread.mad = median(distances);
+  for (const double distance : distances) {
+    if (distance > kOutlierMads * spread.mad) ++spread.outliers;
+  }
+  return spread;
+}
+
 std::optional<Errors> prediction_errors(std::span<const PredictedAndMeasured> pairs) {
   Errors errors;
   double sum_of_logs = 0.0;
+  std::vector<double> ratios;
   for (const auto& [predicted, measured] : pairs) {
     if (!(measured > 0)) continue;
     const double error = predicted / measured - 1.0;
     ++errors.rows;
     errors.mape += std::abs(error);
     errors.bias += error;
+    ratios.push_back(measured / predicted);
     sum_of_logs += std::log(std::max(std::abs(error), kSmallestError));
   }
   if (errors.rows == 0) return std::nullopt;
   const auto rows = static_cast<double>(errors.rows);
   errors.mape /= rows;
   errors.bias /= rows;
+  errors.median_ratio = median(std::move(ratios));
   errors.gmae = std::exp(sum_of_logs / rows);
   return errors;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,12 +24,29 @@ struct Interval {
 // Source: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., Wiley, 2003, section 7.1.
 [[nodiscard]] std::optional<Interval> median_interval95(std::vector<double> values);
 
+// How far the values lie from their median, and how many of them much further.  Unlike a standard
+// deviation neither is moved by a few wild values, however wild.
+struct Spread {
+  double mad = 0.0;          // median of |value - median|
+  std::size_t outliers = 0;  // values further than kOutlierMads * mad from the median
+};
+
+// 5 mad are 3.4 standard deviations of a normal distribution (mad = 0.6745 sigma): 1 value in 1340
+// of such a one.
+inline constexpr double kOutlierMads = 5.0;
+
+// Empty for fewer than 3 values: the mad of two is half their distance, so neither can stand out.
+// Source: F. R. Hampel, "The influence curve and its role in robust estimation", Journal of the
+// American Statistical Association 69(346), 1974, doi:10.1080/01621459.1974.10482962.
+[[nodiscard]] std::optional<Spread> median_spread(const std::vector<double>& values);
+
 // How far predictions are from measured times, with e = predicted / measured - 1:
 struct Errors {
   std::size_t rows = 0;
   double mape = 0.0;  // mean of |e|
   double gmae = 0.0;  // geometric mean of |e|; an |e| below 1e-6 counts as 1e-6, for its logarithm
   double bias = 0.0;  // mean of e: negative if predictions are too short
+  double median_ratio = 0.0;  // median of measured / predicted
 };
 
 // Source of GMAE as a measure for kernel models: Z. Lin, L. Feng, E. K. Ardestani, J. Lee, J.

@@ -15,7 +15,7 @@ namespace inline_prof::read {
 
 [[nodiscard]] Profile read_profile(const std::filesystem::path& file);
 
-// The slow half of read_profile, which knows the places: 20 times slower, and 10 times the memory.
+// The slow half of read_profile, which knows the places: 8 times slower, and 10 times the memory.
 // What the fast half refuses comes here; a test holds the two against each other.
 [[nodiscard]] Profile read_profile_from_tree(const std::string& text, const std::string& label);
 

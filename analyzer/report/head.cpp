@@ -93,11 +93,26 @@ void write_shares(std::string& out, const join::Analysis& analysis, std::size_t 
   out += '\n';
 }
 
-std::string describe_errors(const join::Analysis& analysis) {
-  if (!analysis.errors) return "no measured row has a prediction";
-  const join::Errors& errors = *analysis.errors;
-  return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} % over {} rows", errors.gmae * 100,
-                     errors.mape * 100, errors.bias * 100, errors.rows);
+std::string describe_errors(const join::Errors& errors) {
+  return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, median ratio {:.2f}, {} rows",
+                     errors.gmae * 100, errors.mape * 100, errors.bias * 100, errors.median_ratio,
+                     errors.rows);
+}
+
+void write_errors(std::string& out, const join::Analysis& analysis, std::size_t width) {
+  if (!analysis.errors) {
+    line(out, "prediction", "no row has both a time above 0 and a prediction", width);
+    return;
+  }
+  line(out, "prediction", describe_errors(*analysis.errors), width);
+  if (analysis.event_bias_us > 0 && analysis.uncorrected_errors) {
+    line(out, "uncorrected", describe_errors(*analysis.uncorrected_errors), width);
+  }
+}
+
+std::string describe_outliers(const join::Analysis& analysis) {
+  return fmt::format("{} of {} samples lie beyond {:g} times the median deviation of their event",
+                     analysis.outliers, analysis.samples, join::kOutlierMads);
 }
 
 std::string describe_bias(const join::Analysis& analysis) {
@@ -164,7 +179,7 @@ std::string head(const join::Analysis& analysis, std::size_t width) {
   }
   line(out, "iteration", describe_iteration(analysis), width);
   write_shares(out, analysis, width);
-  line(out, "prediction", describe_errors(analysis), width);
+  write_errors(out, analysis, width);
   std::set<std::string> receipts;
   for (const join::Run& run : analysis.runs)
     receipts.insert(describe_overhead(run.profile));
@@ -172,6 +187,7 @@ std::string head(const join::Analysis& analysis, std::size_t width) {
     line(out, "overhead", receipt, width);
   line(out, "event bias", describe_bias(analysis), width);
   if (analysis.statistic != "median") line(out, "statistic", analysis.statistic, width);
+  if (analysis.outliers > 0) line(out, "outliers", describe_outliers(analysis), width);
   const std::string dropped = describe_dropped(analysis);
   if (!dropped.empty()) line(out, "dropped", dropped, width);
   if (analysis.unmeasured_events > 0) {

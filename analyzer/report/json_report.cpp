@@ -31,6 +31,14 @@ Json shares_json(const std::optional<join::Shares>& shares, double scale) {
           {"idle", shares->idle * scale}};
 }
 
+void add_errors(Json& json, const std::optional<join::Errors>& errors) {
+  json["mape"] = errors ? Json(errors->mape) : Json();
+  json["gmae"] = errors ? Json(errors->gmae) : Json();
+  json["bias"] = errors ? Json(errors->bias) : Json();
+  json["median_ratio"] = errors ? Json(errors->median_ratio) : Json();
+  json["error_rows"] = errors ? errors->rows : 0;
+}
+
 Json overhead_json(const std::optional<read::Overhead>& overhead) {
   if (!overhead) return {};
   Json json;
@@ -83,6 +91,7 @@ void add_comparison(Json& json, const Row& row) {
   json["predicted_us"] = or_null(row.predicted_us);
   json["predicted_ci90_us"] = or_null(row.predicted_ci90_us);
   json["ratio"] = or_null(row.ratio);
+  json["raw_ratio"] = or_null(row.raw_ratio);
   json["bound"] = or_null(row.bound);
   json["model"] = or_null(row.model);
   json["verdict"] = row.verdict;
@@ -103,6 +112,8 @@ Json row_json(const join::Row& row) {
   json["is_region"] = row.is_region;
   json["parent"] = row.parent ? Json(*row.parent) : Json();
   json["op"] = or_null(row.op_kind);
+  json["raw_mad_us"] = row.raw_spread_us ? Json(row.raw_spread_us->mad) : Json();
+  json["outliers"] = row.raw_spread_us ? Json(row.raw_spread_us->outliers) : Json();
   add_comparison(json, row);
   return json;
 }
@@ -118,6 +129,7 @@ Json merged_json(const join::MergedRow& row) {
   json["rows"] = row.rows;
   json["share_percent"] = or_null(row.share_percent);
   json["slowest_device_us"] = or_null(row.slowest_us);
+  json["outliers"] = row.outliers;
   add_comparison(json, row);
   return json;
 }
@@ -138,10 +150,11 @@ std::string json_report(const join::Analysis& analysis) {
   json["shares"] = shares_json(analysis.shares_percent, 1.0);
   json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
   json["shares_reason"] = or_null(analysis.shares_reason);
-  json["mape"] = analysis.errors ? Json(analysis.errors->mape) : Json();
-  json["gmae"] = analysis.errors ? Json(analysis.errors->gmae) : Json();
-  json["bias"] = analysis.errors ? Json(analysis.errors->bias) : Json();
-  json["error_rows"] = analysis.errors ? analysis.errors->rows : 0;
+  add_errors(json, analysis.errors);
+  json["uncorrected"] = Json::object();
+  add_errors(json["uncorrected"], analysis.uncorrected_errors);
+  json["samples"] = analysis.samples;
+  json["outliers"] = analysis.outliers;
   json["unmeasured_events"] = analysis.unmeasured_events;
   json["unmeasured_events_without_time"] = analysis.unmeasured_without_time;
   json["dropped_offsets"] = analysis.dropped_offsets;

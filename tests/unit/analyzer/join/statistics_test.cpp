@@ -50,6 +50,31 @@ TEST(MedianInterval, HoldsForManyValues) {
   EXPECT_NEAR(interval->upper, 5099, 2);
 }
 
+TEST(MedianSpread, CountsWhatLiesFarOut) {
+  // Median 10, distances 2 1 0 1 2 and 90: their median is 1.5, and 90 > 5 * 1.5.
+  const auto spread = median_spread({8, 9, 10, 11, 12, 100});
+  ASSERT_TRUE(spread);
+  EXPECT_DOUBLE_EQ(spread->mad, 1.5);
+  EXPECT_EQ(spread->outliers, 1U);
+}
+
+TEST(MedianSpread, OneWildValueDoesNotHideAnother) {
+  EXPECT_EQ(median_spread({9, 10, 10, 11, 10, 9, 11, 100, 1e9}).value().outliers, 2U);
+}
+
+TEST(MedianSpread, AmongEqualValuesEveryOtherOneStandsOut) {
+  const auto spread = median_spread({5, 5, 5, 5, 5.001});
+  ASSERT_TRUE(spread);
+  EXPECT_DOUBLE_EQ(spread->mad, 0);
+  EXPECT_EQ(spread->outliers, 1U);
+  EXPECT_EQ(median_spread({5, 5, 5}).value().outliers, 0U);
+}
+
+TEST(MedianSpread, TwoValuesHaveNoOutlier) {
+  EXPECT_FALSE(median_spread({1, 100}));
+  EXPECT_FALSE(median_spread({}));
+}
+
 TEST(PredictionErrors, AreRelativeToTheMeasuredTime) {
   // e = -0.5 and +0.125: MAPE 0.3125, GMAE sqrt(0.0625) = 0.25, bias -0.1875.
   const std::vector<PredictedAndMeasured> pairs{{.predicted = 50, .measured = 100},

@@ -61,5 +61,39 @@ TEST(ReadMachine, RefusesNumbersThatNoGpuHas) {
             "m.json: /id: expected an id in lower case without blanks");
 }
 
+class MachineWithout : public testing::TestWithParam<const char*> {};
+
+TEST_P(MachineWithout, IsRefused) {
+  std::string text = machine_text("", "");
+  const std::string key = "\"" + std::string(GetParam()) + "\"";
+  text.replace(text.find(key), key.size(), "\"another\"");
+  try {
+    static_cast<void>(read_machine(text, "m.json"));
+    FAIL() << "read";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), testing::MatchesRegex("m.json: /.*: missing " + key));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EachNumber, MachineWithout,
+                         testing::Values("id", "sm_count", "memory_gb_per_s", "datasheet",
+                                         "peak_tflops", "achievable_fraction", "gemm", "memory",
+                                         "launch_floor_us"),
+                         [](const auto& tested) { return std::string(tested.param); });
+
+TEST(ReadMachine, RefusesANumberThatStandsThereTwice) {
+  EXPECT_EQ(complaint_about("sm_count", R"(1,"sm_count":2)"),
+            "m.json: /sm_count: appears twice in its object");
+}
+
+TEST(ReadMachine, RefusesWhatIsNoNumber) {
+  EXPECT_EQ(complaint_about("launch_floor_us", "\"2\""),
+            "m.json: /launch_floor_us: expected a number, found \"2\"");
+  EXPECT_THAT(complaint_about("launch_floor_us", "NaN"),
+              testing::MatchesRegex("m.json: byte [0-9]+: not valid JSON"));
+  EXPECT_EQ(complaint_about("peak_tflops", "312"),
+            "m.json: /peak_tflops: expected an object, found 312");
+}
+
 }  // namespace
 }  // namespace inline_prof::read

@@ -92,7 +92,7 @@ TEST(TableReport, SaysWhatIsNotKnown) {
               HasSubstr("machine     not known: the file does not say which GPU it ran on"));
   EXPECT_THAT(report, HasSubstr("--machine ID"));
   EXPECT_THAT(report, HasSubstr("overhead    not measured: too few iterations\n"));
-  EXPECT_THAT(report, HasSubstr("prediction  no measured row has a prediction\n"));
+  EXPECT_THAT(report, HasSubstr("prediction  no row has both a time above 0 and a prediction\n"));
   EXPECT_THAT(report, HasSubstr("source: none"));
 }
 

@@ -1,0 +1,123 @@
+#include "join/belonging.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+std::string_view generation_name(read::Generation generation) {
+  switch (generation) {
+    case read::Generation::kFirst:
+      return "1";
+    case read::Generation::kSecond:
+      return "2";
+    case read::Generation::kSecondOneShot:
+      return "2 (one-shot)";
+    case read::Generation::kThird:
+      return "3";
+  }
+  return "";
+}
+
+void warn_of_generations(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+  std::map<read::Generation, std::pair<std::size_t, std::string_view>> found;  // count, the first
+  for (const Run& run : runs) {
+    auto& [count, file] = found[run.profile.generation];
+    if (count++ == 0) file = run.profile.file;
+  }
+  if (found.size() < 2) return;
+  std::vector<std::string> words;
+  words.reserve(found.size());
+  for (const auto& [generation, files] : found) {
+    words.push_back(fmt::format("{} of generation {} ({})", files.first,
+                                generation_name(generation), files.second));
+  }
+  warnings.push_back(fmt::format(
+      "files of different generations are not of one run: {}; each is read by its own rules",
+      fmt::join(words, ", ")));
+}
+
+void warn_of_programs(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+  std::set<std::string_view> hashes;
+  for (const Run& run : runs) {
+    const std::string& hash = run.profile.profiler.event_list_hash;
+    if (!hash.empty()) hashes.insert(hash);
+  }
+  if (hashes.size() < 2) return;
+  warnings.push_back(fmt::format(
+      "the files come from {} different event lists: ranks ran different programs, or the files do "
+      "not belong together",
+      hashes.size()));
+}
+
+void warn_of_repeated_ranks(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+  std::map<std::int64_t, std::vector<std::string_view>> files_of;
+  for (const Run& run : runs) {
+    if (run.profile.rank) files_of[*run.profile.rank].push_back(run.profile.file);
+  }
+  for (const auto& [rank, files] : files_of) {
+    if (files.size() < 2) continue;
+    warnings.push_back(fmt::format("{} files say that they are rank {}: {}; all of them count",
+                                   files.size(), rank, fmt::join(files, ", ")));
+  }
+}
+
+// "0, 2 to 5, 7"
+std::string ranges(const std::vector<std::pair<std::int64_t, std::int64_t>>& gaps) {
+  std::vector<std::string> words;
+  words.reserve(gaps.size());
+  for (const auto& [first, last] : gaps) {
+    words.push_back(first == last ? fmt::format("{}", first)
+                                  : fmt::format("{} to {}", first, last));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+// One file alone may be what was asked for: its line in the head says which rank of how many it is.
+void warn_of_missing_ranks(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+  std::int64_t world_size = 0;
+  std::set<std::int64_t> ranks;
+  for (const Run& run : runs) {
+    world_size = std::max(world_size, run.profile.world_size.value_or(0));
+    if (run.profile.rank) ranks.insert(*run.profile.rank);
+  }
+  if (runs.size() < 2 || ranks.empty()) return;
+  std::vector<std::pair<std::int64_t, std::int64_t>> gaps;
+  std::int64_t missing = 0;
+  std::int64_t next = 0;
+  const auto note_gap = [&](std::int64_t end) {
+    if (end <= next) return;
+    gaps.emplace_back(next, end - 1);
+    missing += end - next;
+  };
+  for (const std::int64_t rank : ranks) {
+    if (rank >= world_size) break;  // it does not belong here, and closes no gap
+    note_gap(rank);
+    next = rank + 1;
+  }
+  note_gap(world_size);
+  if (missing == 0) return;
+  warnings.push_back(fmt::format("no file of rank {}: {} of {} ranks are missing", ranges(gaps),
+                                 missing, world_size));
+}
+
+}  // namespace
+
+std::vector<std::string> belonging_warnings(const std::vector<Run>& runs) {
+  std::vector<std::string> warnings;
+  warn_of_generations(runs, warnings);
+  warn_of_programs(runs, warnings);
+  warn_of_repeated_ranks(runs, warnings);
+  warn_of_missing_ranks(runs, warnings);
+  return warnings;
+}
+
+}  // namespace inline_prof::join

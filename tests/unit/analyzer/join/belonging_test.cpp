@@ -1,0 +1,68 @@
+#include "join/belonging.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Run run(const std::string& file, std::optional<std::int64_t> rank,
+        std::optional<std::int64_t> world_size) {
+  Run result;
+  result.profile.file = file;
+  result.profile.rank = rank;
+  result.profile.world_size = world_size;
+  return result;
+}
+
+TEST(Belonging, AllRanksOfARunBelongTogether) {
+  EXPECT_THAT(belonging_warnings({run("a", 0, 3), run("b", 2, 3), run("c", 1, 3)}), IsEmpty());
+}
+
+TEST(Belonging, FilesThatKnowNoRankSayNothing) {
+  EXPECT_THAT(belonging_warnings({run("a", {}, {}), run("b", {}, {})}), IsEmpty());
+}
+
+TEST(Belonging, OneFileMayBeAllThatWasAskedFor) {
+  EXPECT_THAT(belonging_warnings({run("a", 3, 16)}), IsEmpty());
+}
+
+TEST(Belonging, MissingRanksAreNamed) {
+  EXPECT_THAT(belonging_warnings({run("a", 1, 8), run("b", 5, 8), run("c", 6, 8)}),
+              ElementsAre("no file of rank 0, 2 to 4, 7: 5 of 8 ranks are missing"));
+}
+
+TEST(Belonging, ARankBeyondTheWorldHidesNoGap) {
+  EXPECT_THAT(belonging_warnings({run("a", 0, 2), run("b", 9, 2)}),
+              ElementsAre("no file of rank 1: 1 of 2 ranks are missing"));
+}
+
+TEST(Belonging, ARepeatedRankIsNamedWithItsFiles) {
+  EXPECT_THAT(belonging_warnings({run("a", 0, 2), run("b", 1, 2), run("c", 0, 2)}),
+              ElementsAre("2 files say that they are rank 0: a, c; all of them count"));
+}
+
+TEST(Belonging, AHugeWorldTakesNoTime) {
+  EXPECT_THAT(belonging_warnings({run("a", 0, INT64_MAX), run("b", 1, INT64_MAX)}),
+              ElementsAre("no file of rank 2 to 9223372036854775806: 9223372036854775805 of "
+                          "9223372036854775807 ranks are missing"));
+  EXPECT_THAT(belonging_warnings({run("a", INT64_MAX, 1), run("b", 0, 1)}), IsEmpty());
+}
+
+TEST(Belonging, GenerationsThatDifferAreNamedWithAFileOfEach) {
+  std::vector<join::Run> runs{run("old", {}, {}), run("new", {}, {}), run("newer", {}, {})};
+  runs[0].profile.generation = read::Generation::kFirst;
+  EXPECT_THAT(
+      belonging_warnings(runs),
+      ElementsAre("files of different generations are not of one run: 1 of generation 1 (old), "
+                  "2 of generation 3 (new); each is read by its own rules"));
+}
+
+}  // namespace
+}  // namespace inline_prof::join
