@@ -101,7 +101,9 @@ void make_writer(State& state, std::string path) {
                      .path = std::move(path),
                      .checkpoint_seconds = static_cast<int>(state.config.checkpoint_seconds),
                      .tick = [&state] { return tick(state); },
-                     .facts = [&state] { return write_facts(state); }});
+                     .facts = [&state] { return write_facts(state); },
+                     // In the warm-up events are still being described.
+                     .ready = [&state] { return state.phase.load() != Phase::kDiscovering; }});
 }
 
 // --- while measuring
@@ -215,10 +217,8 @@ bool start_iteration(State& state) {
   switch (state.phase.load(std::memory_order_relaxed)) {
     case Phase::kBeforeIterations:
     case Phase::kWithoutIterations:
-      state.run.iteration_source = "macro";
       fold_counts(state);
       leave_without_iterations(state);
-      state.phase.store(Phase::kDiscovering, std::memory_order_release);
       [[fallthrough]];
     case Phase::kDiscovering:
       fold_counts(state);

@@ -74,7 +74,10 @@ void leave_without_iterations(State& state) {
     sys::say(sys::LogLevel::kInfo, "iterations begin: what was sampled before them is left out");
   }
   {
+    // With the mutex: from here on no checkpoint is written until the plan is made.
     const std::lock_guard lock(state.run.mutex);
+    state.phase.store(Phase::kDiscovering, std::memory_order_release);
+    state.run.iteration_source = "macro";
     state.run.events.hide_all();
     state.run.iteration_times.restart(0);
   }

@@ -24,7 +24,6 @@ class ProfWriter {
   ProfWriter(RunRecord& run, const WriteFacts& facts) : run_(run), facts_(facts) {}
 
   std::string write() {
-    const std::lock_guard lock(run_.mutex);
     json_.begin_object();
     text(format::kSchema, format::kSchemaValue);
     write_process();

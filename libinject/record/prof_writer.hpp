@@ -17,6 +17,7 @@ struct WriteFacts {
   double iteration_confidence = 0;  // 0..1
 };
 
+// The caller holds `run.mutex`.
 [[nodiscard]] std::string prof_json(RunRecord& run, const WriteFacts& facts);
 
 // FNV-1a over event names, layers, occurrences, devices and streams in order, devices and streams

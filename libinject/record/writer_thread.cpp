@@ -7,6 +7,7 @@
 #include <csignal>
 #include <ctime>
 #include <exception>
+#include <mutex>
 
 namespace inline_prof::record {
 namespace {
@@ -114,7 +115,13 @@ void WriterThread::write_now(bool complete) {
 void WriterThread::write(bool complete, bool is_last) {
   WriteFacts facts = options_.facts();
   facts.complete = complete;
-  const std::string error = file_.write(prof_json(run_, facts));
+  std::string text;
+  {
+    const std::lock_guard lock(run_.mutex);
+    if (!is_last && options_.ready && !options_.ready()) return;
+    text = prof_json(run_, facts);
+  }
+  const std::string error = file_.write(text);
   if (error.empty()) {
     complaint_made_ = false;
     if (is_last) {

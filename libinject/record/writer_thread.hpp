@@ -19,8 +19,11 @@ class WriterThread {
     std::string path;
     int checkpoint_seconds = 30;
     // Called every 10 ms while it returns true; for a run without iterations.
-    std::function<bool()> tick;
+    std::function<bool()> tick = {};
     std::function<WriteFacts()> facts;
+    // False while the record is being put together: then no checkpoint is written.  Asked with the
+    // record's mutex held.  Empty: always true.
+    std::function<bool()> ready = {};
   };
 
   WriterThread(RunRecord& run, Options options)
