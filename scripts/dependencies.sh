@@ -28,8 +28,8 @@ required_packages() {
 optional_packages() {
   case "$1" in
     build) printf 'ccache\n' ;; # saves time only
-    test) # the test of the aarch64 trampoline: skipped without them
-      printf '%s\n' g++-aarch64-linux-gnu qemu-user ;;
+    test) # the test of the aarch64 trampoline, and the fuzz targets: skipped without them
+      printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev ;;
     style) printf 'shellcheck\n' ;;
   esac
 }
