@@ -6,8 +6,9 @@
 # Installs the Debian packages that are missing (as root; else says which), builds, trains the DLRM of
 # examples/dlrm under the profiler, once with its layers named by macros and once as a program that
 # knows nothing of the profiler, and reports on both.  Without a GPU a simulated one takes its place:
-# the times are then those of a model.  Progress goes to stderr, the reports to stdout; all files are
-# in build/demo/run.
+# the times are then those of a model.  Last it reports on a real run: HugeCTR's DLRM on 8 A100, as
+# the original inline profiler recorded it in 2021 (tests/data/hugectr).  Progress goes to stderr,
+# the reports to stdout; all files are in build/demo/run.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -79,6 +80,14 @@ report() {
   printf '\n'
 }
 
+# The real run, with the shapes of its layers, which files of that time did not carry.
+report_a100() {
+  printf '%s\n\n' 'dlrm_a100_8gpu: HugeCTR on 8 A100, recorded in 2021'
+  "$build_dir/analyzer/cli/prof-analyze" tests/data/hugectr/dlrm_a100_8gpu.prof.json \
+    --layers tests/data/hugectr/dlrm_a100.layers.json --machine a100-sxm4-40gb --top 12
+  printf '\n'
+}
+
 say 'packages'
 require_packages build demo || exit 1
 has_cuda_toolkit || fail "no CUDA toolkit: install one, 12.4 or newer, from \
@@ -101,4 +110,5 @@ train dlrm_plain
 
 report dlrm 'dlrm: layers named by macros'
 report dlrm_plain 'dlrm_plain: the same program without macros'
+report_a100
 say "all rows: $build_dir/analyzer/cli/prof-analyze $run_dir/dlrm.prof.json"
