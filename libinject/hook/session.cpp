@@ -391,6 +391,7 @@ void finish_at_exit() {
       run->run.dropped.not_ready_at_exit.fetch_add(timer.pending());
     }
     if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) {
+      if (phase == Phase::kBeforeIterations) list_unsampled(*run);
       fold_counts(*run);
       warn(*run,
            "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "

@@ -115,6 +115,8 @@ void meet(State& state, const Launch& launch);
 // without_iterations.cpp; with the mutex held.
 void begin_without_iterations(State& state);
 void sample_from_now_on(State& state, Met& met);
+void list_unsampled(
+    State& state);  // the run was too short for samples: what it launched, and how often
 [[nodiscard]] std::uint32_t launches_to_next_sample(const Met& met);
 void leave_without_iterations(State& state);
 void choose_next_sample(State& state);

@@ -48,6 +48,15 @@ void sample_from_now_on(State& state, Met& met) {
   met.slot->limit.store(0, std::memory_order_relaxed);  // its next launch is the first sample
 }
 
+void list_unsampled(State& state) {
+  const std::lock_guard lock(state.run.mutex);
+  for (Met* met : state.met) {
+    if (met->kernel == nullptr) continue;
+    sample_from_now_on(state, *met);
+    if (met->sampled != nullptr) met->sampled->calls.store(met->slot->count.load());
+  }
+}
+
 void begin_without_iterations(State& state) {
   state.phase.store(Phase::kWithoutIterations, std::memory_order_relaxed);
   for (Met* met : state.met) {
