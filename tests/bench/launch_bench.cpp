@@ -256,6 +256,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     arguments.emplace_back(argv[i]);
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size());
   for (std::string& argument : arguments)
     pointers.push_back(argument.data());
   int count = static_cast<int>(pointers.size());
