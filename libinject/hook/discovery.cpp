@@ -20,12 +20,6 @@ namespace {
 // for one without iterations.  64: a model that is being built launches less of one kernel.
 constexpr std::uint32_t kEnoughWithoutIterations = 64;
 
-bool is_capturing(CUstream stream) {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return sys::cuda().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 // The handle was launched a moment ago, so that it is valid now; later it may not be.
 std::string name_of(CUfunction function) {
   const char* name = nullptr;
@@ -116,7 +110,7 @@ void meet_in_warmup(State& state, Met& met, const Launch& launch) {
   if (occurrence < met.events.size()) return;  // another thread has been here
   met.events.resize(occurrence + 1, nullptr);
   met.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
-  if (is_capturing(launch.stream)) {
+  if (timer::is_capturing(launch.stream)) {
     state.run.dropped.capture_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }

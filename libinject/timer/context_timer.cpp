@@ -26,14 +26,6 @@ bool succeeded(const char* function, CUresult result) noexcept {
   return false;
 }
 
-bool is_capturing(CUstream stream) noexcept {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // On the legacy stream the question itself is refused while another stream captures: leave it
-  // alone then, too.
-  return sys::cuda().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
-         status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 bool has_finished(CUevent event) noexcept {
   return sys::cuda().cuEventQuery(event) == CUDA_SUCCESS;
 }
