@@ -1,60 +1,26 @@
 #include "schedule/plan.hpp"
 
 #include "schedule/error.hpp"
+#include "schedule/random.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
 namespace inline_prof::schedule {
 namespace {
 
-// SplitMix64: G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA
-// 2014, doi:10.1145/2660193.2660195, with the mixing function of S. Vigna's reference code (2015).
-// Our own, because the standard library leaves std::shuffle and its distributions to the
-// implementation, and ranks must agree whatever they were built with.
-class SplitMix64 {
- public:
-  explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
-
-  std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15U;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30U)) * 0xBF58476D1CE4E5B9U;
-    z = (z ^ (z >> 27U)) * 0x94D049BB133111EBU;
-    return z ^ (z >> 31U);
-  }
-
-  // Uniform in [0, bound).  Values of the last, incomplete block of `bound` are drawn again.
-  std::uint64_t below(std::uint64_t bound) {
-    const std::uint64_t complete = std::numeric_limits<std::uint64_t>::max() / bound * bound;
-    std::uint64_t value = next();
-    while (value >= complete) {
-      value = next();
-    }
-    return value % bound;
-  }
-
- private:
-  std::uint64_t state_;
-};
-
-// `round_count` permutations of the events, one after the other.  Each is shuffled as in
-// R. Durstenfeld, "Algorithm 235: Random permutation", Communications of the ACM 7(7), 1964,
-// doi:10.1145/364520.364540.
+// `round_count` permutations of the events, one after the other.
 std::vector<std::uint32_t> interleave(std::size_t event_count, std::size_t round_count,
                                       std::uint64_t seed) {
   SplitMix64 random(seed);
   std::vector<std::uint32_t> order(event_count * round_count);
   for (std::size_t round = 0; round < round_count; ++round) {
-    const auto first = order.begin() + static_cast<std::ptrdiff_t>(round * event_count);
-    std::iota(first, first + static_cast<std::ptrdiff_t>(event_count), std::uint32_t{0});
-    for (std::size_t left = event_count; left > 1; --left) {
-      std::iter_swap(first + static_cast<std::ptrdiff_t>(left - 1),
-                     first + static_cast<std::ptrdiff_t>(random.below(left)));
-    }
+    const auto of_round = std::span(order).subspan(round * event_count, event_count);
+    std::iota(of_round.begin(), of_round.end(), std::uint32_t{0});
+    shuffle(of_round, random);
   }
   return order;
 }
@@ -64,6 +30,9 @@ std::vector<std::uint32_t> interleave(std::size_t event_count, std::size_t round
 Plan::Plan(std::size_t event_count, const Settings& settings)
     : event_count_(event_count), warmup_(settings.warmup), repeat_(settings.repeat) {
   check(settings);
+  if (settings.policy == Policy::kAdaptive) {
+    throw ScheduleError("policy adaptive chooses as it measures: no plan can be made beforehand");
+  }
   if (std::cmp_greater(event_count, kMaxSamples / repeat_)) {
     throw ScheduleError(std::to_string(event_count) + " events with " + std::to_string(repeat_) +
                         " samples each, expected at most " + std::to_string(kMaxSamples) +

@@ -31,7 +31,8 @@ class Plan {
   //                 profiler did: clocks and neighbours stay the same within an event.
   //   interleaved   rounds in which every event has one iteration, each round in its own order: a
   //                 drift of the clock, or a disturbance, is spread over all events.
-  // Throws ScheduleError for settings that check() refuses and for more than kMaxSamples samples.
+  // Throws ScheduleError for settings that check() refuses, for policy adaptive (adaptive.hpp), and
+  // for more than kMaxSamples samples.
   Plan(std::size_t event_count, const Settings& settings);
   Plan(std::size_t event_count, std::int64_t warmup, std::int64_t repeat, Policy policy,
        std::uint64_t seed);

@@ -3,6 +3,7 @@
 #include "schedule/error.hpp"
 #include "schedule/json_tree.hpp"
 #include "schedule/nearest_word.hpp"
+#include "schedule/settings.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -13,7 +14,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <system_error>
 
 namespace inline_prof::schedule {
 namespace {
@@ -152,16 +152,11 @@ class Reader {
   }
 
   [[nodiscard]] double percent(const JsonMember& member) const {
-    constexpr const char* expected = "a text like \"0.1%\", above 0% and up to 100%";
-    const std::string& text = string(member);
-    double value = 0;
-    const char* const end = text.data() + text.size();
-    const auto result = std::from_chars(text.data(), end, value, std::chars_format::fixed);
-    if (result.ec != std::errc() || std::string_view(result.ptr, end) != "%" ||
-        !(value > 0 && value <= 100)) {
-      fail(member.value, member.key, expected);
+    const auto value = budget_percent_from(string(member));
+    if (!value) {
+      fail(member.value, member.key, "a text like \"0.1%\" or \"0.001\", above 0% and up to 100%");
     }
-    return value;
+    return *value;
   }
 
   [[nodiscard]] double fraction(const JsonMember& member) const {

@@ -2,7 +2,10 @@
 
 #include "schedule/error.hpp"
 
+#include <charconv>
+#include <cstddef>
 #include <string_view>
+#include <system_error>
 
 namespace inline_prof::schedule {
 namespace {
@@ -55,10 +58,26 @@ void check(const Settings& settings) {
     throw ScheduleError(std::to_string(settings.repeat) + " repeats of an event, expected 1 to " +
                         std::to_string(kMaxRepeat));
   }
-  if (settings.policy == Policy::kAdaptive) {
-    throw ScheduleError(
-        "policy adaptive is not available in this version; use in_order or interleaved");
+  if (settings.target_ci && !(*settings.target_ci > 0 && *settings.target_ci < 1)) {
+    throw ScheduleError("a target_ci of " + std::to_string(*settings.target_ci) +
+                        ", expected a number between 0 and 1");
   }
+  if (settings.budget_percent &&
+      !(*settings.budget_percent > 0 && *settings.budget_percent <= 100)) {
+    throw ScheduleError("a budget of " + std::to_string(*settings.budget_percent) +
+                        "%, expected one above 0% and up to 100%");
+  }
+}
+
+std::optional<double> budget_percent_from(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  if (result.ec != std::errc()) return std::nullopt;
+  const std::string_view unit(result.ptr, static_cast<std::size_t>(end - result.ptr));
+  if (unit.empty()) value *= 100;
+  if ((!unit.empty() && unit != "%") || !(value > 0 && value <= 100)) return std::nullopt;
+  return value;
 }
 
 }  // namespace inline_prof::schedule

@@ -3,10 +3,16 @@
 
 #include "schedule/request.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::schedule {
+
+// Of policy adaptive, where nobody says otherwise.
+inline constexpr double kDefaultBudgetPercent = 0.1;
+inline constexpr double kDefaultTargetCi = 0.03;
 
 // The defaults are the original profiler's.
 struct Settings {
@@ -27,8 +33,11 @@ struct Settings {
 // Throws what check() throws.
 [[nodiscard]] Settings settle(const Choices& environment, const Request& request);
 
-// Throws ScheduleError, a sentence, for a value out of range and for a policy that this version
-// cannot carry out.
+// Throws ScheduleError, a sentence, for a value out of range.
 void check(const Settings& settings);
+
+// "0.1%" or "0.001": both are 0.1 percent.  Empty for another text and for a share that is not
+// above 0 % and up to 100 %.
+[[nodiscard]] std::optional<double> budget_percent_from(std::string_view text);
 
 }  // namespace inline_prof::schedule

@@ -159,7 +159,7 @@ TEST(GivenPlan, RefusesTurnsThatItCannotFollow) {
 
 TEST(Plan, RefusesWhatNobodyCanMeasure) {
   EXPECT_EQ(complaint_of([] { return Plan(1, 10, 1, Policy::kAdaptive, 1); }),
-            "policy adaptive is not available in this version; use in_order or interleaved");
+            "policy adaptive chooses as it measures: no plan can be made beforehand");
   EXPECT_EQ(complaint_of([] { return Plan(100'000, 10, 50, Policy::kInterleaved, 1); }),
             "100000 events with 50 samples each, expected at most 4000000 samples: name fewer "
             "events or lower the number of repeats");

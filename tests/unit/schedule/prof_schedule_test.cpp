@@ -226,15 +226,42 @@ TEST_F(ProfSchedule, SaysWhenStandardOutputIsFull) {
   EXPECT_EQ(result.words, "prof-schedule: standard output: No space left on device\n");
 }
 
+TEST_F(ProfSchedule, SaysWithinWhatBoundsAdaptiveWillBe) {
+  file("s.json", R"({"policy": "adaptive", "repeat": 20, "layers": {
+      "fc1": {"forward_events": ["gemm", "relu"]}, "fc2": {"forward_events": ["gemm", "relu"]},
+      "fc3": {"forward_events": ["gemm", "relu"]}, "loss": {"forward_events": ["loss"]}}})");
+  // 7 events in 3 classes; 0.1 % of 12 ms are two pairs of 6 us.
+  EXPECT_EQ(run("s.json --iteration-time 12 --list").output,
+            "events      7 in 3 classes\n"
+            "samples     18 to 140, until medians are known to 3 %\n"
+            "pairs       2 an iteration (0.1 % of it, at 6 us a pair)\n"
+            "iterations  19 to 80 (10 of warm-up, measuring from 11)\n"
+            "time        0.228 s to 0.96 s at 12 ms an iteration\n"
+            "\n events  class\n"
+            "      3  fc*.gemm\n"
+            "      3  fc*.relu\n"
+            "      1  loss.loss\n");
+  EXPECT_THAT(
+      run("s.json --iteration-time 2 --budget 0.1% --target-ci 0.01").output,
+      testing::AllOf(HasSubstr("known to 1 %\n"), HasSubstr("pairs       one every 3 iterations")));
+  EXPECT_THAT(run("s.json").output, HasSubstr("pairs       one an iteration (assumed"));
+  EXPECT_THAT(run("s.json --format json").output,
+              testing::AllOf(HasSubstr("\"class\": \"fc*.gemm\""), HasSubstr("adaptive")));
+}
+
+TEST_F(ProfSchedule, WritesAdaptiveAsJsonAlone) {
+  file("s.json", R"({"policy": "adaptive", "layers": {"a": {"forward_events": ["e"]}}})");
+  EXPECT_EQ(run("s.json -o p.schedule").exit_status, 2);
+  EXPECT_THAT(run("s.json -o p.schedule").words, HasSubstr("cannot stand in a prof.schedule"));
+  EXPECT_EQ(run("s.json --budget 1% -o t.json").exit_status, 0);
+  EXPECT_THAT(run("t.json").output, HasSubstr("samples     6 to 50"));
+}
+
 TEST_F(ProfSchedule, GivesOneForInputThatCannotBeUsed) {
   EXPECT_EQ(run("nothing.json").words,
             "prof-schedule: nothing.json: open: No such file or directory, expected a readable "
             "file\n");
   EXPECT_EQ(run(".").exit_status, 1);
-  file("s.json", "{\"policy\": \"adaptive\", \"layers\": {\"a\": {\"forward_events\": [\"e\"]}}}");
-  EXPECT_EQ(run("s.json").words,
-            "prof-schedule: policy adaptive is not available in this version; use in_order or "
-            "interleaved\n");
   file("s.json", "{}");
   EXPECT_EQ(run("s.json").exit_status, 1);
   file("prof.json", R"({"events": [{"event_name": 7}]})");
@@ -253,8 +280,9 @@ TEST_F(ProfSchedule, GivesTwoForAWrongCommandLine) {
   file("s.json", kSpec);
   for (const char* arguments :
        {"", "--no-such-option", "s.json other.json", "s.json --repeat 0", "s.json --warmup -1",
-        "s.json --warmup ten", "s.json --policy adaptive", "s.json --seed -1",
-        "s.json --iteration-time 0", "s.json --format xml", "s.json -o", "- --from -"}) {
+        "s.json --warmup ten", "s.json --policy greedy", "s.json --budget 2",
+        "s.json --target-ci 1", "s.json --seed -1", "s.json --iteration-time 0",
+        "s.json --format xml", "s.json -o", "- --from -"}) {
     const Outcome result = run(arguments);
     EXPECT_EQ(result.exit_status, 2) << arguments;
     EXPECT_EQ(result.output, "") << arguments;

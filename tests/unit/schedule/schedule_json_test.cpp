@@ -155,17 +155,18 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"Seed", "{\"seed\": -1}",
                  "s.json: line 1, column 10: \"seed\" is -1, expected an integer from 0 to "
                  "18446744073709551615"},
-        BadInput{"BudgetWithoutPercent", "{\"budget\": \"0.1\"}",
-                 "s.json: line 1, column 12: \"budget\" is \"0.1\", expected a text like \"0.1%\", "
-                 "above 0% and up to 100%"},
+        BadInput{
+            "BudgetAboveOne", "{\"budget\": \"1.5\"}",
+            "s.json: line 1, column 12: \"budget\" is \"1.5\", expected a text like \"0.1%\" or "
+            "\"0.001\", above 0% and up to 100%"},
         BadInput{
             "BudgetTooLarge", "{\"budget\": \"101%\"}",
-            "s.json: line 1, column 12: \"budget\" is \"101%\", expected a text like \"0.1%\", "
-            "above 0% and up to 100%"},
+            "s.json: line 1, column 12: \"budget\" is \"101%\", expected a text like \"0.1%\" or "
+            "\"0.001\", above 0% and up to 100%"},
         BadInput{
             "BudgetNotANumber", "{\"budget\": \"nan%\"}",
-            "s.json: line 1, column 12: \"budget\" is \"nan%\", expected a text like \"0.1%\", "
-            "above 0% and up to 100%"},
+            "s.json: line 1, column 12: \"budget\" is \"nan%\", expected a text like \"0.1%\" or "
+            "\"0.001\", above 0% and up to 100%"},
         BadInput{
             "TargetCi", "{\"target_ci\": 1}",
             "s.json: line 1, column 15: \"target_ci\" is 1, expected a number between 0 and 1"},

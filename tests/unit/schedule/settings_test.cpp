@@ -48,15 +48,36 @@ TEST(Settle, KeepsTheWarmupOfAProfScheduleAndSaysSo) {
   EXPECT_THAT(settle(environment, list).warnings, IsEmpty());
 }
 
-TEST(Settle, RefusesAdaptiveFromEverySource) {
-  constexpr const char* complaint =
-      "policy adaptive is not available in this version; use in_order or interleaved";
-  Choices adaptive;
-  adaptive.policy = Policy::kAdaptive;
-  EXPECT_EQ(complaint_of([&] { return settle(adaptive, {}); }), complaint);
+TEST(Settle, TakesAdaptiveWithItsTargetAndBudget) {
   Spec spec;
   spec.policy = Policy::kAdaptive;
-  EXPECT_EQ(complaint_of([&] { return settle({}, spec); }), complaint);
+  spec.target_ci = 0.05;
+  Choices environment;
+  environment.budget_percent = 1;
+  const Settings settings = settle(environment, spec);
+  EXPECT_EQ(settings.policy, Policy::kAdaptive);
+  EXPECT_EQ(settings.target_ci, 0.05);
+  EXPECT_EQ(settings.budget_percent, 1);
+}
+
+TEST(Settle, RefusesATargetOrABudgetOutOfRange) {
+  Choices choices;
+  choices.target_ci = 1.0;
+  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
+            "a target_ci of 1.000000, expected a number between 0 and 1");
+  choices = {};
+  choices.budget_percent = 0.0;
+  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
+            "a budget of 0.000000%, expected one above 0% and up to 100%");
+}
+
+TEST(Budget, IsAPercentageOrAFraction) {
+  EXPECT_EQ(budget_percent_from("0.1%"), 0.1);
+  EXPECT_EQ(budget_percent_from("0.001"), 0.1);
+  EXPECT_EQ(budget_percent_from("100%"), 100);
+  EXPECT_EQ(budget_percent_from("1"), 100);
+  for (const char* text : {"", "%", "0%", "0", "-1%", "101%", "1.5", "0.1 %", "nan", "inf%", "1%%"})
+    EXPECT_EQ(budget_percent_from(text), std::nullopt) << text;
 }
 
 TEST(Settle, RefusesNumbersOutOfRange) {

@@ -1,0 +1,25 @@
+// Where the iterations of a cycle begin: the cycle itself has no beginning.
+#pragma once
+
+#include "schedule/recurrence.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace inline_prof::schedule {
+
+struct Boundary {
+  std::size_t first_launch = 0;  // of the first iteration, in `launches`
+  std::size_t steady_index = 0;  // Cycle::steady[steady_index] begins an iteration
+  bool is_known =
+      false;  // false: the launches begin within the cycle; the anchor ends an iteration
+};
+
+// The periodic part is followed back from the run's first anchor to where it begins.  Launches that
+// only the first iteration has (an optimizer sets up its state) do not stop the search.
+// `is_start_of_program`: nothing was launched before `launches`.
+[[nodiscard]] Boundary find_boundary(Launches launches, std::span<const std::uint32_t> positions,
+                                     const Cycle& cycle, bool is_start_of_program);
+
+}  // namespace inline_prof::schedule

@@ -1,0 +1,43 @@
+// Where iterations begin, once they have been found: from the launches of two kernels only.
+#pragma once
+
+#include "schedule/iteration_finder.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace inline_prof::schedule {
+
+enum class Step : std::uint8_t {
+  kNothing,
+  kStarts,       // an iteration starts before this launch
+  kStartsAgain,  // the same, and what was begun last was none: an evaluation, say
+  kVoid,         // the iteration begun last holds more than it should; the next start is good again
+  kBroken,       // the pattern does not hold; the next start is good again
+};
+
+// Told of every launch of `anchor` and of `first` on the stream, in their order, and of nothing
+// else.  Where one kernel is both, on_first() comes before on_anchor() for each launch.
+class IterationFollower {
+ public:
+  explicit IterationFollower(const FoundIteration& iteration)
+      : before_anchor_(iteration.firsts_before_anchor),
+        after_anchor_(iteration.firsts_after_anchor) {}
+
+  [[nodiscard]] Step on_first() noexcept;
+  [[nodiscard]] Step on_anchor() noexcept;
+
+  // The program does something else by now: three iterations in a row did not hold.
+  [[nodiscard]] bool is_lost() const noexcept { return breaks_ >= 3; }
+
+ private:
+  enum class Place : std::uint8_t { kUnknown, kInside, kBehindAnchor };
+
+  std::size_t before_anchor_;
+  std::size_t after_anchor_;
+  Place place_ = Place::kUnknown;
+  std::size_t firsts_ = 0;  // launches of `first` since the place was entered
+  int breaks_ = 0;          // in a row
+};
+
+}  // namespace inline_prof::schedule

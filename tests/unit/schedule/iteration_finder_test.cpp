@@ -1,0 +1,412 @@
+#include "schedule/iteration_finder.hpp"
+
+#include "launch_program.hpp"
+#include "schedule/iteration_follower.hpp"
+#include "schedule/recurrence.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <ostream>
+#include <string>
+
+namespace inline_prof::schedule {
+namespace {
+
+using test::LaunchProgram;
+
+// What the guest does with a program: find, then follow.
+struct Outcome {
+  std::optional<FoundIteration> found;  // the first one
+  std::uint64_t found_at = 0;           // launches that had been added
+  int changes = 0;                      // of what was found
+  std::vector<std::uint64_t> starts;    // of the iterations that were followed, void ones left out
+  int voids = 0;
+};
+
+Outcome run(const std::vector<std::uint32_t>& launches) {
+  Outcome outcome;
+  IterationFinder finder;
+  std::optional<IterationFollower> follower;
+  for (std::uint64_t i = 0; i < launches.size(); ++i) {
+    const std::uint32_t kernel = launches[i];
+    if (follower) {
+      const auto handle = [&](Step step) {
+        if (step == Step::kStartsAgain || step == Step::kVoid) {
+          ++outcome.voids;
+          outcome.starts.pop_back();
+        }
+        if (step == Step::kStarts || step == Step::kStartsAgain) outcome.starts.push_back(i);
+        EXPECT_NE(step, Step::kBroken) << "launch " << i;
+      };
+      if (kernel == outcome.found->first) handle(follower->on_first());
+      if (kernel == outcome.found->anchor) handle(follower->on_anchor());
+    }
+    if (!finder.add(kernel)) continue;
+    ++outcome.changes;
+    if (outcome.found || !finder.found()) continue;
+    outcome.found = finder.found();
+    outcome.found_at = i + 1;
+    follower.emplace(*outcome.found);
+  }
+  return outcome;
+}
+
+struct Shape {
+  std::string name;
+  std::function<LaunchProgram(std::uint64_t seed)> make;
+  bool evaluates = false;
+
+  friend void PrintTo(const Shape& shape, std::ostream* out) { *out << shape.name; }
+};
+
+class FindsTheIterationOf : public testing::TestWithParam<Shape> {};
+
+TEST_P(FindsTheIterationOf, WithinTwelveOfThem) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const LaunchProgram program = GetParam().make(seed);
+    const Outcome outcome = run(program.launches());
+    ASSERT_TRUE(outcome.found) << "seed " << seed;
+    EXPECT_EQ(outcome.found->first_launch, program.starts().front()) << "seed " << seed;
+    EXPECT_LE(outcome.found_at, program.starts().at(12)) << "seed " << seed;
+    EXPECT_EQ(outcome.changes, 1) << "seed " << seed;
+    EXPECT_GT(outcome.found->confidence, 0.7);
+    EXPECT_LE(outcome.found->confidence, 1.0);
+  }
+}
+
+TEST_P(FindsTheIterationOf, AndFollowsEachOfThem) {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const LaunchProgram program = GetParam().make(seed);
+    const Outcome outcome = run(program.launches());
+    ASSERT_TRUE(outcome.found) << "seed " << seed;
+    auto expected = program.starts();
+    const auto next = std::upper_bound(expected.begin(), expected.end(), outcome.found_at);
+    expected.erase(expected.begin(), next + 1);  // the one under way and the next are not known yet
+    auto followed = outcome.starts;
+    followed.erase(std::remove_if(followed.begin(), followed.end(),
+                                  [&](std::uint64_t start) {
+                                    return expected.empty() || start < expected.front();
+                                  }),
+                   followed.end());
+    EXPECT_GT(expected.size(), 5U);
+    EXPECT_EQ(followed, expected) << "seed " << seed;
+    EXPECT_EQ(outcome.voids > 0, GetParam().evaluates);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Program, FindsTheIterationOf,
+    testing::Values(
+        Shape{"Plain", [](auto seed) { return test::plain(seed, 24, 40); }},
+        Shape{"PlainLarge", [](auto seed) { return test::plain(seed, 90, 30); }},
+        Shape{"Accumulation", [](auto seed) { return test::accumulation(seed, 24, 30, 4); }},
+        Shape{"AccumulationOfTwo", [](auto seed) { return test::accumulation(seed, 24, 30, 2); }},
+        Shape{"AccumulationOfEight", [](auto seed) { return test::accumulation(seed, 24, 30, 8); }},
+        Shape{"Evaluation", [](auto seed) { return test::evaluation(seed, 24, 59, 5, 3); }, true},
+        Shape{"EvaluationOften", [](auto seed) { return test::evaluation(seed, 24, 59, 4, 1); },
+              true},
+        Shape{"EvaluationLater", [](auto seed) { return test::evaluation(seed, 24, 59, 17, 8); },
+              true},
+        Shape{"Alternating", [](auto seed) { return test::alternating(seed, 24, 40); }},
+        Shape{"OneStreamOfSeveral",
+              [](auto seed) { return test::one_stream_of_several(seed, 30, 40); }},
+        Shape{"DataDependent", [](auto seed) { return test::data_dependent(seed, 24, 40); }}),
+    [](const auto& shape) { return shape.param.name; });
+
+// --- programs in which nothing may be found
+
+bool finds_something(const std::vector<std::uint32_t>& launches) {
+  IterationFinder finder;
+  for (const std::uint32_t kernel : launches) {
+    finder.add(kernel);
+    if (finder.found()) return true;
+  }
+  return false;
+}
+
+class FindsNothingIn : public testing::TestWithParam<Shape> {};
+
+TEST_P(FindsNothingIn, AnyOfManySuchPrograms) {
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    EXPECT_FALSE(finds_something(GetParam().make(seed).launches())) << "seed " << seed;
+  }
+}
+
+// `kernels` different ones, one of them more often than the others.
+LaunchProgram random_launches(std::uint64_t seed, std::size_t kernels, double preference) {
+  LaunchProgram program(seed);
+  for (int i = 0; i < 5000; ++i) {
+    const bool is_preferred = program.chance(preference);
+    program.launch(is_preferred ? 0U : 1U + static_cast<std::uint32_t>(program.below(kernels - 1)));
+  }
+  return program;
+}
+
+// Each kernel is followed by the next of a circle, or by any.
+LaunchProgram random_walk(std::uint64_t seed, std::size_t kernels, double straight_on) {
+  LaunchProgram program(seed);
+  std::size_t kernel = 0;
+  for (int i = 0; i < 5000; ++i) {
+    kernel = program.chance(straight_on) ? (kernel + 1) % kernels : program.below(kernels);
+    program.launch(static_cast<std::uint32_t>(kernel));
+  }
+  return program;
+}
+
+// All batches have the same kernels, but each kind has another number of layers.
+LaunchProgram batches_of_different_length(std::uint64_t seed, std::size_t kinds) {
+  LaunchProgram program(seed);
+  for (int i = 0; i < 200; ++i)
+    program.forward(4 + 3 * program.below(kinds));
+  return program;
+}
+
+// Each round is longer than the one before by `kernels` launches of `width` kernels in turn.
+LaunchProgram growing(std::uint64_t seed, std::size_t kernels, std::size_t width) {
+  LaunchProgram program(seed);
+  const std::size_t start = program.below(100);
+  for (std::size_t round = 0; round < 30; ++round) {
+    program.launch(test::kEmbedding);
+    program.launch(test::kNorm);
+    for (std::size_t i = 0; i < start + round * kernels; ++i) {
+      program.launch(test::kOther + static_cast<std::uint32_t>(i % width));
+    }
+    program.launch(test::kHead);
+  }
+  return program;
+}
+
+// Loops of some dozen rounds, one after the other, as a set-up has them: weights layer by layer,
+// the search for the best kernel, a first forward pass over equal layers.
+LaunchProgram loops(std::uint64_t seed) {
+  LaunchProgram program(seed);
+  for (std::uint32_t loop = 0; loop < 12; ++loop) {
+    std::vector<std::uint32_t> body(1 + program.below(40));
+    for (auto& kernel : body)
+      kernel = loop * 7 + static_cast<std::uint32_t>(program.below(20));
+    const std::size_t rounds = 12 + program.below(49);
+    for (std::size_t round = 0; round < rounds; ++round) {
+      for (const std::uint32_t kernel : body)
+        program.launch(kernel);
+    }
+    for (std::size_t i = program.below(30); i > 0; --i) {
+      program.launch(500 + static_cast<std::uint32_t>(program.below(20)));
+    }
+  }
+  return program;
+}
+
+LaunchProgram one_kernel(std::uint64_t seed, std::size_t copies) {
+  LaunchProgram program(seed);
+  program.launch(test::kCopy, copies);
+  program.launch(test::kGemm, 20'000);
+  return program;
+}
+
+// The first iteration of a model with equal layers, and nothing after it.
+LaunchProgram one_iteration(std::uint64_t seed) {
+  LaunchProgram program(seed);
+  program.set_up(96);
+  program.training_step(96);
+  return program;
+}
+
+// Fibonacci's word over blocks: it never repeats, and comes close all the time.
+LaunchProgram fibonacci(std::uint64_t seed) {
+  LaunchProgram program(seed);
+  const std::size_t layers = 1 + program.below(30);
+  std::string word = "a";
+  std::string before = "b";
+  while (word.size() < 200)
+    before = std::exchange(word, word + before);
+  for (const char letter : word) {
+    if (letter == 'a') {
+      program.forward(layers);
+    } else {
+      program.backward(layers);
+    }
+  }
+  return program;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Program, FindsNothingIn,
+    testing::Values(
+        Shape{"RandomOfTwo", [](auto seed) { return random_launches(seed, 2, 0.5); }},
+        Shape{"RandomOfThree", [](auto seed) { return random_launches(seed, 3, 0.9); }},
+        Shape{"RandomOfTen", [](auto seed) { return random_launches(seed, 10, 0.6); }},
+        Shape{"RandomOfHundred", [](auto seed) { return random_launches(seed, 100, 0.01); }},
+        Shape{"WalkOfFive", [](auto seed) { return random_walk(seed, 5, 0.9); }},
+        Shape{"WalkOfForty", [](auto seed) { return random_walk(seed, 40, 0.97); }},
+        Shape{"WalkOfSixHundred", [](auto seed) { return random_walk(seed, 600, 0.998); }},
+        Shape{"BatchesOfTwoKinds", [](auto seed) { return test::batches(seed, 2); }},
+        Shape{"BatchesOfFiveKinds", [](auto seed) { return test::batches(seed, 5); }},
+        Shape{"BatchesOfTwoLengths",
+              [](auto seed) { return batches_of_different_length(seed, 2); }},
+        Shape{"BatchesOfSixLengths",
+              [](auto seed) { return batches_of_different_length(seed, 6); }},
+        Shape{"GrowingByOne", [](auto seed) { return growing(seed, 1, 1000); }},
+        Shape{"GrowingByOneKernel", [](auto seed) { return growing(seed, 1, 1); }},
+        Shape{"GrowingByThree", [](auto seed) { return growing(seed, 3, 7); }},
+        Shape{"GrowingByTwenty", [](auto seed) { return growing(seed, 20, 2000); }},
+        Shape{"Loops", loops}, Shape{"OneKernel", [](auto seed) { return one_kernel(seed, seed); }},
+        Shape{"OneIteration", one_iteration}, Shape{"Fibonacci", fibonacci}),
+    [](const auto& shape) { return shape.param.name; });
+
+// --- what else programs do
+
+// The optimizer makes its state in the first iteration: more launches in the middle of it.
+TEST(IterationFinder, SeesThroughAFirstIterationThatSetsUpMore) {
+  LaunchProgram program(1);
+  program.set_up(24);
+  for (int i = 0; i < 30; ++i) {
+    program.begin_iteration();
+    program.forward(24);
+    program.backward(24);
+    if (i == 0) {
+      for (int parameter = 0; parameter < 96; ++parameter) {
+        program.launch(test::kFill, 2);
+        program.launch(test::kCopy);
+      }
+    }
+    program.optimizer(24);
+  }
+  const Outcome outcome = run(program.launches());
+  ASSERT_TRUE(outcome.found);
+  EXPECT_EQ(outcome.found->first_launch, program.starts().front());
+}
+
+// Two batches are evaluated before the training begins, to see that it works.
+TEST(IterationFinder, SeesThroughAnEvaluationBeforeTheTraining) {
+  LaunchProgram program(1);
+  program.set_up(24);
+  for (int batch = 0; batch < 2; ++batch) {
+    program.forward(24);
+    program.launch(test::kAccuracy);
+  }
+  for (int i = 0; i < 30; ++i) {
+    program.begin_iteration();
+    program.training_step(24);
+  }
+  const Outcome outcome = run(program.launches());
+  ASSERT_TRUE(outcome.found);
+  EXPECT_EQ(outcome.found->first_launch, program.starts().front());
+}
+
+TEST(IterationFinder, PrefersTheLastAnchorOfTheIteration) {
+  const Outcome outcome = run(test::plain(1, 24, 20).launches());
+  ASSERT_TRUE(outcome.found);
+  EXPECT_EQ(outcome.found->anchor, test::kClip);  // launched once, before the many of kAdam
+  EXPECT_EQ(outcome.found->first, test::kEmbedding);
+  EXPECT_EQ(outcome.found->firsts_after_anchor, 1U);
+  EXPECT_EQ(outcome.found->launches_per_iteration, 513U);  // 2 + 8*24 + 4 + 9*24 + 3 + 4*24
+}
+
+// The first kernel of the iteration is launched elsewhere in it too.
+TEST(IterationFinder, CountsLaunchesOfTheFirstKernel) {
+  LaunchProgram program(1);
+  for (int i = 0; i < 20; ++i) {
+    program.begin_iteration();
+    program.launch(test::kFill, 5);
+    program.training_step(24);
+    program.launch(test::kFill, 2);
+    program.launch(test::kCopy, 2);
+  }
+  const Outcome outcome = run(program.launches());
+  ASSERT_TRUE(outcome.found);
+  EXPECT_EQ(outcome.found->first_launch, program.starts().front());
+  EXPECT_EQ(outcome.found->first, test::kFill);
+  EXPECT_EQ(outcome.found->firsts_before_anchor, 5U);
+  EXPECT_EQ(outcome.found->firsts_after_anchor, 3U);
+}
+
+// Twelve micro-steps look like twelve iterations; the thirteenth launch of an optimizer does not.
+TEST(IterationFinder, WithdrawsWhatTurnsOutToBeAMicroStep) {
+  const LaunchProgram program = test::accumulation(1, 30, 40, 12);
+  IterationFinder finder;
+  std::vector<std::size_t> lengths;  // of what was found, 0: withdrawn
+  for (const std::uint32_t kernel : program.launches()) {
+    if (!finder.add(kernel)) continue;
+    lengths.push_back(finder.found() ? finder.found()->launches_per_iteration : 0);
+  }
+  const std::size_t micro_step = 2 + 8 * 30 + 4 + 9 * 30;
+  EXPECT_THAT(lengths, testing::ElementsAre(micro_step, 0, 12 * micro_step + 3 + 4 * 30));
+}
+
+TEST(IterationFinder, FindsAShortIterationLater) {
+  LaunchProgram program(1);
+  for (int i = 0; i < 1200; ++i) {
+    program.begin_iteration();
+    for (const std::uint32_t kernel : {test::kGemm, test::kGemm, test::kLoss, test::kAdam})
+      program.launch(kernel);
+  }
+  const Outcome outcome = run(program.launches());
+  ASSERT_TRUE(outcome.found);
+  EXPECT_GE(outcome.found->periods_seen, 1024U);
+  EXPECT_LE(outcome.found_at, program.starts()[1100]);
+  EXPECT_EQ(outcome.found->first_launch, 0U);
+}
+
+// More launches than are kept before the training: where it began is forgotten.
+TEST(IterationFinder, FindsAnIterationBehindALongSetUp) {
+  LaunchProgram program(1);
+  for (std::size_t i = 0; i < 2 * IterationFinder::kMostLaunches; ++i)
+    program.launch(5000 + static_cast<std::uint32_t>(program.below(50)));
+  const std::size_t set_up = program.launches().size();
+  for (int i = 0; i < 20; ++i) {
+    program.begin_iteration();
+    program.training_step(24);
+  }
+  const Outcome outcome = run(program.launches());
+  ASSERT_TRUE(outcome.found);
+  EXPECT_EQ(outcome.found->first_launch, set_up);
+}
+
+// The longest iteration that is promised, wherever the older half of what is kept is dropped.
+TEST(IterationFinder, FindsALongIteration) {
+  for (const std::size_t set_up : {0U, 100'000U, 150'000U, 200'000U}) {
+    LaunchProgram program(1);
+    for (std::size_t i = 0; i < set_up; ++i)
+      program.launch(5000 + static_cast<std::uint32_t>(program.below(50)));
+    for (int i = 0; i < 30; ++i) {
+      program.begin_iteration();
+      for (std::uint32_t part = 0; part < 25; ++part)
+        program.training_step(24, part * test::kModel);  // 21 * 24 + 9 launches
+    }
+    const Outcome outcome = run(program.launches());
+    ASSERT_TRUE(outcome.found) << set_up;
+    EXPECT_EQ(outcome.found->launches_per_iteration, 25U * 513U);
+  }
+}
+
+TEST(IterationFinder, GivesUpWhereThereAreTooManyKernels) {
+  IterationFinder finder;
+  for (std::uint32_t kernel = 0; kernel < IterationFinder::kMostKernels + 10; ++kernel)
+    finder.add(kernel);
+  const LaunchProgram program = test::plain(1, 24, 20);
+  for (const std::uint32_t kernel : program.launches())
+    EXPECT_FALSE(finder.add(kernel));
+  EXPECT_FALSE(finder.found());
+}
+
+// Laplace's rule: nine periods give 10 / 11.
+TEST(IterationFinder, IsAsSureAsLaplace) {
+  const Outcome outcome = run(test::plain(1, 24, 20).launches());
+  ASSERT_TRUE(outcome.found);
+  EXPECT_EQ(outcome.found->periods_seen, 9U);
+  EXPECT_DOUBLE_EQ(outcome.found->confidence, 10.0 / 11.0);
+}
+
+TEST(NeededSegments, AreFewerForLongerOnes) {
+  EXPECT_EQ(needed_segments(2), 2048U);
+  EXPECT_EQ(needed_segments(32), 128U);
+  EXPECT_EQ(needed_segments(100), 41U);
+  EXPECT_EQ(needed_segments(456), 9U);
+  EXPECT_EQ(needed_segments(100'000), 9U);
+}
+
+}  // namespace
+}  // namespace inline_prof::schedule
