@@ -13,10 +13,13 @@
 
 namespace inline_prof::record {
 
+// A list: one number a dimension.
+using OpValue = std::variant<std::int64_t, std::string, bool, std::vector<std::int64_t>>;
+
 struct Op {
   std::string kind;  // a word of op_kind.hpp
-  std::vector<std::pair<std::string, std::variant<std::int64_t, std::string>>> attributes;
-  std::string source;  // who said so: "PROFILE_OP"
+  std::vector<std::pair<std::string, OpValue>> attributes;
+  std::string source;  // who said so: "PROFILE_OP", "cublasGemmEx"
 };
 
 struct LaunchShape {
@@ -39,7 +42,8 @@ struct Sample {
   float measured_ms = 0;  // raw event-pair time, never corrected
   float offset_ms = 0;    // from the iteration's origin event; negative on other streams at times
   std::int64_t iteration = 0;
-  std::int8_t tight = -1;  // 1, 0, or -1: not known
+  std::int8_t tight = -1;            // 1, 0, or -1: not known
+  std::uint32_t correlation_id = 0;  // CUPTI's, of the launch; 0: not known, or several launches
   std::unique_ptr<ExtraInfos> extra;
 };
 
@@ -55,7 +59,10 @@ struct EventRecord {
   std::int64_t start_index = 0;
   std::int64_t end_index = 0;
   int occurrence = 0;
+  std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
   bool any_occurrence = false;
+  std::string class_name;  // of launches that are alike; empty: not known
+  bool spans_op = false;   // several launches of one vendor call, timed from first to last
   std::optional<LaunchShape> shape;  // of the first launch met; labels have none
   std::unique_ptr<Op> op;
 
@@ -108,6 +115,21 @@ class EventList {
   // be on their way to it.
   void hide_all() { first_.store(count_.load(std::memory_order_relaxed)); }
 
+  // Takes out the events that are `unwanted`, which live on unseen.  Only while nobody reads.
+  template <typename Predicate>
+  void remove_if(const Predicate& unwanted) {
+    const std::size_t count = count_.load(std::memory_order_relaxed);
+    std::size_t kept = first_.load();
+    for (std::size_t i = kept; i < count; ++i) {
+      if (unwanted(*events_[i])) {
+        removed_.push_back(std::move(events_[i]));
+      } else {
+        std::swap(events_[kept++], events_[i]);
+      }
+    }
+    count_.store(kept, std::memory_order_release);
+  }
+
   [[nodiscard]] std::size_t size() const {
     return count_.load(std::memory_order_acquire) - first_.load();
   }
@@ -115,6 +137,7 @@ class EventList {
 
  private:
   std::unique_ptr<std::unique_ptr<EventRecord>[]> events_;
+  std::vector<std::unique_ptr<EventRecord>> removed_;
   std::atomic<std::size_t> first_{0};
   std::atomic<std::size_t> count_{0};
 };

@@ -1,6 +1,7 @@
 #include "record/prof_writer.hpp"
 
 #include "record/json_writer.hpp"
+#include "record/receipt.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
@@ -45,9 +46,12 @@ class ProfWriter {
     json_.end_array();
     json_.new_line();
     write_runtime_data();
+    if (facts_.witness) write_witness(*facts_.witness);
     write_overhead();
     write_dropped();
-    strings(format::kNotSeen, run_.not_seen);
+    std::vector<std::string> not_seen = run_.not_seen;
+    not_seen.insert(not_seen.end(), facts_.not_seen.begin(), facts_.not_seen.end());
+    strings(format::kNotSeen, not_seen);
     strings(format::kWarnings, run_.warnings);
     json_.end_object();
     json_.new_line();
@@ -55,6 +59,17 @@ class ProfWriter {
   }
 
  private:
+  // The value of one attribute of an operation.
+  void attribute(std::int64_t value) { json_.integer(value); }
+  void attribute(const std::string& value) { json_.text(value); }
+  void attribute(bool value) { json_.boolean(value); }
+  void attribute(const std::vector<std::int64_t>& values) {
+    json_.begin_array();
+    for (const std::int64_t value : values)
+      json_.integer(value);
+    json_.end_array();
+  }
+
   void text(const char* key, std::string_view value) {
     json_.key(key);
     json_.text(value);
@@ -107,7 +122,7 @@ class ProfWriter {
     text(format::kVersion, INLINE_PROF_VERSION);
     text(format::kMode, run_.mode);
     text(format::kPolicy, run_.policy);
-    text(format::kBackend, "driver");
+    text(format::kBackend, run_.backend);
     text(format::kSchedule, run_.schedule);
     integer(format::kWarmupIterations, run_.warmup);
     integer(format::kRepeat, run_.repeat);
@@ -190,11 +205,7 @@ class ProfWriter {
     text(format::kKind, op.kind);
     for (const auto& [name, value] : op.attributes) {
       json_.key(name);
-      if (const auto* whole = std::get_if<std::int64_t>(&value)) {
-        json_.integer(*whole);
-      } else {
-        json_.text(std::get<std::string>(value));
-      }
+      std::visit([this](const auto& each) { attribute(each); }, value);
     }
     text(format::kSource, op.source);
     json_.end_object();
@@ -222,11 +233,32 @@ class ProfWriter {
                [&](const Sample& sample) { json_.text(text_of(sample)); });
   }
 
+  void write_witness_times(const EventRecord& event, std::uint32_t samples,
+                           const std::unordered_map<std::uint32_t, double>& times_us) {
+    per_sample(format::kWitnessTimesUs, event, samples, [&](const Sample& sample) {
+      const auto seen = times_us.find(sample.correlation_id);
+      if (seen == times_us.end()) return json_.null();
+      json_.number(seen->second);
+    });
+  }
+
+  void write_witness(const Witness& witness) {
+    json_.key(format::kWitness);
+    json_.begin_object();
+    text(format::kSource, "cupti");
+    integer(format::kVersion, witness.version);
+    integer(format::kLaunches, static_cast<std::int64_t>(witness.launches));
+    count(format::kLaunchesSeenByUs, run_.launches_seen);
+    integer(format::kDroppedRecords, static_cast<std::int64_t>(witness.dropped_records));
+    json_.end_object();
+  }
+
   void write_event(const EventRecord& event) {
     json_.new_line();
     json_.begin_object();
     text(format::kEventName, event.event_name);
     text(format::kLayerName, event.layer_name);
+    if (!event.class_name.empty()) text(format::kClass, event.class_name);
     text(format::kKernelName, event.kernel_names.empty() ? "" : event.kernel_names.front());
     strings(format::kKernelNames, event.kernel_names);
     integer(format::kDeviceId, event.device_id);
@@ -256,6 +288,7 @@ class ProfWriter {
       if (sample.tight < 0) return json_.null();
       json_.boolean(sample.tight == 1);
     });
+    if (facts_.witness) write_witness_times(event, samples, facts_.witness->times_us);
     extra_infos(format::kExtraInfosStart, event, samples, &ExtraInfos::start);
     extra_infos(format::kExtraInfosStop, event, samples, &ExtraInfos::stop);
     json_.end_object();
@@ -275,19 +308,52 @@ class ProfWriter {
     json_.end_array();
   }
 
+  // Where a receipt was taken the counts are those of its iterations.
   void write_overhead() {
+    const Receipt receipt = take_receipt(run_.receipt_blocks);
     json_.key(format::kOverhead);
     json_.begin_object();
-    count(format::kArmedIterations, run_.armed_iterations);
-    count(format::kUnarmedIterations, run_.unarmed_iterations);
+    if (receipt.groups > 0) {
+      integer(format::kArmedIterations, receipt.armed_iterations);
+      integer(format::kUnarmedIterations, receipt.unarmed_iterations);
+    } else {
+      count(format::kArmedIterations, run_.armed_iterations);
+      count(format::kUnarmedIterations, run_.unarmed_iterations);
+    }
     json_.key(format::kSlowdownPercent);
-    json_.null();
+    if (receipt.slowdown_percent) {
+      json_.number(*receipt.slowdown_percent);
+    } else {
+      json_.null();
+    }
     json_.key(format::kSlowdownPercentCi95);
-    json_.null();
-    text(format::kMethod, "not measured: armed and unarmed iterations were not alternated");
+    if (receipt.ci95_percent) {
+      json_.begin_array();
+      json_.number(receipt.ci95_percent->first);
+      json_.number(receipt.ci95_percent->second);
+      json_.end_array();
+    } else {
+      json_.null();
+    }
+    json_.key(format::kIterationsNeeded);
+    if (receipt.iterations_needed) {
+      json_.integer(*receipt.iterations_needed);
+    } else {
+      json_.null();
+    }
+    text(format::kMethod, receipt_method(receipt));
     count(format::kLaunchesSeen, run_.launches_seen);
     count(format::kHostBytes, run_.host_bytes);
     json_.end_object();
+  }
+
+  static std::string receipt_method(const Receipt& receipt) {
+    if (receipt.slowdown_percent) return "origin events, ABBA blocks";
+    if (!receipt.iterations_needed)
+      return "not measured: armed and unarmed iterations were not alternated";
+    return "not measured: " + std::to_string(receipt.groups) +
+           " groups of four blocks, armed and not, are too few; " + std::to_string(kFewestGroups) +
+           " are needed";
   }
 
   void write_dropped() {
@@ -299,6 +365,7 @@ class ProfWriter {
     count(format::kCaptureSkipped, run_.dropped.capture_skipped);
     count(format::kStaleGraph, run_.dropped.stale_graph);
     count(format::kInterleavedLaunch, run_.dropped.interleaved_launch);
+    count(format::kIrregularIteration, run_.dropped.irregular_iteration);
     json_.end_object();
   }
 

@@ -4,7 +4,9 @@
 #include "record/run_record.hpp"
 
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace inline_prof::record {
 
@@ -15,6 +17,8 @@ struct WriteFacts {
   std::map<std::string, std::string> libraries;  // name -> version, of those loaded
   std::uint64_t cuda_errors = 0;
   double iteration_confidence = 0;  // 0..1
+  std::optional<Witness> witness;
+  std::vector<std::string> not_seen;  // beside the run's
 };
 
 // The caller holds `run.mutex`.

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace inline_prof::record {
@@ -41,6 +42,14 @@ struct Calibration {
   std::optional<Distribution> empty_kernel_pair;
 };
 
+// What CUPTI saw beside us.
+struct Witness {
+  std::uint32_t version = 0;   // of its interface, 130001
+  std::uint64_t launches = 0;  // in the time in which RunRecord::launches_seen counted
+  std::uint64_t dropped_records = 0;
+  std::unordered_map<std::uint32_t, double> times_us;  // by correlation id
+};
+
 struct RuntimeData {
   std::string name;
   int device_id = 0;
@@ -54,6 +63,7 @@ struct Dropped {
   std::atomic<std::uint64_t> capture_skipped{0};
   std::atomic<std::uint64_t> stale_graph{0};
   std::atomic<std::uint64_t> interleaved_launch{0};
+  std::atomic<std::uint64_t> irregular_iteration{0};
 };
 
 // Iteration times of the device with the lowest number, in iteration order.
@@ -63,12 +73,15 @@ class IterationTimes {
   void restart(std::size_t capacity) {
     count_.store(0, std::memory_order_relaxed);
     times_ms_ = std::make_unique<float[]>(capacity);
+    iterations_ = std::make_unique<std::uint32_t[]>(capacity);
     capacity_ = capacity;
   }
-  void add(float time_ms) {
+  // `iteration` is kept in 32 bits: at 1 ms an iteration they last for 49 days.
+  void add(std::int64_t iteration, float time_ms) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     if (count == capacity_) return;
     times_ms_[count] = time_ms;
+    iterations_[count] = static_cast<std::uint32_t>(iteration);
     count_.store(count + 1, std::memory_order_release);
   }
   // For a run without iterations: one time that grows.
@@ -79,11 +92,19 @@ class IterationTimes {
   }
   [[nodiscard]] std::size_t size() const { return count_.load(std::memory_order_acquire); }
   [[nodiscard]] float operator[](std::size_t i) const { return times_ms_[i]; }
+  [[nodiscard]] std::int64_t iteration(std::size_t i) const { return iterations_[i]; }
 
  private:
   std::unique_ptr<float[]> times_ms_;
+  std::unique_ptr<std::uint32_t[]> iterations_;
   std::size_t capacity_ = 0;
   std::atomic<std::size_t> count_{0};
+};
+
+// Iterations one after the other that were all armed, or all not.
+struct BlockTimes {
+  bool armed = false;
+  std::vector<float> times_ms;
 };
 
 struct RunRecord {
@@ -96,10 +117,12 @@ struct RunRecord {
 
   std::string mode = "fine_grained";
   std::string policy = "in_order";
+  std::string backend = "driver";
   std::string schedule;  // the file's path; empty: everything met
   std::int64_t warmup = 0;
   std::int64_t repeat = 0;
   std::string iteration_source = "none";
+  double iteration_confidence = 1;  // 0..1; below 1 where a period was found
 
   EventList events;
   IterationTimes iteration_times;
@@ -114,6 +137,7 @@ struct RunRecord {
   std::vector<DeviceInfo> devices;
   std::vector<Calibration> calibrations;
   std::vector<RuntimeData> runtime_data;
+  std::vector<BlockTimes> receipt_blocks;  // in their order; empty: no receipt was taken
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
 };

@@ -63,25 +63,23 @@ void* WriterThread::main(void* self) {
 void WriterThread::loop() {
   long since_checkpoint = 0;
   bool ticking = static_cast<bool>(options_.tick);
-  pthread_mutex_lock(&mutex_);
-  while (!wanted_) {
+  while (!wanted_.load(std::memory_order_acquire)) {
     const long pause =
         ticking ? kTickNanoseconds : options_.checkpoint_seconds * kNanosecondsPerSecond;
     const timespec until = from_now(pause);
-    const int woken = pthread_cond_timedwait(&changed_, &mutex_, &until);
-    if (wanted_ || woken != ETIMEDOUT) continue;
-    pthread_mutex_unlock(&mutex_);
+    const bool timed_out = sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;
+    if (const int signal = signal_.exchange(0); signal != 0 && options_.on_signal) {
+      options_.on_signal(signal);
+    }
+    if (!timed_out || wanted_.load(std::memory_order_acquire)) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
     if (since_checkpoint >= options_.checkpoint_seconds * kNanosecondsPerSecond) {
       since_checkpoint = 0;
       write(false, false);
     }
-    pthread_mutex_lock(&mutex_);
   }
-  const bool complete = complete_;
-  pthread_mutex_unlock(&mutex_);
-  write(complete, true);
+  write(complete_, true);
   pthread_mutex_lock(&mutex_);
   finished_.store(true, std::memory_order_release);
   pthread_cond_broadcast(&changed_);
@@ -89,11 +87,14 @@ void WriterThread::loop() {
 }
 
 void WriterThread::finish(bool complete) {
-  pthread_mutex_lock(&mutex_);
-  wanted_ = true;
   complete_ = complete;
-  pthread_cond_broadcast(&changed_);
-  pthread_mutex_unlock(&mutex_);
+  wanted_.store(true, std::memory_order_release);
+  sem_post(&wake_);
+}
+
+void WriterThread::wake_for_signal(int signal) noexcept {
+  signal_.store(signal);
+  sem_post(&wake_);
 }
 
 bool WriterThread::wait(int milliseconds) {

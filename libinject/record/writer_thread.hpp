@@ -8,6 +8,7 @@
 #include <atomic>
 #include <functional>
 #include <pthread.h>
+#include <semaphore.h>
 #include <string>
 
 namespace inline_prof::record {
@@ -24,10 +25,14 @@ class WriterThread {
     // False while the record is being put together: then no checkpoint is written.  Asked with the
     // record's mutex held.  Empty: always true.
     std::function<bool()> ready = {};
+    // Called on this thread after wake_for_signal(), with the signal.
+    std::function<void(int)> on_signal = {};
   };
 
   WriterThread(RunRecord& run, Options options)
-      : run_(run), options_(std::move(options)), file_(options_.path) {}
+      : run_(run), options_(std::move(options)), file_(options_.path) {
+    sem_init(&wake_, 0, 0);
+  }
 
   // Does nothing where it runs already.  A thread that cannot be had is said once; then only the
   // write at the end is left.
@@ -35,6 +40,9 @@ class WriterThread {
 
   // Asks the thread for the final file, and returns at once.
   void finish(bool complete);
+
+  // From a signal handler.
+  void wake_for_signal(int signal) noexcept;
 
   // Waits until the final file is written, or for `milliseconds`.  False if it is not.
   [[nodiscard]] bool wait(int milliseconds);
@@ -57,7 +65,10 @@ class WriterThread {
   bool complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
-  bool wanted_ = false;
+  // A semaphore, because posting it is all that a signal handler may do.
+  sem_t wake_{};
+  std::atomic<int> signal_{0};
+  std::atomic<bool> wanted_{false};
   bool complete_ = false;
   std::atomic<bool> finished_{false};
 };

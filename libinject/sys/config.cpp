@@ -4,6 +4,7 @@
 #include "sys/log.hpp"
 
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -27,19 +28,44 @@ constexpr std::array kVariables{
     Variable{"INLINE_PROF_WARMUP", "10", "0 to 1000000000",
              "iterations before the first measured one"},
     Variable{"INLINE_PROF_REPEAT", "50", "1 to 1000000", "samples of each event"},
-    Variable{"INLINE_PROF_ITERATION", "macro", "macro",
-             "where iterations begin: PROFILE_ITERATION() or the C call"},
-    Variable{"INLINE_PROF_POLICY", "in_order", "in_order, interleaved",
-             "in_order: all samples of an event one after the other; interleaved: shuffled"},
+    Variable{"INLINE_PROF_ITERATION", "auto", "auto, macro, optimizer, nvtx:GLOB or kernel:GLOB",
+             "where iterations begin: macro: PROFILE_ITERATION() or the C call; nvtx: a range of "
+             "that text; kernel: a launch of the first kernel of that name; optimizer: its step; "
+             "auto: the macro where it is called, else the period of the launches"},
+    Variable{"INLINE_PROF_POLICY", "in_order", "in_order, interleaved, adaptive",
+             "in_order: all samples of an event one after the other; interleaved: shuffled; "
+             "adaptive: classes of equal launches, until each is known to INLINE_PROF_TARGET_CI"},
+    Variable{"INLINE_PROF_BUDGET", "0.1%", "above 0% to 100%, or above 0 to 1",
+             "what the pairs of events may cost of an iteration's time (policy adaptive)"},
+    Variable{"INLINE_PROF_TARGET_CI", "0.03", "above 0, below 1",
+             "half width of the 95 % interval of a class's median, over the median, at which it "
+             "is known well enough (policy adaptive)"},
     Variable{"INLINE_PROF_SEED", "1", "0 to 18446744073709551615",
              "seed of the interleaved order; equal on all ranks"},
-    Variable{"INLINE_PROF_MODE", "fine_grained", "fine_grained, data",
-             "fine_grained: one event an iteration; data: runtime data only"},
-    Variable{"INLINE_PROF_BACKEND", "driver", "driver", "how launches are seen"},
+    Variable{"INLINE_PROF_MODE", "fine_grained", "fine_grained, one_shot, data, unit_test",
+             "fine_grained: one event an iteration; one_shot: every event in every n-th "
+             "iteration; data: runtime data only; unit_test: every event between "
+             "PROFILE_UNIT_TEST_START and _STOP"},
+    Variable{
+        "INLINE_PROF_RECEIPT", "1024", "0 to 1000000",
+        "iterations at most, after the last sample, in which the cost of measuring is measured; 0: "
+        "none"},
+    Variable{"INLINE_PROF_TRIGGER", "(none)", "file:PATH, signal:USR1 or signal:USR2",
+             "measuring goes on while the file exists, or begins and stops with each signal; "
+             "without it measuring begins at once"},
+    Variable{"INLINE_PROF_BACKEND", "(driver, cupti if injected)", "driver, cupti",
+             "how launches are seen: driver, by wrappers of the driver's functions (LD_PRELOAD); "
+             "cupti, by CUPTI's callbacks, which is the default under CUDA_INJECTION64_PATH"},
+    Variable{"INLINE_PROF_WITNESS", "none", "none, cupti",
+             "cupti: CUPTI counts the launches of the warm-up and times the measured kernels, too; "
+             "a check of our own numbers that costs time"},
     Variable{"INLINE_PROF_EXIT_WHEN_DONE", "0", "0, 1",
              "1: the process ends with status 0 once prof.json is written"},
     Variable{"INLINE_PROF_CHECKPOINT", "30", "1 to 86400",
              "seconds between two checkpoints of prof.json (written as incomplete)"},
+    Variable{"INLINE_PROF_PROGRESS", "0", "0, 1",
+             "1: rank 0 says every 5 s how many iterations are left (prof-run sets it where stderr "
+             "is a terminal)"},
     Variable{"INLINE_PROF_LOG", "warning", "quiet, error, warning, info", "what is said on stderr"},
     Variable{"PROFILING_DIR", "(working directory)", "a directory",
              "the original's name for INLINE_PROF_DIR"},
@@ -51,11 +77,12 @@ constexpr std::array kVariables{
              "graph replays dropped after a graph was made anew"},
     Variable{"PROFILING_DATA_COLLECTION_ITERS", "0", "0 to 1000000",
              "iterations after the warm-up in which PROFILE_RECORD_DATA wants data"},
-    Variable{"PROFILING_MODE", "0", "0", "the original's number of the mode: 0 is fine_grained"},
+    Variable{"PROFILING_MODE", "0", "0, 1, 2",
+             "the original's number of the mode: 0 fine_grained, 1 one_shot, 2 unit_test"},
     Variable{"PROFILING_REPEAT_ITERS", "1000", "1 to 1000000000",
-             "iterations of a one-shot run; the other modes do not use it"},
+             "iterations of a one-shot run after its warm-up"},
     Variable{"PROFILING_RECORD_EVERY_N", "5", "1 to 1000000",
-             "a one-shot run measures every n-th iteration; the other modes do not use it"},
+             "a one-shot run measures every n-th iteration"},
 };
 
 [[noreturn]] void refuse(const char* name, std::string_view value, std::string_view allowed) {
@@ -115,6 +142,84 @@ std::optional<std::string> word(const char* name, const std::array<std::string_v
     if (*text == known) return text;
   }
   refuse(name, *text, variable(name).range);
+}
+
+constexpr std::array<std::string_view, 3> kPolicies{"in_order", "interleaved", "adaptive"};
+// In the order of the original's numbers; data has none there.
+constexpr std::array<std::string_view, 4> kModes{"fine_grained", "one_shot", "unit_test", "data"};
+
+// A number above `lowest` and below `highest`, or equal to it where that is `included`.  Without
+// the locale: "0.1" is a tenth everywhere.
+std::optional<double> decimal(const char* name, double lowest, double highest, bool included) {
+  const auto text = value_of(name);
+  if (!text) return std::nullopt;
+  const auto parsed = number<double>(*text);
+  if (!parsed || !(*parsed > lowest) || *parsed > highest || (!included && *parsed == highest)) {
+    refuse(name, *text, variable(name).range);
+  }
+  return parsed;
+}
+
+// In percent.  "0.1%" and "0.001" are the same, as they are in a schedule.json.
+std::optional<double> budget() {
+  constexpr const char* kName = "INLINE_PROF_BUDGET";
+  const auto text = value_of(kName);
+  if (!text) return std::nullopt;
+  std::string_view digits = *text;
+  const bool is_percentage = digits.ends_with('%');
+  if (is_percentage) digits.remove_suffix(1);
+  const double percent = number<double>(digits).value_or(0) * (is_percentage ? 1 : 100);
+  if (!(percent > 0 && percent <= 100)) refuse(kName, *text, variable(kName).range);
+  return percent;
+}
+
+std::optional<std::string> mode() {
+  const auto ours = word("INLINE_PROF_MODE", kModes);
+  const auto original = integer("PROFILING_MODE", 0, 2);
+  if (ours || !original) return ours;
+  return std::string(kModes[static_cast<std::size_t>(*original)]);
+}
+
+void read_iteration_source(Config& config) {
+  constexpr const char* kName = "INLINE_PROF_ITERATION";
+  const auto text = value_of(kName);
+  if (!text) return;
+  const auto colon = text->find(':');
+  const std::string_view kind = std::string_view(*text).substr(0, colon);
+  config.iteration_glob = colon == std::string::npos ? "" : text->substr(colon + 1);
+  const bool has_glob = !config.iteration_glob.empty();
+  struct Word {
+    std::string_view text;
+    IterationSource source;
+    bool wants_glob;
+  };
+  constexpr std::array kWords{
+      Word{"auto", IterationSource::kAuto, false}, Word{"macro", IterationSource::kMacro, false},
+      Word{"optimizer", IterationSource::kOptimizer, false},
+      Word{"nvtx", IterationSource::kNvtx, true}, Word{"kernel", IterationSource::kKernel, true}};
+  for (const Word& word : kWords) {
+    if (word.text != kind || word.wants_glob != has_glob) continue;
+    if (!word.wants_glob && colon != std::string::npos) continue;
+    config.iteration_source = word.source;
+    return;
+  }
+  refuse(kName, *text, variable(kName).range);
+}
+
+void read_trigger(Config& config) {
+  constexpr const char* kName = "INLINE_PROF_TRIGGER";
+  const auto text = value_of(kName);
+  if (!text) return;
+  constexpr std::string_view kFilePrefix = "file:";
+  if (*text == "signal:USR1" || *text == "signal:USR2") {
+    config.trigger = Trigger::kSignal;
+    config.trigger_signal = text->ends_with('1') ? SIGUSR1 : SIGUSR2;
+  } else if (text->starts_with(kFilePrefix) && text->size() > kFilePrefix.size()) {
+    config.trigger = Trigger::kFile;
+    config.trigger_file = text->substr(kFilePrefix.size());
+  } else {
+    refuse(kName, *text, variable(kName).range);
+  }
 }
 
 // Launchers and schedulers that tell a process its rank.
@@ -192,6 +297,8 @@ void warn_of_unknown_names(Config& config) {
   }
 }
 
+constexpr std::array<std::string_view, 2> kBackends{"driver", "cupti"};
+constexpr std::array<std::string_view, 2> kWitnesses{"none", "cupti"};
 constexpr std::array<std::string_view, 4> kLevels{"quiet", "error", "warning", "info"};
 
 void read_log_level() {
@@ -225,8 +332,9 @@ std::optional<Config> read_config() {
 
   config.warmup = integer("INLINE_PROF_WARMUP", "PROFILING_WARMUP_ITERS", 0, 1'000'000'000);
   config.repeat = integer("INLINE_PROF_REPEAT", "PROFILING_REPEAT_TIMES_PER_EVENT", 1, 1'000'000);
-  config.policy =
-      word("INLINE_PROF_POLICY", std::array<std::string_view, 2>{"in_order", "interleaved"});
+  config.policy = word("INLINE_PROF_POLICY", kPolicies);
+  config.budget_percent = budget();
+  config.target_ci = decimal("INLINE_PROF_TARGET_CI", 0, 1, false);
   if (const auto text = value_of("INLINE_PROF_SEED")) {
     const auto seed = number<std::uint64_t>(*text);
     if (!seed) refuse("INLINE_PROF_SEED", *text, variable("INLINE_PROF_SEED").range);
@@ -234,18 +342,26 @@ std::optional<Config> read_config() {
     config.seed_is_set = true;
   }
   config.exit_when_done = flag("INLINE_PROF_EXIT_WHEN_DONE");
+  config.progress = flag("INLINE_PROF_PROGRESS");
   config.data_iterations = integer("PROFILING_DATA_COLLECTION_ITERS", 0, 1'000'000).value_or(0);
   config.checkpoint_seconds = integer("INLINE_PROF_CHECKPOINT", 1, 86'400).value_or(30);
-  config.data_only =
-      word("INLINE_PROF_MODE", std::array<std::string_view, 2>{"fine_grained", "data"}) == "data";
+  config.mode = mode();
+  config.one_shot_iterations =
+      integer("PROFILING_REPEAT_ITERS", 1, 1'000'000'000).value_or(config.one_shot_iterations);
+  config.one_shot_every =
+      integer("PROFILING_RECORD_EVERY_N", 1, 1'000'000).value_or(config.one_shot_every);
+  config.receipt_iterations =
+      integer("INLINE_PROF_RECEIPT", 0, 1'000'000).value_or(config.receipt_iterations);
+  read_iteration_source(config);
+  read_trigger(config);
 
-  // Checked, so that a typing error is found, though only one value has a meaning here.
-  static_cast<void>(word("INLINE_PROF_ITERATION", std::array<std::string_view, 1>{"macro"}));
-  static_cast<void>(word("INLINE_PROF_BACKEND", std::array<std::string_view, 1>{"driver"}));
-  static_cast<void>(integer("PROFILING_MODE", 0, 0));
+  if (const auto name = word("INLINE_PROF_BACKEND", kBackends)) {
+    config.backend = *name == "cupti" ? Backend::kCupti : Backend::kDriver;
+  }
+  config.cupti_witness = word("INLINE_PROF_WITNESS", kWitnesses) == "cupti";
+
+  // Checked, so that a typing error is found, though it has no meaning here.
   static_cast<void>(integer("PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", 0, 1'000'000));
-  static_cast<void>(integer("PROFILING_REPEAT_ITERS", 1, 1'000'000'000));
-  static_cast<void>(integer("PROFILING_RECORD_EVERY_N", 1, 1'000'000));
 
   warn_of_unknown_names(config);
   return config;

@@ -21,6 +21,21 @@ struct Variable {
 // Every name the guest knows, in the order in which users should read them.
 [[nodiscard]] std::span<const Variable> variables();
 
+// Who says where iterations begin.
+enum class IterationSource {
+  kAuto,       // the macro where it is called, else the period of the launches
+  kMacro,      // PROFILE_ITERATION() or the C call
+  kNvtx,       // an NVTX range whose text fits the glob
+  kKernel,     // each launch of the first kernel met whose name fits the glob
+  kOptimizer,  // the optimizer's step, as the Python half or an NVTX range of PyTorch's says it
+};
+
+// How launches are seen.
+enum class Backend { kDriver, kCupti };
+
+// How a run starts to measure, and stops, other than at once.
+enum class Trigger { kNone, kSignal, kFile };
+
 struct Config {
   std::string schedule_path;  // empty: look in the places of docs/configuration.md
   std::string output_template;
@@ -29,12 +44,25 @@ struct Config {
   std::optional<std::int64_t> warmup;  // environment only; a schedule's own value comes second
   std::optional<std::int64_t> repeat;
   std::optional<std::string> policy;
+  std::optional<std::string> mode;
+  std::optional<double> budget_percent;  // of the iteration time
+  std::optional<double> target_ci;       // half width of the median's interval over the median
   std::uint64_t seed = 1;
   bool seed_is_set = false;
   bool exit_when_done = false;
-  bool data_only = false;  // mode `data`: no event is timed
+  bool progress = false;
   std::int64_t data_iterations = 0;
+  std::int64_t one_shot_iterations = 1000;
+  std::int64_t one_shot_every = 5;
+  std::int64_t receipt_iterations = 1024;  // at most, after the last sample; 0: no receipt
+  IterationSource iteration_source = IterationSource::kAuto;
+  std::string iteration_glob;
+  Trigger trigger = Trigger::kNone;
+  int trigger_signal = 0;
+  std::string trigger_file;
   std::int64_t checkpoint_seconds = 30;
+  std::optional<Backend> backend;  // unset: as we came into the process
+  bool cupti_witness = false;
 
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;

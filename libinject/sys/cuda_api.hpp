@@ -37,6 +37,8 @@ namespace inline_prof::sys {
   X(cuLaunchKernel, "cuLaunchKernel")                                                           \
   X(cuFuncGetName, "cuFuncGetName")                                                             \
   X(cuKernelGetName, "cuKernelGetName")                                                         \
+  X(cuFuncGetModule, "cuFuncGetModule")                                                         \
+  X(cuKernelGetFunction, "cuKernelGetFunction")                                                 \
   X(cuFuncGetAttribute, "cuFuncGetAttribute")                                                   \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor") \
   X(cuDeviceGetUuid, "cuDeviceGetUuid_v2")                                                      \

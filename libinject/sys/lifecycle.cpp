@@ -21,9 +21,13 @@ constexpr unsigned kErrorsInARow = 16;
 // Written once, by the thread that switches off; read at the end of the process.
 constinit char reason[256] = "";
 
+constinit std::atomic<void (*)() noexcept> off_handler{nullptr};
+
 bool switch_off() noexcept {
   const bool first = lifecycle.exchange(Lifecycle::kOff) != Lifecycle::kOff;
   hot_line.filter.store(kNoLaunch, std::memory_order_relaxed);
+  const auto handler = first ? off_handler.load() : nullptr;
+  if (handler != nullptr) handler();
   return first;
 }
 
@@ -41,6 +45,10 @@ const char* off_reason() noexcept {
 
 void turn_off_silently() noexcept {
   switch_off();
+}
+
+void call_when_off(void (*handler)() noexcept) noexcept {
+  off_handler.store(handler);
 }
 
 void count_vendor_error(const char* function, int code) noexcept {

@@ -23,6 +23,9 @@ void turn_off(const char* where, const char* why) noexcept;
 // As turn_off, for an end that is no fault (the work is done, or the user asked for none).
 void turn_off_silently() noexcept;
 
+// `handler` is called once, by whoever ends profiling: anywhere, inside any call of the host's.
+void call_when_off(void (*handler)() noexcept) noexcept;
+
 // A single failed vendor call is one sample less; sixteen in a row mean that the mechanism does
 // not work here, and end profiling.
 void count_vendor_error(const char* function, int code) noexcept;

@@ -41,7 +41,16 @@
 INLINE_PROF_FORWARD("dlopen");
 INLINE_PROF_FORWARD("dlclose");
 INLINE_PROF_FORWARD("dlerror");
+INLINE_PROF_FORWARD("dladdr");
+INLINE_PROF_FORWARD("exp");
+INLINE_PROF_FORWARD("exp2");
+INLINE_PROF_FORWARD("log");
+INLINE_PROF_FORWARD("log2");
+INLINE_PROF_FORWARD("sem_init");
+INLINE_PROF_FORWARD("sem_post");
+INLINE_PROF_FORWARD("sem_timedwait");
 INLINE_PROF_FORWARD("pthread_create");
+INLINE_PROF_FORWARD("pthread_detach");
 INLINE_PROF_FORWARD("pthread_sigmask");
 INLINE_PROF_FORWARD("pthread_once");
 INLINE_PROF_FORWARD("pthread_key_create");

@@ -3,6 +3,7 @@
 #include "sys/lifecycle.hpp"
 #include "timer/driver_scope.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace inline_prof::timer {
@@ -32,16 +33,19 @@ bool has_finished(CUevent event) noexcept {
 
 }  // namespace
 
-bool ContextTimer::create_events() noexcept {
+bool ContextTimer::create_events(std::size_t pair_count) {
+  if (has_events_) return true;
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
   if (!context) return false;
   const auto create = [](CUevent& event) {
     return succeeded("cuEventCreate", sys::cuda().cuEventCreate(&event, CU_EVENT_DEFAULT));
   };
+  pair_count_ = std::clamp(pair_count, kRing, kMostPairs);
+  pairs_ = std::make_unique<Pair[]>(pair_count_);
   has_events_ = true;
   bool all = true;
-  for (Pair& pair : pairs_)
+  for (Pair& pair : pairs())
     all = all && create(pair.start) && create(pair.stop);
   for (Origin& origin : origins_)
     all = all && create(origin.event);
@@ -59,7 +63,7 @@ void ContextTimer::destroy_events() noexcept {
     if (event != nullptr) sys::cuda().cuEventDestroy(event);
     event = nullptr;
   };
-  for (Pair& pair : pairs_) {
+  for (Pair& pair : pairs()) {
     destroy(pair.start);
     destroy(pair.stop);
   }
@@ -77,8 +81,8 @@ ContextTimer::BeginResult ContextTimer::begin(CUstream stream, record::EventReco
 
   const std::size_t first = next_pair_.fetch_add(1, std::memory_order_relaxed);
   Pair* found = nullptr;
-  for (std::size_t i = 0; i < kRing && found == nullptr; ++i) {
-    Pair& candidate = pairs_[(first + i) % kRing];
+  for (std::size_t i = 0; i < pair_count_ && found == nullptr; ++i) {
+    Pair& candidate = pairs_[(first + i) % pair_count_];
     int expected = kFree;
     if (candidate.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire)) {
       found = &candidate;
@@ -89,8 +93,11 @@ ContextTimer::BeginResult ContextTimer::begin(CUstream stream, record::EventReco
     found->state.store(kFree, std::memory_order_release);
     return BeginResult::kDriverError;
   }
+  found->timer = this;
   found->event = &event;
+  found->discard.store(false, std::memory_order_relaxed);
   found->iteration = iteration;
+  found->correlation_id = 0;
   pair = found;
   return BeginResult::kOk;
 }
@@ -154,11 +161,12 @@ void ContextTimer::read_pair(Pair& pair) noexcept {
                   origin != nullptr &&
                   succeeded("cuEventElapsedTime",
                             sys::cuda().elapsed_ms(&offset_ms, origin->event, pair.start));
-  if (ok) {
+  if (ok && !pair.discard.load(std::memory_order_relaxed)) {
     pair.event->add({.measured_ms = measured_ms,
                      .offset_ms = offset_ms,
                      .iteration = pair.iteration,
                      .tight = pair.tight,
+                     .correlation_id = pair.correlation_id,
                      .extra = std::move(pair.extra)});
     last_end_ms_.store(offset_ms + measured_ms, std::memory_order_relaxed);
   }
@@ -178,7 +186,7 @@ void ContextTimer::read_iteration_times(record::IterationTimes* times) noexcept 
     if (succeeded("cuEventElapsedTime",
                   sys::cuda().elapsed_ms(&elapsed_ms, from->event, to->event)) &&
         times != nullptr) {
-      times->add(elapsed_ms);
+      times->add(at, elapsed_ms);
     }
   }
   first_unread_origin_.store(at, std::memory_order_release);
@@ -194,8 +202,8 @@ void ContextTimer::poll(record::IterationTimes* times) noexcept {
       // leaves many unfinished ones; asking for all of them would cost it dearly.
       const std::size_t oldest = next_pair_.load(std::memory_order_relaxed);
       int unfinished = 0;
-      for (std::size_t i = 0; i < kRing && unfinished < kMostUnfinished; ++i) {
-        Pair& pair = pairs_[(oldest + i) % kRing];
+      for (std::size_t i = 0; i < pair_count_ && unfinished < kMostUnfinished; ++i) {
+        Pair& pair = pairs_[(oldest + i) % pair_count_];
         if (pair.state.load(std::memory_order_acquire) != kPending) continue;
         if (has_finished(pair.stop)) {
           read_pair(pair);

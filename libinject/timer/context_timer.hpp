@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace inline_prof::timer {
 
@@ -18,6 +19,8 @@ class ContextTimer {
   // 256 pairs, 256 origins: the host may run this many armed iterations ahead of the GPU before a
   // sample is dropped.
   static constexpr std::size_t kRing = 256;
+  // What one iteration of mode one_shot may take at most; a pair is two events of the driver's.
+  static constexpr std::size_t kMostPairs = 16384;
 
   ContextTimer(CUcontext context, int device_id) : context_(context), device_id_(device_id) {}
 
@@ -27,18 +30,23 @@ class ContextTimer {
   // The host has destroyed the context, and our events with it.
   void forget() noexcept { alive_.store(false, std::memory_order_release); }
 
-  // Creates the events.  False if the driver refuses.  Once, before any record.
-  [[nodiscard]] bool create_events() noexcept;
+  // Creates the events, `pair_count` pairs within kRing and kMostPairs.  False if the driver
+  // refuses. Once, before any record.
+  [[nodiscard]] bool create_events(std::size_t pair_count = kRing);
   void destroy_events() noexcept;
 
   // A pair that is being recorded.
   struct Pair {
     std::atomic<int> state{0};
+    ContextTimer* timer = nullptr;
     CUevent start = nullptr;
     CUevent stop = nullptr;
     record::EventRecord* event = nullptr;
     std::int64_t iteration = 0;
     std::int8_t tight = -1;
+    std::uint32_t correlation_id = 0;  // CUPTI's, of the one launch between the events
+    bool keeps_others_out = false;     // a launch of another thread on the stream spoils it
+    std::atomic<bool> discard{false};  // read, and not kept
     std::unique_ptr<record::ExtraInfos> extra;
   };
 
@@ -68,6 +76,11 @@ class ContextTimer {
   [[nodiscard]] std::size_t pending() const noexcept {
     return pending_.load(std::memory_order_acquire);
   }
+  // Iterations that the host has begun and the GPU has not, as far as the last poll knows.
+  [[nodiscard]] std::int64_t iterations_ahead() const noexcept {
+    return last_origin_.load(std::memory_order_relaxed) -
+           first_unread_origin_.load(std::memory_order_relaxed);
+  }
   // Origins whose iteration time is not read yet.
   [[nodiscard]] bool origins_pending() const noexcept;
 
@@ -77,6 +90,7 @@ class ContextTimer {
     std::atomic<std::int64_t> iteration{-1};  // -1: free
   };
 
+  [[nodiscard]] std::span<Pair> pairs() noexcept { return {pairs_.get(), pair_count_}; }
   [[nodiscard]] Origin* origin_of(std::int64_t iteration) noexcept;
   void read_pair(Pair& pair) noexcept;
   void read_iteration_times(record::IterationTimes* times) noexcept;
@@ -85,7 +99,8 @@ class ContextTimer {
   int device_id_;
   std::atomic<bool> alive_{true};
   bool has_events_ = false;
-  std::array<Pair, kRing> pairs_{};
+  std::unique_ptr<Pair[]> pairs_;
+  std::size_t pair_count_ = 0;
   std::atomic<std::size_t> next_pair_{0};
   std::atomic<std::size_t> pending_{0};
   std::array<Origin, kRing> origins_{};

@@ -16,13 +16,18 @@ struct LaunchSlot {
   std::atomic<std::uint32_t> limit{0};  // a count at or above it wants attention
   std::atomic<std::uint64_t> total{0};  // of earlier iterations
 
-  // Counts one launch; false where the caller must look at it.  Load and store, not fetch_add: a
-  // locked instruction costs 5 ns, and two threads that race on one stream have no order that a
-  // count could express.
-  [[nodiscard]] bool count_quietly() noexcept {
-    const auto met = count.load(std::memory_order_relaxed);
+  // Counts one launch; false where the caller must look at it.  A program of one thread has a load
+  // and a store: the locked instruction that several threads need costs 5 ns.
+  [[nodiscard]] bool count_quietly(bool several_threads) noexcept {
+    auto met = count.load(std::memory_order_relaxed);
     if (met >= limit.load(std::memory_order_relaxed)) return false;
-    count.store(met + 1, std::memory_order_relaxed);
+    if (!several_threads) {
+      count.store(met + 1, std::memory_order_relaxed);
+      return true;
+    }
+    while (!count.compare_exchange_weak(met, met + 1, std::memory_order_relaxed)) {
+      if (met >= limit.load(std::memory_order_relaxed)) return false;
+    }
     return true;
   }
 };

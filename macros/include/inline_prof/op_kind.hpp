@@ -40,6 +40,10 @@ inline constexpr std::array<std::string_view, 11> kOpKindNames{
   return std::nullopt;
 }
 
+// Of a collective: its number on its communicator in the iteration.  All else that describes an
+// operation says what it does; this says which one it is.
+inline constexpr char kSequenceAttribute[] = "sequence";
+
 struct NumberType {
   std::string_view name;
   double bytes;  // 0.5 for a four-bit type

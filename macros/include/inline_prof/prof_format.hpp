@@ -27,6 +27,7 @@ inline constexpr const char* kEvents = "events";
 inline constexpr const char* kRuntimeData = "runtime_data";
 inline constexpr const char* kOverhead = "overhead";
 inline constexpr const char* kDropped = "dropped";
+inline constexpr const char* kWitness = "witness";
 inline constexpr const char* kNotSeen = "not_seen";
 inline constexpr const char* kWarnings = "warnings";
 
@@ -97,6 +98,7 @@ inline constexpr const char* kMeasuredTimesMs = "measured_times_ms";
 inline constexpr const char* kIterStartToEventStartTimesMs = "iter_start_to_event_start_times_ms";
 inline constexpr const char* kIterations = "iterations";
 inline constexpr const char* kTight = "tight";
+inline constexpr const char* kWitnessTimesUs = "witness_times_us";
 inline constexpr const char* kExtraInfosStart = "extra_infos_start";
 inline constexpr const char* kExtraInfosStop = "extra_infos_stop";
 
@@ -116,11 +118,17 @@ inline constexpr const char* kFlagAnyOccurrence = "any_occurrence";
 inline constexpr const char* kDataName = "data_name";
 inline constexpr const char* kData = "data";
 
+// witness; `source` and `version` as elsewhere
+inline constexpr const char* kLaunches = "launches";
+inline constexpr const char* kLaunchesSeenByUs = "launches_seen_by_us";
+inline constexpr const char* kDroppedRecords = "dropped_records";
+
 // overhead
 inline constexpr const char* kArmedIterations = "armed_iterations";
 inline constexpr const char* kUnarmedIterations = "unarmed_iterations";
 inline constexpr const char* kSlowdownPercent = "slowdown_percent";
 inline constexpr const char* kSlowdownPercentCi95 = "slowdown_percent_ci95";
+inline constexpr const char* kIterationsNeeded = "iterations_needed";
 inline constexpr const char* kMethod = "method";
 inline constexpr const char* kLaunchesSeen = "launches_seen";
 inline constexpr const char* kHostBytes = "host_bytes";
@@ -132,6 +140,7 @@ inline constexpr const char* kCudaErrors = "cuda_errors";
 inline constexpr const char* kCaptureSkipped = "capture_skipped";
 inline constexpr const char* kStaleGraph = "stale_graph";
 inline constexpr const char* kInterleavedLaunch = "interleaved_launch";
+inline constexpr const char* kIrregularIteration = "irregular_iteration";
 
 // Generation 1 (2021-02) wrote these two instead of event_name and met_times_within_this_stream.
 inline constexpr const char* kGeneration1Occurrence = "same_name_events_occured_order_in_code";

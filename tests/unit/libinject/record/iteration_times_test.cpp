@@ -14,10 +14,11 @@ TEST(IterationTimes, HaveRoomForWhatWasAskedForLast) {
   times.restart(1000);
   EXPECT_EQ(times.size(), 0U);
   for (int i = 0; i < 1001; ++i)
-    times.add(static_cast<float>(i));
+    times.add(i + 11, static_cast<float>(i));
   ASSERT_EQ(times.size(), 1000U);
   EXPECT_EQ(times[0], 0.0F);
   EXPECT_EQ(times[999], 999.0F);
+  EXPECT_EQ(times.iteration(999), 1010);
 }
 
 TEST(IterationTimes, HoldOneTimeThatGrowsInARunWithoutIterations) {
@@ -31,7 +32,7 @@ TEST(IterationTimes, HoldOneTimeThatGrowsInARunWithoutIterations) {
 
 TEST(IterationTimes, TakeNothingWithoutRoom) {
   IterationTimes times;
-  times.add(1.0F);
+  times.add(11, 1.0F);
   times.set_only(1.0F);
   EXPECT_EQ(times.size(), 0U);
 }

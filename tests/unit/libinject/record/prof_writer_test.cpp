@@ -83,9 +83,10 @@ TEST_F(ProfJson, HasEveryMemberOfGeneration3) {
                                                        kTight,
                                                        kExtraInfosStart,
                                                        kExtraInfosStop}));
-  EXPECT_THAT(keys_of(file[kOverhead]),
-              IsSupersetOf({kArmedIterations, kUnarmedIterations, kSlowdownPercent,
-                            kSlowdownPercentCi95, kMethod, kLaunchesSeen, kHostBytes}));
+  EXPECT_THAT(
+      keys_of(file[kOverhead]),
+      IsSupersetOf({kArmedIterations, kUnarmedIterations, kSlowdownPercent, kSlowdownPercentCi95,
+                    kIterationsNeeded, kMethod, kLaunchesSeen, kHostBytes}));
   EXPECT_THAT(keys_of(file[kDropped]),
               IsSupersetOf({kRingFull, kNotReadyAtExit, kCudaErrors, kCaptureSkipped, kStaleGraph,
                             kInterleavedLaunch}));
@@ -183,13 +184,39 @@ TEST_F(ProfJson, CountsWhatWasDropped) {
   facts.cuda_errors = 10;
   const json file = written(run_, facts);
   EXPECT_EQ(file["dropped"], json::parse(R"({"ring_full": 1, "not_ready_at_exit": 2,
-      "cuda_errors": 10, "capture_skipped": 3, "stale_graph": 4, "interleaved_launch": 5})"));
+      "cuda_errors": 10, "capture_skipped": 3, "stale_graph": 4, "interleaved_launch": 5,
+      "irregular_iteration": 6})"));
   EXPECT_EQ(file["overhead"]["armed_iterations"], 6);
   EXPECT_EQ(file["overhead"]["unarmed_iterations"], 7);
   EXPECT_EQ(file["overhead"]["launches_seen"], 8);
   EXPECT_EQ(file["overhead"]["host_bytes"], 9);
   EXPECT_EQ(file["not_seen"], json::parse(R"(["libcublas inside libfoo.so: static copy"])"));
   EXPECT_EQ(file["warnings"], json::parse(R"(["INLINE_PROF_X: unknown variable"])"));
+}
+
+TEST_F(ProfJson, HasAReceiptWhereBlocksWereTaken) {
+  EXPECT_TRUE(written(run_)["overhead"]["slowdown_percent"].is_null());
+  for (int block = 0; block < 16; ++block) {
+    const bool armed = block % 4 == 0 || block % 4 == 3;
+    const float time = armed ? 101 : 100;
+    run_.receipt_blocks.push_back({.armed = armed, .times_ms = {time, time, time}});
+  }
+  const json overhead = written(run_)["overhead"];
+  EXPECT_NEAR(overhead["slowdown_percent"].get<double>(), 1.0, 1e-6);
+  EXPECT_NEAR(overhead["slowdown_percent_ci95"][0].get<double>(), 1.0, 1e-6);
+  EXPECT_NEAR(overhead["slowdown_percent_ci95"][1].get<double>(), 1.0, 1e-6);
+  EXPECT_EQ(overhead["iterations_needed"], 0);
+  EXPECT_EQ(overhead["method"], "origin events, ABBA blocks");
+  EXPECT_EQ(overhead["armed_iterations"], 24);  // of the receipt, not of the run
+  EXPECT_EQ(overhead["unarmed_iterations"], 24);
+
+  run_.receipt_blocks.resize(8);
+  const json too_few = written(run_)["overhead"];
+  EXPECT_TRUE(too_few["slowdown_percent"].is_null());
+  EXPECT_TRUE(too_few["slowdown_percent_ci95"].is_null());
+  EXPECT_EQ(too_few["iterations_needed"], 24);
+  EXPECT_EQ(too_few["method"],
+            "not measured: 2 groups of four blocks, armed and not, are too few; 4 are needed");
 }
 
 TEST_F(ProfJson, KeepsExtraInformationBesideEverySample) {
@@ -274,6 +301,30 @@ TEST(EventListHash, IsEqualOnRanksThatUseDifferentDevices) {
   RunRecord rank5;
   EXPECT_EQ(event_list_hash(two_events(rank0, 0).events),
             event_list_hash(two_events(rank5, 5).events));
+}
+
+TEST_F(ProfJson, WithoutAWitnessSaysNothingOfOne) {
+  const json file = written(run_);
+  EXPECT_FALSE(file.contains(format::kWitness));
+  EXPECT_FALSE(file[format::kEvents][0].contains(format::kWitnessTimesUs));
+}
+
+TEST_F(ProfJson, HasTheWitnesssTimesOfTheLaunchesItKnows) {
+  EventRecord& event = add_event(run_, "kernel", 0, 0);
+  event.reserve(3);
+  for (const std::uint32_t correlation_id : {7U, 0U, 9U}) {
+    Sample taken = sample(0.01F, 0, 11);
+    taken.correlation_id = correlation_id;
+    static_cast<void>(event.add(std::move(taken)));
+  }
+  WriteFacts facts;
+  facts.witness = Witness{
+      .version = 130001, .launches = 8, .dropped_records = 1, .times_us = {{7, 5.5}, {8, 6.5}}};
+  const json file = written(run_, std::move(facts));
+  EXPECT_EQ(file[format::kEvents].back()[format::kWitnessTimesUs],
+            json::parse("[5.5, null, null]"));
+  EXPECT_EQ(file[format::kWitness], json::parse(R"({"source": "cupti", "version": 130001,
+      "launches": 8, "launches_seen_by_us": 8, "dropped_records": 1})"));
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ inline void fill(RunRecord& run) {
        .empty_pair = {.median_us = 4.5, .p05_us = 4.25, .p95_us = 5, .count = 64},
        .empty_kernel_pair = Distribution{.median_us = 6.5, .p05_us = 6, .p95_us = 7, .count = 63}});
   run.iteration_times.restart(2);
-  run.iteration_times.add(4.5F);
-  run.iteration_times.add(4.75F);
+  run.iteration_times.add(11, 4.5F);
+  run.iteration_times.add(12, 4.75F);
   run.runtime_data.push_back(
       {.name = "batch", .device_id = 0, .stream = handle(1), .data = {"6912", "x\"y"}});
   run.not_seen.emplace_back("libcublas inside libfoo.so: static copy");
@@ -76,6 +76,7 @@ inline void fill(RunRecord& run) {
   run.dropped.capture_skipped = 3;
   run.dropped.stale_graph = 4;
   run.dropped.interleaved_launch = 5;
+  run.dropped.irregular_iteration = 6;
   run.armed_iterations = 6;
   run.unarmed_iterations = 7;
   run.launches_seen = 8;

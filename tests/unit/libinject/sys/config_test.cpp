@@ -75,7 +75,9 @@ TEST_F(ReadConfig, GivesTheDefaultsWhereNothingIsSet) {
   EXPECT_EQ(config.seed, 1U);
   EXPECT_FALSE(config.seed_is_set);
   EXPECT_FALSE(config.exit_when_done);
-  EXPECT_FALSE(config.data_only);
+  EXPECT_FALSE(config.mode.has_value());
+  EXPECT_EQ(config.iteration_source, IterationSource::kAuto);
+  EXPECT_EQ(config.trigger, Trigger::kNone);
   EXPECT_EQ(config.data_iterations, 0);
   EXPECT_EQ(config.checkpoint_seconds, 30);
   EXPECT_EQ(config.rank, std::nullopt);
@@ -104,7 +106,7 @@ TEST_F(ReadConfig, TakesEveryVariable) {
   EXPECT_EQ(config.policy, "interleaved");
   EXPECT_EQ(config.seed, 18446744073709551615ULL);
   EXPECT_TRUE(config.seed_is_set);
-  EXPECT_TRUE(config.data_only);
+  EXPECT_EQ(config.mode, "data");
   EXPECT_TRUE(config.exit_when_done);
   EXPECT_EQ(config.checkpoint_seconds, 86'400);
   EXPECT_EQ(config.data_iterations, 7);
@@ -132,6 +134,13 @@ TEST_F(ReadConfig, PrefersOurNamesToTheOriginals) {
   EXPECT_EQ(config.directory, "/new");
   EXPECT_EQ(config.warmup, 30);
   EXPECT_EQ(config.repeat, 40);
+}
+
+TEST_F(ReadConfig, TakesABudgetAsAPercentageOrAsAFraction) {
+  set("INLINE_PROF_BUDGET", "0.5%");
+  EXPECT_EQ(read().budget_percent, 0.5);
+  set("INLINE_PROF_BUDGET", "0.005");
+  EXPECT_EQ(read().budget_percent, 0.5);
 }
 
 TEST_F(ReadConfig, CountsAnEmptyValueAsUnset) {
@@ -195,17 +204,22 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"Repeat", "INLINE_PROF_REPEAT", "0",
                  "INLINE_PROF_REPEAT=0: expected 1 to 1000000"},
         BadValue{"Iteration", "INLINE_PROF_ITERATION", "nvtx",
-                 "INLINE_PROF_ITERATION=nvtx: expected macro"},
+                 "INLINE_PROF_ITERATION=nvtx: expected auto, macro, optimizer, nvtx:GLOB or "
+                 "kernel:GLOB"},
         BadValue{"Policy", "INLINE_PROF_POLICY", "In_Order",
-                 "INLINE_PROF_POLICY=In_Order: expected in_order, interleaved"},
+                 "INLINE_PROF_POLICY=In_Order: expected in_order, interleaved, adaptive"},
         BadValue{"Seed", "INLINE_PROF_SEED", "18446744073709551616",
                  "INLINE_PROF_SEED=18446744073709551616: expected 0 to 18446744073709551615"},
-        BadValue{"Mode", "INLINE_PROF_MODE", "one_shot",
-                 "INLINE_PROF_MODE=one_shot: expected fine_grained, data"},
-        BadValue{"Backend", "INLINE_PROF_BACKEND", "cupti",
-                 "INLINE_PROF_BACKEND=cupti: expected driver"},
+        BadValue{"Mode", "INLINE_PROF_MODE", "once",
+                 "INLINE_PROF_MODE=once: expected fine_grained, one_shot, data, unit_test"},
+        BadValue{"Backend", "INLINE_PROF_BACKEND", "nsight",
+                 "INLINE_PROF_BACKEND=nsight: expected driver, cupti"},
         BadValue{"ExitWhenDone", "INLINE_PROF_EXIT_WHEN_DONE", "2",
                  "INLINE_PROF_EXIT_WHEN_DONE=2: expected 0, 1"},
+        BadValue{"Progress", "INLINE_PROF_PROGRESS", "yes",
+                 "INLINE_PROF_PROGRESS=yes: expected 0, 1"},
+        BadValue{"Receipt", "INLINE_PROF_RECEIPT", "-1",
+                 "INLINE_PROF_RECEIPT=-1: expected 0 to 1000000"},
         BadValue{"Checkpoint", "INLINE_PROF_CHECKPOINT", "0",
                  "INLINE_PROF_CHECKPOINT=0: expected 1 to 86400"},
         BadValue{"Log", "INLINE_PROF_LOG", "debug",
@@ -218,7 +232,21 @@ INSTANTIATE_TEST_SUITE_P(
                  "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=-1: expected 0 to 1000000"},
         BadValue{"OriginalData", "PROFILING_DATA_COLLECTION_ITERS", "1.5",
                  "PROFILING_DATA_COLLECTION_ITERS=1.5: expected 0 to 1000000"},
-        BadValue{"OriginalMode", "PROFILING_MODE", "1", "PROFILING_MODE=1: expected 0"},
+        BadValue{"OriginalMode", "PROFILING_MODE", "3", "PROFILING_MODE=3: expected 0, 1, 2"},
+        BadValue{"Budget", "INLINE_PROF_BUDGET", "0",
+                 "INLINE_PROF_BUDGET=0: expected above 0% to 100%, or above 0 to 1"},
+        BadValue{"BudgetWithoutPercent", "INLINE_PROF_BUDGET", "2",
+                 "INLINE_PROF_BUDGET=2: expected above 0% to 100%, or above 0 to 1"},
+        BadValue{"Target", "INLINE_PROF_TARGET_CI", "1",
+                 "INLINE_PROF_TARGET_CI=1: expected above 0, below 1"},
+        BadValue{"MacroWithAGlob", "INLINE_PROF_ITERATION", "macro:x",
+                 "INLINE_PROF_ITERATION=macro:x: expected auto, macro, optimizer, nvtx:GLOB or "
+                 "kernel:GLOB"},
+        BadValue{"KernelWithoutAGlob", "INLINE_PROF_ITERATION", "kernel:",
+                 "INLINE_PROF_ITERATION=kernel:: expected auto, macro, optimizer, nvtx:GLOB or "
+                 "kernel:GLOB"},
+        BadValue{"Trigger", "INLINE_PROF_TRIGGER", "signal:KILL",
+                 "INLINE_PROF_TRIGGER=signal:KILL: expected file:PATH, signal:USR1 or signal:USR2"},
         BadValue{"OriginalRepeatIterations", "PROFILING_REPEAT_ITERS", "0",
                  "PROFILING_REPEAT_ITERS=0: expected 1 to 1000000000"},
         BadValue{"OriginalEveryN", "PROFILING_RECORD_EVERY_N", "0",

@@ -1,0 +1,53 @@
+#include "sys/cupti_api.hpp"
+
+#include "sys/real_dlsym.hpp"
+
+#include <array>
+#include <dlfcn.h>
+
+namespace inline_prof::sys {
+namespace {
+
+// The newest first.  A CUPTI that is newer than the driver says so when it is subscribed to.
+constexpr std::array kSonames{"libcupti.so.13", "libcupti.so.12"};
+
+constinit CuptiApi api;
+
+void* open_library() {
+  for (const int loading : {RTLD_NOLOAD, 0}) {
+    for (const char* soname : kSonames) {
+      // A host without CUPTI must not find our miss in dlerror().
+      if (void* library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | loading)) return library;
+      dlerror();  // NOLINT(concurrency-mt-unsafe): thread-local in glibc
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string load_cupti() {
+  void* library =
+      open_library();  // stays open: its callbacks may come as long as the process lives
+  if (library == nullptr) {
+    return "neither libcupti.so.13 nor libcupti.so.12 can be loaded: the folder of the toolkit's "
+           "CUPTI must be on LD_LIBRARY_PATH";
+  }
+#define INLINE_PROF_FIND(function)                                                           \
+  api.function = reinterpret_cast<decltype(api.function)>(real_dlsym()(library, #function)); \
+  if (api.function == nullptr) return std::string(#function) + " is not in libcupti";
+  INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_FIND)
+#undef INLINE_PROF_FIND
+#if CUPTI_API_VERSION >= 130000
+  api.cuptiSubscribe_v2 =
+      reinterpret_cast<decltype(api.cuptiSubscribe_v2)>(real_dlsym()(library, "cuptiSubscribe_v2"));
+  if (api.cuptiSubscribe_v2 == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe)
+#endif
+  return {};
+}
+
+const CuptiApi& cupti() noexcept {
+  return api;
+}
+
+}  // namespace inline_prof::sys
