@@ -2,8 +2,10 @@
 #include "hook/export.hpp"
 #include "hook/guard.hpp"
 #include "hook/label_calls.hpp"
+#include "hook/layer_path.hpp"
 #include "hook/runtime_data.hpp"
 #include "hook/session.hpp"
+#include "hook/state.hpp"
 
 #include <inline_prof/abi.h>
 
@@ -15,7 +17,7 @@ void abi_initialize(int, int exit_when_finished) noexcept {
 }
 
 void abi_iteration() noexcept {
-  fenced("PROFILE_ITERATION", [] { session::iteration_starts(); });
+  fenced("PROFILE_ITERATION", [] { session::iteration_starts(session::Mark::kCall); });
 }
 
 void abi_record(inline_prof_site* site, const char* label, void* stream, int, int,
@@ -33,17 +35,21 @@ int abi_record_data(const char* label, void* stream, const char* data, int devic
 
 void abi_scope_push(const char* label, void*) noexcept {
   // Also while off: pushes and pops must stay in step.
-  push_scope(label);
+  push_range(kScopeOwner, label);
 }
 
 void abi_scope_pop() noexcept {
-  pop_scope();
+  pop_range(kScopeOwner);
 }
 
-// The unit-test mode is not offered: begin() refuses to start in it, so there is nothing to do
-// here.
-void abi_unit_test_start(const char*) noexcept {}
-void abi_unit_test_stop() noexcept {}
+void abi_unit_test_start(const char* name) noexcept {
+  if (!sys::is_on()) return;
+  fenced("PROFILE_UNIT_TEST_START", [&] { start_unit_test(name); });
+}
+void abi_unit_test_stop() noexcept {
+  if (!sys::is_on()) return;
+  fenced("PROFILE_UNIT_TEST_STOP", [] { stop_unit_test(); });
+}
 
 void abi_op(inline_prof_site*, const char* label, const char* kind,
             const inline_prof_attribute* attributes, int attribute_count) noexcept {

@@ -1,6 +1,7 @@
-// One armed (function or label, stream) of the running iteration.
+// The armed (function or label, stream) pairs of the running iteration.
 #pragma once
 
+#include "hook/boundary.hpp"
 #include "record/event_record.hpp"
 #include "timer/context_timer.hpp"
 
@@ -14,16 +15,26 @@ namespace inline_prof::hook {
 struct Label;
 struct State;
 
+// Occurrences of one function on one stream that one iteration measures: several where a step is
+// so long that its budget allows many pairs.
+inline constexpr std::size_t kMostOccurrences = 16;
+
+struct WantedOccurrence {
+  std::atomic<std::uint32_t> occurrence{0};
+  std::atomic<record::EventRecord*> event{nullptr};
+  std::atomic<timer::ContextTimer::Pair*> taken{nullptr};  // in this iteration
+};
+
 // Written by the thread at the iteration's start, read by every launching thread: all atomic, with
-// a generation that tells a reader when it was rewritten under him (odd: being written).
+// arming_generation telling a reader when they were rewritten under him.
 struct ArmedEvent {
-  std::atomic<std::uint32_t> generation{0};
   std::atomic<const void*> function{nullptr};  // CUfunction or Label
   std::atomic<Label*> label{nullptr};          // null for a kernel
   std::atomic<const void*> stream{nullptr};
-  std::atomic<std::uint32_t> occurrence{0};
-  std::atomic<std::uint32_t> met{0};  // in this iteration
-  std::atomic<record::EventRecord*> event{nullptr};
+  std::atomic<std::uint32_t> met{0};       // in this iteration
+  std::atomic<std::uint32_t> expected{0};  // occurrences in an iteration as discovered; 0: any
+  std::array<WantedOccurrence, kMostOccurrences> wanted;
+  std::atomic<std::uint32_t> wanted_count{0};
   std::atomic<timer::ContextTimer*> timer{nullptr};
   std::atomic<std::int64_t> iteration{0};
   std::atomic<const void*> open_by{nullptr};  // the thread that has the pair open
@@ -36,6 +47,10 @@ inline constexpr std::size_t kMostArmed = 64;
 
 extern constinit std::array<ArmedEvent, kMostArmed> armed_events;
 extern constinit std::atomic<std::uint32_t> armed_count;
+extern constinit std::atomic<std::uint32_t> arming_generation;  // odd: being written
+
+// Every launch of this iteration has its pair (modes one_shot and unit_test).
+extern constinit std::atomic<bool> measures_everything;
 
 // Pairs that are being recorded right now.
 extern constinit std::atomic<int> open_pairs;
@@ -43,8 +58,11 @@ extern constinit std::atomic<int> open_pairs;
 // True where a launch of `function` concerns nobody: profiling goes on, nothing of that handle is
 // armed, and no pair is open into which the launch could get.
 [[nodiscard]] inline bool is_settled(const void* function) noexcept {
+  if (open_pairs.load(std::memory_order_relaxed) != 0 || is_boundary(function) ||
+      measures_everything.load(std::memory_order_relaxed)) {
+    return false;
+  }
   const auto count = armed_count.load(std::memory_order_acquire);
-  if (count == 0 || open_pairs.load(std::memory_order_relaxed) != 0) return false;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (armed_events[i].function.load(std::memory_order_relaxed) == function) return false;
   }
@@ -54,15 +72,28 @@ extern constinit std::atomic<int> open_pairs;
 // Null where nothing is armed for the pair.
 [[nodiscard]] ArmedEvent* armed_for(const void* function, const void* stream) noexcept;
 
+// Counts one occurrence; null where it is none of the wanted ones.
+[[nodiscard]] WantedOccurrence* count_occurrence(ArmedEvent& armed) noexcept;
+
 // A launch of another thread on the stream of an open pair.
 enum class OtherThreads { kSpoilThePair, kAreWelcome };
 
 // Records the start event; null where it cannot be, the reason counted.  The caller ends or
 // abandons what it gets.
 [[nodiscard]] timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed,
-                                                    OtherThreads others);
-// Records the stop event, unless the host's work was not `wanted` or another thread got between.
-void end_pair(State& state, ArmedEvent& armed, timer::ContextTimer::Pair& pair, bool wanted);
-void close_pair(ArmedEvent& armed) noexcept;
+                                                    WantedOccurrence& wanted, OtherThreads others);
+// The running iteration is none: what was measured in it is thrown away.
+void void_iteration() noexcept;
+
+// Counts why a pair could not begin.
+void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept;
+
+// Where what the host adds to a label goes.
+[[nodiscard]] record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair);
+
+// Records the stop event, unless the host's work was not `wanted`, another thread got between, or
+// the iteration is over.
+void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
+              bool wanted);
 
 }  // namespace inline_prof::hook

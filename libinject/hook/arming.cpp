@@ -1,8 +1,12 @@
 // The armed events of the running iteration: the exact check behind the filter word, and the pair
 // of events around what it lets through.
 #include "hook/armed_event.hpp"
+#include "hook/cupti_client.hpp"
 #include "hook/launch.hpp"
+#include "hook/op_frame.hpp"
+#include "hook/session.hpp"
 #include "hook/state.hpp"
+#include "hook/trigger.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
 
@@ -12,12 +16,15 @@ namespace inline_prof::hook {
 
 constinit std::array<ArmedEvent, kMostArmed> armed_events;
 constinit std::atomic<std::uint32_t> armed_count{0};
+constinit std::atomic<std::uint32_t> arming_generation{0};
 constinit std::atomic<int> open_pairs{0};
+constinit std::atomic<bool> measures_everything{false};
 
 namespace {
 
 constinit std::atomic<std::uint64_t> armed_filter{sys::kNoLaunch};
 constinit std::atomic<std::uint64_t> graph_launches{0};
+constinit std::atomic<bool> iteration_is_void{false};
 
 // A number for this thread: the address of something only it has.
 const void* this_thread() noexcept {
@@ -38,13 +45,34 @@ void note_interleaved(const void* stream) noexcept {
   }
 }
 
-void count_refusal(State& state, timer::ContextTimer::BeginResult result) {
+// Until the pair is closed every launch comes by, so that one that gets between is seen.
+void watch_other_threads(ArmedEvent& armed) noexcept {
+  armed.open_by.store(this_thread(), std::memory_order_release);
+  open_pairs.fetch_add(1, std::memory_order_relaxed);
+  sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+}
+
+void stop_watching(ArmedEvent& armed) noexcept {
+  const void* mine = this_thread();
+  armed.open_by.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel);
+  if (open_pairs.fetch_sub(1, std::memory_order_acq_rel) == 1 && sys::is_on()) {
+    sys::hot_line.filter.store(armed_filter.load(std::memory_order_relaxed),
+                               std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept {
   using Result = timer::ContextTimer::BeginResult;
   if (result == Result::kRingFull) state.run.dropped.ring_full.fetch_add(1);
   if (result == Result::kCapturing) state.run.dropped.capture_skipped.fetch_add(1);
 }
 
-}  // namespace
+record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair) {
+  if (!pair.extra) pair.extra = std::make_unique<record::ExtraInfos>();
+  return *pair.extra;
+}
 
 ArmedEvent* armed_for(const void* function, const void* stream) noexcept {
   const auto count = armed_count.load(std::memory_order_acquire);
@@ -58,87 +86,135 @@ ArmedEvent* armed_for(const void* function, const void* stream) noexcept {
   return nullptr;
 }
 
-timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, OtherThreads others) {
-  const auto generation = armed.generation.load(std::memory_order_acquire);
-  record::EventRecord* event = armed.event.load(std::memory_order_relaxed);
+WantedOccurrence* count_occurrence(ArmedEvent& armed) noexcept {
+  const auto generation = arming_generation.load(std::memory_order_acquire);
+  const auto met = armed.met.fetch_add(1, std::memory_order_relaxed);
+  const auto count = armed.wanted_count.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    WantedOccurrence& wanted = armed.wanted[i];
+    if (wanted.occurrence.load(std::memory_order_relaxed) != met) continue;
+    // Armed anew by another thread while we counted: this launch belongs to neither iteration.
+    return arming_generation.load(std::memory_order_acquire) == generation ? &wanted : nullptr;
+  }
+  return nullptr;
+}
+
+timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, WantedOccurrence& wanted,
+                                      OtherThreads others) {
+  const auto generation = arming_generation.load(std::memory_order_acquire);
+  record::EventRecord* event = wanted.event.load(std::memory_order_relaxed);
   timer::ContextTimer* timer = armed.timer.load(std::memory_order_relaxed);
   const auto iteration = armed.iteration.load(std::memory_order_relaxed);
   auto* stream =
       reinterpret_cast<CUstream>(const_cast<void*>(armed.stream.load(std::memory_order_relaxed)));
-  // Armed anew by another thread while we read: this launch belongs to neither iteration.
-  if (armed.generation.load(std::memory_order_acquire) != generation) return nullptr;
+  if (arming_generation.load(std::memory_order_acquire) != generation) return nullptr;
 
+  const bool keeps_others_out = others == OtherThreads::kSpoilThePair;
   armed.interleaved.store(false, std::memory_order_relaxed);
-  if (others == OtherThreads::kSpoilThePair) {
-    armed.open_by.store(this_thread(), std::memory_order_release);
-    open_pairs.fetch_add(1, std::memory_order_relaxed);
-    // Until the pair is closed every launch comes by, so that one that gets between is seen.
-    sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
-  }
-
+  if (keeps_others_out) watch_other_threads(armed);
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = timer->begin(stream, *event, iteration, pair);
-  if (result == timer::ContextTimer::BeginResult::kOk) return pair;
-  count_refusal(state, result);
-  close_pair(armed);
-  return nullptr;
-}
-
-void close_pair(ArmedEvent& armed) noexcept {
-  if (armed.open_by.exchange(nullptr, std::memory_order_acq_rel) == nullptr) return;
-  if (open_pairs.fetch_sub(1, std::memory_order_acq_rel) == 1 && sys::is_on()) {
-    sys::hot_line.filter.store(armed_filter.load(std::memory_order_relaxed),
-                               std::memory_order_relaxed);
+  if (result != timer::ContextTimer::BeginResult::kOk) {
+    count_refusal(state, result);
+    if (keeps_others_out) stop_watching(armed);
+    return nullptr;
   }
+  pair->keeps_others_out = keeps_others_out;
+  pair->discard.store(state.throw_samples_away.load(std::memory_order_relaxed),
+                      std::memory_order_relaxed);
+  wanted.taken.store(pair, std::memory_order_release);
+  return pair;
 }
 
-void end_pair(State& state, ArmedEvent& armed, timer::ContextTimer::Pair& pair, bool wanted) {
-  timer::ContextTimer* timer = armed.timer.load(std::memory_order_relaxed);
-  auto* stream =
-      reinterpret_cast<CUstream>(const_cast<void*>(armed.stream.load(std::memory_order_relaxed)));
-  const bool interleaved = armed.interleaved.load(std::memory_order_relaxed);
+void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
+              bool wanted) {
+  timer::ContextTimer& timer = *pair.timer;
+  // A vendor call or a label may last longer than its iteration, and the entry be armed anew.
+  const bool is_late = armed.iteration.load(std::memory_order_relaxed) != pair.iteration;
+  const bool interleaved = !is_late && armed.interleaved.load(std::memory_order_relaxed);
   if (interleaved) {
     state.run.dropped.interleaved_launch.fetch_add(1, std::memory_order_relaxed);
   }
-  if (!wanted || interleaved) {
-    timer->abandon(pair);
+  const bool kept_others_out = pair.keeps_others_out;
+  if (!wanted || interleaved || is_late) {
+    timer.abandon(pair);
   } else {
-    static_cast<void>(timer->end(stream, pair));  // a refusal is counted where it is noticed
+    // A refusal is counted where it is noticed.
+    static_cast<void>(timer.end(static_cast<CUstream>(const_cast<void*>(stream)), pair));
   }
-  close_pair(armed);
+  if (kept_others_out) stop_watching(armed);
 }
 
-void arm(State& state, std::size_t target, std::int64_t iteration) {
+namespace {
+
+// The entry of this function on this stream in this iteration; made if it is not there.  Null where
+// there is no room.
+ArmedEvent* entry_for(const Met& met, std::int64_t iteration, std::uint32_t& count) {
+  const void* function = met.slot->function.load(std::memory_order_relaxed);
+  const void* stream = met.stream->handle;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ArmedEvent& known = armed_events[i];
+    if (known.function.load(std::memory_order_relaxed) == function &&
+        known.stream.load(std::memory_order_relaxed) == stream) {
+      return &known;
+    }
+  }
+  if (count == kMostArmed) return nullptr;
+  ArmedEvent& armed = armed_events[count++];
+  armed.function.store(function, std::memory_order_relaxed);
+  armed.stream.store(stream, std::memory_order_relaxed);
+  armed.met.store(0, std::memory_order_relaxed);
+  armed.expected.store(met.usual_count, std::memory_order_relaxed);
+  armed.wanted_count.store(0, std::memory_order_relaxed);
+  armed.timer.store(met.stream->timer, std::memory_order_relaxed);
+  armed.iteration.store(iteration, std::memory_order_relaxed);
+  armed.pair.store(nullptr, std::memory_order_relaxed);
+  armed.label.store(met.label, std::memory_order_relaxed);
+  return &armed;
+}
+
+void publish_filter(std::uint64_t filter) noexcept {
+  filter = sys::is_on() ? filter | boundary_filter() : sys::kNoLaunch;  // off is final
+  armed_filter.store(filter, std::memory_order_relaxed);
+  if (open_pairs.load(std::memory_order_relaxed) == 0) {
+    sys::hot_line.filter.store(filter, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+void arm(State& state, std::span<const std::size_t> targets, std::int64_t iteration) {
   disarm();
-  std::uint64_t filter = sys::kNoLaunch;
   std::uint32_t count = 0;
-  for (record::EventRecord* event : state.targets[target].events) {
-    Met* met = state.met_of_event[event];
-    // Armed on more than kMostArmed streams at once: the rest goes without this sample.
-    if (count == kMostArmed || !met->stream->timer->is_alive() || !met->stream->is_alive) continue;
-    ArmedEvent& armed = armed_events[count++];
-    armed.generation.fetch_add(1, std::memory_order_acq_rel);
-    const void* function = met->slot->function.load(std::memory_order_relaxed);
-    armed.function.store(function, std::memory_order_relaxed);
-    armed.stream.store(met->stream->handle, std::memory_order_relaxed);
-    armed.occurrence.store(static_cast<std::uint32_t>(event->occurrence),
-                           std::memory_order_relaxed);
-    armed.met.store(0, std::memory_order_relaxed);
-    armed.event.store(event, std::memory_order_relaxed);
-    armed.timer.store(met->stream->timer, std::memory_order_relaxed);
-    armed.iteration.store(iteration, std::memory_order_relaxed);
-    armed.pair.store(nullptr, std::memory_order_relaxed);
-    armed.generation.fetch_add(1, std::memory_order_acq_rel);
-    armed.label.store(met->label, std::memory_order_relaxed);
-    if (met->label != nullptr) {
-      met->label->open_gate(true);
+  arming_generation.fetch_add(1, std::memory_order_acq_rel);
+  for (const std::size_t target : targets) {
+    for (record::EventRecord* event : state.targets[target].events) {
+      Met* met = state.met_of_event[event];
+      if (!met->stream->timer->is_alive() || !met->stream->is_alive) continue;
+      ArmedEvent* armed = entry_for(*met, iteration, count);
+      const auto wanted_count =
+          armed == nullptr ? 0 : armed->wanted_count.load(std::memory_order_relaxed);
+      // More than there is room for at once: the rest goes without this sample.
+      if (armed == nullptr || wanted_count == kMostOccurrences) continue;
+      WantedOccurrence& wanted = armed->wanted[wanted_count];
+      wanted.occurrence.store(event->launch_occurrence, std::memory_order_relaxed);
+      wanted.event.store(event, std::memory_order_relaxed);
+      wanted.taken.store(nullptr, std::memory_order_relaxed);
+      armed->wanted_count.store(wanted_count + 1, std::memory_order_relaxed);
+    }
+  }
+  arming_generation.fetch_add(1, std::memory_order_acq_rel);
+  std::uint64_t filter = sys::kNoLaunch;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (Label* label = armed_events[i].label.load(std::memory_order_relaxed)) {
+      label->open_gate(true);
     } else {
+      const void* function = armed_events[i].function.load(std::memory_order_relaxed);
       filter |= std::uint64_t{1} << sys::filter_bit(function);
     }
   }
   armed_count.store(count, std::memory_order_release);
-  armed_filter.store(filter, std::memory_order_relaxed);
-  sys::hot_line.filter.store(filter, std::memory_order_relaxed);
+  publish_filter(filter);
 }
 
 void disarm() noexcept {
@@ -148,12 +224,32 @@ void disarm() noexcept {
     if (Label* label = armed.label.load(std::memory_order_relaxed)) label->open_gate(false);
     // A label that was started and not stopped in its iteration.
     if (auto* pair = armed.pair.exchange(nullptr, std::memory_order_acq_rel)) {
-      armed.timer.load(std::memory_order_relaxed)->abandon(*pair);
-      close_pair(armed);
+      pair->timer->abandon(*pair);
     }
   }
-  armed_filter.store(sys::kNoLaunch, std::memory_order_relaxed);
-  sys::hot_line.filter.store(sys::kNoLaunch, std::memory_order_relaxed);
+  publish_filter(sys::kNoLaunch);
+}
+
+void void_iteration() noexcept {
+  iteration_is_void.store(true, std::memory_order_relaxed);
+}
+
+std::uint32_t drop_samples_of_irregular_iteration() noexcept {
+  const bool all = iteration_is_void.exchange(false, std::memory_order_relaxed);
+  std::uint32_t dropped = 0;
+  const auto count = armed_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ArmedEvent& armed = armed_events[i];
+    const auto expected = armed.expected.load(std::memory_order_relaxed);
+    if (!all && (expected == 0 || armed.met.load(std::memory_order_relaxed) == expected)) continue;
+    for (std::uint32_t k = 0; k < armed.wanted_count.load(std::memory_order_relaxed); ++k) {
+      auto* pair = armed.wanted[k].taken.exchange(nullptr, std::memory_order_acq_rel);
+      if (pair == nullptr) continue;
+      pair->discard.store(true, std::memory_order_relaxed);
+      ++dropped;
+    }
+  }
+  return dropped;
 }
 
 // --- around the host's launch
@@ -164,12 +260,19 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   note_interleaved(launch.stream);
   ArmedEvent* armed = armed_for(launch.function, launch.stream);
   if (armed == nullptr) return {};
-  if (armed->met.fetch_add(1, std::memory_order_relaxed) !=
-      armed->occurrence.load(std::memory_order_relaxed)) {
-    return {};
-  }
-  auto* pair = begin_pair(state, *armed, OtherThreads::kSpoilThePair);
+  WantedOccurrence* wanted = count_occurrence(*armed);
+  if (wanted == nullptr) return {};
+  record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
+  OpFrame* op = event->spans_op ? outermost_op() : nullptr;
+  if (event->spans_op && op == nullptr) return {};  // launched by something else today
+  auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return {};
+  if (op != nullptr) {
+    OpPart& part = part_on(*op, launch.stream);
+    part.armed = armed;
+    part.pair = pair;
+    return {};  // ends with the vendor call
+  }
   return {.kind = LaunchTicket::Kind::kMeasured, .armed = armed, .timer = nullptr, .pair = pair};
 }
 
@@ -179,7 +282,9 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream);
   if (slot == nullptr) return {.kind = LaunchTicket::Kind::kMeet};
   Met* met = state.met_by_slot[launch_table.index_of(*slot)].get();
+  if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *met);
   const std::uint32_t count = slot->count.fetch_add(1, std::memory_order_relaxed);
+  if (count < slot->limit.load(std::memory_order_relaxed)) return {};  // not its turn
   const std::uint32_t pause = launches_to_next_sample(*met);
   slot->limit.store(count < ~pause ? count + pause : ~std::uint32_t{0}, std::memory_order_relaxed);
   if (met->sampled == nullptr) return {};
@@ -188,10 +293,7 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   if (timer->last_sample_end_ms() > 0) {
     // The run so far: up to the end of the sample that was read last.
     state.run.iteration_times.set_only(timer->last_sample_end_ms());
-    for (Met* each : state.met) {
-      if (each->sampled == nullptr) continue;
-      each->sampled->calls.store(each->slot->count.load(std::memory_order_relaxed));
-    }
+    count_calls(state);
   }
   if (pause == ~std::uint32_t{0}) return {};
   timer::ContextTimer::Pair* pair = nullptr;
@@ -208,6 +310,8 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
 LaunchTicket before_launch(const Launch& launch) {
   State* run = state();
   if (run == nullptr) return {};
+  if (trigger::is_paused()) return {};
+  if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
   switch (run->phase.load(std::memory_order_acquire)) {
     case Phase::kBeforeIterations:
     case Phase::kDiscovering:
@@ -215,7 +319,12 @@ LaunchTicket before_launch(const Launch& launch) {
     case Phase::kWithoutIterations:
       return begin_sampled_launch(*run, launch);
     case Phase::kMeasuring:
-      return begin_armed_launch(*run, launch);
+    case Phase::kReceipt:
+      return measures_everything.load(std::memory_order_acquire)
+                 ? begin_one_shot_launch(*run, launch)
+                 : begin_armed_launch(*run, launch);
+    case Phase::kUnitTests:
+      return begin_unit_test_launch(*run, launch);
     case Phase::kDraining:
     case Phase::kDone:
       return {};
@@ -230,7 +339,10 @@ void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launche
     if (launched) meet(*run, launch);
     return;
   }
-  if (ticket.armed != nullptr) return end_pair(*run, *ticket.armed, *ticket.pair, launched);
+  ticket.pair->correlation_id = cupti::witness_of_this_launch();
+  if (ticket.armed != nullptr) {
+    return end_pair(*run, *ticket.armed, launch.stream, *ticket.pair, launched);
+  }
   if (launched) {
     static_cast<void>(ticket.timer->end(launch.stream, *ticket.pair));
   } else {

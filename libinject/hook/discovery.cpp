@@ -1,5 +1,9 @@
 // What the warm-up learns: contexts, streams, kernels, and which events an iteration has.
+#include "hook/boundary.hpp"
+#include "hook/kernel_handles.hpp"
 #include "hook/kernel_name.hpp"
+#include "hook/layer_path.hpp"
+#include "hook/op_frame.hpp"
 #include "hook/state.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/lifecycle.hpp"
@@ -13,29 +17,13 @@ namespace inline_prof::hook {
 
 constinit std::atomic<bool> counting{true};
 constinit timer::LaunchTable launch_table;
+constinit std::atomic<bool> several_threads_launch{false};
 
 namespace {
 
 // Launches of one kernel on one stream before any iteration has begun, after which the run is taken
 // for one without iterations.  64: a model that is being built launches less of one kernel.
 constexpr std::uint32_t kEnoughWithoutIterations = 64;
-
-// The handle was launched a moment ago, so that it is valid now; later it may not be.
-std::string name_of(CUfunction function) {
-  const char* name = nullptr;
-  const auto& cuda = sys::cuda();
-  if (cuda.cuFuncGetName != nullptr && cuda.cuFuncGetName(&name, function) == CUDA_SUCCESS &&
-      name != nullptr) {
-    return name;
-  }
-  // The runtime may launch a CUkernel in the place of a CUfunction (cuda.h, cuLaunchKernel).
-  if (cuda.cuKernelGetName != nullptr &&
-      cuda.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS &&
-      name != nullptr) {
-    return name;
-  }
-  return "kernel_without_a_name";
-}
 
 int attribute_of(CUfunction function, CUfunction_attribute attribute) {
   int value = 0;
@@ -47,10 +35,11 @@ int attribute_of(CUfunction function, CUfunction_attribute attribute) {
 }
 
 const KernelInfo* kernel_of(State& state, CUfunction function) {
-  auto& known = state.kernels[function];
+  KernelIdentity identity = identity_of(function);
+  auto& known = state.kernels[identity];
   if (known) return known.get();
   known = std::make_unique<KernelInfo>();
-  known->name = name_of(function);
+  known->name = std::move(identity.name);
   known->event_name = readable_kernel_name(known->name);
   known->static_shared_bytes = attribute_of(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   known->registers = attribute_of(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
@@ -83,12 +72,13 @@ record::LaunchShape shape_of(const Launch& launch, const KernelInfo& kernel) {
 }
 
 Met* met_kernel(State& state, const Launch& launch) {
-  if (timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream)) {
+  const void* key = table_key(state, launch.stream);
+  if (timer::LaunchSlot* slot = launch_table.find(launch.function, key)) {
     return state.met_by_slot[launch_table.index_of(*slot)].get();
   }
   StreamInfo* stream = stream_of(state, launch.stream);
   if (stream == nullptr) return nullptr;
-  timer::LaunchSlot* slot = launch_table.insert(launch.function, launch.stream);
+  timer::LaunchSlot* slot = launch_table.insert(launch.function, key);
   if (slot == nullptr) {
     state.table_full.store(true, std::memory_order_relaxed);
     return nullptr;
@@ -98,15 +88,36 @@ Met* met_kernel(State& state, const Launch& launch) {
   met->stream = stream;
   met->kernel = kernel_of(state, launch.function);
   met->first_shape = shape_of(launch, *met->kernel);
+  note_kernel(state, launch, *met->kernel);
   Met* result = met.get();
   state.met_by_slot[launch_table.index_of(*slot)] = std::move(met);
   state.met.push_back(result);
   return result;
 }
 
+// The first launch of a vendor call on this stream makes the event, further ones belong to it.
+void meet_inside_op(State& state, Met& met, const Launch& launch, std::uint32_t occurrence,
+                    OpFrame& op, const OpenLabel* label) {
+  OpPart& part = part_on(op, launch.stream);
+  if (part.event != nullptr) {
+    part.event->spans_op = true;
+    part.event->shape.reset();
+    return add_kernel_name(*part.event, met.kernel->name);
+  }
+  part.event = add_event(state, met, occurrence, op.event_name);
+  if (part.event == nullptr) return;
+  part.event->shape = shape_of(launch, *met.kernel);
+  part.event->start_index = state.next_index++;
+  part.event->end_index = state.next_index++;
+  record::Op description = op.describe(op.call, launch.stream);
+  if (!description.kind.empty()) {
+    part.event->op = std::make_unique<record::Op>(std::move(description));
+  }
+  if (label != nullptr) state.insides[label->event].ops.push_back(part.event);
+}
+
 void meet_in_warmup(State& state, Met& met, const Launch& launch) {
-  const std::uint32_t occurrence = met.slot->count.load(std::memory_order_relaxed);
-  met.slot->count.store(occurrence + 1, std::memory_order_relaxed);
+  const std::uint32_t occurrence = met.slot->count.fetch_add(1, std::memory_order_relaxed);
   if (occurrence < met.events.size()) return;  // another thread has been here
   met.events.resize(occurrence + 1, nullptr);
   met.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
@@ -114,10 +125,16 @@ void meet_in_warmup(State& state, Met& met, const Launch& launch) {
     state.run.dropped.capture_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (const OpenLabel* label = innermost_label(launch.stream)) {
-    return add_kernel_to(*label, met.kernel->name);
+  const OpenLabel* label = innermost_label(launch.stream, state.discovery);
+  if (label != nullptr) add_kernel_name(*label->event, met.kernel->name);
+  if (OpFrame* op = outermost_op()) {
+    return meet_inside_op(state, met, launch, occurrence, *op, label);
   }
-  record::EventRecord* event = add_event(state, met, static_cast<int>(occurrence));
+  if (label != nullptr) {
+    ++state.insides[label->event].other_launches;
+    return;
+  }
+  record::EventRecord* event = add_event(state, met, occurrence, {});
   if (event == nullptr) return;
   event->shape = shape_of(launch, *met.kernel);
   event->start_index = state.next_index++;
@@ -125,13 +142,18 @@ void meet_in_warmup(State& state, Met& met, const Launch& launch) {
 }
 
 void meet_before_iterations(State& state, Met& met) {
-  const std::uint32_t count = met.slot->count.load(std::memory_order_relaxed) + 1;
-  met.slot->count.store(count, std::memory_order_relaxed);
+  const std::uint32_t count = met.slot->count.fetch_add(1, std::memory_order_relaxed) + 1;
   met.slot->limit.store(kEnoughWithoutIterations, std::memory_order_relaxed);
   if (count > kEnoughWithoutIterations) begin_without_iterations(state);
 }
 
 }  // namespace
+
+void note_first_launch_of_thread() noexcept {
+  static constinit std::atomic<bool> one_launches{false};
+  this_thread_launches = true;
+  if (one_launches.exchange(true)) several_threads_launch.store(true);
+}
 
 timer::ContextTimer* timer_of(State& state, CUcontext context) {
   for (timer::ContextTimer& timer : state.timers) {
@@ -167,12 +189,13 @@ StreamInfo* stream_of(State& state, CUstream stream) {
 }
 
 Met* met_label(State& state, Label& label, CUstream stream) {
-  if (timer::LaunchSlot* slot = launch_table.find(&label, stream)) {
+  const void* key = table_key(state, stream);
+  if (timer::LaunchSlot* slot = launch_table.find(&label, key)) {
     return state.met_by_slot[launch_table.index_of(*slot)].get();
   }
   StreamInfo* info = stream_of(state, stream);
   if (info == nullptr) return nullptr;
-  timer::LaunchSlot* slot = launch_table.insert(&label, stream);
+  timer::LaunchSlot* slot = launch_table.insert(&label, key);
   if (slot == nullptr) {
     state.table_full.store(true, std::memory_order_relaxed);
     return nullptr;
@@ -187,40 +210,93 @@ Met* met_label(State& state, Label& label, CUstream stream) {
   return result;
 }
 
-record::EventRecord* add_event(State& state, Met& met, int occurrence) {
+record::EventRecord* add_event(State& state, Met& met, std::uint32_t launch_occurrence,
+                               const std::string& op_name) {
   auto event = std::make_unique<record::EventRecord>();
+  event->occurrence = static_cast<int>(launch_occurrence);
   if (met.label != nullptr) {
     event->event_name = met.label->name;
+  } else if (!op_name.empty()) {
+    // Counted as they are met: a vendor call may begin with another kernel each time.
+    event->event_name = op_name;
+    event->occurrence = state.op_occurrences[{op_name, met.stream->index}]++;
+    event->kernel_names.push_back(met.kernel->name);
   } else {
-    // One name per slot, whatever the occurrence.
-    record::EventRecord* sibling = nullptr;
-    for (record::EventRecord* other : met.events)
-      sibling = other != nullptr ? other : sibling;
-    event->event_name = sibling != nullptr ? sibling->event_name
-                                           : unique_event_name(state, *met.kernel, *met.stream);
+    KernelOnStream& same = state.kernels_on_streams[{met.kernel, met.stream->index}];
+    if (same.event_name.empty()) {
+      same.event_name = unique_event_name(state, *met.kernel, *met.stream);
+    }
+    if (met.event_name.empty()) ++same.handles;
+    met.event_name = same.event_name;
+    event->event_name = met.event_name;
+    // One handle counts its own launches; several are counted as they are met.
+    if (same.handles > 1) event->occurrence = same.next_occurrence;
+    same.next_occurrence = std::max(same.next_occurrence, event->occurrence + 1);
     event->kernel_names.push_back(met.kernel->name);
   }
   event->layer_name = current_layer();
+  if (state.running_test != nullptr) {
+    const std::string& test = state.running_test->name;
+    event->layer_name = event->layer_name.empty() ? test : test + '.' + event->layer_name;
+  }
   event->device_id = met.stream->timer->device_id();
   event->stream = met.stream->handle;
   event->stream_index = met.stream->index;
-  event->occurrence = occurrence;
+  event->launch_occurrence = launch_occurrence;
   record::EventRecord* added = state.run.events.add(std::move(event));
   if (added == nullptr) {
     state.table_full.store(true, std::memory_order_relaxed);
     return nullptr;
   }
   state.met_of_event[added] = &met;
-  const auto index = static_cast<std::size_t>(occurrence);
-  if (met.events.size() <= index) met.events.resize(index + 1, nullptr);
-  met.events[index] = added;
+  if (met.events.size() <= launch_occurrence) met.events.resize(launch_occurrence + 1, nullptr);
+  met.events[launch_occurrence] = added;
   return added;
 }
+
+void forget_discovery(State& state) {
+  {
+    // With the mutex: from here on no checkpoint is written until the plan is made.
+    const std::lock_guard lock(state.run.mutex);
+    state.phase.store(Phase::kDiscovering, std::memory_order_release);
+    state.run.events.hide_all();
+    state.run.iteration_times.restart(0);
+  }
+  state.met_of_event.clear();
+  state.insides.clear();
+  state.op_occurrences.clear();
+  state.kernel_event_names.clear();
+  state.kernels_on_streams.clear();
+  state.next_index = 0;
+  ++state.discovery;
+  for (Met* met : state.met) {
+    met->events.clear();
+    met->event_name.clear();
+    met->sampled = nullptr;
+    met->open_occurrence = -1;
+    met->usual_count = 0;
+    met->usual_votes = 0;
+    met->slot->limit.store(0, std::memory_order_relaxed);
+  }
+}
+
+namespace {
+
+// The majority of the warm-up's iterations decides (R. S. Boyer, J. S. Moore, "MJRTY: a fast
+// majority vote algorithm", 1981): the first iteration prepares things, and one in ten may be
+// followed by an evaluation.
+void vote_for_usual_count(Met& met, std::uint32_t count) {
+  if (met.usual_votes == 0) met.usual_count = count;
+  met.usual_votes += met.usual_count == count ? 1 : -1;
+}
+
+}  // namespace
 
 void fold_counts(State& state) {
   for (Met* met : state.met) {
     const std::uint32_t count = met->slot->count.exchange(0, std::memory_order_relaxed);
     met->slot->total.fetch_add(count, std::memory_order_relaxed);
+    vote_for_usual_count(*met, count);
     if (met->kernel == nullptr) continue;
     met->stream->launches += count;
     state.run.launches_seen.fetch_add(count, std::memory_order_relaxed);
@@ -244,6 +320,7 @@ void meet(State& state, const Launch& launch) {
   const std::lock_guard lock(state.mutex);
   Met* met = met_kernel(state, launch);
   if (met == nullptr) return;
+  if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *met);
   switch (state.phase.load(std::memory_order_relaxed)) {
     case Phase::kBeforeIterations:
       return meet_before_iterations(state, *met);
@@ -252,6 +329,7 @@ void meet(State& state, const Launch& launch) {
       if (met->sampled == nullptr) sample_from_now_on(state, *met);
       return;
     case Phase::kDiscovering:
+    case Phase::kUnitTests:
       return meet_in_warmup(state, *met, launch);
     default:
       return;

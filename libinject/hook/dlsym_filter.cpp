@@ -1,6 +1,8 @@
 // The part of our dlsym that is not assembly: which names are ours, and what the host gets for
 // them.
 #include "hook/hooked_functions.hpp"
+#include "hook/nvtx_injection.hpp"
+#include "hook/words.hpp"
 #include "sys/real_dlsym.hpp"
 
 #include <dlfcn.h>
@@ -19,14 +21,52 @@ FilterAnswer pass_on() noexcept {
   return {.result = nullptr, .jump = reinterpret_cast<void*>(sys::real_dlsym())};
 }
 
+// The main program's handle stands for the global scope, in which we come before everybody.
+bool is_main_program(void* handle) noexcept {
+  void* self = dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
+  if (self != nullptr) dlclose(self);
+  return handle == self;
+}
+
+// Our own export would answer for the global scope: what stands behind us there counts.
+FilterAnswer find_nvtx_entry(NvtxEntry& entry, void* handle) noexcept {
+  const bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT || is_main_program(handle);
+  void* real = sys::real_dlsym()(is_global ? RTLD_NEXT : handle, entry.symbol);
+  return {.result = is_global ? real : wrap_nvtx_entry(entry, real), .jump = nullptr};
+}
+
+// Of a vendor's library.  An export of ours with a version answers no look-up by name, so glibc's
+// own answer is what the host would have got; one without does, and is looked past.
+FilterAnswer find_word(Word& word, void* handle, const void* caller) noexcept {
+  const auto real_dlsym = sys::real_dlsym();
+  if (handle == RTLD_NEXT) {
+    // A caller before us in the order, or one that interposes as we do: what it gets is its own
+    // affair, but for our export where there is nothing else.
+    if (has_version(word) || real_dlsym(RTLD_NEXT, word.symbol) != nullptr) return pass_on();
+    return {.result = nullptr, .jump = nullptr};
+  }
+  void* real = real_dlsym(handle, word.symbol);
+  if (is_ours(real)) real = real_dlsym(RTLD_NEXT, word.symbol);
+  // The scope of a library that came in by RTLD_LOCAL is its own.
+  if (real == nullptr && handle == RTLD_DEFAULT) real = find_in_scope_of(caller, word.symbol);
+  if (real != nullptr) return {.result = wrap_word(word, real), .jump = nullptr};
+  // The host's own miss, with glibc's words for dlerror().
+  if (has_version(word)) return pass_on();
+  return {.result = real_dlsym(RTLD_NEXT, word.symbol), .jump = nullptr};
+}
+
 }  // namespace
 
 // Runs before any constructor of ours, and inside other libraries' constructors: no allocation, no
 // lock, no guard.
 extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
-    void* handle, const char* name) noexcept {
+    void* handle, const char* name, const void* caller) noexcept {
   const HookedFunction* hooked = hooked_by_symbol(name);
-  if (hooked == nullptr) return pass_on();
+  if (hooked == nullptr) {
+    if (Word* word = word_by_symbol(name)) return find_word(*word, handle, caller);
+    if (NvtxEntry* entry = nvtx_entry(name)) return find_nvtx_entry(*entry, handle);
+    return pass_on();
+  }
 
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
     // Our own export would answer even where the host has no driver in its global scope, and a

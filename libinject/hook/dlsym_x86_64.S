@@ -12,6 +12,7 @@ dlsym:
         .cfi_adjust_cfa_offset 8
         pushq   %rsi
         .cfi_adjust_cfa_offset 8
+        movq    16(%rsp), %rdx          // the host's return address says who asks
         subq    $8, %rsp                // 16-byte alignment for the call
         .cfi_adjust_cfa_offset 8
         call    inline_prof_dlsym_filter    // rax: the answer, or rdx: where to jump instead

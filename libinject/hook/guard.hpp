@@ -25,6 +25,9 @@ class HookGuard {
 
   explicit operator bool() const noexcept { return entered_; }
 
+  // This thread is in code of ours.
+  [[nodiscard]] static bool is_inside() noexcept { return inside_; }
+
  private:
   // initial-exec: the default model may call malloc on a thread's first access, inside the hook.
   [[gnu::tls_model("initial-exec")]] static inline constinit thread_local bool inside_ = false;

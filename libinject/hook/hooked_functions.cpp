@@ -20,7 +20,7 @@ void* address(Function* function) {
 // Built at first use without a guard: the pieces are link-time addresses, but a reinterpret_cast is
 // no constant expression.  Two threads that race write the same values.
 struct Table {
-  std::array<HookedFunction, 22> functions{{
+  std::array<HookedFunction, 25> functions{{
       {"cuLaunchKernel", "cuLaunchKernel", 4000, false, address(launch_kernel_legacy),
        &sys::hot_line.kernel[0], address(launch_kernel_spare), &sys::hot_line.kernel[2]},
       {"cuLaunchKernel_ptsz", "cuLaunchKernel", 7000, true, address(launch_kernel_per_thread),
@@ -62,6 +62,12 @@ struct Table {
        &reals.context_destroy_v2, nullptr, nullptr},
       {"cuStreamDestroy_v2", "cuStreamDestroy", 4000, false, address(stream_destroy_v2),
        &reals.stream_destroy_v2, nullptr, nullptr},
+      {"cuModuleGetFunction", "cuModuleGetFunction", 2000, false, address(module_get_function),
+       &reals.module_get_function, nullptr, nullptr},
+      {"cuLibraryGetKernel", "cuLibraryGetKernel", 12000, false, address(library_get_kernel),
+       &reals.library_get_kernel, nullptr, nullptr},
+      {"cuKernelGetFunction", "cuKernelGetFunction", 12000, false, address(kernel_get_function),
+       &reals.kernel_get_function, nullptr, nullptr},
       {"cuGetProcAddress", "cuGetProcAddress", 11030, false, address(get_proc_address),
        &reals.get_proc_address, nullptr, nullptr},
       {"cuGetProcAddress_v2", "cuGetProcAddress", 12000, false, address(get_proc_address_v2),

@@ -1,9 +1,10 @@
-// PROFILE_RECORD, PROFILE_SCOPE, PROFILE_OP: what the host says of its own work.
+// PROFILE_RECORD, PROFILE_OP: what the host says of its own work.
 #include "hook/label.hpp"
 
 #include "hook/armed_event.hpp"
 #include "hook/label_calls.hpp"
 #include "hook/state.hpp"
+#include "hook/trigger.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
 
@@ -18,21 +19,13 @@
 
 namespace inline_prof::hook {
 
-// A label that this thread has started and not stopped, while events are being discovered.
-struct OpenLabel {
-  const void* stream;
-  record::EventRecord* event;
-};
-
 namespace {
 
 // --- this thread's own: plain memory, so that a thread's end costs and needs nothing
 
-constexpr std::size_t kDeepestLabel = 32;  // deeper ones are measured, and own no kernel names
-constexpr std::size_t kDeepestScope = 32;
+constexpr std::size_t kDeepestLabel = 32;     // deeper ones are measured, and own no kernel names
 constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more about a label
 constexpr std::size_t kMostPending = 64;      // operations described and never started
-constexpr std::size_t kLongestLayer = 512;    // a path longer than this is cut
 
 struct PendingOps {
   std::vector<std::pair<const Label*, record::Op>> ops;
@@ -41,10 +34,6 @@ struct PendingOps {
 struct ThreadWords {
   std::array<OpenLabel, kDeepestLabel> open;
   std::size_t open_count;
-  std::array<char, kLongestLayer> layer;
-  std::size_t layer_length;
-  std::array<std::uint16_t, kDeepestScope> lengths_before;  // of the path, for the way back
-  std::size_t scope_depth;
   PendingOps* pending;  // never freed: a few bytes for each thread that uses PROFILE_OP
 };
 
@@ -66,7 +55,15 @@ LabelBook& book() {
   return *labels;
 }
 
+// More names than this are no labels of a program but numbers in their texts.
+constexpr std::size_t kMostLabels = 16'384;
+
+// Null where there is no room for another one.
 Label* label_named(LabelBook& labels, const std::string& name) {
+  if (labels.labels.size() >= kMostLabels && !labels.labels.contains(name)) {
+    if (State* run = state()) run->table_full.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
   auto& label = labels.labels[name];
   if (!label) {
     label = std::make_unique<Label>();
@@ -101,6 +98,7 @@ const LabelEnd* end_named(const char* text) {
   end->is_start = is_start;
   end->label = label_named(
       labels, whole.substr(0, whole.size() - (is_start ? kStart.size() : kStop.size())));
+  if (end->label == nullptr) return nullptr;
   return (labels.ends[whole] = std::move(end)).get();
 }
 
@@ -135,7 +133,7 @@ void start_in_warmup(State& state, Label& label, CUstream stream) {
   if (met == nullptr) return;
   const std::uint32_t occurrence = met->slot->count.fetch_add(1, std::memory_order_relaxed);
   if (occurrence >= met->events.size() || met->events[occurrence] == nullptr) {
-    record::EventRecord* event = add_event(state, *met, static_cast<int>(occurrence));
+    record::EventRecord* event = add_event(state, *met, occurrence, {});
     if (event == nullptr) return;
     event->start_index = state.next_index++;
     event->end_index = -1;
@@ -143,14 +141,15 @@ void start_in_warmup(State& state, Label& label, CUstream stream) {
   }
   met->open_occurrence = static_cast<int>(occurrence);
   if (words.open_count < kDeepestLabel) {
-    words.open[words.open_count] = {.stream = stream, .event = met->events[occurrence]};
+    words.open[words.open_count] = {
+        .stream = stream, .event = met->events[occurrence], .discovery = state.discovery};
   }
   ++words.open_count;
 }
 
 void stop_in_warmup(State& state, Label& label, CUstream stream) {
   const std::lock_guard lock(state.mutex);
-  timer::LaunchSlot* slot = launch_table.find(&label, stream);
+  timer::LaunchSlot* slot = launch_table.find(&label, table_key(state, stream));
   Met* met = slot == nullptr ? nullptr : state.met_by_slot[launch_table.index_of(*slot)].get();
   if (met == nullptr || met->open_occurrence < 0) {
     const std::string warning = label.name + ".stop was met without a .start before it";
@@ -170,22 +169,15 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
 
 // --- measuring
 
-record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair) {
-  if (!pair.extra) pair.extra = std::make_unique<record::ExtraInfos>();
-  return *pair.extra;
-}
-
 void record_armed(State& state, const LabelEnd& end, CUstream stream, const char* extra_info) {
   ArmedEvent* armed = armed_for(end.label, stream);
   if (armed == nullptr) return;
   if (end.is_start) {
-    if (armed->met.fetch_add(1, std::memory_order_relaxed) !=
-        armed->occurrence.load(std::memory_order_relaxed)) {
-      return;
-    }
+    WantedOccurrence* wanted = count_occurrence(*armed);
+    if (wanted == nullptr) return;
     // What other threads launch meanwhile is the label's affair: a backward pass runs on a thread
     // of its own.
-    auto* pair = begin_pair(state, *armed, OtherThreads::kAreWelcome);
+    auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kAreWelcome);
     if (pair == nullptr) return;
     if (extra_info != nullptr) extra_of(*pair).start = extra_info;
     armed->pair.store(pair, std::memory_order_release);
@@ -194,7 +186,20 @@ void record_armed(State& state, const LabelEnd& end, CUstream stream, const char
   auto* pair = armed->pair.exchange(nullptr, std::memory_order_acq_rel);
   if (pair == nullptr) return;
   if (extra_info != nullptr) extra_of(*pair).stop = extra_info;
-  end_pair(state, *armed, *pair, true);
+  end_pair(state, *armed, stream, *pair, true);
+}
+
+void record_in_unit_test(State& state, const LabelEnd& end, CUstream stream,
+                         const char* extra_info) {
+  {
+    const std::lock_guard lock(state.mutex);
+    if (state.running_test == nullptr) return;
+  }
+  if (measures_everything.load(std::memory_order_acquire)) {
+    return record_one_shot_label(state, end, stream, extra_info);
+  }
+  if (end.is_start) return start_in_warmup(state, *end.label, stream);
+  stop_in_warmup(state, *end.label, stream);
 }
 
 }  // namespace
@@ -220,28 +225,26 @@ std::string met_label_names() {
   return text;
 }
 
-const OpenLabel* innermost_label(const void* stream) noexcept {
+const OpenLabel* innermost_label(const void* stream, int discovery) noexcept {
   for (std::size_t i = std::min(words.open_count, kDeepestLabel); i > 0; --i) {
-    if (words.open[i - 1].stream == stream) return &words.open[i - 1];
+    const OpenLabel& label = words.open[i - 1];
+    if (label.stream == stream && label.discovery == discovery) return &label;
   }
   return nullptr;
 }
 
-void add_kernel_to(const OpenLabel& label, const std::string& kernel_name) {
-  auto& names = label.event->kernel_names;
+void add_kernel_name(record::EventRecord& event, const std::string& kernel_name) {
+  auto& names = event.kernel_names;
   if (names.size() == kMostKernelNames) return;
   if (std::find(names.begin(), names.end(), kernel_name) == names.end()) {
     names.push_back(kernel_name);
   }
 }
 
-std::string current_layer() {
-  return {words.layer.data(), words.layer_length};
-}
-
 void record_label(inline_prof_site* site, const char* text, void* stream, const char* extra_info) {
   State* run = state();
   if (run == nullptr || text == nullptr) return;
+  if (trigger::is_paused()) return;
   const Phase phase = run->phase.load(std::memory_order_acquire);
   if (phase == Phase::kDone) {
     shut(site);
@@ -259,35 +262,16 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);
   }
   CUstream on = explicit_stream(stream);
-  if (phase == Phase::kMeasuring) {
+  if (phase == Phase::kMeasuring || phase == Phase::kReceipt) {
+    if (measures_everything.load(std::memory_order_acquire)) {
+      return record_one_shot_label(*run, *end, on, extra_info);
+    }
     record_armed(*run, *end, on, extra_info);
+  } else if (phase == Phase::kUnitTests) {
+    record_in_unit_test(*run, *end, on, extra_info);
   } else if (phase == Phase::kDiscovering) {
     if (end->is_start) return start_in_warmup(*run, *end->label, on);
     stop_in_warmup(*run, *end->label, on);
-  }
-}
-
-void push_scope(const char* text) {
-  State* run = state();
-  const std::size_t depth = words.scope_depth++;
-  if (depth >= kDeepestScope) return;
-  words.lengths_before[depth] = static_cast<std::uint16_t>(words.layer_length);
-  // Layers are only asked for while events are discovered.
-  if (run == nullptr || text == nullptr || !counting.load(std::memory_order_relaxed)) return;
-  const auto append = [](const char* bytes, std::size_t length) {
-    length = std::min(length, kLongestLayer - words.layer_length);
-    std::memcpy(words.layer.data() + words.layer_length, bytes, length);
-    words.layer_length += length;
-  };
-  if (words.layer_length > 0) append(".", 1);
-  append(text, std::strlen(text));
-}
-
-void pop_scope() {
-  if (words.scope_depth == 0) return;
-  --words.scope_depth;
-  if (words.scope_depth < kDeepestScope) {
-    words.layer_length = words.lengths_before[words.scope_depth];
   }
 }
 
@@ -314,6 +298,7 @@ void describe_label(const char* text, const char* kind, const inline_prof_attrib
     const std::lock_guard lock(labels.mutex);
     label = label_named(labels, text);
   }
+  if (label == nullptr) return;
   if (words.pending == nullptr) words.pending = new PendingOps;
   auto& ops = words.pending->ops;
   std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });

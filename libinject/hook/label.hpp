@@ -1,6 +1,8 @@
 // Macro labels: "X.start" and "X.stop" are the two ends of event X.
 #pragma once
 
+#include "record/event_record.hpp"
+
 #include <inline_prof/abi.h>
 
 #include <atomic>
@@ -30,13 +32,15 @@ void open_all_gates(bool open);
 // Every event name met so far, for messages.
 [[nodiscard]] std::string met_label_names();
 
-// The innermost label that this thread has open on `stream`, while labels are being discovered;
-// null where there is none.
-struct OpenLabel;
-[[nodiscard]] const OpenLabel* innermost_label(const void* stream) noexcept;
-void add_kernel_to(const OpenLabel& label, const std::string& kernel_name);
+// A label that this thread has started and not stopped, while events are being discovered.
+struct OpenLabel {
+  const void* stream;
+  record::EventRecord* event;
+  int discovery;  // State::discovery, then
+};
 
-// The layer path of this thread's enclosing PROFILE_SCOPEs, joined with '.'.
-[[nodiscard]] std::string current_layer();
+// The innermost one on `stream` of this discovery; null where there is none.
+[[nodiscard]] const OpenLabel* innermost_label(const void* stream, int discovery) noexcept;
+void add_kernel_name(record::EventRecord& event, const std::string& kernel_name);
 
 }  // namespace inline_prof::hook

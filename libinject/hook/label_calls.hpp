@@ -6,8 +6,6 @@
 namespace inline_prof::hook {
 
 void record_label(inline_prof_site* site, const char* text, void* stream, const char* extra_info);
-void push_scope(const char* text);
-void pop_scope();
 void describe_label(const char* text, const char* kind, const inline_prof_attribute* attributes,
                     int attribute_count);
 

@@ -33,20 +33,49 @@ struct LaunchTicket {
 extern constinit std::atomic<bool> counting;
 extern constinit timer::LaunchTable launch_table;
 
+// True from the first launch of a second thread on.
+extern constinit std::atomic<bool> several_threads_launch;
+void note_first_launch_of_thread() noexcept;
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_launches = false;
+
+[[nodiscard]] inline bool is_one_of_several_threads() noexcept {
+  if (!this_thread_launches) [[unlikely]]
+    note_first_launch_of_thread();
+  return several_threads_launch.load(std::memory_order_relaxed);
+}
+
+// True where launches are seen through CUPTI: our wrappers then only forward.
+extern constinit std::atomic<bool> cupti_sees_launches;
+
 // Behind the filter word: true where there is nothing to do but forward the launch.  While launches
 // are counted, that is one that was met before, counted here; later, one that only shares its bit
 // of the filter with an armed function.
-[[nodiscard]] inline bool settle_quietly(const void* function, const void* stream) noexcept {
+[[nodiscard]] inline bool settle_launch(const void* function, const void* stream) noexcept {
   if (counting.load(std::memory_order_relaxed)) {
+    if (is_boundary(function) || looking_for_period.load(std::memory_order_relaxed)) return false;
     timer::LaunchSlot* slot = launch_table.find(function, stream);
-    return slot != nullptr && slot->count_quietly();
+    return slot != nullptr && slot->count_quietly(is_one_of_several_threads());
   }
   return is_settled(function);
 }
 
-// Before and after the host's call, only for launches that settle_quietly did not settle.
+// The same for our wrappers.
+[[nodiscard]] inline bool settle_quietly(const void* function, const void* stream) noexcept {
+  return cupti_sees_launches.load(std::memory_order_relaxed) || settle_launch(function, stream);
+}
+
+// Before and after the host's call, only for launches that are not settled.
 [[nodiscard]] LaunchTicket before_launch(const Launch& launch);
 void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launched);
+
+// one_shot.cpp
+struct LabelEnd;
+[[nodiscard]] LaunchTicket begin_one_shot_launch(State& state, const Launch& launch);
+void record_one_shot_label(State& state, const LabelEnd& end, CUstream stream,
+                           const char* extra_info);
+
+// unit_test.cpp
+[[nodiscard]] LaunchTicket begin_unit_test_launch(State& state, const Launch& launch);
 
 void count_graph_launch() noexcept;
 [[nodiscard]] std::uint64_t graph_launch_count() noexcept;

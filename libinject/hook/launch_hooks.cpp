@@ -5,6 +5,7 @@
 // a table look-up more.  Everything else is out of line.
 #include "hook/guard.hpp"
 #include "hook/launch.hpp"
+#include "hook/launch_arguments.hpp"
 #include "hook/start.hpp"
 #include "hook/wrappers.hpp"
 
@@ -18,12 +19,6 @@ constexpr std::size_t kPerThread = 1;
 constexpr std::size_t kSpare = 2;
 
 template <std::size_t Slot>
-CUstream explicit_stream(CUstream stream) noexcept {
-  if (stream != nullptr) return stream;
-  return Slot == kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
-}
-
-template <std::size_t Slot>
 const char* symbol_of(const char* legacy, const char* per_thread) noexcept {
   return Slot == kPerThread ? per_thread : legacy;
 }
@@ -33,7 +28,7 @@ const char* symbol_of(const char* legacy, const char* per_thread) noexcept {
 template <typename Forward>
 CUresult observed(const Launch& launch, const Forward& forward) {
   start_once();
-  if (!sys::is_on()) return forward();
+  if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) return forward();
   LaunchTicket ticket;
   fenced(launch.api, [&] { ticket = before_launch(launch); });
   const CUresult result = forward();
@@ -52,7 +47,7 @@ template <std::size_t Slot>
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;  // no libcuda behind us
   const Launch launch{.api = "cuLaunchKernel",
                       .function = f,
-                      .stream = explicit_stream<Slot>(stream),
+                      .stream = explicit_stream(stream, Slot == kPerThread),
                       .grid = {grid_x, grid_y, grid_z},
                       .block = {block_x, block_y, block_z},
                       .cluster = {1, 1, 1},
@@ -65,23 +60,14 @@ template <std::size_t Slot>
                                                              void** extra) {
   auto target =
       reinterpret_cast<LaunchKernel>(sys::hot_line.kernel[Slot].load(std::memory_order_relaxed));
-  if (target == nullptr || !settle_quietly(f, explicit_stream<Slot>(stream))) [[unlikely]] {
+  if (target == nullptr || !settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
+      [[unlikely]] {
     target = launch_kernel_slowly<Slot>;
   }
   return target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
 }
 
 // --- cuLaunchKernelEx
-
-std::array<unsigned, 3> cluster_of(const CUlaunchConfig& config) noexcept {
-  for (unsigned i = 0; config.attrs != nullptr && i < config.numAttrs; ++i) {
-    const CUlaunchAttribute& attribute = config.attrs[i];
-    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
-    return {attribute.value.clusterDim.x, attribute.value.clusterDim.y,
-            attribute.value.clusterDim.z};
-  }
-  return {1, 1, 1};
-}
 
 template <std::size_t Slot>
 [[gnu::noinline]] CUresult launch_kernel_ex_slowly(const CUlaunchConfig* config, CUfunction f,
@@ -92,7 +78,7 @@ template <std::size_t Slot>
   if (config == nullptr) return real(config, f, parameters, extra);
   const Launch launch{.api = "cuLaunchKernelEx",
                       .function = f,
-                      .stream = explicit_stream<Slot>(config->hStream),
+                      .stream = explicit_stream(config->hStream, Slot == kPerThread),
                       .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                       .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                       .cluster = cluster_of(*config),
@@ -106,7 +92,7 @@ template <std::size_t Slot>
   auto target = reinterpret_cast<LaunchKernelEx>(
       sys::hot_line.kernel_ex[Slot].load(std::memory_order_relaxed));
   if (target == nullptr || config == nullptr ||
-      !settle_quietly(f, explicit_stream<Slot>(config->hStream))) [[unlikely]] {
+      !settle_quietly(f, explicit_stream(config->hStream, Slot == kPerThread))) [[unlikely]] {
     return launch_kernel_ex_slowly<Slot>(config, f, parameters, extra);
   }
   return target(config, f, parameters, extra);
@@ -120,10 +106,11 @@ template <std::size_t Slot>
       resolved(reals.cooperative[Slot],
                symbol_of<Slot>("cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  if (settle_quietly(f, explicit_stream<Slot>(stream))) return real(INLINE_PROF_LAUNCH_ARGUMENTS);
+  if (settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
+    return real(INLINE_PROF_LAUNCH_ARGUMENTS);
   const Launch launch{.api = "cuLaunchCooperativeKernel",
                       .function = f,
-                      .stream = explicit_stream<Slot>(stream),
+                      .stream = explicit_stream(stream, Slot == kPerThread),
                       .grid = {grid_x, grid_y, grid_z},
                       .block = {block_x, block_y, block_z},
                       .cluster = {1, 1, 1},
@@ -138,7 +125,7 @@ CUresult graph_launch(CUgraphExec graph, CUstream stream) {
   const auto real = reinterpret_cast<GraphLaunch>(
       resolved(reals.graph_launch[Slot], symbol_of<Slot>("cuGraphLaunch", "cuGraphLaunch_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  count_graph_launch();
+  if (!cupti_sees_launches.load(std::memory_order_relaxed)) count_graph_launch();
   return real(graph, stream);
 }
 

@@ -1,14 +1,35 @@
 // From the warm-up to the plan: what was met becomes targets, the schedule chooses among them.
 #include "hook/state.hpp"
+#include "hook/termination.hpp"
+#include "schedule/classes.hpp"
 #include "schedule/select.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
 #include <map>
 #include <tuple>
+#include <unordered_set>
 
 namespace inline_prof::hook {
 namespace {
+
+// Iteration times that are kept where nobody knows beforehand how long the run will measure.
+constexpr std::int64_t kMostAdaptiveTimes = 65'536;
+
+template <typename Predicate>
+void forget_events(State& state, const Predicate& unwanted) {
+  const std::lock_guard lock(state.run.mutex);
+  for (Met* met : state.met) {
+    for (record::EventRecord*& event : met->events) {
+      if (event == nullptr || !unwanted(*event)) continue;
+      state.met_of_event.erase(event);
+      event = nullptr;
+    }
+  }
+  state.run.events.remove_if(unwanted);
+}
 
 // Events of one (name, layer, occurrence) on all devices and streams are one target.
 std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>& targets) {
@@ -40,6 +61,103 @@ void close_open_labels(State& state) {
   }
 }
 
+// A label around one vendor call and nothing else is that call: it takes the operation over.  A
+// label that the host has described needs no second word.  In any other label the calls are events
+// of their own, and the label is the region around them.
+void merge_ops_into_labels(State& state) {
+  std::unordered_set<const record::EventRecord*> merged;
+  for (auto& [label, inside] : state.insides) {
+    auto* event = const_cast<record::EventRecord*>(label);
+    if (inside.ops.empty()) continue;
+    if (event->op == nullptr) {
+      if (inside.ops.size() != 1 || inside.other_launches != 0) continue;
+      event->op = std::move(inside.ops.front()->op);
+      event->shape = inside.ops.front()->shape;
+    }
+    merged.insert(inside.ops.begin(), inside.ops.end());
+  }
+  forget_events(state, [&](const record::EventRecord& event) { return merged.contains(&event); });
+}
+
+// With a period that was found, the iteration may hold more than the training step at times (an
+// evaluation); launches that most iterations do not have would wait for their turn in vain.
+void leave_out_rare_events(State& state) {
+  if (!state.boundary_is_guessed) return;
+  forget_events(state, [&](const record::EventRecord& event) {
+    const Met& met = *state.met_of_event[&event];
+    return met.usual_votes > 0 && event.launch_occurrence >= met.usual_count;
+  });
+}
+
+void append_value(std::string& text, const std::string& word) {
+  text.append(word);
+}
+void append_value(std::string& text, std::int64_t number) {
+  text.append(std::to_string(number));
+}
+void append_value(std::string& text, bool yes) {
+  text.append(yes ? "true" : "false");
+}
+void append_value(std::string& text, const std::vector<std::int64_t>& numbers) {
+  for (const std::int64_t number : numbers)
+    text.append(std::to_string(number)).append(",");
+}
+
+std::string text_of(const record::Op& op) {
+  std::string text = op.kind;
+  for (const auto& [name, value] : op.attributes) {
+    if (name == kSequenceAttribute) continue;  // the same operation, some calls later
+    text.append(" ").append(name).append("=");
+    std::visit([&](const auto& each) { append_value(text, each); }, value);
+  }
+  return text;
+}
+
+// What each target is like, in their order; its events know their class afterwards.
+std::vector<schedule::ClassMember> name_classes(State& state) {
+  std::vector<schedule::ClassMember> members;
+  for (const Target& target : state.targets) {
+    const record::EventRecord& event = *target.events.front();
+    members.push_back({.event = event.event_name,
+                       .layer = event.layer_name,
+                       .kernel = event.kernel_names.empty() ? "" : event.kernel_names.front(),
+                       .grid = event.shape ? event.shape->grid : std::array<unsigned, 3>{},
+                       .op = event.op ? text_of(*event.op) : ""});
+  }
+  for (const schedule::EventClass& each : schedule::make_classes(members)) {
+    for (const std::size_t member : each.members) {
+      for (record::EventRecord* event : state.targets[member].events)
+        event->class_name = each.name;
+    }
+  }
+  return members;
+}
+
+// The median of what a pair measures with nothing in it, as calibrated behind other work; a
+// plausible one where the calibration had to be left out.
+double bias_ms(State& state) {
+  constexpr double kPlausibleUs = 5;
+  const std::lock_guard lock(state.run.mutex);
+  double us = kPlausibleUs;
+  for (const record::Calibration& calibration : state.run.calibrations) {
+    if (calibration.empty_pair.median_us > 0) us = calibration.empty_pair.median_us;
+    if (calibration.state == "busy") break;
+  }
+  return us / 1e3;
+}
+
+void begin_adaptive(State& state, const std::vector<schedule::ClassMember>& members) {
+  std::vector<schedule::IndexRange> ranges;
+  for (const Target& target : state.targets) {
+    const record::EventRecord& event = *target.events.front();
+    ranges.push_back({.start = event.start_index, .end = event.end_index});
+  }
+  const bool is_one_of_several = state.config.world_size.value_or(1) > 1;
+  state.adaptive = std::make_unique<AdaptiveCourse>(
+      schedule::AdaptivePlan(members, std::move(ranges), state.settings, is_one_of_several),
+      bias_ms(state));
+}
+
 }  // namespace
 
 void warn(State& state, std::string warning) {
@@ -57,8 +175,14 @@ void count_host_bytes(State& state) {
   state.run.host_bytes.store(bytes);
 }
 
-void make_plan(State& state) {
+void settle_discovery(State& state) {
   close_open_labels(state);
+  merge_ops_into_labels(state);
+  leave_out_rare_events(state);
+}
+
+void make_plan(State& state) {
+  settle_discovery(state);
   std::vector<Target> all;
   const auto met = gather_targets(state, all);
   schedule::Selection selection;
@@ -75,26 +199,42 @@ void make_plan(State& state) {
       event->layer_name = selection.layers[i];
     }
   }
-  state.plan = schedule::make_plan(state.request, selection, state.settings);
-  for (std::size_t i = 0; i < state.targets.size(); ++i) {
-    for (record::EventRecord* event : state.targets[i].events) {
-      event->reserve(static_cast<std::uint32_t>(state.plan.samples_of(i)));
-    }
+  const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
+  const auto classes = name_classes(state);
+  std::int64_t measured = 0;
+  if (is_one_shot) {
+    measured = state.config.one_shot_iterations;
+  } else if (state.settings.policy == schedule::Policy::kAdaptive) {
+    begin_adaptive(state, classes);
+    measured = kMostAdaptiveTimes;
+  } else {
+    state.plan = schedule::make_plan(state.request, selection, state.settings);
+    measured = state.plan.last_iteration() - state.settings.warmup;
   }
-  const std::int64_t measured = state.plan.last_iteration() - state.settings.warmup;
+  std::size_t pairs_in_an_iteration = 0;
+  for (std::size_t i = 0; i < state.targets.size(); ++i) {
+    std::int64_t samples = state.adaptive ? state.settings.repeat : state.plan.samples_of(i);
+    if (is_one_shot) samples = (measured - 1) / state.config.one_shot_every + 1;
+    pairs_in_an_iteration += state.targets[i].events.size();
+    for (record::EventRecord* event : state.targets[i].events)
+      event->reserve(static_cast<std::uint32_t>(samples));
+  }
   {
     const std::lock_guard lock(state.run.mutex);
-    state.run.iteration_times.restart(static_cast<std::size_t>(measured) + 1);
+    state.run.iteration_times.restart(
+        static_cast<std::size_t>(measured + state.config.receipt_iterations) + 1);
   }
   bool any_events = state.timers.empty();
+  // Two iterations of mode one_shot may be on their way at once.
   for (timer::ContextTimer& timer : state.timers)
-    any_events |= timer.create_events();
+    any_events |= timer.create_events(is_one_shot ? 2 * pairs_in_an_iteration : 0);
   if (!any_events) return sys::turn_off("cuEventCreate", "no events can be made in any context");
   count_host_bytes(state);
   counting.store(false, std::memory_order_relaxed);
   open_all_gates(false);
   disarm();
   state.writer->start();
+  watch_termination(*state.writer);
 }
 
 }  // namespace inline_prof::hook

@@ -1,7 +1,11 @@
 #include "hook/session.hpp"
 
-#include "hook/hooked_functions.hpp"
+#include "hook/course.hpp"
+#include "hook/cupti_client.hpp"
 #include "hook/state.hpp"
+#include "hook/static_copies.hpp"
+#include "hook/termination.hpp"
+#include "hook/trigger.hpp"
 #include "schedule/error.hpp"
 #include "schedule/read_request.hpp"
 #include "sys/config_error.hpp"
@@ -32,9 +36,6 @@ namespace {
 constinit std::atomic<std::int64_t> early_iterations{0};
 constinit std::atomic<bool> early_exit_when_done{false};
 
-// A GPU that is behind by more than this many iterations after the last sample is not waited for.
-constexpr int kLongestDraining = 1024;
-
 constexpr int kExitWaitMs = 2000;
 constexpr int kExitPollMs = 200;
 constexpr int kLongestWriteMs = 60'000;  // where the user has asked for the end after the write
@@ -45,17 +46,15 @@ schedule::Choices choices_of(const sys::Config& config) {
   choices.repeat = config.repeat;
   if (config.policy) choices.policy = schedule::policy_from_name(*config.policy);
   if (config.seed_is_set) choices.seed = config.seed;
-  if (config.data_only) choices.mode = schedule::Mode::kData;
+  if (config.mode) choices.mode = schedule::mode_from_name(*config.mode);
+  if (config.budget_percent) choices.budget_percent = config.budget_percent;
+  if (config.target_ci) choices.target_ci = config.target_ci;
   return choices;
 }
 
 // Throws ScheduleError for what this guest cannot do: measuring something other than asked is worse
 // than not measuring.
 void check_settings(const schedule::Settings& settings) {
-  if (settings.mode != schedule::Mode::kFineGrained && settings.mode != schedule::Mode::kData) {
-    throw schedule::ScheduleError("mode " + std::string(schedule::mode_name(settings.mode)) +
-                                  " is not available in this version; use fine_grained or data");
-  }
   if (settings.warmup < 1) {
     throw schedule::ScheduleError(
         "a warm-up of 0 iterations: expected at least 1, in which the events are met");
@@ -72,6 +71,7 @@ void describe_run(State& state, const std::string& schedule_path) {
   run.local_rank = state.config.local_rank;
   run.mode = schedule::mode_name(state.settings.mode);
   run.policy = schedule::policy_name(state.settings.policy);
+  run.backend = state.config.backend == sys::Backend::kCupti ? "cupti" : "driver";
   run.schedule = schedule_path;
   run.warmup = state.settings.warmup;
   run.repeat = state.settings.repeat;
@@ -83,8 +83,73 @@ record::WriteFacts write_facts(State& state) {
   facts.process_id = state.process_id;
   facts.libraries = timer::loaded_library_versions();
   facts.cuda_errors = sys::vendor_error_count();
-  facts.iteration_confidence = state.run.iteration_source == "none" ? 0 : 1;
+  facts.witness = cupti::collect();
+  // Once, after the events are known: it reads the files of what is loaded.
+  if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
+    state.static_copies = static_copies(state.run.events, state.run.command);
+  }
+  if (state.static_copies) facts.not_seen = *state.static_copies;
+  facts.iteration_confidence =
+      state.run.iteration_source == "none" ? 0 : state.run.iteration_confidence;
   return facts;
+}
+
+// Reads what is ready and says what is missing.  True where nothing is.  Waits for 200 ms at most.
+bool close_run(State& state) {
+  const std::lock_guard lock(state.mutex);
+  bool complete = false;
+  const Phase phase = state.phase.load(std::memory_order_relaxed);
+  for (int waited = 0; waited < kExitPollMs && !course::poll_all(state); ++waited)
+    usleep(1000);
+  for (const timer::ContextTimer& timer : state.timers) {
+    state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
+  }
+  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) {
+    if (phase == Phase::kBeforeIterations) list_unsampled(state);
+    count_calls(state);
+    fold_counts(state);
+    warn(state,
+         "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "
+         "as one iteration, and labels were not measured");
+    complete = true;
+  } else if (phase == Phase::kUnitTests) {
+    complete = true;
+    if (course::samples_taken(state) == 0) {
+      warn(state, "no unit test ran more often than its warm-up of " +
+                      std::to_string(state.settings.warmup) + " runs: nothing was measured");
+    }
+  } else if (phase == Phase::kDiscovering) {
+    fold_counts(state);
+    warn(state, "the program ended in the warm-up, after iteration " +
+                    std::to_string(state.iteration.load()) + " of " +
+                    std::to_string(state.settings.warmup) + ": nothing was measured");
+  } else {
+    complete = course::everything_was_recorded(state);
+    if (!complete && state.adaptive) {
+      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
+                      " with " + std::to_string(course::samples_taken(state)) + " samples: about " +
+                      std::to_string(state.adaptive->iterations_left()) +
+                      " iterations more would have met the target");
+    } else if (!complete) {
+      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
+                      " of " + std::to_string(state.plan.last_iteration()) + ": " +
+                      std::to_string(course::samples_taken(state)) + " of " +
+                      std::to_string(course::samples_wanted(state)) + " samples were taken");
+    }
+  }
+  course::close_record(state);
+  state.phase.store(Phase::kDone, std::memory_order_release);
+  return complete;
+}
+
+// On the writer's thread: the process was told to end.
+void finish_and_die(int signal) {
+  if (State* run = state()) {
+    const bool complete = close_run(*run);
+    sys::turn_off_silently();
+    run->writer->write_now(complete);
+  }
+  die_of(signal);
 }
 
 // The writer thread's 10 ms, in a run without iterations.
@@ -103,141 +168,45 @@ void make_writer(State& state, std::string path) {
                      .tick = [&state] { return tick(state); },
                      .facts = [&state] { return write_facts(state); },
                      // In the warm-up events are still being described.
-                     .ready = [&state] { return state.phase.load() != Phase::kDiscovering; }});
+                     .ready =
+                         [&state] {
+                           const Phase phase = state.phase.load();
+                           return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
+                         },
+                     .on_signal = [](int signal) { finish_and_die(signal); }});
 }
 
-// --- while measuring
-
-void record_origins(State& state, std::int64_t iteration) {
-  for (timer::ContextTimer& timer : state.timers) {
-    if (StreamInfo* stream = busiest_stream(state, timer)) {
-      timer.record_origin(stream->handle, iteration);
-    }
+bool counts(const State& state, Mark mark) {
+  using Source = sys::IterationSource;
+  switch (state.config.iteration_source) {
+    case Source::kAuto:
+      return mark != Mark::kRange;
+    case Source::kMacro:
+      return mark == Mark::kCall;
+    case Source::kOptimizer:
+      return mark != Mark::kLaunch;
+    case Source::kNvtx:
+      return mark == Mark::kRange;
+    case Source::kKernel:
+      return mark == Mark::kLaunch;
   }
+  return false;
 }
 
-// Iteration times are those of the device with the lowest number.
-timer::ContextTimer* first_timer(State& state) {
-  timer::ContextTimer* first = nullptr;
-  for (timer::ContextTimer& timer : state.timers) {
-    if (timer.is_alive() && busiest_stream(state, timer) != nullptr &&
-        (first == nullptr || timer.device_id() < first->device_id())) {
-      first = &timer;
-    }
+std::string source_text(const State& state, Mark mark) {
+  using Source = sys::IterationSource;
+  switch (state.config.iteration_source) {
+    case Source::kOptimizer:
+      return "optimizer";
+    case Source::kNvtx:
+      return "nvtx:" + state.config.iteration_glob;
+    case Source::kKernel:
+      return "kernel:" + state.config.iteration_glob;
+    case Source::kAuto:
+    case Source::kMacro:
+      break;
   }
-  return first;
-}
-
-// True where everything that was recorded has been read.
-bool poll_all(State& state) {
-  const timer::ContextTimer* first = first_timer(state);
-  bool all_read = true;
-  for (timer::ContextTimer& timer : state.timers) {
-    timer.poll(&timer == first ? &state.run.iteration_times : nullptr);
-    all_read =
-        all_read && (!timer.is_alive() || (timer.pending() == 0 && !timer.origins_pending()));
-  }
-  return all_read;
-}
-
-void say_what_was_never_met(State& state) {
-  if (state.never_met.empty()) return;
-  std::string text = "never met: ";
-  for (std::size_t i = 0; i < state.never_met.size(); ++i) {
-    text.append(i == 0 ? "" : ", ").append(state.never_met[i]);
-  }
-  const std::string labels = met_label_names();
-  text.append(labels.empty() ? "; no label was met" : "; labels met: " + labels);
-  warn(state, std::move(text));
-  state.never_met.clear();
-}
-
-std::uint64_t samples_taken(State& state) {
-  std::uint64_t count = 0;
-  for (std::size_t i = 0; i < state.run.events.size(); ++i) {
-    count += state.run.events[i].sample_count();
-  }
-  return count;
-}
-
-// The notes that only make sense once the run is over.
-void close_record(State& state) {
-  say_what_was_never_met(state);
-  const std::lock_guard lock(state.run.mutex);
-  if (*sys::off_reason() != '\0') {
-    state.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
-  }
-  if (state.table_full.load()) {
-    state.run.not_seen.push_back("more kernels, streams or events than there was room for");
-  }
-  if (const auto graphs = graph_launch_count(); graphs > 0) {
-    state.run.not_seen.push_back(std::to_string(graphs) +
-                                 " graph launches: counted, the kernels inside are not timed");
-  }
-  if (const auto unwrapped = unwrapped_count(); unwrapped > 0) {
-    state.run.not_seen.push_back(std::to_string(unwrapped) +
-                                 " driver functions with a third address were not wrapped");
-  }
-}
-
-// Everything is read: the events go, the hooks become plain jumps, the file is written.
-void finish(State& state) {
-  for (timer::ContextTimer& timer : state.timers) {
-    state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
-    timer.destroy_events();
-  }
-  close_record(state);
-  state.phase.store(Phase::kDone, std::memory_order_release);
-  disarm();
-  sys::turn_off_silently();
-  state.writer->finish(true);
-}
-
-void start_measured_iteration(State& state, std::int64_t iteration) {
-  poll_all(state);
-  record_origins(state, iteration);
-  if (iteration > state.plan.last_iteration() &&
-      iteration > state.settings.warmup + state.config.data_iterations) {
-    disarm();
-    state.phase.store(Phase::kDraining, std::memory_order_release);
-    return;
-  }
-  if (const auto target = state.plan.event_at(iteration)) {
-    arm(state, *target, iteration);
-    state.run.armed_iterations.fetch_add(1, std::memory_order_relaxed);
-  } else {
-    disarm();
-    state.run.unarmed_iterations.fetch_add(1, std::memory_order_relaxed);
-  }
-}
-
-// True once the run is over.
-bool start_iteration(State& state) {
-  const std::int64_t iteration = state.iteration.fetch_add(1) + 1;
-  switch (state.phase.load(std::memory_order_relaxed)) {
-    case Phase::kBeforeIterations:
-    case Phase::kWithoutIterations:
-      fold_counts(state);
-      leave_without_iterations(state);
-      [[fallthrough]];
-    case Phase::kDiscovering:
-      fold_counts(state);
-      if (iteration <= state.settings.warmup) return false;
-      make_plan(state);
-      state.phase.store(Phase::kMeasuring, std::memory_order_release);
-      start_measured_iteration(state, iteration);
-      return false;
-    case Phase::kMeasuring:
-      start_measured_iteration(state, iteration);
-      return false;
-    case Phase::kDraining:
-      if (!poll_all(state) && ++state.draining_iterations < kLongestDraining) return false;
-      finish(state);
-      return true;
-    case Phase::kDone:
-      return true;
-  }
-  return true;
+  return mark == Mark::kCall ? "macro" : "auto";
 }
 
 }  // namespace
@@ -280,13 +249,23 @@ bool begin(sys::Config config) {
   }
   make_writer(*fresh, std::move(path));
   fresh->exit_when_done.store(fresh->config.exit_when_done || early_exit_when_done.load());
-  if (const auto early = early_iterations.load(); early > 0) {
+  if (const auto early = early_iterations.load(); early > 0 && counts(*fresh, Mark::kCall)) {
     fresh->iteration.store(early);
     fresh->run.iteration_source = "macro";
     fresh->phase.store(Phase::kDiscovering);
   }
+  looking_for_period.store(fresh->config.iteration_source == sys::IterationSource::kAuto &&
+                           fresh->settings.mode != schedule::Mode::kUnitTest);
+  if (fresh->settings.mode == schedule::Mode::kUnitTest) {
+    fresh->run.iteration_source = "unit_test";
+    fresh->phase.store(Phase::kUnitTests);
+  }
   the_state.store(fresh, std::memory_order_release);
   return true;
+}
+
+void wait_for_trigger() {
+  if (const State* run = state()) trigger::install(run->config);
 }
 
 void context_created(CUcontext context) {
@@ -350,22 +329,31 @@ void stream_gone(CUstream stream) {
   }
 }
 
-void iteration_starts() {
+void iteration_starts(Mark mark) {
   State* run = state();
   if (run == nullptr) {
     early_iterations.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (!sys::is_on()) return;
+  if (!sys::is_on() || !counts(*run, mark) || trigger::is_paused()) return;
   bool is_over = false;
   {
     const std::lock_guard lock(run->mutex);
-    is_over = start_iteration(*run);
+    // What was discovered up to the pause was not a whole iteration.
+    if (trigger::was_paused() && run->phase.load() == Phase::kDiscovering) forget_discovery(*run);
+    if (mark == Mark::kCall) looking_for_period.store(false);
+    if (run->run.iteration_source == "none") run->run.iteration_source = source_text(*run, mark);
+    is_over = course::start_iteration(*run);
   }
+  cupti::follow_filter();
   if (is_over && run->exit_when_done.load()) {
     static_cast<void>(run->writer->wait(kLongestWriteMs));
     std::exit(0);  // NOLINT(concurrency-mt-unsafe): the user asked for it
   }
+}
+
+void say(std::string warning) {
+  if (State* run = state()) warn(*run, std::move(warning));
 }
 
 void exit_when_done() {
@@ -380,45 +368,9 @@ void finish_at_exit() {
     static_cast<void>(run->writer->wait(kExitWaitMs));
     return;
   }
-  bool complete = false;
-  {
-    const std::lock_guard lock(run->mutex);
-    const Phase phase = run->phase.load(std::memory_order_relaxed);
-    if (run->met.empty()) return;  // a context and no launch: nothing to say
-    for (int waited = 0; waited < kExitPollMs && !poll_all(*run); ++waited)
-      usleep(1000);
-    for (const timer::ContextTimer& timer : run->timers) {
-      run->run.dropped.not_ready_at_exit.fetch_add(timer.pending());
-    }
-    if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) {
-      if (phase == Phase::kBeforeIterations) list_unsampled(*run);
-      fold_counts(*run);
-      warn(*run,
-           "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "
-           "as one iteration, and labels were not measured");
-      complete = true;
-    } else if (phase == Phase::kDiscovering) {
-      fold_counts(*run);
-      warn(*run, "the program ended in the warm-up, after iteration " +
-                     std::to_string(run->iteration.load()) + " of " +
-                     std::to_string(run->settings.warmup) + ": nothing was measured");
-    } else {
-      std::uint64_t wanted = 0;
-      for (std::size_t i = 0; i < run->targets.size(); ++i) {
-        wanted +=
-            static_cast<std::uint64_t>(run->plan.samples_of(i)) * run->targets[i].events.size();
-      }
-      complete = phase == Phase::kDraining || run->iteration.load() >= run->plan.last_iteration();
-      if (!complete) {
-        warn(*run, "the program ended at iteration " + std::to_string(run->iteration.load()) +
-                       " of " + std::to_string(run->plan.last_iteration()) + ": " +
-                       std::to_string(samples_taken(*run)) + " of " + std::to_string(wanted) +
-                       " samples were taken");
-      }
-    }
-    close_record(*run);
-    run->phase.store(Phase::kDone, std::memory_order_release);
-  }
+  if (run->met.empty()) return;  // a context and no launch: nothing to say
+  const bool complete = close_run(*run);
+  leave_termination();
   sys::turn_off_silently();
   if (!run->writer->is_running()) return run->writer->write_now(complete);
   run->writer->finish(complete);

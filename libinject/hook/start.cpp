@@ -1,6 +1,8 @@
 #include "hook/start.hpp"
 
+#include "hook/cupti_client.hpp"
 #include "hook/guard.hpp"
+#include "hook/injection.hpp"
 #include "hook/session.hpp"
 #include "sys/config.hpp"
 #include "sys/config_error.hpp"
@@ -22,7 +24,34 @@ void stop_in_child() {
 }
 
 void flush_at_exit() {
+  cupti::note_exit();
   fenced("exit", [] { session::finish_at_exit(); });
+}
+
+// How launches will be seen, where the user has not said it.  False where it cannot be as he wants;
+// then profiling is off.
+bool settle_backend(sys::Config& config) {
+  using sys::Backend;
+  if (!config.backend) {
+    config.backend = came_by_injection() ? Backend::kCupti : Backend::kDriver;
+  }
+  if (*config.backend == Backend::kCupti || !came_by_injection()) return true;
+  sys::turn_off("configuration",
+                "INLINE_PROF_BACKEND=driver: expected cupti under CUDA_INJECTION64_PATH; the "
+                "driver's functions are wrapped in a process that preloads the library");
+  return false;
+}
+
+// Beside our own wrappers, or instead of them.
+void begin_cupti(bool is_backend, bool is_witness) {
+  if (!is_backend && !is_witness) return;
+  const auto role = !is_witness  ? cupti::Role::kBackend
+                    : is_backend ? cupti::Role::kBoth
+                                 : cupti::Role::kWitness;
+  const std::string why = cupti::begin(role);
+  if (why.empty()) return;
+  if (is_backend) return sys::turn_off("CUPTI", why.c_str());
+  session::say("no second witness: " + why);
 }
 
 }  // namespace
@@ -46,12 +75,21 @@ void start_once() noexcept {
       return sys::turn_off("configuration", error.what());
     }
     if (!config) return sys::turn_off_silently();
+    if (!settle_backend(*config)) return;
+    const bool is_backend = config->backend == sys::Backend::kCupti;
+    const bool is_witness = config->cupti_witness;
     if (!session::begin(std::move(*config))) return;  // has said why
     if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
       return sys::turn_off("start", "no fork or exit handler can be registered");
     }
     auto starting = sys::Lifecycle::kStarting;
     sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
+    try {
+      session::wait_for_trigger();
+    } catch (const sys::ConfigError& error) {
+      sys::turn_off("configuration", error.what());
+    }
+    if (sys::is_on()) begin_cupti(is_backend, is_witness);
   });
 }
 

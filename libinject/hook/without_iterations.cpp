@@ -1,6 +1,7 @@
 // A run in which nobody says where iterations begin: launches of every kernel are sampled in turn,
 // one at a time, and counted exactly.  In prof.json the whole run is one iteration.
 #include "hook/state.hpp"
+#include "hook/termination.hpp"
 #include "sys/log.hpp"
 
 #include <limits>
@@ -38,7 +39,7 @@ std::uint32_t launches_to_next_sample(const Met& met) {
 
 void sample_from_now_on(State& state, Met& met) {
   met.slot->limit.store(kNoLimit, std::memory_order_relaxed);
-  met.sampled = add_event(state, met, 0);
+  met.sampled = add_event(state, met, 0, {});
   if (met.sampled == nullptr) return;
   met.sampled->any_occurrence = true;
   met.sampled->shape = met.first_shape;
@@ -53,6 +54,11 @@ void list_unsampled(State& state) {
   for (Met* met : state.met) {
     if (met->kernel == nullptr) continue;
     sample_from_now_on(state, *met);
+  }
+}
+
+void count_calls(State& state) {
+  for (Met* met : state.met) {
     if (met->sampled != nullptr) met->sampled->calls.store(met->slot->count.load());
   }
 }
@@ -60,9 +66,7 @@ void list_unsampled(State& state) {
 void begin_without_iterations(State& state) {
   state.phase.store(Phase::kWithoutIterations, std::memory_order_relaxed);
   for (Met* met : state.met) {
-    const std::uint32_t count = met->slot->count.exchange(0, std::memory_order_relaxed);
     if (met->kernel == nullptr) continue;
-    state.run.launches_seen.fetch_add(count, std::memory_order_relaxed);
     met->events.clear();
     sample_from_now_on(state, *met);
   }
@@ -76,29 +80,14 @@ void begin_without_iterations(State& state) {
     if (stream != nullptr && timer.create_events()) timer.record_origin(stream->handle, 0);
   }
   state.writer->start();
+  watch_termination(*state.writer);
 }
 
 void leave_without_iterations(State& state) {
   if (state.phase.load(std::memory_order_relaxed) == Phase::kWithoutIterations) {
     sys::say(sys::LogLevel::kInfo, "iterations begin: what was sampled before them is left out");
   }
-  {
-    // With the mutex: from here on no checkpoint is written until the plan is made.
-    const std::lock_guard lock(state.run.mutex);
-    state.phase.store(Phase::kDiscovering, std::memory_order_release);
-    state.run.iteration_source = "macro";
-    state.run.events.hide_all();
-    state.run.iteration_times.restart(0);
-  }
-  state.met_of_event.clear();
-  state.kernel_event_names.clear();
-  state.next_index = 0;
-  for (Met* met : state.met) {
-    met->events.clear();
-    met->sampled = nullptr;
-    met->open_occurrence = -1;
-    met->slot->limit.store(0, std::memory_order_relaxed);
-  }
+  forget_discovery(state);
 }
 
 }  // namespace inline_prof::hook

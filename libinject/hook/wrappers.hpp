@@ -88,6 +88,14 @@ CUresult CUDAAPI context_destroy(CUcontext context) INLINE_PROF_EXPORT_AS("cuCtx
 CUresult CUDAAPI context_destroy_v2(CUcontext context) INLINE_PROF_EXPORT_AS("cuCtxDestroy_v2");
 CUresult CUDAAPI stream_destroy_v2(CUstream stream) INLINE_PROF_EXPORT_AS("cuStreamDestroy_v2");
 
+// kernel_handles.cpp
+CUresult CUDAAPI module_get_function(CUfunction* function, CUmodule module, const char* name)
+    INLINE_PROF_EXPORT_AS("cuModuleGetFunction");
+CUresult CUDAAPI library_get_kernel(CUkernel* kernel, CUlibrary library, const char* name)
+    INLINE_PROF_EXPORT_AS("cuLibraryGetKernel");
+CUresult CUDAAPI kernel_get_function(CUfunction* function, CUkernel kernel)
+    INLINE_PROF_EXPORT_AS("cuKernelGetFunction");
+
 // proc_address.cpp
 CUresult CUDAAPI get_proc_address(const char* symbol, void** function, int version,
                                   cuuint64_t flags) INLINE_PROF_EXPORT_AS("cuGetProcAddress");
@@ -111,6 +119,9 @@ struct Reals {
   std::atomic<void*> context_destroy{nullptr};
   std::atomic<void*> context_destroy_v2{nullptr};
   std::atomic<void*> stream_destroy_v2{nullptr};
+  std::atomic<void*> module_get_function{nullptr};
+  std::atomic<void*> library_get_kernel{nullptr};
+  std::atomic<void*> kernel_get_function{nullptr};
   std::atomic<void*> get_proc_address{nullptr};
   std::atomic<void*> get_proc_address_v2{nullptr};
 };

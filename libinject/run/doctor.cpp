@@ -1,6 +1,7 @@
 #include "run/doctor.hpp"
 
 #include "run/child.hpp"
+#include "run/doctor_libraries.hpp"
 #include "run/elf_file.hpp"
 #include "run/find_files.hpp"
 #include "sys/config.hpp"
@@ -139,20 +140,21 @@ void check_configuration(std::vector<Check>& checks) {
   }
 }
 
-void check_other_tools(std::vector<Check>& checks) {
+void check_other_tools(const std::string& guest, std::vector<Check>& checks) {
   struct Conflict {
     const char* variable;
     const char* meaning;
   };
   constexpr std::array conflicts{
       Conflict{"CUDA_INJECTION64_PATH", "another profiler is injected and costs time of its own"},
-      Conflict{"NVTX_INJECTION64_PATH", "another tool receives the NVTX ranges"},
+      Conflict{"NVTX_INJECTION64_PATH",
+               "another tool receives the NVTX ranges, too; if it cannot be loaded, nobody does"},
       Conflict{"LD_AUDIT", "an auditor sees our look-ups first"},
       Conflict{"CUDA_LAUNCH_BLOCKING", "every launch waits: times are upper bounds"}};
   const std::size_t before = checks.size();
   for (const auto& [name, meaning] : conflicts) {
     const std::string value = variable(name);
-    if (value.empty() || value == "0") continue;
+    if (value.empty() || value == "0" || value == guest) continue;
     checks.push_back({"environment", State::kWarn, fmt::format("{}={}: {}", name, value, meaning)});
   }
   const std::string preloads = variable("LD_PRELOAD");
@@ -213,8 +215,15 @@ std::vector<Check> examine(const std::string& guest, const std::string& command)
   checks.push_back(check_glibc());
   checks.push_back(check_driver());
   check_configuration(checks);
-  check_other_tools(checks);
-  if (!command.empty()) checks.push_back(check_command(command));
+  check_other_tools(guest, checks);
+  if (!command.empty()) {
+    checks.push_back(check_command(command));
+    const std::string program = find_program(command);
+    if (checks.back().state != State::kFail && !program.empty()) {
+      const auto libraries = check_vendor_libraries(program);
+      checks.insert(checks.end(), libraries.begin(), libraries.end());
+    }
+  }
   return checks;
 }
 

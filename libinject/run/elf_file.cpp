@@ -56,20 +56,24 @@ std::vector<Elf64_Shdr> sections_of(Reader& reader, const Elf64_Ehdr& header) {
 }
 
 void read_symbols(Reader& reader, const Elf64_Shdr& table, const std::string& names,
-                  ElfFile& file) {
+                  std::set<std::string>& defined, std::set<std::string>* undefined) {
   const std::string symbols = reader.text(table.sh_offset, table.sh_size);
   for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
     Elf64_Sym symbol{};
     std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
     std::string name = name_at(names, symbol.st_name);
     if (name.empty()) continue;
-    (symbol.st_shndx == SHN_UNDEF ? file.undefined : file.defined).insert(std::move(name));
+    if (symbol.st_shndx != SHN_UNDEF) {
+      defined.insert(std::move(name));
+    } else if (undefined != nullptr) {
+      undefined->insert(std::move(name));
+    }
   }
 }
 
 }  // namespace
 
-std::optional<ElfFile> read_elf(const std::string& path) {
+std::optional<ElfFile> read_elf(const std::string& path, WhichSymbols which) {
   Reader reader(path);
   const auto header = reader.at<Elf64_Ehdr>(0);
   constexpr unsigned char native =
@@ -96,9 +100,13 @@ std::optional<ElfFile> read_elf(const std::string& path) {
   }
   for (const Elf64_Shdr& section : sections) {
     file.sections.insert(name_at(section_names, section.sh_name));
-    if (section.sh_type != SHT_DYNSYM || section.sh_link >= sections.size()) continue;
+    const bool is_hidden = section.sh_type == SHT_SYMTAB && which == WhichSymbols::kAll;
+    if ((section.sh_type != SHT_DYNSYM && !is_hidden) || section.sh_link >= sections.size()) {
+      continue;
+    }
     const Elf64_Shdr& names = sections[section.sh_link];
-    read_symbols(reader, section, reader.text(names.sh_offset, names.sh_size), file);
+    read_symbols(reader, section, reader.text(names.sh_offset, names.sh_size),
+                 is_hidden ? file.hidden : file.defined, is_hidden ? nullptr : &file.undefined);
   }
   return file;
 }

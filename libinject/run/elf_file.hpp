@@ -13,11 +13,15 @@ struct ElfFile {
   std::set<std::string> sections;   // names; empty where they were stripped
   std::set<std::string> undefined;  // dynamic symbols that other files must bring
   std::set<std::string> defined;    // dynamic symbols that other files may use
+  std::set<std::string> hidden;     // further ones of the symbol table; empty where it was stripped
 };
+
+enum class WhichSymbols { kDynamic, kAll };  // kAll: `hidden`, too
 
 // Empty where the file cannot be read or is no ELF file of this machine's byte order.  Of a 32-bit
 // file only `is_64_bit` is known.
-[[nodiscard]] std::optional<ElfFile> read_elf(const std::string& path);
+[[nodiscard]] std::optional<ElfFile> read_elf(const std::string& path,
+                                              WhichSymbols which = WhichSymbols::kDynamic);
 
 // True for a program with device code that brings its own CUDA runtime.
 [[nodiscard]] bool has_static_cuda_runtime(const ElfFile& file);

@@ -156,6 +156,8 @@ void preload(const std::string& guest) {
   const std::string value =
       before == nullptr || *before == '\0' ? guest : fmt::format("{}:{}", guest, before);
   setenv("LD_PRELOAD", value.c_str(), 1);
+  // The library would set it itself; a tool of the user's stays, and is chained.
+  setenv("NVTX_INJECTION64_PATH", guest.c_str(), 0);
 }
 
 void simulate(const std::string& command) {
@@ -186,20 +188,32 @@ int become(const std::vector<std::string>& command) {
   return error == ENOENT ? kNotFound : kCannotBeStarted;
 }
 
+// A job that was queued for hours runs all the same: what keeps it from being profiled is said
+// once.
+void prepare_profiling() {
+  const std::string guest = find_guest();
+  try {
+    if (guest.empty()) {
+      throw std::runtime_error(
+          "libinline_prof.so is neither in the build tree nor in the installation of this program");
+    }
+    preload(guest);
+  } catch (const std::runtime_error& error) {
+    say(fmt::format("{}: the program runs without being profiled", error.what()));
+  }
+  // A user who sits in front of a terminal sees how far it is.
+  if (isatty(STDERR_FILENO) != 0) setenv("INLINE_PROF_PROGRESS", "1", 0);
+}
+
 int run(const Options& options) {
   if (options.help_environment) {
     fmt::print("{}", options.format == "json" ? environment_json() : environment_table());
     return 0;
   }
   if (options.command.empty()) throw UsageError("no program is named");
-  const std::string guest = find_guest();
-  if (guest.empty()) {
-    throw std::runtime_error(
-        "libinline_prof.so is neither in the build tree nor in the installation of this program");
-  }
   apply_settings(options);
   if (options.simulate) simulate(options.command.front());
-  preload(guest);
+  prepare_profiling();
   return become(options.command);
 }
 

@@ -2,6 +2,7 @@
 
 #include "run/child.hpp"
 #include "run/elf_file.hpp"
+#include "run/loader_list.hpp"
 
 #include <fmt/format.h>
 
@@ -47,21 +48,6 @@ std::string symbol_in(std::string_view line) {
   return std::string(name.substr(0, name.find_first_of(" \t,()@")));
 }
 
-// `libx.so.1 => /path/libx.so.1 (0x...)` or `libx.so.1 => not found`
-struct Resolved {
-  std::string name;
-  std::string place;
-};
-Resolved library_in(std::string_view line) {
-  constexpr std::string_view arrow_mark = " => ";
-  const auto arrow = line.find(arrow_mark);
-  if (arrow == std::string_view::npos) return {};
-  const auto begin = line.find_first_not_of(" \t");
-  const std::string_view place = line.substr(arrow + arrow_mark.size());
-  return {.name = std::string(line.substr(begin, arrow - begin)),
-          .place = std::string(place.substr(0, place.find(" (")))};
-}
-
 }  // namespace
 
 std::string library_path_with(const std::string& folder) {
@@ -93,7 +79,7 @@ std::string why_not_simulated(const std::string& program, const std::string& fol
   std::string real_library;
   std::set<std::string> symbols;
   for (std::string line; std::getline(lines, line);) {
-    const Resolved library = library_in(line);
+    const ListedLibrary library = library_in(line);
     if (is_vendor_library(library.name) && !library.place.starts_with(folder + "/") &&
         real_library.empty()) {
       real_library = library.name;

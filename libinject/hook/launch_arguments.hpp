@@ -1,0 +1,26 @@
+// What a launch's arguments say, whoever brings them: our wrappers or CUPTI.
+#pragma once
+
+#include <cuda.h>
+
+#include <array>
+
+namespace inline_prof::hook {
+
+// A null stream stands for one of two, which the form of the launch function tells.
+[[nodiscard]] inline CUstream explicit_stream(CUstream stream, bool per_thread) noexcept {
+  if (stream != nullptr) return stream;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+[[nodiscard]] inline std::array<unsigned, 3> cluster_of(const CUlaunchConfig& config) noexcept {
+  for (unsigned i = 0; config.attrs != nullptr && i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+    return {attribute.value.clusterDim.x, attribute.value.clusterDim.y,
+            attribute.value.clusterDim.z};
+  }
+  return {1, 1, 1};
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,173 @@
+#include "hook/layer_path.hpp"
+
+#include "hook/launch.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+
+namespace inline_prof::hook {
+namespace {
+
+constexpr std::size_t kDeepest = 32;       // ranges below are counted and give no layer
+constexpr std::size_t kLongestText = 256;  // of all open ranges of a thread; what is longer is cut
+
+// --- ranges with an identity, which another thread may end
+
+// Open ids.  1024: a few dozen threads with all their ranges; more are not found again and end
+// when their thread's stack has no room left.
+constexpr std::size_t kMostStarted = 1024;
+constexpr std::size_t kLongestProbe = 16;
+
+constinit std::array<std::atomic<std::uint64_t>, kMostStarted> started_ids{};
+
+std::atomic<std::uint64_t>& place_of(std::uint64_t id, std::size_t probe) noexcept {
+  // Ids are counters or addresses: a multiplicative hash (Knuth, TAOCP 3, 6.4) spreads both.
+  const std::uint64_t hash = (id * 0x9E3779B97F4A7C15ULL) >> 32;
+  return started_ids[(hash + probe) % kMostStarted];
+}
+
+bool insert_started(std::uint64_t id) noexcept {
+  for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
+    std::uint64_t empty = 0;
+    if (place_of(id, probe).compare_exchange_strong(empty, id)) return true;
+  }
+  return false;
+}
+
+bool is_started(std::uint64_t id) noexcept {
+  for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
+    if (place_of(id, probe).load(std::memory_order_relaxed) == id) return true;
+  }
+  return false;
+}
+
+void erase_started(std::uint64_t id) noexcept {
+  for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
+    std::uint64_t mine = id;
+    if (place_of(id, probe).compare_exchange_strong(mine, 0)) return;
+  }
+}
+
+// --- this thread's own: plain memory, so that a thread's end costs and needs nothing
+
+enum class Kind : std::uint8_t { kPushed, kStarted };
+
+struct OpenRanges {
+  std::array<std::uint64_t, kDeepest> keys;  // RangeOwner or id
+  std::array<std::uint16_t, kDeepest> lengths;
+  std::array<Kind, kDeepest> kinds;
+  std::array<char, kLongestText> text;  // of all ranges, one after the other
+  std::uint32_t count;
+  std::uint32_t text_length;
+  std::uint64_t pushed_without_text;  // deeper, or after the discovery
+};
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local OpenRanges ranges{};
+
+// `at` is the number of the range, `begin` where its text begins.
+void remove(std::size_t at, std::size_t begin) noexcept {
+  const std::size_t length = ranges.lengths[at];
+  std::memmove(&ranges.text[begin], &ranges.text[begin] + length,
+               ranges.text_length - begin - length);
+  ranges.text_length -= static_cast<std::uint32_t>(length);
+  for (std::size_t i = at + 1; i < ranges.count; ++i) {
+    ranges.keys[i - 1] = ranges.keys[i];
+    ranges.lengths[i - 1] = ranges.lengths[i];
+    ranges.kinds[i - 1] = ranges.kinds[i];
+  }
+  --ranges.count;
+}
+
+// Ranges of this thread that another one has ended.
+void drop_ended() noexcept {
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    if (ranges.kinds[i - 1] == Kind::kStarted && !is_started(ranges.keys[i - 1])) {
+      remove(i - 1, begin);
+    }
+  }
+}
+
+bool is_wanted() noexcept {
+  return counting.load(std::memory_order_relaxed) &&
+         sys::lifecycle.load(std::memory_order_relaxed) != sys::Lifecycle::kOff;
+}
+
+// Bytes of `text` that go into `room`; a cut leaves no part of a UTF-8 sequence behind.
+std::size_t length_that_fits(const char* text, std::size_t room) noexcept {
+  const std::size_t length = strnlen(text, room + 1);
+  if (length <= room) return length;
+  std::size_t end = room;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;
+  return end;
+}
+
+// False where there is no room for another range.
+bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
+  if (ranges.count == kDeepest) drop_ended();
+  if (ranges.count == kDeepest) return false;
+  const std::size_t length =
+      text == nullptr ? 0 : length_that_fits(text, kLongestText - ranges.text_length);
+  if (length > 0) std::memcpy(&ranges.text[ranges.text_length], text, length);
+  ranges.keys[ranges.count] = key;
+  ranges.lengths[ranges.count] = static_cast<std::uint16_t>(length);
+  ranges.kinds[ranges.count] = kind;
+  ++ranges.count;
+  ranges.text_length += static_cast<std::uint32_t>(length);
+  return true;
+}
+
+}  // namespace
+
+void push_range(RangeOwner owner, const char* text) noexcept {
+  // Once one push was only counted, so are all below it: pops come in reverse.
+  if (!is_wanted() || ranges.pushed_without_text > 0 || !add(owner, Kind::kPushed, text)) {
+    ++ranges.pushed_without_text;
+  }
+}
+
+void pop_range(RangeOwner owner) noexcept {
+  if (ranges.pushed_without_text > 0) {
+    --ranges.pushed_without_text;
+    return;
+  }
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    if (ranges.kinds[i - 1] == Kind::kPushed && ranges.keys[i - 1] == owner) {
+      return remove(i - 1, begin);
+    }
+  }
+}
+
+void start_range(std::uint64_t id, const char* text) noexcept {
+  if (!is_wanted() || !insert_started(id)) return;
+  if (!add(id, Kind::kStarted, text)) erase_started(id);
+}
+
+void end_range(std::uint64_t id) noexcept {
+  // The thread that started it drops it at its next look.
+  if (is_wanted()) erase_started(id);
+}
+
+std::string current_layer() {
+  drop_ended();
+  std::string path;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < ranges.count; ++i) {
+    if (ranges.lengths[i] > 0) {
+      if (!path.empty()) path.push_back('.');
+      path.append(&ranges.text[begin], ranges.lengths[i]);
+    }
+    begin += ranges.lengths[i];
+  }
+  return path;
+}
+
+}  // namespace inline_prof::hook

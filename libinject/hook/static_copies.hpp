@@ -1,0 +1,18 @@
+// Libraries that were linked statically into other files: their calls cannot be wrapped.
+#pragma once
+
+#include "record/event_record.hpp"
+
+#include <string>
+#include <vector>
+
+namespace inline_prof::hook {
+
+// "libcublas inside libfoo.so: static copy, kernels timed, shapes missing", where a kernel looks
+// like such a library's, nothing describes it, and a loaded file has the library's functions in its
+// symbol table.  Of a stripped file nothing can be said.  Reads files: not for a thread of the
+// host's.
+[[nodiscard]] std::vector<std::string> static_copies(const record::EventList& events,
+                                                     const std::string& program);
+
+}  // namespace inline_prof::hook

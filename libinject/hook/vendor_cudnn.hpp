@@ -1,0 +1,103 @@
+// What cudnn.h declares, as far as it is wrapped or asked: cuDNN's header is not everywhere where
+// CUDA is.  Values and signatures: NVIDIA cuDNN 9.19 API, "cudnn_cnn Library", "cudnn_graph
+// Library", "cudnn_ops Library".  Handles and descriptors are void*, enumerations int: the ABI
+// passes both alike.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace inline_prof::hook::cudnn {
+
+// cudnnStatus_t
+inline constexpr int kSuccess = 0;
+inline constexpr int kNotInitialized = 1001;  // 1 in cuDNN 8
+
+// cudnnBackendDescriptorType_t
+inline constexpr int kConvolutionDescriptor = 1;
+inline constexpr int kTensorDescriptor = 17;
+
+// cudnnBackendAttributeType_t
+inline constexpr int kDataTypeAttribute = 1;
+inline constexpr int kInt64Attribute = 3;
+inline constexpr int kDescriptorAttribute = 15;
+
+// cudnnBackendAttributeName_t
+inline constexpr int kConvolutionDilations = 102;
+inline constexpr int kConvolutionStrides = 103;
+inline constexpr int kConvolutionPrePaddings = 105;
+inline constexpr int kConvolutionSpatialDims = 106;
+inline constexpr int kForwardConvolution = 702;
+inline constexpr int kForwardFilter = 703;
+inline constexpr int kForwardImage = 704;
+inline constexpr int kForwardOutput = 705;
+inline constexpr int kBackwardDataConvolution = 708;
+inline constexpr int kBackwardDataFilter = 709;
+inline constexpr int kBackwardDataImage = 710;
+inline constexpr int kBackwardDataOutput = 711;
+inline constexpr int kBackwardFilterConvolution = 714;
+inline constexpr int kBackwardFilterFilter = 715;
+inline constexpr int kBackwardFilterImage = 716;
+inline constexpr int kBackwardFilterOutput = 717;
+inline constexpr int kGraphOperations = 801;
+inline constexpr int kTensorDataType = 901;
+inline constexpr int kTensorDimensions = 902;
+inline constexpr int kTensorStrides = 903;
+
+// The word of a cudnnDataType_t; null where prof.json has none.
+[[nodiscard]] inline const char* type_word(int type) noexcept {
+  switch (type) {
+    case 0:
+      return "f32";
+    case 1:
+      return "f64";
+    case 2:
+      return "f16";
+    case 3:
+      return "i8";
+    case 4:
+      return "i32";
+    case 9:
+      return "bf16";
+    case 10:
+      return "i64";
+    case 12:
+      return "f8e4m3";
+    case 13:
+      return "f8e5m2";
+    case 16:
+      return "f4e2m1";
+    default:
+      return nullptr;
+  }
+}
+
+using Forward = int(void* handle, const void* alpha, void* x_desc, const void* x, void* w_desc,
+                    const void* w, void* conv_desc, int algorithm, void* workspace,
+                    std::size_t workspace_bytes, const void* beta, void* y_desc, void* y);
+using BackwardData = int(void* handle, const void* alpha, void* w_desc, const void* w,
+                         void* dy_desc, const void* dy, void* conv_desc, int algorithm,
+                         void* workspace, std::size_t workspace_bytes, const void* beta,
+                         void* dx_desc, void* dx);
+using BackwardFilter = int(void* handle, const void* alpha, void* x_desc, const void* x,
+                           void* dy_desc, const void* dy, void* conv_desc, int algorithm,
+                           void* workspace, std::size_t workspace_bytes, const void* beta,
+                           void* dw_desc, void* dw);
+
+using GetTensorNd = int(void* tensor, int requested, int* type, int* count, int* dimensions,
+                        int* strides);
+using GetFilterNd = int(void* filter, int requested, int* type, int* format, int* count,
+                        int* dimensions);
+using GetConvolutionNd = int(void* convolution, int requested, int* count, int* pads, int* strides,
+                             int* dilations, int* mode, int* compute_type);
+using GetGroupCount = int(void* convolution, int* groups);
+
+using BackendCreate = int(int type, void** descriptor);
+using BackendDestroy = int(void* descriptor);
+using BackendSet = int(void* descriptor, int name, int type, std::int64_t count,
+                       const void* elements);
+using BackendGet = int(void* descriptor, int name, int type, std::int64_t requested,
+                       std::int64_t* count, void* elements);
+using BackendExecute = int(void* handle, void* plan, void* variant_pack);
+
+}  // namespace inline_prof::hook::cudnn

@@ -1,0 +1,16 @@
+// What the dynamic linker lists for a program (ldd's way of asking).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace inline_prof::run {
+
+// `libx.so.1 => /path/libx.so.1 (0x...)` or `libx.so.1 => not found`; empty for other lines.
+struct ListedLibrary {
+  std::string name;
+  std::string place;
+};
+[[nodiscard]] ListedLibrary library_in(std::string_view line);
+
+}  // namespace inline_prof::run
