@@ -52,6 +52,68 @@ struct simgpu_work {
   double bytes;
 };
 
+/* ---- private contract with the simulated NCCL ---- */
+
+/* One rank's part of a collective.  A kernel of a PTX module whose first parameter is named
+ * `simgpu_meeting` is expected to get this by value.  It begins when its stream reaches it, and
+ * ends the time of its work after the last of those who take part has begun. */
+struct simgpu_meeting {
+  struct simgpu_work work;
+  void* state;
+  /* Called when the kernel begins, at `begun_ns`, and again with the same values until it returns
+   * 1: then `*all_there_ns` is when the last one began.  0: somebody is missing.  The simulator is
+   * locked: no call of the driver's from here. */
+  int (*meet)(void* state, int64_t begun_ns, int64_t* all_there_ns);
+  /* Called once, when the kernel has ended or its context is gone.  Likewise locked. */
+  void (*leave)(void* state);
+};
+
+/* ---- private contract with the simulated CUPTI ---- */
+
+/* A launch, as its caller made it.  `function` is the symbol ("cuLaunchKernelEx_ptsz"); members
+ * that its signature does not have are 0. */
+struct simgpu_api_call {
+  const char* function;
+  void* handle;       /* CUfunction or CUgraphExec */
+  const void* config; /* CUlaunchConfig */
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared_bytes;
+  void* stream;
+  void** parameters;
+  void** extra;
+  const char* kernel; /* mangled name, null for a graph or an unknown handle */
+  void* context;      /* current to the thread */
+  uint32_t context_id;
+  uint32_t correlation_id;
+};
+
+/* A kernel that the device has run, directly or inside a graph. */
+struct simgpu_kernel_run {
+  uint32_t correlation_id; /* of the call that launched it; 0 if that was not observed */
+  uint32_t device, context_id, stream_id;
+  const char* kernel; /* mangled name; valid until its library is unloaded */
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned dynamic_shared_bytes;
+  int registers, static_shared_bytes;
+  int in_graph;
+  int64_t begin_ns, end_ns;
+};
+
+struct simgpu_observer {
+  /* Before (`is_exit` 0, `result` null) and after each launch, in the thread that makes it, with
+   * nothing locked.  `data` is the same word both times. */
+  void (*call)(const struct simgpu_api_call* call, int is_exit, int* result, uint64_t* data);
+  /* A context is there (`created` 1), or is about to go (0).  Nothing is locked. */
+  void (*context)(void* context, uint32_t context_id, int created);
+  /* Simulator locked: no call of the driver's from here.  `end_ns` may be in the host's future. */
+  void (*kernel)(const struct simgpu_kernel_run* run);
+};
+
+/* One observer; null ends it.  The structure must stay. */
+void simgpu_observe(const struct simgpu_observer* observer);
+
 #ifdef __cplusplus
 }
 #endif

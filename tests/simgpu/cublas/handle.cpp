@@ -1,84 +1,21 @@
 #include "cublas/handle.hpp"
 
-#include <dlfcn.h>
 #include <library_types.h>
-
-namespace inline_prof::simgpu {
-namespace {
-
-bool load(BlasDriver& driver) {
-  void* library = dlopen("libcuda.so.1", RTLD_LAZY);
-  if (library == nullptr) return false;
-  const auto find = [&](const char* name, auto& function) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    return function != nullptr;
-  };
-  return find("cuInit", driver.init) && find("cuCtxGetCurrent", driver.ctx_get_current) &&
-         find("cuCtxSetCurrent", driver.ctx_set_current) &&
-         find("cuDevicePrimaryCtxRetain", driver.primary_ctx_retain) &&
-         find("cuModuleLoadData", driver.module_load_data) &&
-         find("cuModuleUnload", driver.module_unload) &&
-         find("cuModuleGetFunction", driver.module_get_function) &&
-         find("cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode) &&
-         find("cuLaunchKernel", driver.launch_kernel);
-}
-
-// SIMGPU_FAIL names of this library: a misspelt one would test nothing.
-bool names_are_known() {
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&cublasCreate_v2), &self) == 0) return false;
-  void* library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return false;
-  bool good = true;
-  for (const auto& rule : process_settings().settings.fail_rules) {
-    if (!rule.function.starts_with("cublas")) continue;
-    const std::string versioned = rule.function + "_v2";
-    if (dlsym(library, rule.function.c_str()) == nullptr &&
-        dlsym(library, versioned.c_str()) == nullptr) {
-      std::fprintf(stderr, "simgpu: SIMGPU_FAIL=%s: expected a function of the simulated cuBLAS\n",
-                   rule.function.c_str());
-      good = false;
-    }
-  }
-  dlclose(library);
-  return good;
-}
-
-}  // namespace
-
-const BlasDriver* blas_driver() {
-  static BlasDriver driver;
-  static const bool loaded = load(driver) && names_are_known();
-  return loaded ? &driver : nullptr;
-}
-
-cublasStatus_t status_of(CUresult result) {
-  switch (result) {
-    case CUDA_SUCCESS:
-      return CUBLAS_STATUS_SUCCESS;
-    case CUDA_ERROR_OUT_OF_MEMORY:
-      return CUBLAS_STATUS_ALLOC_FAILED;
-    case CUDA_ERROR_NOT_INITIALIZED:
-      return CUBLAS_STATUS_NOT_INITIALIZED;
-    default:
-      return CUBLAS_STATUS_EXECUTION_FAILED;
-  }
-}
-
-}  // namespace inline_prof::simgpu
+#include <memory>
 
 using namespace inline_prof::simgpu;
 
 namespace {
 
-// For functions that only read or set a member.
-template <typename Body>
-cublasStatus_t with_handle(const BlasEntry& entry, cublasHandle_t handle, Body&& body) {
-  if (const int injected = entry.begin(); injected != 0) {
-    return static_cast<cublasStatus_t>(injected);
-  }
-  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  return body(*handle);
+// Null if there is no driver, it lacks a function, or SIMGPU_FAIL names one that is not here.
+const DriverFunctions* blas_driver() {
+  static DriverFunctions driver;
+  static const bool found =
+      find_by_dlsym(driver) &&
+      fail_rules_are_known({.prefix = "cublas",
+                            .but_not = "cublasLt",
+                            .symbol = reinterpret_cast<const void*>(&cublasCreate_v2)});
+  return found ? &driver : nullptr;
 }
 
 }  // namespace
@@ -91,30 +28,17 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
     return static_cast<cublasStatus_t>(injected);
   }
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  const BlasDriver* driver = blas_driver();
-  if (driver == nullptr || driver->init(0) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
-  CUcontext context = nullptr;
-  if (driver->ctx_get_current(&context) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (context == nullptr) {
-    // As the runtime inside the vendor's library does for a thread without a context.
-    if (driver->primary_ctx_retain(&context, 0) != CUDA_SUCCESS ||
-        driver->ctx_set_current(context) != CUDA_SUCCESS) {
-      return CUBLAS_STATUS_NOT_INITIALIZED;
-    }
-  }
-  auto* made = new cublasContext;
-  made->driver = driver;
-  made->context = context;
-  *handle = made;
+  const DriverFunctions* driver = blas_driver();
+  if (driver == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  auto made = std::make_unique<cublasContext>(*driver, LaunchBy::kLaunchKernel);
+  if (made->open() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+  *handle = made.release();
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   static const BlasEntry entry{__func__};
   return with_handle(entry, handle, [](cublasContext& h) {
-    // After a device reset the modules are gone already: the codes do not matter.
-    for (const auto& [name, kernel] : h.kernels)
-      h.driver->module_unload(kernel.module);
     delete &h;
     return CUBLAS_STATUS_SUCCESS;
   });
@@ -210,6 +134,30 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version) {
   });
 }
 
+size_t cublasGetCudartVersion(void) {
+  return CUDART_VERSION;
+}
+
+// cuBLAS 13.0, cublasSetSmCountTarget: 0 returns to the default, and CUBLAS_STATUS_INVALID_VALUE is
+// for a value "outside of the allowed range", which ends at the device's own count.
+cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](cublasContext& h) {
+    if (count < 0 || count > h.sm_count()) return CUBLAS_STATUS_INVALID_VALUE;
+    h.sm_count_target = count;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count) {
+  static const BlasEntry entry{__func__};
+  return with_handle(entry, handle, [&](const cublasContext& h) {
+    if (count == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    *count = h.sm_count_target;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
   static const BlasEntry entry{__func__};
   if (const int injected = entry.begin(); injected != 0) {
@@ -232,55 +180,11 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
 }
 
 const char* cublasGetStatusName(cublasStatus_t status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-      return "CUBLAS_STATUS_SUCCESS";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-      return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case CUBLAS_STATUS_ALLOC_FAILED:
-      return "CUBLAS_STATUS_ALLOC_FAILED";
-    case CUBLAS_STATUS_INVALID_VALUE:
-      return "CUBLAS_STATUS_INVALID_VALUE";
-    case CUBLAS_STATUS_ARCH_MISMATCH:
-      return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case CUBLAS_STATUS_MAPPING_ERROR:
-      return "CUBLAS_STATUS_MAPPING_ERROR";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case CUBLAS_STATUS_INTERNAL_ERROR:
-      return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-      return "CUBLAS_STATUS_NOT_SUPPORTED";
-    case CUBLAS_STATUS_LICENSE_ERROR:
-      return "CUBLAS_STATUS_LICENSE_ERROR";
-  }
-  return "unknown cuBLAS status";
+  return status_name(status);
 }
 
 const char* cublasGetStatusString(cublasStatus_t status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-      return "success";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-      return "the library was not initialized";
-    case CUBLAS_STATUS_ALLOC_FAILED:
-      return "the resource allocation failed";
-    case CUBLAS_STATUS_INVALID_VALUE:
-      return "an invalid value was used as an argument";
-    case CUBLAS_STATUS_ARCH_MISMATCH:
-      return "the device lacks a required feature";
-    case CUBLAS_STATUS_MAPPING_ERROR:
-      return "access to device memory failed";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return "the function failed to launch on the GPU";
-    case CUBLAS_STATUS_INTERNAL_ERROR:
-      return "an internal operation failed";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-      return "the functionality is not supported";
-    case CUBLAS_STATUS_LICENSE_ERROR:
-      return "the license check failed";
-  }
-  return "unknown cuBLAS status";
+  return status_text(status);
 }
 
 }  // extern "C"

@@ -1,5 +1,6 @@
 // Contexts, and the stack of them that each thread has.
 #include "driver/call.hpp"
+#include "driver/observed.hpp"
 
 using namespace inline_prof::simgpu;
 
@@ -22,39 +23,49 @@ void create(Simulator& s, CUcontext* out, unsigned flags, CUdevice device, unsig
   *out = handle(&context);
 }
 
+// Told after the call, with nothing locked.
+CUresult created(CUresult result, const CUcontext* context) {
+  if (result == CUDA_SUCCESS) tell_of_context(*context, ContextChange::kCreated);
+  return result;
+}
+
 }  // namespace
 
 CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate,
-                 [&](Simulator& s) { create(s, context, flags, device, 3010); });
+  return created(perform(entry, Cost::kAllocate,
+                         [&](Simulator& s) { create(s, context, flags, device, 3010); }),
+                 context);
 }
 
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate,
-                 [&](Simulator& s) { create(s, context, flags, device, 3020); });
+  return created(perform(entry, Cost::kAllocate,
+                         [&](Simulator& s) { create(s, context, flags, device, 3020); }),
+                 context);
 }
 
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int affinity_count,
                         unsigned int flags, CUdevice device) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+  const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (affinity != nullptr || affinity_count != 0) throw Failure{CUDA_ERROR_NOT_SUPPORTED};
     create(s, context, flags, device, 3030);
   });
+  return created(result, context);
 }
 
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags,
                         CUdevice device) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+  const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (parameters != nullptr &&
         (parameters->numExecAffinityParams != 0 || parameters->cigParams != nullptr)) {
       throw Failure{CUDA_ERROR_NOT_SUPPORTED};
     }
     create(s, context, flags, device, 3040);
   });
+  return created(result, context);
 }
 
 namespace {
@@ -84,11 +95,13 @@ void pop(CUcontext* context) {
 
 CUresult cuCtxDestroy(CUcontext context) {
   static const DriverEntry entry{__func__};
+  tell_of_context(context, ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context) {
   static const DriverEntry entry{__func__};
+  tell_of_context(context, ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
@@ -203,15 +216,17 @@ CUresult cuCtxSynchronize_v2(CUcontext handle_or_null) {
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+  bool is_first = false;
+  const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     require(context);
     Device& owner = s.device(device);
     if (owner.primary == nullptr) {
       owner.primary = &s.create_context(owner, true, owner.primary_flags, 3020);
     }
-    ++owner.primary_users;
+    is_first = ++owner.primary_users == 1;
     *context = handle(owner.primary);
   });
+  return is_first ? created(result, context) : result;
 }
 
 namespace {
@@ -230,6 +245,31 @@ void reset_primary(Simulator& s, CUdevice device) {
   if (owner.primary != nullptr) s.empty_context(*owner.primary);
 }
 
+// For the observer, who is told before a context goes.  0 and null where there is none.
+unsigned primary_users(CUdevice device) {
+  Simulator* s = Simulator::instance();
+  if (s == nullptr) return 0;
+  const std::lock_guard lock(s->mutex);
+  const auto index = static_cast<std::size_t>(device);
+  return index < s->devices.size() ? s->devices[index].primary_users : 0;
+}
+
+CUcontext primary(CUdevice device) {
+  Simulator& s = *Simulator::instance();
+  const std::lock_guard lock(s.mutex);
+  return handle(s.devices[static_cast<std::size_t>(device)].primary);
+}
+
+// The handle goes on standing for a context, a new one.
+CUresult perform_reset(const DriverEntry& entry, CUdevice device) {
+  const bool is_used = primary_users(device) > 0;
+  if (is_used) tell_of_context(primary(device), ContextChange::kDestroyed);
+  const CUresult result =
+      perform(entry, Cost::kAllocate, [&](Simulator& s) { reset_primary(s, device); });
+  if (is_used && result == CUDA_SUCCESS) tell_of_context(primary(device), ContextChange::kCreated);
+  return result;
+}
+
 void set_primary_flags(Simulator& s, CUdevice device, unsigned flags) {
   require_flags(flags);
   Device& owner = s.device(device);
@@ -241,22 +281,24 @@ void set_primary_flags(Simulator& s, CUdevice device, unsigned flags) {
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
   static const DriverEntry entry{__func__};
+  if (primary_users(device) == 1) tell_of_context(primary(device), ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   static const DriverEntry entry{__func__};
+  if (primary_users(device) == 1) tell_of_context(primary(device), ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { reset_primary(s, device); });
+  return perform_reset(entry, device);
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { reset_primary(s, device); });
+  return perform_reset(entry, device);
 }
 
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {

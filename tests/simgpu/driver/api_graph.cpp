@@ -1,5 +1,6 @@
 // Graphs: what capture has made, instantiation, launch, update.
 #include "driver/call.hpp"
+#include "driver/observed.hpp"
 
 #include <unordered_map>
 
@@ -303,14 +304,31 @@ CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) {
   });
 }
 
+namespace {
+
+simgpu_api_call call_of(const char* function, CUgraphExec exec, CUstream stream) {
+  simgpu_api_call call{};
+  call.function = function;
+  call.handle = exec;
+  call.stream = stream;
+  return call;
+}
+
+}  // namespace
+
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kGraphLaunch,
-                 [&](Simulator& s) { s.launch_graph(s.stream(stream, kLegacy), s.exec(exec)); });
+  return observed(call_of(__func__, exec, stream), [&] {
+    return perform(entry, Cost::kGraphLaunch,
+                   [&](Simulator& s) { s.launch_graph(s.stream(stream, kLegacy), s.exec(exec)); });
+  });
 }
 
 CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kGraphLaunch,
-                 [&](Simulator& s) { s.launch_graph(s.stream(stream, kPerThread), s.exec(exec)); });
+  return observed(call_of(__func__, exec, stream), [&] {
+    return perform(entry, Cost::kGraphLaunch, [&](Simulator& s) {
+      s.launch_graph(s.stream(stream, kPerThread), s.exec(exec));
+    });
+  });
 }

@@ -1,8 +1,11 @@
 // Launches.
 #include "driver/call.hpp"
+#include "driver/observed.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 using namespace inline_prof::simgpu;
 
@@ -36,6 +39,17 @@ void require_block(const std::array<unsigned, 3>& block) {
                 x * y * z <= 1024);
 }
 
+// The first parameter of a kernel with one of the simulator's own (simgpu.h); parameters come one
+// by one or in a buffer.
+const void* first_parameter(const LaunchRequest& request) {
+  if (request.parameters != nullptr) return request.parameters[0];
+  for (void** extra = request.extra; extra != nullptr && *extra != CU_LAUNCH_PARAM_END;
+       extra += 2) {
+    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) return extra[1];
+  }
+  return nullptr;
+}
+
 void launch(Simulator& s, Stream& stream, const LaunchRequest& request) {
   require_value(request.function != nullptr);
   const Function& function = resolve(s, request.function, stream);
@@ -52,11 +66,18 @@ void launch(Simulator& s, Stream& stream, const LaunchRequest& request) {
                   .grid = request.grid,
                   .block = request.block,
                   .dynamic_shared_bytes = request.shared_bytes};
-  if (function.kernel->takes_work) {
-    require_value(request.parameters != nullptr && request.parameters[0] != nullptr);
-    std::memcpy(&work.work, request.parameters[0], sizeof work.work);
+  std::shared_ptr<Meeting> meeting;
+  if (function.kernel->takes_work || function.kernel->takes_meeting) {
+    const void* parameter = first_parameter(request);
+    require_value(parameter != nullptr);
+    std::memcpy(&work.work, parameter, sizeof work.work);  // both begin with it
+    if (function.kernel->takes_meeting) {
+      simgpu_meeting contract;
+      std::memcpy(&contract, parameter, sizeof contract);
+      meeting = std::make_shared<Meeting>(contract);
+    }
   }
-  s.launch(stream, work);
+  s.launch(stream, work, std::move(meeting));
 }
 
 // The attributes change how a GPU schedules the kernel; here they are accepted where that has no
@@ -112,6 +133,30 @@ void launch_cooperative(Simulator& s, Stream& stream, const LaunchRequest& reque
   launch(s, stream, request);
 }
 
+simgpu_api_call call_of(const char* function, const LaunchRequest& request, CUstream stream) {
+  simgpu_api_call call{};
+  call.function = function;
+  call.handle = request.function;
+  std::copy(request.grid.begin(), request.grid.end(), call.grid);
+  std::copy(request.block.begin(), request.block.end(), call.block);
+  call.shared_bytes = request.shared_bytes;
+  call.stream = stream;
+  call.parameters = request.parameters;
+  call.extra = request.extra;
+  return call;
+}
+
+simgpu_api_call call_of(const char* function, const CUlaunchConfig* config, CUfunction handle,
+                        void** parameters, void** extra) {
+  simgpu_api_call call{};
+  call.function = function;
+  call.handle = handle;
+  call.config = config;
+  call.parameters = parameters;
+  call.extra = extra;
+  return call;
+}
+
 }  // namespace
 
 CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
@@ -119,14 +164,15 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
                         unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                         void** parameters, void** extra) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    launch(s, s.stream(stream, kLegacy),
-           {.function = function,
-            .grid = {grid_x, grid_y, grid_z},
-            .block = {block_x, block_y, block_z},
-            .shared_bytes = shared_bytes,
-            .parameters = parameters,
-            .extra = extra});
+  const LaunchRequest request{.function = function,
+                              .grid = {grid_x, grid_y, grid_z},
+                              .block = {block_x, block_y, block_z},
+                              .shared_bytes = shared_bytes,
+                              .parameters = parameters,
+                              .extra = extra};
+  return observed(call_of(__func__, request, stream), [&] {
+    return perform(entry, Cost::kLaunch,
+                   [&](Simulator& s) { launch(s, s.stream(stream, kLegacy), request); });
   });
 }
 
@@ -135,14 +181,15 @@ CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned 
                              unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                              void** parameters, void** extra) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    launch(s, s.stream(stream, kPerThread),
-           {.function = function,
-            .grid = {grid_x, grid_y, grid_z},
-            .block = {block_x, block_y, block_z},
-            .shared_bytes = shared_bytes,
-            .parameters = parameters,
-            .extra = extra});
+  const LaunchRequest request{.function = function,
+                              .grid = {grid_x, grid_y, grid_z},
+                              .block = {block_x, block_y, block_z},
+                              .shared_bytes = shared_bytes,
+                              .parameters = parameters,
+                              .extra = extra};
+  return observed(call_of(__func__, request, stream), [&] {
+    return perform(entry, Cost::kLaunch,
+                   [&](Simulator& s) { launch(s, s.stream(stream, kPerThread), request); });
   });
 }
 
@@ -151,14 +198,16 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, uns
                                    unsigned int block_z, unsigned int shared_bytes, CUstream stream,
                                    void** parameters) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    launch_cooperative(s, s.stream(stream, kLegacy),
-                       {.function = function,
-                        .grid = {grid_x, grid_y, grid_z},
-                        .block = {block_x, block_y, block_z},
-                        .shared_bytes = shared_bytes,
-                        .parameters = parameters,
-                        .extra = nullptr});
+  const LaunchRequest request{.function = function,
+                              .grid = {grid_x, grid_y, grid_z},
+                              .block = {block_x, block_y, block_z},
+                              .shared_bytes = shared_bytes,
+                              .parameters = parameters,
+                              .extra = nullptr};
+  return observed(call_of(__func__, request, stream), [&] {
+    return perform(entry, Cost::kLaunch, [&](Simulator& s) {
+      launch_cooperative(s, s.stream(stream, kLegacy), request);
+    });
   });
 }
 
@@ -168,29 +217,35 @@ CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int grid_x
                                         unsigned int block_z, unsigned int shared_bytes,
                                         CUstream stream, void** parameters) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    launch_cooperative(s, s.stream(stream, kPerThread),
-                       {.function = function,
-                        .grid = {grid_x, grid_y, grid_z},
-                        .block = {block_x, block_y, block_z},
-                        .shared_bytes = shared_bytes,
-                        .parameters = parameters,
-                        .extra = nullptr});
+  const LaunchRequest request{.function = function,
+                              .grid = {grid_x, grid_y, grid_z},
+                              .block = {block_x, block_y, block_z},
+                              .shared_bytes = shared_bytes,
+                              .parameters = parameters,
+                              .extra = nullptr};
+  return observed(call_of(__func__, request, stream), [&] {
+    return perform(entry, Cost::kLaunch, [&](Simulator& s) {
+      launch_cooperative(s, s.stream(stream, kPerThread), request);
+    });
   });
 }
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
                           void** extra) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    launch_config(s, config, function, parameters, extra, kLegacy);
+  return observed(call_of(__func__, config, function, parameters, extra), [&] {
+    return perform(entry, Cost::kLaunch, [&](Simulator& s) {
+      launch_config(s, config, function, parameters, extra, kLegacy);
+    });
   });
 }
 
 CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters,
                                void** extra) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    launch_config(s, config, function, parameters, extra, kPerThread);
+  return observed(call_of(__func__, config, function, parameters, extra), [&] {
+    return perform(entry, Cost::kLaunch, [&](Simulator& s) {
+      launch_config(s, config, function, parameters, extra, kPerThread);
+    });
   });
 }

@@ -42,6 +42,7 @@ struct Kernel {
   std::string mangled;
   std::string demangled;
   bool takes_work = false;         // first parameter is a simgpu_work
+  bool takes_meeting = false;      // first parameter is a simgpu_meeting
   std::vector<const Rule*> rules;  // those whose name matches, in order
 
   // The last rule of the default file matches everything (model.cpp), so there is always one.

@@ -1,5 +1,6 @@
 // Work on streams: how long it takes, what it does, and how the host waits for it.
 #include "driver/noise.hpp"
+#include "driver/observed.hpp"
 #include "driver/simulator.hpp"
 
 #include <chrono>
@@ -13,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t kKernelNoise = 1;
 constexpr std::uint64_t kRecordNoise = 2;
+
+// A query does not wait longer: the rank that is missed may be driven by the thread that asks.
+constexpr std::chrono::seconds kQueryPatience{2};
 
 void move_bytes(const CopyWork& work) {
   for (std::size_t row = 0; row < work.rows; ++row) {
@@ -36,7 +40,8 @@ void fill_bytes(const FillWork& work) {
 
 }  // namespace
 
-Nanoseconds Simulator::kernel_duration(Stream& stream, const KernelWork& work, bool in_graph) {
+Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanoseconds begin,
+                                  Nanoseconds ready, bool in_graph) {
   const int device = work.context->device->index;
   const LaunchShape shape{
       .grid = work.grid, .device = device, .flops = work.work.flops, .bytes = work.work.bytes};
@@ -52,7 +57,7 @@ Nanoseconds Simulator::kernel_duration(Stream& stream, const KernelWork& work, b
                                   .ordinal = ordinal,
                                   .purpose = kKernelNoise});
   }
-  const auto duration = std::max<Nanoseconds>(1, from_microseconds(us));
+  const auto end = std::max(begin, ready) + std::max<Nanoseconds>(1, from_microseconds(us));
   if (!settings.truth_file.empty()) {
     truth.add({.mangled = work.kernel->mangled,
                .demangled = work.kernel->demangled,
@@ -61,10 +66,11 @@ Nanoseconds Simulator::kernel_duration(Stream& stream, const KernelWork& work, b
                .stream = stream.ordinal,
                .in_graph = in_graph,
                .nominal_us = nominal_us,
-               .duration = duration},
+               .duration = end - begin},
               settings.truth_durations);
   }
-  return duration;
+  tell_of_kernel(stream, work, rule, {.begin = begin, .end = end, .in_graph = in_graph});
+  return end;
 }
 
 Nanoseconds Simulator::record_duration(Stream& stream, double bias_us, bool after_kernel) {
@@ -94,11 +100,31 @@ void Simulator::wait_in_real_time(const std::function<bool()>& done) {
                                         std::chrono::duration<double>(settings.hang_limit_s));
   while (!done()) {
     if (Clock::now() > limit) {
-      std::fprintf(stderr,
-                   "simgpu: a stream has waited %g s for a value that the host never stored; on a "
-                   "GPU this call would hang\n",
-                   settings.hang_limit_s);
+      std::fprintf(
+          stderr,
+          "simgpu: a stream has waited %g s for a value that the host never stored, or for "
+          "a rank that never came; on a GPU this call would hang\n",
+          settings.hang_limit_s);
       throw Failure{CUDA_ERROR_LAUNCH_TIMEOUT};
+    }
+    mutex.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    mutex.lock();
+    engine.pump();
+  }
+}
+
+void Simulator::wait_for_other_ranks(const std::function<bool()>& done) {
+  using Clock = std::chrono::steady_clock;
+  const auto limit = Clock::now() + kQueryPatience;
+  while (!done()) {
+    auto open = engine.open_meetings();
+    std::erase_if(open, [](const Meeting* meeting) { return meeting->is_given_up; });
+    if (open.empty()) return;
+    if (Clock::now() > limit) {
+      for (Meeting* meeting : open)
+        meeting->is_given_up = true;
+      return;
     }
     mutex.unlock();
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -123,19 +149,24 @@ void Simulator::wait_for_queue_space(Stream& stream) {
   engine.move_host_to(ahead.front());
 }
 
-void Simulator::launch(Stream& stream, KernelWork work) {
+void Simulator::launch(Stream& stream, KernelWork work, std::shared_ptr<Meeting> meeting) {
   if (capturing(stream)) {
+    if (meeting) throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // each replay would need one of its own
     capture_node(stream, work);
     return;
   }
   wait_for_queue_space(stream);
   ++launches;
-  engine.submit(stream, {.run = [this, &stream, work](Nanoseconds start) {
-                  const auto end = start + kernel_duration(stream, work, false);
-                  stream.kernel_since_record = true;
-                  stream.launches_ahead.push_back(end);
-                  return end;
-                }});
+  work.correlation_id = correlation_of_this_call();
+  engine.submit(stream,
+                {.meeting = meeting, .run = [this, &stream, work, meeting](Nanoseconds start) {
+                   const auto begin = meeting ? meeting->begun() : start;
+                   const auto ready = meeting ? meeting->all_there() : start;
+                   const auto end = run_kernel(stream, work, begin, ready, false);
+                   stream.kernel_since_record = true;
+                   stream.launches_ahead.push_back(end);
+                   return end;
+                 }});
 }
 
 void Simulator::copy(Stream& stream, const CopyWork& work) {
@@ -230,8 +261,8 @@ void Simulator::write_value(Stream& stream, CUdeviceptr address, std::uint64_t v
 }
 
 Nanoseconds Simulator::run_graph(Stream& stream, const ExecBody& body,
-                                 const std::vector<CompletionPtr>& event_states,
-                                 Nanoseconds start) {
+                                 const std::vector<CompletionPtr>& event_states, Nanoseconds start,
+                                 std::uint32_t correlation_id) {
   std::vector<Nanoseconds> ends(body.size());
   Nanoseconds last = start;
   for (std::size_t i = 0; i < body.size(); ++i) {
@@ -246,7 +277,9 @@ Nanoseconds Simulator::run_graph(Stream& stream, const ExecBody& body,
           using Kind = std::decay_t<decltype(work)>;
           if constexpr (std::is_same_v<Kind, KernelWork>) {
             ++graph_kernels;
-            return begin + kernel_duration(stream, work, true);
+            KernelWork launched = work;
+            launched.correlation_id = correlation_id;
+            return run_kernel(stream, launched, begin, begin, true);
           } else if constexpr (std::is_same_v<Kind, CopyWork>) {
             move_bytes(work);
             return begin + transfer_duration(work.destination, work.source, work.width * work.rows);
@@ -295,8 +328,9 @@ void Simulator::launch_graph(Stream& stream, const GraphExec& exec) {
       record->event->captured.clear();
     }
   }
-  operation.run = [this, &stream, body = exec.body, event_states](Nanoseconds start) {
-    return run_graph(stream, *body, event_states, start);
+  operation.run = [this, &stream, body = exec.body, event_states,
+                   correlation_id = correlation_of_this_call()](Nanoseconds start) {
+    return run_graph(stream, *body, event_states, start, correlation_id);
   };
   engine.submit(stream, std::move(operation));
 }
@@ -346,11 +380,15 @@ void Simulator::synchronize(const Event& event) {
 
 bool Simulator::finished(Stream& stream) {
   Operation all = contents(stream);
+  wait_for_other_ranks([&] { return all.dependencies_known(); });
   return all.dependencies_known() && all.not_before <= engine.host_now();
 }
 
-bool Simulator::finished(const Event& event) const {
-  return !event.record || (event.record->done && event.record->end <= engine.host_now());
+bool Simulator::finished(const Event& event) {
+  const CompletionPtr record = event.record;
+  if (!record) return true;
+  wait_for_other_ranks([&] { return record->done; });
+  return record->done && record->end <= engine.host_now();
 }
 
 }  // namespace inline_prof::simgpu

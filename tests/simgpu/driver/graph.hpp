@@ -20,6 +20,7 @@ struct KernelWork {
   std::array<unsigned, 3> block{1, 1, 1};
   unsigned dynamic_shared_bytes = 0;
   simgpu_work work{0, 0};
+  std::uint32_t correlation_id = 0;  // of the launch, for the observer
 };
 
 // `rows` rows of `width` bytes; a plain copy has one row.

@@ -143,6 +143,7 @@ Rule read_rule(Section& in) {
     rule.grid = grid->get<std::array<unsigned, 3>>();
   }
   if (int device = -1; in.integer("device", device, 0, 63), device >= 0) rule.device = device;
+  in.number("latency_us", rule.latency_us, 0, kMaxUs);
   in.number("duration_us", rule.duration_us, 0, kMaxUs);
   in.number("per_block_us", rule.per_block_us, 0, kMaxUs);
   in.number("tflops", rule.tflops, 0, 1e9);
@@ -150,8 +151,11 @@ Rule read_rule(Section& in) {
   if (double noise = -1; in.number("noise", noise, 0, 1), noise >= 0) rule.noise = noise;
   in.integer("registers", rule.registers, 1, 255);
   in.integer("static_shared_bytes", rule.static_shared_bytes, 0, 1 << 20);
-  if (rule.duration_us == 0 && rule.per_block_us == 0 && rule.tflops == 0 && rule.gb_per_s == 0) {
-    in.fail("", "expected at least one of duration_us, per_block_us, tflops, gb_per_s above 0");
+  if (rule.latency_us == 0 && rule.duration_us == 0 && rule.per_block_us == 0 && rule.tflops == 0 &&
+      rule.gb_per_s == 0) {
+    in.fail("",
+            "expected at least one of latency_us, duration_us, per_block_us, tflops, gb_per_s "
+            "above 0");
   }
   return rule;
 }
@@ -221,7 +225,7 @@ double Rule::nominal_us(const LaunchShape& shape) const {
   double us = duration_us + per_block_us * shape.blocks();
   if (tflops > 0) us = std::max(us, shape.flops / (tflops * 1e6));      // 1e12 flop/s = 1e6 per us
   if (gb_per_s > 0) us = std::max(us, shape.bytes / (gb_per_s * 1e3));  // 1e9 byte/s = 1e3 per us
-  return us;
+  return latency_us + us;
 }
 
 std::vector<const Rule*> Model::rules_for(const std::string& mangled,

@@ -69,11 +69,12 @@ struct LaunchShape {
   }
 };
 
-// duration = max(duration_us + per_block_us * blocks, flops / rate, bytes / rate)
+// duration = latency_us + max(duration_us + per_block_us * blocks, flops / rate, bytes / rate)
 struct Rule {
   std::string name;  // glob on the mangled or the demangled kernel name
   std::optional<std::array<unsigned, 3>> grid;
   std::optional<int> device;
+  double latency_us = 0;
   double duration_us = 0;
   double per_block_us = 0;
   double tflops = 0;    // 0: the flops do not matter

@@ -36,7 +36,8 @@ std::string_view word_at(std::string_view text, std::size_t begin) {
 
 struct PtxEntry {
   std::string name;
-  bool takes_work;
+  bool takes_work = false;
+  bool takes_meeting = false;
 };
 
 // Entry functions of a PTX text (PTX ISA 8.5, section 5.4 "Kernel and Function Directives":
@@ -51,7 +52,8 @@ std::vector<PtxEntry> ptx_entries(std::string_view text) {
     const auto body = text.find('{', at);
     const auto head = text.substr(at, body == std::string_view::npos ? body : body - at);
     entries.push_back({.name = std::string(name),
-                       .takes_work = head.find("simgpu_work") != std::string_view::npos});
+                       .takes_work = head.find("simgpu_work") != std::string_view::npos,
+                       .takes_meeting = head.find("simgpu_meeting") != std::string_view::npos});
   }
   return entries;
 }
@@ -68,27 +70,28 @@ bool looks_like_ptx(const char* image) {
 std::unique_ptr<Library> Simulator::load_image(const void* image) {
   if (image == nullptr) throw Failure{CUDA_ERROR_INVALID_VALUE};
   auto library = std::make_unique<Library>();
-  const auto add = [&](const std::string& name, bool takes_work) {
+  const auto add = [&](const PtxEntry& entry) {
     auto kernel = std::make_unique<Kernel>();
     kernel->library = library.get();
-    kernel->mangled = name;
-    kernel->demangled = demangle(name);
-    kernel->takes_work = takes_work;
+    kernel->mangled = entry.name;
+    kernel->demangled = demangle(entry.name);
+    kernel->takes_work = entry.takes_work;
+    kernel->takes_meeting = entry.takes_meeting;
     kernel->rules = model.rules_for(kernel->mangled, kernel->demangled);
     kernels.insert(kernel.get());
-    library->kernels[name] = std::move(kernel);
+    library->kernels[entry.name] = std::move(kernel);
   };
 
   if (const auto known = images.find(image); known != images.end()) {
     for (const auto& name : known->second.kernels)
-      add(name, false);
+      add({.name = name});
     for (const auto& [name, bytes] : known->second.variables)
       library->variables[name] = bytes;
     return library;
   }
   if (!looks_like_ptx(static_cast<const char*>(image))) throw Failure{CUDA_ERROR_INVALID_IMAGE};
   for (const auto& entry : ptx_entries(static_cast<const char*>(image))) {
-    add(entry.name, entry.takes_work);
+    add(entry);
   }
   return library;
 }

@@ -82,7 +82,8 @@ class Simulator {
                                   std::size_t dynamic_shared) const;
 
   // ---- work on streams (execute.cpp)
-  void launch(Stream& stream, KernelWork work);
+  // `meeting` of a collective kernel, else null.
+  void launch(Stream& stream, KernelWork work, std::shared_ptr<Meeting> meeting);
   void copy(Stream& stream, const CopyWork& work);
   void fill(Stream& stream, const FillWork& work);
   void record(Stream& stream, const std::shared_ptr<Event>& event);
@@ -97,7 +98,7 @@ class Simulator {
   void synchronize(Context& context);
   void synchronize(const Event& event);
   [[nodiscard]] bool finished(Stream& stream);
-  [[nodiscard]] bool finished(const Event& event) const;
+  [[nodiscard]] bool finished(const Event& event);
 
   // ---- capture (capture.cpp)
   // True if the stream is capturing (the caller adds a node).  Throws what keeps work out of it.
@@ -144,14 +145,21 @@ class Simulator {
 
   // Until the host program has done what lets `done` become true.  Unlocks the mutex meanwhile.
   void wait_in_real_time(const std::function<bool()>& done);
+  // Until `done`, or nobody is left to wait for: other ranks decide what a query answers, and how
+  // fast their threads run must not.
+  void wait_for_other_ranks(const std::function<bool()>& done);
   void wait_for_queue_space(Stream& stream);
   void finish(Operation& operation);
-  [[nodiscard]] Nanoseconds kernel_duration(Stream& stream, const KernelWork& work, bool in_graph);
+  // The kernel runs from `begin`; `ready` is later where a collective waits for others first.
+  // Returns its end.
+  Nanoseconds run_kernel(Stream& stream, const KernelWork& work, Nanoseconds begin,
+                         Nanoseconds ready, bool in_graph);
   [[nodiscard]] Nanoseconds record_duration(Stream& stream, double bias_us, bool after_kernel);
   [[nodiscard]] Nanoseconds transfer_duration(const void* destination, const void* source,
                                               std::size_t bytes);
   Nanoseconds run_graph(Stream& stream, const ExecBody& body,
-                        const std::vector<CompletionPtr>& event_states, Nanoseconds start);
+                        const std::vector<CompletionPtr>& event_states, Nanoseconds start,
+                        std::uint32_t correlation_id);
 };
 
 }  // namespace inline_prof::simgpu

@@ -40,7 +40,7 @@ void write_truth() {
   if (!problem.empty()) complain("SIMGPU_TRUTH: " + problem);
 }
 
-// Names of driver functions only: the runtime and cuBLAS look after theirs.
+// Names of driver functions only: the other libraries look after theirs.
 void check_names(const Settings& settings) {
   for (const auto& name : settings.missing) {
     if (!is_driver_function(name)) {
@@ -49,12 +49,15 @@ void check_names(const Settings& settings) {
     }
   }
   for (const auto& rule : settings.fail_rules) {
-    const bool other_library = rule.function.starts_with("cuda") ||
-                               rule.function.starts_with("__cuda") ||
-                               rule.function.starts_with("cublas");
+    const bool other_library =
+        rule.function.starts_with("cuda") || rule.function.starts_with("__cuda") ||
+        rule.function.starts_with("cublas") || rule.function.starts_with("cudnn") ||
+        rule.function.starts_with("nccl") || rule.function.starts_with("cupti");
     if (!other_library && !is_driver_function(rule.function)) {
-      throw SettingsError("SIMGPU_FAIL=" + rule.function +
-                          ": expected a function of the simulated driver, runtime or cuBLAS");
+      throw SettingsError(
+          "SIMGPU_FAIL=" + rule.function +
+          ": expected a function of the simulated driver, or one of another simulated "
+          "library");
     }
   }
 }

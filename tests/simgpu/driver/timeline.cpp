@@ -37,6 +37,12 @@ bool Operation::dependencies_known() {
   return after.empty();
 }
 
+bool Meeting::is_complete(Nanoseconds now) {
+  if (!has_begun_) begun_ = now;
+  has_begun_ = true;
+  return contract_.meet(contract_.state, begun_, &all_there_) != 0;
+}
+
 void Engine::order_after(Stream& stream, Operation& operation) {
   operation.not_before = std::max(operation.not_before, stream.tail);
   if (stream.queue.empty()) return;
@@ -89,6 +95,7 @@ bool Engine::run_head(Stream& stream) {
     head.host_call_started = true;
     if (!head.host_call->returned.load(std::memory_order_acquire)) return false;
   }
+  if (head.meeting && !head.meeting->is_complete(start)) return false;
   Operation operation = std::move(head);
   stream.queue.pop_front();
   run(stream, operation, start);
@@ -114,6 +121,17 @@ void Engine::pump() {
     }
     std::erase_if(waiting_, [](const Stream* stream) { return stream->queue.empty(); });
   }
+}
+
+std::vector<Meeting*> Engine::open_meetings() const {
+  std::vector<Meeting*> open;
+  for (const Stream* stream : waiting_) {
+    if (stream->queue.empty()) continue;
+    if (Meeting* meeting = stream->queue.front().meeting.get(); meeting != nullptr) {
+      open.push_back(meeting);
+    }
+  }
+  return open;
 }
 
 void Engine::forget(Stream& stream) {

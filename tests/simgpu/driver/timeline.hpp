@@ -8,6 +8,7 @@
 
 #include "driver/model.hpp"
 #include "driver/vendor_cuda.hpp"
+#include "simgpu.h"
 
 #include <algorithm>
 #include <atomic>
@@ -49,6 +50,29 @@ struct HostCall {
   std::atomic<bool> returned{false};
 };
 
+// One rank's part of a collective kernel (simgpu.h): when it ends is known once all have begun.
+class Meeting {
+ public:
+  explicit Meeting(const simgpu_meeting& contract) : contract_(contract) {}
+  ~Meeting() { contract_.leave(contract_.state); }
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  // The kernel is at the head of its stream since `now`.  True once everybody is there; asked again
+  // until then, the first answer to "when" holds.
+  [[nodiscard]] bool is_complete(Nanoseconds now);
+  [[nodiscard]] Nanoseconds begun() const { return begun_; }
+  [[nodiscard]] Nanoseconds all_there() const { return all_there_; }
+
+  bool is_given_up = false;  // a query has waited for it in vain: the next ones do not
+
+ private:
+  simgpu_meeting contract_;
+  bool has_begun_ = false;
+  std::int64_t begun_ = 0;
+  std::int64_t all_there_ = 0;
+};
+
 struct Operation {
   Nanoseconds not_before = 0;          // submitted then; ends of what it depends on are folded in
   std::vector<CompletionPtr> after{};  // dependencies whose end is not known yet
@@ -56,6 +80,7 @@ struct Operation {
   bool wait_was_unsatisfied = false;  // looked at once already: it ends when the word changes
   std::shared_ptr<HostCall> host_call{};
   bool host_call_started = false;
+  std::shared_ptr<Meeting> meeting{};
   std::function<Nanoseconds(Nanoseconds start)> run{};  // returns the end; null: takes no time
   CompletionPtr completion{};                           // may be null
 
@@ -114,6 +139,9 @@ class Engine {
   // A stream has written to `address` at device time `at`: waits that this satisfies continue from
   // there, not from the host's clock.
   void note_device_write(CUdeviceptr address, Nanoseconds at);
+
+  // The collectives that have begun and wait for others.
+  [[nodiscard]] std::vector<Meeting*> open_meetings() const;
 
   // Drops what is queued; for streams that are destroyed.
   void forget(Stream& stream);

@@ -135,7 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadModel{"RuleWithoutName", R"({"rules": [{"duration_us": 1}]})",
                  "/rules/0/name: missing, expected a glob on the kernel's name"},
         BadModel{"RuleWithoutTime", R"({"rules": [{"name": "a"}]})",
-                 "/rules/0: expected at least one of duration_us, per_block_us, tflops, gb_per_s "
+                 "/rules/0: expected at least one of latency_us, duration_us, per_block_us, "
+                 "tflops, gb_per_s "
                  "above 0"},
         BadModel{"NegativeTime", R"({"rules": [{"name": "a", "duration_us": -1}]})",
                  "/rules/0/duration_us: expected a number from 0.0 to 1000000000.0, found -1"},

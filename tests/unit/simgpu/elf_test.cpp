@@ -65,11 +65,26 @@ TEST_P(Elf, NeedsOnlyWhatEveryCxxProgramHas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Library, Elf,
-                         testing::Values("libcuda.so.1", "libcudart.so.13", "libcublas.so.13"),
+                         testing::Values("libcuda.so.1", "libcudart.so.13", "libcublas.so.13",
+                                         "libcublasLt.so.13"),
                          [](const auto& row) {
                            const std::string name = row.param;
                            return name.substr(0, name.find('.'));
                          });
+
+#ifdef SIMGPU_HAS_CUDNN
+INSTANTIATE_TEST_SUITE_P(Cudnn, Elf, testing::Values("libcudnn.so.9"));
+
+TEST(Exports, OfCudnnCarryItsSonameAsVersion) {
+  EXPECT_THAT(exports("libcudnn.so.9"), Each(EndsWith("@@libcudnn.so.9")));
+}
+#endif
+#ifdef SIMGPU_HAS_NCCL
+INSTANTIATE_TEST_SUITE_P(Nccl, Elf, testing::Values("libnccl.so.2"));
+#endif
+#ifdef SIMGPU_HAS_CUPTI
+INSTANTIATE_TEST_SUITE_P(Cupti, Elf, testing::Values("libcupti.so.13"));
+#endif
 
 TEST(Exports, OfTheRuntimeCarryItsSonameAsVersion) {
   EXPECT_THAT(exports("libcudart.so.13"), Each(EndsWith("@@libcudart.so.13")));
@@ -78,6 +93,24 @@ TEST(Exports, OfTheRuntimeCarryItsSonameAsVersion) {
 TEST(Exports, OfCublasCarryItsSonameAsVersion) {
   EXPECT_THAT(exports("libcublas.so.13"), Each(EndsWith("@@libcublas.so.13")));
 }
+
+TEST(Exports, OfCublasLtCarryItsSonameAsVersion) {
+  EXPECT_THAT(exports("libcublasLt.so.13"), Each(EndsWith("@@libcublasLt.so.13")));
+}
+
+#ifdef SIMGPU_HAS_CUPTI
+TEST(Exports, OfCuptiCarryItsSonameAsVersion) {
+  EXPECT_THAT(exports("libcupti.so.13"), Each(EndsWith("@@libcupti.so.13")));
+}
+#endif
+
+#ifdef SIMGPU_HAS_NCCL
+TEST(Exports, OfNcclCarryNone) {
+  const auto names = exports("libnccl.so.2");
+  EXPECT_THAT(names, Each(Not(HasSubstr("@"))));
+  EXPECT_THAT(names, testing::Contains("ncclAllReduce"));
+}
+#endif
 
 TEST(Exports, OfTheDriverCarryNone) {
   const auto names = exports("libcuda.so.1");

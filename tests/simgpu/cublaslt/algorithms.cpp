@@ -1,0 +1,293 @@
+// Algorithms: one, with three tiles, with or without a split of k; and the heuristic that orders
+// them.
+#include "cublaslt/attributes.hpp"
+#include "cublaslt/matmul.hpp"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace inline_prof::simgpu {
+namespace {
+
+constexpr std::int32_t kAlgoId = 66;
+
+struct TileId {
+  std::uint32_t id;
+  int m, n;
+};
+constexpr std::array kTiles{TileId{CUBLASLT_MATMUL_TILE_64x64, 64, 64},
+                            TileId{CUBLASLT_MATMUL_TILE_128x128, 128, 128},
+                            TileId{CUBLASLT_MATMUL_TILE_128x256, 128, 256}};
+
+constexpr std::array kConfigFields{
+    Field{CUBLASLT_ALGO_CONFIG_ID, offsetof(MatmulAlgo, id), sizeof(MatmulAlgo::id), true},
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_TILE_ID, MatmulAlgo, tile_id),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, MatmulAlgo, splits),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, MatmulAlgo, reduction_scheme),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, MatmulAlgo, cta_swizzling),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, MatmulAlgo, custom_option),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_STAGES_ID, MatmulAlgo, stages_id),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, MatmulAlgo, inner_shape_id),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, MatmulAlgo, cluster_shape_id)};
+
+// What the algorithm says of itself; arrays are the tiles.
+struct Capabilities {
+  std::int32_t split_k = 1;
+  std::uint32_t reduction_schemes =
+      CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  std::uint32_t cta_swizzling = 1;
+  std::int32_t yes = 1, no = 0;
+  std::uint32_t pointer_modes = CUBLASLT_POINTER_MODE_MASK_HOST |
+                                CUBLASLT_POINTER_MODE_MASK_DEVICE |
+                                CUBLASLT_POINTER_MODE_MASK_DEVICE_VECTOR |
+                                CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_ZERO |
+                                CUBLASLT_POINTER_MODE_MASK_ALPHA_DEVICE_VECTOR_BETA_HOST;
+  std::uint32_t epilogues = CUBLASLT_EPILOGUE_DEFAULT | CUBLASLT_EPILOGUE_RELU_AUX_BIAS |
+                            CUBLASLT_EPILOGUE_GELU_AUX_BIAS | CUBLASLT_EPILOGUE_DRELU_BGRAD |
+                            CUBLASLT_EPILOGUE_DGELU_BGRAD | CUBLASLT_EPILOGUE_BGRADA |
+                            CUBLASLT_EPILOGUE_BGRADB;
+  std::uint64_t numerics =
+      CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA | CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F;
+  std::uint32_t alignment_bytes = 16;
+  std::uint32_t stages = CUBLASLT_MATMUL_STAGES_UNDEFINED;
+};
+constexpr Capabilities kCapabilities;
+
+constexpr std::array kCapabilityFields{
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_SPLITK_SUPPORT, Capabilities, split_k),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_REDUCTION_SCHEME_MASK, Capabilities, reduction_schemes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_CTA_SWIZZLING_SUPPORT, Capabilities, cta_swizzling),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_STRIDED_BATCH_SUPPORT, Capabilities, yes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT, Capabilities, yes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_UPLO_SUPPORT, Capabilities, no),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_CUSTOM_OPTION_MAX, Capabilities, no),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_CUSTOM_MEMORY_ORDER, Capabilities, no),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_POINTER_MODE_MASK, Capabilities, pointer_modes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_EPILOGUE_MASK, Capabilities, epilogues),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_STAGES_IDS, Capabilities, stages),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_LD_NEGATIVE, Capabilities, no),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, Capabilities, numerics),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES, Capabilities, alignment_bytes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES, Capabilities, alignment_bytes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES, Capabilities, alignment_bytes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES, Capabilities, alignment_bytes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_POINTER_ARRAY_BATCH_SUPPORT, Capabilities, yes),
+    SIMGPU_FIELD(CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT, Capabilities, no)};
+
+bool needs_reduction(const MatmulAlgo& algo) {
+  return algo.splits > 1 && algo.reduction_scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+}
+
+// All ways to run the product, in the order of the estimated time: the rule's tile first, split
+// where the rule splits.
+std::vector<MatmulAlgo> candidates(const Matmul& matmul) {
+  const GemmTile best = gemm_tile(matmul.problem);
+  MatmulAlgo algo{.magic = kAlgoMagic, .id = kAlgoId};
+  std::vector<MatmulAlgo> result;
+  const auto add = [&](const TileId& tile) {
+    algo.tile_id = tile.id;
+    result.push_back(algo);
+  };
+  for (const TileId& tile : kTiles) {
+    if (tile.m != best.m || tile.n != best.n) continue;
+    if (const int splits = gemm_splits(matmul.problem); splits > 1) {
+      algo.splits = splits;
+      algo.reduction_scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+      add(tile);
+      algo.splits = 1;
+      algo.reduction_scheme = CUBLASLT_REDUCTION_SCHEME_NONE;
+    }
+    add(tile);
+  }
+  for (const TileId& tile : kTiles) {
+    if (tile.m != best.m || tile.n != best.n) add(tile);
+  }
+  return result;
+}
+
+cublasStatus_t plan_from(const Matmul& matmul, const MatmulAlgo& algo, MatmulPlan& plan) {
+  if (algo.magic != kAlgoMagic || algo.id != kAlgoId) return CUBLAS_STATUS_INVALID_VALUE;
+  if (algo.splits < 1 ||
+      (algo.splits > 1 && algo.reduction_scheme != CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE &&
+       algo.reduction_scheme != CUBLASLT_REDUCTION_SCHEME_INPLACE)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  plan.tile = gemm_tile(matmul.problem);
+  if (algo.tile_id != CUBLASLT_MATMUL_TILE_UNDEFINED) {
+    const auto* tile = std::find_if(kTiles.begin(), kTiles.end(),
+                                    [&](const TileId& known) { return known.id == algo.tile_id; });
+    if (tile == kTiles.end()) return CUBLAS_STATUS_NOT_SUPPORTED;
+    plan.tile.m = tile->m;
+    plan.tile.n = tile->n;
+  }
+  // In place, the blocks take turns on the output: no second kernel, no workspace to speak of.
+  plan.splits = needs_reduction(algo) ? algo.splits : 1;
+  plan.workspace_bytes = split_workspace_bytes(matmul.problem, plan.splits);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasLtMatmulHeuristicResult_t result_of(const cublasLtContext& handle, const Matmul& matmul,
+                                          const MatmulAlgo& algo, const MatmulPlan& plan) {
+  cublasLtMatmulHeuristicResult_t result{};
+  put(algo, result.algo);
+  result.workspaceSize = static_cast<std::size_t>(plan.workspace_bytes);
+  result.state = CUBLAS_STATUS_SUCCESS;
+  const auto [x, y, z] = gemm_kernels(matmul.problem, plan.tile, plan.splits).front().grid;
+  result.wavesCount =
+      static_cast<float>(x) * static_cast<float>(z) / static_cast<float>(handle.sm_count());
+  return result;
+}
+
+}  // namespace
+
+cublasStatus_t plan_of(const Matmul& matmul, const cublasLtMatmulAlgo_t& algo, MatmulPlan& plan) {
+  return plan_from(matmul, value_in<MatmulAlgo>(algo), plan);
+}
+
+MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes) {
+  MatmulPlan plan{.tile = gemm_tile(matmul.problem),
+                  .splits = gemm_splits(matmul.problem),
+                  .workspace_bytes = 0};
+  plan.workspace_bytes = split_workspace_bytes(matmul.problem, plan.splits);
+  if (plan.workspace_bytes > static_cast<double>(workspace_bytes)) {
+    plan.splits = 1;
+    plan.workspace_bytes = 0;
+  }
+  return plan;
+}
+
+}  // namespace inline_prof::simgpu
+
+using namespace inline_prof::simgpu;
+
+extern "C" {
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int requested,
+                                              cublasLtMatmulHeuristicResult_t results[],
+                                              int* returned) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (preference == nullptr || requested <= 0 || results == nullptr || returned == nullptr) {
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    *returned = 0;
+    Matmul matmul;
+    if (const auto status = describe({desc, a, b, c, d}, matmul); status != CUBLAS_STATUS_SUCCESS) {
+      return status;
+    }
+    const auto wishes = value_in<MatmulPreference>(*preference);
+    for (const MatmulAlgo& algo : candidates(matmul)) {
+      MatmulPlan plan{};
+      if (*returned == requested || plan_from(matmul, algo, plan) != CUBLAS_STATUS_SUCCESS) break;
+      const auto result = result_of(*handle, matmul, algo, plan);
+      // "Selecting a non-zero value will exclude algorithms that report device utilization higher
+      // than specified."
+      if (result.workspaceSize > wishes.max_workspace_bytes ||
+          (algo.reduction_scheme & ~wishes.reduction_scheme_mask) != 0 ||
+          (wishes.max_waves_count > 0 && result.wavesCount > wishes.max_waves_count)) {
+        continue;
+      }
+      results[(*returned)++] = result;
+    }
+    return *returned > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  });
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cublasComputeType_t,
+                                        cudaDataType_t, cudaDataType_t, cudaDataType_t,
+                                        cudaDataType_t, cudaDataType_t, int requested, int ids[],
+                                        int* returned) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (requested <= 0 || ids == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    ids[0] = kAlgoId;
+    if (returned != nullptr) *returned = 1;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t, cudaDataType_t,
+                                      cudaDataType_t, cudaDataType_t, cudaDataType_t,
+                                      cudaDataType_t, int id, cublasLtMatmulAlgo_t* algo) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (algo == nullptr || id != kAlgoId) return CUBLAS_STATUS_INVALID_VALUE;
+    put(MatmulAlgo{.magic = kAlgoMagic, .id = kAlgoId}, *algo);
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algo,
+                                       cublasLtMatmulHeuristicResult_t* result) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (algo == nullptr || result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    Matmul matmul;
+    auto status = describe({desc, a, b, c, d}, matmul);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    MatmulPlan plan{};
+    const auto settings = value_in<MatmulAlgo>(*algo);
+    status = plan_from(matmul, settings, plan);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    // "algo field is never updated"; algo may point into result.
+    const auto checked = result_of(*handle, matmul, settings, plan);
+    result->workspaceSize = checked.workspaceSize;
+    result->state = checked.state;
+    result->wavesCount = checked.wavesCount;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+// "use cublasLtMatmulAlgoCapGetAttribute() with sizeInBytes=0 to query actual count" of the arrays;
+// the header's example passes a buffer larger than that.
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algo,
+                                                 cublasLtMatmulAlgoCapAttributes_t attribute,
+                                                 void* buffer, size_t bytes, size_t* written) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    if (algo == nullptr || value_in<MatmulAlgo>(*algo).magic != kAlgoMagic) {
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (attribute != CUBLASLT_ALGO_CAP_TILE_IDS) {
+      return get_attribute(kCapabilityFields, &kCapabilities, attribute, buffer, bytes, written);
+    }
+    std::array<std::uint32_t, kTiles.size()> ids{};
+    std::transform(kTiles.begin(), kTiles.end(), ids.begin(),
+                   [](const TileId& tile) { return tile.id; });
+    if (bytes == 0 ? written == nullptr : buffer == nullptr || bytes < sizeof ids) {
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+    if (bytes != 0) std::memcpy(buffer, ids.data(), sizeof ids);
+    if (written != nullptr) *written = sizeof ids;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    const void* buffer, size_t bytes) {
+  static const LtEntry entry{__func__};
+  return answer(entry,
+                [&] { return set_attribute(kConfigFields, algo, attribute, buffer, bytes); });
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
+                                                    void* buffer, size_t bytes, size_t* written) {
+  static const LtEntry entry{__func__};
+  return answer(
+      entry, [&] { return get_attribute(kConfigFields, algo, attribute, buffer, bytes, written); });
+}
+
+}  // extern "C"

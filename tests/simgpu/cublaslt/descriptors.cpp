@@ -1,0 +1,261 @@
+// Descriptors: made, destroyed, and their attributes.
+#include "cublaslt/descriptors.hpp"
+
+#include "cublaslt/attributes.hpp"
+#include "cublaslt/handle.hpp"
+
+#include <array>
+#include <memory>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+constexpr std::array kLayoutFields{
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_TYPE, MatrixLayout, type),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_ORDER, MatrixLayout, order),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_ROWS, MatrixLayout, rows),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_COLS, MatrixLayout, cols),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_LD, MatrixLayout, ld),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, MatrixLayout, batch_count),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, MatrixLayout, batch_stride),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_PLANE_OFFSET, MatrixLayout, plane_offset),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_LAYOUT_BATCH_MODE, MatrixLayout, batch_mode)};
+
+constexpr std::array kMatmulFields{
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, MatmulDesc, compute_type),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_SCALE_TYPE, MatmulDesc, scale_type),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_POINTER_MODE, MatmulDesc, pointer_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_TRANSA, MatmulDesc, trans_a),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_TRANSB, MatmulDesc, trans_b),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_TRANSC, MatmulDesc, trans_c),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_FILL_MODE, MatmulDesc, fill_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE, MatmulDesc, epilogue),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_BIAS_POINTER, MatmulDesc, bias),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, MatmulDesc, bias_batch_stride),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, MatmulDesc, aux),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, MatmulDesc, aux_ld),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, MatmulDesc, aux_batch_stride),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_ALPHA_VECTOR_BATCH_STRIDE, MatmulDesc, alpha_batch_stride),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, MatmulDesc, sm_count_target),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, MatmulDesc, a_scale),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, MatmulDesc, b_scale),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, MatmulDesc, c_scale),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, MatmulDesc, d_scale),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_AMAX_D_POINTER, MatmulDesc, amax_d),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, MatmulDesc, aux_type),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER, MatmulDesc, aux_scale),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER, MatmulDesc, aux_amax),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_FAST_ACCUM, MatmulDesc, fast_accum),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, MatmulDesc, bias_type),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, MatmulDesc, a_scale_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, MatmulDesc, b_scale_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_C_SCALE_MODE, MatmulDesc, c_scale_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_D_SCALE_MODE, MatmulDesc, d_scale_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_MODE, MatmulDesc, aux_scale_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_POINTER, MatmulDesc, d_out_scale),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_D_OUT_SCALE_MODE, MatmulDesc, d_out_scale_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR, MatmulDesc, emulation)};
+
+constexpr std::array kPreferenceFields{
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_SEARCH_MODE, MatmulPreference, search_mode),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, MatmulPreference, max_workspace_bytes),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, MatmulPreference,
+                 reduction_scheme_mask),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, MatmulPreference, alignment_a),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, MatmulPreference, alignment_b),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, MatmulPreference, alignment_c),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, MatmulPreference, alignment_d),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT, MatmulPreference, max_waves_count),
+    SIMGPU_FIELD(CUBLASLT_MATMUL_PREF_IMPL_MASK, MatmulPreference, impl_mask)};
+
+constexpr std::array kTransformFields{
+    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_SCALE_TYPE, TransformDesc, scale_type),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_POINTER_MODE, TransformDesc, pointer_mode),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSA, TransformDesc, trans_a),
+    SIMGPU_FIELD(CUBLASLT_MATRIX_TRANSFORM_DESC_TRANSB, TransformDesc, trans_b)};
+
+// In memory of the program: "CUBLAS_STATUS_ALLOC_FAILED if size of the pre-allocated space is
+// insufficient" (cublasLt.h, at each ...Init).
+template <typename Value, typename Opaque>
+cublasStatus_t init(Opaque* place, std::size_t bytes, const Value& value) {
+  if (place == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (bytes < sizeof(Opaque)) return CUBLAS_STATUS_ALLOC_FAILED;
+  put(value, *place);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+template <typename Value, typename Opaque>
+cublasStatus_t create(Opaque** descriptor, const Value& value) {
+  if (descriptor == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  auto made = std::make_unique<Opaque>();
+  put(value, *made);
+  *descriptor = made.release();
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+MatrixLayout layout_of(cudaDataType type, std::uint64_t rows, std::uint64_t cols, std::int64_t ld) {
+  return {.rows = rows, .cols = cols, .ld = ld, .type = static_cast<std::uint32_t>(type)};
+}
+
+MatmulDesc matmul_of(cublasComputeType_t compute, cudaDataType_t scale) {
+  return {.compute_type = compute, .scale_type = scale};
+}
+
+TransformDesc transform_of(cudaDataType scale) {
+  return {.scale_type = scale};
+}
+
+}  // namespace
+
+extern "C" {
+
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size,
+                                                 cudaDataType type, uint64_t rows, uint64_t cols,
+                                                 int64_t ld) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return init(layout, size, layout_of(type, rows, cols, ld)); });
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
+                                          uint64_t rows, uint64_t cols, int64_t ld) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return create(layout, layout_of(type, rows, cols, ld)); });
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    delete layout;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void* buffer, size_t bytes) {
+  static const LtEntry entry{__func__};
+  return answer(entry,
+                [&] { return set_attribute(kLayoutFields, layout, attribute, buffer, bytes); });
+}
+
+cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute,
+                                                void* buffer, size_t bytes, size_t* written) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    return get_attribute(kLayoutFields, layout, attribute, buffer, bytes, written);
+  });
+}
+
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t size,
+                                               cublasComputeType_t compute, cudaDataType_t scale) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return init(desc, size, matmul_of(compute, scale)); });
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return create(desc, matmul_of(compute, scale)); });
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    delete desc;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void* buffer, size_t bytes) {
+  static const LtEntry entry{__func__};
+  return answer(entry,
+                [&] { return set_attribute(kMatmulFields, desc, attribute, buffer, bytes); });
+}
+
+cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              void* buffer, size_t bytes, size_t* written) {
+  static const LtEntry entry{__func__};
+  return answer(
+      entry, [&] { return get_attribute(kMatmulFields, desc, attribute, buffer, bytes, written); });
+}
+
+cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference,
+                                                     size_t size) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return init(preference, size, MatmulPreference{}); });
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return create(preference, MatmulPreference{}); });
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    delete preference;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void* buffer, size_t bytes) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    return set_attribute(kPreferenceFields, preference, attribute, buffer, bytes);
+  });
+}
+
+cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    void* buffer, size_t bytes, size_t* written) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    return get_attribute(kPreferenceFields, preference, attribute, buffer, bytes, written);
+  });
+}
+
+cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t desc,
+                                                        size_t size, cudaDataType scale) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return init(desc, size, transform_of(scale)); });
+}
+
+cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* desc,
+                                                 cudaDataType scale) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] { return create(desc, transform_of(scale)); });
+}
+
+cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t desc) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    delete desc;
+    return CUBLAS_STATUS_SUCCESS;
+  });
+}
+
+cublasStatus_t cublasLtMatrixTransformDescSetAttribute(
+    cublasLtMatrixTransformDesc_t desc, cublasLtMatrixTransformDescAttributes_t attribute,
+    const void* buffer, size_t bytes) {
+  static const LtEntry entry{__func__};
+  return answer(entry,
+                [&] { return set_attribute(kTransformFields, desc, attribute, buffer, bytes); });
+}
+
+cublasStatus_t cublasLtMatrixTransformDescGetAttribute(
+    cublasLtMatrixTransformDesc_t desc, cublasLtMatrixTransformDescAttributes_t attribute,
+    void* buffer, size_t bytes, size_t* written) {
+  static const LtEntry entry{__func__};
+  return answer(entry, [&] {
+    return get_attribute(kTransformFields, desc, attribute, buffer, bytes, written);
+  });
+}
+
+}  // extern "C"

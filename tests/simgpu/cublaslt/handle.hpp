@@ -1,0 +1,29 @@
+// A cuBLASLt handle, and the door of each of its functions.
+#pragma once
+
+#include "common/entry.hpp"
+#include "cublaslt/vendor_cublaslt.hpp"
+#include "math/blas_status.hpp"
+#include "math/handle.hpp"
+
+namespace inline_prof::simgpu {
+
+class LtEntry : public Entry {
+ public:
+  explicit LtEntry(const char* function) : Entry(function, CUBLAS_STATUS_EXECUTION_FAILED) {}
+};
+
+// Log and injected failure; then `body()`.
+template <typename Body>
+cublasStatus_t answer(const LtEntry& entry, Body&& body) {
+  if (const int injected = entry.begin(); injected != 0) {
+    return static_cast<cublasStatus_t>(injected);
+  }
+  return body();
+}
+
+}  // namespace inline_prof::simgpu
+
+struct cublasLtContext : inline_prof::simgpu::MathHandle {
+  using MathHandle::MathHandle;
+};

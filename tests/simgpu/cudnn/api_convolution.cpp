@@ -1,0 +1,408 @@
+// The convolutions that are older than the backend API, and the choice of their algorithms.
+#include "cudnn/legacy_convolution.hpp"
+
+#include <algorithm>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+template <typename Algo>
+struct Direction;
+template <>
+struct Direction<cudnnConvolutionFwdAlgo_t> {
+  static constexpr int count = CUDNN_CONVOLUTION_FWD_ALGO_COUNT;
+};
+template <>
+struct Direction<cudnnConvolutionBwdDataAlgo_t> {
+  static constexpr int count = CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT;
+};
+template <>
+struct Direction<cudnnConvolutionBwdFilterAlgo_t> {
+  static constexpr int count = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT;
+};
+
+// The largest count that a program may ask for; each algorithm with and without tensor cores.
+template <typename Algo>
+cudnnStatus_t max_count(const DnnEntry& entry, cudnnHandle_t handle, int* count) {
+  return answer(entry, [&] {
+    if (!all_given(handle, count)) return CUDNN_STATUS_BAD_PARAM;
+    *count = Direction<Algo>::count;
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
+
+// How the heuristic orders methods: what is usually fastest first.
+int rank_of(ConvMethod method) {
+  switch (method) {
+    case ConvMethod::kImplicitGemm:
+      return 0;
+    case ConvMethod::kWinogradNonfused:
+      return 1;
+    case ConvMethod::kWinograd:
+      return 2;
+    case ConvMethod::kSplitFilter:
+      return 3;
+    case ConvMethod::kDirect:
+      return 4;
+    case ConvMethod::kGemm:
+      return 5;
+    case ConvMethod::kFftTiling:
+      return 6;
+    case ConvMethod::kFft:
+      return 7;
+  }
+  return 8;
+}
+
+// Fills the results: those that work in the heuristic's order, then those that do not.  `measure`
+// gives a method's time in ms, -1 where nobody measured.
+template <typename Algo, typename Perf, typename Measure>
+cudnnStatus_t list_algorithms(const Convolution& c, int requested, int* returned, Perf* results,
+                              Measure&& measure) {
+  if (requested < 1 || returned == nullptr || results == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  std::vector<Perf> all;
+  for (int i = 0; i < Direction<Algo>::count; ++i) {
+    const auto algo = static_cast<Algo>(i);
+    const auto method = method_of(algo);
+    Perf perf{};
+    perf.algo = algo;
+    perf.time = -1;
+    perf.mathType = CUDNN_DEFAULT_MATH;
+    if (!method || !is_supported(c, *method)) {
+      perf.status = CUDNN_STATUS_NOT_SUPPORTED;
+    } else {
+      perf.status = measure(*method, perf.time);
+      perf.memory = workspace_bytes(c, *method);
+      perf.determinism =
+          is_deterministic(c, *method) ? CUDNN_DETERMINISTIC : CUDNN_NON_DETERMINISTIC;
+    }
+    all.push_back(perf);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Perf& a, const Perf& b) {
+    const bool a_works = a.status == CUDNN_STATUS_SUCCESS,
+               b_works = b.status == CUDNN_STATUS_SUCCESS;
+    if (a_works != b_works) return a_works;
+    if (!a_works) return false;
+    if (a.time >= 0 && b.time >= 0) return a.time < b.time;
+    return rank_of(*method_of(a.algo)) < rank_of(*method_of(b.algo));
+  });
+  const auto count = std::min(all.size(), static_cast<std::size_t>(requested));
+  std::copy_n(all.begin(), count, results);
+  *returned = static_cast<int>(count);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// cudnnGet...Algorithm_v7: from a heuristic, nothing runs.
+template <typename Algo, typename Perf>
+cudnnStatus_t get_algorithms(const DnnEntry& entry, cudnnHandle_t handle,
+                             const ConvolutionDescriptors& descriptors, int requested,
+                             int* returned, Perf* results) {
+  return answer(entry, [&] {
+    if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+    Convolution c{};
+    if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+    return list_algorithms<Algo>(c, requested, returned, results,
+                                 [](ConvMethod, float&) { return CUDNN_STATUS_SUCCESS; });
+  });
+}
+
+// cudnnFind...Algorithm: each algorithm runs once on the handle's stream, and is timed.
+template <typename Algo, typename Perf>
+cudnnStatus_t find_algorithms(const DnnEntry& entry, cudnnHandle_t handle,
+                              const ConvolutionDescriptors& descriptors, int requested,
+                              int* returned, Perf* results) {
+  return answer(entry, [&] {
+    if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+    Convolution c{};
+    if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+    return list_algorithms<Algo>(
+        c, requested, returned, results, [&](ConvMethod method, float& milliseconds) {
+          return handle->time(handle->stream, convolution_kernels(c, method), milliseconds) ==
+                         CUDA_SUCCESS
+                     ? CUDNN_STATUS_SUCCESS
+                     : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
+        });
+  });
+}
+
+template <typename Algo>
+cudnnStatus_t workspace_size(const DnnEntry& entry, cudnnHandle_t handle,
+                             const ConvolutionDescriptors& descriptors, Algo algo, size_t* size) {
+  return answer(entry, [&] {
+    if (!all_given(handle, size)) return CUDNN_STATUS_BAD_PARAM;
+    Convolution c{};
+    if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+    const auto method = method_of(algo);
+    if (!method || !is_supported(c, *method)) return CUDNN_STATUS_NOT_SUPPORTED;
+    *size = workspace_bytes(c, *method);
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
+
+struct ConvolutionCall {
+  const void *alpha, *beta;
+  const void *image, *filter, *output;
+  const void* workspace;
+  std::size_t workspace_bytes;
+  const char* epilogue = "";
+  double extra_bytes = 0;
+};
+
+template <typename Algo>
+cudnnStatus_t convolve(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors, Algo algo,
+                       const ConvolutionCall& call) {
+  if (!all_given(handle, call.alpha, call.beta, call.image, call.filter, call.output)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  Convolution c{};
+  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+  const auto method = method_of(algo);
+  if (!method || !is_supported(c, *method)) return CUDNN_STATUS_NOT_SUPPORTED;
+  const std::size_t needed = workspace_bytes(c, *method);
+  if (needed > call.workspace_bytes || (needed > 0 && call.workspace == nullptr)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  c.reads_output = is_not_zero(call.beta, c.type);
+  return handle->run(convolution_kernels(c, *method, call.epilogue, call.extra_bytes));
+}
+
+constexpr auto kForward = ConvDirection::kForward;
+constexpr auto kBackwardData = ConvDirection::kBackwardData;
+constexpr auto kBackwardFilter = ConvDirection::kBackwardFilter;
+
+}  // namespace
+
+extern "C" {
+
+cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDescriptor_t convolution,
+                                                    const cudnnTensorDescriptor_t image,
+                                                    const cudnnFilterDescriptor_t filter, int* n,
+                                                    int* c, int* h, int* w) {
+  static const DnnEntry entry{__func__};
+  return answer(entry, [&] {
+    std::vector<std::int64_t> dims;
+    if (!all_given(n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
+    if (const auto status = output_dims(image, filter, convolution, dims);
+        status != CUDNN_STATUS_SUCCESS) {
+      return status;
+    }
+    if (dims.size() != 4) return CUDNN_STATUS_BAD_PARAM;
+    *n = static_cast<int>(dims[0]);
+    *c = static_cast<int>(dims[1]);
+    *h = static_cast<int>(dims[2]);
+    *w = static_cast<int>(dims[3]);
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
+
+cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescriptor_t convolution,
+                                                    const cudnnTensorDescriptor_t image,
+                                                    const cudnnFilterDescriptor_t filter, int count,
+                                                    int output[]) {
+  static const DnnEntry entry{__func__};
+  return answer(entry, [&] {
+    std::vector<std::int64_t> dims;
+    if (output == nullptr) return CUDNN_STATUS_BAD_PARAM;
+    if (const auto status = output_dims(image, filter, convolution, dims);
+        status != CUDNN_STATUS_SUCCESS) {
+      return status;
+    }
+    if (static_cast<std::size_t>(count) != dims.size()) return CUDNN_STATUS_BAD_PARAM;
+    std::transform(dims.begin(), dims.end(), output,
+                   [](std::int64_t d) { return static_cast<int>(d); });
+    return CUDNN_STATUS_SUCCESS;
+  });
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  static const DnnEntry entry{__func__};
+  return max_count<cudnnConvolutionFwdAlgo_t>(entry, handle, count);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  static const DnnEntry entry{__func__};
+  return max_count<cudnnConvolutionBwdDataAlgo_t>(entry, handle, count);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
+  static const DnnEntry entry{__func__};
+  return max_count<cudnnConvolutionBwdFilterAlgo_t>(entry, handle, count);
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y,
+    const int requested, int* returned, cudnnConvolutionFwdAlgoPerf_t* results) {
+  static const DnnEntry entry{__func__};
+  return get_algorithms<cudnnConvolutionFwdAlgo_t>(entry, handle, {kForward, x, w, convolution, y},
+                                                   requested, returned, results);
+}
+
+cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y,
+    const int requested, int* returned, cudnnConvolutionFwdAlgoPerf_t* results) {
+  static const DnnEntry entry{__func__};
+  return find_algorithms<cudnnConvolutionFwdAlgo_t>(entry, handle, {kForward, x, w, convolution, y},
+                                                    requested, returned, results);
+}
+
+cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void*,
+    const cudnnFilterDescriptor_t w, const void*, const cudnnConvolutionDescriptor_t convolution,
+    const cudnnTensorDescriptor_t y, void*, const int requested, int* returned,
+    cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t) {
+  static const DnnEntry entry{__func__};
+  return find_algorithms<cudnnConvolutionFwdAlgo_t>(entry, handle, {kForward, x, w, convolution, y},
+                                                    requested, returned, results);
+}
+
+cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y,
+    cudnnConvolutionFwdAlgo_t algo, size_t* size) {
+  static const DnnEntry entry{__func__};
+  return workspace_size(entry, handle, {kForward, x, w, convolution, y}, algo, size);
+}
+
+cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
+                                      const cudnnTensorDescriptor_t x_desc, const void* x,
+                                      const cudnnFilterDescriptor_t w_desc, const void* w,
+                                      const cudnnConvolutionDescriptor_t convolution,
+                                      cudnnConvolutionFwdAlgo_t algo, void* workspace,
+                                      size_t workspace_size_bytes, const void* beta,
+                                      const cudnnTensorDescriptor_t y_desc, void* y) {
+  static const DnnEntry entry{__func__};
+  return answer(entry, [&] {
+    return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
+                    {alpha, beta, x, w, y, workspace, workspace_size_bytes});
+  });
+}
+
+// y = act(alpha1 * conv(x) + alpha2 * z + bias).  "Must use IMPLICIT_PRECOMP_GEMM" for the
+// identity.
+cudnnStatus_t cudnnConvolutionBiasActivationForward(
+    cudnnHandle_t handle, const void* alpha1, const cudnnTensorDescriptor_t x_desc, const void* x,
+    const cudnnFilterDescriptor_t w_desc, const void* w,
+    const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algo, void* workspace,
+    size_t workspace_size_bytes, const void* alpha2, const cudnnTensorDescriptor_t z_desc,
+    const void* z, const cudnnTensorDescriptor_t bias_desc, const void* bias,
+    const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t y_desc, void* y) {
+  static const DnnEntry entry{__func__};
+  return answer(entry, [&] {
+    if (!all_given(z_desc, z, bias_desc, bias, activation)) return CUDNN_STATUS_BAD_PARAM;
+    const bool is_relu = activation->mode == CUDNN_ACTIVATION_RELU;
+    if (!is_relu && activation->mode != CUDNN_ACTIVATION_IDENTITY) {
+      return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    if (!is_relu && algo != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) {
+      return CUDNN_STATUS_NOT_SUPPORTED;
+    }
+    return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
+                    {alpha1, alpha2, x, w, y, workspace, workspace_size_bytes,
+                     is_relu ? "_bias_relu" : "_bias", bias_desc->bytes()});
+  });
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx,
+    const int requested, int* returned, cudnnConvolutionBwdDataAlgoPerf_t* results) {
+  static const DnnEntry entry{__func__};
+  return get_algorithms<cudnnConvolutionBwdDataAlgo_t>(
+      entry, handle, {kBackwardData, dx, w, convolution, dy}, requested, returned, results);
+}
+
+cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx,
+    const int requested, int* returned, cudnnConvolutionBwdDataAlgoPerf_t* results) {
+  static const DnnEntry entry{__func__};
+  return find_algorithms<cudnnConvolutionBwdDataAlgo_t>(
+      entry, handle, {kBackwardData, dx, w, convolution, dy}, requested, returned, results);
+}
+
+cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const void*,
+    const cudnnTensorDescriptor_t dy, const void*, const cudnnConvolutionDescriptor_t convolution,
+    const cudnnTensorDescriptor_t dx, void*, const int requested, int* returned,
+    cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
+  static const DnnEntry entry{__func__};
+  return find_algorithms<cudnnConvolutionBwdDataAlgo_t>(
+      entry, handle, {kBackwardData, dx, w, convolution, dy}, requested, returned, results);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
+    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx,
+    cudnnConvolutionBwdDataAlgo_t algo, size_t* size) {
+  static const DnnEntry entry{__func__};
+  return workspace_size(entry, handle, {kBackwardData, dx, w, convolution, dy}, algo, size);
+}
+
+cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
+                                           const cudnnFilterDescriptor_t w_desc, const void* w,
+                                           const cudnnTensorDescriptor_t dy_desc, const void* dy,
+                                           const cudnnConvolutionDescriptor_t convolution,
+                                           cudnnConvolutionBwdDataAlgo_t algo, void* workspace,
+                                           size_t workspace_size_bytes, const void* beta,
+                                           const cudnnTensorDescriptor_t dx_desc, void* dx) {
+  static const DnnEntry entry{__func__};
+  return answer(entry, [&] {
+    return convolve(handle, {kBackwardData, dx_desc, w_desc, convolution, dy_desc}, algo,
+                    {alpha, beta, dx, w, dy, workspace, workspace_size_bytes});
+  });
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw,
+    const int requested, int* returned, cudnnConvolutionBwdFilterAlgoPerf_t* results) {
+  static const DnnEntry entry{__func__};
+  return get_algorithms<cudnnConvolutionBwdFilterAlgo_t>(
+      entry, handle, {kBackwardFilter, x, dw, convolution, dy}, requested, returned, results);
+}
+
+cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw,
+    const int requested, int* returned, cudnnConvolutionBwdFilterAlgoPerf_t* results) {
+  static const DnnEntry entry{__func__};
+  return find_algorithms<cudnnConvolutionBwdFilterAlgo_t>(
+      entry, handle, {kBackwardFilter, x, dw, convolution, dy}, requested, returned, results);
+}
+
+cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void*,
+    const cudnnTensorDescriptor_t dy, const void*, const cudnnConvolutionDescriptor_t convolution,
+    const cudnnFilterDescriptor_t dw, void*, const int requested, int* returned,
+    cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
+  static const DnnEntry entry{__func__};
+  return find_algorithms<cudnnConvolutionBwdFilterAlgo_t>(
+      entry, handle, {kBackwardFilter, x, dw, convolution, dy}, requested, returned, results);
+}
+
+cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
+    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
+    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw,
+    cudnnConvolutionBwdFilterAlgo_t algo, size_t* size) {
+  static const DnnEntry entry{__func__};
+  return workspace_size(entry, handle, {kBackwardFilter, x, dw, convolution, dy}, algo, size);
+}
+
+cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
+                                             const cudnnTensorDescriptor_t x_desc, const void* x,
+                                             const cudnnTensorDescriptor_t dy_desc, const void* dy,
+                                             const cudnnConvolutionDescriptor_t convolution,
+                                             cudnnConvolutionBwdFilterAlgo_t algo, void* workspace,
+                                             size_t workspace_size_bytes, const void* beta,
+                                             const cudnnFilterDescriptor_t dw_desc, void* dw) {
+  static const DnnEntry entry{__func__};
+  return answer(entry, [&] {
+    return convolve(handle, {kBackwardFilter, x_desc, dw_desc, convolution, dy_desc}, algo,
+                    {alpha, beta, x, dw, dy, workspace, workspace_size_bytes});
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,179 @@
+// What each descriptor checks when it is finalized.
+#include "cudnn/backend_graph.hpp"
+
+#include <algorithm>
+
+namespace inline_prof::simgpu {
+namespace {
+
+constexpr auto kDims = CUDNN_ATTR_TENSOR_DIMENSIONS;
+constexpr auto kStrides = CUDNN_ATTR_TENSOR_STRIDES;
+
+cudnnStatus_t finalize_tensor(const BackendDescriptor& tensor) {
+  const auto dims = tensor.integers(kDims);
+  const bool good =
+      dims.size() == tensor.integers(kStrides).size() &&
+      std::all_of(dims.begin(), dims.end(), [](std::int64_t d) { return d > 0; }) &&
+      tensor.value<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) > 0 &&
+      dnn_type(tensor.value<cudnnDataType_t>(CUDNN_ATTR_TENSOR_DATA_TYPE)).name != nullptr;
+  return good ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+cudnnStatus_t finalize_convolution(const BackendDescriptor& convolution) {
+  const auto spatial = convolution.value<std::int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+  for (const auto name :
+       {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
+        CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS}) {
+    const auto values = convolution.integers(name);
+    const std::int64_t least =
+        name == CUDNN_ATTR_CONVOLUTION_DILATIONS || name == CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES
+            ? 1
+            : 0;
+    if (static_cast<std::int64_t>(values.size()) != spatial ||
+        std::any_of(values.begin(), values.end(), [&](std::int64_t v) { return v < least; })) {
+      return CUDNN_STATUS_BAD_PARAM;
+    }
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// The real library (9.19) gives the tensors of an operation a dimension for the groups: images
+// {n, g, c / g, ...}, filters {g, k / g, c / g, ...}.  A program that reads them back sees it; the
+// descriptors that it made stay as they were.
+DescriptorPointer with_groups(const BackendDescriptor& tensor, std::int64_t groups,
+                              std::size_t split) {
+  auto copy = std::make_shared<BackendDescriptor>(tensor);
+  auto dims = tensor.integers(kDims), strides = tensor.integers(kStrides);
+  const auto at = static_cast<std::ptrdiff_t>(split);
+  const std::int64_t part = dims[split] / groups;
+  dims[split] = part;
+  dims.insert(dims.begin() + at, groups);
+  strides.insert(strides.begin() + at, strides[split] * part);
+  copy->set(kDims, CUDNN_TYPE_INT64, dims);
+  copy->set(kStrides, CUDNN_TYPE_INT64, strides);
+  return copy;
+}
+
+cudnnStatus_t finalize_operation(BackendDescriptor& operation) {
+  Convolution convolution{};
+  if (const auto status = describe_operation(operation, convolution);
+      status != CUDNN_STATUS_SUCCESS) {
+    return status;
+  }
+  for (auto& [name, attribute] : operation.attributes) {
+    if (attribute.children.empty() ||
+        attribute.children.front()->type != CUDNN_BACKEND_TENSOR_DESCRIPTOR) {
+      continue;
+    }
+    const bool is_filter = name == CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W ||
+                           name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W ||
+                           name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW;
+    attribute.children.front() =
+        with_groups(*attribute.children.front(), convolution.groups(), is_filter ? 0 : 1);
+  }
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t finalize_graph(BackendDescriptor& graph) {
+  GraphWork work;
+  if (const auto status = describe_graph(graph, work); status != CUDNN_STATUS_SUCCESS) {
+    return status;
+  }
+  graph.set<std::int64_t>(CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT, CUDNN_TYPE_INT64,
+                          {kEngineCount});
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// An engine's graph as engines see it; finalize_graph() has accepted it.
+GraphWork work_of(const BackendDescriptor& graph) {
+  GraphWork work;
+  static_cast<void>(describe_graph(graph, work));
+  return work;
+}
+
+cudnnStatus_t finalize_engine(const BackendDescriptor& engine) {
+  const auto index = engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  if (index < 0 || index >= kEngineCount) return CUDNN_STATUS_BAD_PARAM;
+  const GraphWork work = work_of(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
+  return engine_supports(work, index) ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
+}
+
+cudnnStatus_t finalize_config(BackendDescriptor& config) {
+  const BackendDescriptor& engine = config.child(CUDNN_ATTR_ENGINECFG_ENGINE);
+  const GraphWork work = work_of(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH));
+  config.set<std::int64_t>(
+      CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+      {engine_workspace_bytes(work, engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX))});
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t finalize_plan(BackendDescriptor& plan) {
+  plan.set<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64,
+                         {plan.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)
+                              .value<std::int64_t>(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE)});
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// The results: a configuration for each engine that can run the graph, finalized.
+cudnnStatus_t finalize_heuristic(BackendDescriptor& heuristic) {
+  const auto& graph = heuristic.find(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->children.front();
+  const GraphWork work = work_of(*graph);
+  BackendAttribute results{CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, {}, {}};
+  for (std::int64_t index = 0; index < kEngineCount; ++index) {
+    if (!engine_supports(work, index)) continue;
+    auto engine = std::make_shared<BackendDescriptor>();
+    engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
+    engine->attributes[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] = {
+        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {}, {graph}};
+    engine->set<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, {index});
+    engine->is_finalized = true;
+    auto config = std::make_shared<BackendDescriptor>();
+    config->type = CUDNN_BACKEND_ENGINECFG_DESCRIPTOR;
+    config->attributes[CUDNN_ATTR_ENGINECFG_ENGINE] = {
+        CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, {}, {std::move(engine)}};
+    static_cast<void>(finalize_config(*config));
+    config->is_finalized = true;
+    results.children.push_back(std::move(config));
+  }
+  results.count = static_cast<std::int64_t>(results.children.size());
+  heuristic.attributes[CUDNN_ATTR_ENGINEHEUR_RESULTS] = std::move(results);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+cudnnStatus_t finalize_pack(const BackendDescriptor& pack) {
+  return pack.find(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS)->count ==
+                 pack.find(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->count
+             ? CUDNN_STATUS_SUCCESS
+             : CUDNN_STATUS_BAD_PARAM;
+}
+
+}  // namespace
+
+cudnnStatus_t finalize(BackendDescriptor& descriptor) {
+  switch (descriptor.type) {
+    case CUDNN_BACKEND_TENSOR_DESCRIPTOR:
+      return finalize_tensor(descriptor);
+    case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:
+      return finalize_convolution(descriptor);
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      return finalize_operation(descriptor);
+    case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
+      return finalize_graph(descriptor);
+    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
+      return finalize_engine(descriptor);
+    case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:
+      return finalize_config(descriptor);
+    case CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR:
+      return finalize_plan(descriptor);
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+      return finalize_heuristic(descriptor);
+    case CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR:
+      return finalize_pack(descriptor);
+    default:
+      return CUDNN_STATUS_SUCCESS;
+  }
+}
+
+}  // namespace inline_prof::simgpu

@@ -1,0 +1,8 @@
+// cudnn.h with what it declares exported (see driver/vendor_cuda.hpp).
+#pragma once
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+
+#include <cudnn.h>
+#pragma GCC visibility pop

@@ -1,0 +1,216 @@
+// Communicators: made, asked, ended.
+#include "nccl/call.hpp"
+#include "nccl/group.hpp"
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+// The context that this thread works in; as the runtime inside the vendor's library does, the
+// primary one of device 0 where there is none.
+ncclResult_t use_current_device(const NcclDriver& driver, CUdevice& device, CUcontext& context) {
+  CUresult result = driver.ctx_get_current(&context);
+  if (result == CUDA_SUCCESS && context == nullptr) {
+    result = driver.primary_ctx_retain(&context, 0);
+    if (result == CUDA_SUCCESS) result = driver.ctx_set_current(context);
+  }
+  if (result == CUDA_SUCCESS) result = driver.ctx_get_device(&device);
+  return result_of(result, "cuCtxGetDevice");
+}
+
+ncclResult_t initialise(ncclComm_t* comm, int ranks, const ncclUniqueId& id, int rank) {
+  if (comm == nullptr || ranks < 1 || rank < 0 || rank >= ranks) {
+    return fail(ncclInvalidArgument, "rank or number of ranks out of range");
+  }
+  const NcclDriver* driver = nccl_driver();
+  if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
+  Initialisation wanted{
+      .comm = comm, .id = id, .ranks = ranks, .rank = rank, .device = 0, .context = nullptr};
+  const auto used = use_current_device(*driver, wanted.device, wanted.context);
+  return used == ncclSuccess ? submit(wanted) : used;
+}
+
+void end(ncclComm_t comm) {
+  comm->region->leave(comm->rank);
+  {
+    const CurrentContext current(*comm->driver, comm->context);
+    // After a device reset the code is gone already: the results do not matter.
+    for (const auto& [name, kernel] : comm->kernels)
+      comm->driver->library_unload(kernel.library);
+  }
+  delete comm;
+}
+
+}  // namespace
+
+extern "C" {
+
+ncclResult_t ncclGetVersion(int* version) {
+  static const NcclEntry entry{__func__};
+  return nccl_call(entry, [&] {
+    if (version == nullptr) return fail(ncclInvalidArgument, "version is null");
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static const NcclEntry entry{__func__};
+  return nccl_call(entry, [&] {
+    if (id == nullptr) return fail(ncclInvalidArgument, "uniqueId is null");
+    *id = new_unique_id();
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  static const NcclEntry entry{__func__};
+  return nccl_call(entry, [&] { return initialise(comm, ranks, id, rank); });
+}
+
+// A communicator is always a blocking one here, which the configuration cannot be told from.
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t*) {
+  static const NcclEntry entry{__func__};
+  return nccl_call(entry, [&] { return initialise(comm, ranks, id, rank); });
+}
+
+ncclResult_t ncclCommInitAll(ncclComm_t* comms, int devices, const int* list) {
+  static const NcclEntry entry{__func__};
+  return nccl_call(entry, [&]() -> ncclResult_t {
+    const NcclDriver* driver = nccl_driver();
+    if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
+    if (comms == nullptr || devices < 1) return fail(ncclInvalidArgument, "no communicators");
+    const ncclUniqueId id = new_unique_id();
+    ncclResult_t result = group_start();
+    for (int rank = 0; result == ncclSuccess && rank < devices; ++rank) {
+      Initialisation wanted{.comm = comms + rank,
+                            .id = id,
+                            .ranks = devices,
+                            .rank = rank,
+                            .device = list == nullptr ? rank : list[rank],
+                            .context = nullptr};
+      result = result_of(driver->primary_ctx_retain(&wanted.context, wanted.device),
+                         "cuDevicePrimaryCtxRetain");
+      if (result == ncclSuccess) result = submit(wanted);
+    }
+    const ncclResult_t ended = group_end();
+    return result == ncclSuccess ? ended : result;
+  });
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  static const NcclEntry entry{__func__};
+  return with_comm(entry, comm, [](ncclComm& c) {
+    c.region->leave(c.rank);
+    return ncclSuccess;
+  });
+}
+
+// Launches that are still in a stream keep what they need: nothing here waits.
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  static const NcclEntry entry{__func__};
+  return with_comm(entry, comm, [](ncclComm& c) {
+    end(&c);
+    return ncclSuccess;
+  });
+}
+
+// nccl.h: "Frees resources associated with communicator object and aborts any operations that might
+// still be running on the device."
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  static const NcclEntry entry{__func__};
+  return with_comm(entry, comm, [](ncclComm& c) {
+    c.is_aborted->store(true);
+    end(&c);
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  static const NcclEntry entry{__func__};
+  return with_comm(entry, comm, [&](const ncclComm& c) {
+    if (error == nullptr) return fail(ncclInvalidArgument, "asyncError is null");
+    *error = c.region->has_lost_a_rank() ? ncclRemoteError : ncclSuccess;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
+  static const NcclEntry entry{__func__};
+  return with_comm(entry, comm, [&](const ncclComm& c) {
+    if (count == nullptr) return fail(ncclInvalidArgument, "count is null");
+    *count = c.ranks;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
+  static const NcclEntry entry{__func__};
+  return with_comm(entry, comm, [&](const ncclComm& c) {
+    if (device == nullptr) return fail(ncclInvalidArgument, "device is null");
+    *device = c.device;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
+  static const NcclEntry entry{__func__};
+  return with_comm(entry, comm, [&](const ncclComm& c) {
+    if (rank == nullptr) return fail(ncclInvalidArgument, "rank is null");
+    *rank = c.rank;
+    return ncclSuccess;
+  });
+}
+
+ncclResult_t ncclMemAlloc(void** pointer, size_t size) {
+  static const NcclEntry entry{__func__};
+  return nccl_call(entry, [&]() -> ncclResult_t {
+    const NcclDriver* driver = nccl_driver();
+    if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
+    if (pointer == nullptr || size == 0) return fail(ncclInvalidArgument, "nothing to allocate");
+    CUdeviceptr address = 0;
+    const CUresult result = driver->allocate(&address, size);
+    *pointer = reinterpret_cast<void*>(address);
+    return result_of(result, "cuMemAlloc");
+  });
+}
+
+ncclResult_t ncclMemFree(void* pointer) {
+  static const NcclEntry entry{__func__};
+  return nccl_call(entry, [&]() -> ncclResult_t {
+    const NcclDriver* driver = nccl_driver();
+    if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
+    if (pointer == nullptr) return ncclSuccess;
+    return result_of(driver->release(reinterpret_cast<CUdeviceptr>(pointer)), "cuMemFree");
+  });
+}
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclUnhandledCudaError:
+      return "a call of the driver failed";
+    case ncclSystemError:
+      return "a call of the operating system failed, or a rank did not come";
+    case ncclInternalError:
+      return "internal error";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclRemoteError:
+      return "a rank has gone";
+    case ncclInProgress:
+      return "in progress";
+    default:
+      return "unknown result code";
+  }
+}
+
+const char* ncclGetLastError(ncclComm_t) {
+  return last_failure();
+}
+
+}  // extern "C"

@@ -1,0 +1,307 @@
+#include "nccl/communicator.hpp"
+
+#include "simgpu.h"
+
+#include <algorithm>
+#include <array>
+
+namespace inline_prof::simgpu {
+namespace {
+
+// An operation of this rank's, and the beginnings of others that it waits for.
+struct Appointment {
+  Beginning* own;
+  std::vector<const Beginning*> others;
+  std::uint64_t ordinal;
+};
+
+// What a kernel's simgpu_meeting points to.  Holds itself until the driver is done with it.
+struct Rendezvous {
+  std::shared_ptr<Rendezvous> self;
+  std::shared_ptr<Region> region;
+  std::shared_ptr<std::atomic<bool>> is_aborted;
+  std::vector<Appointment> appointments;
+  bool is_posted = false;
+};
+
+int meet(void* state, std::int64_t begun_ns, std::int64_t* all_there_ns) {
+  auto& rendezvous = *static_cast<Rendezvous*>(state);
+  if (!rendezvous.is_posted) {
+    for (const Appointment& appointment : rendezvous.appointments)
+      appointment.own->post(appointment.ordinal, begun_ns);
+    rendezvous.is_posted = true;
+  }
+  *all_there_ns = begun_ns;
+  if (rendezvous.is_aborted->load()) return 1;
+  for (const Appointment& appointment : rendezvous.appointments) {
+    for (const Beginning* other : appointment.others) {
+      if (!other->has_begun(appointment.ordinal)) return 0;
+      *all_there_ns = std::max(*all_there_ns, other->begun_ns);
+    }
+  }
+  return 1;
+}
+
+void leave(void* state) {
+  static_cast<Rendezvous*>(state)->self.reset();
+}
+
+const char* type_name(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:  // sums of signed and unsigned integers are the same
+    case ncclUint8:
+      return "u8";
+    case ncclInt32:
+    case ncclUint32:
+      return "u32";
+    case ncclInt64:
+    case ncclUint64:
+      return "u64";
+    case ncclFloat16:
+      return "f16";
+    case ncclFloat64:
+      return "f64";
+    case ncclBfloat16:
+      return "bf16";
+    case ncclFloat8e4m3:
+      return "f8e4m3";
+    case ncclFloat8e5m2:
+      return "f8e5m2";
+    default:
+      return "f32";
+  }
+}
+
+// Without the argument's type, "" if the vendor's library has no kernel of its own for it.
+std::string special_kernel(const Operation& operation) {
+  const std::string sum = std::string("_Sum_") + type_name(operation.type);
+  const bool adds = operation.reduction == ncclSum;
+  switch (operation.kind) {
+    case OperationKind::kAllReduce:
+      return adds ? "AllReduce" + sum + "_RING_LL" : "";
+    case OperationKind::kReduceScatter:
+      return adds ? "ReduceScatter" + sum + "_RING_LL" : "";
+    case OperationKind::kReduce:
+      return adds ? "Reduce" + sum + "_RING_LL" : "";
+    case OperationKind::kAllGather:
+      return "AllGather_RING_LL";
+    case OperationKind::kBroadcast:
+      return "Broadcast_RING_LL";
+    default:
+      return "SendRecv";
+  }
+}
+
+// The kernel's code is a PTX text with the name and the simulator's parameter (simgpu.h).
+std::string ptx_of(const std::string& name) {
+  return "// simulated NCCL\n.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry " +
+         name + "(\n  .param .align 8 .b8 simgpu_meeting[40]\n)\n{\n  ret;\n}\n";
+}
+static_assert(sizeof(simgpu_meeting) == 40);
+
+// More channels for more bytes, as in the vendor's library; the time does not depend on it.
+constexpr double kBytesPerChannel = 512.0 * 1024;
+
+unsigned channels_for(double bytes) {
+  return static_cast<unsigned>(std::clamp(bytes / kBytesPerChannel, 1.0, 32.0));
+}
+
+}  // namespace
+
+std::size_t bytes_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:
+    case ncclUint8:
+    case ncclFloat8e4m3:
+    case ncclFloat8e5m2:
+      return 1;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    case ncclInt32:
+    case ncclUint32:
+    case ncclFloat32:
+      return 4;
+    case ncclInt64:
+    case ncclUint64:
+    case ncclFloat64:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+double bus_bytes(const Operation& operation, int ranks) {
+  const double bytes =
+      static_cast<double>(operation.count) * static_cast<double>(bytes_of(operation.type));
+  const double n = ranks;
+  switch (operation.kind) {
+    case OperationKind::kAllReduce:
+      return 2 * (n - 1) / n * bytes;
+    case OperationKind::kAllGather:  // `count` is what one rank has
+    case OperationKind::kReduceScatter:
+    case OperationKind::kAllToAll:
+    case OperationKind::kGather:
+    case OperationKind::kScatter:
+      return (n - 1) * bytes;
+    case OperationKind::kBroadcast:
+    case OperationKind::kReduce:
+    case OperationKind::kSend:
+    case OperationKind::kReceive:
+      return bytes;
+  }
+  return bytes;
+}
+
+std::string kernel_name(const std::vector<Operation>& operations) {
+  std::string kernel = special_kernel(operations.front());
+  for (const Operation& operation : operations) {
+    if (special_kernel(operation) != kernel) kernel.clear();
+  }
+  const std::string name = "ncclDevKernel_" + (kernel.empty() ? "Generic" : kernel);
+  return "_Z" + std::to_string(name.size()) + name + "24ncclDevKernelArgsStorageILm4096EE";
+}
+
+}  // namespace inline_prof::simgpu
+
+using namespace inline_prof::simgpu;
+
+CUresult ncclComm::find_kernel(const std::string& name, CUfunction& function) {
+  auto& loaded = kernels[name];
+  if (loaded.function == nullptr) {
+    CUkernel kernel = nullptr;
+    CUresult result = driver->library_load_data(&loaded.library, ptx_of(name).c_str(), nullptr,
+                                                nullptr, 0, nullptr, nullptr, 0);
+    if (result == CUDA_SUCCESS) {
+      result = driver->library_get_kernel(&kernel, loaded.library, name.c_str());
+    }
+    if (result == CUDA_SUCCESS) result = driver->kernel_get_function(&loaded.function, kernel);
+    if (result != CUDA_SUCCESS) {
+      kernels.erase(name);
+      return result;
+    }
+  }
+  function = loaded.function;
+  return CUDA_SUCCESS;
+}
+
+// What `later` gets from now on begins after what `earlier` holds.
+ncclResult_t ncclComm::order(cudaStream_t earlier, cudaStream_t later) {
+  if (earlier == later) return ncclSuccess;
+  CUevent event = nullptr;
+  CUresult result = driver->event_create(&event, CU_EVENT_DISABLE_TIMING);
+  if (result != CUDA_SUCCESS) return result_of(result, "cuEventCreate");
+  result = driver->event_record(event, earlier);
+  const bool is_gone = result == CUDA_ERROR_INVALID_HANDLE;  // the host has destroyed the stream
+  if (result == CUDA_SUCCESS) result = driver->stream_wait_event(later, event, 0);
+  driver->event_destroy(event);
+  return is_gone ? ncclSuccess : result_of(result, "cuStreamWaitEvent");
+}
+
+// A communicator of one rank: NCCL copies, and does nothing in place.
+ncclResult_t ncclComm::copy_alone(const std::vector<Operation>& operations) {
+  for (const Operation& operation : operations) {
+    if (operation.receive == nullptr || operation.send == operation.receive) continue;
+    const CUresult result =
+        driver->copy(reinterpret_cast<CUdeviceptr>(operation.receive),
+                     reinterpret_cast<CUdeviceptr>(operation.send),
+                     operation.count * bytes_of(operation.type), operation.stream);
+    if (result != CUDA_SUCCESS) return result_of(result, "cuMemcpyAsync");
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t ncclComm::launch(const std::vector<Operation>& operations) {
+  const CurrentContext current(*driver, context);
+  if (ranks == 1) return copy_alone(operations);
+  const std::lock_guard lock(mutex);
+
+  // nccl.h and the NCCL 2.28 guide, "Using multiple streams": the operations of a group start when
+  // all their streams are there, and all their streams wait for the end.  Groups of one
+  // communicator run one after the other.
+  const cudaStream_t stream = operations.front().stream;
+  if (has_launched) {
+    if (const auto result = order(last_stream, stream); result != ncclSuccess) return result;
+  }
+  for (const Operation& operation : operations) {
+    if (const auto result = order(operation.stream, stream); result != ncclSuccess) return result;
+  }
+
+  auto rendezvous = std::make_shared<Rendezvous>();
+  rendezvous->region = region;
+  rendezvous->is_aborted = is_aborted;
+  double collective_bytes = 0, sent_bytes = 0, received_bytes = 0;
+  for (const Operation& operation : operations) {
+    const double bytes = bus_bytes(operation, ranks);
+    Appointment appointment{};
+    if (operation.kind == OperationKind::kSend) {
+      appointment.ordinal = sends[static_cast<std::size_t>(operation.peer)]++;
+      appointment.own = &region->sending(rank, operation.peer, appointment.ordinal);
+      appointment.others = {&region->receiving(rank, operation.peer, appointment.ordinal)};
+      sent_bytes += bytes;
+    } else if (operation.kind == OperationKind::kReceive) {
+      appointment.ordinal = receives[static_cast<std::size_t>(operation.peer)]++;
+      appointment.own = &region->receiving(operation.peer, rank, appointment.ordinal);
+      appointment.others = {&region->sending(operation.peer, rank, appointment.ordinal)};
+      received_bytes += bytes;
+    } else {
+      collective_bytes += bytes;
+      continue;
+    }
+    rendezvous->appointments.push_back(std::move(appointment));
+  }
+  if (std::any_of(operations.begin(), operations.end(),
+                  [](const Operation& o) { return !is_pairwise(o.kind); })) {
+    // All collectives of the group are one kernel: one appointment.
+    Appointment appointment{};
+    appointment.ordinal = collectives++;
+    appointment.own = &region->collective(rank, appointment.ordinal);
+    for (int other = 0; other < ranks; ++other) {
+      appointment.others.push_back(&region->collective(other, appointment.ordinal));
+    }
+    rendezvous->appointments.push_back(std::move(appointment));
+  }
+
+  // A first use may be captured; loading the code is none of the captured work.
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+  driver->exchange_capture_mode(&mode);
+  CUfunction function = nullptr;
+  CUresult result = find_kernel(kernel_name(operations), function);
+  driver->exchange_capture_mode(&mode);
+  if (result != CUDA_SUCCESS) return result_of(result, "cuLibraryGetKernel");
+
+  const double bytes = collective_bytes + std::max(sent_bytes, received_bytes);
+  simgpu_meeting meeting{.work = {.flops = 0, .bytes = bytes},
+                         .state = rendezvous.get(),
+                         .meet = &meet,
+                         .leave = &leave};
+  // NCCL 2.28.9, src/enqueue.cc: arguments go in a buffer, not one by one.
+  std::size_t size = sizeof meeting;
+  std::array<void*, 5> extra{CU_LAUNCH_PARAM_BUFFER_POINTER, &meeting, CU_LAUNCH_PARAM_BUFFER_SIZE,
+                             &size, CU_LAUNCH_PARAM_END};
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
+  attribute.value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+  CUlaunchConfig config{};
+  config.gridDimX = channels_for(bytes);
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 512;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  rendezvous->self = rendezvous;
+  result = driver->launch_kernel_ex(&config, function, nullptr, extra.data());
+  if (result != CUDA_SUCCESS) {
+    rendezvous->self.reset();  // unless the driver has done so
+    return result_of(result, "cuLaunchKernelEx");
+  }
+  has_launched = true;
+  last_stream = stream;
+  for (const Operation& operation : operations) {
+    if (const auto ordered = order(stream, operation.stream); ordered != ncclSuccess) {
+      return ordered;
+    }
+  }
+  return ncclSuccess;
+}

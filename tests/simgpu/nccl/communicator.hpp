@@ -1,0 +1,90 @@
+// A communicator: this rank's place in it, and its launches.
+#pragma once
+
+#include "nccl/driver.hpp"
+#include "nccl/region.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace inline_prof::simgpu {
+
+enum class OperationKind {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSend,
+  kReceive,
+};
+
+// One call of the host's.
+struct Operation {
+  OperationKind kind;
+  ncclComm_t comm;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t count = 0;  // elements, as the call gives them
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t reduction = ncclSum;
+  int peer = 0;  // or root
+  cudaStream_t stream = nullptr;
+};
+
+[[nodiscard]] inline bool is_pairwise(OperationKind kind) {
+  return kind == OperationKind::kSend || kind == OperationKind::kReceive;
+}
+
+// 0 for an unknown type.
+[[nodiscard]] std::size_t bytes_of(ncclDataType_t type);
+
+// Bytes that cross the slowest link if the ranks form a ring: nccl-tests, doc/PERFORMANCE.md, "Bus
+// Bandwidth".
+[[nodiscard]] double bus_bytes(const Operation& operation, int ranks);
+
+// Mangled, as in the vendor's library: a kernel of its own for sums, and one for all the rest.
+[[nodiscard]] std::string kernel_name(const std::vector<Operation>& operations);
+
+}  // namespace inline_prof::simgpu
+
+struct ncclComm {
+  const inline_prof::simgpu::NcclDriver* driver = nullptr;
+  std::shared_ptr<inline_prof::simgpu::Region> region;
+  int rank = 0;
+  int ranks = 1;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  // Shared with launches that may outlive the communicator.
+  std::shared_ptr<std::atomic<bool>> is_aborted = std::make_shared<std::atomic<bool>>(false);
+
+  std::mutex mutex;  // guards the rest
+  std::uint64_t collectives = 0;
+  std::vector<std::uint64_t> sends, receives;  // by peer
+  struct LoadedKernel {
+    CUlibrary library = nullptr;
+    CUfunction function = nullptr;
+  };
+  std::map<std::string, LoadedKernel> kernels;  // loaded when first needed
+  std::set<int> own_reductions;                 // of ncclRedOpCreatePreMulSum
+  int next_reduction = ncclNumOps;
+  bool has_launched = false;
+  cudaStream_t last_stream = nullptr;
+
+  // One kernel for all of them: what one communicator has in one group.
+  ncclResult_t launch(const std::vector<inline_prof::simgpu::Operation>& operations);
+
+ private:
+  CUresult find_kernel(const std::string& name, CUfunction& function);
+  ncclResult_t order(cudaStream_t earlier, cudaStream_t later);
+  ncclResult_t copy_alone(const std::vector<inline_prof::simgpu::Operation>& operations);
+};

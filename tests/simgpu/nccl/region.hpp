@@ -1,0 +1,69 @@
+// Where the ranks of a communicator meet: a file that all of them map, whether they are threads of
+// one process or processes.  It holds when each rank's part of a collective began, in virtual time.
+#pragma once
+
+#include "nccl/vendor_nccl.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace inline_prof::simgpu {
+
+inline constexpr int kMostRanks = 64;
+// A rank begins collective n + 1 after it has seen that all have begun n, so the slots of n - 1 are
+// read by nobody.
+inline constexpr std::uint64_t kCollectiveSlots = 4;
+// Sends to one peer, or receives from one, that a group may hold.
+inline constexpr std::uint64_t kPairSlots = 64;
+
+// One rank's beginning of the operation number `ordinal`.
+struct Beginning {
+  std::atomic<std::uint64_t> number{0};  // ordinal + 1: then begun_ns is valid
+  std::int64_t begun_ns = 0;
+
+  void post(std::uint64_t ordinal, std::int64_t at) {
+    begun_ns = at;
+    number.store(ordinal + 1, std::memory_order_release);
+  }
+  [[nodiscard]] bool has_begun(std::uint64_t ordinal) const {
+    return number.load(std::memory_order_acquire) == ordinal + 1;
+  }
+};
+
+class Region {
+ public:
+  // Takes place `rank` of `ranks`.  `id` is what ncclGetUniqueId made.
+  static ncclResult_t join(const ncclUniqueId& id, int ranks, int rank,
+                           std::shared_ptr<Region>& region);
+  // Waits in real time, for as long as SIMGPU_HANG_LIMIT_S says.  Afterwards all ranks have the
+  // same virtual host clock.
+  ncclResult_t wait_for_all();
+
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+  ~Region();
+
+  [[nodiscard]] Beginning& collective(int rank, std::uint64_t ordinal);
+  [[nodiscard]] Beginning& sending(int from, int to, std::uint64_t ordinal);
+  [[nodiscard]] Beginning& receiving(int from, int to, std::uint64_t ordinal);
+
+  void leave(int rank);
+  // A rank is gone that has not left: its process died.
+  [[nodiscard]] bool has_lost_a_rank() const;
+
+ private:
+  struct Header;
+  Region(std::string path, Header* header, std::size_t bytes);
+
+  std::string path_;
+  Header* header_;
+  std::size_t bytes_;
+};
+
+// A name that no other communicator has.
+[[nodiscard]] ncclUniqueId new_unique_id();
+
+}  // namespace inline_prof::simgpu

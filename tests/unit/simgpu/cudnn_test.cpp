@@ -1,0 +1,189 @@
+// The simulated cuDNN, called by programs built against the vendor's header.
+#include "runtime_run.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace inline_prof::simgpu {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// A truth file of a scene, and what the program printed.
+struct Scene {
+  ProgramRun program;
+  nlohmann::json truth;
+};
+
+Scene play(const char* program, const std::string& name,
+           std::vector<std::string> environment = {}) {
+  const std::string file = scratch_file("truth.json");
+  environment.push_back("SIMGPU_TRUTH=" + file);
+  Scene scene{.program = run_program({program, name}, environment), .truth = {}};
+  scene.truth = nlohmann::json::parse(read_file(file));
+  std::remove(file.c_str());
+  return scene;
+}
+
+TEST(Cudnn, DescriptorsGiveBackWhatWasSet) {
+  const ProgramRun run = run_program({CUDNN_PROGRAM, "descriptors"});
+  EXPECT_THAT(run.lines(),
+              ElementsAre("output 32 128 56 56", "4 dimensions, strides 200704 1 3584 64, type 9",
+                          "filter 128 16 3 3, format 1", "4 groups",
+                          "no channels CUDNN_STATUS_BAD_PARAM", "no stride CUDNN_STATUS_BAD_PARAM"))
+      << run.errors;
+}
+
+TEST(Cudnn, EachAlgorithmHasKernelsOfItsOwn) {
+  const Scene scene = play(CUDNN_PROGRAM, "every_algorithm");
+  EXPECT_THAT(
+      scene.program.lines(),
+      ElementsAre("forward 0 CUDNN_STATUS_SUCCESS, workspace none",
+                  "forward 1 CUDNN_STATUS_SUCCESS, workspace needed",
+                  "forward 2 CUDNN_STATUS_SUCCESS, workspace needed",
+                  "forward 3 CUDNN_STATUS_NOT_SUPPORTED, workspace unknown",
+                  "forward 4 CUDNN_STATUS_SUCCESS, workspace needed",
+                  "forward 5 CUDNN_STATUS_SUCCESS, workspace needed",
+                  "forward 6 CUDNN_STATUS_SUCCESS, workspace none",
+                  "forward 7 CUDNN_STATUS_SUCCESS, workspace needed", "data 0 CUDNN_STATUS_SUCCESS",
+                  "data 1 CUDNN_STATUS_SUCCESS", "data 2 CUDNN_STATUS_SUCCESS",
+                  "data 3 CUDNN_STATUS_SUCCESS", "data 4 CUDNN_STATUS_SUCCESS",
+                  "data 5 CUDNN_STATUS_SUCCESS", "filter 0 CUDNN_STATUS_SUCCESS",
+                  "filter 1 CUDNN_STATUS_SUCCESS", "filter 2 CUDNN_STATUS_SUCCESS",
+                  "filter 3 CUDNN_STATUS_SUCCESS", "filter 4 CUDNN_STATUS_NOT_SUPPORTED",
+                  "filter 5 CUDNN_STATUS_SUCCESS", "filter 6 CUDNN_STATUS_SUCCESS"))
+      << scene.program.errors;
+  for (const char* name :
+       {"cudnn::cnn::implicit_convolve_sgemm<float>()", "sm90_xmma_fprop_implicit_gemm_f32tf32",
+        "cudnn::ops::im2col4d_kernel<float>()", "cudnn::fft::fft2d_c2r_32x32<float>()",
+        "cudnn::winograd::winograd3x3Kernel<float>()",
+        "cudnn::winograd_nonfused::winogradForwardOutput4x4<float>()",
+        "cudnn::detail::dgrad_engine<float>()", "sm90_xmma_dgrad_implicit_gemm",
+        "cudnn::detail::wgrad_alg0_engine<float>()", "sm90_xmma_wgrad_implicit_gemm",
+        "cudnn::ops::reduce_parts_kernel<float>()"}) {
+    EXPECT_GE(row_of(scene.truth, name).at("count"), 1) << name;
+  }
+}
+
+// 2 * 32 * 128 * 56 * 56 * 64 * 3 * 3 flops at 346 Tflop/s (tf32), whichever way it goes.
+TEST(Cudnn, KernelsTakeTheTimeOfTheirWork) {
+  const Scene scene = play(CUDNN_PROGRAM, "every_algorithm");
+  for (const char* direction : {"fprop", "dgrad", "wgrad"}) {
+    const auto row = row_of(scene.truth, std::string("sm90_xmma_") + direction);
+    EXPECT_NEAR(row.at("nominal_us").get<double>(), 42.76, 0.01) << direction;
+  }
+}
+
+TEST(Cudnn, ChecksItsArguments) {
+  const ProgramRun run = run_program({CUDNN_PROGRAM, "checks"});
+  EXPECT_THAT(
+      run.lines(),
+      ElementsAre("no room CUDNN_STATUS_BAD_PARAM", "nhwc winograd CUDNN_STATUS_NOT_SUPPORTED",
+                  "nhwc gemm CUDNN_STATUS_SUCCESS", "wrong output CUDNN_STATUS_BAD_PARAM"))
+      << run.errors;
+}
+
+TEST(Cudnn, FindingAnAlgorithmRunsThemAll) {
+  const Scene scene = play(CUDNN_PROGRAM, "choice");
+  EXPECT_THAT(scene.program.lines(),
+              ElementsAre("heuristic: 8 results, first 1, time -1, last CUDNN_STATUS_NOT_SUPPORTED",
+                          "measured: 3 results, sorted"))
+      << scene.program.errors;
+  EXPECT_EQ(scene.truth.at("launches"), 17);  // 1 + 1 + 2 + 4 + 4 + 1 + 4 kernels
+}
+
+TEST(Cudnn, ABlockIsOneKernelPerCall) {
+  const Scene scene = play(CUDNN_PROGRAM, "block");
+  EXPECT_EQ(scene.program.exit_status, 0) << scene.program.output;
+  EXPECT_EQ(scene.truth.at("launches"), 8);
+  EXPECT_GE(row_of(scene.truth, "_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_bias_relu_")
+                .at("count"),
+            1);
+}
+
+TEST(Cudnn, FindsTheDriverAsARuntimeDoes) {
+  const std::string file = scratch_file("log");
+  ASSERT_EQ(run_program({CUDNN_PROGRAM, "checks"}, {"SIMGPU_LOG=" + file}).exit_status, 0);
+  ProgramRun log;
+  log.output = read_file(file);
+  std::remove(file.c_str());
+  const auto lines = log.lines();
+  const auto create = std::find(lines.begin(), lines.end(), "cudnnCreate");
+  ASSERT_NE(create, lines.end());
+  EXPECT_THAT(std::vector<std::string>(create, lines.end()), Contains("cuGetProcAddress_v2"));
+}
+
+TEST(Cudnn, FailsOnRequest) {
+  const ProgramRun run =
+      run_program({CUDNN_PROGRAM, "checks"}, {"SIMGPU_FAIL=cudnnConvolutionForward:5000:after=2"});
+  EXPECT_THAT(run.lines(), Contains("nhwc gemm CUDNN_STATUS_EXECUTION_FAILED"));
+  const ProgramRun unknown =
+      run_program({CUDNN_PROGRAM, "checks"}, {"SIMGPU_FAIL=cudnnConvolutionForwards"});
+  EXPECT_THAT(unknown.lines(), ElementsAre("create CUDNN_STATUS_NOT_INITIALIZED"));
+  EXPECT_THAT(unknown.errors, HasSubstr("expected a function of the simulated libcudnn.so.9"));
+}
+
+TEST(CudnnBackend, ChecksDescriptorsAsTheVendorsDoes) {
+  const ProgramRun simulated = run_program({CUDNN_BACKEND_PROGRAM, "descriptors"});
+  EXPECT_THAT(
+      simulated.lines(),
+      ElementsAre("incomplete 2000", "get early 1001", "wrong type 2010", "not its own 2000",
+                  "too many 2000", "two 0", "2: 8 64 3", "how many 0", "4", "virtual 0",
+                  "set late 2000", "twice 2000", "x 8 2 32 56 56", "w 2 64 32 3 3",
+                  "y 8 2 64 56 56", "into another type 2000", "operations 3000", "engines",
+                  "unfinished child 2004", "no descriptor 2002", "unknown 4003"))
+      << simulated.errors;
+}
+
+#ifdef VENDOR_CUDNN_DIR
+ProgramRun on_the_vendors(const char* scene) {
+  return run_program(
+      {"/usr/bin/env", "LD_LIBRARY_PATH=" VENDOR_CUDNN_DIR, CUDNN_BACKEND_PROGRAM, scene});
+}
+
+// The same program on the vendor's library, which needs no GPU for descriptors.
+TEST(CudnnBackend, TheVendorsPrintsTheSame) {
+  const auto version = on_the_vendors("version").lines();
+  ASSERT_EQ(version.size(), 1U);
+  if (!version.front().starts_with("919")) GTEST_SKIP() << "compared with 9.19 only";
+  const ProgramRun vendor = on_the_vendors("descriptors");
+  EXPECT_EQ(vendor.lines(), run_program({CUDNN_BACKEND_PROGRAM, "descriptors"}).lines())
+      << vendor.errors;
+}
+#endif
+
+TEST(CudnnBackend, PlansRunEachEngine) {
+  const std::string model = write_file(
+      "model.json", R"({"rules":[{"name":"*gemm*","tflops":1}]})");  // nothing but the flops
+  const Scene scene = play(CUDNN_BACKEND_PROGRAM, "plans", {"SIMGPU_MODEL=" + model});
+  std::remove(model.c_str());
+  EXPECT_THAT(scene.program.lines(), ElementsAre("forward engine 0, workspace needed, 0",
+                                                 "forward engine 2, workspace none, 0",
+                                                 "backward data engine 0, workspace needed, 0",
+                                                 "backward data engine 2, workspace none, 0",
+                                                 "backward filter engine 0, workspace needed, 0",
+                                                 "backward filter engine 2, workspace none, 0"))
+      << scene.program.errors;
+  // 2 * 8 * 128 * 56 * 56 * 32 * 3 * 3 flops: a group sees half of the channels.
+  for (const char* direction : {"fprop", "dgrad", "wgrad"}) {
+    const auto row = row_of(scene.truth, std::string("sm90_xmma_") + direction);
+    EXPECT_THAT(row.at("name").get<std::string>(), HasSubstr("_g2_"));
+    EXPECT_NEAR(row.at("nominal_us").get<double>(), 1849.69, 0.01) << direction;
+  }
+}
+
+TEST(CudnnBackend, PointwiseOperationsAreFused) {
+  const Scene scene = play(CUDNN_BACKEND_PROGRAM, "fused");
+  EXPECT_THAT(scene.program.lines(), ElementsAre("1 engines", "without b 2000", "fused 0"))
+      << scene.program.errors;
+  EXPECT_EQ(scene.truth.at("launches"), 1);
+  EXPECT_EQ(row_of(scene.truth, "_add_relu_").at("count"), 1);
+}
+
+}  // namespace
+}  // namespace inline_prof::simgpu

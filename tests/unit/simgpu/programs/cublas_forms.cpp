@@ -1,0 +1,139 @@
+// Every form of a matrix product of the simulated cuBLAS: prints the name of each call that fails,
+// then how many there were.  `split` launches one product that is split along k instead.
+#include "check.cuh"
+
+#include <cublas_v2.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace {
+
+constexpr int kSize = 64;
+constexpr auto kN = CUBLAS_OP_N;
+
+struct Forms {
+  cublasHandle_t handle = nullptr;
+  void* data = nullptr;
+  int count = 0;
+
+  void expect_success(const char* name, cublasStatus_t status) {
+    ++count;
+    if (status != CUBLAS_STATUS_SUCCESS) {
+      std::printf("%s %s\n", name, cublasGetStatusName(status));
+    }
+  }
+};
+
+#define FORM(call, ...) forms.expect_success(#call, call(forms.handle, kN, kN, __VA_ARGS__))
+
+// One letter's six functions.
+#define FORMS_OF(plain, plain_64, letter, Element)                                                 \
+  {                                                                                                \
+    const Element one{}, zero{};                                                                   \
+    auto* m = static_cast<Element*>(forms.data);                                                   \
+    auto** pointers = static_cast<Element**>(forms.data);                                          \
+    constexpr std::int64_t s = kSize;                                                              \
+    FORM(plain, kSize, kSize, kSize, &one, m, kSize, m, kSize, &zero, m, kSize);                   \
+    FORM(plain_64, s, s, s, &one, m, s, m, s, &zero, m, s);                                        \
+    FORM(cublas##letter##gemmStridedBatched, kSize, kSize, kSize, &one, m, kSize, 0, m, kSize, 0,  \
+         &zero, m, kSize, 0, 3);                                                                   \
+    FORM(cublas##letter##gemmStridedBatched_64, s, s, s, &one, m, s, 0, m, s, 0, &zero, m, s, 0,   \
+         std::int64_t{3});                                                                         \
+    FORM(cublas##letter##gemmBatched, kSize, kSize, kSize, &one, pointers, kSize, pointers, kSize, \
+         &zero, pointers, kSize, 3);                                                               \
+    FORM(cublas##letter##gemmBatched_64, s, s, s, &one, pointers, s, pointers, s, &zero, pointers, \
+         s, std::int64_t{3});                                                                      \
+  }
+
+void letters(Forms& forms) {
+  FORMS_OF(cublasSgemm, cublasSgemm_64, S, float)
+  FORMS_OF(cublasDgemm, cublasDgemm_64, D, double)
+  FORMS_OF(cublasCgemm, cublasCgemm_64, C, cuComplex)
+  FORMS_OF(cublasZgemm, cublasZgemm_64, Z, cuDoubleComplex)
+  FORMS_OF(cublasHgemm, cublasHgemm_64, H, __half)
+}
+
+void types_as_arguments(Forms& forms) {
+  constexpr std::int64_t s = kSize;
+  const float one = 1, zero = 0;
+  const cuComplex complex_one{1, 0}, complex_zero{0, 0};
+  void* m = forms.data;
+  auto** pointers = static_cast<void**>(forms.data);
+  constexpr auto kBf16 = CUDA_R_16BF;
+  constexpr auto kF32 = CUBLAS_COMPUTE_32F;
+  constexpr auto kAlgo = CUBLAS_GEMM_DEFAULT;
+  FORM(cublasGemmEx, kSize, kSize, kSize, &one, m, kBf16, kSize, m, kBf16, kSize, &zero, m, kBf16,
+       kSize, kF32, kAlgo);
+  FORM(cublasGemmEx_64, s, s, s, &one, m, kBf16, s, m, kBf16, s, &zero, m, kBf16, s, kF32, kAlgo);
+  FORM(cublasGemmStridedBatchedEx, kSize, kSize, kSize, &one, m, kBf16, kSize, 0, m, kBf16, kSize,
+       0, &zero, m, kBf16, kSize, 0, 3, kF32, kAlgo);
+  FORM(cublasGemmStridedBatchedEx_64, s, s, s, &one, m, kBf16, s, 0, m, kBf16, s, 0, &zero, m,
+       kBf16, s, 0, 3, kF32, kAlgo);
+  FORM(cublasGemmBatchedEx, kSize, kSize, kSize, &one, pointers, kBf16, kSize, pointers, kBf16,
+       kSize, &zero, pointers, kBf16, kSize, 3, kF32, kAlgo);
+  FORM(cublasGemmBatchedEx_64, s, s, s, &one, pointers, kBf16, s, pointers, kBf16, s, &zero,
+       pointers, kBf16, s, 3, kF32, kAlgo);
+  FORM(cublasSgemmEx, kSize, kSize, kSize, &one, m, kBf16, kSize, m, kBf16, kSize, &zero, m, kBf16,
+       kSize);
+  FORM(cublasSgemmEx_64, s, s, s, &one, m, kBf16, s, m, kBf16, s, &zero, m, kBf16, s);
+  FORM(cublasCgemmEx, kSize, kSize, kSize, &complex_one, m, CUDA_C_32F, kSize, m, CUDA_C_32F, kSize,
+       &complex_zero, m, CUDA_C_32F, kSize);
+  FORM(cublasCgemmEx_64, s, s, s, &complex_one, m, CUDA_C_32F, s, m, CUDA_C_32F, s, &complex_zero,
+       m, CUDA_C_32F, s);
+}
+
+// Two groups, of 2 and 3 products.
+template <typename Index>
+struct Groups {
+  std::array<cublasOperation_t, 2> trans{kN, kN};
+  std::array<Index, 2> m{64, 128}, n{64, 64}, k{64, 32}, lda{64, 128}, ldb{64, 32}, ldc{64, 128};
+  std::array<Index, 2> size{2, 3};
+  std::array<float, 2> one{1, 1}, zero{0, 0};
+  std::array<double, 2> one_f64{1, 1}, zero_f64{0, 0};
+};
+
+template <typename Index, typename Ex, typename Single, typename Double>
+void grouped(Forms& forms, Ex ex, Single single, Double f64) {
+  const Groups<Index> g;
+  auto** m = static_cast<void**>(forms.data);
+  auto** f = static_cast<float**>(forms.data);
+  auto** d = static_cast<double**>(forms.data);
+  const auto* t = g.trans.data();
+  forms.expect_success("GemmGroupedBatchedEx",
+                       ex(forms.handle, t, t, g.m.data(), g.n.data(), g.k.data(), g.one.data(), m,
+                          CUDA_R_16BF, g.lda.data(), m, CUDA_R_16BF, g.ldb.data(), g.zero.data(), m,
+                          CUDA_R_16BF, g.ldc.data(), 2, g.size.data(), CUBLAS_COMPUTE_32F));
+  forms.expect_success(
+      "SgemmGroupedBatched",
+      single(forms.handle, t, t, g.m.data(), g.n.data(), g.k.data(), g.one.data(), f, g.lda.data(),
+             f, g.ldb.data(), g.zero.data(), f, g.ldc.data(), 2, g.size.data()));
+  forms.expect_success(
+      "DgemmGroupedBatched",
+      f64(forms.handle, t, t, g.m.data(), g.n.data(), g.k.data(), g.one_f64.data(), d, g.lda.data(),
+          d, g.ldb.data(), g.zero_f64.data(), d, g.ldc.data(), 2, g.size.data()));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Forms forms;
+  if (cublasCreate(&forms.handle) != CUBLAS_STATUS_SUCCESS) return 1;
+  CHECK(cudaMalloc(&forms.data, std::size_t{1} << 26));
+  if (argc == 2 && std::strcmp(argv[1], "split") == 0) {
+    const float one = 1, zero = 0;
+    FORM(cublasGemmEx, 64, 128, 16384, &one, forms.data, CUDA_R_16BF, 64, forms.data, CUDA_R_16BF,
+         16384, &zero, forms.data, CUDA_R_16BF, 64, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  } else {
+    letters(forms);
+    types_as_arguments(forms);
+    grouped<int>(forms, cublasGemmGroupedBatchedEx, cublasSgemmGroupedBatched,
+                 cublasDgemmGroupedBatched);
+    grouped<std::int64_t>(forms, cublasGemmGroupedBatchedEx_64, cublasSgemmGroupedBatched_64,
+                          cublasDgemmGroupedBatched_64);
+  }
+  CHECK(cudaDeviceSynchronize());
+  std::printf("%d calls\n", forms.count);
+  return cublasDestroy(forms.handle) == CUBLAS_STATUS_SUCCESS ? 0 : 1;
+}

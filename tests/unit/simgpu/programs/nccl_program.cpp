@@ -1,0 +1,252 @@
+// Ranks of the simulated NCCL: threads of this process, processes, or both roles of one thread.
+//
+//   nccl_program threads|processes|one_thread|pairs|absent|arguments|captured
+//
+// Each rank prints "rank N: ... us", what an event pair around its collective read.  Rank 1 of two
+// comes 1002 us late.
+#include <cuda.h>
+#include <nccl.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+void check(int code, const char* what) {
+  if (code == 0) return;
+  std::printf("%s: %d\n", what, code);
+  std::exit(3);
+}
+#define CHECK(call) check(static_cast<int>(call), #call)
+
+constexpr std::size_t kFloats = 9'000'000;  // 36 MB
+
+// A stream of one device, a kernel for it, and a buffer.
+struct Gpu {
+  CUcontext context = nullptr;
+  CUfunction kernel = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr buffer = 0;
+  CUevent start = nullptr, stop = nullptr;
+
+  explicit Gpu(int ordinal) {
+    CUdevice device = 0;
+    CHECK(cuInit(0));
+    CHECK(cuDeviceGet(&device, ordinal));
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    use();
+    CUmodule module = nullptr;
+    CHECK(cuModuleLoadData(&module,
+                           "//\n.version 8.0\n.target sm_90\n.visible .entry busy()\n{ ret; }\n"));
+    CHECK(cuModuleGetFunction(&kernel, module, "busy"));
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&buffer, kFloats * sizeof(float)));
+    CHECK(cuEventCreate(&start, CU_EVENT_DEFAULT));
+    CHECK(cuEventCreate(&stop, CU_EVENT_DEFAULT));
+  }
+  void use() const { CHECK(cuCtxSetCurrent(context)); }
+  // 1002 us
+  void occupy() const {
+    CHECK(cuLaunchKernel(kernel, 1'000'000, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr));
+  }
+  void* data() const { return reinterpret_cast<void*>(buffer); }
+  [[nodiscard]] double elapsed_us() const {
+    CHECK(cuEventSynchronize(stop));
+    float ms = 0;
+    CHECK(cuEventElapsedTime(&ms, start, stop));
+    return static_cast<double>(ms) * 1e3;
+  }
+};
+
+double all_reduce_us(const Gpu& gpu, ncclComm_t comm, bool late) {
+  if (late) gpu.occupy();
+  CHECK(cuEventRecord(gpu.start, gpu.stream));
+  CHECK(ncclAllReduce(gpu.data(), gpu.data(), kFloats, ncclFloat32, ncclSum, comm, gpu.stream));
+  CHECK(cuEventRecord(gpu.stop, gpu.stream));
+  return gpu.elapsed_us();
+}
+
+double run_rank(int rank, int device, const ncclUniqueId& id) {
+  const Gpu gpu(device);
+  ncclComm_t comm = nullptr;
+  CHECK(ncclCommInitRank(&comm, 2, id, rank));
+  const double us = all_reduce_us(gpu, comm, rank == 1);
+  CHECK(ncclCommDestroy(comm));
+  return us;
+}
+
+void print(int rank, double us) {
+  std::printf("rank %d: %.3f us\n", rank, us);
+}
+
+void threads() {
+  ncclUniqueId id{};
+  CHECK(ncclGetUniqueId(&id));
+  std::array<double, 2> us{};
+  std::thread other([&] { us[1] = run_rank(1, 1, id); });
+  us[0] = run_rank(0, 0, id);
+  other.join();
+  print(0, us[0]);
+  print(1, us[1]);
+}
+
+// The children start before any CUDA call, as ranks do.
+template <typename Work>
+std::vector<int> in_two_processes(Work&& work) {
+  ncclUniqueId id{};
+  CHECK(ncclGetUniqueId(&id));
+  std::array<pid_t, 2> children{};
+  for (int rank = 0; rank < 2; ++rank) {
+    children[static_cast<std::size_t>(rank)] = fork();
+    if (children[static_cast<std::size_t>(rank)] == 0) {
+      work(rank, id);
+      std::fflush(stdout);
+      std::exit(0);
+    }
+  }
+  std::vector<int> statuses;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    statuses.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+  }
+  return statuses;
+}
+
+int processes() {
+  const auto statuses = in_two_processes(
+      [](int rank, const ncclUniqueId& id) { print(rank, run_rank(rank, 0, id)); });
+  return statuses == std::vector{0, 0} ? 0 : 1;
+}
+
+// Rank 1 joins and dies: rank 0 gets an error instead of waiting for ever.
+void absent() {
+  in_two_processes([](int rank, const ncclUniqueId& id) {
+    const Gpu gpu(0);
+    ncclComm_t comm = nullptr;
+    CHECK(ncclCommInitRank(&comm, 2, id, rank));
+    if (rank == 1) _exit(0);
+    CHECK(ncclAllReduce(gpu.data(), gpu.data(), 4, ncclFloat32, ncclSum, comm, gpu.stream));
+    std::printf("synchronise %d\n", static_cast<int>(cuStreamSynchronize(gpu.stream)));
+    CHECK(ncclCommAbort(comm));
+    std::printf("after the abort %d\n", static_cast<int>(cuStreamSynchronize(gpu.stream)));
+  });
+}
+
+void one_thread() {
+  const Gpu first(0), second(1);
+  std::array<ncclComm_t, 2> comms{};
+  CHECK(ncclCommInitAll(comms.data(), 2, nullptr));
+  second.use();
+  second.occupy();
+  const std::array<const Gpu*, 2> gpus{&first, &second};
+  for (const Gpu* gpu : gpus) {
+    gpu->use();
+    CHECK(cuEventRecord(gpu->start, gpu->stream));
+  }
+  CHECK(ncclGroupStart());
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(ncclAllReduce(gpus[i]->data(), gpus[i]->data(), kFloats, ncclFloat32, ncclSum, comms[i],
+                        gpus[i]->stream));
+  }
+  CHECK(ncclGroupEnd());
+  for (std::size_t i = 0; i < 2; ++i) {
+    gpus[i]->use();
+    CHECK(cuEventRecord(gpus[i]->stop, gpus[i]->stream));
+  }
+  for (int i = 0; i < 2; ++i)
+    print(i, gpus[static_cast<std::size_t>(i)]->elapsed_us());
+  for (const ncclComm_t comm : comms)
+    CHECK(ncclCommDestroy(comm));
+}
+
+// Both send and receive in one group: one kernel each.
+void pairs() {
+  in_two_processes([](int rank, const ncclUniqueId& id) {
+    const Gpu gpu(0);
+    ncclComm_t comm = nullptr;
+    CHECK(ncclCommInitRank(&comm, 2, id, rank));
+    if (rank == 1) gpu.occupy();
+    CHECK(cuEventRecord(gpu.start, gpu.stream));
+    CHECK(ncclGroupStart());
+    CHECK(ncclSend(gpu.data(), kFloats / 2, ncclFloat32, 1 - rank, comm, gpu.stream));
+    CHECK(ncclRecv(gpu.data(), kFloats / 2, ncclFloat32, 1 - rank, comm, gpu.stream));
+    CHECK(ncclGroupEnd());
+    CHECK(cuEventRecord(gpu.stop, gpu.stream));
+    print(rank, gpu.elapsed_us());
+    CHECK(ncclCommDestroy(comm));
+  });
+}
+
+void captured() {
+  const Gpu gpu(0);
+  std::array<ncclComm_t, 2> comms{};
+  CHECK(ncclCommInitAll(comms.data(), 2, nullptr));
+  gpu.use();
+  CHECK(cuStreamBeginCapture(gpu.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  const ncclResult_t result =
+      ncclAllReduce(gpu.data(), gpu.data(), 4, ncclFloat32, ncclSum, comms[0], gpu.stream);
+  std::printf("captured %d, %s\n", static_cast<int>(result), ncclGetLastError(comms[0]));
+  CUgraph graph = nullptr;
+  CHECK(cuStreamEndCapture(gpu.stream, &graph));
+  CHECK(cuGraphDestroy(graph));
+  for (const ncclComm_t comm : comms)
+    CHECK(ncclCommDestroy(comm));
+}
+
+void show(const char* what, ncclResult_t result) {
+  std::printf("%s: %s\n", what, ncclGetErrorString(result));
+}
+
+void arguments() {
+  int version = 0;
+  CHECK(ncclGetVersion(&version));
+  std::printf("version %s\n", version == NCCL_VERSION_CODE ? "of the header" : "unknown");
+  const Gpu gpu(0);
+  std::array<ncclComm_t, 2> comms{};
+  CHECK(ncclCommInitAll(comms.data(), 2, nullptr));
+  int count = 0, rank = 0, device = 0;
+  CHECK(ncclCommCount(comms[1], &count));
+  CHECK(ncclCommUserRank(comms[1], &rank));
+  CHECK(ncclCommCuDevice(comms[1], &device));
+  std::printf("rank %d of %d on device %d\n", rank, count, device);
+  const auto reduce = [&](ncclComm_t comm, ncclDataType_t type, ncclRedOp_t op) {
+    return ncclReduce(gpu.data(), gpu.data(), 4, type, op, 0, comm, gpu.stream);
+  };
+  show("no communicator", reduce(nullptr, ncclFloat32, ncclSum));
+  show("type", reduce(comms[0], ncclNumTypes, ncclSum));
+  show("reduction", reduce(comms[0], ncclFloat32, ncclNumOps));
+  show("root", ncclBcast(gpu.data(), 4, ncclFloat32, 2, comms[0], gpu.stream));
+  show("buffer", ncclAllGather(nullptr, gpu.data(), 4, ncclFloat32, comms[0], gpu.stream));
+  show("nothing to do", ncclAllGather(nullptr, nullptr, 0, ncclFloat32, comms[0], gpu.stream));
+  show("group end", ncclGroupEnd());
+  float half = 0.5F;
+  ncclRedOp_t scaled{};
+  CHECK(ncclRedOpCreatePreMulSum(&scaled, &half, ncclFloat32, ncclScalarHostImmediate, comms[0]));
+  CHECK(ncclRedOpDestroy(scaled, comms[0]));
+  show("destroyed reduction", reduce(comms[0], ncclFloat32, scaled));
+  CHECK(ncclCommFinalize(comms[1]));
+  for (const ncclComm_t comm : comms)
+    CHECK(ncclCommDestroy(comm));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "threads") threads();
+  if (what == "processes") return processes();
+  if (what == "one_thread") one_thread();
+  if (what == "pairs") pairs();
+  if (what == "absent") absent();
+  if (what == "captured") captured();
+  if (what == "arguments") arguments();
+  return 0;
+}
