@@ -48,15 +48,19 @@ INSTANTIATE_TEST_SUITE_P(
                 "met"},
         Refusal{"OriginalRepeatNegative", "PROFILING_REPEAT_TIMES_PER_EVENT=-1",
                 "configuration: PROFILING_REPEAT_TIMES_PER_EVENT=-1: expected 1 to 1000000"},
-        Refusal{"Policy", "INLINE_PROF_POLICY=adaptive",
-                "configuration: INLINE_PROF_POLICY=adaptive: expected in_order, interleaved"},
-        Refusal{"Mode", "INLINE_PROF_MODE=one_shot",
-                "configuration: INLINE_PROF_MODE=one_shot: expected fine_grained, data"},
-        Refusal{"OriginalMode", "PROFILING_MODE=2", "configuration: PROFILING_MODE=2: expected 0"},
-        Refusal{"Backend", "INLINE_PROF_BACKEND=cupti",
-                "configuration: INLINE_PROF_BACKEND=cupti: expected driver"},
-        Refusal{"Iteration", "INLINE_PROF_ITERATION=auto",
-                "configuration: INLINE_PROF_ITERATION=auto: expected macro"},
+        Refusal{
+            "Policy", "INLINE_PROF_POLICY=greedy",
+            "configuration: INLINE_PROF_POLICY=greedy: expected in_order, interleaved, adaptive"},
+        Refusal{"Mode", "INLINE_PROF_MODE=once",
+                "configuration: INLINE_PROF_MODE=once: expected fine_grained, one_shot, data, "
+                "unit_test"},
+        Refusal{"OriginalMode", "PROFILING_MODE=3",
+                "configuration: PROFILING_MODE=3: expected 0, 1, 2"},
+        Refusal{"Backend", "INLINE_PROF_BACKEND=nsight",
+                "configuration: INLINE_PROF_BACKEND=nsight: expected driver, cupti"},
+        Refusal{"Iteration", "INLINE_PROF_ITERATION=every",
+                "configuration: INLINE_PROF_ITERATION=every: expected auto, macro, optimizer, "
+                "nvtx:GLOB or kernel:GLOB"},
         Refusal{"Ranks", "INLINE_PROF_RANKS=0,x",
                 "configuration: INLINE_PROF_RANKS=0,x: expected all, or ranks such as 0,2,8-15"},
         Refusal{"Template", "INLINE_PROF_OUT=a%z.json",
@@ -161,11 +165,12 @@ TEST_F(BadSchedule, APipeNobodyWritesTo) {
 }
 
 TEST_F(BadSchedule, AModeThatIsNotThere) {
-  place_.write("mode.json", R"({"mode": "one_shot"})");
+  place_.write("mode.json", R"({"mode": "once"})");
   const HostRun run = run_host(
       place_, "host_training",
       {.arguments = {"--iterations=100"}, .environment = {"INLINE_PROF_SCHEDULE=mode.json"}});
-  EXPECT_THAT(run.output, HasSubstr("profiling is off: schedule: mode one_shot is not available"));
+  EXPECT_THAT(run.output, HasSubstr("profiling is off: schedule: mode.json"));
+  EXPECT_THAT(run.output, HasSubstr("once"));
 }
 
 }  // namespace

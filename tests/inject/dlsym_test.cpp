@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 namespace inline_prof::test {
 namespace {
 
@@ -39,6 +41,37 @@ TEST(Lookups, AreWrappedByEveryDoor) {
     calls += event["calls"].get<int>();
   }
   EXPECT_EQ(calls, 5);
+}
+
+// Weak references, look-ups of libraries that are not there, two copies of one, and what they
+// throw.
+TEST(Copies, AreReachedAsTheyWouldBeWithoutUs) {
+  const Workplace with;
+  const Workplace without;
+  const HostOptions options{.arguments = {INLINE_PROF_TEST_COPIES},
+                            .environment = {"LD_LIBRARY_PATH=" INLINE_PROF_TEST_COPIES}};
+  HostOptions alone = options;
+  alone.with_guest = false;
+  const HostRun guest = run_host(with, "host_copies", options);
+  const HostRun plain = run_host(without, "host_copies", alone);
+  EXPECT_EQ(plain.exit_status, 0) << plain.output;
+  EXPECT_EQ(guest.exit_status, 0) << guest.output;
+  EXPECT_THAT(plain.output, HasSubstr("weak absent absent\n"));
+  EXPECT_THAT(plain.output, HasSubstr("linked 1 2 1\nin scope 1 2\nlooked up 1 2 3\n"));
+  EXPECT_THAT(plain.output, HasSubstr("thrown 21, then 1\n"));
+  // Where the functions lie is all that may differ, and shows that we are there at all.
+  const auto said = [](const std::string& text, bool where) {
+    std::string kept;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      if ((line.find(" in lib") != std::string::npos) == where) kept += line + '\n';
+    }
+    return kept;
+  };
+  EXPECT_EQ(said(guest.output, false), said(plain.output, false));
+  EXPECT_EQ(said(plain.output, true), "first in libcublas.so.13\nthird in libcublas-third.so.13\n");
+  EXPECT_EQ(said(guest.output, true),
+            "first in libinline_prof.so\nthird in libcublas-third.so.13\n");
 }
 
 }  // namespace

@@ -179,20 +179,25 @@ TEST(TheHost, IsUnharmedWhenManyThreadsLaunch) {
 }
 
 TEST(AnInterleavedLaunch, DropsTheSample) {
-  const Workplace place;
-  place.write("prof.events", "kernel_b\n");
-  // Another thread launches on the same stream without a pause: it gets between many pairs.
-  const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=20100", "--no-labels", "--hammer"},
-                                .environment = {"INLINE_PROF_REPEAT=20000"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const auto profile = place.json();
-  const auto dropped = profile["dropped"]["interleaved_launch"].get<std::size_t>();
+  // Another thread launches on the same stream without a pause: it gets between many pairs, unless
+  // the system has no core for it at the time.
+  std::size_t dropped = 0;
+  for (int attempt = 0; attempt < 20 && dropped == 0; ++attempt) {
+    const Workplace place;
+    place.write("prof.events", "kernel_b\n");
+    const HostRun run =
+        run_host(place, "host_training",
+                 {.arguments = {"--iterations=20100", "--no-labels", "--hammer"},
+                  .environment = {"INLINE_PROF_REPEAT=20000", "INLINE_PROF_RECEIPT=0"}});
+    EXPECT_EQ(run.exit_status, 0) << run.output;
+    const auto profile = place.json();
+    dropped = profile["dropped"]["interleaved_launch"].get<std::size_t>();
+    std::size_t samples = 0;
+    for (const auto& event : profile["events"])
+      samples += event["measured_times_ms"].size();
+    EXPECT_EQ(samples + dropped, 20000U);
+  }
   EXPECT_GT(dropped, 0U);
-  std::size_t samples = 0;
-  for (const auto& event : profile["events"])
-    samples += event["measured_times_ms"].size();
-  EXPECT_EQ(samples + dropped, 20000U);
 }
 
 TEST(AFullRing, DropsAndCounts) {
@@ -237,6 +242,40 @@ TEST(TheHost, MayLeaveInAnyWay) {
     EXPECT_EQ(run.exit_status, std::string(way) == "--abort" ? 128 + SIGABRT : 0) << way;
     EXPECT_THAT(run.output, HasSubstr(kOk)) << way;
   }
+}
+
+TEST(TheHost, MayLeaveAtOnce) {
+  const Workplace place;
+  const HostRun run = train(place, {}, {"--exit-at-once"});
+  EXPECT_EQ(run.exit_status, 5);
+  EXPECT_EQ(run.output, kOk);
+}
+
+TEST(TheHost, IsUnharmedWhenItStartsAProgram) {
+  const Workplace place;
+  const HostRun run = train(place, {}, {"--vfork"});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_EQ(run.output, kOk);
+  EXPECT_THAT(place.files(), ElementsAre("prof.json"));
+}
+
+TEST(TheHost, IsUnharmedWhenALaunchingThreadIsCancelled) {
+  const Workplace place;
+  const HostRun run = train(place, {}, {"--cancel"});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_THAT(run.output, testing::EndsWith(kOk));
+}
+
+TEST(AMillionLabels, AreMoreThanAreKept) {
+  const Workplace place;
+  const HostRun run = run_host(
+      place, "host_training",
+      {.arguments = {"--iterations=5", "--labels-of-one-use=200000"},
+       .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1", "INLINE_PROF_RECEIPT=0"},
+       .seconds = 100});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_THAT(run.output, testing::EndsWith("host ok, 25 launches\n"));
+  EXPECT_THAT(place.json()["not_seen"].dump(), HasSubstr("there was room for"));
 }
 
 // --- the output

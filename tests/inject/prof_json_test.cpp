@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace inline_prof::test {
@@ -14,7 +15,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Shorter than the defaults, so that a schedule ends soon.
-const std::vector<std::string> kShort{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5"};
+const std::vector<std::string> kShort{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
+                                      "INLINE_PROF_RECEIPT=0"};
 
 std::vector<std::string> with(std::vector<std::string> more) {
   more.insert(more.begin(), kShort.begin(), kShort.end());
@@ -165,10 +167,82 @@ TEST(ProfJson, MeasuresEveryDeviceInTheSameIteration) {
   EXPECT_EQ(of_device[1]["measured_times_ms"].size(), 5U);
 }
 
-TEST(ProfJson, CountsTheWholeRunWhereNoIterationBegins) {
+TEST(ProfJson, FindsTheIterationsThatNobodyMarks) {
   const Workplace place;
   const HostRun run =
-      run_host(place, "host_training", {.arguments = {"--iterations=5000", "--no-boundaries"}});
+      run_host(place, "host_training",
+               {.arguments = {"--iterations=800", "--no-boundaries", "--no-labels", "--repeats=16"},
+                .environment = with({})});
+  ASSERT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  EXPECT_EQ(profile["profiler"]["iteration_source"], "auto");
+  EXPECT_GT(profile["profiler"]["iteration_confidence"], 0.9);
+  EXPECT_EQ(profile["complete"], true);
+  // kernel_b, 16 times kernel_a, kernel_c: the iteration as the program has it.
+  ASSERT_EQ(profile["events"].size(), 18U);
+  EXPECT_EQ(profile["events"][0]["event_name"], "kernel_b");
+  EXPECT_EQ(profile["events"][17]["event_name"], "kernel_c");
+  for (const json& each : profile["events"])
+    EXPECT_EQ(each["measured_times_ms"].size(), 5U) << each["event_name"];
+}
+
+TEST(ProfJson, MeasuresEveryEventOfAnIterationInModeOneShot) {
+  const Workplace place;
+  const HostRun run =
+      run_host(place, "host_training",
+               {.arguments = {"--iterations=60"},
+                .environment = with({"INLINE_PROF_MODE=one_shot", "PROFILING_REPEAT_ITERS=20",
+                                     "PROFILING_RECORD_EVERY_N=5"})});
+  ASSERT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  EXPECT_EQ(profile["complete"], true);
+  EXPECT_EQ(profile["profiler"]["mode"], "one_shot");
+  ASSERT_EQ(profile["events"].size(), 3U);
+  for (const json& each : profile["events"])
+    EXPECT_EQ(each["iterations"], json::parse("[4, 9, 14, 19]")) << each["event_name"];
+  // The label's pair stands around the pair of the label inside it.
+  EXPECT_GT(median(times_us(event(profile, "step"))),
+            median(times_us(event(profile, "step.gemm"))));
+}
+
+TEST(ProfJson, KeepsUnitTestsApart) {
+  const Workplace place;
+  const HostRun run = run_host(place, "host_training",
+                               {.arguments = {"--iterations=24", "--unit-tests"},
+                                .environment = with({"INLINE_PROF_MODE=unit_test"})});
+  ASSERT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  EXPECT_EQ(profile["complete"], true);
+  EXPECT_EQ(profile["profiler"]["mode"], "unit_test");
+  ASSERT_EQ(profile["events"].size(), 6U);  // three of each test
+  std::map<std::string, int> events_of;
+  for (const json& each : profile["events"]) {
+    ++events_of[each["layer_name"]];
+    EXPECT_EQ(each["measured_times_ms"].size(), 5U) << each["event_name"];
+  }
+  EXPECT_EQ(events_of, (std::map<std::string, int>{{"even.Top", 3}, {"odd.Top", 3}}));
+}
+
+TEST(ProfJson, StartsIterationsAtTheKernelThatTheUserNames) {
+  const Workplace place;
+  const HostRun run = run_host(place, "host_training",
+                               {.arguments = {"--iterations=60", "--no-boundaries", "--no-labels"},
+                                .environment = with({"INLINE_PROF_ITERATION=kernel:kernel_b*"})});
+  ASSERT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  EXPECT_EQ(profile["profiler"]["iteration_source"], "kernel:kernel_b*");
+  EXPECT_EQ(profile["complete"], true);
+  ASSERT_EQ(profile["events"].size(), 5U);  // kernel_b, three times kernel_a, kernel_c
+  EXPECT_EQ(profile["events"][0]["event_name"], "kernel_b");
+  for (const json& each : profile["events"])
+    EXPECT_EQ(each["measured_times_ms"].size(), 5U) << each["event_name"];
+}
+
+TEST(ProfJson, CountsTheWholeRunWhereNoIterationBegins) {
+  const Workplace place;
+  const HostRun run = run_host(place, "host_training",
+                               {.arguments = {"--iterations=5000", "--no-boundaries"},
+                                .environment = {"INLINE_PROF_ITERATION=macro"}});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("no iteration boundary was met"));
   const json profile = place.json();

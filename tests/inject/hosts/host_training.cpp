@@ -8,10 +8,12 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <pthread.h>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -39,9 +41,17 @@ struct Options {
   bool exit_when_finished = false;
   bool leave_by_exit_in_thread = false;
   bool leave_by_abort = false;
+  bool leave_at_once = false;  // _exit: no handler runs
+  bool vfork_in_the_middle = false;
+  bool cancel_a_thread = false;  // that launches
+  int labels_of_one_use = 0;     // in each iteration, each with a name of its own
   bool hammer = false;  // another thread launches kernel_c on the first stream all the time
   bool stuck = false;   // half-way the stream waits for a value that never comes
   bool data = false;
+  int usr1_at = -1;  // the iteration before which the program raises SIGUSR1
+  int usr1_again_at = -1;
+  int term_at = -1;         // SIGTERM
+  bool unit_tests = false;  // each step is a run of one of two unit tests
 };
 
 [[noreturn]] void fail(const char* what, int code) {
@@ -137,6 +147,12 @@ void step(const Options& options, const Device& device, CUstream stream) {
     launch(options, device, device.a, stream);
   if (options.labels) PROFILE_RECORD("step.stop", stream, number);
   launch(options, device, device.c, stream);
+  for (int i = 0; i < options.labels_of_one_use; ++i) {
+    static std::atomic<long> used{0};
+    const std::string name = "label" + std::to_string(used.fetch_add(1));
+    PROFILE_RECORD((name + ".start").c_str(), stream, number);
+    PROFILE_RECORD((name + ".stop").c_str(), stream, number);
+  }
   if (options.stop_without_start) PROFILE_RECORD("never_started.stop", stream, number);
   if (options.start_without_stop) PROFILE_RECORD("never_stopped.start", stream, number);
   if (options.data && PROFILE_RECORD_DATA("batch", stream)) {
@@ -202,6 +218,41 @@ void fork_a_child() {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) fail("the forked child", status);
 }
 
+void start_a_program() {
+  const pid_t child = vfork();
+  if (child < 0) fail("vfork", errno);
+  if (child == 0) {
+    execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr));
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 9) fail("the started program", status);
+}
+
+void cancel_a_launching_thread(const Options& options, const Device& device) {
+  struct Work {
+    const Options* options;
+    const Device* device;
+  };
+  Work work{&options, &device};
+  pthread_t thread{};
+  const auto launch_for_ever = [](void* argument) -> void* {
+    const auto& given = *static_cast<const Work*>(argument);
+    CHECK(cuCtxSetCurrent(given.device->context));
+    while (true) {
+      launch(*given.options, *given.device, given.device->c, given.device->streams[0]);
+      launches.fetch_sub(1);  // how many it makes is chance
+      pthread_testcancel();
+    }
+  };
+  if (pthread_create(&thread, nullptr, launch_for_ever, &work) != 0) fail("pthread_create", 0);
+  usleep(2000);
+  if (pthread_cancel(thread) != 0) fail("pthread_cancel", 0);
+  void* result = nullptr;
+  if (pthread_join(thread, &result) != 0 || result != PTHREAD_CANCELED) fail("the thread", 0);
+}
+
 bool flag(const char* argument, const char* name, bool& value) {
   if (std::strcmp(argument, name) == 0) value = true;
   return std::strcmp(argument, name) == 0;
@@ -223,7 +274,9 @@ Options parse(int argc, char** argv) {
     const bool known =
         number(argument, "--iterations", o.iterations) ||
         number(argument, "--devices", o.devices) || number(argument, "--streams", o.streams) ||
-        number(argument, "--threads", o.threads) || number(argument, "--repeats", o.repeats) ||
+        number(argument, "--threads", o.threads) || number(argument, "--usr1-at", o.usr1_at) ||
+        number(argument, "--usr1-again-at", o.usr1_again_at) ||
+        number(argument, "--term-at", o.term_at) || number(argument, "--repeats", o.repeats) ||
         flag(argument, "--no-boundaries", no_boundaries) ||
         flag(argument, "--no-labels", no_labels) || flag(argument, "--sync", o.synchronise) ||
         flag(argument, "--expect-launch-error", o.expect_launch_error) ||
@@ -234,8 +287,13 @@ Options parse(int argc, char** argv) {
         flag(argument, "--reset-device", o.reset_device) ||
         flag(argument, "--exit-when-finished", o.exit_when_finished) ||
         flag(argument, "--exit-in-thread", o.leave_by_exit_in_thread) ||
-        flag(argument, "--abort", o.leave_by_abort) || flag(argument, "--hammer", o.hammer) ||
-        flag(argument, "--stuck", o.stuck) || flag(argument, "--data", o.data);
+        flag(argument, "--abort", o.leave_by_abort) ||
+        flag(argument, "--exit-at-once", o.leave_at_once) ||
+        flag(argument, "--vfork", o.vfork_in_the_middle) ||
+        flag(argument, "--cancel", o.cancel_a_thread) ||
+        number(argument, "--labels-of-one-use", o.labels_of_one_use) ||
+        flag(argument, "--hammer", o.hammer) || flag(argument, "--stuck", o.stuck) ||
+        flag(argument, "--data", o.data) || flag(argument, "--unit-tests", o.unit_tests);
     if (!known) fail(argument, 2);
     if (no_boundaries) o.boundaries = false;
     if (no_labels) o.labels = false;
@@ -257,9 +315,17 @@ int main(int argc, char** argv) {
   std::optional<Hammer> hammer;
   if (options.hammer) hammer.emplace(options, devices[0]);
   for (int i = 0; i < options.iterations; ++i) {
+    if (i == options.usr1_at || i == options.usr1_again_at) std::raise(SIGUSR1);
+    if (i == options.term_at) {
+      std::raise(SIGTERM);
+      while (true)  // the signal ends the program, a moment later at most
+        usleep(1000);
+    }
     if (options.boundaries) PROFILE_ITERATION();
+    if (options.unit_tests) PROFILE_UNIT_TEST_START(i % 2 == 0 ? "even" : "odd");
     for (Device& device : devices)
       step_on_all_streams(options, device);
+    if (options.unit_tests) PROFILE_UNIT_TEST_STOP();
     if (options.capture) captured_step(options, devices[0], devices[0].streams[0]);
     if (options.synchronise) {
       for (Device& device : devices) {
@@ -269,6 +335,8 @@ int main(int argc, char** argv) {
     }
     if (i != options.iterations / 2) continue;
     if (options.fork_in_the_middle) fork_a_child();
+    if (options.vfork_in_the_middle) start_a_program();
+    if (options.cancel_a_thread) cancel_a_launching_thread(options, devices[0]);
     if (options.stuck) block_for_ever(devices[0].streams[0]);
     if (options.destroy_stream) {
       CHECK(cuStreamSynchronize(devices[0].streams[0]));
@@ -289,6 +357,7 @@ int main(int argc, char** argv) {
   std::printf("host ok, %ld launches\n", launches.load());
   std::fflush(stdout);
   if (options.leave_by_abort) std::abort();
+  if (options.leave_at_once) _exit(5);
   if (options.leave_by_exit_in_thread) std::thread([] { std::exit(0); }).join();
   return 0;
 }

@@ -6,9 +6,11 @@
 
   needs       nothing but glibc's own libraries, no symbol newer than glibc 2.17
   size        below 2 MiB
-  exports     what exports.map names, what the sources mark and what the file shows are one set
-  load time   no constructor of ours: the objects named in the file LIST have no .init_array, and
-              every entry of the library's belongs to the compiler's or the C++ library's objects
+  exports     what exports.txt and word_list.h name, what the sources mark and what the file shows
+              are one set; vendor names with a version answer to that version only
+  load time   one constructor of ours, which tells NVTX where we are: no other of the objects named
+              in the file LIST has an .init_array, and every other entry of the library's belongs
+              to the compiler's or the C++ library's objects
   fast path   the launch wrappers make no call, touch no stack and end in jumps
 
 Prints one line per violation; exit status 1 if there is one.
@@ -35,6 +37,10 @@ PADDING = re.compile(r"^(nop|xchg\s+%ax,%ax|data16|cs nop|int3|endbr64|bti)")
 # What the compiler's start files and, on aarch64, libgcc bring; everything else must be a static
 # initialiser of libstdc++.
 START_FILES = {"frame_dummy", "register_tm_clones", "init_have_lse_atomics"}
+
+# The one constructor of ours, and the object it stands in.
+OWN_CONSTRUCTOR = "inline_prof_set_nvtx_path"
+OWN_OBJECT = re.compile(r"nvtx_variable\.cpp\.o(bj)?")
 
 
 class Tools:
@@ -63,7 +69,8 @@ def check_needed(tools, library):
 
 
 def check_symbol_versions(tools, library):
-    seen = re.findall(r"Name: (\S+)", tools.readelf("--version-info", library))
+    needs = tools.readelf("--version-info", library).partition("Version needs section")[2]
+    seen = re.findall(r"Name: (\S+)", needs)
     if not seen:
         yield "no version needs seen"
     for version in sorted(set(seen)):
@@ -80,9 +87,14 @@ def check_size(library, most=MOST_BYTES):
         yield f"has {size} bytes, {most} are too many for what every program loads"
 
 
-def exports_of_map(text):
-    body = re.search(r"global:(.*?)local:", text, re.S)
-    return set(re.findall(r"\w+", body[1])) if body else set()
+def names_in_list(text):
+    """Lines of exports.txt."""
+    return {line for line in text.splitlines() if line and not line.startswith("#")}
+
+
+def words_in(text):
+    """Names X(name, ...) of word_list.h."""
+    return set(re.findall(r"\bX\((\w+),", re.sub(r"/\*.*?\*/", "", text, flags=re.S)))
 
 
 def exports_marked_in(sources):
@@ -101,36 +113,49 @@ def exports_marked_in(sources):
 
 
 def exports_shown(tools, library):
+    """Names as the file has them, `name@version` where it is bound to one."""
     shown = set()
     for line in tools.readelf("--dyn-syms", library).splitlines():
         fields = line.split()
-        if len(fields) >= 8 and fields[4] in {"GLOBAL", "WEAK"} and fields[6] != "UND":
-            shown.add(fields[7].split("@")[0])
+        # Absolute symbols are the versions themselves.
+        if (len(fields) >= 8 and fields[4] in {"GLOBAL", "WEAK"}
+                and fields[6] not in {"UND", "ABS"}):
+            shown.add(fields[7])
     return shown
 
 
 def check_exports(tools, library, sources):
-    by_map = exports_of_map((sources / "exports.map").read_text())
+    listed = names_in_list((sources / "exports.txt").read_text())
+    words_file = sources / "hook" / "word_list.h"
+    words = words_in(words_file.read_text()) if words_file.exists() else set()
     marked = exports_marked_in(sources)
     shown = exports_shown(tools, library)
-    if not by_map:
-        yield "exports.map names nothing"
-    for name in sorted(by_map - marked):
-        yield f"{name} stands in exports.map and is not marked in the sources"
-    for name in sorted(marked - by_map):
-        yield f"{name} is marked in the sources and does not stand in exports.map"
-    for name in sorted(by_map - shown):
-        yield f"{name} stands in exports.map and is not exported"
-    for name in sorted(shown - by_map):
-        yield f"{name} is exported and does not stand in exports.map"
+    plain = {name.split("@")[0] for name in shown}
+    if not listed:
+        yield "exports.txt names nothing"
+    for name in sorted(listed - marked):
+        yield f"{name} stands in exports.txt and is not marked in the sources"
+    for name in sorted(marked - listed):
+        yield f"{name} is marked in the sources and does not stand in exports.txt"
+    for name in sorted((listed | words) - plain):
+        yield f"{name} stands in the lists and is not exported"
+    for name in sorted(plain - listed - words):
+        yield f"{name} is exported and does not stand in the lists"
+    for name in sorted(shown):
+        if "@@" in name or ("@" in name and name.split("@")[0] not in words):
+            yield f"{name} answers to its version: only words do, and to nobody else"
 
 
 def check_objects(tools, objects):
     if not objects:
         yield "no object files given"
     for file in objects:
-        for section in re.findall(r"\s(\.(?:init_array|preinit_array|ctors)\S*)\s",
-                                  tools.readelf("--sections", file)):
+        sections = re.findall(r"\s(\.(?:init_array|preinit_array|ctors)\S*)\s+\S+\s+\S+\s+\S+\s+(\S+)",
+                              tools.readelf("--sections", file))
+        for section, size in sections:
+            if (OWN_OBJECT.fullmatch(pathlib.Path(file).name) and section == ".init_array"
+                    and int(size, 16) == 8):
+                continue
             yield f"{pathlib.Path(file).name} has {section}: something of ours runs at load time"
 
 
@@ -162,7 +187,7 @@ def check_load_time(tools, library):
     for address in entries:
         name = names.get(address, "a function without a name")
         # libstdc++'s files end in .cc, ours in .cpp.
-        if name not in START_FILES and not re.fullmatch(r"_GLOBAL__sub_I_\w+\.cc", name):
+        if name not in START_FILES | {OWN_CONSTRUCTOR} and not re.fullmatch(r"_GLOBAL__sub_I_\w+\.cc", name):
             yield f"runs {name} at load time"
 
 

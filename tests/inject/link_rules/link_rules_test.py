@@ -73,35 +73,56 @@ class PlantedViolations(unittest.TestCase):
         library = self.compile("char block[3000000] = {1};\n")
         self.assertEqual(len(list(link_rules.check_size(library))), 1)
 
-    def sources(self, exported, marked):
-        self.write("libinject/exports.map", f"{{ global: {exported} local: *; }};\n")
+    def sources(self, listed, marked, words=""):
+        self.write("libinject/exports.txt", "# a comment\n" + listed)
+        self.write("libinject/hook/word_list.h", f"/* X(not_this, 1) */\n{words}")
         self.write("libinject/a.hpp", "#define INLINE_PROF_EXPORT_AS(symbol) __asm__(symbol)\n")
         self.write("libinject/a.cpp", marked)
         return self.folder / "libinject"
 
-    def exports(self, source, exported, marked):
-        return list(link_rules.check_exports(TOOLS, self.compile(source),
-                                             self.sources(exported, marked)))
+    def exports(self, source, listed, marked, words="", versions=None):
+        options = []
+        if versions is not None:
+            options.append(f"-Wl,--version-script={self.write('versions.map', versions)}")
+        return list(link_rules.check_exports(TOOLS, self.compile(source, *options),
+                                             self.sources(listed, marked, words)))
 
     def test_exports_agree(self):
         marked = ('CUresult wrapper(int a)\n    INLINE_PROF_EXPORT_AS("one");\n'
                   "INLINE_PROF_EXPORT const table* two() {\n  return &all(1);\n}\n")
-        self.assertEqual(self.exports("int one; int two;\n", "one; two;", marked), [])
+        self.assertEqual(self.exports("int one; int two;\n", "one\ntwo\n", marked), [])
 
     def test_a_mark_is_missing(self):
-        self.assertEqual(self.exports("int one;\n", "one;", "// INLINE_PROF_EXPORT int one();\n"),
-                         ["one stands in exports.map and is not marked in the sources"])
+        self.assertEqual(self.exports("int one;\n", "one\n", "// INLINE_PROF_EXPORT int one();\n"),
+                         ["one stands in exports.txt and is not marked in the sources"])
 
-    def test_the_map_misses_a_name(self):
+    def test_the_list_misses_a_name(self):
         marked = 'int a INLINE_PROF_EXPORT_AS("one"); int b INLINE_PROF_EXPORT_AS("two");\n'
-        self.assertEqual(self.exports("int one; int two;\n", "one;", marked),
-                         ["two is marked in the sources and does not stand in exports.map",
-                          "two is exported and does not stand in exports.map"])
+        self.assertEqual(self.exports("int one; int two;\n", "one\n", marked),
+                         ["two is marked in the sources and does not stand in exports.txt",
+                          "two is exported and does not stand in the lists"])
 
     def test_the_library_shows_too_little(self):
         marked = 'int a INLINE_PROF_EXPORT_AS("one");\n'
-        self.assertEqual(self.exports("static int one; int* f(void);\n", "one;", marked),
-                         ["one stands in exports.map and is not exported"])
+        self.assertEqual(self.exports("static int one; int* f(void);\n", "one\n", marked),
+                         ["one stands in the lists and is not exported"])
+
+    WORD = ('int one; int w;\n'
+            '__asm__(".symver w, word@V_2, remove");\n')
+    MARKED = 'int a INLINE_PROF_EXPORT_AS("one");\n'
+
+    def test_a_word_with_its_version_is_right(self):
+        self.assertEqual(self.exports(self.WORD, "one\n", self.MARKED, "X(word, 32)\n",
+                                      "V_1 { }; V_2 { };\n"), [])
+
+    def test_a_word_is_not_exported(self):
+        self.assertEqual(self.exports("int one;\n", "one\n", self.MARKED, "X(word, 32)\n"),
+                         ["word stands in the lists and is not exported"])
+
+    def test_a_word_answers_to_everybody(self):
+        self.assertEqual(self.exports("int one; int word;\n", "one\n", self.MARKED,
+                                      "X(word, 32)\n", "V_1 { }; V_2 { global: word; };\n"),
+                         ["word@@V_2 answers to its version: only words do, and to nobody else"])
 
     CONSTRUCTOR = ("int seen;\n"
                    "__attribute__((constructor)) static void at_load(void) { seen = 1; }\n")
@@ -117,6 +138,21 @@ class PlantedViolations(unittest.TestCase):
         self.assertEqual(len(found), 1)
         self.assertIn("a.o has .init_array", found[0])
         self.assertEqual(list(link_rules.check_objects(TOOLS, [])), ["no object files given"])
+
+    def own_object(self, source):
+        file = self.compile(source, kind="-c")
+        return file.rename(self.folder / "nvtx_variable.cpp.o")
+
+    def test_the_one_constructor_is_right(self):
+        source = self.CONSTRUCTOR.replace("at_load", "inline_prof_set_nvtx_path")
+        self.assertEqual(list(link_rules.check_load_time(TOOLS, self.compile(source))), [])
+        self.assertEqual(list(link_rules.check_objects(TOOLS, [self.own_object(source)])), [])
+
+    def test_a_second_constructor_beside_it_is_seen(self):
+        second = self.CONSTRUCTOR.replace("at_load", "again").replace("int seen;", "")
+        found = list(link_rules.check_objects(
+            TOOLS, [self.own_object(self.CONSTRUCTOR + second)]))
+        self.assertEqual(len(found), 1)
 
     def test_a_static_initialiser_of_ours_runs(self):
         library = self.compile("int f(); int value = f();\nint f() { return 1 + __builtin_rand(); }\n"

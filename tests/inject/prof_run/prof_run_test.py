@@ -162,13 +162,17 @@ class AWrongCommandLine(ProfRun):
                      "--warmup", "ten", "/bin/true")
         self.refused(2, "prof-run: INLINE_PROF_LOG=loud: expected quiet, error, warning, info",
                      "--log", "loud", "/bin/true")
-        self.refused(2, "prof-run: PROFILING_MODE=7: expected 0", "/bin/true", PROFILING_MODE="7")
+        self.refused(2, "prof-run: PROFILING_MODE=7: expected 0, 1, 2", "/bin/true", PROFILING_MODE="7")
 
     def test_without_a_library(self):
         shutil.copy(OPTIONS.prof_run, self.folder)
-        result = self.run_it("/bin/true", program=self.folder / "prof-run")
-        self.assertEqual(result.returncode, 1)
+        result = self.run_it("/bin/sh", "-c", "echo trained; exit 7",
+                             program=self.folder / "prof-run")
+        self.assertEqual(result.returncode, 7)  # the program runs all the same
+        self.assertEqual(result.stdout, "trained\n")
         self.assertIn("libinline_prof.so is neither in the build tree nor", result.stderr)
+        self.assertIn("the program runs without being profiled", result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1)
 
     @needs_preload
     def test_with_a_library_that_ld_preload_cannot_name(self):
@@ -177,7 +181,7 @@ class AWrongCommandLine(ProfRun):
         (self.folder / "a b" / "run").mkdir()
         shutil.copy(OPTIONS.prof_run, self.folder / "a b" / "run")
         result = self.run_it("/bin/true", program=self.folder / "a b" / "run" / "prof-run")
-        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.returncode, 0)
         self.assertIn("LD_PRELOAD cannot hold a path with a blank or a colon", result.stderr)
 
 
@@ -272,8 +276,16 @@ class TheDoctor(ProfRun):
         checks = self.checks("--", self.program("plain"))
         self.assertEqual([check["name"] for check in checks],
                          ["library", "preload", "glibc", "driver", "configuration", "directory",
-                          "environment", "command"])
+                          "environment", "command", "libraries"])
         self.assertEqual({check["state"] for check in checks} - {"OK", "WARN"}, set())
+
+    @needs_preload
+    def test_says_which_libraries_can_say_what_they_compute(self):
+        self.assertEqual(self.states("libraries", "--", self.program("calls_cublas")),
+                         [("OK", "calls of libcublas say what they compute")])
+        self.assertEqual(self.states("libraries", "--", self.program("static_copy")),
+                         [("WARN", "libcublas inside static_copy: static copy, kernels timed, shapes "
+                                   "missing")])
 
     @needs_preload
     def test_prints_a_line_a_check(self):

@@ -1,0 +1,118 @@
+// Launches kernels in the order of a made-up training program that does not say where its
+// iterations begin (tests/unit/schedule/launch_program.hpp), on the driver API.
+//
+//   host_iterations --shape=NAME [--truth=FILE]
+//
+// FILE gets the index of the first launch of each iteration, counted from 0 on the stream, a line
+// each.  Prints "host ok" if every call succeeded.
+#include "launch_program.hpp"
+
+#include <cuda.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+namespace {
+
+using inline_prof::schedule::test::LaunchProgram;
+
+[[noreturn]] void fail(const char* what, int code) {
+  std::printf("host: %s (%d)\n", what, code);
+  std::exit(1);
+}
+
+void check(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) fail(what, result);
+}
+#define CHECK(call) check((call), #call)
+
+struct Gpu {
+  CUcontext context = nullptr;
+  std::unordered_map<std::uint32_t, CUfunction> kernels;
+};
+
+// Kernel 103 is called k103_.
+Gpu open_gpu(const std::vector<LaunchProgram>& programs) {
+  std::set<std::uint32_t> numbers;
+  for (const LaunchProgram& program : programs)
+    numbers.insert(program.launches().begin(), program.launches().end());
+  Gpu gpu;
+  CHECK(cuInit(0));
+  CHECK(cuDevicePrimaryCtxRetain(&gpu.context, 0));
+  CHECK(cuCtxSetCurrent(gpu.context));
+  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
+  for (const std::uint32_t number : numbers)
+    text += ".visible .entry k" + std::to_string(number) + "_()\n{\nret;\n}\n";
+  CUmodule module = nullptr;
+  CHECK(cuModuleLoadData(&module, text.c_str()));
+  for (const std::uint32_t number : numbers) {
+    const std::string name = "k" + std::to_string(number) + "_";
+    CHECK(cuModuleGetFunction(&gpu.kernels[number], module, name.c_str()));
+  }
+  return gpu;
+}
+
+// The host is some iterations ahead of the GPU, as hosts are, and waits for it now and then.
+constexpr std::size_t kLaunchesBetweenWaits = 2000;
+
+void run(const Gpu& gpu, const LaunchProgram& program) {
+  CHECK(cuCtxSetCurrent(gpu.context));
+  CUstream stream = nullptr;
+  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  std::size_t launched = 0;
+  for (const std::uint32_t kernel : program.launches()) {
+    CHECK(cuLaunchKernel(gpu.kernels.at(kernel), 16, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr));
+    if (++launched % kLaunchesBetweenWaits == 0) CHECK(cuStreamSynchronize(stream));
+  }
+  CHECK(cuStreamSynchronize(stream));
+}
+
+void write_truth(const std::string& path, const LaunchProgram& program) {
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  if (file == nullptr) fail(path.c_str(), 0);
+  for (const std::uint64_t start : program.starts())
+    std::fprintf(file, "%llu\n", static_cast<unsigned long long>(start));
+  if (std::fclose(file) != 0) fail(path.c_str(), 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  namespace shapes = inline_prof::schedule::test;
+  std::string shape;
+  std::string truth;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with("--shape=")) {
+      shape = argument.substr(8);
+    } else if (argument.starts_with("--truth=")) {
+      truth = argument.substr(8);
+    } else {
+      fail(argv[i], 2);
+    }
+  }
+  // The first stream is the busiest; the others have threads of their own.
+  std::vector<LaunchProgram> programs{shapes::program_named(shape)};
+  if (programs.front().launches().empty()) fail(shape.c_str(), 2);
+  if (shape == "streams_threads") {
+    programs.push_back(shapes::one_stream_of_several(11, 8, 60));
+    programs.push_back(shapes::batches(12, 3, 60));
+  }
+  if (!truth.empty()) write_truth(truth, programs.front());
+
+  const Gpu gpu = open_gpu(programs);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < programs.size(); ++i)
+    threads.emplace_back([&gpu, &program = programs[i]] { run(gpu, program); });
+  run(gpu, programs.front());
+  for (std::thread& thread : threads)
+    thread.join();
+  std::printf("host ok\n");
+  return 0;
+}

@@ -1,0 +1,97 @@
+// Many launches from many threads on many streams and devices; counts its own.
+//
+//   host_scale DEVICES STREAMS THREADS LAUNCHES [ITERATIONS]
+//
+// THREADS share the DEVICES x STREAMS streams; every thread launches on each of them in turn,
+// LAUNCHES in all, in ITERATIONS (default 0: none are marked).  Prints "host ok, N launches, R
+// KiB", R being the process's largest resident memory.
+#include <inline_prof/profile.h>
+
+#include <cuda.h>
+
+#include <atomic>
+#include <barrier>
+#include <cstdio>
+#include <cstdlib>
+#include <sys/resource.h>
+#include <thread>
+#include <vector>
+
+namespace {
+
+void check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  std::printf("host: %s (%d)\n", what, result);
+  std::exit(1);
+}
+#define CHECK(call) check((call), #call)
+
+struct Place {
+  CUcontext context = nullptr;
+  CUstream stream = nullptr;
+  CUfunction kernel = nullptr;
+};
+
+std::vector<Place> open_places(int devices, int streams) {
+  std::vector<Place> places;
+  for (int device = 0; device < devices; ++device) {
+    CUcontext context = nullptr;
+    CHECK(cuDevicePrimaryCtxRetain(&context, device));
+    CHECK(cuCtxSetCurrent(context));
+    CUmodule module = nullptr;
+    CHECK(cuModuleLoadData(&module,
+                           ".version 6.0\n.target sm_50\n.address_size 64\n"
+                           ".visible .entry scaled()\n{\nret;\n}\n"));
+    for (int i = 0; i < streams; ++i) {
+      Place& place = places.emplace_back();
+      place.context = context;
+      CHECK(cuModuleGetFunction(&place.kernel, module, "scaled"));
+      CHECK(cuStreamCreate(&place.stream, CU_STREAM_NON_BLOCKING));
+    }
+  }
+  return places;
+}
+
+std::atomic<long> launched{0};
+
+void launch_in_turn(const std::vector<Place>& places, std::size_t first, long count) {
+  long done = 0;
+  for (std::size_t i = first; done < count; ++i, ++done) {
+    const Place& place = places[i % places.size()];
+    CHECK(cuCtxSetCurrent(place.context));
+    CHECK(cuLaunchKernel(place.kernel, 1, 1, 1, 1, 1, 1, 0, place.stream, nullptr, nullptr));
+  }
+  launched.fetch_add(done);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 5) return 2;
+  const int devices = std::atoi(argv[1]);
+  const int streams = std::atoi(argv[2]);
+  const int threads = std::atoi(argv[3]);
+  const long launches = std::atol(argv[4]);
+  const int iterations = argc > 5 ? std::atoi(argv[5]) : 0;
+  CHECK(cuInit(0));
+  const auto places = open_places(devices, streams);
+  const int rounds = iterations > 0 ? iterations : 1;
+  std::barrier together(threads, [&]() noexcept {
+    if (iterations > 0) PROFILE_ITERATION();
+  });
+  std::vector<std::thread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      for (int round = 0; round < rounds; ++round) {
+        together.arrive_and_wait();
+        launch_in_turn(places, static_cast<std::size_t>(t), launches / threads / rounds);
+      }
+    });
+  }
+  for (std::thread& worker : workers)
+    worker.join();
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  std::printf("host ok, %ld launches, %ld KiB\n", launched.load(), usage.ru_maxrss);
+  return 0;
+}

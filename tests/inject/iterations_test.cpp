@@ -1,0 +1,111 @@
+// Programs that do not say where their iterations begin: the guest finds them in the launches.
+#include "launch_program.hpp"
+#include "run_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::test {
+namespace {
+
+using nlohmann::json;
+using schedule::test::LaunchProgram;
+
+constexpr double kKernelUs = 10;
+
+struct Found {
+  json profile;
+  LaunchProgram program;  // of the busiest stream
+};
+
+Found find_iterations(const Workplace& place, const std::string& shape) {
+  place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
+                               "rules": [{"name": "*", "duration_us": 10}]})");
+  // The first kernel of the iteration, the one at the end of the forward pass, and one behind.
+  place.write("prof.events", "k103_\nk111_\nk112_\n");
+  const HostRun run = run_host(
+      place, "host_iterations",
+      {.arguments = {"--shape=" + shape, "--truth=truth.txt"},
+       .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
+                       "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
+  Found found{.profile = place.json(), .program = schedule::test::program_named(shape)};
+
+  // The host has run this very program.
+  std::istringstream truth(place.text("truth.txt"));
+  std::vector<std::uint64_t> starts;
+  for (std::uint64_t start = 0; truth >> start;)
+    starts.push_back(start);
+  EXPECT_EQ(starts, found.program.starts());
+  return found;
+}
+
+// Launches of a kernel by (number, occurrence) in each iteration, counted from the iteration's
+// first launch, where all iterations have it at one place.
+std::map<std::pair<std::string, int>, std::uint64_t> fixed_places(const LaunchProgram& program) {
+  std::map<std::pair<std::string, int>, std::uint64_t> places;
+  std::vector<std::pair<std::string, int>> moving;
+  const auto& starts = program.starts();
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    std::map<std::uint32_t, int> met;
+    for (std::uint64_t launch = starts[i]; launch < starts[i + 1]; ++launch) {
+      const std::uint32_t kernel = program.launches()[launch];
+      const std::pair key("k" + std::to_string(kernel) + "_", met[kernel]++);
+      const auto [place, is_new] = places.try_emplace(key, launch - starts[i]);
+      if (!is_new && place->second != launch - starts[i]) moving.push_back(key);
+    }
+  }
+  for (const auto& key : moving)
+    places.erase(key);
+  return places;
+}
+
+class IterationsOf : public testing::TestWithParam<const char*> {};
+
+// An event's offset in its iteration is the time of the launches before it, so that a boundary that
+// is off by a single launch shows.
+TEST_P(IterationsOf, AreFoundWhereTheyBegin) {
+  const Workplace place;
+  const auto [profile, program] = find_iterations(place, GetParam());
+  EXPECT_EQ(profile["complete"], true);
+  EXPECT_GT(profile["profiler"]["iteration_confidence"], 0.7);
+  EXPECT_LT(profile["profiler"]["iteration_confidence"], 1.0);
+
+  const auto places = fixed_places(program);
+  int samples = 0;
+  for (const json& event : profile["events"]) {
+    const auto place_of = places.find({event["event_name"], event["met_times_within_this_stream"]});
+    if (place_of == places.end() || event["stream_index"] != profile["events"][0]["stream_index"])
+      continue;
+    for (const json& offset_ms : event["iter_start_to_event_start_times_ms"]) {
+      EXPECT_NEAR(offset_ms.get<double>() * 1e3, kKernelUs * static_cast<double>(place_of->second),
+                  0.6 * kKernelUs)
+          << event["event_name"] << " occurrence " << event["met_times_within_this_stream"];
+      ++samples;
+    }
+  }
+  EXPECT_GE(samples, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(AProgram, IterationsOf,
+                         testing::Values("plain", "accumulation", "evaluation", "alternating",
+                                         "streams_threads", "data_dependent"),
+                         [](const auto& shape) { return std::string(shape.param); });
+
+TEST(Iterations, AreNotFoundWhereThereAreNone) {
+  const Workplace place;
+  const auto [profile, program] = find_iterations(place, "no_period");
+  EXPECT_EQ(profile["profiler"]["iteration_source"], "none");
+  EXPECT_EQ(profile["profiler"]["iteration_confidence"], 0);
+}
+
+}  // namespace
+}  // namespace inline_prof::test

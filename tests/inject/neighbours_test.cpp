@@ -1,0 +1,49 @@
+// Other libraries that were preloaded into the host as well, before us and behind us.
+#include "run_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace inline_prof::test {
+namespace {
+
+using testing::EndsWith;
+
+struct Neighbour {
+  const char* name;
+  const char* library;
+  bool comes_first;
+};
+
+class APreloadedNeighbour : public testing::TestWithParam<Neighbour> {};
+
+TEST_P(APreloadedNeighbour, ChangesNothingForTheHostNorForUs) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
+  const std::string guest = INLINE_PROF_TEST_PRELOAD;
+  const std::string other = GetParam().library;
+  const Workplace place;
+  const HostRun run = run_host(
+      place, "host_training",
+      {.arguments = {"--iterations=60"},
+       .environment = {
+           "LD_PRELOAD=" + (GetParam().comes_first ? other + ":" + guest : guest + ":" + other),
+           "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_EQ(run.output, "host ok, 300 launches\n");
+  EXPECT_EQ(place.json()["complete"], true);
+  ASSERT_EQ(place.json()["events"].size(), 3U);
+  EXPECT_EQ(place.json()["events"][0]["measured_times_ms"].size(), 5U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, APreloadedNeighbour,
+    testing::Values(Neighbour{"AnAllocatorBeforeUs", INLINE_PROF_TEST_MALLOC_TOOL, true},
+                    Neighbour{"AnAllocatorBehindUs", INLINE_PROF_TEST_MALLOC_TOOL, false},
+                    Neighbour{"AnotherDlsymBeforeUs", INLINE_PROF_TEST_DLSYM_TOOL, true},
+                    Neighbour{"AnotherDlsymBehindUs", INLINE_PROF_TEST_DLSYM_TOOL, false}),
+    [](const auto& row) { return std::string(row.param.name); });
+
+}  // namespace
+}  // namespace inline_prof::test
