@@ -43,8 +43,12 @@ struct Row {
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
   bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
+  bool is_extrapolated = false;     // nothing was measured that is like this row's operation
   std::string bound;
-  std::string model;
+  std::string model;               // "gemm"
+  std::string parameters;          // what they were fitted on, "h200-sxm-141gb bf16"; may be empty
+  std::optional<double> p_slower;  // one-sided: that chance alone gives a time as long, or as short
+  std::optional<double> p_faster;
   std::string reason;               // why there is no prediction
   std::optional<double> ratio;      // corrected / predicted
   std::optional<double> raw_ratio;  // raw / predicted
@@ -74,6 +78,7 @@ struct MergedRow {
   std::optional<Interval> predicted_ci90_us;
   std::string bound;
   std::string model;
+  std::string parameters;
   std::string reason;
   std::optional<double> ratio;
   std::optional<double> raw_ratio;

@@ -168,7 +168,7 @@ class Joiner {
     }
     for (std::size_t i = 0; i < analysis_.runs.size(); ++i)
       add_run(i);
-    predict_rows(analysis_.rows, inputs_);
+    predict_rows(analysis_.rows, inputs_, model::Predictor(options_.mode));
     merge_devices(analysis_, samples_, options_.statistic);
     compute_shares(analysis_);
     summarise_rows();

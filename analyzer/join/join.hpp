@@ -3,6 +3,7 @@
 
 #include "join/analysis.hpp"
 #include "join/event_bias.hpp"
+#include "model/table_model.hpp"
 #include "read/layers.hpp"
 #include "read/machine.hpp"
 
@@ -19,6 +20,7 @@ struct JoinOptions {
   std::optional<read::Layers> layers;
   BiasSetting event_bias;
   Statistic statistic = Statistic::kMedian;
+  model::Mode mode = model::Mode::kImproved;  // kCompat: the plain roofline for everything
 };
 
 // `known` are the machines that devices are matched with.

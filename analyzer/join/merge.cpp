@@ -41,6 +41,7 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
   const Row& first = analysis.rows[merged.rows.front()];
   merged.bound = first.bound;
   merged.model = first.model;
+  merged.parameters = first.parameters;
   std::vector<double> predicted_us;
   std::vector<double> lower_us;
   std::vector<double> upper_us;
@@ -60,6 +61,7 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
   if (predicted_us.size() < merged.rows.size()) {
     merged.bound.clear();
     merged.model.clear();
+    merged.parameters.clear();
     merged.verdict = fmt::format("no prediction: {}", merged.reason);
     return;
   }
@@ -73,7 +75,15 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
   }
   merged.ratio = *merged.corrected_us / *merged.predicted_us;
   merged.raw_ratio = *merged.raw_us / *merged.predicted_us;
-  merged.verdict = verdict(*merged.corrected_us, *merged.predicted_us, merged.predicted_ci90_us);
+  const auto says = [&](std::string_view word) {
+    return std::count_if(merged.rows.begin(), merged.rows.end(),
+                         [&](std::size_t i) { return analysis.rows[i].verdict == word; }) *
+               2 >
+           static_cast<std::ptrdiff_t>(merged.rows.size());
+  };
+  // One device that is slow is not a slow layer: most of them have to be.
+  merged.verdict = verdict(*merged.corrected_us, *merged.predicted_us, merged.predicted_ci90_us,
+                           says("extrapolated"), says("slower") || says("faster"));
 }
 
 }  // namespace

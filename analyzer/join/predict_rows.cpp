@@ -1,8 +1,8 @@
 #include "join/predict_rows.hpp"
 
+#include "join/false_discovery.hpp"
 #include "join/nesting.hpp"
 #include "join/verdict.hpp"
-#include "model/roofline.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -12,8 +12,9 @@ namespace inline_prof::join {
 namespace {
 
 constexpr const char* kSumOfChildren = "sum of children";
+constexpr double kFalseDiscoveryRate = 0.05;
 
-void predict_from_op(Row& row, const RowInput& input) {
+void predict_from_op(Row& row, const RowInput& input, const model::Predictor& predictor) {
   if (input.op == nullptr) {
     row.reason = "operation not known";
     return;
@@ -26,7 +27,7 @@ void predict_from_op(Row& row, const RowInput& input) {
     row.reason = "machine not known";
     return;
   }
-  const model::Outcome outcome = model::predict_roofline(*input.op, *input.machine);
+  const model::Outcome outcome = predictor.predict(*input.op, *input.machine);
   if (!outcome.prediction) {
     row.reason = outcome.reason;
     return;
@@ -39,6 +40,13 @@ void predict_from_op(Row& row, const RowInput& input) {
   }
   row.bound = model::bound_name(prediction.bound);
   row.model = prediction.model;
+  row.parameters = prediction.parameters;
+  row.is_extrapolated = prediction.is_extrapolated;
+  if (prediction.odds && row.corrected_us) {
+    const model::Odds odds = prediction.odds(model::microseconds(*row.corrected_us));
+    row.p_slower = odds.slower;
+    row.p_faster = odds.faster;
+  }
 }
 
 // False if no inner row is predicted, so that the row's own op has to do.
@@ -56,16 +64,28 @@ bool predict_from_children(std::vector<Row>& rows, std::size_t i,
     return true;
   }
   double sum_us = 0.0;
+  // Errors of one model on one GPU go the same way, so the ends add up, too.
+  Interval sum_ci90_us{0.0, 0.0};
+  bool have_intervals = true;
   for (const std::size_t child : children) {
-    sum_us += *rows[child].predicted_us * static_cast<double>(rows[child].calls) /
-              static_cast<double>(std::max<std::int64_t>(1, row.calls));
+    const double times = static_cast<double>(rows[child].calls) /
+                         static_cast<double>(std::max<std::int64_t>(1, row.calls));
+    sum_us += *rows[child].predicted_us * times;
+    row.is_extrapolated = row.is_extrapolated || rows[child].is_extrapolated;
+    if (!rows[child].predicted_ci90_us) {
+      have_intervals = false;
+      continue;
+    }
+    sum_ci90_us.lower += rows[child].predicted_ci90_us->lower * times;
+    sum_ci90_us.upper += rows[child].predicted_ci90_us->upper * times;
   }
   row.predicted_us = sum_us;
+  if (have_intervals) row.predicted_ci90_us = sum_ci90_us;
   row.model = kSumOfChildren;
   return true;
 }
 
-void compare(Row& row) {
+void compare(Row& row, bool is_finding) {
   if (!row.predicted_us) {
     row.verdict = fmt::format("no prediction: {}", row.reason);
   } else if (!row.corrected_us) {
@@ -73,13 +93,38 @@ void compare(Row& row) {
   } else {
     row.ratio = *row.corrected_us / *row.predicted_us;
     row.raw_ratio = *row.raw_us / *row.predicted_us;
-    row.verdict = verdict(*row.corrected_us, *row.predicted_us, row.predicted_ci90_us);
+    row.verdict = verdict(*row.corrected_us, *row.predicted_us, row.predicted_ci90_us,
+                          row.is_extrapolated, is_finding);
   }
+}
+
+// Whether each row's time is a finding among all rows whose chances are known; the others are
+// judged by their interval alone.
+std::vector<bool> findings_of(const std::vector<Row>& rows) {
+  std::vector<bool> findings(rows.size(), true);
+  for (const auto p_value : {&Row::p_slower, &Row::p_faster}) {
+    std::vector<std::size_t> tested;
+    std::vector<double> p_values;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (!(rows[i].*p_value) || rows[i].is_extrapolated) continue;
+      tested.push_back(i);
+      p_values.push_back(*(rows[i].*p_value));
+    }
+    const auto found = discoveries(p_values, kFalseDiscoveryRate);
+    // A time cannot be too long and too short: what the first pass took away the second gives back
+    // only where it finds something.
+    for (std::size_t i = 0; i < tested.size(); ++i) {
+      const bool is_first_pass = p_value == &Row::p_slower;
+      findings[tested[i]] = found[i] || (!is_first_pass && findings[tested[i]]);
+    }
+  }
+  return findings;
 }
 
 }  // namespace
 
-void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs) {
+void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
+                  const model::Predictor& predictor) {
   const auto children = children_of(rows);
   std::vector<std::size_t> inner_first;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -92,9 +137,12 @@ void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs) {
   }
   std::reverse(inner_first.begin(), inner_first.end());
   for (const std::size_t i : inner_first) {
-    if (!predict_from_children(rows, i, children[i])) predict_from_op(rows[i], inputs[i]);
-    compare(rows[i]);
+    if (!predict_from_children(rows, i, children[i]))
+      predict_from_op(rows[i], inputs[i], predictor);
   }
+  const std::vector<bool> findings = findings_of(rows);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    compare(rows[i], findings[i]);
 }
 
 }  // namespace inline_prof::join

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "join/analysis.hpp"
+#include "model/predictor.hpp"
 #include "read/machine.hpp"
 #include "read/op.hpp"
 
@@ -18,6 +19,7 @@ struct RowInput {
 // Fills in the prediction, ratio and verdict of every row, inner rows first: a region whose inner
 // rows are predicted is predicted to take their sum, or not at all if one of them has no
 // prediction.  A region without predicted inner rows is predicted from its own op, if it has one.
-void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs);
+void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
+                  const model::Predictor& predictor);
 
 }  // namespace inline_prof::join

@@ -53,6 +53,9 @@ Machine read_machine(std::string_view text, const std::string& label) {
     root.member("names").each_element(
         [&](const TreeNode& name) { machine.names.push_back(name.text()); });
   }
+  if (root.has("compute_capability")) {
+    machine.compute_capability = root.member("compute_capability").text();
+  }
   machine.sm_count = root.member("sm_count").count();
   if (machine.sm_count == 0) root.member("sm_count").fail_expected("an integer > 0");
   machine.memory_gib = optional_positive(root, "memory_gib");

@@ -15,6 +15,7 @@ namespace inline_prof::read {
 struct Machine {
   std::string id;                  // lower case, carries the variant: "a100-sxm4-40gb"
   std::vector<std::string> names;  // what the driver calls it
+  std::string compute_capability;  // "9.0"; "" if not given
   std::int64_t sm_count = 0;
   std::optional<double> memory_gib;
   double memory_gb_per_s = 0.0;  // GB = 1e9 bytes; measured if that is known, else the data sheet's

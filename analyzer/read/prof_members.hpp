@@ -207,6 +207,10 @@ template <typename Node>
           if (ends.size() != 2 || ends[0] > ends[1]) v.fail("expected [lower, upper] or null");
           o.slowdown_percent_ci95 = {ends[0], ends[1]};
         }},
+      M{format::kIterationsNeeded,
+        [](Node& v, Overhead& o) {
+          o.iterations_needed = read_optional(v, [](Node& n) { return n.count(); });
+        }},
       M{format::kMethod, [](Node& v, Overhead& o) { o.method = v.text(); }},
       M{format::kLaunchesSeen, [](Node& v, Overhead& o) { o.launches_seen = v.count(); }},
       M{format::kHostBytes, [](Node& v, Overhead& o) { o.host_bytes = v.count(); }},

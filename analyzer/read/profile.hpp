@@ -126,6 +126,7 @@ struct Overhead {
   std::int64_t unarmed_iterations = 0;
   std::optional<double> slowdown_percent;  // empty: could not be resolved
   std::optional<std::pair<double, double>> slowdown_percent_ci95;
+  std::optional<std::int64_t> iterations_needed;  // more, for an interval of +-0.1 %
   std::string method;
   std::int64_t launches_seen = 0;
   std::int64_t host_bytes = 0;

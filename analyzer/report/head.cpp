@@ -128,14 +128,24 @@ std::string describe_bias(const join::Analysis& analysis) {
   return text;
 }
 
+// How long the run would have had to go on for a receipt of +-0.1 %.
+std::string describe_needed(const read::Overhead& overhead) {
+  if (overhead.iterations_needed.value_or(0) == 0) return {};
+  return fmt::format("; {} more iterations would tell{}", *overhead.iterations_needed,
+                     overhead.slowdown_percent ? " to 0.1 %" : "");
+}
+
 std::string describe_overhead(const read::Profile& profile) {
   if (!profile.overhead) return "not measured: the file has no receipt";
   const read::Overhead& overhead = *profile.overhead;
   if (!overhead.slowdown_percent) {
     constexpr std::string_view said_already = "not measured";
-    if (overhead.method.starts_with(said_already)) return overhead.method;
-    return fmt::format("not measured: {}",
-                       overhead.method.empty() ? "the file does not say why" : overhead.method);
+    std::string text =
+        overhead.method.starts_with(said_already)
+            ? overhead.method
+            : fmt::format("not measured: {}",
+                          overhead.method.empty() ? "the file does not say why" : overhead.method);
+    return text + describe_needed(overhead);
   }
   std::string text = fmt::format("{:+.3f} %", *overhead.slowdown_percent);
   if (overhead.slowdown_percent_ci95) {
@@ -145,7 +155,7 @@ std::string describe_overhead(const read::Profile& profile) {
   text += fmt::format(", {} armed and {} unarmed iterations", overhead.armed_iterations,
                       overhead.unarmed_iterations);
   if (!overhead.method.empty()) text += fmt::format(" ({})", overhead.method);
-  return text;
+  return text + describe_needed(overhead);
 }
 
 std::string describe_dropped(const join::Analysis& analysis) {

@@ -47,6 +47,7 @@ Json overhead_json(const std::optional<read::Overhead>& overhead) {
                                       ? Json::array({overhead->slowdown_percent_ci95->first,
                                                      overhead->slowdown_percent_ci95->second})
                                       : Json();
+  json["iterations_needed"] = or_null(overhead->iterations_needed);
   json["method"] = overhead->method;
   json["armed_iterations"] = overhead->armed_iterations;
   json["unarmed_iterations"] = overhead->unarmed_iterations;
@@ -94,6 +95,7 @@ void add_comparison(Json& json, const Row& row) {
   json["raw_ratio"] = or_null(row.raw_ratio);
   json["bound"] = or_null(row.bound);
   json["model"] = or_null(row.model);
+  json["parameters"] = or_null(row.parameters);
   json["verdict"] = row.verdict;
   json["reason"] = row.predicted_us ? Json() : Json(row.reason);
 }

@@ -1,0 +1,72 @@
+#include "read/iteration_graph_tree.hpp"
+
+#include <array>
+#include <utility>
+
+namespace inline_prof::read {
+namespace {
+
+double time_us(const TreeNode& node) {
+  const double time = node.number();
+  if (time < 0 || time > 1e16) node.fail("expected a time from 0 to 1e16 us");
+  return time;
+}
+
+std::map<std::string, double> times(const TreeNode& node) {
+  std::map<std::string, double> result;
+  node.each_member(
+      [&](std::string_view name, const TreeNode& time) { result.emplace(name, time_us(time)); });
+  return result;
+}
+
+void set_kind(const TreeNode& node, IterationOperator& target) {
+  const std::string kind = node.text();
+  target.is_mark = kind == "label";
+  target.has_collective = kind == "a2a" || kind == "allreduce";
+  target.is_wait = kind == "wait";
+  target.is_modelled = kind == "compute" || kind == "memcpy" || target.has_collective;
+  if (!target.is_mark && !target.is_modelled && !target.is_wait && kind != "nolaunch" &&
+      kind != "cpuonly") {
+    node.fail(
+        fmt::format("expected label, compute, memcpy, nolaunch, cpuonly, a2a, allreduce or wait, "
+                    "found \"{}\"",
+                    kind));
+  }
+}
+
+IterationOperator read_operator(const TreeNode& node) {
+  IterationOperator result;
+  result.name = node.member("name").text();
+  set_kind(node.member("kind"), result);
+  if (node.has("kernels_us")) {
+    node.member("kernels_us").each_element([&](const TreeNode& kernel) {
+      result.kernels_us.push_back(time_us(kernel));
+    });
+  }
+  if (node.has("depends_on_comm")) {
+    result.uses_collective = node.member("depends_on_comm").boolean();
+  }
+  if (node.has("kids")) result.has_children = node.member("kids").count() > 0;
+  return result;
+}
+
+}  // namespace
+
+IterationGraph graph_from(const TreeNode& node, const std::string& label) {
+  IterationGraph graph;
+  graph.label = label;
+  graph.costs.between = time_us(node.member("t1"));
+  graph.costs.before = times(node.member("t2"));
+  graph.costs.after = times(node.member("t3"));
+  graph.costs.launch = times(node.member("t4"));
+  graph.costs.among = times(node.member("t5"));
+  node.member("launches").each_member([&](std::string_view name, const TreeNode& calls) {
+    std::vector<std::string>& own = graph.costs.launches[std::string(name)];
+    calls.each_element([&](const TreeNode& call) { own.push_back(call.text()); });
+  });
+  node.member("nodes").each_element(
+      [&](const TreeNode& element) { graph.operators.push_back(read_operator(element)); });
+  return graph;
+}
+
+}  // namespace inline_prof::read

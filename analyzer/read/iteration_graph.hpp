@@ -1,0 +1,42 @@
+// An iteration as a list of operators, and what it costs the host to start each: the input of the
+// DLRM models' end-to-end time (docs/models.md, "Iteration").
+#pragma once
+
+#include "read/input_error.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::read {
+
+struct IterationOperator {
+  std::string name;
+  bool is_mark = false;      // "## Forward ##": no operator
+  bool is_modelled = false;  // `kernels_us` says what it launches
+  bool has_collective = false;
+  bool is_wait = false;
+  bool uses_collective = false;  // reads what the last collective wrote
+  bool has_children = true;
+  std::vector<double> kernels_us;
+};
+
+// Microseconds, by operator; T1 to T5 of the DLRM models.
+struct HostCosts {
+  double between = 0.0;                                      // T1
+  std::map<std::string, double> before;                      // T2: to the first launch
+  std::map<std::string, double> after;                       // T3: from the last launch
+  std::map<std::string, double> launch;                      // T4: in a call, by its name
+  std::map<std::string, double> among;                       // T5: between launches
+  std::map<std::string, std::vector<std::string>> launches;  // names of the calls
+};
+
+struct IterationGraph {
+  std::string label;
+  HostCosts costs;
+  std::vector<IterationOperator> operators;  // in the order in which the host meets them
+};
+
+}  // namespace inline_prof::read

@@ -1,0 +1,97 @@
+#include "read/parameters.hpp"
+
+#include "read/file_text.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace inline_prof::read {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kSchema = "inline_prof_params/1";
+
+// An optional member that has to be an object.
+json object_or_empty(const json& document, const TreeNode& root, const char* name) {
+  if (!root.has(name)) return json::object();
+  if (!document[name].is_object()) root.member(name).fail("expected an object");
+  return document[name];
+}
+
+}  // namespace
+
+double Parameters::number(std::string_view name) const {
+  const json root{{"parameters", parameters}};
+  return TreeNode(root, label).member("parameters").member(name).number();
+}
+
+std::vector<double> Parameters::numbers(std::string_view name) const {
+  const json root{{"parameters", parameters}};
+  std::vector<double> values;
+  TreeNode(root, label).member("parameters").member(name).each_element([&](const TreeNode& value) {
+    values.push_back(value.number());
+  });
+  return values;
+}
+
+Parameters parse_parameters(std::string_view text, const std::string& label,
+                            std::string_view model) {
+  const json document = parse_json(text, label);
+  const TreeNode root(document, label);
+  const std::string schema = root.member("schema").text();
+  if (schema != kSchema) {
+    root.member("schema").fail(fmt::format("this build reads {}, found {}", kSchema, schema));
+  }
+  Parameters parameters;
+  parameters.label = label;
+  parameters.model = root.member("model").text();
+  if (!model.empty() && parameters.model != model) {
+    root.member("model").fail(
+        fmt::format("parameters of model {}, expected of {}", parameters.model, model));
+  }
+  parameters.machine = root.member("machine").text();
+  if (root.has("key")) {
+    root.member("key").each_member([&](std::string_view name, const TreeNode& value) {
+      parameters.key.emplace(name, value.text());
+    });
+  }
+  static_cast<void>(root.member("parameters"));
+  parameters.parameters = object_or_empty(document, root, "parameters");
+  if (root.has("covariance")) {
+    if (!root.member("covariance").is_array()) root.member("covariance").fail("expected an array");
+    parameters.covariance = document["covariance"];
+  }
+  parameters.residual = object_or_empty(document, root, "residual");
+  parameters.conformal = object_or_empty(document, root, "conformal");
+  if (root.has("trained_on")) {
+    const TreeNode trained = root.member("trained_on");
+    parameters.trained_rows = trained.member("rows").count();
+    parameters.trained_sha256 = trained.member("sha256").text();
+  }
+  parameters.version = root.member("version").count();
+  return parameters;
+}
+
+Parameters read_parameters(const std::filesystem::path& file, std::string_view model) {
+  return parse_parameters(read_text(file), file.string(), model);
+}
+
+std::string parameters_text(const Parameters& parameters) {
+  nlohmann::ordered_json document;
+  document["schema"] = kSchema;
+  document["model"] = parameters.model;
+  document["machine"] = parameters.machine;
+  document["key"] = parameters.key;
+  document["parameters"] = parameters.parameters;
+  document["covariance"] = parameters.covariance;
+  document["residual"] = parameters.residual;
+  document["conformal"] = parameters.conformal;
+  document["trained_on"] = {{"rows", parameters.trained_rows},
+                            {"sha256", parameters.trained_sha256}};
+  document["version"] = parameters.version;
+  return document.dump(1) + "\n";
+}
+
+}  // namespace inline_prof::read

@@ -1,0 +1,53 @@
+// What a profiler of PyTorch (Kineto) or another writer of Chrome's trace format saw, as far as the
+// iteration models need it.
+#pragma once
+
+#include "read/input_error.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::read {
+
+enum class TraceKind {
+  kOperator,    // cpu_op, Operator
+  kRuntime,     // cuda_runtime, cuda_driver, Runtime
+  kGpu,         // kernel, gpu_memcpy, gpu_memset
+  kAnnotation,  // user_annotation
+  kOther
+};
+
+using Shape = std::vector<std::int64_t>;
+
+struct TraceEvent {
+  std::string name;
+  TraceKind kind = TraceKind::kOther;
+  double start_us = 0.0;
+  double duration_us = 0.0;
+  // Not every writer numbers them: "GPU 0".
+  std::string process;
+  std::string thread;
+  std::optional<std::int64_t> correlation;  // the same for a launch and its kernel
+  std::optional<std::int64_t> stream;
+  std::vector<Shape> inputs;  // of the operator's tensors; {} for what is none
+  std::string shapes;         // inputs and outputs as Python's nested tuples, -1 where not known
+  Shape block;                // of the kernel: x, y, z
+
+  [[nodiscard]] double end_us() const { return start_us + duration_us; }
+};
+
+struct Trace {
+  std::string label;               // the file, for complaints
+  std::vector<TraceEvent> events;  // those with a duration, in the order of the file
+};
+
+// A list of events, or an object with such a list as "traceEvents".
+// Throws InputError: no JSON, an event without name or start, a number that is none.
+[[nodiscard]] Trace parse_trace(std::string_view text, const std::string& label);
+[[nodiscard]] Trace read_trace(const std::filesystem::path& file);
+
+}  // namespace inline_prof::read

@@ -1,0 +1,139 @@
+#include "report/iteration_report.hpp"
+
+#include "report/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace inline_prof::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using model::TraceIteration;
+using model::WalkResult;
+
+std::string dump(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json spread(const model::Spread& spread) {
+  return Json::array({spread.mean, spread.std, spread.count});
+}
+
+Json by_shape(const model::ByShape& spreads) {
+  Json json = Json::object();
+  for (const auto& [name, shapes] : spreads) {
+    for (const auto& [shape, value] : shapes)
+      json[name][shape] = spread(value);
+  }
+  return json;
+}
+
+Json walk_object(const WalkResult& walk) {
+  if (!walk.error.empty()) return {{"error", walk.error}, {"reason", walk.reason}};
+  return {{"e2e_time", walk.end_to_end},
+          {"gpu_active_time", walk.gpu_active},
+          {"baseline_e2e_time", walk.busiest_stream},
+          {"eg_comm", walk.exposed_collective_share},
+          {"idle_time", walk.end_to_end - walk.gpu_active},
+          {"final",
+           {{"cpu_time", walk.host},
+            {"unoverlapped_comm", walk.exposed_collective},
+            {"prediction_compute", walk.compute_stream},
+            {"prediction_comm", walk.collective_stream},
+            {"baseline_compute", walk.compute_busy},
+            {"baseline_comm", walk.collective_busy},
+            {"active", walk.gpu_active}}}};
+}
+
+Json operators(const TraceIteration& iteration) {
+  Json list = Json::array();
+  for (std::size_t i = 0; i < iteration.predicted.size(); ++i) {
+    const model::OperatorKernels& kernels = iteration.predicted[i];
+    if (!kernels.is_known) continue;
+    Json json{{"op", iteration.tree.event(iteration.tree.operators[i]).name},
+              {"kernels_us", kernels.times_us}};
+    if (!kernels.error.empty()) json["error"] = kernels.error;
+    if (!kernels.reason.empty()) json["reason"] = kernels.reason;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json stream_times(const model::StreamTimes& times) {
+  Json json = Json::object();
+  for (const auto& [stream, busy_us] : times.busy_us)
+    json[fmt::format("{}", stream)] = busy_us;
+  json["total"] = times.total_us;
+  return json;
+}
+
+}  // namespace
+
+std::string walk_json(const WalkResult& walk) {
+  return dump(walk_object(walk));
+}
+
+std::string iteration_json(const TraceIteration& iteration) {
+  Json names = Json::array();
+  for (const model::NodeId op : iteration.tree.operators)
+    names.push_back(iteration.tree.event(op).name);
+  Json streams = Json::array();
+  for (const auto& [stream, busy_us] : iteration.streams.busy_us)
+    streams.push_back(stream);
+  Json launch = Json::object();
+  for (const auto& [name, value] : iteration.costs.launch)
+    launch[name] = spread(value);
+  Json json{{"n_roots", iteration.tree.operators.size()},
+            {"ops", std::move(names)},
+            {"streams", std::move(streams)},
+            {"corrected_start", iteration.tree.start_us},
+            {"corrected_end", iteration.tree.end_us},
+            {"t1", spread(iteration.costs.between)},
+            {"t2", by_shape(iteration.costs.before)},
+            {"t3", by_shape(iteration.costs.after)},
+            {"t4", std::move(launch)},
+            {"t5", by_shape(iteration.costs.among)},
+            {"launches", iteration.costs.launches},
+            {"gpu_time", stream_times(iteration.streams)},
+            {"iterations", iteration.walks.size()},
+            {"total_time", iteration.total_us},
+            {"predicted", operators(iteration)}};
+  json.update(walk_object(iteration.mean));
+  return dump(json);
+}
+
+std::string walk_text(const WalkResult& walk) {
+  if (!walk.error.empty()) return fmt::format("no end-to-end time: {}\n", walk.reason);
+  return fmt::format(
+      "end to end          {:12.2f} us\n"
+      "GPU active          {:12.2f} us\n"
+      "idle                {:12.2f} us\n"
+      "busiest stream      {:12.2f} us\n"
+      "exposed collectives {:12.2f} %\n",
+      walk.end_to_end, walk.gpu_active, walk.end_to_end - walk.gpu_active, walk.busiest_stream,
+      100 * walk.exposed_collective_share);
+}
+
+std::string iteration_text(const TraceIteration& iteration) {
+  std::size_t known = 0;
+  std::size_t failed = 0;
+  for (const model::OperatorKernels& kernels : iteration.predicted) {
+    if (kernels.is_known) ++known;
+    if (!kernels.reason.empty()) ++failed;
+  }
+  return fmt::format(
+             "iterations          {:9}\n"
+             "operators           {:9}, with a model {}, of these without a time {}\n"
+             "kernels, predicted  {:12.2f} us in all iterations\n"
+             "GPU busy, traced    {:12.2f} us in all iterations\n"
+             "between operators   {:12.2f} us (T1)\n"
+             "\nan iteration:\n",
+             iteration.walks.size(), iteration.tree.operators.size(), known, failed,
+             iteration.total_us, iteration.streams.total_us, iteration.costs.between.mean) +
+         walk_text(iteration.mean);
+}
+
+}  // namespace inline_prof::report
