@@ -52,6 +52,7 @@ struct Options {
   std::string layers;   // empty: none
   std::string event_bias = "auto";
   join::Statistic statistic = join::Statistic::kMedian;
+  model::Mode mode = model::Mode::kImproved;
   Format format = Format::kTable;
   std::string output = "-";
   bool force = false;
@@ -90,6 +91,14 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--statistic", options.statistic, "What stands for the samples of a row")
       ->transform(CLI::CheckedTransformer(statistics))
       ->default_str("median");
+  const std::map<std::string, model::Mode> modes{{"improved", model::Mode::kImproved},
+                                                 {"compat", model::Mode::kCompat}};
+  app.add_option(
+         "--mode", options.mode,
+         "improved: fitted models where there are parameters, else the roofline; compat: the "
+         "plain roofline for everything")
+      ->transform(CLI::CheckedTransformer(modes))
+      ->default_str("improved");
   const std::map<std::string, Format> formats{{"table", Format::kTable},
                                               {"json", Format::kJson},
                                               {"csv", Format::kCsv},
@@ -129,6 +138,7 @@ void run(const Options& options) {
   join::JoinOptions join_options;
   join_options.event_bias = parse_event_bias(options.event_bias);
   join_options.statistic = options.statistic;
+  join_options.mode = options.mode;
   const std::vector<read::Machine> machines = model::builtin_machines();
   if (!options.machine.empty()) {
     try {

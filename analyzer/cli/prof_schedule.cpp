@@ -5,6 +5,8 @@
 #include "cli/prior_run.hpp"
 #include "cli/result_file.hpp"
 #include "cli/schedule_summary.hpp"
+#include "schedule/adaptive.hpp"
+#include "schedule/classes.hpp"
 #include "schedule/error.hpp"
 #include "schedule/expand.hpp"
 #include "schedule/read_request.hpp"
@@ -37,6 +39,7 @@ using schedule::EventKey;
 using schedule::EventNames;
 using schedule::MetEvent;
 using schedule::Pattern;
+using schedule::Policy;
 using schedule::Request;
 using schedule::SampleList;
 using schedule::ScheduleError;
@@ -113,7 +116,9 @@ std::vector<EventKey> events_without_a_run(const Spec& spec, const std::string& 
   return keys;
 }
 
-std::vector<EventKey> events_of_a_run(const Request& request, const PriorRun& run) {
+// What an earlier run has of the request; the name of each event's kernel is put into `kernels`.
+std::vector<EventKey> events_of_a_run(const Request& request, const PriorRun& run,
+                                      std::vector<std::string>& kernels) {
   const Selection selection = schedule::select(request, run.met);
   say_all(selection.warnings);
   for (const std::string& phrase : selection.never_met) {
@@ -123,6 +128,7 @@ std::vector<EventKey> events_of_a_run(const Request& request, const PriorRun& ru
   for (std::size_t i = 0; i < selection.chosen.size(); ++i) {
     const MetEvent& met = run.met[selection.chosen[i]];
     keys.push_back({met.event, selection.layers[i], met.occurrence});
+    kernels.push_back(met.kernel);
   }
   return keys;
 }
@@ -155,11 +161,26 @@ EventNames names_of(const std::vector<EventKey>& keys) {
   return events;
 }
 
+// `kernels` by name of the events' of an earlier run; grids and shapes are only known in a run.
+AdaptiveSummary summarise_adaptive(const std::vector<EventKey>& keys,
+                                   const std::vector<std::string>& kernels,
+                                   const Settings& settings, std::optional<double> iteration_ms) {
+  std::vector<schedule::ClassMember> members;
+  members.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    members.push_back({.event = keys[i].event,
+                       .layer = keys[i].layer,
+                       .kernel = kernels.empty() ? "" : kernels[i]});
+  }
+  return summarise(schedule::make_classes(members), settings, iteration_ms);
+}
+
 // What is known once a request has been resolved.
 struct Resolved {
   std::vector<EventKey> keys;      // empty for a prof.schedule, whose samples stand as they are
-  std::optional<SampleList> list;  // empty for a prof.events without a run
-  std::size_t name_count = 0;      // of that prof.events
+  std::optional<SampleList> list;  // empty for a prof.events without a run, and for adaptive
+  std::optional<AdaptiveSummary> adaptive;
+  std::size_t name_count = 0;  // of that prof.events
   Settings settings;
   std::optional<double> iteration_ms;
 };
@@ -175,6 +196,7 @@ Resolved resolve(const Options& options) {
   say_all(resolved.settings.warnings);
   resolved.iteration_ms = options.iteration_ms;
 
+  std::vector<std::string> kernels;
   if (!options.from.empty()) {
     const PriorRun run = read_prior_run(options.from);
     if (run.not_measurable_count != 0) {
@@ -182,7 +204,7 @@ Resolved resolve(const Options& options) {
                       run.not_measurable_count));
     }
     if (!resolved.iteration_ms) resolved.iteration_ms = run.iteration_ms;
-    resolved.keys = events_of_a_run(request, run);
+    resolved.keys = events_of_a_run(request, run, kernels);
     if (resolved.keys.empty()) {
       throw ScheduleError(options.from, "events",
                           "none that was asked for, expected at least one to measure");
@@ -194,6 +216,9 @@ Resolved resolve(const Options& options) {
   if (const auto* list = std::get_if<SampleList>(&request)) {
     resolved.list = *list;
     resolved.keys.clear();
+  } else if (!resolved.keys.empty() && resolved.settings.policy == Policy::kAdaptive) {
+    resolved.adaptive =
+        summarise_adaptive(resolved.keys, kernels, resolved.settings, resolved.iteration_ms);
   } else if (!resolved.keys.empty()) {
     resolved.list = schedule::expand(resolved.keys, resolved.settings);
   } else if (const auto* events = std::get_if<EventNames>(&request)) {
@@ -206,11 +231,16 @@ Resolved resolve(const Options& options) {
 }
 
 std::string schedule_text(const Options& options, const Resolved& resolved) {
-  if (!resolved.list) {
-    throw UsageError("a prof.events alone names no occurrences: -o also needs --from prof.json");
-  }
   const bool to_json = options.output.ends_with(".json");
   const bool to_events = options.output.ends_with(".events");
+  if (resolved.adaptive && !to_json && !to_events) {
+    throw UsageError(
+        "policy adaptive chooses as it measures and cannot stand in a prof.schedule: give -o a "
+        "name that ends in .json");
+  }
+  if (!resolved.list && !resolved.adaptive) {
+    throw UsageError("a prof.events alone names no occurrences: -o also needs --from prof.json");
+  }
   if ((to_json || to_events) && resolved.keys.empty()) {
     throw UsageError("a prof.schedule can only be written as a prof.schedule");
   }
@@ -221,6 +251,10 @@ std::string schedule_text(const Options& options, const Resolved& resolved) {
 
 std::string summary_text(const Options& options, const Resolved& resolved) {
   const bool as_json = options.format == "json";
+  if (resolved.adaptive) {
+    return as_json ? summary_json(*resolved.adaptive)
+                   : summary_table(*resolved.adaptive, options.list);
+  }
   if (!resolved.list) {
     return as_json ? fmt::format("{{\n  \"names\": {}\n}}\n", resolved.name_count)
                    : fmt::format("names       {}\n", resolved.name_count);
@@ -270,17 +304,28 @@ void add_options(CLI::App& app, Options& options) {
          [&options](const std::string& name) {
            options.choices.policy = schedule::policy_from_name(name);
          },
-         "in_order or interleaved [in_order]")
-      ->check(CLI::IsMember({"in_order", "interleaved"}));
+         "in_order, interleaved or adaptive [in_order]")
+      ->check(CLI::IsMember({"in_order", "interleaved", "adaptive"}));
+  app.add_option_function<std::string>(
+      "--budget",
+      [&options](const std::string& text) {
+        options.choices.budget_percent = schedule::budget_percent_from(text);
+        if (!options.choices.budget_percent)
+          throw UsageError("--budget: \"" + text + "\", expected 0.1% or 0.001, up to 100%");
+      },
+      "of an iteration's time, for adaptive: 0.1% or 0.001 [0.1%]");
+  app.add_option("--target-ci", options.choices.target_ci,
+                 "half width of a class's 95 % interval over its median, for adaptive [0.03]")
+      ->check(CLI::Range(1e-6, 1.0 - 1e-6));
   app.add_option_function<std::string>(
       "--seed", [&options](const std::string& text) { options.choices.seed = seed_of(text); },
-      "of the interleaved order, an integer from 0 [1]");
+      "of a shuffled order, an integer from 0 [1]");
   app.add_option("--iteration-time", options.iteration_ms,
                  "milliseconds an iteration takes [median of --from]")
       ->check(CLI::PositiveNumber);
   app.add_option("--format", options.format, "of the summary: table or json")
       ->check(CLI::IsMember({"table", "json"}));
-  app.add_flag("--list", options.list, "one line for each event in the table");
+  app.add_flag("--list", options.list, "one line for each event, or class, in the table");
   app.set_version_flag("--version", "prof-schedule " INLINE_PROF_VERSION);
   app.footer(kExamples);
 }

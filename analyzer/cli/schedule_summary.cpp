@@ -6,12 +6,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace inline_prof::cli {
 namespace {
 
+double seconds(std::int64_t iterations, double iteration_ms) {
+  return static_cast<double>(iterations) * iteration_ms * 1e-3;
+}
+
 double total_seconds(const ScheduleSummary& summary) {
-  return static_cast<double>(summary.last_iteration) * *summary.iteration_ms * 1e-3;
+  return seconds(summary.last_iteration, *summary.iteration_ms);
 }
 
 std::string duration_text(double seconds) {
@@ -29,6 +34,15 @@ std::string samples_text(const std::vector<ScheduledEvent>& events) {
       [](const auto& a, const auto& b) { return a.sample_count < b.sample_count; });
   if (least->sample_count == most->sample_count) return fmt::format("{}", least->sample_count);
   return fmt::format("{} to {}", least->sample_count, most->sample_count);
+}
+
+// GPU time of a pair of events: 5.9 us in a published profile of an A100
+// (docs/reading_a_report.md). In a run the guest measures it.
+constexpr double kUsualPairMs = 0.006;
+
+std::string rate_text(const schedule::PairRate& rate) {
+  if (rate.every > 1) return fmt::format("one every {} iterations", rate.every);
+  return rate.pairs == 1 ? "one an iteration" : fmt::format("{} an iteration", rate.pairs);
 }
 
 }  // namespace
@@ -104,6 +118,82 @@ std::string summary_json(const ScheduleSummary& summary) {
                                   {"last_iteration", event.last_iteration}});
   }
   // A prof.schedule may hold bytes that are not UTF-8; JSON may not.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+AdaptiveSummary summarise(std::vector<schedule::EventClass> classes,
+                          const schedule::Settings& settings, std::optional<double> iteration_ms) {
+  AdaptiveSummary summary{
+      .warmup = settings.warmup,
+      .budget_percent = settings.budget_percent.value_or(schedule::kDefaultBudgetPercent),
+      .target_ci = settings.target_ci.value_or(schedule::kDefaultTargetCi),
+      .iteration_ms = iteration_ms,
+      .classes = std::move(classes)};
+  for (const schedule::EventClass& one : summary.classes)
+    summary.event_count += one.members.size();
+  if (iteration_ms) {
+    summary.rate = schedule::pair_rate(
+        summary.budget_percent, {.iteration_ms = *iteration_ms, .pair_ms = kUsualPairMs}, false);
+  }
+  summary.most_samples = static_cast<std::int64_t>(summary.event_count) * settings.repeat;
+  summary.fewest_samples =
+      std::min(static_cast<std::int64_t>(summary.classes.size() * schedule::kFewestForInterval),
+               summary.most_samples);
+  summary.iterations = schedule::adaptive_bounds(summary.event_count, summary.classes.size(),
+                                                 settings, summary.rate);
+  return summary;
+}
+
+std::string summary_table(const AdaptiveSummary& summary, bool with_classes) {
+  std::string text;
+  text +=
+      fmt::format("events      {} in {} classes\n", summary.event_count, summary.classes.size());
+  text += fmt::format("samples     {} to {}, until medians are known to {:.3g} %\n",
+                      summary.fewest_samples, summary.most_samples, summary.target_ci * 100);
+  text += fmt::format("pairs       {}", rate_text(summary.rate));
+  text += summary.iteration_ms
+              ? fmt::format(" ({:.3g} % of it, at {:.3g} us a pair)\n", summary.budget_percent,
+                            kUsualPairMs * 1e3)
+              : fmt::format(" (assumed: {:.3g} % of an iteration may be more, or less)\n",
+                            summary.budget_percent);
+  text += fmt::format("iterations  {} to {} ({} of warm-up, measuring from {})\n",
+                      summary.iterations.least, summary.iterations.most, summary.warmup,
+                      summary.warmup + 1);
+  if (summary.iteration_ms) {
+    text += fmt::format("time        {} to {} at {:.4g} ms an iteration\n",
+                        duration_text(seconds(summary.iterations.least, *summary.iteration_ms)),
+                        duration_text(seconds(summary.iterations.most, *summary.iteration_ms)),
+                        *summary.iteration_ms);
+  }
+  if (!with_classes) return text;
+
+  text += "\n events  class\n";
+  for (const schedule::EventClass& one : summary.classes)
+    text += fmt::format("{:>7}  {}\n", one.members.size(), one.name);
+  return text;
+}
+
+std::string summary_json(const AdaptiveSummary& summary) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"policy", "adaptive"},
+            {"warmup", summary.warmup},
+            {"budget_percent", summary.budget_percent},
+            {"target_ci", summary.target_ci},
+            {"samples", {summary.fewest_samples, summary.most_samples}},
+            {"pairs", summary.rate.pairs},
+            {"every_iterations", summary.rate.every},
+            {"iterations", {summary.iterations.least, summary.iterations.most}},
+            {"first_measured_iteration", summary.warmup + 1},
+            {"iteration_time_ms", nullptr},
+            {"total_time_s", nullptr},
+            {"classes", Json::array()}};
+  if (summary.iteration_ms) {
+    json["iteration_time_ms"] = *summary.iteration_ms;
+    json["total_time_s"] = {seconds(summary.iterations.least, *summary.iteration_ms),
+                            seconds(summary.iterations.most, *summary.iteration_ms)};
+  }
+  for (const schedule::EventClass& one : summary.classes)
+    json["classes"].push_back(Json{{"class", one.name}, {"events", one.members.size()}});
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

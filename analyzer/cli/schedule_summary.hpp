@@ -1,7 +1,10 @@
 // What a schedule amounts to, for people and for programs.
 #pragma once
 
+#include "schedule/adaptive.hpp"
+#include "schedule/classes.hpp"
 #include "schedule/request.hpp"
+#include "schedule/settings.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -33,5 +36,25 @@ struct ScheduleSummary {
 // Aligned text; `with_events` adds a line for each event.
 [[nodiscard]] std::string summary_table(const ScheduleSummary& summary, bool with_events);
 [[nodiscard]] std::string summary_json(const ScheduleSummary& summary);
+
+// The same for policy adaptive, of which only bounds are known beforehand.
+struct AdaptiveSummary {
+  std::int64_t warmup = 0;
+  double budget_percent = 0;
+  double target_ci = 0;
+  std::int64_t fewest_samples = 0;
+  std::int64_t most_samples = 0;
+  schedule::PairRate rate{};  // one pair an iteration where its time is not known
+  schedule::IterationBounds iterations{};
+  std::optional<double> iteration_ms{};
+  std::size_t event_count = 0;
+  std::vector<schedule::EventClass> classes{};
+};
+
+[[nodiscard]] AdaptiveSummary summarise(std::vector<schedule::EventClass> classes,
+                                        const schedule::Settings& settings,
+                                        std::optional<double> iteration_ms);
+[[nodiscard]] std::string summary_table(const AdaptiveSummary& summary, bool with_classes);
+[[nodiscard]] std::string summary_json(const AdaptiveSummary& summary);
 
 }  // namespace inline_prof::cli

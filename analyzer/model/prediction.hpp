@@ -2,6 +2,7 @@
 
 #include "model/units.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,12 +25,22 @@ enum class Bound { kCompute, kMemory, kLaunch };
   return "";
 }
 
+// The shares of held-out measurements that were as slow, and as fast, beside their predictions:
+// one-sided p-values.
+struct Odds {
+  double slower = 1.0, faster = 1.0;
+};
+
 struct Prediction {
   Seconds time;
   Bound bound = Bound::kLaunch;
   std::optional<std::pair<Seconds, Seconds>>
-      interval90;     // empty: the model has no error of its own
-  std::string model;  // e.g. "roofline"
+      interval90;                // empty: the model has no error of its own
+  std::string model;             // e.g. "roofline"
+  std::string parameters;        // what it was fitted on; empty: it has no parameters
+  bool is_extrapolated = false;  // nothing was measured that is like the operation
+  // How likely a measured time is; empty: not known.
+  std::function<Odds(Seconds measured)> odds;
 };
 
 // A prediction, or the reason why there is none.

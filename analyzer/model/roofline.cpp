@@ -19,8 +19,9 @@ BytesPerSecond sustained_bandwidth(const read::Machine& machine) {
 }
 
 Prediction slowest_of(Seconds compute, Seconds memory, Seconds floor) {
-  Prediction prediction{
-      .time = floor, .bound = Bound::kLaunch, .interval90 = {}, .model = kModelName};
+  Prediction prediction;
+  prediction.time = floor;
+  prediction.model = kModelName;
   if (memory > prediction.time) {
     prediction.time = memory;
     prediction.bound = Bound::kMemory;

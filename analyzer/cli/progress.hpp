@@ -1,0 +1,38 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace inline_prof::cli {
+
+// One line on a terminal that says how far long work has come, and that disappears with this
+// object. Nothing is said where standard error is no terminal, or before the work has taken a
+// second.
+class Progress {
+ public:
+  explicit Progress(std::string what);
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Cheap enough for every row: the clock is read at every 1024th call.
+  void step(std::size_t done, std::size_t all) {
+    if ((++calls_ & 1023U) == 0) show(done, all);
+  }
+  // For work without a count.
+  void say(std::string_view state);
+
+ private:
+  void show(std::size_t done, std::size_t all);
+  [[nodiscard]] bool is_due();
+
+  std::string what_;
+  bool is_terminal_;
+  bool has_written_ = false;
+  std::size_t calls_ = 0;
+  std::chrono::steady_clock::time_point next_;
+};
+
+}  // namespace inline_prof::cli

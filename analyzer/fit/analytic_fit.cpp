@@ -1,0 +1,103 @@
+#include "fit/analytic_fit.hpp"
+
+#include <cmath>
+#include <random>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::fit {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+namespace {
+
+constexpr double kRestartSpread = 0.6;  // of a logarithm, either way
+constexpr int kRefitIterations = 25;    // from a solution that shares most of the rows
+
+std::vector<double> values_at(const VectorXd& theta) {
+  std::vector<double> values(static_cast<std::size_t>(theta.size()));
+  for (Index i = 0; i < theta.size(); ++i)
+    values[static_cast<std::size_t>(i)] = std::exp(theta[i]);
+  return values;
+}
+
+}  // namespace
+
+AnalyticFit::AnalyticFit(std::vector<model::ParameterSpec> specs, VectorXd log_measured,
+                         LogTimes log_times, const std::optional<std::vector<double>>& prior)
+    : specs_(std::move(specs)),
+      log_measured_(std::move(log_measured)),
+      log_times_(std::move(log_times)) {
+  const auto count = static_cast<Index>(specs_.size());
+  if (prior && prior->size() != specs_.size()) {
+    throw std::invalid_argument("the prior has other parameters than the model");
+  }
+  centre_.resize(count);
+  weight_.resize(count);
+  lower_.resize(count);
+  upper_.resize(count);
+  for (Index i = 0; i < count; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const model::ParameterSpec& spec = specs_[at];
+    centre_[i] = std::log(prior ? (*prior)[at] : spec.start);
+    weight_[i] = spec.weight;
+    lower_[i] = std::log(spec.start * spec.least);
+    upper_[i] = std::log(spec.start * spec.most);
+  }
+}
+
+VectorXd AnalyticFit::log_times(const VectorXd& theta) const {
+  return log_times_(values_at(theta));
+}
+
+LeastSquaresProblem AnalyticFit::problem(const std::vector<Index>& rows) const {
+  LeastSquaresProblem problem;
+  problem.residual_count = static_cast<Index>(rows.size());
+  problem.centre = centre_;
+  problem.weight = weight_;
+  problem.lower = lower_;
+  problem.upper = upper_;
+  problem.residuals = [this, rows](const VectorXd& theta, Eigen::Ref<VectorXd> residuals) {
+    const VectorXd difference = log_times(theta) - log_measured_;
+    residuals = difference(rows);
+  };
+  return problem;
+}
+
+LeastSquaresResult AnalyticFit::fit(int restarts) const {
+  std::vector<Index> rows(static_cast<std::size_t>(log_measured_.size()));
+  for (Index i = 0; i < log_measured_.size(); ++i)
+    rows[static_cast<std::size_t>(i)] = i;
+  const LeastSquaresProblem everything = problem(rows);
+  LeastSquaresResult best = solve_least_squares(everything, centre_);
+  std::mt19937_64 random(1);  // always the same: a fit gives the same bytes each time
+  for (int restart = 0; restart < restarts; ++restart) {
+    VectorXd start = centre_;
+    for (Index i = 0; i < start.size(); ++i) {
+      const double unit = static_cast<double>(random() >> 11) * 0x1p-53;
+      start[i] += kRestartSpread * (2 * unit - 1);
+    }
+    LeastSquaresResult result = solve_least_squares(everything, start);
+    if (result.cost < best.cost) best = std::move(result);
+  }
+  return best;
+}
+
+VectorXd AnalyticFit::refit(const VectorXd& start, const std::vector<Index>& training) const {
+  const LeastSquaresResult result =
+      solve_least_squares(problem(training), start, {.max_iterations = kRefitIterations});
+  return log_times(result.theta);
+}
+
+std::vector<std::string> unidentified(std::span<const model::ParameterSpec> specs,
+                                      const LeastSquaresResult& result) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const auto at = static_cast<Index>(i);
+    if (std::sqrt(result.covariance(at, at)) > 0.5) names.emplace_back(specs[i].name);
+  }
+  return names;
+}
+
+}  // namespace inline_prof::fit

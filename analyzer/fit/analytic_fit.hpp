@@ -1,0 +1,47 @@
+// Fits the parameters of an analytic model, all of which are greater than 0, to measured times.
+#pragma once
+
+#include "fit/least_squares.hpp"
+#include "model/improved/parameter_spec.hpp"
+
+#include <Eigen/Core>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace inline_prof::fit {
+
+class AnalyticFit {
+ public:
+  // ln(time in us) of every row with these parameters.
+  using LogTimes = std::function<Eigen::VectorXd(std::span<const double> values)>;
+
+  // `prior` replaces the starts of `specs`.
+  AnalyticFit(std::vector<model::ParameterSpec> specs, Eigen::VectorXd log_measured,
+              LogTimes log_times, const std::optional<std::vector<double>>& prior);
+
+  // From the prior's centre and from `restarts` places around it; the best of them.
+  [[nodiscard]] LeastSquaresResult fit(int restarts) const;
+  // From `start`, with the rows `training` only: ln(time) of all rows.
+  [[nodiscard]] Eigen::VectorXd refit(const Eigen::VectorXd& start,
+                                      const std::vector<Eigen::Index>& training) const;
+
+  [[nodiscard]] Eigen::VectorXd log_times(const Eigen::VectorXd& theta) const;
+
+ private:
+  [[nodiscard]] LeastSquaresProblem problem(const std::vector<Eigen::Index>& rows) const;
+
+  std::vector<model::ParameterSpec> specs_;
+  Eigen::VectorXd log_measured_;
+  LogTimes log_times_;
+  Eigen::VectorXd centre_, weight_, lower_, upper_;
+};
+
+// Of which the data say little: the standard deviation of the logarithm is above a half.
+[[nodiscard]] std::vector<std::string> unidentified(std::span<const model::ParameterSpec> specs,
+                                                    const LeastSquaresResult& result);
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,50 @@
+// The part of a fit that is the same for all improved models: residual process, conformal table,
+// and the errors that a fit has where it had no data.
+#pragma once
+
+#include "model/improved/calibration_json.hpp"
+#include "model/improved/conformal.hpp"
+#include "model/improved/matern_process.hpp"
+
+#include <Eigen/Core>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::fit {
+
+// Measured rows, in logarithms, and the analytic model fitted to all of them.
+struct CalibrationInput {
+  Eigen::MatrixXd features;      // a row for each measurement
+  Eigen::VectorXd log_measured;  // ln(us)
+  Eigen::VectorXd log_analytic;
+  std::vector<std::string> regimes;
+  // Groups of rows that are held out together; a row may be in several.
+  std::vector<std::vector<Eigen::Index>> folds;
+  // ln(analytic time) of every row, with the model fitted to the rows of `training` only.
+  std::function<Eigen::VectorXd(const std::vector<Eigen::Index>& training)> refit;
+};
+
+struct CalibrationResult {
+  model::MaternScales scales;
+  Eigen::VectorXd targets;  // of the process: ln(measured / analytic)
+  Eigen::VectorXd noise_factors;
+  model::ConformalTable table;
+  double in_sample_mape = 0;  // fractions
+  double held_out_mape = 0;
+  double held_out_coverage = 0;  // of the 90 % interval, over the rows that the table comes from
+  double median_half_width = 0;
+};
+
+// Needs at least kLeastCalibrationRows rows.
+[[nodiscard]] CalibrationResult fit_calibration(const CalibrationInput& input);
+
+inline constexpr Eigen::Index kLeastCalibrationRows = 12;
+
+// Every row whose key is one of a class of keys is in one fold: the distinct keys are dealt out to
+// `count` folds in turn, in their order, so that each fold has small and large ones.
+[[nodiscard]] std::vector<std::vector<Eigen::Index>> folds_by_key(const Eigen::VectorXd& keys,
+                                                                  Eigen::Index count);
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,50 @@
+// Every fit that makes parameters of a model, by the model's name.
+#pragma once
+
+#include "model/table_model.hpp"
+#include "read/table.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::fit {
+
+struct FitRequest {
+  std::optional<read::Machine> machine;         // the GPU that the tables were measured on
+  std::map<std::string, std::string> settings;  // --set NAME=VALUE: names of FitEntry::settings, or
+                                                // values of columns that the tables do not have
+  std::string boundary;               // what was timed, e.g. "gemm+quantise"; "" = default
+  std::filesystem::path prior;        // parameters to start from; empty: none
+  std::optional<std::size_t> points;  // use only so many rows, chosen with the seed
+  std::uint64_t seed = 1;
+  std::vector<read::Table> tables;
+  std::string tables_sha256;                  // of their files' bytes, one after the other
+  std::function<void(std::string_view)> say;  // progress, for a person; never empty
+};
+
+struct FitResult {
+  std::string file_text;  // the parameter file
+  std::string summary;    // in-sample and cross-validated errors, for a person; lines
+};
+
+struct FitEntry {
+  std::string_view model;  // as in model/registry.hpp
+  std::vector<model::Setting> settings;
+  bool needs_machine = true;
+  // Throws read::InputError for tables, std::invalid_argument for what the command line asks.
+  FitResult (*fit)(const FitRequest& request) = nullptr;
+};
+
+[[nodiscard]] std::span<const FitEntry> all_fits();
+
+// Throws std::invalid_argument with the names there are.
+[[nodiscard]] const FitEntry& find_fit(std::string_view model);
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,105 @@
+#include "fit/improved_fit.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <optional>
+
+namespace inline_prof::fit {
+namespace {
+
+using Eigen::Index;
+
+std::optional<std::vector<double>> read_prior(const FitRequest& request,
+                                              const ImprovedProblem& problem,
+                                              const std::string& model) {
+  if (request.prior.empty()) return std::nullopt;
+  const read::Parameters prior = read::read_parameters(request.prior, model);
+  std::vector<double> values;
+  for (const model::ParameterSpec& spec : problem.specs) {
+    const double value = prior.number(spec.name);
+    if (!(value > 0)) {
+      throw read::InputError(
+          fmt::format("{}: /parameters/{}: expected a number > 0", prior.label, spec.name));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+void write_analytic(const ImprovedProblem& problem, const LeastSquaresResult& result,
+                    std::vector<double>& values, read::Parameters& parameters) {
+  values.clear();
+  for (std::size_t i = 0; i < problem.specs.size(); ++i) {
+    // What the file says is what is calibrated below.
+    values.push_back(model::rounded(std::exp(result.theta[static_cast<Index>(i)])));
+    parameters.parameters[std::string(problem.specs[i].name)] = values.back();
+  }
+  parameters.covariance = nlohmann::json::array();
+  for (Index i = 0; i < result.covariance.rows(); ++i) {
+    auto row = nlohmann::json::array();
+    for (Index j = 0; j < result.covariance.cols(); ++j)
+      row.push_back(model::rounded(result.covariance(i, j)));
+    parameters.covariance.push_back(row);
+  }
+}
+
+// The process learns from so many rows at most; see fit_calibration.
+constexpr std::size_t kMostStoredPoints = 1000;
+
+void write_residual(const ImprovedProblem& problem, const CalibrationResult& calibration,
+                    read::Parameters& parameters) {
+  model::StoredResidual stored;
+  stored.scales = calibration.scales;
+  const std::size_t count = problem.points.size();
+  const std::size_t kept = std::min(count, kMostStoredPoints);
+  for (std::size_t i = 0; i < kept; ++i) {
+    const std::size_t at = i * count / kept;
+    stored.points.push_back(problem.points[at]);
+    stored.targets.push_back(calibration.targets[static_cast<Index>(at)]);
+    stored.noise_factors.push_back(calibration.noise_factors[static_cast<Index>(at)]);
+  }
+  parameters.residual = model::residual_json(stored);
+  parameters.conformal = model::conformal_json(calibration.table);
+}
+
+}  // namespace
+
+std::string fit_improved(const ImprovedProblem& problem, const FitRequest& request,
+                         read::Parameters& parameters) {
+  const AnalyticFit fit(problem.specs, problem.log_measured, problem.log_times,
+                        read_prior(request, problem, parameters.model));
+  request.say("fitting the analytic model");
+  const LeastSquaresResult result = fit.fit(problem.restarts);
+  std::vector<double> values;
+  write_analytic(problem, result, values, parameters);
+
+  request.say("fitting to all but a group of rows at a time");
+  CalibrationInput input{.features = problem.features,
+                         .log_measured = problem.log_measured,
+                         .log_analytic = problem.log_times(values),
+                         .regimes = problem.regimes(values),
+                         .folds = problem.folds,
+                         .refit = [&](const std::vector<Index>& training) {
+                           return fit.refit(result.theta, training);
+                         }};
+  const CalibrationResult calibration = fit_calibration(input);
+  write_residual(problem, calibration, parameters);
+
+  std::string summary = fmt::format(
+      "fitted {} parameters to {} rows\n"
+      "in sample             MAPE {:.2f} %\n"
+      "groups held out       MAPE {:.2f} %, 90 % interval holds {:.1f} %, half-width {:.1f} %\n",
+      problem.specs.size(), problem.log_measured.size(), 100 * calibration.in_sample_mape,
+      100 * calibration.held_out_mape, 100 * calibration.held_out_coverage,
+      100 * calibration.median_half_width);
+  const auto vague = unidentified(problem.specs, result);
+  if (!vague.empty()) {
+    summary += fmt::format("not determined by these rows (uncertain by half or more): {}\n",
+                           fmt::join(vague, ", "));
+  }
+  return summary;
+}
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,91 @@
+#include "fit/measured_rows.hpp"
+
+#include "model/row_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+namespace inline_prof::fit {
+namespace {
+
+// Below a nanosecond and above a quarter of an hour it is another unit.
+constexpr model::Column kTime{"time_us", "us",           model::ColumnKind::kNumber, 1e-3, 1e9,
+                              true,      "measured time"};
+
+// Fisher-Yates with the remainder of a Mersenne twister: the same order everywhere, which
+// std::shuffle does not promise.
+void shuffle(std::vector<MeasuredRow>& rows, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t i = rows.size(); i > 1; --i)
+    std::swap(rows[i - 1], rows[random() % i]);
+}
+
+}  // namespace
+
+MeasuredRows::MeasuredRows(const FitRequest& request, std::span<const model::Column> inputs,
+                           const std::function<bool(const MeasuredRow&)>& keep)
+    : inputs_(inputs.begin(), inputs.end()), sha256_(request.tables_sha256) {
+  inputs_.push_back(kTime);
+  for (const read::Table& table : request.tables) {
+    labels_ += (labels_.empty() ? "" : ", ") + table.label();
+    std::map<std::string, std::string> constants;
+    for (const auto& [name, value] : request.settings) {
+      if (!table.find(name)) constants.emplace(name, value);
+    }
+    model::RowReader reader(table, inputs_, constants);
+    for (std::size_t i = 0; i < table.row_count(); ++i) {
+      const model::Row cells = reader.read(i);
+      MeasuredRow row;
+      for (std::size_t j = 0; j < inputs.size(); ++j) {
+        const bool is_text = inputs[j].kind == model::ColumnKind::kText;
+        row.numbers.push_back(!is_text && cells.has(j) ? cells.number(j)
+                                                       : std::numeric_limits<double>::quiet_NaN());
+        row.texts.push_back(is_text && cells.has(j) ? cells.text(j) : std::string());
+      }
+      row.time_us = cells.number(inputs.size());
+      if (!keep || keep(row)) rows_.push_back(std::move(row));
+    }
+  }
+  shuffle(rows_, request.seed);
+  if (request.points) {
+    if (*request.points > rows_.size()) {
+      fail(fmt::format("--points {}, but there are {} rows", *request.points, rows_.size()));
+    }
+    rows_.resize(*request.points);
+  }
+}
+
+void MeasuredRows::fail(const std::string& what) const {
+  throw read::InputError(fmt::format("{}: {}", labels_, what));
+}
+
+void MeasuredRows::require(std::size_t least, const std::string& what) const {
+  if (rows_.size() < least) {
+    fail(fmt::format("{} rows, but {} needs {} at least", rows_.size(), what, least));
+  }
+}
+
+void MeasuredRows::require_variety(std::size_t input) const {
+  const double first = rows_.front().numbers[input];
+  if (std::all_of(rows_.begin(), rows_.end(),
+                  [&](const MeasuredRow& row) { return row.numbers[input] == first; })) {
+    fail(fmt::format("column {}: {} in every row, so nothing can be learnt about it",
+                     inputs_[input].name, first));
+  }
+}
+
+void MeasuredRows::describe(read::Parameters& parameters) const {
+  parameters.trained_rows = static_cast<std::int64_t>(rows_.size());
+  parameters.trained_sha256 = sha256_;
+}
+
+std::string setting(const FitRequest& request, const std::string& name,
+                    const std::string& otherwise) {
+  const auto it = request.settings.find(name);
+  return it == request.settings.end() ? otherwise : it->second;
+}
+
+}  // namespace inline_prof::fit

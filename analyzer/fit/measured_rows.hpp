@@ -1,0 +1,59 @@
+// Measured tables as a fit wants them: numbers, checked, in an order that the seed decides.
+#pragma once
+
+#include "fit/fits.hpp"
+#include "model/table_model.hpp"
+#include "read/parameters.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace inline_prof::fit {
+
+struct MeasuredRow {
+  std::vector<double> numbers;  // of the columns asked for; NaN where a cell may be missing and is
+  std::vector<std::string> texts;  // of the columns asked for
+  double time_us = 0;
+};
+
+class MeasuredRows {
+ public:
+  // The columns `inputs` and "time_us" of all tables of `request`.  Where `keep` is given, only
+  // rows for which it is true.  Shuffled with the seed, and cut to request.points if that is set.
+  // Throws read::InputError: a bad cell with its line, and "FILE: ..." for a request for more
+  // points than there are.
+  MeasuredRows(const FitRequest& request, std::span<const model::Column> inputs,
+               const std::function<bool(const MeasuredRow&)>& keep = {});
+
+  [[nodiscard]] std::size_t size() const { return rows_.size(); }
+  [[nodiscard]] const MeasuredRow& operator[](std::size_t i) const { return rows_[i]; }
+  [[nodiscard]] auto begin() const { return rows_.begin(); }
+  [[nodiscard]] auto end() const { return rows_.end(); }
+
+  // Throws read::InputError if there are fewer rows than `least`: a fit of so many numbers would
+  // only repeat what was assumed before.
+  void require(std::size_t least, const std::string& what) const;
+  // Throws read::InputError if column `input` has the same value in all rows: what depends on it
+  // cannot be told from what does not.
+  void require_variety(std::size_t input) const;
+
+  // Names the tables in a parameter file.
+  void describe(read::Parameters& parameters) const;
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const;
+
+  std::vector<MeasuredRow> rows_;
+  std::vector<model::Column> inputs_;
+  std::string labels_;
+  std::string sha256_;
+};
+
+// A setting of the request that is the fit's own; `otherwise` if it is not set.
+[[nodiscard]] std::string setting(const FitRequest& request, const std::string& name,
+                                  const std::string& otherwise);
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,62 @@
+// SEER's parameters from its tables.
+#pragma once
+
+#include "fit/relative_fit.hpp"
+#include "model/seer/parameters.hpp"
+#include "read/seer_tables.hpp"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::fit {
+
+// Tables by the model that they train, which is how their files are called: "algo0_32x32" ...,
+// "algo2_pre", "algo4_16" ..., "algo5", "algo5-ctree", "Other-ops-maxpool" and so on.
+struct SeerTables {
+  std::map<std::string, std::vector<read::SeerSample>, std::less<>> variants;
+  std::map<std::string, std::vector<read::SeerTimedLayer>, std::less<>> timed;
+  std::map<std::string, std::vector<read::SeerOperatorRow>, std::less<>> operators;
+};
+
+// Reads one more table; `model` says what it holds (model::seer::model_of_file).
+// Throws read::InputError; for a name that belongs to no model too.
+void add_seer_table(SeerTables& tables, const read::Table& table, std::string_view model);
+
+// SEER's rule for keeping rows aside: row r, from 0, trains if r mod 10 < 7.  The rows of
+// algorithms 0, 1 and 2 are sorted by time before; its program loses the fastest of them on the
+// way, which is done here too if `loses_fastest`.
+struct SeerSplit {
+  std::vector<read::SeerSample> train;
+  std::vector<read::SeerSample> test;
+};
+[[nodiscard]] SeerSplit split_seer_samples(std::vector<read::SeerSample> samples,
+                                           bool loses_fastest);
+
+struct SeerFitOptions {
+  // A type of which there are fewer rows than coefficients + 2: SEER leaves ones where there is no
+  // row, and fits what there is otherwise.  Ours leaves the type out, and gives the variant a model
+  // of all its rows to stand in.
+  bool keeps_sparse_types = false;
+  Sign sign = Sign::kAny;
+  bool tunes_trees = false;  // smallest leaves by cross-validation, else of one row
+};
+
+// How well one set of coefficients does on the rows that it was fitted to.
+struct SeerFitQuality {
+  std::string model;
+  std::string kind;
+  std::size_t rows = 0;
+  double rmspe = 0.0;
+};
+
+struct SeerFit {
+  model::seer::Parameters parameters;
+  std::vector<SeerFitQuality> quality;
+};
+
+// Throws std::invalid_argument if there are no tables.
+[[nodiscard]] SeerFit fit_seer(const SeerTables& tables, const SeerFitOptions& options = {});
+
+}  // namespace inline_prof::fit

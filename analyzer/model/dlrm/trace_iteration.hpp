@@ -1,0 +1,31 @@
+// Everything that the DLRM models say about the iterations of a trace: docs/models.md, "Iteration".
+#pragma once
+
+#include "model/dlrm/event_tree.hpp"
+#include "model/dlrm/operators.hpp"
+#include "model/dlrm/overheads.hpp"
+#include "model/dlrm/walk.hpp"
+
+#include <string>
+#include <vector>
+
+namespace inline_prof::model {
+
+enum class KernelTimes { kPredicted, kMeasured };
+
+struct TraceIteration {
+  EventTree tree;
+  StreamTimes streams;
+  Overheads costs;
+  // One for each of tree.operators.
+  std::vector<OperatorKernels> predicted;
+  double total_us = 0.0;          // of all predicted kernels, one after the other
+  std::vector<WalkResult> walks;  // one for each iteration
+  WalkResult mean;                // of them
+};
+
+// The result refers to `trace`.  Throws read::InputError.
+[[nodiscard]] TraceIteration trace_iteration(const read::Trace& trace, std::size_t iterations,
+                                             KernelTimes kernels, const OperatorModels& models);
+
+}  // namespace inline_prof::model

@@ -1,0 +1,143 @@
+#include "model/improved/collective_analytic.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr double kSoftness = 20;
+
+// Starts: between NCCL's own constants for NVLink and the H200 tables of NVIDIA's AIConfigurator.
+constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces> kParameters{{
+    {"start0_us", 4, 0.05, 0.05, 20, "of the protocol for small messages"},
+    {"step0_us", 0.7, 0.05, 0.05, 20, "a hop"},
+    {"bandwidth0_gb_per_s", 30, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
+    {"growth0", 1, 0.3, 0.1, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"start1_us", 8, 0.05, 0.05, 20, "of the protocol for middle sizes"},
+    {"step1_us", 1.5, 0.05, 0.05, 20, "a hop"},
+    {"bandwidth1_gb_per_s", 120, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
+    {"growth1", 1, 0.3, 0.1, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"start2_us", 20, 0.05, 0.05, 20, "of the protocol for large messages"},
+    {"step2_us", 3, 0.05, 0.05, 20, "a hop"},
+    {"bandwidth2_gb_per_s", 300, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
+    {"growth2", 1, 0.3, 0.1, 10, "bandwidth on 8 GPUs over that on 2"},
+}};
+
+constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kNames{{
+    {"allreduce", CollectiveKind::kAllReduce},
+    {"allgather", CollectiveKind::kAllGather},
+    {"reducescatter", CollectiveKind::kReduceScatter},
+    {"alltoall", CollectiveKind::kAllToAll},
+    {"broadcast", CollectiveKind::kBroadcast},
+    {"sendrecv", CollectiveKind::kSendRecv},
+    {"collectivepermute", CollectiveKind::kSendRecv},
+}};
+
+double steps_of(CollectiveKind kind, double ranks) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (ranks - 1);
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+      return ranks - 1;
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kBroadcast:
+      return ranks;
+    case CollectiveKind::kSendRecv:
+      return 1;
+  }
+  return 1;
+}
+
+double ratio_of(CollectiveKind kind, double ranks) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (ranks - 1) / ranks;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+      return (ranks - 1) / ranks;
+    case CollectiveKind::kBroadcast:
+    case CollectiveKind::kSendRecv:
+      return 1;
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::optional<CollectiveKind> collective_kind(std::string_view name) {
+  std::string letters;
+  for (const char c : name) {
+    if (c != '_' && c != '-')
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const auto& [known, kind] : kNames) {
+    if (letters == known) return kind;
+  }
+  return std::nullopt;
+}
+
+std::string_view collective_kind_name(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return "all_reduce";
+    case CollectiveKind::kAllGather:
+      return "all_gather";
+    case CollectiveKind::kReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::kAllToAll:
+      return "all_to_all";
+    case CollectiveKind::kBroadcast:
+      return "broadcast";
+    case CollectiveKind::kSendRecv:
+      return "send_recv";
+  }
+  return "";
+}
+
+std::span<const ParameterSpec> CollectiveAnalytic::parameters() {
+  return kParameters;
+}
+
+CollectiveAnalytic::CollectiveAnalytic(CollectiveKind kind, std::span<const double> values)
+    : kind_(kind) {
+  if (values.size() != values_.size()) {
+    throw std::invalid_argument("collective: expected 12 parameters");
+  }
+  std::copy(values.begin(), values.end(), values_.begin());
+}
+
+CollectiveTime CollectiveAnalytic::predict(double bytes, double ranks) const {
+  const double steps = steps_of(kind_, ranks);
+  const double kilobytes = bytes * ratio_of(kind_, ranks) / 1e3;
+  // growth is the factor from 2 to 8 GPUs: a power of n that is 1 on 4.
+  const double place = std::log2(ranks / 4) / 2;
+  std::array<CollectiveTime, kPieces> pieces;
+  CollectiveTime best;
+  for (std::size_t j = 0; j < kPieces; ++j) {
+    const double* value = &values_[4 * j];
+    CollectiveTime& piece = pieces[j];
+    piece.piece = j;
+    piece.latency_us = value[0] + value[1] * steps;
+    piece.transfer_us = kilobytes / (value[2] * std::pow(value[3], place));
+    piece.time_us = piece.latency_us + piece.transfer_us;
+    if (j == 0 || piece.time_us < best.time_us) best = piece;
+  }
+  double sum = 0;
+  for (const CollectiveTime& piece : pieces)
+    sum += std::pow(best.time_us / piece.time_us, kSoftness);
+  best.time_us *= std::pow(sum, -1 / kSoftness);
+  best.bound = best.latency_us > best.transfer_us ? "latency" : "bandwidth";
+  return best;
+}
+
+Eigen::VectorXd collective_features(double bytes, double ranks) {
+  return Eigen::Vector2d(std::log2(bytes), std::log2(ranks));
+}
+
+}  // namespace inline_prof::model

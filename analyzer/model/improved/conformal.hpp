@@ -1,0 +1,50 @@
+// How sure a prediction is: intervals that held for groups of measurements which the fit had not
+// seen.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::model {
+
+// Held-out residuals ln(measured / predicted), each divided by the standard deviation that the
+// model gave itself there; one sorted list for each regime, and "all".
+//
+// Split conformal prediction: V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random
+// World", 2005, section 4.1; by regime ("Mondrian"): section 4.5.  What is held out are whole
+// groups (a width, a row count), since neighbours of a fitted point would flatter.
+class ConformalTable {
+ public:
+  // A regime with fewer residuals is judged by all of them.
+  static constexpr std::size_t kLeastScores = 40;
+  static constexpr const char* kAll = "all";
+
+  ConformalTable() = default;
+  explicit ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores);
+
+  [[nodiscard]] const std::map<std::string, std::vector<double>, std::less<>>& scores() const {
+    return scores_;
+  }
+  [[nodiscard]] bool is_empty() const { return scores_.empty(); }
+
+  struct Range {
+    double lower = 0;  // standard deviations, <= 0 as a rule
+    double upper = 0;
+  };
+  // Holds a score with the probability `level`, the rest evenly on both sides.
+  [[nodiscard]] Range range(std::string_view regime, double level) const;
+
+  // Share of held-out scores as high as `score`, and as low: one-sided p-values, never 0.
+  [[nodiscard]] double share_above(std::string_view regime, double score) const;
+  [[nodiscard]] double share_below(std::string_view regime, double score) const;
+
+ private:
+  [[nodiscard]] const std::vector<double>& of(std::string_view regime) const;
+
+  std::map<std::string, std::vector<double>, std::less<>> scores_;
+};
+
+}  // namespace inline_prof::model

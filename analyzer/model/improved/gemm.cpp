@@ -1,0 +1,198 @@
+#include "model/improved/gemm.hpp"
+
+#include "model/improved/calibration_json.hpp"
+#include "read/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr double kMostSide = 1 << 24;  // larger ones are bytes, not elements
+constexpr double kMostBatch = 1 << 24;
+
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType };
+
+constexpr std::array<Column, 5> kInputs{{
+    {"m", "", ColumnKind::kInteger, 1, kMostSide, true, "rows of C"},
+    {"n", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of C"},
+    {"k", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of A, rows of B"},
+    {"batch", "", ColumnKind::kInteger, 1, kMostBatch, false, "products in one call; 1 if absent"},
+    {"a_type", "", ColumnKind::kText, 0, 0, false, "type of A and B; that of the parameters"},
+}};
+
+constexpr std::array<std::string_view, 10> kParts{"analytic_us", "compute_us",  "dram_us", "l2_us",
+                                                  "overhead_us", "quantise_us", "tile",    "splits",
+                                                  "distance",    "sigma"};
+
+constexpr double kManyWaves = 12;  // from which a started wave no longer matters
+
+std::vector<double> values_of(const read::Parameters& parameters, bool with_quantise) {
+  std::vector<double> values;
+  for (const ParameterSpec& spec : GemmAnalytic::parameters(with_quantise)) {
+    const double value = parameters.number(spec.name);
+    if (!(value > 0)) {
+      throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
+                                         parameters.label, spec.name, value));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+std::string key_of(const read::Parameters& parameters, const std::string& name) {
+  const auto it = parameters.key.find(name);
+  if (it == parameters.key.end()) {
+    throw read::InputError(fmt::format("{}: /key: missing \"{}\"", parameters.label, name));
+  }
+  return it->second;
+}
+
+GemmTypes types_of(const read::Parameters& parameters) {
+  const std::string name = key_of(parameters, "a_type");
+  const auto types = gemm_types(name);
+  if (!types) {
+    throw read::InputError(fmt::format("{}: /key/a_type: unknown type {}", parameters.label, name));
+  }
+  return *types;
+}
+
+Calibration calibration_of(const read::Parameters& parameters, const GemmMachine& machine,
+                           bool is_transfer) {
+  const auto features = [&machine](const RawPoint& point) {
+    return gemm_features({point[0], point[1], point[2], point[3]}, machine);
+  };
+  const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
+  return {read_residual(parameters, 4, features), read_conformal(parameters),
+          is_transfer ? kOtherMachineSigma : kSameMachineSigma, has_same_waves};
+}
+
+class GemmModel : public TableModel {
+ public:
+  GemmModel(const ModelOptions& options, const read::Parameters& parameters)
+      : gemm_(parameters, *options.machine),
+        machine_id_(options.machine->id),
+        with_interval_(setting(options, "interval", "on") != "off") {
+    const std::string asked = setting(options, "interval", "on");
+    if (asked != "on" && asked != "off") {
+      throw std::invalid_argument(fmt::format("--set interval={}: expected on or off", asked));
+    }
+  }
+
+  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
+  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
+
+  [[nodiscard]] RowPrediction predict(const Row& row) const override {
+    if (row.has(kAType) && row.text(kAType) != gemm_.types().name) {
+      return RowPrediction::none("", fmt::format("the parameters are for {}, not for {}",
+                                                 gemm_.types().name, row.text(kAType)));
+    }
+    const GemmShape shape{row.number(kM), row.number(kN), row.number(kK), row.number_or(kBatch, 1)};
+    RowPrediction prediction;
+    if (!with_interval_) {
+      prediction.time_us = gemm_.time_us(shape);
+    } else {
+      fill(prediction, gemm_.predict(shape));
+    }
+    if (!std::isfinite(*prediction.time_us)) {
+      return RowPrediction::none("", "the product is too large for a time");
+    }
+    return prediction;
+  }
+
+  [[nodiscard]] std::vector<std::string> warnings() const override {
+    if (!gemm_.is_transfer()) return {};
+    return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
+                        gemm_.trained_machine(), machine_id_)};
+  }
+
+ private:
+  void fill(RowPrediction& row, const CalibratedGemm::Prediction& prediction) const {
+    const GemmTime& analytic = prediction.analytic;
+    const Calibration::Estimate& estimate = prediction.estimate;
+    row.time_us = estimate.time_us;
+    row.bound = analytic.bound;
+    if (gemm_.has_interval()) {
+      row.lower_us = estimate.lower_us;
+      row.upper_us = estimate.upper_us;
+      if (estimate.distance > kFarAway) {
+        row.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured shape",
+                                 estimate.distance);
+      }
+    }
+    row.parts = {analytic.time_us,
+                 analytic.compute_us,
+                 analytic.dram_us,
+                 analytic.l2_us,
+                 analytic.overhead_us,
+                 analytic.quantise_us,
+                 fmt::format("{}x{}", analytic.tile_m, analytic.tile_n),
+                 static_cast<double>(analytic.splits),
+                 estimate.distance,
+                 estimate.sigma};
+  }
+
+  CalibratedGemm gemm_;
+  std::string machine_id_;
+  bool with_interval_;
+};
+
+std::unique_ptr<TableModel> make_gemm(const ModelOptions& options) {
+  return std::make_unique<GemmModel>(options, read::read_parameters(options.params, "gemm"));
+}
+
+}  // namespace
+
+Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine) {
+  const double large_tiles =
+      std::ceil(shape.m / 128) * std::ceil(shape.n / 256) * shape.batch / machine.sm_count;
+  Eigen::VectorXd features(6);
+  features << std::log2(shape.m), std::log2(shape.n * shape.batch), std::log2(shape.k),
+      large_tiles < kManyWaves ? 2 * (large_tiles - std::floor(large_tiles)) : 0.0,
+      1.5 * std::log2(std::ceil(shape.m / 64) * 64 / shape.m), std::log2(large_tiles);
+  return features;
+}
+
+CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine)
+    : types_(types_of(parameters)),
+      boundary_(key_of(parameters, "boundary")),
+      trained_machine_(parameters.machine),
+      is_transfer_(parameters.machine != machine.id),
+      machine_(gemm_machine(machine, types_)),
+      analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary,
+                values_of(parameters, boundary_ == kGemmQuantiseBoundary)),
+      calibration_(calibration_of(parameters, machine_, is_transfer_)) {}
+
+CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape) const {
+  Prediction prediction;
+  prediction.analytic = analytic_.predict(shape);
+  prediction.estimate = calibration_.estimate(
+      prediction.analytic.time_us, gemm_features(shape, machine_), prediction.analytic.bound);
+  return prediction;
+}
+
+double CalibratedGemm::time_us(const GemmShape& shape) const {
+  return calibration_.time_us(analytic_.predict(shape).time_us, gemm_features(shape, machine_));
+}
+
+Calibration::Odds CalibratedGemm::odds(double measured_us, const Prediction& prediction) const {
+  return calibration_.odds(measured_us, prediction.estimate, prediction.analytic.bound);
+}
+
+ModelEntry gemm_entry() {
+  return {.name = "gemm",
+          .summary = "matrix product: tiles, waves, split-K, memory; fitted, with an interval",
+          .modes = {Mode::kImproved},
+          .inputs = kInputs,
+          .machine = Need::kRequired,
+          .params = Need::kRequired,
+          .params_meaning = "parameters that prof-model fit --model gemm has written",
+          .settings = {{"interval", "on", "on, or off: the time alone, several times as fast"}},
+          .make = make_gemm};
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,51 @@
+#include "model/registry.hpp"
+
+#include "model/dlrm/embedding.hpp"
+#include "model/dlrm/fc.hpp"
+#include "model/float8/table_models.hpp"
+#include "model/improved/collective.hpp"
+#include "model/improved/conv.hpp"
+#include "model/improved/embedding.hpp"
+#include "model/improved/gemm.hpp"
+#include "model/improved/memory.hpp"
+#include "model/seer/seer_model.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+namespace inline_prof::model {
+
+std::span<const ModelEntry> all_models() {
+  static const std::array entries{
+      embedding_forward_entry(),
+      embedding_backward_sgd_entry(),
+      embedding_backward_rowwise_adagrad_entry(),
+      embedding_v2_entry(),
+      fc_entry(),
+      seer_entry(),
+      seer_pick_entry(),
+      conv_entry(),
+      gemm_entry(),
+      memory_entry(),
+      embedding_entry(),
+      roofline_gemm_entry(),
+      roofline_cast_entry(),
+      roofline_linear_entry(),
+      collective_modes_entry(),
+  };
+  return entries;
+}
+
+const ModelEntry& find_model(std::string_view name) {
+  std::string names;
+  for (const ModelEntry& entry : all_models()) {
+    if (entry.name == name) return entry;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
+  }
+  throw std::invalid_argument(fmt::format("unknown model {}: choose from {}", name, names));
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,157 @@
+// A model that works on tables: a row of named columns in, a time out.  One model is one file with
+// a class like this and one row of registry.cpp (docs/adding_a_model.md).
+#pragma once
+
+#include "read/machine.hpp"
+#include "read/table.hpp"
+
+#include <cstddef>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace inline_prof::model {
+
+// Whether a model gives exactly what a published one gives, or is ours.
+enum class Mode { kCompat, kImproved };
+// Which edition of a published model's constants (docs/models.md).
+enum class ConstantSet { kOriginal, kMain };
+
+enum class ColumnKind { kInteger, kNumber, kFlag, kText };
+
+// A column that a model reads.  A cell outside [least, most] is refused with its line: most often
+// it is right in another unit.
+struct Column {
+  std::string_view name;
+  std::string_view unit;  // "GB/s", "bytes", "us"; "" for a count or a word
+  ColumnKind kind = ColumnKind::kInteger;
+  double least = 0.0;
+  double most = std::numeric_limits<double>::max();
+  bool is_required = true;  // else the column, or the cell, may be missing
+  std::string_view meaning;
+  bool nan_is_missing = false;  // "nan" is a cell without a number, as Octave and R write it
+};
+
+// A cell, already checked against its Column.
+struct Cell {
+  bool is_present = false;
+  double number = 0.0;  // kInteger, kNumber; kFlag: 0 or 1
+  std::string text;     // kText
+};
+
+// The cells of one row, in the order of the model's inputs().
+class Row {
+ public:
+  explicit Row(std::span<const Cell> cells) : cells_(cells) {}
+
+  [[nodiscard]] bool has(std::size_t input) const { return cells_[input].is_present; }
+  [[nodiscard]] double number(std::size_t input) const { return cells_[input].number; }
+  [[nodiscard]] double number_or(std::size_t input, double otherwise) const {
+    return has(input) ? number(input) : otherwise;
+  }
+  [[nodiscard]] bool flag(std::size_t input) const { return cells_[input].number != 0.0; }
+  [[nodiscard]] const std::string& text(std::size_t input) const { return cells_[input].text; }
+
+ private:
+  std::span<const Cell> cells_;
+};
+
+// A value beside the time: a number, a word, or nothing.
+using Part = std::variant<std::monostate, double, std::string>;
+
+struct RowPrediction {
+  std::optional<double> time_us;  // empty: no prediction, and `reason` says why
+  std::optional<double> lower_us;
+  std::optional<double> upper_us;  // the 90 % interval; empty: the model has no error of its own
+  std::string_view bound;          // "compute", "memory", "l2", "launch", ...; "" if not known
+  std::string_view error;          // compat: the name of the exception that the original ends with
+  std::string reason;              // why there is no prediction
+  std::vector<Part> parts;         // in the order of the model's parts(); may be shorter
+
+  static RowPrediction none(std::string_view error, std::string reason) {
+    RowPrediction prediction;
+    prediction.error = error;
+    prediction.reason = std::move(reason);
+    return prediction;
+  }
+};
+
+class TableModel {
+ public:
+  TableModel() = default;
+  virtual ~TableModel() = default;
+  TableModel(const TableModel&) = delete;
+  TableModel& operator=(const TableModel&) = delete;
+
+  // What a row has to hold.
+  [[nodiscard]] virtual std::span<const Column> inputs() const = 0;
+  // Names of the values beside the time; each becomes a column predicted_<name>.
+  [[nodiscard]] virtual std::span<const std::string_view> parts() const { return {}; }
+  // Never a NaN or an infinity: what cannot be said is empty, with a reason.
+  [[nodiscard]] virtual RowPrediction predict(const Row& row) const = 0;
+  // The formula with this row's numbers in it; several lines without an end of line.
+  [[nodiscard]] virtual std::string explain(const Row& row) const;
+  // What the user should know about the parameters, a sentence each.
+  [[nodiscard]] virtual std::vector<std::string> warnings() const { return {}; }
+};
+
+// What the command line says beside the table.
+struct ModelOptions {
+  Mode mode = Mode::kCompat;
+  ConstantSet constants = ConstantSet::kOriginal;
+  std::optional<read::Machine> machine;
+  std::filesystem::path params;                 // empty: none given
+  std::map<std::string, std::string> settings;  // --set NAME=VALUE, names of ModelEntry::settings
+  std::string input_name;  // the table's file, for models that look at its name
+};
+
+// A choice that holds for all rows.
+struct Setting {
+  std::string_view name;
+  std::string_view otherwise;  // the value where nothing is set; "" if that is something special
+  std::string_view meaning;
+};
+
+// The answer of a model that is judged by measures of its own.
+struct Judgement {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Part>> rows;
+};
+
+enum class Need { kNone, kOptional, kRequired };
+
+// What the program has to know of a model before it makes one.
+struct ModelEntry {
+  std::string_view name = {};
+  std::string_view summary = {};        // one line
+  std::vector<Mode> modes = {};         // the first one is meant where nothing is said
+  std::span<const Column> inputs = {};  // of the first mode, for `prof-model list NAME`
+  Need machine = Need::kNone;           // kNone: columns of the row say what the GPU can do
+  Need params = Need::kNone;
+  std::string_view params_meaning = {};  // what --params takes, e.g. "a table of measured products"
+  bool has_constant_sets = false;        // whether --constants means something
+  std::vector<Setting> settings = {};
+  // Throws read::InputError for files, std::invalid_argument for what the command line asks.
+  std::unique_ptr<TableModel> (*make)(const ModelOptions& options) = nullptr;
+  // For models that have tests of their own: empty if these tables are none of them, and are judged
+  // as any model's.  Throws as make().
+  std::optional<Judgement> (*judge)(const ModelOptions& options,
+                                    std::span<const read::Table> tables) = nullptr;
+};
+
+// The value of a setting: what --set said, else `otherwise`.
+[[nodiscard]] std::string setting(const ModelOptions& options, const std::string& name,
+                                  const std::string& otherwise);
+
+[[nodiscard]] constexpr std::string_view mode_name(Mode mode) {
+  return mode == Mode::kCompat ? "compat" : "improved";
+}
+
+}  // namespace inline_prof::model
