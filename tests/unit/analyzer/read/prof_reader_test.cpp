@@ -73,6 +73,7 @@ TEST(ReadProfile, ReadsEveryMemberOfTheThirdGeneration) {
   ASSERT_TRUE(p.overhead);
   EXPECT_DOUBLE_EQ(p.overhead->slowdown_percent.value(), 0.05);
   EXPECT_DOUBLE_EQ(p.overhead->slowdown_percent_ci95->first, -0.02);
+  EXPECT_EQ(p.overhead->iterations_needed, 0);
   EXPECT_THAT(p.dropped, testing::Contains(testing::Pair("interleaved_launch", 2)));
 }
 

@@ -27,7 +27,10 @@ read::Profile small_profile() {
 
 std::string report_of(const read::Profile& profile, const TableOptions& options = {}) {
   const auto machines = model::builtin_machines();
-  return table_report(join::join_profiles({profile}, machines, {}), options);
+  // The roofline alone: its numbers are easy to follow by hand.
+  join::JoinOptions roofline;
+  roofline.mode = model::Mode::kCompat;
+  return table_report(join::join_profiles({profile}, machines, roofline), options);
 }
 
 TEST(TableReport, StartsWithWhereTheIterationGoes) {
@@ -79,6 +82,25 @@ TEST(TableReport, TopLeavesTheSmallRowsOut) {
   EXPECT_THAT(report, HasSubstr("MLP.fc1  fc.fprop\n"));
   EXPECT_THAT(report, Not(HasSubstr("fc.fprop.gemm\n")));
   EXPECT_THAT(report, HasSubstr("1 of 6 rows, the largest first\n"));
+}
+
+TEST(TableReport, SaysHowMuchLongerAReceiptWouldTake) {
+  read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100);
+  profile.overhead = read::Overhead{.armed_iterations = 96,
+                                    .unarmed_iterations = 96,
+                                    .slowdown_percent = 0.2,
+                                    .slowdown_percent_ci95 = std::pair(-0.3, 0.7),
+                                    .iterations_needed = 4608,
+                                    .method = "origin events, ABBA blocks"};
+  EXPECT_THAT(
+      report_of(profile),
+      HasSubstr("overhead    +0.200 %, 95 % interval [-0.300, +0.700], 96 armed and 96 unarmed\n"
+                "            iterations (origin events, ABBA blocks); 4608 more iterations would\n"
+                "            tell to 0.1 %\n"));
+  profile.overhead->slowdown_percent.reset();
+  profile.overhead->method = "not measured: 2 groups of four blocks, armed and not, are too few";
+  EXPECT_THAT(report_of(profile, {.width = 200}),
+              HasSubstr("are too few; 4608 more iterations would tell\n"));
 }
 
 TEST(TableReport, SaysWhatIsNotKnown) {

@@ -1,0 +1,161 @@
+#include "model/improved/collective_analytic.hpp"
+#include "model/improved/conformal.hpp"
+#include "model/improved/embedding.hpp"
+#include "model/improved/gemm_analytic.hpp"
+#include "model/improved/index_distribution.hpp"
+#include "model/improved/matern_process.hpp"
+#include "model/machines.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <numeric>
+#include <random>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+read::Machine h200() {
+  return choose_machine("h200-sxm-141gb", builtin_machines());
+}
+
+GemmAnalytic start_model(const read::Machine& machine) {
+  const auto types = *gemm_types("bf16");
+  std::vector<double> values;
+  for (const ParameterSpec& spec : GemmAnalytic::parameters(false))
+    values.push_back(spec.name == "l2_tb_per_s" ? 40 : spec.start);  // never what bounds
+  return {gemm_machine(machine, types), types, false, values};
+}
+
+TEST(GemmAnalytic, IsNeverFasterThanPeakOrBandwidth) {
+  const read::Machine machine = h200();
+  const GemmAnalytic model = start_model(machine);
+  for (const double m : {1.0, 64.0, 129.0, 4096.0, 65536.0}) {
+    for (const double n : {8.0, 1000.0, 8192.0}) {
+      for (const double k : {16.0, 777.0, 16384.0}) {
+        const GemmTime time = model.predict({m, n, k, 1});
+        EXPECT_GT(time.time_us, 2 * m * n * k / (machine.peak_tflops.at("bf16") * 1e6));
+        EXPECT_TRUE(std::isfinite(time.time_us));
+      }
+    }
+  }
+}
+
+TEST(GemmAnalytic, NamesWhatBoundsAProduct) {
+  const GemmAnalytic model = start_model(h200());
+  EXPECT_EQ(model.predict({8192, 8192, 8192, 1}).bound, "compute");
+  EXPECT_EQ(model.predict({1, 65536, 8192, 1}).bound, "memory");
+  EXPECT_EQ(model.predict({16, 16, 16, 1}).bound, "launch");
+}
+
+TEST(GemmAnalytic, OneMoreRowThanATileCostsAtLeastAsMuch) {
+  const GemmAnalytic model = start_model(h200());
+  for (const double m : {64.0, 128.0, 256.0, 1024.0})
+    EXPECT_LE(model.predict({m, 4096, 4096, 1}).time_us,
+              model.predict({m + 1, 4096, 4096, 1}).time_us);
+}
+
+TEST(CollectiveAnalytic, KnowsItsNamesInAnySpelling) {
+  EXPECT_EQ(collective_kind("all-reduce"), CollectiveKind::kAllReduce);
+  EXPECT_EQ(collective_kind("AllToAll"), CollectiveKind::kAllToAll);
+  EXPECT_FALSE(collective_kind("all"));
+}
+
+// The share of requests that a cache of the `capacity` rows used last serves.
+double simulated_hits(double rows, double alpha, int requests, std::size_t capacity,
+                      std::size_t& unique) {
+  std::vector<double> cumulated(static_cast<std::size_t>(rows));
+  double sum = 0;
+  for (std::size_t i = 0; i < cumulated.size(); ++i)
+    cumulated[i] = sum += std::pow(static_cast<double>(i + 1), -alpha);
+  std::mt19937_64 random(1);
+  std::list<std::size_t> used;
+  std::unordered_map<std::size_t, std::list<std::size_t>::iterator> cached;
+  std::set<std::size_t> seen;
+  int hits = 0;
+  for (int i = 0; i < requests; ++i) {
+    const double place = static_cast<double>(random() >> 11) * 0x1p-53 * sum;
+    const auto row = static_cast<std::size_t>(
+        std::upper_bound(cumulated.begin(), cumulated.end(), place) - cumulated.begin());
+    seen.insert(row);
+    if (const auto it = cached.find(row); it != cached.end()) {
+      ++hits;
+      used.erase(it->second);
+    } else if (cached.size() == capacity) {
+      cached.erase(used.back());
+      used.pop_back();
+    }
+    used.push_front(row);
+    cached[row] = used.begin();
+  }
+  unique = seen.size();
+  return static_cast<double>(hits) / requests;
+}
+
+TEST(IndexDistribution, GivesTheHitsThatASimulationGives) {
+  constexpr int kRequests = 60000;
+  for (const double rows : {1e4, 1e5}) {
+    for (const double alpha : {0.0, 0.8, 1.0, 1.2}) {
+      const auto indices = IndexDistribution::zipf(rows, alpha);
+      std::size_t unique = 0;
+      const double simulated = simulated_hits(rows, alpha, kRequests, 3000, unique);
+      EXPECT_NEAR(indices.hit_rate(kRequests, 3000), simulated, 0.01) << rows << " " << alpha;
+      EXPECT_NEAR(indices.unique_rows(kRequests) / static_cast<double>(unique), 1, 0.02);
+    }
+  }
+}
+
+TEST(IndexDistribution, AHistogramCountsAsItsZipf) {
+  const read::Table table("accesses,rows\n3,1\n1,3\n", "t");  // p = 1/2, 1/6, 1/6, 1/6
+  const auto indices = IndexDistribution::histogram(table);
+  EXPECT_DOUBLE_EQ(indices.rows(), 4);
+  EXPECT_DOUBLE_EQ(indices.highest_probability(), 0.5);
+  EXPECT_NEAR(indices.unique_rows(1), 1, 1e-12);
+}
+
+TEST(PredictEmbedding, MoreReuseIsNeverSlower) {
+  EmbeddingShape shape;
+  shape.batch = 2048;
+  shape.tables = 26;
+  shape.rows = 1e6;
+  shape.bag = 32;
+  shape.dim = 128;
+  double before = 1e30;
+  for (const double alpha : {0.0, 0.5, 0.8, 1.0, 1.2}) {
+    const auto time = predict_embedding(shape, IndexDistribution::zipf(1e6, alpha), h200());
+    EXPECT_LE(time.time_us, before);
+    before = time.time_us;
+  }
+}
+
+TEST(ConformalTable, HoldsTheShareThatItIsAskedFor) {
+  std::vector<double> scores(99);
+  std::iota(scores.begin(), scores.end(), -49.0);  // -49 ... 49
+  const ConformalTable table({{ConformalTable::kAll, scores}});
+  EXPECT_DOUBLE_EQ(table.range("any", 0.9).lower, -45);  // the 5th smallest of 99
+  EXPECT_DOUBLE_EQ(table.range("any", 0.9).upper, 45);
+  EXPECT_DOUBLE_EQ(table.share_above("any", 49), 0.02);  // (1 + 1) / 100
+  EXPECT_DOUBLE_EQ(table.share_above("any", 100), 0.01);
+}
+
+TEST(MaternProcess, GoesThroughItsPointsAndForgetsFarAway) {
+  const MaternScales scales{Eigen::VectorXd::Constant(1, 1.0), 0.1, 0.001};
+  const Eigen::MatrixXd features = Eigen::Vector3d(0, 1, 2);
+  const MaternProcess process(scales, features, Eigen::Vector3d(0.1, -0.05, 0.02),
+                              Eigen::Vector3d::Ones());
+  const Eigen::VectorXd at = Eigen::VectorXd::Constant(1, 1.0);
+  const Eigen::VectorXd far = Eigen::VectorXd::Constant(1, 50.0);
+  EXPECT_NEAR(process.estimate(at).mean, -0.05, 1e-4);
+  EXPECT_NEAR(process.mean(at), process.estimate(at).mean, 1e-12);
+  EXPECT_NEAR(process.estimate(far).mean, 0, 1e-12);
+  EXPECT_NEAR(process.estimate(far).variance, 0.01, 1e-9);
+  EXPECT_NEAR(process.estimate(far).distance, 48, 1e-9);
+}
+
+}  // namespace
+}  // namespace inline_prof::model

@@ -1,0 +1,325 @@
+#!/usr/bin/python3
+"""prof-model as its user calls it: tables, options, exit statuses.
+
+usage: prof_model_test.py PROF_MODEL GOLDEN_DIR
+"""
+
+import csv
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv[1]
+GOLDEN = pathlib.Path(sys.argv[2])
+FORWARD = GOLDEN / "embedding_forward.csv"
+FC = GOLDEN / "fc_interp.csv"
+FC_TABLE = GOLDEN / "fc_microbench_table.csv"
+
+BACKWARD_HEADER = ("peak_dram_bw_gbps,peak_throughput_gflops,batch_size,num_tables,bag_size,"
+                   "embedding_dim,shmem")
+BACKWARD_ROW = "100,1000,1000,2,8,32,1"  # 2272 bytes for each of 2000 warps: 45.44 us
+
+
+def run(*arguments, stdout=subprocess.PIPE):
+    return subprocess.run([PROGRAM, *map(str, arguments)], stdout=stdout, stderr=subprocess.PIPE,
+                          universal_newlines=True, check=False)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+
+    def write(self, name, text):
+        file = self.path / name
+        file.write_text(text)
+        return file
+
+
+class List(Folder):
+    def test_names_every_model_once(self):
+        models = [row["model"] for row in json.loads(run("list", "--format", "json").stdout)]
+        self.assertEqual(len(models), len(set(models)))
+        for model in ["embedding_forward", "embedding_backward_sgd",
+                      "embedding_backward_rowwise_adagrad", "embedding_v2", "fc"]:
+            self.assertIn(model, models)
+
+    def test_every_model_tells_its_columns(self):
+        for row in json.loads(run("list", "--format", "json").stdout):
+            done = run("list", row["model"], "--format", "json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            columns = json.loads(done.stdout)
+            self.assertTrue(columns, row["model"])
+            for column in columns:
+                self.assertTrue(column["meaning"], column)
+
+    def test_an_unknown_model_is_refused_with_those_there_are(self):
+        done = run("list", "embeding")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("embedding_forward", done.stderr)
+
+
+class Predict(Folder):
+    def predict(self, *arguments):
+        done = run("predict", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_columns_come_out_as_they_went_in(self):
+        rows = ['7,"a ""quoted"", cell",%s' % BACKWARD_ROW, "0x7, b ,%s" % BACKWARD_ROW]
+        file = self.write("t.csv", "id,name,%s\r\n%s\r\n" % (BACKWARD_HEADER, "\r\n".join(rows)))
+        lines = self.predict("--model", "embedding_backward_sgd", file).stdout.splitlines()
+        self.assertEqual(len(lines), 3)
+        for line, row in zip(lines[1:], rows):
+            self.assertTrue(line.startswith(row + ",45.44,,,memory,,,"), line)
+
+    def test_columns_that_look_like_results_are_never_read(self):
+        file = self.write("t.csv", "time_us,error,predicted_us,hit_rate,%s\nfast,,-1,nan,%s\n" % (
+            BACKWARD_HEADER, BACKWARD_ROW))
+        lines = self.predict("--model", "embedding_backward_sgd", file).stdout.splitlines()
+        self.assertTrue(lines[1].startswith("fast,,-1,nan,%s,45.44," % BACKWARD_ROW), lines[1])
+
+    def test_an_original_that_ends_is_named_and_the_others_go_on(self):
+        out = self.predict("--model", "embedding_forward", FORWARD).stdout
+        rows = list(csv.DictReader(io.StringIO(out)))
+        ended = [row for row in rows if row["predicted_error"]]
+        self.assertTrue(ended)
+        for row in rows:
+            self.assertEqual(row["predicted_error"], row["error"])
+            self.assertEqual(row["predicted_us"] == "", bool(row["error"]))
+            self.assertEqual(row["predicted_reason"] == "", not row["error"])
+
+    def test_a_column_may_be_set_for_all_rows(self):
+        file = self.write("t.csv", "batch_size,num_tables,bag_size,embedding_dim\n1000,2,8,32\n")
+        done = self.predict("--model", "embedding_backward_sgd", file, "--set", "shmem=1", "--set",
+                            "peak_dram_bw_gbps=100", "--set", "peak_throughput_gflops=1000")
+        self.assertIn(",45.44,", done.stdout)
+
+    def test_explain_goes_to_standard_error(self):
+        file = self.write("t.csv", "%s\n%s\n" % (BACKWARD_HEADER, BACKWARD_ROW))
+        plain = self.predict("--model", "embedding_backward_sgd", file)
+        done = self.predict("--model", "embedding_backward_sgd", "--explain", file)
+        self.assertEqual((plain.stdout, plain.stderr), (done.stdout, ""))
+        self.assertIn("line 2", done.stderr)
+        self.assertIn("45.44 us", done.stderr)
+
+    def test_every_row_can_be_explained(self):
+        for arguments in [("embedding_forward", FORWARD),
+                          ("embedding_backward_sgd", GOLDEN / "embedding_backward_sgd.csv"),
+                          ("embedding_backward_rowwise_adagrad",
+                           GOLDEN / "embedding_backward_adagrad.csv"),
+                          ("embedding_v2", GOLDEN / "embedding_upstream_v2.csv"),
+                          ("fc", FC, "--params", FC_TABLE)]:
+            done = self.predict("--explain", "--model", *arguments)
+            rows = len(done.stdout.splitlines()) - 1
+            self.assertEqual(sum(line.startswith("line ") for line in done.stderr.splitlines()),
+                             rows)
+
+    def test_a_table_without_rows_gives_a_header(self):
+        file = self.write("t.csv", BACKWARD_HEADER + "\n")
+        self.assertEqual(self.predict("--model", "embedding_backward_sgd",
+                                      file).stdout.count("\n"), 1)
+
+    def test_a_repeated_product_is_a_warning(self):
+        done = self.predict("--model", "fc", "--params", FC_TABLE, FC)
+        self.assertIn("%s: shapes that stand there before, whose first time counts: 1 "
+                      "(line 42 as line 41)" % FC_TABLE, done.stderr)
+
+    def test_a_file_is_never_replaced_unasked(self):
+        out = self.write("out.csv", "mine")
+        done = run("predict", "--model", "embedding_forward", FORWARD, "-o", out)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(out.read_text(), "mine")
+        self.predict("--model", "embedding_forward", FORWARD, "-o", out, "--force")
+        self.assertIn("predicted_us", out.read_text())
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "w") as full:
+            done = run("predict", "--model", "embedding_forward", FORWARD, stdout=full)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("No space left", done.stderr)
+
+
+class WrongInput(Folder):
+    def complaint(self, text, *arguments):
+        file = self.write("t.csv", text)
+        done = run("predict", "--model", "embedding_backward_sgd", file, *arguments)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertTrue(done.stderr.startswith("prof-model: %s: " % file), done.stderr)
+        return done.stderr[len("prof-model: %s: " % file):].strip()
+
+    def row(self, **changes):
+        cells = dict(zip(BACKWARD_HEADER.split(","), BACKWARD_ROW.split(",")), **changes)
+        good = "%s\n%s\n" % (BACKWARD_HEADER, BACKWARD_ROW)
+        return self.complaint(good + ",".join(cells.values()) + "\n")
+
+    def test_a_cell_out_of_range_is_named_with_line_and_column(self):
+        for change, complaint in [
+                ({"batch_size": "0"}, "batch_size: expected an integer from 1 to 100000000, found 0"),
+                ({"batch_size": "-8"}, "batch_size: expected an integer from 1 to 100000000, "
+                 "found -8"),
+                ({"batch_size": "1e30"}, "batch_size: expected an integer from 1 to 100000000, "
+                 "found 1e30"),
+                ({"embedding_dim": "31.5"}, "embedding_dim: expected an integer from 1 to 65536, "
+                 "found 31.5"),
+                ({"embedding_dim": ""}, "embedding_dim: expected an integer from 1 to 65536, "
+                 "found an empty cell"),
+                ({"bag_size": "nan"}, 'bag_size: expected a number, found "nan"'),
+                ({"shmem": "maybe"}, "shmem: expected 0, 1, true or false, found maybe"),
+                # Bytes/s and TB/s where GB/s belong.
+                ({"peak_dram_bw_gbps": "809e9"}, "peak_dram_bw_gbps: expected a number of GB/s "
+                 "from 1 to 100000, found 809e9"),
+                ({"peak_dram_bw_gbps": "0.809"}, "peak_dram_bw_gbps: expected a number of GB/s "
+                 "from 1 to 100000, found 0.809")]:
+            self.assertEqual(self.row(**change), "line 3, column " + complaint)
+
+    def test_what_is_no_table_is_named_with_its_line(self):
+        self.assertEqual(self.complaint(""), "line 1: empty, expected a header")
+        self.assertEqual(self.complaint("a;b\n1;2\n"),
+                         "line 1: expected commas between the columns")
+        self.assertEqual(self.complaint("%s\n%s,9\n" % (BACKWARD_HEADER, BACKWARD_ROW)),
+                         "line 2: 8 cells, the header has 7")
+
+    def test_missing_and_doubled_columns_are_named(self):
+        self.assertEqual(self.complaint("batch_size,shmem\n1,1\n"),
+                         "line 1: missing column peak_dram_bw_gbps, num_tables, bag_size, "
+                         "embedding_dim, peak_throughput_gflops")
+        self.assertEqual(self.complaint("shmem,%s\n1,%s\n" % (BACKWARD_HEADER, BACKWARD_ROW)),
+                         "line 1: two columns shmem")
+
+    def test_measured_products_are_checked_too(self):
+        for cells, complaint in [
+                ("v,1,64,64,64,0", "line 2, column kernel_runtime: expected a number of us from "
+                 "0.001 to 1000000000, found 0"),
+                ("v,1,0,64,64,5", "line 2, column M: expected an integer from 1 to 1000000, "
+                 "found 0")]:
+            table = self.write("p.csv", "kernel_name,batch_size,M,N,K,kernel_runtime\n%s\n" % cells)
+            done = run("predict", "--model", "fc", "--params", table, FC)
+            self.assertEqual((done.returncode, done.stderr.strip()),
+                             (1, "prof-model: %s: %s" % (table, complaint)))
+        done = run("predict", "--model", "fc", "--params", FC_TABLE, FC, "--set",
+                   "kernel_prefix=ampere")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no complete row of a kernel ampere*", done.stderr)
+
+
+class Evaluate(Folder):
+    def test_perfect_predictions_have_no_error(self):
+        done = run("evaluate", "--model", "embedding_forward", FORWARD, "--group", "hw",
+                   "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout)
+        self.assertEqual([row["group"] for row in rows],
+                         ["a100_like", "h100_like", "v100_original", "v100_true_l2", "all"])
+        whole = rows[-1]
+        self.assertEqual(whole["n"], sum(row["n"] for row in rows[:-1]))
+        self.assertEqual((whole["mape_percent"], whole["bias_percent"]), (0, 0))
+        self.assertEqual(whole["within_10_percent"], 100)
+        self.assertAlmostEqual(whole["original_gmae_percent"], 0.04)
+        self.assertIsNone(whole["coverage_percent"])
+        self.assertTrue(whole["unmeasured"] > 0)
+
+    def test_errors_are_those_of_the_prediction(self):
+        # 45.44 us each: 10 % too long, 20 % too short.
+        file = self.write("t.csv", "%s,us\n%s,%r\n%s,%r\n" % (
+            BACKWARD_HEADER, BACKWARD_ROW, 45.44 / 1.1, BACKWARD_ROW, 45.44 / 0.8))
+        done = run("evaluate", "--model", "embedding_backward_sgd", file, "--measured", "us",
+                   "--format", "csv")
+        self.assertEqual(done.stderr, "")
+        row = next(csv.DictReader(io.StringIO(done.stdout)))
+        self.assertAlmostEqual(float(row["mape_percent"]), 15)
+        self.assertAlmostEqual(float(row["bias_percent"]), -5)
+        self.assertAlmostEqual(float(row["max_percent"]), 20)
+
+    def test_rows_that_count_twice_are_a_warning(self):
+        file = self.write("t.csv", "%s,us\n%s,40\n%s,40\n" % (
+            BACKWARD_HEADER, BACKWARD_ROW, BACKWARD_ROW))
+        done = run("evaluate", "--model", "embedding_backward_sgd", file, "--measured", "us")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("rows that stand there before and count again: 1 (line 3 as line 2)",
+                      done.stderr)
+
+    def test_needs_a_measured_time_above_zero(self):
+        file = self.write("t.csv", "%s,time_us\n%s,0\n" % (BACKWARD_HEADER, BACKWARD_ROW))
+        done = run("evaluate", "--model", "embedding_backward_sgd", file)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("line 2, column time_us: expected a time > 0, found 0", done.stderr)
+        done = run("evaluate", "--model", "embedding_backward_sgd", file, "--measured", "us")
+        self.assertIn("line 1: no column us", done.stderr)
+
+
+class Iteration(Folder):
+    def test_gives_what_the_original_gives(self):
+        file = GOLDEN / "trace_overheads.json"
+        done = run("iteration", "--mode", "compat", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for given, golden in zip(json.loads(done.stdout), json.loads(file.read_text())):
+            for name in ["n_roots", "ops", "streams", "gpu_time", "launches"]:
+                self.assertEqual(given[name], golden["expected"][name])
+            self.assertIn("e2e_time", given)
+
+    def test_a_trace_alone_is_an_object(self):
+        traces = json.loads((GOLDEN / "trace_overheads.json").read_text())
+        for document in [traces[0]["trace"], {"traceEvents": traces[0]["trace"]}, traces[0]]:
+            file = self.write("trace.json", json.dumps(document))
+            given = json.loads(run("iteration", file).stdout)
+            self.assertEqual(given["n_roots"], traces[0]["expected"]["n_roots"])
+
+    def test_graphs_are_walked(self):
+        file = GOLDEN / "e2e_model.json"
+        for given, golden in zip(json.loads(run("iteration", file).stdout),
+                                 json.loads(file.read_text())):
+            self.assertAlmostEqual(given["e2e_time"], golden["expected"]["e2e_time"], 8)
+
+    def test_is_readable_as_text(self):
+        done = run("iteration", GOLDEN / "e2e_model.json", "--format", "table")
+        self.assertIn("end to end", done.stdout)
+
+    def test_wrong_files_are_refused_with_the_place(self):
+        for document, complaint in [
+                ("{}", '/: missing "traceEvents"'),
+                ('[{"name": "a", "ts": 1, "dur": -1}]', "/0/dur: expected a duration >= 0"),
+                ('{"t1": 1, "t2": {}, "t3": {}, "t4": {}, "t5": {}, "launches": {}, '
+                 '"nodes": [{"name": "a", "kind": "rest"}]}',
+                 "/nodes/0/kind: expected label, compute")]:
+            done = run("iteration", self.write("t.json", document))
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("t.json: " + complaint, done.stderr)
+
+
+class Options(Folder):
+    def test_a_wrong_command_line_ends_with_2(self):
+        model = ["--model", "embedding_forward"]
+        for arguments in [[], ["predict"], ["predict", FORWARD], ["guess"],
+                          ["predict", "--model", "none", FORWARD],
+                          ["predict", *model, FORWARD, "--mode", "improved"],
+                          ["predict", *model, FORWARD, "--mode", "best"],
+                          ["predict", *model, FORWARD, "--machine", "h200-sxm-141gb"],
+                          ["predict", *model, FORWARD, "--params", FC_TABLE],
+                          ["predict", *model, FORWARD, "--constants", "main"],
+                          ["predict", *model, FORWARD, "--set", "colour=red"],
+                          ["predict", *model, FORWARD, "--set", "num_sm=80"],
+                          ["predict", *model, FORWARD, "--set", "num_sm"],
+                          ["predict", "--model", "fc", FC],
+                          ["evaluate", *model, FORWARD, "--format", "xml"],
+                          ["fit", "--model", "embedding_forward", FORWARD],
+                          ["iteration", GOLDEN / "e2e_model.json", "--set", "num_sm=none"]]:
+            done = run(*arguments)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertEqual(done.stdout, "", arguments)
+            self.assertNotEqual(done.stderr, "", arguments)
+
+    def test_help_is_a_result(self):
+        for arguments in [["--help"], ["predict", "--help"], ["--version"]]:
+            done = run(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertNotEqual(done.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
