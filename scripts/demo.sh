@@ -5,7 +5,8 @@
 #
 # Installs the Debian packages that are missing (as root; else says which), builds, trains the DLRM of
 # examples/dlrm under the profiler, once with its layers named by macros and once as a program that
-# knows nothing of the profiler, and reports on both.  Without a GPU a simulated one takes its place:
+# knows nothing of the profiler, and reports on both; then examples/allreduce on two ranks (on one,
+# where there is one GPU), whose files make one report.  Without a GPU a simulated one takes its place:
 # the times are then those of a model.  Last it reports on a real run: HugeCTR's DLRM on 8 A100, as
 # the original inline profiler recorded it in 2021 (tests/data/hugectr).  Progress goes to stderr,
 # the reports to stdout; all files are in build/demo/run.
@@ -73,10 +74,22 @@ train() {
   [[ -s "$run_dir/$1.prof.json" ]] || fail "the profiler left no $run_dir/$1.prof.json"
 }
 
+# Two processes, two files in a folder.  The last rank has more to do, so that the other waits.
+train_ranks() {
+  local ranks=2
+  if has_gpu && (($(nvidia-smi -L | grep -c '^GPU ') < 2)); then ranks=1; fi
+  say "training: allreduce, $ranks ranks"
+  SIMGPU_MODEL=$source_dir/examples/allreduce/simgpu_model.json \
+    LD_PRELOAD="$build_dir/libinject/libinline_prof.so" INLINE_PROF_DIR="$run_dir/allreduce" \
+    "$build_dir/examples/allreduce/allreduce" --ranks "$ranks" --imbalance 10 \
+    --iterations "$(((iterations + 1) / 2))" >&2
+}
+
 # report PROGRAM TITLE: the largest rows; the file has them all.
 report() {
   printf '%s\n\n' "$2"
-  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --top 25 "$1.prof.json")
+  # Times of the simulated GPU follow its own model, so what was fitted to real ones says nothing.
+  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --mode compat --top 25 "$1.prof.json")
   printf '\n'
 }
 
@@ -107,8 +120,19 @@ rm -rf "$run_dir"
 mkdir -p "$run_dir"
 train dlrm
 train dlrm_plain
+# Left out of the build where there is no NCCL.
+has_ranks=
+if [[ -x "$build_dir/examples/allreduce/allreduce" ]]; then
+  has_ranks=yes
+  train_ranks
+fi
 
 report dlrm 'dlrm: layers named by macros'
 report dlrm_plain 'dlrm_plain: the same program without macros'
+if [[ -n "$has_ranks" ]]; then
+  printf '%s\n\n' 'allreduce: ranks as processes, their files merged'
+  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --mode compat --top 12 allreduce)
+  printf '\n'
+fi
 report_a100
 say "all rows: $build_dir/analyzer/cli/prof-analyze $run_dir/dlrm.prof.json"

@@ -28,8 +28,8 @@ required_packages() {
 optional_packages() {
   case "$1" in
     build) printf 'ccache\n' ;; # saves time only
-    test) # the test of the aarch64 trampoline, and the fuzz targets: skipped without them
-      printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev ;;
+    test) # the test of the aarch64 trampoline, the fuzz targets, and png: skipped without them
+      printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev libcairo2 ;;
     style) printf 'shellcheck\n' ;;
   esac
 }

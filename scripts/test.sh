@@ -114,6 +114,8 @@ broken=()  # what failed before there was a test to count
 suffix=
 configure_options=()
 if command -v ccache >/dev/null; then
+  # A second clone finds what the first one compiled: paths count from the clone's own folder.
+  export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1
   configure_options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
     -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi

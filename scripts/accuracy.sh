@@ -1,0 +1,117 @@
+#!/usr/bin/env bash
+# How far the improved models are from measurements that they were not fitted to: the tables of
+# docs/accuracy.md.  Takes a few minutes.
+#
+#   scripts/accuracy.sh PROF_MODEL DATA
+#
+# PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
+# DATA        the folder that scripts/make_params.sh takes, with neusight/{add,relu}_*.csv from
+#             sitar-lab/NeuSight at 6945927d (MIT) beside it
+#
+# Whole groups are held out: widths, row counts just above a tile's edge, the longest tenth, the
+# deepest k.  "roofline" is torchao's, on the same rows:
+#   max(2 m n k / peak / 0.78, bytes / bandwidth / 0.92, 2 us)
+set -euo pipefail
+
+if [[ $# -ne 2 ]]; then
+  sed -n '2,17p' "$0" | cut -c3- >&2
+  exit 2
+fi
+prof_model=$(realpath "$1")
+data=$(realpath "$2")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# group  n  MAPE  coverage  half-width, of the row "all"
+summary() {
+  "$prof_model" evaluate "$@" --format csv 2> /dev/null |
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i }
+      $1 == "all" { printf "n %5d  MAPE %5.2f %%  interval holds %5.1f %%  half-width %5.1f %%", $2,
+                    $at["mape_percent"], $at["coverage_percent"], $at["half_width_percent"] }'
+}
+
+roofline() {  # TABLE PEAK_TFLOPS GB_PER_S OPERAND_BYTES
+  awk -F, -v peak="$2" -v bw="$3" -v size="$4" 'NR > 1 {
+    t = 2 * $1 * $2 * $3 / (peak * 1e6) / 0.78
+    d = (size * ($1 * $3 + $3 * $2) + 2 * $1 * $2) / (bw * 1e3) / 0.92
+    if (d > t) t = d
+    if (t < 2) t = 2
+    e = t / $4 - 1; sum += e < 0 ? -e : e; ++n }
+    END { printf "roofline %5.1f %%", 100 * sum / n }' "$1"
+}
+
+# NAME MACHINE TYPE BOUNDARY POINTS PEAK GB/S BYTES HELD_OUT: the last one an awk condition
+gemm() {
+  local name=$1 machine=$2 type=$3 boundary=$4 points=$5 peak=$6 bandwidth=$7 bytes=$8 held=$9
+  awk -F, -v OFS=, "NR == 1 { print > \"train.csv\"; print > \"test.csv\"; next }
+    { if ($held) print > \"test.csv\"; else print > \"train.csv\" }" table.csv
+  "$prof_model" fit --model gemm --machine "$machine" --set a_type="$type" --boundary "$boundary" \
+    --points "$points" --seed 1 train.csv -o params.json --force 2> /dev/null
+  printf '%-32s %s  %s\n' "$name" \
+    "$(summary --model gemm --machine "$machine" --set a_type="$type" --params params.json test.csv)" \
+    "$(roofline test.csv "$peak" "$bandwidth" "$bytes")"
+}
+
+longest() { awk -F, 'NR > 1 { print $4 }' table.csv | sort -g | awk '{ t[NR] = $1 } END { print t[int(NR * 0.9)] }'; }
+# Half of the rows, spread over the file, which is sorted by shape.
+random='(NR * 7919) % 1000 < 500'
+
+echo "matrix products, 300 rows fitted"
+for gpu in "H200 bf16:gemm_h200_bf16:h200-sxm-141gb:bf16:gemm:989.4:4800:2" \
+           "H200 fp8 + quantise:gemm_h200_fp8:h200-sxm-141gb:f8e4m3:gemm+quantise:1978.9:4800:1" \
+           "A100 bf16:gemm_a100_bf16:a100-sxm4-80gb:bf16:gemm:312:2039:2"; do
+  IFS=: read -r name file machine type boundary peak bandwidth bytes <<< "$gpu"
+  tr -d '\r' < "$data/aiconfigurator/$file.csv" > table.csv
+  fit=("$machine" "$type" "$boundary")
+  gpu_numbers=("$peak" "$bandwidth" "$bytes")
+  limit=$(longest)
+  gemm "$name, random rows" "${fit[@]}" 300 "${gpu_numbers[@]}" "$random"
+  gemm "$name, n of 768, 3584, 7168" "${fit[@]}" 300 "${gpu_numbers[@]}" '$2 == 768 || $2 == 3584 || $2 == 7168'
+  if [[ $file != gemm_a100_bf16 ]]; then
+    gemm "$name, m of 33, 97, 161, 225" "${fit[@]}" 300 "${gpu_numbers[@]}" '$1 == 33 || $1 == 97 || $1 == 161 || $1 == 225'
+  fi
+  gemm "$name, longest tenth" "${fit[@]}" 300 "${gpu_numbers[@]}" "\$4 > $limit"
+  gemm "$name, k >= 10240" "${fit[@]}" 300 "${gpu_numbers[@]}" '$3 >= 10240'
+done
+
+echo "another GPU"
+"$prof_model" fit --model gemm --machine h200-sxm-141gb --set a_type=bf16 --points 300 --seed 1 \
+  "$data/aiconfigurator/gemm_h200_bf16.csv" -o h200.json 2> /dev/null
+printf '%-32s %s\n' "H100 bf16 from H200, no row" \
+  "$(summary --model gemm --machine h100-sxm5-80gb --set a_type=bf16 --params h200.json "$data/aiconfigurator/gemm_h100_bf16.csv")"
+echo "B200 bf16, 40 rows, groups held out in turn:"
+"$prof_model" fit --model gemm --machine b200-sxm-180gb --set a_type=bf16 \
+  "$data/aiconfigurator/gemm_b200_bf16.csv" -o b200.json 2>&1 | grep 'held out'
+
+echo "element-wise kernels, 40 rows fitted"
+for gpu in A100-PCIE-40GB:a100-sxm4-40gb V100-PCIE-32GB:v100-pcie-32gb; do
+  for op in add relu; do
+    awk -F, -v inputs="$([[ $op == add ]] && echo 2 || echo 1)" '
+      BEGIN { print "read_bytes,write_bytes,time_us" > "train.csv"; print "read_bytes,write_bytes,time_us" > "test.csv" }
+      NR > 1 { bytes = $NF * $(NF - 1) * 4
+               print bytes * inputs "," bytes "," $1 * 1000 > (NR % 5 == 0 ? "train.csv" : "test.csv") }' \
+      OFMT=%.10g CONVFMT=%.10g "$data/neusight/${op}_${gpu%%:*}.csv"
+    "$prof_model" fit --model memory --machine "${gpu##*:}" train.csv -o memory.json --force 2> /dev/null
+    printf '%-32s %s\n' "${gpu%%:*} $op" \
+      "$(summary --model memory --machine "${gpu##*:}" --params memory.json test.csv)"
+  done
+done
+
+collective() {  # NAME MACHINE
+  "$prof_model" fit --model collective --machine "$2" train.csv -o collective.json --force > /dev/null 2>&1
+  printf '%-32s %s\n' "$1" "$(summary --model collective --mode improved --params collective.json test.csv)"
+}
+header="op,num_gpus,bytes,type,time_us"
+echo "collectives"
+awk -F, -v header="$header" 'BEGIN { print header > "train.csv"; print header > "test.csv" }
+  NR > 1 { size = $6 == "half" ? 2 : 1; bytes = $8 * size; power = int(log(bytes) / log(2) + 0.5)
+           printf "%s,%s,%.0f,%s,%.6g\n", $4, $7, bytes, $6 == "half" ? "f16" : "i8", $9 * 1000 > (power % 4 == 1 ? "test.csv" : "train.csv") }' \
+  "$data/aiconfigurator/nccl_h200.csv"
+collective "H200, every fourth size" h200-sxm-141gb
+for limit in 0 1048576; do
+  awk -F, -v header="$header" -v limit=$limit 'BEGIN { print header > "train.csv"; print header > "test.csv" }
+    NR > 1 && $8 != "" && ($8 != 4 || $6 >= limit) { printf "%s,%s,%s,f32,%s\n", $3, $8, $6, $11 > ($8 == 4 ? "test.csv" : "train.csv") }' \
+    "$data/xla_h100/collectives_h100_8gpu_host.csv"
+  collective "H100, 4 GPUs from 2 and 8$([[ $limit -gt 0 ]] && echo ", >= 1 MiB")" h100-sxm5-80gb
+done

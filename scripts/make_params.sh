@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Makes the parameter files that prof-analyze ships with (analyzer/model/params/*.json) out of public
+# measurements.  The same data give the same bytes.
+#
+#   scripts/make_params.sh PROF_MODEL DATA
+#
+# PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
+# DATA        a folder with
+#   aiconfigurator/gemm_{h200,h100,a100,b200}_bf16.csv, gemm_h200_fp8.csv, nccl_h200.csv
+#     from ai-dynamo/aiconfigurator at 095f58a5 (Apache-2.0), columns m,n,k,time_us and as published
+#   xla_h100/collectives_h100_8gpu_host.csv
+#     from openxla/xla, collective_interpolator_data.h at 6984b933 (Apache-2.0)
+set -euo pipefail
+
+if [[ $# -ne 2 ]]; then
+  sed -n '2,15p' "$0" | cut -c3- >&2
+  exit 2
+fi
+prof_model=$(realpath "$1")
+data=$(realpath "$2")
+cd "$(dirname "$0")/.."
+params=analyzer/model/params
+mkdir -p "$params"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fit_gemm() {  # MACHINE TYPE BOUNDARY POINTS LIBRARY TABLE
+  "$prof_model" fit --model gemm --machine "$1" --set a_type="$2" --set library="$5" --boundary "$3" \
+    --points "$4" --seed 1 "$data/aiconfigurator/$6" -o "$params/gemm_$1_$2.json" --force
+}
+
+fit_gemm h200-sxm-141gb bf16 gemm 300 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h200_bf16.csv
+fit_gemm h200-sxm-141gb f8e4m3 gemm+quantise 300 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h200_fp8.csv
+fit_gemm h100-sxm5-80gb bf16 gemm 300 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h100_bf16.csv
+fit_gemm a100-sxm4-80gb bf16 gemm 300 "cuBLAS of TensorRT-LLM 1.0.0" gemm_a100_bf16.csv
+fit_gemm b200-sxm-180gb bf16 gemm 40 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_b200_bf16.csv
+
+# message_size counts elements, latency is in ms.
+awk -F, 'BEGIN { print "op,num_gpus,bytes,type,time_us" }
+  NR > 1 { size = $6 == "half" ? 2 : 1; type = $6 == "half" ? "f16" : "i8"
+           printf "%s,%s,%.0f,%s,%.6g\n", $4, $7, $8 * size, type, $9 * 1000 }' \
+  "$data/aiconfigurator/nccl_h200.csv" > "$work/nccl_h200.csv"
+awk -F, 'BEGIN { print "op,num_gpus,bytes,type,time_us" }
+  NR > 1 && $8 != "" { printf "%s,%s,%s,f32,%s\n", $3, $8, $6, $11 }' \
+  "$data/xla_h100/collectives_h100_8gpu_host.csv" > "$work/xla_h100.csv"
+"$prof_model" fit --model collective --machine h200-sxm-141gb "$work/nccl_h200.csv" \
+  -o "$params/collective_h200-sxm-141gb.json" --force
+"$prof_model" fit --model collective --machine h100-sxm5-80gb "$work/xla_h100.csv" \
+  -o "$params/collective_h100-sxm5-80gb.json" --force
