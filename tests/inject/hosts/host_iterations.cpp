@@ -9,8 +9,11 @@
 
 #include <cuda.h>
 
+#include <barrier>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <latch>
 #include <set>
 #include <string>
 #include <string_view>
@@ -61,14 +64,28 @@ Gpu open_gpu(const std::vector<LaunchProgram>& programs) {
 // The host is some iterations ahead of the GPU, as hosts are, and waits for it now and then.
 constexpr std::size_t kLaunchesBetweenWaits = 2000;
 
-void run(const Gpu& gpu, const LaunchProgram& program) {
+// The threads of a training program wait for one another once an iteration: none of them is through
+// before another has begun.
+constexpr std::size_t kMeetings = 60;
+
+void run(const Gpu& gpu, const LaunchProgram& program, std::barrier<>& meeting,
+         std::latch* is_met = nullptr) {
   CHECK(cuCtxSetCurrent(gpu.context));
   CUstream stream = nullptr;
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  const auto& launches = program.launches();
   std::size_t launched = 0;
-  for (const std::uint32_t kernel : program.launches()) {
-    CHECK(cuLaunchKernel(gpu.kernels.at(kernel), 16, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr));
+  const auto launch_next = [&] {
+    CHECK(cuLaunchKernel(gpu.kernels.at(launches[launched]), 16, 1, 1, 128, 1, 1, 0, stream,
+                         nullptr, nullptr));
     if (++launched % kLaunchesBetweenWaits == 0) CHECK(cuStreamSynchronize(stream));
+  };
+  launch_next();
+  if (is_met != nullptr) is_met->count_down();
+  for (std::size_t part = 1; part <= kMeetings; ++part) {
+    meeting.arrive_and_wait();
+    while (launched < launches.size() * part / kMeetings)
+      launch_next();
   }
   CHECK(cuStreamSynchronize(stream));
 }
@@ -107,10 +124,16 @@ int main(int argc, char** argv) {
   if (!truth.empty()) write_truth(truth, programs.front());
 
   const Gpu gpu = open_gpu(programs);
+  std::barrier meeting(static_cast<std::ptrdiff_t>(programs.size()));
   std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < programs.size(); ++i)
-    threads.emplace_back([&gpu, &program = programs[i]] { run(gpu, program); });
-  run(gpu, programs.front());
+  std::latch first_stream_is_met(1);
+  for (std::size_t i = 1; i < programs.size(); ++i) {
+    threads.emplace_back([&, &program = programs[i]] {
+      first_stream_is_met.wait();
+      run(gpu, program, meeting);
+    });
+  }
+  run(gpu, programs.front(), meeting, &first_stream_is_met);
   for (std::thread& thread : threads)
     thread.join();
   std::printf("host ok\n");
