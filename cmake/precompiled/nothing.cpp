@@ -1,0 +1,1 @@
+// CMake precompiles headers for a target that has a source; this is one.
