@@ -1,6 +1,6 @@
 # Headers of the system that many sources include, parsed once: a fifth to a half of the time of a
-# build without optimisation.  With INLINE_PROF_PCH=OFF, as in preset dev, nothing of this exists and a source has
-# what it includes itself and no more, so a forgotten #include fails there.
+# build without optimisation.  With INLINE_PROF_PCH=OFF, as in preset dev, nothing of this exists: a
+# source has what it includes itself and no more, so a forgotten #include fails there.
 set(precompiled_standard_headers
   <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <map> <memory> <mutex>
   <optional> <set> <span> <stdexcept> <string> <string_view> <unordered_map> <utility> <variant>
