@@ -66,6 +66,9 @@ struct simgpu_meeting {
   int (*meet)(void* state, int64_t begun_ns, int64_t* all_there_ns);
   /* Called once, when the kernel has ended or its context is gone.  Likewise locked. */
   void (*leave)(void* state);
+  /* A launch that a graph has captured: called for each launch of the graph.  Returns the state of
+   * that one, which is left like any other; `state` itself is left when no graph holds it. */
+  void* (*again)(void* state);
 };
 
 /* ---- private contract with the simulated CUPTI ---- */

@@ -1,166 +1,135 @@
-// Graphs: what capture has made, instantiation, launch, update.
+// Graphs: created, copied, destroyed, and asked for their nodes and edges.
 #include "driver/call.hpp"
-#include "driver/observed.hpp"
+#include "driver/graph_build.hpp"
 
-#include <unordered_map>
+#include <algorithm>
+#include <vector>
 
 using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
-// An order in which the nodes can run (J. Kahn, CACM 5(11), 1962, doi:10.1145/368996.369025); among
-// nodes that are ready, the order of creation.
-std::shared_ptr<const ExecBody> snapshot(const Graph& graph) {
-  std::unordered_map<const Node*, std::size_t> place;
-  auto body = std::make_shared<ExecBody>();
-  body->reserve(graph.nodes.size());
-  while (place.size() < graph.nodes.size()) {
-    const auto before = place.size();
-    for (const auto& node : graph.nodes) {
-      if (place.contains(node.get())) continue;
-      std::vector<std::size_t> dependencies;
-      for (const Node* dependency : node->dependencies) {
-        const auto at = place.find(dependency);
-        if (at == place.end()) break;
-        dependencies.push_back(at->second);
-      }
-      if (dependencies.size() < node->dependencies.size()) continue;
-      place.emplace(node.get(), body->size());
-      body->push_back({.work = node->work, .dependencies = std::move(dependencies)});
-    }
-    require_value(place.size() > before);  // a cycle
-  }
-  return body;
+CUgraphNode handle_of(const Node* node) {
+  return reinterpret_cast<CUgraphNode>(const_cast<Node*>(node));
 }
 
-void instantiate(Simulator& s, CUgraphExec* exec, CUgraph handle, unsigned long long flags) {
-  require(exec);
-  constexpr unsigned long long known =
-      CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
-      CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH | CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY;
-  require_value((flags & ~known) == 0);
-  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
-    throw Failure{CUDA_ERROR_NOT_SUPPORTED};
-  }
-  const Graph& graph = s.graph(handle);
-  // cuda.h, cuStreamBeginCaptureToGraph: "not instantiable until the user calls
-  // cuStreamEndCapture".
-  require_value(!graph.capture);
-  auto made = std::make_unique<GraphExec>();
-  made->body = snapshot(graph);
-  made->flags = flags;
-  *exec = reinterpret_cast<CUgraphExec>(made.get());
-  GraphExec* key = made.get();
-  s.execs.emplace(key, std::move(made));
+std::vector<const Node*> all_nodes(const Graph& graph) {
+  std::vector<const Node*> nodes;
+  for (const auto& node : graph.nodes)
+    nodes.push_back(node.get());
+  return nodes;
 }
 
-// cuda.h, cuGraphExecUpdate: the graphs must have the same topology, and "the type of a node" may
-// not change.
-CUgraphExecUpdateResult update(GraphExec& exec, const Graph& graph) {
-  auto fresh = snapshot(graph);
-  if (fresh->size() != exec.body->size()) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-  for (std::size_t i = 0; i < fresh->size(); ++i) {
-    const ExecNode& was = (*exec.body)[i];
-    const ExecNode& now = (*fresh)[i];
-    if (was.dependencies != now.dependencies) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-    if (was.work.index() != now.work.index()) return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-    const auto* kernel_was = std::get_if<KernelWork>(&was.work);
-    const auto* kernel_now = std::get_if<KernelWork>(&now.work);
-    // "The owning context of the function cannot change."
-    if (kernel_was != nullptr && kernel_now != nullptr &&
-        kernel_was->context != kernel_now->context) {
-      return CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE;
-    }
-  }
-  exec.body = std::move(fresh);
-  return CU_GRAPH_EXEC_UPDATE_SUCCESS;
-}
-
-CUresult code_of(CUgraphExecUpdateResult result) {
-  return result == CU_GRAPH_EXEC_UPDATE_SUCCESS ? CUDA_SUCCESS
-                                                : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-}
-
-CUgraphNodeType type_of(const Node& node) {
-  struct Namer {
-    CUgraphNodeType operator()(const EmptyWork&) const { return CU_GRAPH_NODE_TYPE_EMPTY; }
-    CUgraphNodeType operator()(const KernelWork&) const { return CU_GRAPH_NODE_TYPE_KERNEL; }
-    CUgraphNodeType operator()(const CopyWork&) const { return CU_GRAPH_NODE_TYPE_MEMCPY; }
-    CUgraphNodeType operator()(const FillWork&) const { return CU_GRAPH_NODE_TYPE_MEMSET; }
-    CUgraphNodeType operator()(const RecordWork&) const { return CU_GRAPH_NODE_TYPE_EVENT_RECORD; }
-    CUgraphNodeType operator()(const WaitWork&) const { return CU_GRAPH_NODE_TYPE_WAIT_EVENT; }
-  };
-  return std::visit(Namer{}, node.work);
-}
-
-// The members that CUDA_KERNEL_NODE_PARAMS v1 and v2 share.  The arguments themselves are not kept:
-// nothing tells how large they are, and kernels compute nothing.
-template <typename Parameters>
-void describe(Simulator& s, const Node& node, Parameters& out) {
-  const auto* kernel = std::get_if<KernelWork>(&node.work);
-  require(kernel);
-  static void* no_arguments[1] = {nullptr};
-  out = {};
-  out.func = reinterpret_cast<CUfunction>(
-      &s.function_of(s.module_of(*kernel->context, *kernel->kernel->library), *kernel->kernel));
-  out.gridDimX = kernel->grid[0];
-  out.gridDimY = kernel->grid[1];
-  out.gridDimZ = kernel->grid[2];
-  out.blockDimX = kernel->block[0];
-  out.blockDimY = kernel->block[1];
-  out.blockDimZ = kernel->block[2];
-  out.sharedMemBytes = kernel->dynamic_shared_bytes;
-  out.kernelParams = no_arguments;
+std::vector<const Node*> root_nodes(const Graph& graph) {
+  std::vector<const Node*> nodes = all_nodes(graph);
+  std::erase_if(nodes, [](const Node* node) { return !node->dependencies.empty(); });
+  return nodes;
 }
 
 // cuda.h, cuGraphGetNodes: with nodes null the count is returned; else up to *count are written,
 // the rest of the array is set to NULL, and *count is what was written.
-template <typename Nodes>
-void list(const Nodes& from, CUgraphNode* nodes, size_t* count) {
+void list(const std::vector<const Node*>& from, CUgraphNode* nodes, size_t* count) {
   require(count);
-  const auto total = static_cast<size_t>(std::distance(from.begin(), from.end()));
   if (nodes == nullptr) {
-    *count = total;
+    *count = from.size();
     return;
   }
-  size_t written = 0;
-  for (const auto& node : from) {
-    if (written == *count) break;
-    nodes[written++] = reinterpret_cast<CUgraphNode>(&*node);
-  }
-  for (size_t i = written; i < *count; ++i)
-    nodes[i] = nullptr;
+  const size_t written = std::min(*count, from.size());
+  for (size_t i = 0; i < *count; ++i)
+    nodes[i] = i < written ? handle_of(from[i]) : nullptr;
   *count = written;
+}
+
+struct FullEdge {
+  const Node* from;
+  const Node* to;
+  CUgraphEdgeData data;
+};
+
+std::vector<FullEdge> edges_of(const Graph& graph) {
+  std::vector<FullEdge> edges;
+  for (const auto& node : graph.nodes) {
+    for (const Edge& edge : node->dependencies)
+      edges.push_back({edge.from, node.get(), edge.data});
+  }
+  return edges;
+}
+
+std::vector<FullEdge> edges_into(const Node& node) {
+  auto edges = edges_of(*node.graph);
+  std::erase_if(edges, [&](const FullEdge& edge) { return edge.to != &node; });
+  return edges;
+}
+
+std::vector<FullEdge> edges_out_of(const Node& node) {
+  auto edges = edges_of(*node.graph);
+  std::erase_if(edges, [&](const FullEdge& edge) { return edge.from != &node; });
+  return edges;
+}
+
+// cuda.h, cuGraphGetEdges: "edgeData may alone be NULL, in which case the edges must all have
+// default (zeroed) edge data. Attempting a lossy query via NULL edgeData will result in
+// ::CUDA_ERROR_LOSSY_QUERY."  The ends that are null are not asked for.
+void list(const std::vector<FullEdge>& edges, CUgraphNode* from, CUgraphNode* to,
+          CUgraphEdgeData* data, size_t* count) {
+  require(count);
+  require_value(data == nullptr || from != nullptr || to != nullptr);
+  const bool counts_only = from == nullptr && to == nullptr;
+  if (data == nullptr && !std::all_of(edges.begin(), edges.end(),
+                                      [](const FullEdge& edge) { return is_default(edge.data); })) {
+    throw Failure{CUDA_ERROR_LOSSY_QUERY};
+  }
+  if (counts_only) {
+    *count = edges.size();
+    return;
+  }
+  const size_t written = std::min(*count, edges.size());
+  for (size_t i = 0; i < *count; ++i) {
+    if (from != nullptr) from[i] = i < written ? handle_of(edges[i].from) : nullptr;
+    if (to != nullptr) to[i] = i < written ? handle_of(edges[i].to) : nullptr;
+    if (data != nullptr && i < written) data[i] = edges[i].data;
+  }
+  *count = written;
+}
+
+// All or none: a pair that is wrong leaves the graph as it was.
+template <typename Change>
+void change_edges(Simulator& s, CUgraph handle, const CUgraphNode* from, const CUgraphNode* to,
+                  const CUgraphEdgeData* data, size_t count, const Change& change) {
+  Graph& graph = s.graph(handle);
+  const std::vector<Edge> edges = edges_to(s, from, data, count);
+  require_value(count == 0 || to != nullptr);
+  std::vector<std::pair<Node*, std::vector<Edge>>> before;
+  try {
+    for (size_t i = 0; i < count; ++i) {
+      Node& target = s.node(to[i]);
+      before.emplace_back(&target, target.dependencies);
+      change(graph, target, edges[i]);
+    }
+  } catch (const Failure&) {
+    for (auto saved = before.rbegin(); saved != before.rend(); ++saved)
+      saved->first->dependencies = std::move(saved->second);
+    throw;
+  }
 }
 
 }  // namespace
 
-CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
-                            char* log_text, size_t log_bytes) {
+CUresult cuGraphCreate(CUgraph* graph, unsigned int flags) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    if (error_node != nullptr) *error_node = nullptr;
-    if (log_text != nullptr && log_bytes > 0) log_text[0] = 0;
-    instantiate(s, exec, graph, 0);
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(graph);
+    require_value(flags == 0);  // "Graph creation flags, must be 0"
+    *graph = reinterpret_cast<CUgraph>(&create_graph(s));
   });
 }
 
-CUresult cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
-                               char* log_text, size_t log_bytes) {
+CUresult cuGraphClone(CUgraph* clone, CUgraph original) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    if (error_node != nullptr) *error_node = nullptr;
-    if (log_text != nullptr && log_bytes > 0) log_text[0] = 0;
-    instantiate(s, exec, graph, 0);
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(clone);
+    *clone = reinterpret_cast<CUgraph>(&clone_graph(s, s.graph(original)));
   });
-}
-
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { instantiate(s, exec, graph, flags); });
 }
 
 CUresult cuGraphDestroy(CUgraph graph) {
@@ -170,165 +139,129 @@ CUresult cuGraphDestroy(CUgraph graph) {
     // cuda.h, cuStreamGetCaptureInfo: "All operations other than destroy and node removal are
     // permitted on the graph while the capture sequence is in progress."
     require_value(!doomed.capture);
-    for (const auto& node : doomed.nodes)
-      s.nodes.erase(node.get());
-    s.graphs.erase(&doomed);
+    // cuGraphChildGraphNodeGetGraph: "the node retains ownership of the graph".
+    require_value(doomed.holder == nullptr);
+    destroy_graph(s, doomed);
   });
 }
 
-CUresult cuGraphExecDestroy(CUgraphExec exec) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) { s.execs.erase(&s.exec(exec)); });
-}
-
-CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t* flags) {
+// "hClonedGraph must have been cloned from hOriginalGraph via ::cuGraphClone.  hOriginalNode must
+// have been in hOriginalGraph at the time of the call".  So nodes of embedded graphs have no
+// answer.
+CUresult cuGraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgraph clone) {
   static const DriverEntry entry{__func__};
   return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(flags);
-    *flags = s.exec(exec).flags;
-  });
-}
-
-CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
-                           CUgraphExecUpdateResult* result) {
-  static const DriverEntry entry{__func__};
-  return call(entry, Cost::kOther, [&](Simulator& s) {
-    require(result);
-    *result = update(s.exec(exec), s.graph(graph));
-    if (error_node != nullptr) *error_node = nullptr;
-    return code_of(*result);
-  });
-}
-
-CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
-  static const DriverEntry entry{__func__};
-  return call(entry, Cost::kOther, [&](Simulator& s) {
-    require(info);
-    *info = {};
-    info->result = update(s.exec(exec), s.graph(graph));
-    return code_of(info->result);
+    require(found);
+    const Node& wanted = s.node(original);
+    const Graph& graph = s.graph(clone);
+    require_value(graph.cloned_from == wanted.graph->id);
+    const auto at = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                 [&](const auto& node) { return node->cloned_from == wanted.id; });
+    require_value(at != graph.nodes.end());
+    *found = handle_of(at->get());
   });
 }
 
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
   static const DriverEntry entry{__func__};
   return perform(entry, Cost::kNone,
-                 [&](Simulator& s) { list(s.graph(graph).nodes, nodes, count); });
+                 [&](Simulator& s) { list(all_nodes(s.graph(graph)), nodes, count); });
+}
+
+CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone,
+                 [&](Simulator& s) { list(root_nodes(s.graph(graph)), nodes, count); });
+}
+
+CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
+    require_value((from == nullptr) == (to == nullptr));
+    list(edges_of(s.graph(graph)), from, to, nullptr, count);
+  });
+}
+
+CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
+                            CUgraphEdgeData* data, size_t* count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
+    require_value((from == nullptr) == (to == nullptr));
+    list(edges_of(s.graph(graph)), from, to, data, count);
+  });
+}
+
+CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
+    list(edges_into(s.node(node)), nodes, nullptr, nullptr, count);
+  });
+}
+
+CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data,
+                                       size_t* count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
+    list(edges_into(s.node(node)), nodes, nullptr, data, count);
+  });
+}
+
+CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
+    list(edges_out_of(s.node(node)), nullptr, nodes, nullptr, count);
+  });
+}
+
+CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode* nodes,
+                                         CUgraphEdgeData* data, size_t* count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
+    list(edges_out_of(s.node(node)), nullptr, nodes, data, count);
+  });
+}
+
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                size_t count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    change_edges(s, graph, from, to, nullptr, count, add_dependency);
+  });
+}
+
+CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                   const CUgraphEdgeData* data, size_t count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    change_edges(s, graph, from, to, data, count, add_dependency);
+  });
+}
+
+CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                   size_t count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    change_edges(s, graph, from, to, nullptr, count, remove_dependency);
+  });
+}
+
+CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                      const CUgraphEdgeData* data, size_t count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    change_edges(s, graph, from, to, data, count, remove_dependency);
+  });
 }
 
 CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   static const DriverEntry entry{__func__};
   return perform(entry, Cost::kNone, [&](Simulator& s) {
     require(type);
-    *type = type_of(s.node(node));
+    *type = type_of(s.node(node).work);
   });
 }
 
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+CUresult cuGraphDestroyNode(CUgraphNode node) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone,
-                 [&](Simulator& s) { list(s.node(node).dependencies, nodes, count); });
-}
-
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* edges,
-                                       size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require_value(edges == nullptr || nodes != nullptr);
-    list(s.node(node).dependencies, nodes, count);
-    // No edge carries data here.
-    for (size_t i = 0; edges != nullptr && i < *count; ++i)
-      edges[i] = {};
-  });
-}
-
-CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    describe(s, s.node(node), *parameters);
-  });
-}
-
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    describe(s, s.node(node), *parameters);
-  });
-}
-
-CUresult cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
-                                      CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(parameters);
-    instantiate(s, exec, graph, parameters->flags);
-    // CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: "the graph will be uploaded before returning".
-    if ((parameters->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0) {
-      static_cast<void>(s.stream(parameters->hUploadStream, kLegacy));
-    }
-    parameters->hErrNode_out = nullptr;
-    parameters->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-  });
-}
-
-CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* exec, CUgraph graph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(parameters);
-    instantiate(s, exec, graph, parameters->flags);
-    // CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: "the graph will be uploaded before returning".
-    if ((parameters->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD) != 0) {
-      static_cast<void>(s.stream(parameters->hUploadStream, kPerThread));
-    }
-    parameters->hErrNode_out = nullptr;
-    parameters->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-  });
-}
-
-CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    static_cast<void>(s.exec(exec));
-    static_cast<void>(s.stream(stream, kLegacy));
-  });
-}
-
-CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    static_cast<void>(s.exec(exec));
-    static_cast<void>(s.stream(stream, kPerThread));
-  });
-}
-
-namespace {
-
-simgpu_api_call call_of(const char* function, CUgraphExec exec, CUstream stream) {
-  simgpu_api_call call{};
-  call.function = function;
-  call.handle = exec;
-  call.stream = stream;
-  return call;
-}
-
-}  // namespace
-
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, exec, stream), [&] {
-    return perform(entry, Cost::kGraphLaunch,
-                   [&](Simulator& s) { s.launch_graph(s.stream(stream, kLegacy), s.exec(exec)); });
-  });
-}
-
-CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, exec, stream), [&] {
-    return perform(entry, Cost::kGraphLaunch, [&](Simulator& s) {
-      s.launch_graph(s.stream(stream, kPerThread), s.exec(exec));
-    });
-  });
+  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy_node(s, s.node(node)); });
 }

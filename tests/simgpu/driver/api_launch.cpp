@@ -1,11 +1,10 @@
 // Launches.
 #include "driver/call.hpp"
+#include "driver/launch_request.hpp"
 #include "driver/observed.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <utility>
 
 using namespace inline_prof::simgpu;
 
@@ -14,75 +13,16 @@ namespace {
 constexpr auto kLegacy = DefaultStream::kLegacy;
 constexpr auto kPerThread = DefaultStream::kPerThread;
 
-struct LaunchRequest {
-  CUfunction function;
-  std::array<unsigned, 3> grid;
-  std::array<unsigned, 3> block;
-  unsigned shared_bytes;
-  void** parameters;
-  void** extra;
-};
-
-// cuda.h, cuLaunchKernel: a CUkernel may be cast to CUfunction, "the context to launch the kernel
-// on will either be taken from the specified stream or the current context in case of NULL stream".
-Function& resolve(Simulator& s, CUfunction handle, const Stream& stream) {
-  if (auto* kernel = reinterpret_cast<Kernel*>(handle); s.kernels.contains(kernel)) {
-    return s.function_of(s.module_of(*stream.context, *kernel->library), *kernel);
-  }
-  return s.function(handle);
-}
-
-// The limits that cuDeviceGetAttribute reports.
-void require_block(const std::array<unsigned, 3>& block) {
-  const auto [x, y, z] = block;
-  require_value(x >= 1 && y >= 1 && z >= 1 && x <= 1024 && y <= 1024 && z <= 64 &&
-                x * y * z <= 1024);
-}
-
-// The first parameter of a kernel with one of the simulator's own (simgpu.h); parameters come one
-// by one or in a buffer.
-const void* first_parameter(const LaunchRequest& request) {
-  if (request.parameters != nullptr) return request.parameters[0];
-  for (void** extra = request.extra; extra != nullptr && *extra != CU_LAUNCH_PARAM_END;
-       extra += 2) {
-    if (*extra == CU_LAUNCH_PARAM_BUFFER_POINTER) return extra[1];
-  }
-  return nullptr;
-}
-
 void launch(Simulator& s, Stream& stream, const LaunchRequest& request) {
   require_value(request.function != nullptr);
-  const Function& function = resolve(s, request.function, stream);
+  const Function& function = resolve(s, request.function, *stream.context);
   if (function.context != stream.context) throw Failure{CUDA_ERROR_INVALID_HANDLE};
-  require_block(request.block);
-  const auto [gx, gy, gz] = request.grid;
-  require_value(gx >= 1 && gy >= 1 && gz >= 1 && gx <= INT32_MAX && gy <= 65535 && gz <= 65535);
-  require_value(request.shared_bytes <= static_cast<unsigned>(function.max_dynamic_shared_bytes));
-  // "CUDA_ERROR_INVALID_VALUE will be returned if kernel parameters are specified with both".
-  require_value(request.parameters == nullptr || request.extra == nullptr);
-
-  KernelWork work{.kernel = function.kernel,
-                  .context = function.context,
-                  .grid = request.grid,
-                  .block = request.block,
-                  .dynamic_shared_bytes = request.shared_bytes};
-  std::shared_ptr<Meeting> meeting;
-  if (function.kernel->takes_work || function.kernel->takes_meeting) {
-    const void* parameter = first_parameter(request);
-    require_value(parameter != nullptr);
-    std::memcpy(&work.work, parameter, sizeof work.work);  // both begin with it
-    if (function.kernel->takes_meeting) {
-      simgpu_meeting contract;
-      std::memcpy(&contract, parameter, sizeof contract);
-      meeting = std::make_shared<Meeting>(contract);
-    }
-  }
-  s.launch(stream, work, std::move(meeting));
+  s.launch(stream, kernel_work(function, request), request);
 }
 
 // The attributes change how a GPU schedules the kernel; here they are accepted where that has no
 // counterpart in virtual time, and refused where it would change what a program observes.
-void require_supported(const CUlaunchConfig& config) {
+void require_supported(const CUlaunchConfig& config, const Stream& stream) {
   for (unsigned i = 0; i < config.numAttrs; ++i) {
     switch (config.attrs[i].id) {
       case CU_LAUNCH_ATTRIBUTE_IGNORE:
@@ -98,6 +38,13 @@ void require_supported(const CUlaunchConfig& config) {
       case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
       case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         break;
+      case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
+        // "This attribute is graphs-only, and passing it to a launch in a non-capturing stream will
+        // result in an error."  "can only be set to 0 or 1"
+        require_value(stream.capture != nullptr);
+        require_value(config.attrs[i].value.deviceUpdatableKernelNode.deviceUpdatable == 0 ||
+                      config.attrs[i].value.deviceUpdatableKernelNode.deviceUpdatable == 1);
+        break;
       default:
         throw Failure{CUDA_ERROR_NOT_SUPPORTED};
     }
@@ -108,21 +55,23 @@ void launch_config(Simulator& s, const CUlaunchConfig* config, CUfunction functi
                    void** parameters, void** extra, DefaultStream which) {
   require(config);
   require_value(config->numAttrs == 0 || config->attrs != nullptr);
-  require_supported(*config);
-  launch(s, s.stream(config->hStream, which),
+  Stream& stream = s.stream(config->hStream, which);
+  require_supported(*config, stream);
+  launch(s, stream,
          {.function = function,
           .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
           .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
           .shared_bytes = config->sharedMemBytes,
           .parameters = parameters,
-          .extra = extra});
+          .extra = extra,
+          .attributes = {config->attrs, config->numAttrs}});
 }
 
 // cuda.h, cuLaunchCooperativeKernel: "The total number of blocks launched cannot exceed the maximum
 // number of blocks per multiprocessor [...] times the number of multiprocessors".
 void launch_cooperative(Simulator& s, Stream& stream, const LaunchRequest& request) {
   require_value(request.function != nullptr);
-  const Kernel& kernel = *resolve(s, request.function, stream).kernel;
+  const Kernel& kernel = *resolve(s, request.function, *stream.context).kernel;
   require_block(request.block);
   const auto [bx, by, bz] = request.block;
   const int per_sm = s.blocks_per_sm(kernel, static_cast<int>(bx * by * bz), request.shared_bytes);
@@ -130,7 +79,12 @@ void launch_cooperative(Simulator& s, Stream& stream, const LaunchRequest& reque
       static_cast<double>(per_sm) * s.model.device.sm_count) {
     throw Failure{CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE};
   }
-  launch(s, stream, request);
+  CUlaunchAttribute cooperative{};
+  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  cooperative.value.cooperative = 1;
+  LaunchRequest with_attribute = request;
+  with_attribute.attributes = {&cooperative, 1};
+  launch(s, stream, with_attribute);
 }
 
 simgpu_api_call call_of(const char* function, const LaunchRequest& request, CUstream stream) {

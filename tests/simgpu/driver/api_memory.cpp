@@ -1,7 +1,9 @@
 // Memory: allocation and what is known about addresses.
 #include "driver/call.hpp"
+#include "driver/node_params.hpp"
 
 #include <cstring>
+#include <utility>
 
 using namespace inline_prof::simgpu;
 
@@ -33,6 +35,17 @@ Allocation& exactly(Simulator& s, std::uintptr_t address) {
   return *found;
 }
 
+// Memory of an allocation node stays where it is: the next launch of its graph allocates it again.
+// cuda.h, cuGraphAddMemAllocNode: allocations that are freed in their graph "cannot be freed
+// outside the owning graph".
+bool free_in_graph(Simulator& s, CUdeviceptr address) {
+  const auto memory = graph_memory_at(s, address);
+  if (memory == nullptr) return false;
+  require_value(memory->is_live);
+  memory->is_live = false;
+  return true;
+}
+
 // cuda.h, cuMemFree: no implicit synchronisation for memory of cuMemAllocAsync; "For all other
 // pointers, this API may perform implicit synchronization."
 void free_device(Simulator& s, CUdeviceptr address) {
@@ -40,13 +53,19 @@ void free_device(Simulator& s, CUdeviceptr address) {
   s.refuse_if_unsafe();
   Allocation& doomed = exactly(s, static_cast<std::uintptr_t>(address));
   require_value(doomed.kind == MemoryKind::kDevice || doomed.kind == MemoryKind::kManaged);
+  if (free_in_graph(s, address)) return;
   if (!doomed.stream_ordered) s.synchronize(*doomed.context);
   s.memory.release(doomed);
 }
 
 void allocate_async(Simulator& s, CUdeviceptr* address, size_t bytes, Stream& stream) {
   require(address);
-  if (s.capturing(stream)) throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // would be an alloc node
+  if (s.capturing(stream)) {
+    AllocateWork work = allocate_work(s, *stream.capture->graph, *stream.context, bytes);
+    *address = work.memory->address();
+    s.capture_node(stream, std::move(work));
+    return;
+  }
   Allocation& made = allocate(s, *stream.context, bytes, MemoryKind::kDevice);
   made.stream_ordered = true;
   *address = made.base;
@@ -56,7 +75,11 @@ void allocate_async(Simulator& s, CUdeviceptr* address, size_t bytes, Stream& st
 void free_async(Simulator& s, CUdeviceptr address, Stream& stream) {
   Allocation& doomed = exactly(s, static_cast<std::uintptr_t>(address));
   require_value(doomed.kind == MemoryKind::kDevice);
-  if (s.capturing(stream)) throw Failure{CUDA_ERROR_NOT_SUPPORTED};
+  if (s.capturing(stream)) {
+    s.capture_node(stream, free_work(s, *stream.capture->graph, address));
+    return;
+  }
+  if (free_in_graph(s, address)) return;
   s.engine.submit(stream, {.run = [&s, base = doomed.base](Nanoseconds start) {
                     if (Allocation* at = s.memory.find(base); at != nullptr) s.memory.release(*at);
                     return start;

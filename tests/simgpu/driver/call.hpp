@@ -30,6 +30,7 @@ CUresult call(const DriverEntry& entry, Cost cost, Body&& body) noexcept {
     const std::lock_guard lock(simulator->mutex);
     simulator->engine.advance_host(cost_of(*simulator, cost));
     simulator->engine.pump();
+    simulator->let_go();
     return body(*simulator);
   } catch (const Failure& failure) {
     return failure.code;

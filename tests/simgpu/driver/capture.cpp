@@ -1,6 +1,7 @@
 // Stream capture.  Where cuda.h says only which error exists, the rule is that of the CUDA C++
 // Programming Guide 13.0, "Creating a Graph Using Stream Capture": "When an invalid operation is
 // attempted during stream capture, any associated capture graphs are invalidated."
+#include "driver/graph_build.hpp"
 #include "driver/simulator.hpp"
 
 #include <algorithm>
@@ -16,12 +17,6 @@ thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
 CUstreamCaptureMode exchange_thread_capture_mode(CUstreamCaptureMode mode) {
   return std::exchange(thread_mode, mode);
-}
-
-Node& Graph::add(Work new_work, std::vector<Node*> new_dependencies) {
-  nodes.push_back(std::make_unique<Node>(Node{
-      .graph = this, .work = std::move(new_work), .dependencies = std::move(new_dependencies)}));
-  return *nodes.back();
 }
 
 void Simulator::invalidate(Capture& capture) {
@@ -67,10 +62,35 @@ void Simulator::refuse_legacy_query(Stream& stream) {
   });
 }
 
+// A kernel that may overlap with the one before it, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_-
+// SERIALIZATION, is captured with programmatic edges (CUDA C++ Programming Guide 13.0,
+// "Programmatic Dependent Launch", "Use in CUDA Graphs").
+CUgraphEdgeData Simulator::captured_edge(const Node& from, const CUgraphEdgeData& asked,
+                                         const Work& to) {
+  const auto* kernel = std::get_if<KernelWork>(&to);
+  if (kernel == nullptr || !std::holds_alternative<KernelWork>(from.work)) return asked;
+  const auto at = kernel->attributes.find(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  const bool overlaps =
+      at != kernel->attributes.end() && at->second.programmaticStreamSerializationAllowed != 0;
+  if (!overlaps || !is_default(asked)) return asked;
+  CUgraphEdgeData programmatic{};
+  programmatic.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+  programmatic.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  return programmatic;
+}
+
+std::vector<Edge> Simulator::captured_edges(const Stream& stream, const Work& to) const {
+  const CaptureFront& front = stream.capture_front;
+  std::vector<Edge> edges;
+  for (std::size_t i = 0; i < front.nodes.size(); ++i)
+    edges.push_back({front.nodes[i], captured_edge(*front.nodes[i], front.data[i], to)});
+  return edges;
+}
+
 Node& Simulator::capture_node(Stream& stream, Work work) {
-  Node& node = stream.capture->graph->add(std::move(work), stream.capture_dependencies);
-  nodes.insert(&node);
-  stream.capture_dependencies.assign(1, &node);
+  std::vector<Edge> edges = captured_edges(stream, work);
+  Node& node = add_node(*this, *stream.capture->graph, std::move(work), std::move(edges));
+  stream.capture_front.set(node);
   return node;
 }
 
@@ -117,36 +137,35 @@ void Simulator::refuse_if_context_captures(const Context& context) {
 void Simulator::end_capture(Capture& capture, bool keep_graph) {
   for (Stream* stream : capture.streams) {
     stream->capture = nullptr;
-    stream->capture_dependencies.clear();
+    stream->capture_front.clear();
   }
   capture.ended = true;
   capture.graph->capture = nullptr;
   if (!keep_graph) {
-    for (const auto& node : capture.graph->nodes)
-      nodes.erase(node.get());
-    graphs.erase(capture.graph);
+    if (!capture.fills_given_graph) destroy_graph(*this, *capture.graph);
     capture.graph = nullptr;
   }
   std::erase_if(captures, [&](const auto& active) { return active.get() == &capture; });
 }
 
-void Simulator::begin_capture(Stream& stream, CUstreamCaptureMode mode) {
+void Simulator::begin_capture(Stream& stream, CUstreamCaptureMode mode, Graph* graph,
+                              CaptureFront front) {
   // cuda.h, cuStreamBeginCapture: "Capture may not be initiated if stream is CU_STREAM_LEGACY [...]
   // it may only be initiated if the stream is not already in capture mode."
   if (stream.kind == StreamKind::kLegacy) throw Failure{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
   if (stream.capture) throw Failure{CUDA_ERROR_ILLEGAL_STATE};
-  auto owned = std::make_unique<Graph>();
   auto capture = std::make_shared<Capture>();
   capture->id = next_id++;
   capture->mode = mode;
   capture->origin = &stream;
   capture->owner = std::this_thread::get_id();
-  capture->graph = owned.get();
+  capture->fills_given_graph = graph != nullptr;
+  capture->graph = graph != nullptr ? graph : &create_graph(*this);
+  capture->graph->capture = capture;
   capture->streams.push_back(&stream);
-  owned->capture = capture;
-  graphs.emplace(owned.get(), std::move(owned));
   captures.push_back(capture);
   stream.capture = std::move(capture);
+  stream.capture_front = std::move(front);
 }
 
 // A capturing stream records: the event stands for what the stream holds.  A stream that waits for
@@ -154,7 +173,7 @@ void Simulator::begin_capture(Stream& stream, CUstreamCaptureMode mode) {
 void Simulator::capture_record(Stream& stream, Event& event) {
   event.record = nullptr;
   event.capture = stream.capture;
-  event.captured = stream.capture_dependencies;
+  event.captured = stream.capture_front;
 }
 
 void Simulator::capture_wait(Stream& stream, const Event& event) {
@@ -173,12 +192,8 @@ void Simulator::capture_wait(Stream& stream, const Event& event) {
     stream.capture = event.capture;
     stream.capture->streams.push_back(&stream);
   }
-  for (Node* node : event.captured) {
-    auto& dependencies = stream.capture_dependencies;
-    if (std::find(dependencies.begin(), dependencies.end(), node) == dependencies.end()) {
-      dependencies.push_back(node);
-    }
-  }
+  for (std::size_t i = 0; i < event.captured.nodes.size(); ++i)
+    stream.capture_front.add(*event.captured.nodes[i], event.captured.data[i]);
 }
 
 Graph* Simulator::finish_capture(Stream& stream) {
@@ -197,16 +212,17 @@ Graph* Simulator::finish_capture(Stream& stream) {
   // cuda.h, CUDA_ERROR_STREAM_CAPTURE_UNJOINED: "a fork that was not joined to the primary stream":
   // what another stream ends with must be reachable from what the origin ends with.
   std::unordered_set<const Node*> reached;
-  std::vector<const Node*> open(stream.capture_dependencies.begin(),
-                                stream.capture_dependencies.end());
+  std::vector<const Node*> open(stream.capture_front.nodes.begin(),
+                                stream.capture_front.nodes.end());
   while (!open.empty()) {
     const Node* node = open.back();
     open.pop_back();
     if (!reached.insert(node).second) continue;
-    open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
+    for (const Edge& edge : node->dependencies)
+      open.push_back(edge.from);
   }
   for (const Stream* other : capture->streams) {
-    for (const Node* node : other->capture_dependencies) {
+    for (const Node* node : other->capture_front.nodes) {
       if (!reached.contains(node)) {
         end_capture(*capture, false);
         throw Failure{CUDA_ERROR_STREAM_CAPTURE_UNJOINED};

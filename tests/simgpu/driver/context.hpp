@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -30,7 +31,7 @@ struct Event {
 
   // Set while the last record was made in a capturing stream.
   std::shared_ptr<Capture> capture;
-  std::vector<Node*> captured;  // what the event stands for inside that capture
+  CaptureFront captured;  // what the event stands for inside that capture
 };
 
 struct KernelTruth;
@@ -41,9 +42,10 @@ struct Kernel {
   Library* library = nullptr;
   std::string mangled;
   std::string demangled;
-  bool takes_work = false;         // first parameter is a simgpu_work
-  bool takes_meeting = false;      // first parameter is a simgpu_meeting
-  std::vector<const Rule*> rules;  // those whose name matches, in order
+  bool takes_work = false;                                  // first parameter is a simgpu_work
+  bool takes_meeting = false;                               // first parameter is a simgpu_meeting
+  std::optional<std::vector<std::size_t>> parameter_bytes;  // unknown for the runtime's images
+  std::vector<const Rule*> rules;                           // those whose name matches, in order
 
   // The last rule of the default file matches everything (model.cpp), so there is always one.
   [[nodiscard]] const Rule& rule_for(const LaunchShape& shape) const {

@@ -1,13 +1,13 @@
 // Work on streams: how long it takes, what it does, and how the host waits for it.
+#include "driver/launch_request.hpp"
 #include "driver/noise.hpp"
 #include "driver/observed.hpp"
 #include "driver/simulator.hpp"
+#include "driver/transfers.hpp"
 
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <thread>
-#include <type_traits>
 
 namespace inline_prof::simgpu {
 namespace {
@@ -18,30 +18,10 @@ constexpr std::uint64_t kRecordNoise = 2;
 // A query does not wait longer: the rank that is missed may be driven by the thread that asks.
 constexpr std::chrono::seconds kQueryPatience{2};
 
-void move_bytes(const CopyWork& work) {
-  for (std::size_t row = 0; row < work.rows; ++row) {
-    std::memmove(static_cast<char*>(work.destination) + row * work.destination_pitch,
-                 static_cast<const char*>(work.source) + row * work.source_pitch, work.width);
-  }
-}
-
-void fill_bytes(const FillWork& work) {
-  for (std::size_t row = 0; row < work.rows; ++row) {
-    char* begin = static_cast<char*>(work.destination) + row * work.pitch;
-    if (work.element_bytes == 1) {
-      std::memset(begin, static_cast<int>(work.value & 0xffU), work.width);
-      continue;
-    }
-    for (std::size_t i = 0; i < work.width; ++i) {  // little endian: the low bytes come first
-      std::memcpy(begin + i * work.element_bytes, &work.value, work.element_bytes);
-    }
-  }
-}
-
 }  // namespace
 
 Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanoseconds begin,
-                                  Nanoseconds ready, bool in_graph) {
+                                  Nanoseconds ready, const NodePlace* place) {
   const int device = work.context->device->index;
   const LaunchShape shape{
       .grid = work.grid, .device = device, .flops = work.work.flops, .bytes = work.work.bytes};
@@ -64,12 +44,12 @@ Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanose
                .grid = work.grid,
                .device = device,
                .stream = stream.ordinal,
-               .in_graph = in_graph,
+               .place = place,
                .nominal_us = nominal_us,
                .duration = end - begin},
               settings.truth_durations);
   }
-  tell_of_kernel(stream, work, rule, {.begin = begin, .end = end, .in_graph = in_graph});
+  tell_of_kernel(stream, work, rule, {.begin = begin, .end = end, .in_graph = place != nullptr});
   return end;
 }
 
@@ -149,20 +129,25 @@ void Simulator::wait_for_queue_space(Stream& stream) {
   engine.move_host_to(ahead.front());
 }
 
-void Simulator::launch(Stream& stream, KernelWork work, std::shared_ptr<Meeting> meeting) {
+void Simulator::launch(Stream& stream, KernelWork work, const LaunchRequest& request) {
   if (capturing(stream)) {
-    if (meeting) throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // each replay would need one of its own
-    capture_node(stream, work);
+    keep_arguments(work, request);
+    keep_attributes(work, request, stream);
+    capture_node(stream, std::move(work));
     return;
   }
   wait_for_queue_space(stream);
   ++launches;
   work.correlation_id = correlation_of_this_call();
+  std::shared_ptr<Meeting> meeting;
+  if (const auto contract = meeting_of(*work.kernel, request)) {
+    meeting = std::make_shared<Meeting>(*contract);
+  }
   engine.submit(stream,
                 {.meeting = meeting, .run = [this, &stream, work, meeting](Nanoseconds start) {
                    const auto begin = meeting ? meeting->begun() : start;
                    const auto ready = meeting ? meeting->all_there() : start;
-                   const auto end = run_kernel(stream, work, begin, ready, false);
+                   const auto end = run_kernel(stream, work, begin, ready, nullptr);
                    stream.kernel_since_record = true;
                    stream.launches_ahead.push_back(end);
                    return end;
@@ -171,7 +156,9 @@ void Simulator::launch(Stream& stream, KernelWork work, std::shared_ptr<Meeting>
 
 void Simulator::copy(Stream& stream, const CopyWork& work) {
   if (capturing(stream)) {
-    capture_node(stream, work);
+    CopyWork node = work;
+    node.context = stream.context;
+    capture_node(stream, node);
     return;
   }
   CopyWork staged = work;
@@ -198,7 +185,9 @@ void Simulator::copy(Stream& stream, const CopyWork& work) {
 
 void Simulator::fill(Stream& stream, const FillWork& work) {
   if (capturing(stream)) {
-    capture_node(stream, work);
+    FillWork node = work;
+    node.context = stream.context;
+    capture_node(stream, node);
     return;
   }
   const auto duration =
@@ -232,7 +221,10 @@ void Simulator::wait_for(Stream& stream, const Event& event) {
 }
 
 void Simulator::call_host(Stream& stream, CUhostFn callee, void* data) {
-  if (capturing(stream)) throw Failure{CUDA_ERROR_NOT_SUPPORTED};
+  if (capturing(stream)) {
+    capture_node(stream, HostWork{callee, data});
+    return;
+  }
   auto call = std::make_shared<HostCall>();
   call->function = callee;
   call->data = data;
@@ -258,81 +250,6 @@ void Simulator::write_value(Stream& stream, CUdeviceptr address, std::uint64_t v
                   engine.note_device_write(address, start);
                   return start;
                 }});
-}
-
-Nanoseconds Simulator::run_graph(Stream& stream, const ExecBody& body,
-                                 const std::vector<CompletionPtr>& event_states, Nanoseconds start,
-                                 std::uint32_t correlation_id) {
-  std::vector<Nanoseconds> ends(body.size());
-  Nanoseconds last = start;
-  for (std::size_t i = 0; i < body.size(); ++i) {
-    Nanoseconds begin = start;
-    bool after_kernel = false;
-    for (const auto dependency : body[i].dependencies) {
-      begin = std::max(begin, ends[dependency]);
-      after_kernel |= std::holds_alternative<KernelWork>(body[dependency].work);
-    }
-    ends[i] = std::visit(
-        [&](const auto& work) -> Nanoseconds {
-          using Kind = std::decay_t<decltype(work)>;
-          if constexpr (std::is_same_v<Kind, KernelWork>) {
-            ++graph_kernels;
-            KernelWork launched = work;
-            launched.correlation_id = correlation_id;
-            return run_kernel(stream, launched, begin, begin, true);
-          } else if constexpr (std::is_same_v<Kind, CopyWork>) {
-            move_bytes(work);
-            return begin + transfer_duration(work.destination, work.source, work.width * work.rows);
-          } else if constexpr (std::is_same_v<Kind, FillWork>) {
-            fill_bytes(work);
-            return begin + transfer_duration(work.destination, nullptr,
-                                             work.width * work.rows * work.element_bytes);
-          } else if constexpr (std::is_same_v<Kind, RecordWork>) {
-            const auto end =
-                begin + record_duration(stream, model.events.graph_pair_bias_us, after_kernel);
-            event_states[i]->end = end;
-            event_states[i]->done = true;
-            return end;
-          } else if constexpr (std::is_same_v<Kind, WaitWork>) {
-            return event_states[i] ? std::max(begin, event_states[i]->end) : begin;
-          } else {
-            return begin;
-          }
-        },
-        body[i].work);
-    last = std::max(last, ends[i]);
-  }
-  stream.launches_ahead.push_back(last);
-  return last;
-}
-
-void Simulator::launch_graph(Stream& stream, const GraphExec& exec) {
-  if (capturing(stream)) throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // would be a child graph node
-  wait_for_queue_space(stream);
-  ++graph_launches;
-  Operation operation;
-  // Per node: what a wait node waits for (the state before this launch), what a record node fills.
-  // External waits hold back the whole launch: simpler than hardware, and never earlier.
-  std::vector<CompletionPtr> event_states(exec.body->size());
-  for (std::size_t i = 0; i < exec.body->size(); ++i) {
-    if (const auto* wait = std::get_if<WaitWork>(&(*exec.body)[i].work); wait != nullptr) {
-      event_states[i] = wait->event->record;
-      if (wait->event->record) operation.after.push_back(wait->event->record);
-    }
-  }
-  for (std::size_t i = 0; i < exec.body->size(); ++i) {
-    if (const auto* record = std::get_if<RecordWork>(&(*exec.body)[i].work); record != nullptr) {
-      event_states[i] = std::make_shared<Completion>();
-      record->event->record = event_states[i];
-      record->event->capture = nullptr;
-      record->event->captured.clear();
-    }
-  }
-  operation.run = [this, &stream, body = exec.body, event_states,
-                   correlation_id = correlation_of_this_call()](Nanoseconds start) {
-    return run_graph(stream, *body, event_states, start, correlation_id);
-  };
-  engine.submit(stream, std::move(operation));
 }
 
 // ---- the host waits

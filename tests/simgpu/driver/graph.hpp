@@ -2,16 +2,24 @@
 #pragma once
 
 #include "driver/context.hpp"
+#include "driver/kernel_arguments.hpp"
+#include "driver/memory.hpp"
+#include "driver/user_object.hpp"
 #include "simgpu.h"
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
 #include <thread>
+#include <utility>
 #include <variant>
 #include <vector>
 
 namespace inline_prof::simgpu {
+
+using LaunchAttributes = std::map<CUlaunchAttributeID, CUlaunchAttributeValue>;
 
 struct KernelWork {
   Kernel* kernel = nullptr;
@@ -21,14 +29,30 @@ struct KernelWork {
   unsigned dynamic_shared_bytes = 0;
   simgpu_work work{0, 0};
   std::uint32_t correlation_id = 0;  // of the launch, for the observer
+
+  // What only a node of a graph keeps.
+  std::shared_ptr<const KernelArguments> arguments{};
+  std::shared_ptr<const MeetingSource> meetings{};  // of a collective
+  LaunchAttributes attributes{};
+  bool given_as_kernel = false;  // by CUkernel and context, not by CUfunction
+
+  [[nodiscard]] bool is_device_updatable() const;
+  [[nodiscard]] int priority() const;
+  [[nodiscard]] bool is_cooperative() const;
 };
 
-// `rows` rows of `width` bytes; a plain copy has one row.
+// `slices` planes of `rows` rows of `width` bytes; a plain copy has one row.
 struct CopyWork {
   void* destination = nullptr;
   const void* source = nullptr;
   std::size_t destination_pitch = 0, source_pitch = 0;
   std::size_t width = 0, rows = 1;
+  std::size_t slices = 1;
+  std::size_t destination_slice = 0, source_slice = 0;  // bytes from one plane to the next
+  Context* context = nullptr;                           // of a node
+
+  [[nodiscard]] std::size_t bytes() const { return width * rows * slices; }
+  [[nodiscard]] bool is_flat() const { return rows == 1 && slices == 1; }
 };
 
 // `rows` rows of `width` elements of 1, 2 or 4 bytes.
@@ -38,6 +62,9 @@ struct FillWork {
   unsigned value = 0;
   unsigned element_bytes = 1;
   std::size_t width = 0, rows = 1;
+  Context* context = nullptr;  // of a node
+
+  [[nodiscard]] std::size_t bytes() const { return width * rows * element_bytes; }
 };
 
 struct RecordWork {
@@ -50,22 +77,121 @@ struct WaitWork {
 
 struct EmptyWork {};
 
-using Work = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, RecordWork, WaitWork>;
+struct HostWork {
+  CUhostFn function = nullptr;
+  void* data = nullptr;
+};
 
 struct Graph;
+
+struct ChildWork {
+  Graph* graph = nullptr;  // owned by the node
+};
+
+// Memory of an allocation node.  Its address is fixed for as long as the node or an executable
+// graph with it lives.
+class GraphMemory {
+ public:
+  GraphMemory(Memory& memory, const Allocation& allocation, unsigned long long owner_graph);
+  ~GraphMemory();
+  GraphMemory(const GraphMemory&) = delete;
+  GraphMemory& operator=(const GraphMemory&) = delete;
+
+  [[nodiscard]] CUdeviceptr address() const { return base_; }
+
+  unsigned long long owner;      // id of the graph that allocates it
+  bool is_live = false;          // a launch has allocated it, and nobody has freed it since
+  bool freed_by_owner = false;   // by a node of that graph
+  bool freed_elsewhere = false;  // by a node of another graph
+
+ private:
+  Memory& memory_;
+  std::uintptr_t base_;
+  std::uint64_t id_;
+};
+
+struct AllocateWork {
+  std::shared_ptr<GraphMemory> memory;
+  CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
+};
+
+struct FreeWork {
+  std::shared_ptr<GraphMemory> memory;
+};
+
+// cuGraphConditionalHandleCreate.  Kernels compute nothing, so the value never changes.
+struct ConditionalHandle {
+  const Context* context = nullptr;
+  unsigned default_value = 0;
+  bool assigns_default = false;
+  bool is_used = false;  // by a node
+
+  [[nodiscard]] unsigned value() const { return assigns_default ? default_value : 0; }
+};
+
+struct ConditionalWork {
+  std::shared_ptr<ConditionalHandle> handle;
+  CUgraphConditionalNodeType type = CU_GRAPH_COND_TYPE_IF;
+  std::vector<Graph*> bodies{};  // owned by the node
+};
+
+using Work = std::variant<EmptyWork, KernelWork, CopyWork, FillWork, RecordWork, WaitWork, HostWork,
+                          ChildWork, AllocateWork, FreeWork, ConditionalWork>;
+
+[[nodiscard]] CUgraphNodeType type_of(const Work& work);
+
+struct Node;
+
+[[nodiscard]] bool same_data(const CUgraphEdgeData& left, const CUgraphEdgeData& right);
+[[nodiscard]] inline bool is_default(const CUgraphEdgeData& data) {
+  return same_data(data, CUgraphEdgeData{});
+}
+
+struct Edge {
+  Node* from = nullptr;
+  CUgraphEdgeData data{};
+};
 
 struct Node {
   Graph* graph = nullptr;
   Work work;
-  std::vector<Node*> dependencies;
+  std::vector<Edge> dependencies;
+  unsigned long long id = 0;           // never used again
+  unsigned long long cloned_from = 0;  // id of the node that cuGraphClone has copied
+
+  // The graphs inside this node.
+  [[nodiscard]] std::vector<Graph*> bodies() const;
 };
 
 struct Graph {
+  unsigned long long id = 0;
   std::vector<std::unique_ptr<Node>> nodes;  // in order of creation
   std::shared_ptr<Capture> capture;          // set while a capture fills it: not destroyable
-
-  Node& add(Work work, std::vector<Node*> dependencies);
+  Node* holder = nullptr;                    // the child graph or conditional node that it is in
+  unsigned long long cloned_from = 0;        // id of the graph that cuGraphClone has copied
+  int ordinal = 0;        // of the graph, or of the one that this is a copy of: truth.hpp
+  bool is_clone = false;  // a copy of `ordinal`, by cuGraphClone
+  std::map<CUgraphConditionalHandle, std::shared_ptr<ConditionalHandle>> handles;
+  UserReferences references;
+  // Where only one instantiation may exist, the one that exists holds this.
+  std::weak_ptr<const void> instantiation;
 };
+
+// True if `wanted` holds for a node of `graph` or of a graph inside it.
+template <typename Predicate>
+[[nodiscard]] bool any_node(const Graph& graph, const Predicate& wanted) {
+  for (const auto& node : graph.nodes) {
+    if (wanted(*node)) return true;
+    for (const Graph* body : node->bodies()) {
+      if (any_node(*body, wanted)) return true;
+    }
+  }
+  return false;
+}
+
+[[nodiscard]] bool has_memory_nodes(const Graph& graph);
+[[nodiscard]] bool has_conditional_nodes(const Graph& graph);
+[[nodiscard]] bool has_device_updatable_nodes(const Graph& graph);
 
 // One capture sequence, from cuStreamBeginCapture to cuStreamEndCapture.
 struct Capture {
@@ -74,6 +200,7 @@ struct Capture {
   Stream* origin = nullptr;
   std::thread::id owner;
   Graph* graph = nullptr;
+  bool fills_given_graph = false;  // cuStreamBeginCaptureToGraph: the graph is the host's
   bool invalidated = false;
   bool ended = false;
   std::vector<Stream*> streams;  // origin first
@@ -81,15 +208,34 @@ struct Capture {
 
 // What cuGraphInstantiate makes: nodes in an order in which they can run.  Never changed, so that a
 // launch that still waits in a stream keeps the version it was launched with.
+struct ExecBody;
+
+struct ExecEdge {
+  std::size_t from = 0;  // index into the same body
+  CUgraphEdgeData data{};
+};
+
 struct ExecNode {
   Work work;
-  std::vector<std::size_t> dependencies;  // indices into the same body
+  std::vector<ExecEdge> dependencies;
+  std::vector<std::shared_ptr<const ExecBody>> bodies{};  // of a child graph or conditional node
+  unsigned long long origin = 0;  // id of the node in the graph that was instantiated
+  std::size_t place = 0;          // of that node, in order of creation
+  bool is_enabled = true;
 };
-using ExecBody = std::vector<ExecNode>;
+
+struct ExecBody {
+  std::vector<ExecNode> nodes;
+  int graph_ordinal = 0;
+  bool is_clone = false;
+};
 
 struct GraphExec {
   std::shared_ptr<const ExecBody> body;
   unsigned long long flags = 0;
+  CompletionPtr last_launch;
+  std::shared_ptr<const void> instantiation;  // Graph::instantiation
+  UserReferences references;
 };
 
 }  // namespace inline_prof::simgpu

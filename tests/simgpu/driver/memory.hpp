@@ -20,7 +20,8 @@ struct Allocation {
   MemoryKind kind = MemoryKind::kDevice;
   Context* context = nullptr;
   unsigned flags = 0;
-  bool stream_ordered = false;  // from cuMemAllocAsync
+  bool stream_ordered = false;        // from cuMemAllocAsync
+  std::uint64_t graph_memory_id = 0;  // of an allocation node; 0: of none
 };
 
 class Memory {

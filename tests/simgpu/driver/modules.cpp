@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <cxxabi.h>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -38,7 +40,46 @@ struct PtxEntry {
   std::string name;
   bool takes_work = false;
   bool takes_meeting = false;
+  std::optional<std::vector<std::size_t>> parameter_bytes;
 };
+
+// Bytes of one parameter (PTX ISA 8.5, section 5.4 and 5.2.1): `.param .align 8 .b8 name[16]` or
+// `.param .u64 name`.  Nothing if the type is not a fundamental one.
+std::optional<std::size_t> parameter_size(std::string_view declaration) {
+  std::size_t bits = 0;
+  for (auto dot = declaration.find('.'); dot != std::string_view::npos;
+       dot = declaration.find('.', dot + 1)) {
+    const auto word = word_at(declaration, dot + 1);
+    if (word.size() < 2 || std::string_view("busf").find(word[0]) == std::string_view::npos) {
+      continue;
+    }
+    const auto [end, error] = std::from_chars(word.data() + 1, word.data() + word.size(), bits);
+    if (error == std::errc{} && end == word.data() + word.size()) break;
+    bits = 0;
+  }
+  if (bits == 0) return std::nullopt;
+  std::size_t count = 1;
+  if (const auto open = declaration.find('['); open != std::string_view::npos) {
+    const auto number = word_at(declaration, open + 1);
+    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), count);
+    if (parsed.ec != std::errc{}) return std::nullopt;
+  }
+  return bits / 8 * count;
+}
+
+std::optional<std::vector<std::size_t>> parameter_sizes(std::string_view head) {
+  std::vector<std::size_t> sizes;
+  constexpr std::string_view directive = ".param";
+  for (auto at = head.find(directive); at != std::string_view::npos;) {
+    const auto begin = at + directive.size();
+    at = head.find(directive, begin);
+    const auto size =
+        parameter_size(head.substr(begin, at == std::string_view::npos ? at : at - begin));
+    if (!size) return std::nullopt;
+    sizes.push_back(*size);
+  }
+  return sizes;
+}
 
 // Entry functions of a PTX text (PTX ISA 8.5, section 5.4 "Kernel and Function Directives":
 // `.entry kernel-name ( param-list )`).
@@ -53,7 +94,8 @@ std::vector<PtxEntry> ptx_entries(std::string_view text) {
     const auto head = text.substr(at, body == std::string_view::npos ? body : body - at);
     entries.push_back({.name = std::string(name),
                        .takes_work = head.find("simgpu_work") != std::string_view::npos,
-                       .takes_meeting = head.find("simgpu_meeting") != std::string_view::npos});
+                       .takes_meeting = head.find("simgpu_meeting") != std::string_view::npos,
+                       .parameter_bytes = parameter_sizes(head)});
   }
   return entries;
 }
@@ -77,6 +119,7 @@ std::unique_ptr<Library> Simulator::load_image(const void* image) {
     kernel->demangled = demangle(entry.name);
     kernel->takes_work = entry.takes_work;
     kernel->takes_meeting = entry.takes_meeting;
+    kernel->parameter_bytes = entry.parameter_bytes;
     kernel->rules = model.rules_for(kernel->mangled, kernel->demangled);
     kernels.insert(kernel.get());
     library->kernels[entry.name] = std::move(kernel);
@@ -84,7 +127,7 @@ std::unique_ptr<Library> Simulator::load_image(const void* image) {
 
   if (const auto known = images.find(image); known != images.end()) {
     for (const auto& name : known->second.kernels)
-      add({.name = name});
+      add({.name = name, .parameter_bytes = std::nullopt});
     for (const auto& [name, bytes] : known->second.variables)
       library->variables[name] = bytes;
     return library;

@@ -9,8 +9,10 @@
 #include "driver/model.hpp"
 #include "driver/timeline.hpp"
 #include "driver/truth.hpp"
+#include "driver/user_object.hpp"
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -29,6 +31,14 @@ struct Failure {
 [[nodiscard]] std::vector<Context*>& context_stack();
 
 enum class DefaultStream { kLegacy, kPerThread };
+
+struct LaunchRequest;
+
+// User objects that a destroyed executable graph keeps until its last launch has ended.
+struct LeavingReferences {
+  CompletionPtr last_launch;
+  UserReferences references;
+};
 
 // Returns the mode that this thread had.
 CUstreamCaptureMode exchange_thread_capture_mode(CUstreamCaptureMode mode);
@@ -83,13 +93,15 @@ class Simulator {
 
   // ---- work on streams (execute.cpp)
   // `meeting` of a collective kernel, else null.
-  void launch(Stream& stream, KernelWork work, std::shared_ptr<Meeting> meeting);
+  void launch(Stream& stream, KernelWork work, const LaunchRequest& request);
   void copy(Stream& stream, const CopyWork& work);
   void fill(Stream& stream, const FillWork& work);
   void record(Stream& stream, const std::shared_ptr<Event>& event);
   void wait_for(Stream& stream, const Event& event);
   void call_host(Stream& stream, CUhostFn function, void* data);
-  void launch_graph(Stream& stream, const GraphExec& exec);
+  void launch_graph(Stream& stream, GraphExec& exec);  // graph_launch.cpp
+  void upload_graph(Stream& stream, GraphExec& exec);
+  void let_go();  // of what destroyed executable graphs have kept until now
   void wait_value(Stream& stream, const ValueWait& wait);
   void write_value(Stream& stream, CUdeviceptr address, std::uint64_t value, bool is_64_bit);
 
@@ -104,7 +116,9 @@ class Simulator {
   // True if the stream is capturing (the caller adds a node).  Throws what keeps work out of it.
   bool capturing(Stream& stream);
   Node& capture_node(Stream& stream, Work work);
-  void begin_capture(Stream& stream, CUstreamCaptureMode mode);
+  // Into a new graph, or into `graph` behind `front`.
+  void begin_capture(Stream& stream, CUstreamCaptureMode mode, Graph* graph = nullptr,
+                     CaptureFront front = {});
   Graph* finish_capture(Stream& stream);
   void capture_record(Stream& stream, Event& event);
   void capture_wait(Stream& stream, const Event& event);
@@ -114,6 +128,15 @@ class Simulator {
   void refuse_legacy_query(Stream& stream);
   void refuse_if_captured(const Event& event);
   void refuse_if_context_captures(const Context& context);
+
+  // ---- what graph_run.cpp needs of execute.cpp
+  // The kernel runs from `begin`; `ready` is later where a collective waits for others first.
+  // `place` is null outside graphs.  Returns its end.
+  Nanoseconds run_kernel(Stream& stream, const KernelWork& work, Nanoseconds begin,
+                         Nanoseconds ready, const NodePlace* place);
+  [[nodiscard]] Nanoseconds record_duration(Stream& stream, double bias_us, bool after_kernel);
+  [[nodiscard]] Nanoseconds transfer_duration(const void* destination, const void* source,
+                                              std::size_t bytes);
 
   const Settings& settings;
   const Model model;
@@ -133,14 +156,23 @@ class Simulator {
   std::unordered_set<Node*> nodes;
   std::unordered_map<GraphExec*, std::unique_ptr<GraphExec>> execs;
   std::unordered_map<const void*, Image> images;
-  std::vector<std::shared_ptr<Capture>> captures;  // active ones
+  UserObjects user_objects;
+  std::vector<LeavingReferences> leaving;
+  std::map<std::uintptr_t, std::weak_ptr<GraphMemory>> graph_memory;  // by address
+  std::vector<std::shared_ptr<Capture>> captures;                     // active ones
   std::uint64_t launches = 0;
   std::uint64_t graph_launches = 0;
   std::uint64_t graph_kernels = 0;
   unsigned long long next_id = 1;
+  int graphs_created = 0;  // without copies of graphs
+
+  void invalidate(Capture& capture);
 
  private:
-  void invalidate(Capture& capture);
+  [[nodiscard]] static CUgraphEdgeData captured_edge(const Node& from, const CUgraphEdgeData& asked,
+                                                     const Work& to);
+  // From where the stream's capture is to a node with this work.
+  [[nodiscard]] std::vector<Edge> captured_edges(const Stream& stream, const Work& to) const;
   void end_capture(Capture& capture, bool keep_graph);
 
   // Until the host program has done what lets `done` become true.  Unlocks the mutex meanwhile.
@@ -150,16 +182,6 @@ class Simulator {
   void wait_for_other_ranks(const std::function<bool()>& done);
   void wait_for_queue_space(Stream& stream);
   void finish(Operation& operation);
-  // The kernel runs from `begin`; `ready` is later where a collective waits for others first.
-  // Returns its end.
-  Nanoseconds run_kernel(Stream& stream, const KernelWork& work, Nanoseconds begin,
-                         Nanoseconds ready, bool in_graph);
-  [[nodiscard]] Nanoseconds record_duration(Stream& stream, double bias_us, bool after_kernel);
-  [[nodiscard]] Nanoseconds transfer_duration(const void* destination, const void* source,
-                                              std::size_t bytes);
-  Nanoseconds run_graph(Stream& stream, const ExecBody& body,
-                        const std::vector<CompletionPtr>& event_states, Nanoseconds start,
-                        std::uint32_t correlation_id);
 };
 
 }  // namespace inline_prof::simgpu

@@ -1,6 +1,7 @@
 #include "driver/timeline.hpp"
 
 #include "driver/context.hpp"
+#include "driver/graph_run.hpp"
 #include "driver/host_calls.hpp"
 
 #include <algorithm>
@@ -41,6 +42,28 @@ bool Meeting::is_complete(Nanoseconds now) {
   if (!has_begun_) begun_ = now;
   has_begun_ = true;
   return contract_.meet(contract_.state, begun_, &all_there_) != 0;
+}
+
+std::shared_ptr<Meeting> MeetingSource::next() const {
+  simgpu_meeting contract = contract_;
+  contract.state = contract_.again(contract_.state);
+  return std::make_shared<Meeting>(contract);
+}
+
+void CaptureFront::clear() {
+  nodes.clear();
+  data.clear();
+}
+
+void CaptureFront::set(Node& node) {
+  nodes.assign(1, &node);
+  data.assign(1, CUgraphEdgeData{});
+}
+
+void CaptureFront::add(Node& node, const CUgraphEdgeData& edge) {
+  if (std::find(nodes.begin(), nodes.end(), &node) != nodes.end()) return;
+  nodes.push_back(&node);
+  data.push_back(edge);
 }
 
 void Engine::order_after(Stream& stream, Operation& operation) {
@@ -96,6 +119,7 @@ bool Engine::run_head(Stream& stream) {
     if (!head.host_call->returned.load(std::memory_order_acquire)) return false;
   }
   if (head.meeting && !head.meeting->is_complete(start)) return false;
+  if (head.graph && !head.graph->advance(start)) return false;
   Operation operation = std::move(head);
   stream.queue.pop_front();
   run(stream, operation, start);
@@ -127,9 +151,9 @@ std::vector<Meeting*> Engine::open_meetings() const {
   std::vector<Meeting*> open;
   for (const Stream* stream : waiting_) {
     if (stream->queue.empty()) continue;
-    if (Meeting* meeting = stream->queue.front().meeting.get(); meeting != nullptr) {
-      open.push_back(meeting);
-    }
+    const Operation& head = stream->queue.front();
+    if (head.meeting) open.push_back(head.meeting.get());
+    if (head.graph) head.graph->add_open_meetings(open);
   }
   return open;
 }

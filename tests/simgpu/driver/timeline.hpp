@@ -50,6 +50,18 @@ struct HostCall {
   std::atomic<bool> returned{false};
 };
 
+// Where the next node that a stream captures goes: behind these nodes, by edges with this data.
+// Two arrays, because cuStreamGetCaptureInfo hands both out.
+struct CaptureFront {
+  std::vector<Node*> nodes;
+  std::vector<CUgraphEdgeData> data;
+
+  void clear();
+  void set(Node& node);
+  // An edge from a node that is there already is not doubled.
+  void add(Node& node, const CUgraphEdgeData& edge);
+};
+
 // One rank's part of a collective kernel (simgpu.h): when it ends is known once all have begun.
 class Meeting {
  public:
@@ -61,6 +73,7 @@ class Meeting {
   // The kernel is at the head of its stream since `now`.  True once everybody is there; asked again
   // until then, the first answer to "when" holds.
   [[nodiscard]] bool is_complete(Nanoseconds now);
+  [[nodiscard]] bool has_begun() const { return has_begun_; }
   [[nodiscard]] Nanoseconds begun() const { return begun_; }
   [[nodiscard]] Nanoseconds all_there() const { return all_there_; }
 
@@ -73,6 +86,22 @@ class Meeting {
   std::int64_t all_there_ = 0;
 };
 
+// A captured collective: each launch of its graph is a meeting of its own.
+class MeetingSource {
+ public:
+  explicit MeetingSource(const simgpu_meeting& contract) : contract_(contract) {}
+  ~MeetingSource() { contract_.leave(contract_.state); }
+  MeetingSource(const MeetingSource&) = delete;
+  MeetingSource& operator=(const MeetingSource&) = delete;
+
+  [[nodiscard]] std::shared_ptr<Meeting> next() const;
+
+ private:
+  simgpu_meeting contract_;
+};
+
+class GraphRun;
+
 struct Operation {
   Nanoseconds not_before = 0;          // submitted then; ends of what it depends on are folded in
   std::vector<CompletionPtr> after{};  // dependencies whose end is not known yet
@@ -81,6 +110,7 @@ struct Operation {
   std::shared_ptr<HostCall> host_call{};
   bool host_call_started = false;
   std::shared_ptr<Meeting> meeting{};
+  std::shared_ptr<GraphRun> graph{};  // a launched graph, which ends when its nodes have
   std::function<Nanoseconds(Nanoseconds start)> run{};  // returns the end; null: takes no time
   CompletionPtr completion{};                           // may be null
 
@@ -106,7 +136,7 @@ struct Stream {
   bool kernel_since_record = false;
 
   std::shared_ptr<Capture> capture;
-  std::vector<Node*> capture_dependencies;
+  CaptureFront capture_front;
 
   // CUDA Runtime API, "Stream synchronization behavior": the legacy stream synchronises with every
   // stream of its context that was not created with the non-blocking flag, also with the per-thread

@@ -17,6 +17,14 @@ struct TruthRow {
   std::vector<Nanoseconds> durations;  // the first SIMGPU_TRUTH_DURATIONS of them
 };
 
+// A kernel node of a graph.  A graph and its clones share their number, and nodes of a clone their
+// places: what a node takes in a clone can be compared with what it takes in the original.
+struct NodePlace {
+  int graph = 0;          // the graphs of a process are numbered from 1
+  bool is_clone = false;  // in a clone of that graph
+  std::string node;       // its place in cuGraphGetNodes; "3/0": in the graph inside node 3
+};
+
 class Truth {
  public:
   struct Launch {
@@ -25,7 +33,7 @@ class Truth {
     std::array<unsigned, 3> grid;
     int device;
     int stream;
-    bool in_graph;
+    const NodePlace* place;  // null outside graphs
     double nominal_us;
     Nanoseconds duration;
   };
@@ -39,8 +47,10 @@ class Truth {
   [[nodiscard]] std::string write(const std::string& file, const Totals& totals) const;
 
  private:
-  // mangled, grid, device, stream, in_graph, nominal_us: launches of different work stay apart
-  using Key = std::tuple<std::string, std::array<unsigned, 3>, int, int, bool, double>;
+  // mangled, grid, device, stream, graph (0: none), clone, node, nominal_us: launches of different
+  // work stay apart
+  using Key =
+      std::tuple<std::string, std::array<unsigned, 3>, int, int, int, bool, std::string, double>;
   std::map<Key, TruthRow> rows_;
   std::map<std::string, std::string> demangled_;
 };

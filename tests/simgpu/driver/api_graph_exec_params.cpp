@@ -1,0 +1,128 @@
+// Single nodes of executable graphs are changed: "The modifications only affect future launches of
+// hGraphExec.  Already enqueued or running launches of hGraphExec are not affected".
+#include "driver/call.hpp"
+#include "driver/graph_exec.hpp"
+#include "driver/node_params.hpp"
+
+#include <utility>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+// A kernel's attributes stay as they were.
+void set_work(Simulator& s, CUgraphExec exec, CUgraphNode handle, Work fresh) {
+  change_node(s.exec(exec), s.node(handle), [&](ExecNode& node) {
+    check_change(node.work, fresh);
+    if (auto* kernel = std::get_if<KernelWork>(&fresh)) {
+      kernel->attributes = std::get<KernelWork>(node.work).attributes;
+    }
+    node.work = std::move(fresh);
+  });
+}
+
+// "Currently only kernel, memset and memcpy nodes are supported."
+void require_switch(const Work& work) {
+  require_value(std::holds_alternative<KernelWork>(work) ||
+                std::holds_alternative<FillWork>(work) || std::holds_alternative<CopyWork>(work));
+}
+
+}  // namespace
+
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                        const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    set_work(s, exec, node, kernel_node_work(s, *parameters));
+  });
+}
+
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    set_work(s, exec, node, kernel_node_work(s, *parameters));
+  });
+}
+
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                        const CUDA_MEMCPY3D* parameters, CUcontext context) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    set_work(s, exec, node, copy_work(s, *parameters, context));
+  });
+}
+
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                        const CUDA_MEMSET_NODE_PARAMS* parameters,
+                                        CUcontext context) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    set_work(s, exec, node, fill_work(s, *parameters, context));
+  });
+}
+
+CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                      const CUDA_HOST_NODE_PARAMS* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    set_work(s, exec, node, host_work(*parameters));
+  });
+}
+
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
+                 [&](Simulator& s) { change_child(s.exec(exec), s.node(node), s.graph(child)); });
+}
+
+CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
+                 [&](Simulator& s) { set_work(s, exec, node, RecordWork{s.event(event)}); });
+}
+
+CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther,
+                 [&](Simulator& s) { set_work(s, exec, node, WaitWork{s.event(event)}); });
+}
+
+CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                  CUgraphNodeParams* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    require_value(parameters->type == type_of(s.node(node).work));
+    if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      change_child(s.exec(exec), s.node(node), s.graph(parameters->graph.graph));
+    } else {
+      set_work(s, exec, node, work_of(s, *parameters));
+    }
+  });
+}
+
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned int is_enabled) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    change_node(s.exec(exec), s.node(handle), [&](ExecNode& node) {
+      require_switch(node.work);
+      node.is_enabled = is_enabled != 0;
+    });
+  });
+}
+
+CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned int* is_enabled) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kNone, [&](Simulator& s) {
+    require(is_enabled);
+    const ExecNode& node = node_in(s.exec(exec), s.node(handle));
+    require_switch(node.work);
+    *is_enabled = node.is_enabled ? 1 : 0;
+  });
+}

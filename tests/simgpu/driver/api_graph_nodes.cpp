@@ -1,0 +1,260 @@
+// Nodes are added to graphs.
+#include "driver/call.hpp"
+#include "driver/graph_build.hpp"
+#include "driver/node_params.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+// What all functions that add a node are given.
+struct Place {
+  CUgraphNode* node;
+  CUgraph graph;
+  const CUgraphNode* dependencies;
+  const CUgraphEdgeData* edges;
+  size_t count;
+};
+
+// `work(graph)` makes the node's work.
+template <typename MakeWork>
+void add(Simulator& s, const Place& place, const MakeWork& work) {
+  require(place.node);
+  Graph& graph = s.graph(place.graph);
+  auto dependencies = edges_to(s, place.dependencies, place.edges, place.count);
+  *place.node =
+      reinterpret_cast<CUgraphNode>(&add_node(s, graph, work(graph), std::move(dependencies)));
+}
+
+void add_child(Simulator& s, const Place& place, CUgraph child, bool moves) {
+  require(place.node);
+  *place.node = reinterpret_cast<CUgraphNode>(
+      &inline_prof::simgpu::add_child(s, s.graph(place.graph), s.graph(child), moves,
+                                      edges_to(s, place.dependencies, place.edges, place.count)));
+}
+
+std::shared_ptr<ConditionalHandle> find_handle(const Graph& graph,
+                                               CUgraphConditionalHandle handle) {
+  // "The conditional handle must be associated with a conditional node in this graph or one of its
+  // children."
+  for (const Graph* at = &graph; at != nullptr;
+       at = at->holder == nullptr ? nullptr : at->holder->graph) {
+    if (const auto found = at->handles.find(handle); found != at->handles.end()) {
+      return found->second;
+    }
+  }
+  throw Failure{CUDA_ERROR_INVALID_VALUE};
+}
+
+void add_conditional(Simulator& s, const Place& place, CUDA_CONDITIONAL_NODE_PARAMS& p) {
+  Graph& graph = s.graph(place.graph);
+  const auto handle = find_handle(graph, p.handle);
+  // "Must match context used to create the handle and all body nodes."
+  require_value(handle->context == &s.live(p.ctx) && !handle->is_used);
+  // "Allowed values are 1 for CU_GRAPH_COND_TYPE_WHILE, 1 or 2 for CU_GRAPH_COND_TYPE_IF, or any
+  // value greater than zero for CU_GRAPH_COND_TYPE_SWITCH."
+  require_value(p.type == CU_GRAPH_COND_TYPE_IF || p.type == CU_GRAPH_COND_TYPE_WHILE ||
+                p.type == CU_GRAPH_COND_TYPE_SWITCH);
+  require_value(p.size > 0);
+  require_value(p.type != CU_GRAPH_COND_TYPE_WHILE || p.size == 1);
+  require_value(p.type != CU_GRAPH_COND_TYPE_IF || p.size <= 2);
+  ConditionalWork work{.handle = handle, .type = p.type};
+  for (unsigned i = 0; i < p.size; ++i)
+    work.bodies.push_back(&create_graph(s));
+  auto bodies = work.bodies;
+  try {
+    add(s, place, [&](Graph&) { return std::move(work); });
+  } catch (const Failure&) {
+    for (Graph* body : bodies)
+      destroy_graph(s, *body);
+    throw;
+  }
+  handle->is_used = true;
+  // The "CUDA-owned array [...] Valid for the lifetime of the conditional node" is the node's own.
+  auto& node = s.node(*place.node);
+  p.phGraph_out = reinterpret_cast<CUgraph*>(std::get<ConditionalWork>(node.work).bodies.data());
+}
+
+bool is_zero(const char* begin, const char* end) {
+  return std::all_of(begin, end, [](char byte) { return byte == 0; });
+}
+
+void add_any(Simulator& s, const Place& place, CUgraphNodeParams* p) {
+  require(p);
+  // "All unused bytes - that is, reserved0 and all bytes past the utilized union member - must be
+  // set to zero."
+  const auto* reserved = reinterpret_cast<const char*>(p->reserved0);
+  require_value(is_zero(reserved, reserved + sizeof p->reserved0) && p->reserved2 == 0);
+  switch (p->type) {
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      require_value(p->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE ||
+                    p->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+      add_child(s, place, p->graph.graph,
+                p->graph.ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE);
+      return;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC: {
+      CUDA_MEM_ALLOC_NODE_PARAMS parameters{.poolProps = p->alloc.poolProps,
+                                            .accessDescs = p->alloc.accessDescs,
+                                            .accessDescCount = p->alloc.accessDescCount,
+                                            .bytesize = p->alloc.bytesize,
+                                            .dptr = 0};
+      add(s, place, [&](const Graph& graph) { return allocate_work(s, graph, parameters); });
+      p->alloc.dptr = parameters.dptr;
+      return;
+    }
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      add(s, place, [&](const Graph& graph) { return free_work(s, graph, p->free.dptr); });
+      return;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      add_conditional(s, place, p->conditional);
+      return;
+    default:
+      add(s, place, [&](const Graph&) { return work_of(s, *p); });
+  }
+}
+
+}  // namespace
+
+CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                              size_t count, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph&) { return kernel_node_work(s, *parameters); });
+  });
+}
+
+CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                                 size_t count, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph&) { return kernel_node_work(s, *parameters); });
+  });
+}
+
+CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                              size_t count, const CUDA_MEMCPY3D* parameters, CUcontext context) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph&) { return copy_work(s, *parameters, context); });
+  });
+}
+
+CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                              size_t count, const CUDA_MEMSET_NODE_PARAMS* parameters,
+                              CUcontext context) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph&) { return fill_work(s, *parameters, context); });
+  });
+}
+
+CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                            size_t count, const CUDA_HOST_NODE_PARAMS* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(parameters);
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph&) { return host_work(*parameters); });
+  });
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                                  size_t count, CUgraph child) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    add_child(s, {node, graph, dependencies, nullptr, count}, child, false);
+  });
+}
+
+CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                             size_t count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    add(s, {node, graph, dependencies, nullptr, count}, [](const Graph&) { return EmptyWork{}; });
+  });
+}
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph,
+                                   const CUgraphNode* dependencies, size_t count, CUevent event) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph&) { return RecordWork{s.event(event)}; });
+  });
+}
+
+CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                                 size_t count, CUevent event) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph&) { return WaitWork{s.event(event)}; });
+  });
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                                size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+    require(parameters);
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph& owner) { return allocate_work(s, owner, *parameters); });
+  });
+}
+
+CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                               size_t count, CUdeviceptr address) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+    add(s, {node, graph, dependencies, nullptr, count},
+        [&](const Graph& owner) { return free_work(s, owner, address); });
+  });
+}
+
+CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                        size_t count, CUgraphNodeParams* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    add_any(s, {node, graph, dependencies, nullptr, count}, parameters);
+  });
+}
+
+CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
+                           const CUgraphEdgeData* edges, size_t count,
+                           CUgraphNodeParams* parameters) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    add_any(s, {node, graph, dependencies, edges, count}, parameters);
+  });
+}
+
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* handle, CUgraph graph,
+                                        CUcontext context, unsigned int default_value,
+                                        unsigned int flags) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(handle);
+    // "Currently must be CU_GRAPH_COND_ASSIGN_DEFAULT or 0."
+    require_value(flags == 0 || flags == CU_GRAPH_COND_ASSIGN_DEFAULT);
+    const Context& owner = context == nullptr ? s.current() : s.live(context);
+    Graph& target = s.graph(graph);
+    *handle = s.next_id++;
+    target.handles[*handle] = std::make_shared<ConditionalHandle>(
+        ConditionalHandle{.context = &owner,
+                          .default_value = default_value,
+                          .assigns_default = flags == CU_GRAPH_COND_ASSIGN_DEFAULT});
+  });
+}

@@ -1,0 +1,77 @@
+// User objects, and the references that graphs own.
+#include "driver/call.hpp"
+
+#include <climits>
+#include <memory>
+#include <utility>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+UserObject& object_of(Simulator& s, CUuserObject handle) {
+  auto* object = reinterpret_cast<UserObject*>(handle);
+  require_value(object != nullptr && s.user_objects.contains(object));
+  return *object;
+}
+
+// "Must be nonzero and not larger than INT_MAX."
+void require_count(unsigned count) {
+  require_value(count > 0 && count <= INT_MAX);
+}
+
+}  // namespace
+
+CUresult cuUserObjectCreate(CUuserObject* object, void* data, CUhostFn destroy,
+                            unsigned int references, unsigned int flags) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require(object);
+    require_value(destroy != nullptr);
+    require_count(references);
+    // "it is required to pass ::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC"
+    require_value(flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    auto owned = std::make_unique<UserObject>(data, destroy, references);
+    *object = reinterpret_cast<CUuserObject>(owned.get());
+    UserObject* key = owned.get();
+    s.user_objects.emplace(key, std::move(owned));
+  });
+}
+
+CUresult cuUserObjectRetain(CUuserObject object, unsigned int count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require_count(count);
+    object_of(s, object).retain(count);
+  });
+}
+
+CUresult cuUserObjectRelease(CUuserObject object, unsigned int count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require_count(count);
+    release(s.user_objects, object_of(s, object), count);
+  });
+}
+
+CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count,
+                                 unsigned int flags) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require_count(count);
+    require_value(flags == 0 || flags == CU_GRAPH_USER_OBJECT_MOVE);
+    Graph& owner = s.graph(graph);
+    UserObject& retained = object_of(s, object);
+    // "transfers references from the calling thread, rather than create new references."
+    if (flags != CU_GRAPH_USER_OBJECT_MOVE) retained.retain(count);
+    owner.references.adopt(s.user_objects, retained, count);
+  });
+}
+
+CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kOther, [&](Simulator& s) {
+    require_count(count);
+    require_value(s.graph(graph).references.release(object_of(s, object), count));
+  });
+}

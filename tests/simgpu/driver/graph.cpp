@@ -1,0 +1,88 @@
+#include "driver/graph.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+namespace inline_prof::simgpu {
+
+bool KernelWork::is_device_updatable() const {
+  const auto at = attributes.find(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
+  return at != attributes.end() && at->second.deviceUpdatableKernelNode.deviceUpdatable != 0;
+}
+
+int KernelWork::priority() const {
+  const auto at = attributes.find(CU_LAUNCH_ATTRIBUTE_PRIORITY);
+  return at == attributes.end() ? 0 : at->second.priority;
+}
+
+bool KernelWork::is_cooperative() const {
+  const auto at = attributes.find(CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+  return at != attributes.end() && at->second.cooperative != 0;
+}
+
+GraphMemory::GraphMemory(Memory& memory, const Allocation& allocation,
+                         unsigned long long owner_graph)
+    : owner(owner_graph),
+      memory_(memory),
+      base_(allocation.base),
+      id_(allocation.graph_memory_id) {}
+
+// The context may have taken the memory with it, and another allocation may have its address.
+GraphMemory::~GraphMemory() {
+  const Allocation* at = memory_.find(base_);
+  if (at != nullptr && at->graph_memory_id == id_) memory_.release(*at);
+}
+
+CUgraphNodeType type_of(const Work& work) {
+  struct Namer {
+    CUgraphNodeType operator()(const EmptyWork&) const { return CU_GRAPH_NODE_TYPE_EMPTY; }
+    CUgraphNodeType operator()(const KernelWork&) const { return CU_GRAPH_NODE_TYPE_KERNEL; }
+    CUgraphNodeType operator()(const CopyWork&) const { return CU_GRAPH_NODE_TYPE_MEMCPY; }
+    CUgraphNodeType operator()(const FillWork&) const { return CU_GRAPH_NODE_TYPE_MEMSET; }
+    CUgraphNodeType operator()(const RecordWork&) const { return CU_GRAPH_NODE_TYPE_EVENT_RECORD; }
+    CUgraphNodeType operator()(const WaitWork&) const { return CU_GRAPH_NODE_TYPE_WAIT_EVENT; }
+    CUgraphNodeType operator()(const HostWork&) const { return CU_GRAPH_NODE_TYPE_HOST; }
+    CUgraphNodeType operator()(const ChildWork&) const { return CU_GRAPH_NODE_TYPE_GRAPH; }
+    CUgraphNodeType operator()(const AllocateWork&) const { return CU_GRAPH_NODE_TYPE_MEM_ALLOC; }
+    CUgraphNodeType operator()(const FreeWork&) const { return CU_GRAPH_NODE_TYPE_MEM_FREE; }
+    CUgraphNodeType operator()(const ConditionalWork&) const {
+      return CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    }
+  };
+  return std::visit(Namer{}, work);
+}
+
+bool same_data(const CUgraphEdgeData& left, const CUgraphEdgeData& right) {
+  static_assert(sizeof(CUgraphEdgeData) == 8);  // no padding
+  return std::memcmp(&left, &right, sizeof left) == 0;
+}
+
+std::vector<Graph*> Node::bodies() const {
+  if (const auto* child = std::get_if<ChildWork>(&work); child != nullptr) return {child->graph};
+  if (const auto* conditional = std::get_if<ConditionalWork>(&work); conditional != nullptr) {
+    return conditional->bodies;
+  }
+  return {};
+}
+
+bool has_memory_nodes(const Graph& graph) {
+  return any_node(graph, [](const Node& node) {
+    return std::holds_alternative<AllocateWork>(node.work) ||
+           std::holds_alternative<FreeWork>(node.work);
+  });
+}
+
+bool has_conditional_nodes(const Graph& graph) {
+  return any_node(
+      graph, [](const Node& node) { return std::holds_alternative<ConditionalWork>(node.work); });
+}
+
+bool has_device_updatable_nodes(const Graph& graph) {
+  return any_node(graph, [](const Node& node) {
+    const auto* kernel = std::get_if<KernelWork>(&node.work);
+    return kernel != nullptr && kernel->is_device_updatable();
+  });
+}
+
+}  // namespace inline_prof::simgpu

@@ -1,0 +1,136 @@
+// Graphs built by hand or captured, for tests of one rule each.
+#pragma once
+
+#include "driver_fixture.hpp"
+
+#include <initializer_list>
+#include <vector>
+
+namespace inline_prof::simgpu {
+
+using Nodes = std::vector<CUgraphNode>;
+
+class GraphTest : public DriverTest {
+ protected:
+  static CUgraph new_graph() {
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+    return graph;
+  }
+  static CUgraph clone_of(CUgraph graph) {
+    CUgraph clone = nullptr;
+    EXPECT_EQ(cuGraphClone(&clone, graph), CUDA_SUCCESS);
+    return clone;
+  }
+  static CUgraphNode in_clone(CUgraphNode node, CUgraph clone) {
+    CUgraphNode found = nullptr;
+    EXPECT_EQ(cuGraphNodeFindInClone(&found, node, clone), CUDA_SUCCESS);
+    return found;
+  }
+  static CUgraphExec instantiate(CUgraph graph, unsigned long long flags = 0) {
+    CUgraphExec exec = nullptr;
+    EXPECT_EQ(cuGraphInstantiate(&exec, graph, flags), CUDA_SUCCESS);
+    return exec;
+  }
+  CUstream new_stream(unsigned flags = CU_STREAM_NON_BLOCKING) {
+    CUstream stream = nullptr;
+    EXPECT_EQ(cuStreamCreate(&stream, flags), CUDA_SUCCESS);
+    return stream;
+  }
+
+  CUDA_KERNEL_NODE_PARAMS kernel_parameters(unsigned blocks) const {
+    CUDA_KERNEL_NODE_PARAMS parameters{};
+    parameters.func = kernel_;
+    parameters.gridDimX = blocks;
+    parameters.gridDimY = parameters.gridDimZ = 1;
+    parameters.blockDimX = 32;
+    parameters.blockDimY = parameters.blockDimZ = 1;
+    return parameters;
+  }
+  CUgraphNode add_kernel(CUgraph graph, const Nodes& after = {},
+                         unsigned blocks = kBlocksFor10us) const {
+    const auto parameters = kernel_parameters(blocks);
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddKernelNode(&node, graph, after.data(), after.size(), &parameters),
+              CUDA_SUCCESS);
+    return node;
+  }
+  static CUgraphNode add_record(CUgraph graph, const Nodes& after, CUevent event) {
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddEventRecordNode(&node, graph, after.data(), after.size(), event),
+              CUDA_SUCCESS);
+    return node;
+  }
+  static CUgraphNode add_child(CUgraph graph, const Nodes& after, CUgraph child) {
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddChildGraphNode(&node, graph, after.data(), after.size(), child),
+              CUDA_SUCCESS);
+    return node;
+  }
+  static CUgraphNode add_host(CUgraph graph, const Nodes& after, CUhostFn function, void* data) {
+    const CUDA_HOST_NODE_PARAMS parameters{.fn = function, .userData = data};
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddHostNode(&node, graph, after.data(), after.size(), &parameters),
+              CUDA_SUCCESS);
+    return node;
+  }
+  CUgraphNode add_fill(CUgraph graph, const Nodes& after, CUdeviceptr address, unsigned char value,
+                       size_t bytes) const {
+    const CUDA_MEMSET_NODE_PARAMS parameters{
+        .dst = address, .pitch = 0, .value = value, .elementSize = 1, .width = bytes, .height = 1};
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddMemsetNode(&node, graph, after.data(), after.size(), &parameters, context_),
+              CUDA_SUCCESS);
+    return node;
+  }
+  // An allocation node; the address goes to `address`.
+  CUgraphNode add_allocation(CUgraph graph, CUdeviceptr& address, size_t bytes = 64) const {
+    CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
+    parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    parameters.poolProps.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device_};
+    parameters.bytesize = bytes;
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddMemAllocNode(&node, graph, nullptr, 0, &parameters), CUDA_SUCCESS);
+    address = parameters.dptr;
+    return node;
+  }
+  // An IF node whose body runs or does not; its body.
+  CUgraph add_condition(CUgraph graph, unsigned value) const {
+    CUgraphConditionalHandle handle = 0;
+    EXPECT_EQ(cuGraphConditionalHandleCreate(&handle, graph, context_, value,
+                                             CU_GRAPH_COND_ASSIGN_DEFAULT),
+              CUDA_SUCCESS);
+    CUgraphNodeParams parameters{};
+    parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    parameters.conditional.handle = handle;
+    parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
+    parameters.conditional.size = 1;
+    parameters.conditional.ctx = context_;
+    CUgraphNode node = nullptr;
+    EXPECT_EQ(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+    return parameters.conditional.phGraph_out[0];
+  }
+
+  // Stream time of one launch, with the host ahead of the device.
+  double replay_us(CUgraphExec exec) {
+    occupy(stream_);
+    const CUevent start = record(stream_);
+    EXPECT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
+    return elapsed_us(start, record(stream_));
+  }
+
+  static Nodes nodes_of(CUgraph graph) {
+    size_t count = 0;
+    EXPECT_EQ(cuGraphGetNodes(graph, nullptr, &count), CUDA_SUCCESS);
+    Nodes nodes(count);
+    EXPECT_EQ(cuGraphGetNodes(graph, nodes.data(), &count), CUDA_SUCCESS);
+    return nodes;
+  }
+  static unsigned grid_of(CUgraphNode node) {
+    CUDA_KERNEL_NODE_PARAMS parameters{};
+    EXPECT_EQ(cuGraphKernelNodeGetParams(node, &parameters), CUDA_SUCCESS);
+    return parameters.gridDimX;
+  }
+};
+
+}  // namespace inline_prof::simgpu
