@@ -2,6 +2,8 @@
 #include "nccl/call.hpp"
 #include "nccl/group.hpp"
 
+#include <cstdio>
+
 using namespace inline_prof::simgpu;
 
 namespace {
@@ -107,10 +109,18 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   });
 }
 
-// Launches that are still in a stream keep what they need: nothing here waits.
+// Launches that are still in a stream keep what they need.  Launches in a graph are waited for: the
+// vendor's library spins until the last graph with one has gone.
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [](ncclComm& c) {
+  return with_comm(entry, comm, [](ncclComm& c) -> ncclResult_t {
+    if (!c.wait_for_graphs()) {
+      std::fprintf(stderr,
+                   "simgpu: ncclCommDestroy has waited %g s for graphs with launches of the "
+                   "communicator; the vendor's library would hang\n",
+                   process_settings().settings.hang_limit_s);
+      return fail(ncclInternalError, "a graph still holds launches of the communicator");
+    }
     end(&c);
     return ncclSuccess;
   });

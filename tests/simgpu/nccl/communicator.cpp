@@ -1,50 +1,16 @@
 #include "nccl/communicator.hpp"
 
+#include "nccl/rendezvous.hpp"
 #include "simgpu.h"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
+#include <utility>
 
 namespace inline_prof::simgpu {
 namespace {
-
-// An operation of this rank's, and the beginnings of others that it waits for.
-struct Appointment {
-  Beginning* own;
-  std::vector<const Beginning*> others;
-  std::uint64_t ordinal;
-};
-
-// What a kernel's simgpu_meeting points to.  Holds itself until the driver is done with it.
-struct Rendezvous {
-  std::shared_ptr<Rendezvous> self;
-  std::shared_ptr<Region> region;
-  std::shared_ptr<std::atomic<bool>> is_aborted;
-  std::vector<Appointment> appointments;
-  bool is_posted = false;
-};
-
-int meet(void* state, std::int64_t begun_ns, std::int64_t* all_there_ns) {
-  auto& rendezvous = *static_cast<Rendezvous*>(state);
-  if (!rendezvous.is_posted) {
-    for (const Appointment& appointment : rendezvous.appointments)
-      appointment.own->post(appointment.ordinal, begun_ns);
-    rendezvous.is_posted = true;
-  }
-  *all_there_ns = begun_ns;
-  if (rendezvous.is_aborted->load()) return 1;
-  for (const Appointment& appointment : rendezvous.appointments) {
-    for (const Beginning* other : appointment.others) {
-      if (!other->has_begun(appointment.ordinal)) return 0;
-      *all_there_ns = std::max(*all_there_ns, other->begun_ns);
-    }
-  }
-  return 1;
-}
-
-void leave(void* state) {
-  static_cast<Rendezvous*>(state)->self.reset();
-}
 
 const char* type_name(ncclDataType_t type) {
   switch (type) {
@@ -95,9 +61,9 @@ std::string special_kernel(const Operation& operation) {
 // The kernel's code is a PTX text with the name and the simulator's parameter (simgpu.h).
 std::string ptx_of(const std::string& name) {
   return "// simulated NCCL\n.version 8.0\n.target sm_90\n.address_size 64\n.visible .entry " +
-         name + "(\n  .param .align 8 .b8 simgpu_meeting[40]\n)\n{\n  ret;\n}\n";
+         name + "(\n  .param .align 8 .b8 simgpu_meeting[48]\n)\n{\n  ret;\n}\n";
 }
-static_assert(sizeof(simgpu_meeting) == 40);
+static_assert(sizeof(simgpu_meeting) == 48);
 
 // More channels for more bytes, as in the vendor's library; the time does not depend on it.
 constexpr double kBytesPerChannel = 512.0 * 1024;
@@ -198,6 +164,45 @@ ncclResult_t ncclComm::order(cudaStream_t earlier, cudaStream_t later) {
   return is_gone ? ncclSuccess : result_of(result, "cuStreamWaitEvent");
 }
 
+ncclResult_t ncclComm::capture_of(cudaStream_t stream, CaptureOf& capture) {
+  CUstreamCaptureStatus status{};
+  const CUresult result = driver->stream_get_capture_info(stream, &status, &capture.id,
+                                                          &capture.graph, nullptr, nullptr);
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE) capture = {};
+  return result_of(result, "cuStreamGetCaptureInfo");
+}
+
+// Across the boundary of a capture there is no order: an event cannot cross it.
+ncclResult_t ncclComm::order_after_last(cudaStream_t stream, const CaptureOf& capture) {
+  if (!has_launched || last_capture != capture.id || last_stream == stream) return ncclSuccess;
+  CaptureOf of_last;
+  // The host may have destroyed the stream, or captures something else in it by now.
+  if (capture_of(last_stream, of_last) != ncclSuccess || of_last.id != capture.id) {
+    return ncclSuccess;
+  }
+  return order(last_stream, stream);
+}
+
+// NCCL 2.28.9, src/enqueue.cc and src/init.cc: each captured launch is a persistent reference to
+// the communicator, which goes with the graph's user object; ncclCommDestroy waits for the last
+// one.
+ncclResult_t ncclComm::keep_until_gone(CUgraph graph) {
+  using Count = std::shared_ptr<std::atomic<int>>;
+  auto reference = std::make_unique<Count>(persistent_references);
+  const CUhostFn destroy = [](void* data) {
+    const std::unique_ptr<Count> gone(static_cast<Count*>(data));
+    --**gone;
+  };
+  CUuserObject object = nullptr;
+  CUresult result = driver->user_object_create(&object, reference.get(), destroy, 1,
+                                               CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  if (result != CUDA_SUCCESS) return result_of(result, "cuUserObjectCreate");
+  ++*persistent_references;
+  static_cast<void>(reference.release());  // the object's destructor has it
+  result = driver->graph_retain_user_object(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+  return result_of(result, "cuGraphRetainUserObject");
+}
+
 // A communicator of one rank: NCCL copies, and does nothing in place.
 ncclResult_t ncclComm::copy_alone(const std::vector<Operation>& operations) {
   for (const Operation& operation : operations) {
@@ -216,51 +221,35 @@ ncclResult_t ncclComm::launch(const std::vector<Operation>& operations) {
   if (ranks == 1) return copy_alone(operations);
   const std::lock_guard lock(mutex);
 
+  const cudaStream_t stream = operations.front().stream;
+  CaptureOf capture;
+  if (const auto result = capture_of(stream, capture); result != ncclSuccess) return result;
+
   // nccl.h and the NCCL 2.28 guide, "Using multiple streams": the operations of a group start when
   // all their streams are there, and all their streams wait for the end.  Groups of one
   // communicator run one after the other.
-  const cudaStream_t stream = operations.front().stream;
-  if (has_launched) {
-    if (const auto result = order(last_stream, stream); result != ncclSuccess) return result;
-  }
+  if (const auto result = order_after_last(stream, capture); result != ncclSuccess) return result;
   for (const Operation& operation : operations) {
     if (const auto result = order(operation.stream, stream); result != ncclSuccess) return result;
   }
 
-  auto rendezvous = std::make_shared<Rendezvous>();
-  rendezvous->region = region;
-  rendezvous->is_aborted = is_aborted;
+  std::vector<Appointment> appointments;
   double collective_bytes = 0, sent_bytes = 0, received_bytes = 0;
+  bool has_collective = false;
   for (const Operation& operation : operations) {
     const double bytes = bus_bytes(operation, ranks);
-    Appointment appointment{};
     if (operation.kind == OperationKind::kSend) {
-      appointment.ordinal = sends[static_cast<std::size_t>(operation.peer)]++;
-      appointment.own = &region->sending(rank, operation.peer, appointment.ordinal);
-      appointment.others = {&region->receiving(rank, operation.peer, appointment.ordinal)};
+      appointments.push_back({Part::kSend, operation.peer});
       sent_bytes += bytes;
     } else if (operation.kind == OperationKind::kReceive) {
-      appointment.ordinal = receives[static_cast<std::size_t>(operation.peer)]++;
-      appointment.own = &region->receiving(operation.peer, rank, appointment.ordinal);
-      appointment.others = {&region->sending(operation.peer, rank, appointment.ordinal)};
+      appointments.push_back({Part::kReceive, operation.peer});
       received_bytes += bytes;
     } else {
+      has_collective = true;
       collective_bytes += bytes;
-      continue;
     }
-    rendezvous->appointments.push_back(std::move(appointment));
   }
-  if (std::any_of(operations.begin(), operations.end(),
-                  [](const Operation& o) { return !is_pairwise(o.kind); })) {
-    // All collectives of the group are one kernel: one appointment.
-    Appointment appointment{};
-    appointment.ordinal = collectives++;
-    appointment.own = &region->collective(rank, appointment.ordinal);
-    for (int other = 0; other < ranks; ++other) {
-      appointment.others.push_back(&region->collective(other, appointment.ordinal));
-    }
-    rendezvous->appointments.push_back(std::move(appointment));
-  }
+  if (has_collective) appointments.push_back({Part::kCollective, 0});
 
   // A first use may be captured; loading the code is none of the captured work.
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -271,14 +260,18 @@ ncclResult_t ncclComm::launch(const std::vector<Operation>& operations) {
   if (result != CUDA_SUCCESS) return result_of(result, "cuLibraryGetKernel");
 
   const double bytes = collective_bytes + std::max(sent_bytes, received_bytes);
-  simgpu_meeting meeting{.work = {.flops = 0, .bytes = bytes},
-                         .state = rendezvous.get(),
-                         .meet = &meet,
-                         .leave = &leave};
+  if (capture.graph != nullptr) {
+    if (const auto result_of_keep = keep_until_gone(capture.graph); result_of_keep != ncclSuccess) {
+      return result_of_keep;
+    }
+  }
+  MeetingToLaunch meeting =
+      meeting_for({region, turns, is_aborted, rank, ranks}, std::move(appointments),
+                  capture.graph == nullptr ? Launches::kOne : Launches::kOfAGraph, bytes);
   // NCCL 2.28.9, src/enqueue.cc: arguments go in a buffer, not one by one.
-  std::size_t size = sizeof meeting;
-  std::array<void*, 5> extra{CU_LAUNCH_PARAM_BUFFER_POINTER, &meeting, CU_LAUNCH_PARAM_BUFFER_SIZE,
-                             &size, CU_LAUNCH_PARAM_END};
+  std::size_t size = sizeof meeting.contract;
+  std::array<void*, 5> extra{CU_LAUNCH_PARAM_BUFFER_POINTER, &meeting.contract,
+                             CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
   attribute.value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
@@ -290,18 +283,34 @@ ncclResult_t ncclComm::launch(const std::vector<Operation>& operations) {
   config.hStream = stream;
   config.attrs = &attribute;
   config.numAttrs = 1;
-  rendezvous->self = rendezvous;
   result = driver->launch_kernel_ex(&config, function, nullptr, extra.data());
   if (result != CUDA_SUCCESS) {
-    rendezvous->self.reset();  // unless the driver has done so
+    meeting.drop();
     return result_of(result, "cuLaunchKernelEx");
   }
   has_launched = true;
   last_stream = stream;
+  last_capture = capture.id;
   for (const Operation& operation : operations) {
     if (const auto ordered = order(stream, operation.stream); ordered != ncclSuccess) {
       return ordered;
     }
   }
   return ncclSuccess;
+}
+
+bool ncclComm::wait_for_graphs() {
+  using Clock = std::chrono::steady_clock;
+  if (*persistent_references == 0) return true;
+  // References of an executable graph that is destroyed go when its last launch has ended.
+  const CurrentContext current(*driver, context);
+  driver->ctx_synchronize();
+  const auto limit =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                         std::chrono::duration<double>(process_settings().settings.hang_limit_s));
+  while (*persistent_references != 0) {
+    if (Clock::now() > limit) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  return true;
 }

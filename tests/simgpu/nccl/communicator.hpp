@@ -3,6 +3,7 @@
 
 #include "nccl/driver.hpp"
 #include "nccl/region.hpp"
+#include "nccl/rendezvous.hpp"
 
 #include <atomic>
 #include <cstdint>
@@ -67,9 +68,11 @@ struct ncclComm {
   // Shared with launches that may outlive the communicator.
   std::shared_ptr<std::atomic<bool>> is_aborted = std::make_shared<std::atomic<bool>>(false);
 
+  std::shared_ptr<inline_prof::simgpu::Turns> turns;
+  // Launches that graphs have captured.
+  std::shared_ptr<std::atomic<int>> persistent_references = std::make_shared<std::atomic<int>>(0);
+
   std::mutex mutex;  // guards the rest
-  std::uint64_t collectives = 0;
-  std::vector<std::uint64_t> sends, receives;  // by peer
   struct LoadedKernel {
     CUlibrary library = nullptr;
     CUfunction function = nullptr;
@@ -79,11 +82,22 @@ struct ncclComm {
   int next_reduction = ncclNumOps;
   bool has_launched = false;
   cudaStream_t last_stream = nullptr;
+  cuuint64_t last_capture = 0;  // of that launch; 0: it was not captured
 
   // One kernel for all of them: what one communicator has in one group.
   ncclResult_t launch(const std::vector<inline_prof::simgpu::Operation>& operations);
 
+  // Until no graph holds a launch; false if one still does after SIMGPU_HANG_LIMIT_S.
+  [[nodiscard]] bool wait_for_graphs();
+
  private:
+  struct CaptureOf {
+    cuuint64_t id = 0;  // 0: the stream does not capture
+    CUgraph graph = nullptr;
+  };
+  ncclResult_t capture_of(cudaStream_t stream, CaptureOf& capture);
+  ncclResult_t order_after_last(cudaStream_t stream, const CaptureOf& capture);
+  ncclResult_t keep_until_gone(CUgraph graph);
   CUresult find_kernel(const std::string& name, CUfunction& function);
   ncclResult_t order(cudaStream_t earlier, cudaStream_t later);
   ncclResult_t copy_alone(const std::vector<inline_prof::simgpu::Operation>& operations);

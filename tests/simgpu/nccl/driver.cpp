@@ -39,6 +39,10 @@ bool load(NcclDriver& driver) {
          request("cuEventDestroy", 4000, driver.event_destroy) &&
          request("cuEventRecord", 2000, driver.event_record) &&
          request("cuStreamWaitEvent", 3020, driver.stream_wait_event) &&
+         request("cuStreamGetCaptureInfo", 11030, driver.stream_get_capture_info) &&
+         request("cuCtxSynchronize", 2000, driver.ctx_synchronize) &&
+         request("cuUserObjectCreate", 11030, driver.user_object_create) &&
+         request("cuGraphRetainUserObject", 11030, driver.graph_retain_user_object) &&
          request("cuMemcpyAsync", 4000, driver.copy) &&
          request("cuMemAlloc", 3020, driver.allocate) &&
          request("cuMemFree", 3020, driver.release) &&

@@ -34,6 +34,10 @@ struct NcclDriver {
   PFN_cuEventDestroy_v4000 event_destroy = nullptr;
   PFN_cuEventRecord_v2000 event_record = nullptr;
   PFN_cuStreamWaitEvent_v3020 stream_wait_event = nullptr;
+  PFN_cuStreamGetCaptureInfo_v11030 stream_get_capture_info = nullptr;
+  PFN_cuCtxSynchronize_v2000 ctx_synchronize = nullptr;
+  PFN_cuUserObjectCreate_v11030 user_object_create = nullptr;
+  PFN_cuGraphRetainUserObject_v11030 graph_retain_user_object = nullptr;
   PFN_cuMemcpyAsync_v4000 copy = nullptr;
   PFN_cuMemAlloc_v3020 allocate = nullptr;
   PFN_cuMemFree_v3020 release = nullptr;

@@ -28,8 +28,7 @@ ncclResult_t initialise(const std::vector<Initialisation>& wanted) {
     comm->ranks = each.ranks;
     comm->device = each.device;
     comm->context = each.context;
-    comm->sends.resize(static_cast<std::size_t>(each.ranks));
-    comm->receives.resize(static_cast<std::size_t>(each.ranks));
+    comm->turns = std::make_shared<Turns>(each.ranks);
     const auto joined = Region::join(each.id, each.ranks, each.rank, comm->region);
     if (joined != ncclSuccess) return joined;
     made.push_back(std::move(comm));

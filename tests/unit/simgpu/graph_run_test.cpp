@@ -80,8 +80,10 @@ TEST_F(GraphRuns, OfTwoExecsOverlap) {
   ASSERT_EQ(cuStreamWaitEvent(other, start, 0), CUDA_SUCCESS);
   ASSERT_EQ(cuGraphLaunch(first, stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuGraphLaunch(second, other), CUDA_SUCCESS);
-  EXPECT_NEAR(elapsed_us(start, record(other)), 100.0, 1e-3);
-  EXPECT_NEAR(elapsed_us(start, record(stream_)), 100.0, 1e-3);
+  const CUevent first_end = record(stream_);
+  const CUevent second_end = record(other);
+  EXPECT_NEAR(elapsed_us(start, first_end), 100.0, 1e-3);
+  EXPECT_NEAR(elapsed_us(start, second_end), 100.0, 1e-3);
 }
 
 TEST_F(GraphRuns, MeasureANodeBetweenTwoRecords) {

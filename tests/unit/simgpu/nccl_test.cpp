@@ -124,9 +124,15 @@ TEST(NcclCalls, FailWhenAskedTo) {
   EXPECT_THAT(run.output, HasSubstr("ncclGroupEnd(): 3")) << run.errors;
 }
 
-TEST(NcclCalls, RefuseCaptureAsNotSupported) {
-  EXPECT_THAT(run_program({NCCL_PROGRAM, "captured"}, {"SIMGPU_DEVICES=2"}).lines(),
-              ElementsAre("captured 1, cuLaunchKernelEx failed (CUresult 801)"));
+TEST(NcclGraphs, MeetTheOtherRanksInEachLaunch) {
+  expect_that_rank_0_waits(run_program({NCCL_PROGRAM, "captured"}));
+}
+
+TEST(NcclGraphs, KeepTheirCommunicator) {
+  const ProgramRun run =
+      run_program({NCCL_PROGRAM, "persistent"}, {"SIMGPU_DEVICES=2", "SIMGPU_HANG_LIMIT_S=0.2"});
+  EXPECT_THAT(run.lines(), ElementsAre("with a clone: internal error", "without: no error"));
+  EXPECT_THAT(run.errors, HasSubstr("the vendor's library would hang"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Ranks of the simulated NCCL: threads of this process, processes, or both roles of one thread.
 //
-//   nccl_program threads|processes|one_thread|pairs|absent|arguments|captured
+//   nccl_program threads|processes|one_thread|pairs|absent|arguments|captured|persistent
 //
 // Each rank prints "rank N: ... us", what an event pair around its collective read.  Rank 1 of two
 // comes 1002 us late.
@@ -207,20 +207,51 @@ void pairs() {
   });
 }
 
+// Records the program's all-reduce into a graph.
+CUgraph capture_all_reduce(const Gpu& gpu, ncclComm_t comm) {
+  CHECK(cuStreamBeginCapture(gpu.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  CHECK(ncclAllReduce(gpu.data(), gpu.data(), kFloats, ncclFloat32, ncclSum, comm, gpu.stream));
+  CUgraph graph = nullptr;
+  CHECK(cuStreamEndCapture(gpu.stream, &graph));
+  return graph;
+}
+
+// Each rank launches its graph twice; rank 1 is late for the second.
 void captured() {
+  in_two_processes([](int rank, const ncclUniqueId& id) {
+    const Gpu gpu(0);
+    ncclComm_t comm = nullptr;
+    CHECK(ncclCommInitRank(&comm, 2, id, rank));
+    const CUgraph graph = capture_all_reduce(gpu, comm);
+    CUgraphExec exec = nullptr;
+    CHECK(cuGraphInstantiate(&exec, graph, 0));
+    CHECK(cuGraphLaunch(exec, gpu.stream));
+    CHECK(cuStreamSynchronize(gpu.stream));
+    if (rank == 1) gpu.occupy();
+    CHECK(cuEventRecord(gpu.start, gpu.stream));
+    CHECK(cuGraphLaunch(exec, gpu.stream));
+    CHECK(cuEventRecord(gpu.stop, gpu.stream));
+    print(rank, gpu.elapsed_us());
+    CHECK(cuGraphExecDestroy(exec));
+    CHECK(cuGraphDestroy(graph));
+    CHECK(ncclCommDestroy(comm));
+  });
+}
+
+// The communicator waits for the graph, and for a clone of it.
+void persistent() {
   const Gpu gpu(0);
   std::array<ncclComm_t, 2> comms{};
   CHECK(ncclCommInitAll(comms.data(), 2, nullptr));
   gpu.use();
-  CHECK(cuStreamBeginCapture(gpu.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  const ncclResult_t result =
-      ncclAllReduce(gpu.data(), gpu.data(), 4, ncclFloat32, ncclSum, comms[0], gpu.stream);
-  std::printf("captured %d, %s\n", static_cast<int>(result), ncclGetLastError(comms[0]));
-  CUgraph graph = nullptr;
-  CHECK(cuStreamEndCapture(gpu.stream, &graph));
+  const CUgraph graph = capture_all_reduce(gpu, comms[0]);
+  CUgraph clone = nullptr;
+  CHECK(cuGraphClone(&clone, graph));
   CHECK(cuGraphDestroy(graph));
-  for (const ncclComm_t comm : comms)
-    CHECK(ncclCommDestroy(comm));
+  std::printf("with a clone: %s\n", ncclGetErrorString(ncclCommDestroy(comms[0])));
+  CHECK(cuGraphDestroy(clone));
+  std::printf("without: %s\n", ncclGetErrorString(ncclCommDestroy(comms[0])));
+  CHECK(ncclCommDestroy(comms[1]));
 }
 
 void show(const char* what, ncclResult_t result) {
@@ -269,6 +300,7 @@ int main(int argc, char** argv) {
   if (what == "pairs") pairs();
   if (what == "absent") absent();
   if (what == "captured") captured();
+  if (what == "persistent") persistent();
   if (what == "arguments") arguments();
   return 0;
 }
