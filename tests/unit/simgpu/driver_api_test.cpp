@@ -2,6 +2,7 @@
 #include "driver_fixture.hpp"
 
 #include <array>
+#include <dlfcn.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,32 @@ TEST_F(ProcAddress, IsItselfInBothVersions) {
   EXPECT_EQ(first("cuLaunchKernel", &address, 13000, 0), CUDA_SUCCESS);
   EXPECT_EQ(address, reinterpret_cast<void*>(&cuLaunchKernel));
   EXPECT_EQ(first("cuNoSuchFunction", &address, 13000, 0), CUDA_ERROR_NOT_FOUND);
+}
+
+// Each version of a function whose signature has changed, by the first CUDA version with it.
+TEST_F(ProcAddress, KnowsTheVersionsOfGraphFunctions) {
+  const struct {
+    const char* name;
+    int version;
+    const char* symbol;
+  } rows[] = {{"cuGraphAddKernelNode", 10000, "cuGraphAddKernelNode"},
+              {"cuGraphAddKernelNode", 12000, "cuGraphAddKernelNode_v2"},
+              {"cuGraphExecKernelNodeSetParams", 10010, "cuGraphExecKernelNodeSetParams"},
+              {"cuGraphExecKernelNodeSetParams", 12000, "cuGraphExecKernelNodeSetParams_v2"},
+              {"cuGraphGetEdges", 12020, "cuGraphGetEdges"},
+              {"cuGraphGetEdges", 12030, "cuGraphGetEdges_v2"},
+              {"cuGraphAddNode", 12020, "cuGraphAddNode"},
+              {"cuGraphAddNode", 12030, "cuGraphAddNode_v2"},
+              {"cuGraphAddDependencies", 13000, "cuGraphAddDependencies_v2"},
+              {"cuGraphNodeFindInClone", 10000, "cuGraphNodeFindInClone"},
+              {"cuUserObjectCreate", 11030, "cuUserObjectCreate"},
+              {"cuStreamUpdateCaptureDependencies", 11030, "cuStreamUpdateCaptureDependencies"},
+              {"cuStreamUpdateCaptureDependencies", 12030, "cuStreamUpdateCaptureDependencies_v2"}};
+  for (const auto& row : rows) {
+    const auto [address, status] = find(row.name, row.version, 0);
+    EXPECT_NE(address, nullptr) << row.name;
+    EXPECT_EQ(address, dlsym(RTLD_DEFAULT, row.symbol)) << row.symbol;
+  }
 }
 
 TEST_F(Contexts, AreAStackPerThread) {
