@@ -134,13 +134,16 @@ void mark_as_clone(Graph& graph) {
   }
 }
 
-void forget_node(Simulator& s, const Node& node) {
+void forget_node(Simulator& s, Node& node) {
   for (Graph* body : node.bodies())
     destroy_graph(s, *body);
   if (const auto* freeing = std::get_if<FreeWork>(&node.work); freeing != nullptr) {
     if (freeing->memory->owner == node.graph->id) freeing->memory->freed_by_owner = false;
   }
-  s.nodes.erase(const_cast<Node*>(&node));
+  if (const auto* conditional = std::get_if<ConditionalWork>(&node.work); conditional != nullptr) {
+    conditional->handle->is_used = false;
+  }
+  s.nodes.erase(&node);
 }
 
 Graph& graph_of(Simulator& s, const ExecBody& body) {
