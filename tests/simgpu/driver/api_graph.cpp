@@ -69,20 +69,19 @@ std::vector<FullEdge> edges_out_of(const Node& node) {
 
 // cuda.h, cuGraphGetEdges: "edgeData may alone be NULL, in which case the edges must all have
 // default (zeroed) edge data. Attempting a lossy query via NULL edgeData will result in
-// ::CUDA_ERROR_LOSSY_QUERY."  The ends that are null are not asked for.
+// ::CUDA_ERROR_LOSSY_QUERY."  A query of the number alone loses nothing.  The ends that are null
+// are not asked for.
 void list(const std::vector<FullEdge>& edges, CUgraphNode* from, CUgraphNode* to,
           CUgraphEdgeData* data, size_t* count) {
   require(count);
   require_value(data == nullptr || from != nullptr || to != nullptr);
-  const bool counts_only = from == nullptr && to == nullptr;
-  if (data == nullptr && !std::all_of(edges.begin(), edges.end(),
-                                      [](const FullEdge& edge) { return is_default(edge.data); })) {
-    throw Failure{CUDA_ERROR_LOSSY_QUERY};
-  }
-  if (counts_only) {
+  if (from == nullptr && to == nullptr) {
     *count = edges.size();
     return;
   }
+  const bool are_default = std::all_of(edges.begin(), edges.end(),
+                                       [](const FullEdge& edge) { return is_default(edge.data); });
+  if (data == nullptr && !are_default) throw Failure{CUDA_ERROR_LOSSY_QUERY};
   const size_t written = std::min(*count, edges.size());
   for (size_t i = 0; i < *count; ++i) {
     if (from != nullptr) from[i] = i < written ? handle_of(edges[i].from) : nullptr;

@@ -120,6 +120,51 @@ TEST_F(GraphBuild, KeepsABufferOfArguments) {
   EXPECT_EQ(*static_cast<size_t*>(kept.extra[3]), sizeof buffer);
 }
 
+TEST_F(GraphBuild, TakesAKernelWithItsContext) {
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  ASSERT_EQ(cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
+            CUDA_SUCCESS);
+  ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "other"), CUDA_SUCCESS);
+  auto parameters = kernel_parameters(kBlocksFor10us);
+  parameters.func = nullptr;
+  parameters.kern = kernel;
+  parameters.ctx = context_;
+  CUgraph graph = new_graph();
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(cuGraphAddKernelNode(&node, graph, nullptr, 0, &parameters), CUDA_SUCCESS);
+  CUDA_KERNEL_NODE_PARAMS told{};
+  ASSERT_EQ(cuGraphKernelNodeGetParams(node, &told), CUDA_SUCCESS);
+  EXPECT_EQ(told.func, nullptr);
+  EXPECT_EQ(told.kern, kernel);
+  EXPECT_EQ(told.ctx, context_);
+  EXPECT_NEAR(replay_us(instantiate(graph)), 10.0, 1e-3);
+}
+
+TEST_F(GraphBuild, RefusesWhatIsNoNode) {
+  CUgraph graph = new_graph();
+  CUgraphNode node = nullptr;
+  EXPECT_EQ(cuGraphAddEmptyNode(nullptr, graph, nullptr, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuGraphAddEmptyNode(&node, nullptr, nullptr, 0), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuGraphAddEmptyNode(&node, graph, nullptr, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuGraphAddKernelNode(&node, graph, nullptr, 0, nullptr), CUDA_ERROR_INVALID_VALUE);
+  auto parameters = kernel_parameters(0);  // no blocks
+  EXPECT_EQ(cuGraphAddKernelNode(&node, graph, nullptr, 0, &parameters), CUDA_ERROR_INVALID_VALUE);
+  parameters = kernel_parameters(1);
+  parameters.func = nullptr;
+  EXPECT_NE(cuGraphAddKernelNode(&node, graph, nullptr, 0, &parameters), CUDA_SUCCESS);
+  EXPECT_EQ(cuGraphAddEventRecordNode(&node, graph, nullptr, 0, nullptr),
+            CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuGraphAddMemFreeNode(&node, graph, nullptr, 0, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuGraphAddChildGraphNode(&node, graph, nullptr, 0, graph), CUDA_ERROR_INVALID_VALUE);
+  CUgraphNode found = nullptr;
+  CUgraph child = nullptr;
+  const CUgraphNode kernel = add_kernel(graph);
+  EXPECT_EQ(cuGraphNodeFindInClone(&found, kernel, nullptr), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(cuGraphChildGraphNodeGetGraph(kernel, &child), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(nodes_of(graph), Nodes{kernel});
+}
+
 TEST_F(GraphBuild, ChangesAKernelNode) {
   CUgraph graph = new_graph();
   const CUgraphNode node = add_kernel(graph);
@@ -225,6 +270,8 @@ TEST_F(GraphEdges, WithDataAreNotListedWithoutIt) {
   EXPECT_EQ(cuGraphGetEdges(graph, &from, &to, nullptr, &count), CUDA_ERROR_LOSSY_QUERY);
   EXPECT_EQ(cuGraphNodeGetDependencies(last, &from, nullptr, &count), CUDA_ERROR_LOSSY_QUERY);
   EXPECT_EQ(cuGraphNodeGetDependentNodes(first, &to, nullptr, &count), CUDA_ERROR_LOSSY_QUERY);
+  ASSERT_EQ(cuGraphGetEdges(graph, nullptr, nullptr, nullptr, &count), CUDA_SUCCESS);
+  EXPECT_EQ(count, 1U);  // how many there are is no loss
   CUgraphEdgeData told{};
   ASSERT_EQ(cuGraphGetEdges(graph, &from, &to, &told, &count), CUDA_SUCCESS);
   EXPECT_EQ(std::memcmp(&told, &data, sizeof data), 0);
