@@ -12,6 +12,7 @@
 
 namespace inline_prof::hook {
 
+struct HostGraph;
 struct Label;
 struct State;
 
@@ -29,7 +30,8 @@ struct WantedOccurrence {
 // arming_generation telling a reader when they were rewritten under him.
 struct ArmedEvent {
   std::atomic<const void*> function{nullptr};  // CUfunction or Label
-  std::atomic<Label*> label{nullptr};          // null for a kernel
+  std::atomic<Label*> label{nullptr};          // null for a kernel and a graph
+  std::atomic<HostGraph*> graph{nullptr};      // null for a kernel and a label
   std::atomic<const void*> stream{nullptr};
   std::atomic<std::uint32_t> met{0};       // in this iteration
   std::atomic<std::uint32_t> expected{0};  // occurrences in an iteration as discovered; 0: any
@@ -68,6 +70,13 @@ extern constinit std::atomic<int> open_pairs;
   }
   return true;
 }
+
+// The filter word while something is being captured, or a pair is open; and after that.
+void look_at_every_launch() noexcept;
+void look_at_armed_launches() noexcept;
+
+// The host has made `graph` again: what is armed for it is armed for its new exec.
+void follow_new_exec(const HostGraph& graph) noexcept;
 
 // Null where nothing is armed for the pair.
 [[nodiscard]] ArmedEvent* armed_for(const void* function, const void* stream) noexcept;

@@ -9,6 +9,7 @@
 #include "hook/trigger.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
+#include "timer/driver_scope.hpp"
 
 #include <array>
 
@@ -55,13 +56,24 @@ void watch_other_threads(ArmedEvent& armed) noexcept {
 void stop_watching(ArmedEvent& armed) noexcept {
   const void* mine = this_thread();
   armed.open_by.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel);
-  if (open_pairs.fetch_sub(1, std::memory_order_acq_rel) == 1 && sys::is_on()) {
-    sys::hot_line.filter.store(armed_filter.load(std::memory_order_relaxed),
-                               std::memory_order_relaxed);
-  }
+  if (open_pairs.fetch_sub(1, std::memory_order_acq_rel) == 1) look_at_armed_launches();
 }
 
 }  // namespace
+
+void look_at_every_launch() noexcept {
+  if (sys::is_on()) sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+}
+
+void look_at_armed_launches() noexcept {
+  if (!sys::is_on() || counting.load(std::memory_order_relaxed) ||
+      open_pairs.load(std::memory_order_relaxed) != 0 ||
+      open_captures.load(std::memory_order_relaxed) != 0) {
+    return;
+  }
+  sys::hot_line.filter.store(armed_filter.load(std::memory_order_relaxed),
+                             std::memory_order_relaxed);
+}
 
 void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept {
   using Result = timer::ContextTimer::BeginResult;
@@ -113,7 +125,10 @@ timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, WantedOcc
   armed.interleaved.store(false, std::memory_order_relaxed);
   if (keeps_others_out) watch_other_threads(armed);
   timer::ContextTimer::Pair* pair = nullptr;
-  const auto result = timer->begin(stream, *event, iteration, pair);
+  using Captures = timer::ContextTimer::Captures;
+  const auto result = timer->begin(
+      stream, *event, iteration, pair,
+      event->has(record::Flag::kRecaptured) ? Captures::kGetNodes : Captures::kAreLeftAlone);
   if (result != timer::ContextTimer::BeginResult::kOk) {
     count_refusal(state, result);
     if (keeps_others_out) stop_watching(armed);
@@ -170,13 +185,15 @@ ArmedEvent* entry_for(const Met& met, std::int64_t iteration, std::uint32_t& cou
   armed.iteration.store(iteration, std::memory_order_relaxed);
   armed.pair.store(nullptr, std::memory_order_relaxed);
   armed.label.store(met.label, std::memory_order_relaxed);
+  armed.graph.store(met.graph, std::memory_order_relaxed);
   return &armed;
 }
 
 void publish_filter(std::uint64_t filter) noexcept {
   filter = sys::is_on() ? filter | boundary_filter() : sys::kNoLaunch;  // off is final
   armed_filter.store(filter, std::memory_order_relaxed);
-  if (open_pairs.load(std::memory_order_relaxed) == 0) {
+  if (open_pairs.load(std::memory_order_relaxed) == 0 &&
+      open_captures.load(std::memory_order_relaxed) == 0) {
     sys::hot_line.filter.store(filter, std::memory_order_relaxed);
   }
 }
@@ -209,8 +226,11 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
     if (Label* label = armed_events[i].label.load(std::memory_order_relaxed)) {
       label->open_gate(true);
     } else {
-      const void* function = armed_events[i].function.load(std::memory_order_relaxed);
-      filter |= std::uint64_t{1} << sys::filter_bit(function);
+      const HostGraph* graph = armed_events[i].graph.load(std::memory_order_relaxed);
+      const void* handle = graph != nullptr
+                               ? graph->exec.load(std::memory_order_acquire)
+                               : armed_events[i].function.load(std::memory_order_relaxed);
+      filter |= std::uint64_t{1} << sys::filter_bit(handle);
     }
   }
   armed_count.store(count, std::memory_order_release);
@@ -263,6 +283,18 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   WantedOccurrence* wanted = count_occurrence(*armed);
   if (wanted == nullptr) return {};
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
+  if (event->is_inside_graph()) {
+    const auto replay = graph_course::before_replay(
+        state, *launch.graph, *event, *armed->timer.load(std::memory_order_relaxed),
+        armed->iteration.load(std::memory_order_relaxed));
+    if (replay.clone == nullptr) return {};
+    if (replay.pair != nullptr) {
+      replay.pair->discard.store(state.throw_samples_away.load(std::memory_order_relaxed),
+                                 std::memory_order_relaxed);
+      wanted->taken.store(replay.pair, std::memory_order_release);
+    }
+    return {.kind = LaunchTicket::Kind::kReplay, .replay = replay};
+  }
   OpFrame* op = event->spans_op ? outermost_op() : nullptr;
   if (event->spans_op && op == nullptr) return {};  // launched by something else today
   auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kSpoilThePair);
@@ -307,10 +339,39 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
 
 }  // namespace
 
+namespace {
+
+// The launch becomes a node of a graph that the host captures.  A program that captures anew in
+// each iteration is measured there; what is captured once is met when the graph is replayed.
+LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
+  if (launch.graph != nullptr) return {};  // a graph inside a graph
+  LaunchTicket ticket;
+  const Phase phase = state.phase.load(std::memory_order_acquire);
+  if (phase == Phase::kDiscovering) ticket.kind = LaunchTicket::Kind::kMeet;
+  if (phase == Phase::kMeasuring || phase == Phase::kReceipt) {
+    ticket = begin_armed_launch(state, launch);
+  }
+  ticket.is_captured = true;
+  return ticket;
+}
+
+// Captured pairs are recorded by the first replay after their capture.
+void replayed(State& state) {
+  if (open_captures.load(std::memory_order_relaxed) != 0) return;
+  for (timer::ContextTimer& timer : state.timers) {
+    if (timer.has_captured()) timer.hand_captured_over();
+  }
+}
+
+}  // namespace
+
 LaunchTicket before_launch(const Launch& launch) {
   State* run = state();
   if (run == nullptr) return {};
   if (trigger::is_paused()) return {};
+  if (open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(launch.stream)) {
+    return begin_captured_launch(*run, launch);
+  }
   if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
   switch (run->phase.load(std::memory_order_acquire)) {
     case Phase::kBeforeIterations:
@@ -335,10 +396,16 @@ LaunchTicket before_launch(const Launch& launch) {
 void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launched) {
   State* run = state();
   if (run == nullptr) return;
+  if (launch.graph != nullptr && launched) replayed(*run);
+  if (ticket.kind == LaunchTicket::Kind::kReplay) {
+    return graph_course::after_replay(ticket.replay, launched);
+  }
+  if (ticket.is_captured && launched) graph_words::note_captured_launch(launch);
   if (ticket.kind == LaunchTicket::Kind::kMeet) {
-    if (launched) meet(*run, launch);
+    if (launched) meet(*run, launch, ticket.is_captured);
     return;
   }
+  if (ticket.kind == LaunchTicket::Kind::kNothing) return;
   ticket.pair->correlation_id = cupti::witness_of_this_launch();
   if (ticket.armed != nullptr) {
     return end_pair(*run, *ticket.armed, launch.stream, *ticket.pair, launched);
@@ -358,6 +425,18 @@ void count_graph_launch() noexcept {
 
 std::uint64_t graph_launch_count() noexcept {
   return graph_launches.load(std::memory_order_relaxed);
+}
+
+void follow_new_exec(const HostGraph& graph) noexcept {
+  bool is_wanted = is_boundary(&graph);
+  const auto count = armed_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    is_wanted = is_wanted || armed_events[i].graph.load(std::memory_order_relaxed) == &graph;
+  }
+  if (!is_wanted || !sys::is_on()) return;
+  const auto bit = std::uint64_t{1} << sys::filter_bit(graph.exec.load(std::memory_order_relaxed));
+  armed_filter.fetch_or(bit, std::memory_order_relaxed);
+  sys::hot_line.filter.fetch_or(bit, std::memory_order_relaxed);
 }
 
 }  // namespace inline_prof::hook

@@ -9,6 +9,7 @@
 #include "schedule/iteration_follower.hpp"
 #include "sys/hot_line.hpp"
 
+#include <algorithm>
 #include <map>
 
 namespace inline_prof::hook {
@@ -59,13 +60,50 @@ bool is_busiest(const Search& search) {
 // PyTorch's own range around an optimizer's step (torch/optim/optimizer.py, profile_hook_step).
 constexpr const char* kOptimizerRange = "Optimizer.step*";
 
+// The boundary functions that stand for graphs.
+constinit std::array<std::atomic<const HostGraph*>, kBoundaryFunctions> boundary_graphs{};
+
+const HostGraph* boundary_graph(const void* function) noexcept {
+  for (const auto& each : boundary_graphs) {
+    const HostGraph* graph = each.load(std::memory_order_relaxed);
+    if (graph == function) return graph;
+  }
+  return nullptr;
+}
+
+// A replay launches all its kernels: it counts as so many launches, so that a program that replays
+// one graph an iteration is believed as soon as one that launches the same kernels itself.  The
+// first is told by the graph's slot, the others by numbers above all slots.
+constexpr std::uint32_t kMostInReplay = 512;  // as many are as good as more
+constexpr auto kSlots = static_cast<std::uint32_t>(timer::LaunchTable::kSize);
+
+std::uint32_t launches_of(const Met& met) {
+  if (met.graph == nullptr) return 1;
+  return std::clamp(met.graph->kernels.load(std::memory_order_relaxed), 1U, kMostInReplay);
+}
+
+std::uint32_t slot_of(std::uint32_t symbol) {
+  return symbol < kSlots ? symbol : (symbol - kSlots) / kMostInReplay;
+}
+
+bool add_launches(schedule::IterationFinder& finder, const Met& met) {
+  const auto slot = static_cast<std::uint32_t>(launch_table.index_of(*met.slot));
+  bool has_changed = finder.add(slot);
+  for (std::uint32_t i = 1; i < launches_of(met); ++i)
+    has_changed = finder.add(kSlots + slot * kMostInReplay + i) || has_changed;
+  return has_changed;
+}
+
 }  // namespace
 
 std::uint64_t boundary_filter() noexcept {
   std::uint64_t filter = sys::kNoLaunch;
   for (const auto& each : boundary_functions) {
     const void* function = each.load(std::memory_order_relaxed);
-    if (function != nullptr) filter |= std::uint64_t{1} << sys::filter_bit(function);
+    if (function == nullptr) continue;
+    const HostGraph* graph = boundary_graph(function);
+    if (graph != nullptr) function = graph->exec.load(std::memory_order_acquire);
+    filter |= std::uint64_t{1} << sys::filter_bit(function);
   }
   return filter;
 }
@@ -90,15 +128,18 @@ void look_for_period(State& state, const Met& met) {
   Search& search = all[met.stream];
   ++search.launches;
   if (++searched_launches > kLongestSearch) return give_up();
-  const auto symbol = static_cast<std::uint32_t>(launch_table.index_of(*met.slot));
-  if (!search.finder.add(symbol) || !search.finder.found() || !is_busiest(search)) return;
-  const schedule::FoundIteration found = *search.finder.found();
-  const auto function_of = [&](std::uint32_t slot) {
-    return state.met_by_slot[slot]->slot->function.load(std::memory_order_relaxed);
-  };
+  if (!add_launches(search.finder, met) || !search.finder.found() || !is_busiest(search)) return;
+  schedule::FoundIteration found = *search.finder.found();
+  found.anchor = slot_of(found.anchor);
+  found.first = slot_of(found.first);
+  const std::array<std::uint32_t, kBoundaryFunctions> slots{found.anchor, found.first};
   follower.store(new schedule::IterationFollower(found), std::memory_order_release);
-  boundary_functions[0].store(function_of(found.anchor), std::memory_order_relaxed);
-  boundary_functions[1].store(function_of(found.first), std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kBoundaryFunctions; ++i) {
+    const Met& edge = *state.met_by_slot[slots[i]];
+    boundary_graphs[i].store(edge.graph, std::memory_order_relaxed);
+    boundary_functions[i].store(edge.slot->function.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
+  }
   boundary_stream.store(met.stream->handle, std::memory_order_release);
   state.boundary_is_guessed = true;
   state.run.iteration_confidence = found.confidence;

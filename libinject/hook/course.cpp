@@ -45,6 +45,7 @@ void finish(State& state) {
     state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
     timer.destroy_events();
   }
+  graph_course::finish(state);
   close_record(state);
   state.phase.store(Phase::kDone, std::memory_order_release);
   stop_one_shot(state);
@@ -149,10 +150,20 @@ void gather_receipt(State& state) {
 
 // --- the choice becomes armed events
 
+// After all else; an iteration in which a copy is being built measures nothing.
+Choice choose_inside_graphs(State& state) {
+  const auto target = graph_course::next(state);
+  if (graph_course::is_over(state)) return {.kind = Choice::Kind::kOver};
+  if (!target) return {};
+  return {.kind = Choice::Kind::kTargets, .targets = {*target}};
+}
+
 Choice choose(State& state, std::int64_t iteration) {
   if (state.phase.load() == Phase::kReceipt) return choose_for_receipt(state, iteration);
   if (state.settings.mode == schedule::Mode::kOneShot) return choose_in_one_shot(state, iteration);
-  return state.adaptive ? choose_by_need(state, iteration) : choose_from_plan(state, iteration);
+  Choice choice =
+      state.adaptive ? choose_by_need(state, iteration) : choose_from_plan(state, iteration);
+  return choice.kind == Choice::Kind::kOver ? choose_inside_graphs(state) : choice;
 }
 
 constexpr std::size_t kRemembered = 16;
@@ -235,7 +246,7 @@ std::uint64_t samples_taken(const State& state) {
 
 std::uint64_t samples_wanted(const State& state) {
   std::uint64_t wanted = 0;
-  for (std::size_t i = 0; i < state.targets.size(); ++i) {
+  for (std::size_t i = 0; i < state.plain_targets; ++i) {
     wanted += static_cast<std::uint64_t>(state.plan.samples_of(i)) * state.targets[i].events.size();
   }
   return wanted;
@@ -247,6 +258,7 @@ bool everything_was_recorded(const State& state) {
   if (state.settings.mode == schedule::Mode::kOneShot) {
     return state.iteration.load() >= state.settings.warmup + state.config.one_shot_iterations;
   }
+  if (!graph_course::is_over(state)) return false;
   if (state.adaptive) return state.adaptive->is_done();
   return state.iteration.load() >= state.plan.last_iteration();
 }

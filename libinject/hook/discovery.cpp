@@ -34,18 +34,6 @@ int attribute_of(CUfunction function, CUfunction_attribute attribute) {
   return value;
 }
 
-const KernelInfo* kernel_of(State& state, CUfunction function) {
-  KernelIdentity identity = identity_of(function);
-  auto& known = state.kernels[identity];
-  if (known) return known.get();
-  known = std::make_unique<KernelInfo>();
-  known->name = std::move(identity.name);
-  known->event_name = readable_kernel_name(known->name);
-  known->static_shared_bytes = attribute_of(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
-  known->registers = attribute_of(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
-  return known.get();
-}
-
 // Two kernels of one name on one stream (generated code repeats names in every module) are two
 // events: the second is called NAME~2.
 std::string unique_event_name(State& state, const KernelInfo& kernel, const StreamInfo& stream) {
@@ -71,7 +59,7 @@ record::LaunchShape shape_of(const Launch& launch, const KernelInfo& kernel) {
   return shape;
 }
 
-Met* met_kernel(State& state, const Launch& launch) {
+Met* met_launch(State& state, const Launch& launch) {
   const void* key = table_key(state, launch.stream);
   if (timer::LaunchSlot* slot = launch_table.find(launch.function, key)) {
     return state.met_by_slot[launch_table.index_of(*slot)].get();
@@ -86,9 +74,12 @@ Met* met_kernel(State& state, const Launch& launch) {
   auto met = std::make_unique<Met>();
   met->slot = slot;
   met->stream = stream;
-  met->kernel = kernel_of(state, launch.function);
-  met->first_shape = shape_of(launch, *met->kernel);
-  note_kernel(state, launch, *met->kernel);
+  met->graph = launch.graph;
+  if (met->graph == nullptr) {
+    met->kernel = kernel_of(state, launch.function);
+    met->first_shape = shape_of(launch, *met->kernel);
+    note_kernel(state, launch, *met->kernel);
+  }
   Met* result = met.get();
   state.met_by_slot[launch_table.index_of(*slot)] = std::move(met);
   state.met.push_back(result);
@@ -116,17 +107,19 @@ void meet_inside_op(State& state, Met& met, const Launch& launch, std::uint32_t 
   if (label != nullptr) state.insides[label->event].ops.push_back(part.event);
 }
 
-void meet_in_warmup(State& state, Met& met, const Launch& launch) {
+void meet_in_warmup(State& state, Met& met, const Launch& launch, bool is_captured) {
   const std::uint32_t occurrence = met.slot->count.fetch_add(1, std::memory_order_relaxed);
   if (occurrence < met.events.size()) return;  // another thread has been here
   met.events.resize(occurrence + 1, nullptr);
   met.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
-  if (timer::is_capturing(launch.stream)) {
+  if (met.graph != nullptr) return meet_replay(state, met, launch, occurrence);
+  const OpenLabel* label = innermost_label(launch.stream, state.discovery);
+  if (label != nullptr) add_kernel_name(*label->event, met.kernel->name);
+  if (is_captured && label == nullptr) {
+    // Only a label asks for events in the host's graph.
     state.run.dropped.capture_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const OpenLabel* label = innermost_label(launch.stream, state.discovery);
-  if (label != nullptr) add_kernel_name(*label->event, met.kernel->name);
   if (OpFrame* op = outermost_op()) {
     return meet_inside_op(state, met, launch, occurrence, *op, label);
   }
@@ -153,6 +146,31 @@ void note_first_launch_of_thread() noexcept {
   static constinit std::atomic<bool> one_launches{false};
   this_thread_launches = true;
   if (one_launches.exchange(true)) several_threads_launch.store(true);
+}
+
+const KernelInfo* kernel_of(State& state, CUfunction function) {
+  KernelIdentity identity = identity_of(function);
+  auto& known = state.kernels[identity];
+  if (known) return known.get();
+  known = std::make_unique<KernelInfo>();
+  known->name = std::move(identity.name);
+  known->event_name = readable_kernel_name(known->name);
+  known->static_shared_bytes = attribute_of(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+  known->registers = attribute_of(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
+  return known.get();
+}
+
+int next_occurrence(State& state, const std::string& name, const StreamInfo& stream) {
+  return state.op_occurrences[{name, stream.index}]++;
+}
+
+const std::string& event_name_of(State& state, const KernelInfo& kernel, const StreamInfo& stream,
+                                 int& occurrence) {
+  KernelOnStream& same = state.kernels_on_streams[{&kernel, stream.index}];
+  if (same.event_name.empty()) same.event_name = unique_event_name(state, kernel, stream);
+  same.handles += 2;  // counted as they are met, by everybody from now on
+  occurrence = same.next_occurrence++;
+  return same.event_name;
 }
 
 timer::ContextTimer* timer_of(State& state, CUcontext context) {
@@ -219,8 +237,8 @@ record::EventRecord* add_event(State& state, Met& met, std::uint32_t launch_occu
   } else if (!op_name.empty()) {
     // Counted as they are met: a vendor call may begin with another kernel each time.
     event->event_name = op_name;
-    event->occurrence = state.op_occurrences[{op_name, met.stream->index}]++;
-    event->kernel_names.push_back(met.kernel->name);
+    event->occurrence = next_occurrence(state, op_name, *met.stream);
+    if (met.kernel != nullptr) event->kernel_names.push_back(met.kernel->name);
   } else {
     KernelOnStream& same = state.kernels_on_streams[{met.kernel, met.stream->index}];
     if (same.event_name.empty()) {
@@ -297,9 +315,11 @@ void fold_counts(State& state) {
     const std::uint32_t count = met->slot->count.exchange(0, std::memory_order_relaxed);
     met->slot->total.fetch_add(count, std::memory_order_relaxed);
     vote_for_usual_count(*met, count);
-    if (met->kernel == nullptr) continue;
-    met->stream->launches += count;
-    state.run.launches_seen.fetch_add(count, std::memory_order_relaxed);
+    const std::uint64_t kernels = met->graph != nullptr
+                                      ? met->graph->kernels.load(std::memory_order_relaxed)
+                                      : (met->kernel != nullptr ? 1 : 0);
+    met->stream->launches += count * kernels;
+    state.run.launches_seen.fetch_add(count * kernels, std::memory_order_relaxed);
   }
 }
 
@@ -315,10 +335,10 @@ StreamInfo* busiest_stream(State& state, const timer::ContextTimer& timer) {
   return best;
 }
 
-void meet(State& state, const Launch& launch) {
+void meet(State& state, const Launch& launch, bool is_captured) {
   if (state.table_full.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(state.mutex);
-  Met* met = met_kernel(state, launch);
+  Met* met = met_launch(state, launch);
   if (met == nullptr) return;
   if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *met);
   switch (state.phase.load(std::memory_order_relaxed)) {
@@ -326,11 +346,11 @@ void meet(State& state, const Launch& launch) {
       return meet_before_iterations(state, *met);
     case Phase::kWithoutIterations:
       met->slot->count.fetch_add(1, std::memory_order_relaxed);
-      if (met->sampled == nullptr) sample_from_now_on(state, *met);
+      if (met->sampled == nullptr && met->kernel != nullptr) sample_from_now_on(state, *met);
       return;
     case Phase::kDiscovering:
     case Phase::kUnitTests:
-      return meet_in_warmup(state, *met, launch);
+      return meet_in_warmup(state, *met, launch, is_captured);
     default:
       return;
   }

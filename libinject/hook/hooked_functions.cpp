@@ -1,5 +1,6 @@
 #include "hook/hooked_functions.hpp"
 
+#include "hook/graph_wrappers.hpp"
 #include "hook/wrappers.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/hot_line.hpp"
@@ -20,7 +21,7 @@ void* address(Function* function) {
 // Built at first use without a guard: the pieces are link-time addresses, but a reinterpret_cast is
 // no constant expression.  Two threads that race write the same values.
 struct Table {
-  std::array<HookedFunction, 25> functions{{
+  std::array<HookedFunction, 57> functions{{
       {"cuLaunchKernel", "cuLaunchKernel", 4000, false, address(launch_kernel_legacy),
        &sys::hot_line.kernel[0], address(launch_kernel_spare), &sys::hot_line.kernel[2]},
       {"cuLaunchKernel_ptsz", "cuLaunchKernel", 7000, true, address(launch_kernel_per_thread),
@@ -72,6 +73,79 @@ struct Table {
        &reals.get_proc_address, nullptr, nullptr},
       {"cuGetProcAddress_v2", "cuGetProcAddress", 12000, false, address(get_proc_address_v2),
        &reals.get_proc_address_v2, nullptr, nullptr},
+      {"cuGraphInstantiate", "cuGraphInstantiate", 10000, false, address(graph_instantiate),
+       &graph_reals.graph_instantiate, nullptr, nullptr},
+      {"cuGraphInstantiate_v2", "cuGraphInstantiate", 11000, false, address(graph_instantiate_v2),
+       &graph_reals.graph_instantiate_v2, nullptr, nullptr},
+      {"cuGraphInstantiateWithFlags", "cuGraphInstantiateWithFlags", 11040, false,
+       address(graph_instantiate_with_flags), &graph_reals.graph_instantiate_with_flags, nullptr,
+       nullptr},
+      {"cuGraphInstantiateWithParams", "cuGraphInstantiateWithParams", 12000, false,
+       address(graph_instantiate_with_params), &graph_reals.graph_instantiate_with_params, nullptr,
+       nullptr},
+      {"cuGraphInstantiateWithParams_ptsz", "cuGraphInstantiateWithParams", 12000, true,
+       address(graph_instantiate_with_params_per_thread),
+       &graph_reals.graph_instantiate_with_params_per_thread, nullptr, nullptr},
+      {"cuGraphExecUpdate", "cuGraphExecUpdate", 10020, false, address(graph_exec_update),
+       &graph_reals.graph_exec_update, nullptr, nullptr},
+      {"cuGraphExecUpdate_v2", "cuGraphExecUpdate", 12000, false, address(graph_exec_update_v2),
+       &graph_reals.graph_exec_update_v2, nullptr, nullptr},
+      {"cuGraphExecKernelNodeSetParams", "cuGraphExecKernelNodeSetParams", 10010, false,
+       address(graph_exec_kernel_set), &graph_reals.graph_exec_kernel_set, nullptr, nullptr},
+      {"cuGraphExecKernelNodeSetParams_v2", "cuGraphExecKernelNodeSetParams", 12000, false,
+       address(graph_exec_kernel_set_v2), &graph_reals.graph_exec_kernel_set_v2, nullptr, nullptr},
+      {"cuGraphExecMemcpyNodeSetParams", "cuGraphExecMemcpyNodeSetParams", 10020, false,
+       address(graph_exec_memcpy_set), &graph_reals.graph_exec_memcpy_set, nullptr, nullptr},
+      {"cuGraphExecMemsetNodeSetParams", "cuGraphExecMemsetNodeSetParams", 10020, false,
+       address(graph_exec_memset_set), &graph_reals.graph_exec_memset_set, nullptr, nullptr},
+      {"cuGraphExecHostNodeSetParams", "cuGraphExecHostNodeSetParams", 10020, false,
+       address(graph_exec_host_set), &graph_reals.graph_exec_host_set, nullptr, nullptr},
+      {"cuGraphExecChildGraphNodeSetParams", "cuGraphExecChildGraphNodeSetParams", 11010, false,
+       address(graph_exec_child_set), &graph_reals.graph_exec_child_set, nullptr, nullptr},
+      {"cuGraphExecEventRecordNodeSetEvent", "cuGraphExecEventRecordNodeSetEvent", 11010, false,
+       address(graph_exec_record_set), &graph_reals.graph_exec_record_set, nullptr, nullptr},
+      {"cuGraphExecEventWaitNodeSetEvent", "cuGraphExecEventWaitNodeSetEvent", 11010, false,
+       address(graph_exec_wait_set), &graph_reals.graph_exec_wait_set, nullptr, nullptr},
+      {"cuGraphExecExternalSemaphoresSignalNodeSetParams",
+       "cuGraphExecExternalSemaphoresSignalNodeSetParams", 11020, false,
+       address(graph_exec_signal_set), &graph_reals.graph_exec_signal_set, nullptr, nullptr},
+      {"cuGraphExecExternalSemaphoresWaitNodeSetParams",
+       "cuGraphExecExternalSemaphoresWaitNodeSetParams", 11020, false,
+       address(graph_exec_semaphore_wait_set), &graph_reals.graph_exec_semaphore_wait_set, nullptr,
+       nullptr},
+      {"cuGraphExecBatchMemOpNodeSetParams", "cuGraphExecBatchMemOpNodeSetParams", 11070, false,
+       address(graph_exec_memory_ops_set), &graph_reals.graph_exec_memory_ops_set, nullptr,
+       nullptr},
+      {"cuGraphExecNodeSetParams", "cuGraphExecNodeSetParams", 12020, false,
+       address(graph_exec_node_set), &graph_reals.graph_exec_node_set, nullptr, nullptr},
+      {"cuGraphNodeSetEnabled", "cuGraphNodeSetEnabled", 11060, false,
+       address(graph_node_set_enabled), &graph_reals.graph_node_set_enabled, nullptr, nullptr},
+      {"cuGraphExecDestroy", "cuGraphExecDestroy", 10000, false, address(graph_exec_destroy),
+       &graph_reals.graph_exec_destroy, nullptr, nullptr},
+      {"cuGraphDestroy", "cuGraphDestroy", 10000, false, address(graph_destroy),
+       &graph_reals.graph_destroy, nullptr, nullptr},
+      {"cuGraphClone", "cuGraphClone", 10000, false, address(graph_clone), &graph_reals.graph_clone,
+       nullptr, nullptr},
+      {"cuGraphRetainUserObject", "cuGraphRetainUserObject", 11030, false,
+       address(graph_retain_object), &graph_reals.graph_retain_object, nullptr, nullptr},
+      {"cuStreamBeginCapture", "cuStreamBeginCapture", 10000, false, address(begin_capture),
+       &graph_reals.begin_capture, nullptr, nullptr},
+      {"cuStreamBeginCapture_ptsz", "cuStreamBeginCapture", 10000, true,
+       address(begin_capture_per_thread), &graph_reals.begin_capture_per_thread, nullptr, nullptr},
+      {"cuStreamBeginCapture_v2", "cuStreamBeginCapture", 10010, false, address(begin_capture_v2),
+       &graph_reals.begin_capture_v2, nullptr, nullptr},
+      {"cuStreamBeginCapture_v2_ptsz", "cuStreamBeginCapture", 10010, true,
+       address(begin_capture_v2_per_thread), &graph_reals.begin_capture_v2_per_thread, nullptr,
+       nullptr},
+      {"cuStreamBeginCaptureToGraph", "cuStreamBeginCaptureToGraph", 12030, false,
+       address(begin_capture_to_graph), &graph_reals.begin_capture_to_graph, nullptr, nullptr},
+      {"cuStreamBeginCaptureToGraph_ptsz", "cuStreamBeginCaptureToGraph", 12030, true,
+       address(begin_capture_to_graph_per_thread), &graph_reals.begin_capture_to_graph_per_thread,
+       nullptr, nullptr},
+      {"cuStreamEndCapture", "cuStreamEndCapture", 10000, false, address(end_capture),
+       &graph_reals.end_capture, nullptr, nullptr},
+      {"cuStreamEndCapture_ptsz", "cuStreamEndCapture", 10000, true,
+       address(end_capture_per_thread), &graph_reals.end_capture_per_thread, nullptr, nullptr},
   }};
 };
 
@@ -122,6 +196,17 @@ const HookedFunction* hooked_by_symbol(const char* symbol) noexcept {
     if (std::strcmp(symbol, hooked.symbol) == 0) return &hooked;
   }
   return nullptr;
+}
+
+const HookedFunction* hooked_by_address(const HookedFunction& likely, const void* real) noexcept {
+  if (find_real(likely.symbol) == real) return &likely;
+  const std::size_t length = std::strlen(likely.name);
+  for (const HookedFunction& hooked : table().functions) {
+    if (std::strncmp(hooked.symbol, likely.name, length) == 0 && find_real(hooked.symbol) == real) {
+      return &hooked;
+    }
+  }
+  return &likely;
 }
 
 const HookedFunction* hooked_by_request(const char* name, int version,

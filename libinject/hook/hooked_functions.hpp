@@ -33,6 +33,12 @@ struct HookedFunction {
 [[nodiscard]] const HookedFunction* hooked_by_request(const char* name, int version,
                                                       std::uint64_t flags) noexcept;
 
+// Some names stand for functions with other arguments since a later version (cuGraphInstantiate is
+// cuGraphInstantiateWithFlags for programs built with CUDA 12).  The entry whose symbol is at
+// `real`, among those whose name begins like `likely`; `likely` where there is none.
+[[nodiscard]] const HookedFunction* hooked_by_address(const HookedFunction& likely,
+                                                      const void* real) noexcept;
+
 // Remembers that `real` is the driver's function behind `hooked`, and returns what the host gets.
 [[nodiscard]] void* wrap(const HookedFunction& hooked, void* real) noexcept;
 

@@ -2,11 +2,13 @@
 #include "hook/label.hpp"
 
 #include "hook/armed_event.hpp"
+#include "hook/graph_words.hpp"
 #include "hook/label_calls.hpp"
 #include "hook/state.hpp"
 #include "hook/trigger.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
+#include "timer/driver_scope.hpp"
 
 #include <algorithm>
 #include <array>
@@ -126,8 +128,11 @@ std::unique_ptr<record::Op> take_pending_op(const Label& label) {
   return op;
 }
 
-void start_in_warmup(State& state, Label& label, CUstream stream) {
+void start_in_warmup(State& state, Label& label, CUstream stream, bool is_captured) {
   auto op = take_pending_op(label);
+  if (is_captured) {
+    graph_words::open_label(label.name.c_str(), op ? std::make_unique<record::Op>(*op) : nullptr);
+  }
   const std::lock_guard lock(state.mutex);
   Met* met = met_label(state, label, stream);
   if (met == nullptr) return;
@@ -138,6 +143,7 @@ void start_in_warmup(State& state, Label& label, CUstream stream) {
     event->start_index = state.next_index++;
     event->end_index = -1;
     event->op = std::move(op);
+    if (is_captured) event->add_flag(record::Flag::kRecaptured);
   }
   met->open_occurrence = static_cast<int>(occurrence);
   if (words.open_count < kDeepestLabel) {
@@ -198,8 +204,14 @@ void record_in_unit_test(State& state, const LabelEnd& end, CUstream stream,
   if (measures_everything.load(std::memory_order_acquire)) {
     return record_one_shot_label(state, end, stream, extra_info);
   }
-  if (end.is_start) return start_in_warmup(state, *end.label, stream);
+  if (end.is_start) return start_in_warmup(state, *end.label, stream, false);
   stop_in_warmup(state, *end.label, stream);
+}
+
+// Before the first iteration only what is captured has a use for labels.
+void note_captured_label(const LabelEnd& end) {
+  if (!end.is_start) return graph_words::close_label(end.label->name.c_str());
+  graph_words::open_label(end.label->name.c_str(), take_pending_op(*end.label));
 }
 
 }  // namespace
@@ -262,6 +274,12 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);
   }
   CUstream on = explicit_stream(stream);
+  const bool is_captured =
+      open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(on);
+  if (is_captured && phase != Phase::kMeasuring && phase != Phase::kReceipt &&
+      (phase != Phase::kDiscovering || !end->is_start)) {
+    note_captured_label(*end);
+  }
   if (phase == Phase::kMeasuring || phase == Phase::kReceipt) {
     if (measures_everything.load(std::memory_order_acquire)) {
       return record_one_shot_label(*run, *end, on, extra_info);
@@ -270,7 +288,7 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
   } else if (phase == Phase::kUnitTests) {
     record_in_unit_test(*run, *end, on, extra_info);
   } else if (phase == Phase::kDiscovering) {
-    if (end->is_start) return start_in_warmup(*run, *end->label, on);
+    if (end->is_start) return start_in_warmup(*run, *end->label, on, is_captured);
     stop_in_warmup(*run, *end->label, on);
   }
 }
@@ -278,8 +296,9 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
 void describe_label(const char* text, const char* kind, const inline_prof_attribute* attributes,
                     int attribute_count) {
   State* run = state();
-  if (run == nullptr || text == nullptr || kind == nullptr ||
-      run->phase.load(std::memory_order_relaxed) != Phase::kDiscovering) {
+  if (run == nullptr || text == nullptr || kind == nullptr) return;
+  if (run->phase.load(std::memory_order_relaxed) != Phase::kDiscovering &&
+      open_captures.load(std::memory_order_relaxed) == 0) {
     return;
   }
   record::Op op{.kind = kind, .attributes = {}, .source = "PROFILE_OP"};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include "hook/armed_event.hpp"
+#include "hook/graph_course.hpp"
+#include "hook/graph_words.hpp"
 #include "timer/context_timer.hpp"
 #include "timer/launch_table.hpp"
 
@@ -11,22 +13,27 @@
 
 namespace inline_prof::hook {
 
+struct HostGraph;
+
 struct Launch {
   const char* api;
-  CUfunction function;
-  CUstream stream;  // never null: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD stand for it
+  CUfunction function;  // of a replay: stands for its graph
+  CUstream stream;      // never null: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD stand for it
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
   std::array<unsigned, 3> cluster;
   unsigned dynamic_shared_bytes;
+  HostGraph* graph = nullptr;  // replayed; null: a kernel
 };
 
 struct LaunchTicket {
-  enum class Kind { kNothing, kMeet, kMeasured };
+  enum class Kind { kNothing, kMeet, kMeasured, kReplay };
   Kind kind = Kind::kNothing;
   ArmedEvent* armed = nullptr;           // null in a run without iterations
   timer::ContextTimer* timer = nullptr;  // then set
   timer::ContextTimer::Pair* pair = nullptr;
+  graph_course::Replay replay{};  // of a kernel inside a graph
+  bool is_captured = false;       // it becomes a node of a graph that the host captures
 };
 
 // True from start-up until the plan is made: every launch is counted.
@@ -51,6 +58,7 @@ extern constinit std::atomic<bool> cupti_sees_launches;
 // are counted, that is one that was met before, counted here; later, one that only shares its bit
 // of the filter with an armed function.
 [[nodiscard]] inline bool settle_launch(const void* function, const void* stream) noexcept {
+  if (open_captures.load(std::memory_order_relaxed) != 0) return false;
   if (counting.load(std::memory_order_relaxed)) {
     if (is_boundary(function) || looking_for_period.load(std::memory_order_relaxed)) return false;
     timer::LaunchSlot* slot = launch_table.find(function, stream);

@@ -3,6 +3,7 @@
 // A launch that is not measured costs one cache line, a shift, two tests and a jump (the test
 // inject.fast_path keeps it so: no call, and the end is a jump).  While launches are counted it is
 // a table look-up more.  Everything else is out of line.
+#include "hook/graph_registry.hpp"
 #include "hook/guard.hpp"
 #include "hook/launch.hpp"
 #include "hook/launch_arguments.hpp"
@@ -32,7 +33,7 @@ CUresult observed(const Launch& launch, const Forward& forward) {
   LaunchTicket ticket;
   fenced(launch.api, [&] { ticket = before_launch(launch); });
   const CUresult result = forward();
-  if (ticket.kind != LaunchTicket::Kind::kNothing) {
+  if (ticket.kind != LaunchTicket::Kind::kNothing || ticket.is_captured) {
     fenced(launch.api, [&] { after_launch(launch, ticket, result == CUDA_SUCCESS); });
   }
   return result;
@@ -118,15 +119,55 @@ template <std::size_t Slot>
   return observed(launch, [&] { return real(INLINE_PROF_LAUNCH_ARGUMENTS); });
 }
 
-// --- cuGraphLaunch: counted, never changed
+// --- cuGraphLaunch
 
+// While a kernel inside the graph is measured, a copy with events around it is launched in its
+// place.  A copy that the driver refuses leaves nothing behind, and the host's own is launched.
 template <std::size_t Slot>
-CUresult graph_launch(CUgraphExec graph, CUstream stream) {
+[[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
   const auto real = reinterpret_cast<GraphLaunch>(
       resolved(reals.graph_launch[Slot], symbol_of<Slot>("cuGraphLaunch", "cuGraphLaunch_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  if (!cupti_sees_launches.load(std::memory_order_relaxed)) count_graph_launch();
-  return real(graph, stream);
+  start_once();
+  if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) {
+    return real(exec, stream);
+  }
+  Launch launch{.api = "cuGraphLaunch",
+                .function = nullptr,
+                .stream = explicit_stream(stream, Slot == kPerThread),
+                .grid = {},
+                .block = {},
+                .cluster = {},
+                .dynamic_shared_bytes = 0};
+  LaunchTicket ticket;
+  fenced(launch.api, [&] {
+    launch.graph = exec == nullptr ? nullptr : graphs::known_or_new(exec);
+    launch.function = reinterpret_cast<CUfunction>(launch.graph);
+    if (launch.graph != nullptr) ticket = before_launch(launch);
+  });
+  bool launched = false;
+  CUresult result = CUDA_SUCCESS;
+  if (ticket.replay.clone != nullptr) {
+    launched = real(ticket.replay.clone->exec(), stream) == CUDA_SUCCESS;
+    if (!launched) result = real(exec, stream);
+  } else {
+    result = real(exec, stream);
+    launched = result == CUDA_SUCCESS;
+  }
+  if (launch.graph != nullptr) {
+    fenced(launch.api, [&] { after_launch(launch, ticket, launched); });
+  }
+  return result;
+}
+
+template <std::size_t Slot>
+CUresult graph_launch(CUgraphExec exec, CUstream stream) {
+  auto target =
+      reinterpret_cast<GraphLaunch>(reals.graph_launch[Slot].load(std::memory_order_relaxed));
+  if (target == nullptr || sys::may_be_armed(exec)) [[unlikely]] {
+    target = graph_launch_slowly<Slot>;
+  }
+  return target(exec, stream);
 }
 
 }  // namespace

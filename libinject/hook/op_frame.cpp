@@ -68,7 +68,9 @@ OpPart& part_on(OpFrame& frame, const void* stream) {
   for (OpPart& part : *frame.more) {
     if (part.stream == stream) return part;
   }
-  return frame.more->emplace_back(OpPart{.stream = stream});
+  OpPart part;
+  part.stream = stream;
+  return frame.more->emplace_back(std::move(part));
 }
 
 }  // namespace inline_prof::hook

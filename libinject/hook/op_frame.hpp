@@ -4,11 +4,13 @@
 #include "record/event_record.hpp"
 #include "timer/context_timer.hpp"
 
+#include <memory>
 #include <vector>
 
 namespace inline_prof::hook {
 
 struct ArmedEvent;
+struct NodeWords;
 
 // The launches of one frame on one stream: one event.  A group of collectives launches on several.
 struct OpPart {
@@ -16,6 +18,7 @@ struct OpPart {
   record::EventRecord* event = nullptr;       // while events are discovered
   ArmedEvent* armed = nullptr;                // while the pair is open
   timer::ContextTimer::Pair* pair = nullptr;  // null: not open
+  std::shared_ptr<const NodeWords> captured;  // while the launches become nodes of a graph
 };
 
 // Lives on the stack of the wrapper.  Nothing is described unless a launch inside asks.

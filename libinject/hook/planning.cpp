@@ -2,6 +2,7 @@
 #include "hook/state.hpp"
 #include "hook/termination.hpp"
 #include "schedule/classes.hpp"
+#include "schedule/random.hpp"
 #include "schedule/select.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
@@ -17,19 +18,6 @@ namespace {
 
 // Iteration times that are kept where nobody knows beforehand how long the run will measure.
 constexpr std::int64_t kMostAdaptiveTimes = 65'536;
-
-template <typename Predicate>
-void forget_events(State& state, const Predicate& unwanted) {
-  const std::lock_guard lock(state.run.mutex);
-  for (Met* met : state.met) {
-    for (record::EventRecord*& event : met->events) {
-      if (event == nullptr || !unwanted(*event)) continue;
-      state.met_of_event.erase(event);
-      event = nullptr;
-    }
-  }
-  state.run.events.remove_if(unwanted);
-}
 
 // Events of one (name, layer, occurrence) on all devices and streams are one target.
 std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>& targets) {
@@ -82,10 +70,11 @@ void merge_ops_into_labels(State& state) {
 // With a period that was found, the iteration may hold more than the training step at times (an
 // evaluation); launches that most iterations do not have would wait for their turn in vain.
 void leave_out_rare_events(State& state) {
-  if (!state.boundary_is_guessed) return;
+  // What was captured once is launched by its graph from then on.
   forget_events(state, [&](const record::EventRecord& event) {
     const Met& met = *state.met_of_event[&event];
-    return met.usual_votes > 0 && event.launch_occurrence >= met.usual_count;
+    const bool is_rare = met.usual_votes > 0 && event.launch_occurrence >= met.usual_count;
+    return is_rare && (state.boundary_is_guessed || event.has(record::Flag::kRecaptured));
   });
 }
 
@@ -158,7 +147,76 @@ void begin_adaptive(State& state, const std::vector<schedule::ClassMember>& memb
       bias_ms(state));
 }
 
+// Kernels inside graphs are measured in visits of their own (graph_course.hpp); the plan is for
+// what comes before them.  A list of iterations that names some of them says that they are wanted.
+schedule::Selection plain_part(State& state, const schedule::Selection& selection) {
+  schedule::Selection plain;
+  std::vector<Target> targets;
+  std::vector<Target> inside_graphs;
+  std::vector<std::optional<std::size_t>> places;
+  for (std::size_t i = 0; i < selection.chosen.size(); ++i) {
+    if (state.targets[i].events.front()->is_inside_graph()) {
+      inside_graphs.push_back(std::move(state.targets[i]));
+      places.emplace_back();
+      continue;
+    }
+    places.emplace_back(targets.size());
+    plain.chosen.push_back(selection.chosen[i]);
+    plain.layers.push_back(selection.layers[i]);
+    targets.push_back(std::move(state.targets[i]));
+  }
+  for (const schedule::Turn& turn : selection.turns) {
+    if (places[turn.event]) plain.turns.push_back({turn.iteration, *places[turn.event]});
+  }
+  state.plain_targets = targets.size();
+  for (Target& target : inside_graphs)
+    targets.push_back(std::move(target));
+  state.targets = std::move(targets);
+  return plain;
+}
+
+// With policy adaptive one kernel of each class is visited, drawn at random.
+std::vector<std::size_t> graph_targets(const State& state) {
+  std::vector<std::size_t> all;
+  for (std::size_t i = state.plain_targets; i < state.targets.size(); ++i)
+    all.push_back(i);
+  if (state.settings.policy != schedule::Policy::kAdaptive) return all;
+  std::map<std::string, std::vector<std::size_t>> classes;
+  for (const std::size_t target : all)
+    classes[state.targets[target].events.front()->class_name].push_back(target);
+  schedule::SplitMix64 random(state.settings.seed);
+  std::vector<std::size_t> drawn;
+  for (const auto& [name, members] : classes)
+    drawn.push_back(members[random.below(members.size())]);
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+// Iterations that the visits take, about.
+std::int64_t iterations_of_visits(const State& state, std::size_t visits) {
+  constexpr std::int64_t kBuilding = 8;
+  return static_cast<std::int64_t>(visits) *
+         (state.settings.repeat + state.config.graph_warmup + kBuilding);
+}
+
 }  // namespace
+
+void forget_events(State& state, const std::function<bool(const record::EventRecord&)>& unwanted) {
+  const std::lock_guard lock(state.run.mutex);
+  std::unordered_set<const record::EventRecord*> gone;
+  for (std::size_t i = 0; i < state.run.events.size(); ++i) {
+    if (unwanted(state.run.events[i])) gone.insert(&state.run.events[i]);
+  }
+  for (Met* met : state.met) {
+    for (record::EventRecord*& event : met->events) {
+      if (gone.contains(event)) event = nullptr;
+    }
+  }
+  for (const record::EventRecord* event : gone)
+    state.met_of_event.erase(event);
+  state.run.events.remove_if(
+      [&](const record::EventRecord& event) { return gone.contains(&event); });
+}
 
 void warn(State& state, std::string warning) {
   if (*sys::off_reason() == '\0') sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
@@ -169,6 +227,7 @@ void warn(State& state, std::string warning) {
 void count_host_bytes(State& state) {
   std::uint64_t bytes =
       sizeof(State) + sizeof launch_table + state.timers.size() * sizeof(timer::ContextTimer);
+  bytes += graphs::copy_bytes() + graphs::registry_bytes();
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     bytes += sizeof(record::EventRecord) + state.run.events[i].capacity() * sizeof(record::Sample);
   }
@@ -179,6 +238,7 @@ void settle_discovery(State& state) {
   close_open_labels(state);
   merge_ops_into_labels(state);
   leave_out_rare_events(state);
+  settle_graphs(state);
 }
 
 void make_plan(State& state) {
@@ -200,22 +260,29 @@ void make_plan(State& state) {
     }
   }
   const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
-  const auto classes = name_classes(state);
+  const schedule::Selection plain = plain_part(state, selection);
+  auto classes = name_classes(state);
+  const auto visits = graph_targets(state);
+  classes.resize(state.plain_targets);
   std::int64_t measured = 0;
   if (is_one_shot) {
     measured = state.config.one_shot_iterations;
-  } else if (state.settings.policy == schedule::Policy::kAdaptive) {
+  } else if (state.settings.policy == schedule::Policy::kAdaptive && !classes.empty()) {
     begin_adaptive(state, classes);
     measured = kMostAdaptiveTimes;
-  } else {
-    state.plan = schedule::make_plan(state.request, selection, state.settings);
+  } else if (!plain.chosen.empty()) {
+    state.plan = schedule::make_plan(state.request, plain, state.settings);
     measured = state.plan.last_iteration() - state.settings.warmup;
+  } else {
+    state.plan = schedule::Plan(0, state.settings.warmup, std::vector<schedule::Turn>{});
   }
+  measured += iterations_of_visits(state, visits.size());
   std::size_t pairs_in_an_iteration = 0;
   for (std::size_t i = 0; i < state.targets.size(); ++i) {
     std::int64_t samples = state.adaptive ? state.settings.repeat : state.plan.samples_of(i);
     if (is_one_shot) samples = (measured - 1) / state.config.one_shot_every + 1;
     pairs_in_an_iteration += state.targets[i].events.size();
+    if (i >= state.plain_targets) continue;  // room is made when the visit begins
     for (record::EventRecord* event : state.targets[i].events)
       event->reserve(static_cast<std::uint32_t>(samples));
   }
@@ -229,6 +296,7 @@ void make_plan(State& state) {
   for (timer::ContextTimer& timer : state.timers)
     any_events |= timer.create_events(is_one_shot ? 2 * pairs_in_an_iteration : 0);
   if (!any_events) return sys::turn_off("cuEventCreate", "no events can be made in any context");
+  graph_course::plan(state, visits);
   count_host_bytes(state);
   counting.store(false, std::memory_order_relaxed);
   open_all_gates(false);

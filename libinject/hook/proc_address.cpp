@@ -15,7 +15,8 @@ void replace(const char* symbol, void** function, int version, cuuint64_t flags,
              const void* caller) noexcept {
   if (function == nullptr || *function == nullptr) return;
   const HookedFunction* hooked = hooked_by_request(symbol, version, flags);
-  if (hooked != nullptr && !is_inside_driver(caller)) *function = wrap(*hooked, *function);
+  if (hooked == nullptr || is_inside_driver(caller)) return;
+  *function = wrap(*hooked_by_address(*hooked, *function), *function);
 }
 
 }  // namespace

@@ -130,6 +130,10 @@ bool close_run(State& state) {
                       " with " + std::to_string(course::samples_taken(state)) + " samples: about " +
                       std::to_string(state.adaptive->iterations_left()) +
                       " iterations more would have met the target");
+    } else if (!complete && !graph_course::is_over(state) &&
+               state.iteration.load() >= state.plan.last_iteration()) {
+      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
+                      " before all kernels inside CUDA graphs were measured");
     } else if (!complete) {
       warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
                       " of " + std::to_string(state.plan.last_iteration()) + ": " +
@@ -154,6 +158,7 @@ void finish_and_die(int signal) {
 
 // The writer thread's 10 ms, in a run without iterations.
 bool tick(State& state) {
+  if (graph_course::tick(state)) return true;
   const std::lock_guard lock(state.mutex);
   if (state.phase.load(std::memory_order_relaxed) != Phase::kWithoutIterations) return false;
   choose_next_sample(state);
@@ -295,6 +300,7 @@ void context_created(CUcontext context) {
 void context_gone(CUcontext context) {
   State* run = state();
   if (run == nullptr) return;
+  graph_course::context_gone(context);
   const std::lock_guard lock(run->mutex);
   for (timer::ContextTimer& timer : run->timers) {
     if (timer.context() == context) timer.forget();

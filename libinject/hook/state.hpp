@@ -3,6 +3,7 @@
 #pragma once
 
 #include "hook/adaptive_course.hpp"
+#include "hook/graph_registry.hpp"
 #include "hook/kernel_handles.hpp"
 #include "hook/label.hpp"
 #include "hook/launch.hpp"
@@ -18,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,15 +64,17 @@ struct KernelOnStream {
   int next_occurrence = 0;
 };
 
-// What stands behind a slot of the launch table: a kernel or a label on one stream.
+// What stands behind a slot of the launch table: a kernel, a label or a graph on one stream.
 struct Met {
   timer::LaunchSlot* slot = nullptr;
   StreamInfo* stream = nullptr;
-  const KernelInfo* kernel = nullptr;  // null for a label
-  Label* label = nullptr;              // null for a kernel
-  record::LaunchShape first_shape;     // of a kernel
-  std::string event_name;              // of a kernel, once it has one
-  // By occurrence; null where the launch was part of a label, or was captured.
+  // One of these is not null.
+  const KernelInfo* kernel = nullptr;
+  Label* label = nullptr;
+  HostGraph* graph = nullptr;
+  record::LaunchShape first_shape;  // of a kernel
+  std::string event_name;           // of a kernel, once it has one
+  // By occurrence; null where the launch was part of a label.  Of a graph: the replays as a whole.
   std::vector<record::EventRecord*> events;
   record::EventRecord* sampled = nullptr;          // in a run without iterations
   timer::ContextTimer::Pair* open_pair = nullptr;  // of a label, in mode one_shot
@@ -138,6 +142,7 @@ struct State {
   std::unordered_map<const record::EventRecord*, Met*> met_of_event;
   std::vector<Target> targets;
   schedule::Plan plan;
+  std::size_t plain_targets = 0;  // the first ones; kernels inside graphs have visits of their own
   std::unique_ptr<AdaptiveCourse> adaptive;  // null for the other policies
   ReceiptCourse receipt;
   std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations
@@ -162,6 +167,11 @@ struct State {
 
 // discovery.cpp; with the mutex held.
 [[nodiscard]] timer::ContextTimer* timer_of(State& state, CUcontext context);
+[[nodiscard]] const KernelInfo* kernel_of(State& state, CUfunction function);
+// Counts the events of one name on one stream, kernels' by the kernel.
+[[nodiscard]] int next_occurrence(State& state, const std::string& name, const StreamInfo& stream);
+[[nodiscard]] const std::string& event_name_of(State& state, const KernelInfo& kernel,
+                                               const StreamInfo& stream, int& occurrence);
 [[nodiscard]] StreamInfo* stream_of(State& state, CUstream stream);
 [[nodiscard]] Met* met_label(State& state, Label& label, CUstream stream);
 // `op_name`: of the vendor call that begins with this launch; empty: none.  Null: the list is full.
@@ -172,7 +182,14 @@ void fold_counts(State& state);       // an iteration ends: counts go to the tot
 [[nodiscard]] StreamInfo* busiest_stream(State& state, const timer::ContextTimer& timer);
 
 // discovery.cpp; takes the mutex.
-void meet(State& state, const Launch& launch);
+void meet(State& state, const Launch& launch, bool is_captured);
+
+// graph_events.cpp; with the mutex held.
+void meet_replay(State& state, Met& met, const Launch& launch, std::uint32_t occurrence);
+// What each graph got: its kernels, or itself as a whole.
+void settle_graphs(State& state);
+// False where a list of events names nothing that `nodes` have.  No mutex.
+[[nodiscard]] bool schedule_asks_for(const State& state, const std::vector<GraphNode>& nodes);
 
 // without_iterations.cpp; with the mutex held.
 void begin_without_iterations(State& state);
@@ -193,6 +210,7 @@ void start_unit_test(const char* name);
 void stop_unit_test();
 
 // planning.cpp; with the mutex held.
+void forget_events(State& state, const std::function<bool(const record::EventRecord&)>& unwanted);
 void make_plan(State& state);
 // What was discovered becomes what can be measured.
 void settle_discovery(State& state);

@@ -41,7 +41,7 @@ void sample_from_now_on(State& state, Met& met) {
   met.slot->limit.store(kNoLimit, std::memory_order_relaxed);
   met.sampled = add_event(state, met, 0, {});
   if (met.sampled == nullptr) return;
-  met.sampled->any_occurrence = true;
+  met.sampled->add_flag(record::Flag::kAnyOccurrence);
   met.sampled->shape = met.first_shape;
   met.sampled->start_index = state.next_index++;
   met.sampled->end_index = state.next_index++;

@@ -47,6 +47,16 @@ struct Sample {
   std::unique_ptr<ExtraInfos> extra;
 };
 
+// What an event is beside a kernel or a label on a stream; names in prof_writer.cpp.
+enum class Flag : std::uint8_t {
+  kAnyOccurrence,  // samples come from any of its occurrences
+  kGraphNode,      // kernels inside a CUDA graph
+  kGraphChild,     // a graph inside a CUDA graph
+  kGraphWhole,     // a whole CUDA graph
+  kRecaptured,     // recorded while the host captures it anew, in each iteration
+  kNotMeasurable,
+};
+
 // Written by host threads, read by the writer thread: everything but `calls` and the samples stands
 // still once the event is in an EventList.
 struct EventRecord {
@@ -60,13 +70,24 @@ struct EventRecord {
   std::int64_t end_index = 0;
   int occurrence = 0;
   std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
-  bool any_occurrence = false;
-  std::string class_name;  // of launches that are alike; empty: not known
-  bool spans_op = false;   // several launches of one vendor call, timed from first to last
+  std::string class_name;               // of launches that are alike; empty: not known
+  bool spans_op = false;  // several launches of one vendor call, timed from first to last
+  int first_node = -1;    // of kernels inside a graph: places in HostGraph::nodes
+  int last_node = -1;
+  std::uint8_t flags = 0;            // bits of Flag; changed with RunRecord::mutex held
+  std::string reason;                // why it is not timed as others are; the same mutex
   std::optional<LaunchShape> shape;  // of the first launch met; labels have none
   std::unique_ptr<Op> op;
 
   std::atomic<std::uint64_t> calls{1};
+
+  void add_flag(Flag flag) {
+    flags |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(flag));
+  }
+  [[nodiscard]] bool has(Flag flag) const {
+    return ((flags >> static_cast<unsigned>(flag)) & 1U) != 0;
+  }
+  [[nodiscard]] bool is_inside_graph() const { return first_node >= 0; }
 
   // Room for `capacity` samples; the first call only.
   void reserve(std::uint32_t capacity) {

@@ -13,6 +13,15 @@
 namespace inline_prof::record {
 namespace {
 
+constexpr std::pair<Flag, const char*> kFlagWords[] = {
+    {Flag::kAnyOccurrence, format::kFlagAnyOccurrence},
+    {Flag::kGraphNode, format::kFlagGraphNode},
+    {Flag::kGraphChild, format::kFlagGraphChild},
+    {Flag::kGraphWhole, format::kFlagGraphWhole},
+    {Flag::kRecaptured, format::kFlagRecaptured},
+    {Flag::kNotMeasurable, format::kFlagNotMeasurable},
+};
+
 std::string hexadecimal(const void* pointer) {
   std::array<char, 24> text{};
   std::snprintf(text.data(), text.size(), "0x%llx",
@@ -270,11 +279,14 @@ class ProfWriter {
     count(format::kCalls, event.calls);
     if (event.shape) write_launch_shape(*event.shape);
     json_.key(format::kInCudaGraph);
-    json_.boolean(false);
+    json_.boolean(event.is_inside_graph() || event.has(Flag::kRecaptured));
     json_.key(format::kFlags);
     json_.begin_array();
-    if (event.any_occurrence) json_.text(format::kFlagAnyOccurrence);
+    for (const auto& [flag, word] : kFlagWords) {
+      if (event.has(flag)) json_.text(word);
+    }
     json_.end_array();
+    if (!event.reason.empty()) text(format::kReason, event.reason);
     if (event.op) write_op(*event.op);
 
     const std::uint32_t samples = event.sample_count();

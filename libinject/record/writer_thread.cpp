@@ -71,7 +71,9 @@ void WriterThread::loop() {
     if (const int signal = signal_.exchange(0); signal != 0 && options_.on_signal) {
       options_.on_signal(signal);
     }
-    if (!timed_out || wanted_.load(std::memory_order_acquire)) continue;
+    if (wanted_.load(std::memory_order_acquire)) continue;
+    if (nudged_.exchange(false)) ticking = options_.tick();
+    if (!timed_out) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
     if (since_checkpoint >= options_.checkpoint_seconds * kNanosecondsPerSecond) {
@@ -89,6 +91,11 @@ void WriterThread::loop() {
 void WriterThread::finish(bool complete) {
   complete_ = complete;
   wanted_.store(true, std::memory_order_release);
+  sem_post(&wake_);
+}
+
+void WriterThread::nudge() noexcept {
+  nudged_.store(true);
   sem_post(&wake_);
 }
 

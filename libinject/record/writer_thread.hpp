@@ -41,6 +41,9 @@ class WriterThread {
   // Asks the thread for the final file, and returns at once.
   void finish(bool complete);
 
+  // Asks for a tick now.
+  void nudge() noexcept;
+
   // From a signal handler.
   void wake_for_signal(int signal) noexcept;
 
@@ -69,6 +72,7 @@ class WriterThread {
   sem_t wake_{};
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};
+  std::atomic<bool> nudged_{false};
   bool complete_ = false;
   std::atomic<bool> finished_{false};
 };

@@ -50,6 +50,9 @@ constexpr std::array kVariables{
         "INLINE_PROF_RECEIPT", "1024", "0 to 1000000",
         "iterations at most, after the last sample, in which the cost of measuring is measured; 0: "
         "none"},
+    Variable{"INLINE_PROF_GRAPH_COPIES", "32", "0 to 1048576",
+             "MiB that copies of CUDA graphs may take, at 1 KiB a node; graphs beyond it are timed "
+             "as a whole"},
     Variable{"INLINE_PROF_TRIGGER", "(none)", "file:PATH, signal:USR1 or signal:USR2",
              "measuring goes on while the file exists, or begins and stops with each signal; "
              "without it measuring begins at once"},
@@ -360,8 +363,11 @@ std::optional<Config> read_config() {
   }
   config.cupti_witness = word("INLINE_PROF_WITNESS", kWitnesses) == "cupti";
 
-  // Checked, so that a typing error is found, though it has no meaning here.
-  static_cast<void>(integer("PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", 0, 1'000'000));
+  config.graph_copies_mib =
+      static_cast<std::uint64_t>(integer("INLINE_PROF_GRAPH_COPIES", 0, 1'048'576)
+                                     .value_or(static_cast<std::int64_t>(config.graph_copies_mib)));
+  config.graph_warmup = integer("PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", 0, 1'000'000)
+                            .value_or(config.graph_warmup);
 
   warn_of_unknown_names(config);
   return config;

@@ -1,5 +1,6 @@
 #include "timer/context_timer.hpp"
 
+#include "sys/graph_api.hpp"
 #include "sys/lifecycle.hpp"
 #include "timer/driver_scope.hpp"
 
@@ -9,10 +10,12 @@
 namespace inline_prof::timer {
 namespace {
 
-// Pair::state.  free -> open (begin) -> pending (end) -> free (read).
+// Pair::state.  free -> open (begin) -> pending (end) -> free (read); in a capture pending comes
+// after captured.
 constexpr int kFree = 0;
 constexpr int kOpen = 1;
 constexpr int kPending = 2;
+constexpr int kCaptured = 3;
 
 // Unfinished pairs that one poll asks for: more than one, since streams finish out of order.
 constexpr int kMostUnfinished = 4;
@@ -25,6 +28,16 @@ bool succeeded(const char* function, CUresult result) noexcept {
   // At exit the driver may be gone before us.
   if (result != CUDA_ERROR_DEINITIALIZED) sys::count_vendor_error(function, result);
   return false;
+}
+
+// On a captured stream an event that is recorded the ordinary way is a dependency and has no time
+// (cuda.h, CU_EVENT_RECORD_EXTERNAL).
+bool record(CUevent event, CUstream stream, bool is_captured) noexcept {
+  if (!is_captured) return succeeded("cuEventRecord", sys::cuda().cuEventRecord(event, stream));
+  const auto record_external = sys::graph_api().record_event_with_flags;
+  return record_external != nullptr &&
+         succeeded("cuEventRecordWithFlags",
+                   record_external(event, stream, CU_EVENT_RECORD_EXTERNAL));
 }
 
 bool has_finished(CUevent event) noexcept {
@@ -72,43 +85,93 @@ void ContextTimer::destroy_events() noexcept {
 }
 
 ContextTimer::BeginResult ContextTimer::begin(CUstream stream, record::EventRecord& event,
-                                              std::int64_t iteration, Pair*& pair) noexcept {
+                                              std::int64_t iteration, Pair*& pair,
+                                              Captures captures) noexcept {
   if (!is_alive() || !has_events_) return BeginResult::kDriverError;
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
   if (!context) return BeginResult::kDriverError;
-  if (is_capturing(stream)) return BeginResult::kCapturing;
-
-  const std::size_t first = next_pair_.fetch_add(1, std::memory_order_relaxed);
+  const bool is_captured = is_capturing(stream);
+  if (is_captured && captures == Captures::kAreLeftAlone) return BeginResult::kCapturing;
   Pair* found = nullptr;
-  for (std::size_t i = 0; i < pair_count_ && found == nullptr; ++i) {
+  if (const BeginResult result = take(event, iteration, found); result != BeginResult::kOk) {
+    return result;
+  }
+  found->is_captured = is_captured;
+  if (!record(found->start, stream, is_captured)) {
+    found->is_captured = false;  // nothing of it is in the graph
+    abandon(*found);
+    return BeginResult::kDriverError;
+  }
+  pair = found;
+  return BeginResult::kOk;
+}
+
+ContextTimer::Pair* ContextTimer::free_pair() noexcept {
+  const std::size_t first = next_pair_.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < pair_count_; ++i) {
     Pair& candidate = pairs_[(first + i) % pair_count_];
     int expected = kFree;
     if (candidate.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire)) {
-      found = &candidate;
+      return &candidate;
     }
   }
+  return nullptr;
+}
+
+ContextTimer::BeginResult ContextTimer::take(record::EventRecord& event, std::int64_t iteration,
+                                             Pair*& pair) noexcept {
+  if (!is_alive() || !has_events_) return BeginResult::kDriverError;
+  Pair* found = free_pair();
   if (found == nullptr) return BeginResult::kRingFull;
-  if (!succeeded("cuEventRecord", sys::cuda().cuEventRecord(found->start, stream))) {
-    found->state.store(kFree, std::memory_order_release);
-    return BeginResult::kDriverError;
-  }
   found->timer = this;
   found->event = &event;
   found->discard.store(false, std::memory_order_relaxed);
   found->iteration = iteration;
   found->correlation_id = 0;
+  found->tight = -1;
+  found->keeps_others_out = false;
+  found->is_captured = false;
   pair = found;
   return BeginResult::kOk;
+}
+
+void ContextTimer::hand_over(Pair& pair) noexcept {
+  pair.state.store(kPending, std::memory_order_release);
+  pending_.fetch_add(1, std::memory_order_release);
+}
+
+void ContextTimer::hand_captured_over() noexcept {
+  for (Pair& pair : pairs()) {
+    int expected = kCaptured;
+    if (!pair.state.compare_exchange_strong(expected, kPending, std::memory_order_acq_rel)) {
+      continue;
+    }
+    captured_.fetch_sub(1, std::memory_order_release);
+    pending_.fetch_add(1, std::memory_order_release);
+  }
+}
+
+bool ContextTimer::renew(Pair& pair) noexcept {
+  pair.is_captured = false;
+  const ContextScope context(context_);
+  const CaptureModeScope capture_mode;
+  return context && is_alive() &&
+         succeeded("cuEventCreate", sys::cuda().cuEventCreate(&pair.start, CU_EVENT_DEFAULT)) &&
+         succeeded("cuEventCreate", sys::cuda().cuEventCreate(&pair.stop, CU_EVENT_DEFAULT));
 }
 
 bool ContextTimer::end(CUstream stream, Pair& pair) noexcept {
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
-  if (!is_alive() || !context ||
-      !succeeded("cuEventRecord", sys::cuda().cuEventRecord(pair.stop, stream))) {
+  if (!is_alive() || !context || !record(pair.stop, stream, pair.is_captured)) {
     abandon(pair);
     return false;
+  }
+  if (pair.is_captured) {
+    captured_.fetch_add(1, std::memory_order_release);
+    pair.state.store(kCaptured, std::memory_order_release);
+    return true;
   }
   // Asked last, so that the question does not stand between the launch and the stop event: if the
   // GPU has not even reached the start by now, all three were queued behind other work.
@@ -116,13 +179,14 @@ bool ContextTimer::end(CUstream stream, Pair& pair) noexcept {
   pair.tight = -1;
   if (start == CUDA_ERROR_NOT_READY) pair.tight = 1;
   if (start == CUDA_SUCCESS) pair.tight = 0;
-  pair.state.store(kPending, std::memory_order_release);
-  pending_.fetch_add(1, std::memory_order_release);
+  hand_over(pair);
   return true;
 }
 
 void ContextTimer::abandon(Pair& pair) noexcept {
   pair.extra.reset();
+  // Without new events the ring has one pair less.
+  if (pair.is_captured && !renew(pair)) return;
   pair.state.store(kFree, std::memory_order_release);
 }
 

@@ -46,18 +46,34 @@ class ContextTimer {
     std::int8_t tight = -1;
     std::uint32_t correlation_id = 0;  // CUPTI's, of the one launch between the events
     bool keeps_others_out = false;     // a launch of another thread on the stream spoils it
+    bool is_captured = false;          // its events stand in a graph of the host's for good
     std::atomic<bool> discard{false};  // read, and not kept
     std::unique_ptr<record::ExtraInfos> extra;
   };
 
   enum class BeginResult { kOk, kRingFull, kCapturing, kDriverError };
 
+  // What happens on a stream that the host captures: nothing, or the events become nodes of its
+  // graph, which each replay records.
+  enum class Captures { kAreLeftAlone, kGetNodes };
+
   // Records the start event on `stream`.  The caller is the host's thread, at its launch.
   [[nodiscard]] BeginResult begin(CUstream stream, record::EventRecord& event,
-                                  std::int64_t iteration, Pair*& pair) noexcept;
+                                  std::int64_t iteration, Pair*& pair,
+                                  Captures captures = Captures::kAreLeftAlone) noexcept;
   // Records the stop event and hands the pair over to poll(); false if the driver refused.
   bool end(CUstream stream, Pair& pair) noexcept;
   void abandon(Pair& pair) noexcept;
+
+  // A pair that a replay of a graph records, on its way and there.
+  [[nodiscard]] BeginResult take(record::EventRecord& event, std::int64_t iteration,
+                                 Pair*& pair) noexcept;
+  void hand_over(Pair& pair) noexcept;
+  // The graph was replayed of which captured pairs are a part.
+  void hand_captured_over() noexcept;
+  [[nodiscard]] bool has_captured() const noexcept {
+    return captured_.load(std::memory_order_acquire) != 0;
+  }
 
   // Records this iteration's origin on `stream`; nothing if the stream is capturing or the ring is
   // full of origins that are still needed.
@@ -91,6 +107,9 @@ class ContextTimer {
   };
 
   [[nodiscard]] std::span<Pair> pairs() noexcept { return {pairs_.get(), pair_count_}; }
+  [[nodiscard]] Pair* free_pair() noexcept;
+  // A replay may record the captured pair's events at any time from now on: it gets new ones.
+  [[nodiscard]] bool renew(Pair& pair) noexcept;
   [[nodiscard]] Origin* origin_of(std::int64_t iteration) noexcept;
   void read_pair(Pair& pair) noexcept;
   void read_iteration_times(record::IterationTimes* times) noexcept;
@@ -103,6 +122,7 @@ class ContextTimer {
   std::size_t pair_count_ = 0;
   std::atomic<std::size_t> next_pair_{0};
   std::atomic<std::size_t> pending_{0};
+  std::atomic<std::size_t> captured_{0};  // recorded into a graph that was not replayed yet
   std::array<Origin, kRing> origins_{};
   std::atomic<std::int64_t> first_unread_origin_{-1};
   std::atomic<std::int64_t> last_origin_{-1};

@@ -91,6 +91,7 @@ inline constexpr const char* kRegisters = "registers";
 inline constexpr const char* kMaxBlocksPerSm = "max_blocks_per_sm";
 inline constexpr const char* kInCudaGraph = "in_cuda_graph";
 inline constexpr const char* kFlags = "flags";
+inline constexpr const char* kReason = "reason";
 inline constexpr const char* kOp = "op";
 inline constexpr const char* kKind = "kind";
 inline constexpr const char* kSource = "source";

@@ -232,7 +232,7 @@ TEST_F(ProfJson, KeepsExtraInformationBesideEverySample) {
 }
 
 TEST_F(ProfJson, FlagsSamplesTakenAtAnyOccurrence) {
-  add_event(run_, "anywhere").any_occurrence = true;
+  add_event(run_, "anywhere").add_flag(Flag::kAnyOccurrence);
   EXPECT_EQ(written(run_)["events"][1]["flags"], json::parse(R"(["any_occurrence"])"));
 }
 

@@ -7,7 +7,7 @@
 int main() {
   inline_prof::record::RunRecord run;
   inline_prof::record::fill(run);
-  inline_prof::record::add_event(run, "region").any_occurrence = true;
+  inline_prof::record::add_event(run, "region").add_flag(inline_prof::record::Flag::kAnyOccurrence);
   inline_prof::record::WriteFacts facts;
   facts.libraries = {{"cublas", "13.1.0"}};
   facts.witness = inline_prof::record::Witness{

@@ -1,0 +1,350 @@
+#include "hook/graph_course.hpp"
+
+#include "hook/armed_event.hpp"
+#include "hook/state.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <thread>
+#include <utility>
+
+namespace inline_prof::hook::graph_course {
+namespace {
+
+// Iterations in which a copy that is ready is not launched once, after which its kernel is given
+// up: the program replays that graph no more.
+constexpr int kPatience = 256;
+
+// The host may change or make its graph anew in the middle of a visit.
+constexpr int kMostAttempts = 3;
+
+constexpr int kMostRefusals = 16;
+
+constexpr const char* kChanged = "the program changed or destroyed the graph meanwhile";
+
+// A mirrored change waits so often for a replay that is on its way to the driver.
+constexpr int kMostWaits = 1000;
+
+struct Visit {
+  int attempts = 0;
+  std::uint32_t samples_before = 0;
+  std::size_t target = 0;
+  record::EventRecord* event = nullptr;
+  TimedNodes nodes{};
+  CUcontext context = nullptr;
+};
+
+enum class Stage : int {
+  kIdle,
+  kOrdered,  // the writer's thread is to build
+  kReady,    // replays are warm-ups and samples
+  kRefused,  // it cannot be built; `why_not` says why
+  kLeaving,  // the writer's thread is to destroy it once the GPU is through
+};
+
+// Written by the thread at an iteration's start and the writer's thread in turn, as `stage` says.
+struct Course {
+  std::vector<Visit> visits;
+  std::size_t current = 0;
+  bool is_left_for_good = true;
+  std::atomic<bool> has_visits{false};
+  int idle_iterations = 0;
+  std::uint32_t launched_before = 0;
+
+  std::atomic<Stage> stage{Stage::kIdle};
+  std::string why_not;
+  std::atomic<int> warm_ups_left{0};
+  std::atomic<std::uint32_t> launched{0};
+  std::atomic<std::uint32_t> recorded{0};
+  std::atomic<int> refused{0};  // by the driver, one after the other
+  std::atomic<bool> is_over{false};
+
+  // Held while a copy is built or destroyed.
+  std::mutex building;
+  std::atomic<GraphClone*> live{nullptr};
+  std::atomic<record::EventRecord*> live_event{nullptr};
+  std::atomic_flag in_use = ATOMIC_FLAG_INIT;  // by a replay, or by who destroys it
+};
+
+Course& course() {
+  static auto* const one = new Course;  // never destroyed: hooks may run at exit
+  return *one;
+}
+
+// With `building` held.  A replay that is on its way to the driver takes microseconds.
+void destroy_live(Course& all, bool context_is_gone) {
+  GraphClone* clone = all.live.load(std::memory_order_acquire);
+  if (clone == nullptr) return;
+  while (all.in_use.test_and_set(std::memory_order_acquire))
+    std::this_thread::yield();
+  all.live.store(nullptr, std::memory_order_release);
+  if (context_is_gone) clone->forget();
+  delete clone;
+  all.in_use.clear(std::memory_order_release);
+}
+
+void say_why_not(State& state, record::EventRecord& event, std::string why_not) {
+  const std::lock_guard lock(state.run.mutex);
+  event.add_flag(record::Flag::kNotMeasurable);
+  event.reason = std::move(why_not);
+}
+
+void order(State& state, Course& all) {
+  Visit& visit = all.visits[all.current];
+  ++visit.attempts;
+  visit.samples_before = visit.event->sample_count();
+  visit.event->reserve(static_cast<std::uint32_t>(state.settings.repeat));
+  all.idle_iterations = 0;
+  all.launched_before = 0;
+  all.launched.store(0);
+  all.recorded.store(0);
+  all.refused.store(0);
+  all.warm_ups_left.store(static_cast<int>(state.config.graph_warmup));
+  all.stage.store(Stage::kOrdered, std::memory_order_release);
+  state.writer->nudge();
+}
+
+// The visit has what it wanted, or will not get it; or it begins again.
+void leave(State& state, Course& all, bool again) {
+  all.is_left_for_good = !again;
+  if (!again && all.current + 1 == all.visits.size()) {
+    all.is_over = true;  // this copy stays for the receipt
+    return;
+  }
+  all.stage.store(Stage::kLeaving, std::memory_order_release);
+  state.writer->nudge();
+}
+
+bool is_through(const Course& all, const State& state) {
+  return all.visits[all.current].samples_before + all.recorded.load(std::memory_order_relaxed) >=
+         static_cast<std::uint32_t>(state.settings.repeat);
+}
+
+// A copy that is ready, seen from an iteration's start: is there anything left to do with it?
+enum class Outlook { kGoesOn, kIsOver, kBeginsAgain };
+Outlook outlook(State& state, Course& all) {
+  const Visit& visit = all.visits[all.current];
+  const GraphClone* clone = all.live.load(std::memory_order_acquire);
+  if (is_through(all, state)) return Outlook::kIsOver;
+  if (clone == nullptr || !clone->is_fresh()) {
+    if (visit.attempts < kMostAttempts) return Outlook::kBeginsAgain;
+    if (visit.event->sample_count() == 0 && all.recorded.load() == 0) {
+      say_why_not(state, *visit.event, kChanged);
+    }
+    return Outlook::kIsOver;
+  }
+  if (all.refused.load(std::memory_order_relaxed) >= kMostRefusals) {
+    say_why_not(state, *visit.event, "cuGraphExecEventRecordNodeSetEvent fails");
+    return Outlook::kIsOver;
+  }
+  const auto launched = all.launched.load(std::memory_order_relaxed);
+  all.idle_iterations = launched == all.launched_before ? all.idle_iterations + 1 : 0;
+  all.launched_before = launched;
+  if (all.idle_iterations < kPatience) return Outlook::kGoesOn;
+  if (visit.event->sample_count() == 0) {
+    say_why_not(state, *visit.event, "the program replays the graph no more");
+  }
+  return Outlook::kIsOver;
+}
+
+void build(Course& all, const Visit& visit) {
+  const std::lock_guard lock(all.building);
+  if (all.stage.load(std::memory_order_acquire) != Stage::kOrdered) return;
+  std::string why_not;
+  auto clone = GraphClone::build(visit.nodes, visit.context, why_not);
+  if (clone == nullptr) {
+    all.why_not = std::move(why_not);
+    all.stage.store(Stage::kRefused, std::memory_order_release);
+    return;
+  }
+  {
+    // From here on what the host changes is done to this one, too: nothing is missed between.
+    const std::lock_guard registry(graphs::mutex());
+    if (!clone->catch_up()) {
+      all.why_not = kChanged;
+      all.stage.store(Stage::kRefused, std::memory_order_release);
+      return;  // destroyed with neither mutex needed
+    }
+    all.live_event.store(visit.event, std::memory_order_relaxed);
+    all.live.store(clone.release(), std::memory_order_release);
+  }
+  all.stage.store(Stage::kReady, std::memory_order_release);
+}
+
+// Every pair of the visit is read, so that the GPU is through with the copy.
+bool is_read(const State& state, const Visit& visit) {
+  for (const timer::ContextTimer& timer : state.timers) {
+    if (timer.context() == visit.context && timer.is_alive() && timer.pending() > 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void plan(State& state, std::vector<std::size_t> targets) {
+  Course& all = course();
+  for (const std::size_t target : targets) {
+    for (record::EventRecord* event : state.targets[target].events) {
+      const Met& met = *state.met_of_event[event];
+      all.visits.push_back({.target = target,
+                            .event = event,
+                            .nodes = {.graph = met.graph,
+                                      .first = static_cast<std::size_t>(event->first_node),
+                                      .last = static_cast<std::size_t>(event->last_node)},
+                            .context = met.stream->timer->context()});
+    }
+  }
+  all.is_over = all.visits.empty();
+  all.has_visits.store(!all.visits.empty(), std::memory_order_release);
+}
+
+std::optional<std::size_t> next(State& state) {
+  Course& all = course();
+  while (!all.is_over) {
+    Visit& visit = all.visits[all.current];
+    switch (all.stage.load(std::memory_order_acquire)) {
+      case Stage::kIdle:
+        order(state, all);
+        return std::nullopt;
+      case Stage::kOrdered:
+        return std::nullopt;
+      case Stage::kLeaving:
+        if (is_read(state, visit)) state.writer->nudge();
+        return std::nullopt;
+      case Stage::kReady:
+        switch (outlook(state, all)) {
+          case Outlook::kGoesOn:
+            return visit.target;
+          case Outlook::kIsOver:
+            leave(state, all, false);
+            break;
+          case Outlook::kBeginsAgain:
+            leave(state, all, true);
+            break;
+        }
+        break;
+      case Stage::kRefused:
+        say_why_not(state, *visit.event, all.why_not);
+        all.stage.store(Stage::kIdle, std::memory_order_release);
+        all.is_over = ++all.current == all.visits.size();
+        break;
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_over(const State& /*state*/) {
+  return course().is_over;
+}
+
+void finish(State& /*state*/) {
+  Course& all = course();
+  const std::lock_guard lock(all.building);
+  all.is_over = true;
+  all.stage.store(Stage::kIdle, std::memory_order_release);
+  destroy_live(all, false);
+  graphs::give_all_copies_up();
+}
+
+Replay before_replay(State& state, HostGraph& graph, record::EventRecord& event,
+                     timer::ContextTimer& timer, std::int64_t iteration) {
+  Course& all = course();
+  if (all.stage.load(std::memory_order_acquire) != Stage::kReady ||
+      all.in_use.test_and_set(std::memory_order_acquire)) {
+    return {};
+  }
+  GraphClone* clone = all.live.load(std::memory_order_acquire);
+  if (clone == nullptr || &clone->graph() != &graph ||
+      all.live_event.load(std::memory_order_relaxed) != &event || !clone->is_fresh()) {
+    if (clone != nullptr && !clone->is_fresh()) state.run.dropped.stale_graph.fetch_add(1);
+    all.in_use.clear(std::memory_order_release);
+    return {};
+  }
+  if (all.warm_ups_left.load(std::memory_order_relaxed) > 0) {
+    all.warm_ups_left.fetch_sub(1, std::memory_order_relaxed);
+    all.launched.fetch_add(1, std::memory_order_relaxed);
+    return {.clone = clone, .pair = nullptr};
+  }
+  timer::ContextTimer::Pair* pair = nullptr;
+  const auto result = timer.take(event, iteration, pair);
+  if (result != timer::ContextTimer::BeginResult::kOk) count_refusal(state, result);
+  if (pair != nullptr && !clone->set_events(pair->start, pair->stop)) {
+    timer.abandon(*pair);
+    pair = nullptr;
+    all.refused.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (pair == nullptr) {
+    all.in_use.clear(std::memory_order_release);
+    return {};
+  }
+  all.refused.store(0, std::memory_order_relaxed);
+  all.launched.fetch_add(1, std::memory_order_relaxed);
+  return {.clone = clone, .pair = pair};
+}
+
+void after_replay(const Replay& replay, bool launched) {
+  Course& all = course();
+  if (replay.pair != nullptr) {
+    if (launched) {
+      replay.pair->timer->hand_over(*replay.pair);
+      all.recorded.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      replay.pair->timer->abandon(*replay.pair);
+    }
+  }
+  all.in_use.clear(std::memory_order_release);
+}
+
+bool tick(State& state) {
+  Course& all = course();
+  switch (all.stage.load(std::memory_order_acquire)) {
+    case Stage::kOrdered:
+      build(all, all.visits[all.current]);
+      break;
+    case Stage::kLeaving:
+      if (is_read(state, all.visits[all.current])) {
+        const std::lock_guard lock(all.building);
+        destroy_live(all, false);
+        if (all.is_left_for_good) ++all.current;
+        all.stage.store(Stage::kIdle, std::memory_order_release);
+      }
+      break;
+    default:
+      break;
+  }
+  return all.has_visits.load(std::memory_order_acquire) && !all.is_over;
+}
+
+void destroy_clone_of(HostGraph& graph) {
+  Course& all = course();
+  if (!all.has_visits.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(all.building);
+  const GraphClone* clone = all.live.load(std::memory_order_acquire);
+  if (clone != nullptr && &clone->graph() == &graph) destroy_live(all, false);
+}
+
+void context_gone(CUcontext context) {
+  Course& all = course();
+  if (!all.has_visits.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(all.building);
+  const GraphClone* clone = all.live.load(std::memory_order_acquire);
+  if (clone != nullptr && clone->context() == context) destroy_live(all, true);
+}
+
+void mirror(HostGraph& graph, CUgraphNode node, CUresult (*change)(CUgraphExec, CUgraphNode, void*),
+            void* argument) {
+  Course& all = course();
+  for (int waits = 0; all.in_use.test_and_set(std::memory_order_acquire); ++waits) {
+    if (waits == kMostWaits) return;  // stale from here on
+    std::this_thread::yield();
+  }
+  GraphClone* clone = all.live.load(std::memory_order_acquire);
+  if (clone != nullptr && &clone->graph() == &graph) {
+    CUgraphNode twin = clone->twin_of(node);
+    if (twin != nullptr && change(clone->exec(), twin, argument) == CUDA_SUCCESS) {
+      clone->follow(graph.generation.load(std::memory_order_acquire));
+    }
+  }
+  all.in_use.clear(std::memory_order_release);
+}
+
+}  // namespace inline_prof::hook::graph_course
