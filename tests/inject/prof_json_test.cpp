@@ -109,7 +109,7 @@ TEST(ProfJson, MeasuresTheSimulatedTruthPlusThePairsBias) {
     if (kernel["name"] == "kernel_b") truth_us = kernel["nominal_us"];
   }
   ASSERT_GT(truth_us, 0);
-  ASSERT_EQ(profile["calibration"].size(), 2U) << profile["warnings"];
+  ASSERT_EQ(profile["calibration"].size(), 3U) << profile["warnings"];
   const json& busy = profile["calibration"][1];
   ASSERT_EQ(busy["state"], "busy");
   EXPECT_NEAR(busy["empty_pair_us"]["median"], 5.5, 0.01);

@@ -1,0 +1,395 @@
+// Programs that replay CUDA graphs: one kernel inside a replay is timed, and nothing else changes.
+#include "run_host.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace inline_prof::test {
+namespace {
+
+using nlohmann::json;
+using Texts = std::vector<std::string>;
+
+// Kernel i takes 5 + 3 i us, a tenth of a microsecond more for each block.
+std::string model() {
+  std::string rules;
+  for (int i = 0; i < 12; ++i) {
+    rules += std::string(i == 0 ? "" : ",") + R"({"name": "kernel_)" + std::to_string(i) +
+             R"(_", "duration_us": )" + std::to_string(5 + 3 * i) + "}";
+  }
+  return R"({"noise": 0.003, "events": {"pair_bias_us": 4.0, "graph_pair_bias_us": 2.0,
+             "pair_jitter_us": 0.05}, "rules": [)" +
+         rules + "]}";
+}
+
+// Ends once prof.json is written; the host checks its results in every step until then.
+struct GraphRun {
+  HostRun run;
+  json profile;
+};
+
+GraphRun run_graphs(const Workplace& place, Texts arguments, Texts environment = {}) {
+  place.write("model.json", model());
+  Texts all{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=20", "INLINE_PROF_RECEIPT=0",
+            "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3", "INLINE_PROF_EXIT_WHEN_DONE=1"};
+  all.insert(all.end(), environment.begin(), environment.end());
+  arguments.insert(arguments.begin() + 1, {"iterations=1000000"});
+  GraphRun result;
+  result.run = run_host(place, "host_graphs", {.arguments = arguments, .environment = all});
+  EXPECT_EQ(result.run.exit_status, 0) << result.run.output;
+  result.profile = place.json();
+  return result;
+}
+
+// The program runs to its own end, which says "host ok".
+GraphRun run_to_its_end(const Workplace& place, Texts arguments, Texts environment = {}) {
+  place.write("model.json", model());
+  Texts all{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=20", "INLINE_PROF_RECEIPT=0",
+            "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"};
+  all.insert(all.end(), environment.begin(), environment.end());
+  GraphRun result;
+  result.run = run_host(place, "host_graphs", {.arguments = arguments, .environment = all});
+  EXPECT_EQ(result.run.exit_status, 0) << result.run.output;
+  EXPECT_NE(result.run.output.find("host ok"), std::string::npos) << result.run.output;
+  result.profile = place.json();
+  return result;
+}
+
+bool has_flag(const json& event, const std::string& flag) {
+  const json& flags = event["flags"];
+  return std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
+// Null where there is none.
+json event_named(const json& profile, const std::string& name) {
+  json found;
+  for (const json& event : profile["events"]) {
+    if (event["event_name"] == name) found = event;
+  }
+  return found;
+}
+
+std::size_t count_calls(const Workplace& place, const std::string& function) {
+  std::size_t count = 0;
+  std::istringstream lines(place.text("calls.txt"));
+  for (std::string line; std::getline(lines, line);)
+    count += line == function ? 1U : 0U;
+  return count;
+}
+
+double median_us(const json& event) {
+  std::vector<double> times = event["measured_times_ms"];
+  if (times.empty()) return -1;
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2] * 1e3;
+}
+
+double graph_bias_us(const json& profile) {
+  for (const json& calibration : profile["calibration"]) {
+    if (calibration["state"] == "graph") return calibration["empty_pair_us"]["median"];
+  }
+  ADD_FAILURE() << "no calibration of pairs in graphs";
+  return 0;
+}
+
+double kernel_us(const json& event) {
+  const std::string name = event["event_name"];  // kernel_7_
+  return 5 + 3 * std::stod(name.substr(name.find('_') + 1));
+}
+
+// 0.2 us or four standard errors of the mean of 20 samples with 0.3 % of noise.
+double tolerance_us(double truth_us) {
+  return std::max(0.2, 4 * 0.003 * truth_us / std::sqrt(20.0) * 1.25);
+}
+
+void expect_times_of_kernels(const json& profile) {
+  const double bias_us = graph_bias_us(profile);
+  for (const json& event : profile["events"]) {
+    if (!has_flag(event, "graph_node")) continue;
+    EXPECT_EQ(event["measured_times_ms"].size(), 20U) << event["event_name"];
+    EXPECT_NEAR(median_us(event) - bias_us, kernel_us(event), tolerance_us(kernel_us(event)))
+        << event["event_name"];
+    EXPECT_EQ(event["in_cuda_graph"], true);
+  }
+}
+
+std::size_t count_flagged(const json& profile, const std::string& flag) {
+  std::size_t count = 0;
+  for (const json& event : profile["events"])
+    count += has_flag(event, flag) ? 1U : 0U;
+  return count;
+}
+
+// Of the only event of the whole graph.
+std::string why_whole(const json& profile) {
+  std::string reason;
+  for (const json& event : profile["events"]) {
+    if (has_flag(event, "graph_whole")) reason = event.value("reason", "");
+  }
+  return reason;
+}
+
+TEST(Graphs, EachKernelOfAReplayIsTimedInItsTurn) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"chain"});
+  EXPECT_EQ(profile["complete"], true) << run.output;
+  ASSERT_EQ(count_flagged(profile, "graph_node"), 6U) << profile["events"].dump(1);
+  EXPECT_EQ(count_flagged(profile, "graph_whole"), 0U);
+  expect_times_of_kernels(profile);
+}
+
+TEST(Graphs, KernelsKeepTheLayerOfTheirCapture) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"chain"});
+  std::map<std::string, std::string> layers;
+  for (const json& event : profile["events"])
+    layers[event["event_name"]] = event["layer_name"];
+  EXPECT_EQ(layers["kernel_1_"], "Bottom");
+  EXPECT_EQ(layers["kernel_4_"], "Top");
+}
+
+TEST(Graphs, ALabelOfTheCaptureIsOneEventWithItsOperation) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"labelled"});
+  json label = event_named(profile, "fc");
+  ASSERT_FALSE(label.is_null()) << profile["events"].dump(1);
+  EXPECT_EQ(label["op"]["m"], 128);
+  EXPECT_EQ(label["layer_name"], "Net");
+  EXPECT_EQ(label["kernel_names"].size(), 2U);
+  EXPECT_NEAR(median_us(label) - graph_bias_us(profile), 8 + 11, 0.3);
+}
+
+TEST(Graphs, WhatRunsBesideAKernelStillDoes) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"branches"});
+  ASSERT_EQ(count_flagged(profile, "graph_node"), 5U) << profile["events"].dump(1);
+  expect_times_of_kernels(profile);
+}
+
+class RandomGraphs : public testing::TestWithParam<int> {};
+
+TEST_P(RandomGraphs, EveryKernelIsWithinItsTolerance) {
+  const Workplace place;
+  const auto [run, profile] =
+      run_graphs(place, {"random", "grid=16", "nodes=" + std::to_string(GetParam())},
+                 {"INLINE_PROF_POLICY=adaptive"});
+  EXPECT_EQ(count_flagged(profile, "graph_node"), static_cast<std::size_t>(GetParam()));
+  const double bias_us = graph_bias_us(profile);
+  int measured = 0;
+  for (const json& event : profile["events"]) {
+    if (event["measured_times_ms"].empty()) continue;  // another one speaks for its class
+    ++measured;
+    EXPECT_NEAR(median_us(event) - bias_us, kernel_us(event), tolerance_us(kernel_us(event)))
+        << event["event_name"];
+  }
+  EXPECT_GE(measured, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfManySizes, RandomGraphs, testing::Values(10, 200, 2000));
+
+TEST(Graphs, OfTwoExecsBothAreTimed) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"chain", "execs=2", "replays=2"});
+  EXPECT_EQ(count_flagged(profile, "graph_node"), 24U) << profile["events"].dump(1);
+  expect_times_of_kernels(profile);
+}
+
+TEST(Graphs, OnTwoDevicesAreTimedOneByOne) {
+  for (const char* shape : {"devices", "threads"}) {
+    const Workplace place;
+    const auto [run, profile] = run_graphs(place, {shape}, {"SIMGPU_DEVICES=2"});
+    EXPECT_EQ(count_flagged(profile, "graph_node"), 12U) << shape;
+    expect_times_of_kernels(profile);
+  }
+}
+
+TEST(Graphs, IterationsAreFoundWhereOneGraphIsAllThatIsReplayed) {
+  const Workplace place;
+  const auto [run, profile] =
+      run_graphs(place, {"random", "nodes=60", "boundaries=0"}, {"INLINE_PROF_POLICY=adaptive"});
+  EXPECT_EQ(profile["profiler"]["iteration_source"], "auto") << run.output;
+  EXPECT_EQ(count_flagged(profile, "graph_node"), 60U);
+}
+
+// --- what cannot be taken apart says so
+
+TEST(Graphs, ThatAllocateMemoryAreTimedAsAWhole) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"allocation"});
+  ASSERT_EQ(count_flagged(profile, "graph_whole"), 1U) << profile["events"].dump(1);
+  EXPECT_EQ(count_flagged(profile, "graph_node"), 0U);
+  EXPECT_EQ(why_whole(profile), "it allocates memory");
+  EXPECT_GT(median_us(profile["events"][0]), 10);
+}
+
+TEST(Graphs, InsideOthersAreTimedTogether) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"child"});
+  EXPECT_EQ(count_flagged(profile, "graph_child"), 1U);
+  for (const json& event : profile["events"]) {
+    if (!has_flag(event, "graph_child")) continue;
+    EXPECT_NEAR(median_us(event) - graph_bias_us(profile), 14 + 17, 0.5);
+    EXPECT_NE(event.value("reason", ""), "");
+  }
+}
+
+TEST(Graphs, KernelsThatOverlapTheirNeighboursAreLeftAlone) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"programmatic"});
+  std::map<std::string, json> events;
+  for (const json& event : profile["events"])
+    events[event["event_name"]] = event;
+  EXPECT_TRUE(has_flag(events["kernel_0_"], "not_measurable")) << profile["events"].dump(1);
+  EXPECT_TRUE(has_flag(events["kernel_1_"], "not_measurable"));
+  EXPECT_NE(events["kernel_1_"].value("reason", "").find("programmatic"), std::string::npos);
+  EXPECT_EQ(events["kernel_2_"]["measured_times_ms"].size(), 20U);
+}
+
+TEST(Graphs, OnSeveralStreamsAreTimedAsAWhole) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"two_streams"});
+  EXPECT_EQ(count_flagged(profile, "graph_whole"), 2U) << profile["events"].dump(1);
+  EXPECT_EQ(why_whole(profile), "it is replayed on several streams");
+}
+
+TEST(Graphs, BeyondTheMemoryCapAreTimedAsAWhole) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"chain"}, {"INLINE_PROF_GRAPH_COPIES=0"});
+  EXPECT_NE(why_whole(profile).find("INLINE_PROF_GRAPH_COPIES"), std::string::npos);
+}
+
+TEST(Graphs, LaunchedIntoACaptureBecomePartOfIt) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"nested_capture"});
+  EXPECT_EQ(count_flagged(profile, "graph_child"), 1U) << profile["events"].dump(1);
+}
+
+// --- the host changes its graphs
+
+TEST(Graphs, AKernelWhoseParametersChangeIsTimedAsItIs) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"set_params", "every=1"});
+  EXPECT_EQ(count_flagged(profile, "graph_node"), 2U) << profile["events"].dump(1);
+  expect_times_of_kernels(profile);
+}
+
+TEST(Graphs, UpdatedInEveryReplayAreTimedAsAWhole) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"update", "every=1"});
+  EXPECT_EQ(why_whole(profile), "the program changes it again and again")
+      << profile["events"].dump(1);
+}
+
+TEST(Graphs, MadeAnewInEveryReplayAreTimedAsAWhole) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"remaking", "every=1"});
+  EXPECT_EQ(why_whole(profile), "the program makes it anew again and again")
+      << profile["events"].dump(1);
+}
+
+TEST(Graphs, CapturedInEveryIterationAreMeasuredInTheCapture) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"recapturing", "every=1"});
+  json label = event_named(profile, "fc");
+  ASSERT_FALSE(label.is_null()) << profile["events"].dump(1);
+  EXPECT_TRUE(has_flag(label, "recaptured"));
+  EXPECT_EQ(label["measured_times_ms"].size(), 20U);
+  EXPECT_NEAR(median_us(label) - graph_bias_us(profile), 8 + 11, 0.3);
+}
+
+TEST(Graphs, ThatNeverRestLoseNothingAndHoldNothing) {
+  const Workplace place;
+  const auto [run, profile] =
+      run_to_its_end(place, {"restless", "iterations=10000"}, {"SIMGPU_TRUTH=truth.json"});
+  const double bias_us = graph_bias_us(profile);
+  for (const json& event : profile["events"]) {
+    for (const json& time_ms : event["measured_times_ms"]) {
+      if (!has_flag(event, "graph_node")) continue;
+      EXPECT_NEAR(time_ms.get<double>() * 1e3 - bias_us, kernel_us(event), 1.0)
+          << event["event_name"];
+    }
+  }
+}
+
+TEST(Graphs, WithUserObjectsHoldNoneOfThem) {
+  const Workplace place;
+  static_cast<void>(run_to_its_end(place, {"user_object", "iterations=300", "keep_graph=1"}));
+}
+
+TEST(Graphs, AtMostOneMoreIsMadeForEachKernel) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"chain"}, {"SIMGPU_LOG=calls.txt"});
+  // The host's own, six copies, and two that calibrate.
+  EXPECT_EQ(count_calls(place, "cuGraphInstantiateWithFlags"), 1U + 6U + 2U);
+  EXPECT_GE(count_calls(place, "cuGraphLaunch"), 6U * 23U);
+}
+
+TEST(Graphs, OfWhichNothingIsWantedAreNotCopied) {
+  const Workplace place;
+  place.write("prof.events", "graph_0\n");
+  const auto [run, profile] = run_graphs(place, {"chain"}, {"SIMGPU_LOG=calls.txt"});
+  EXPECT_EQ(count_calls(place, "cuGraphClone"), 0U);
+  ASSERT_EQ(profile["events"].size(), 1U);
+  EXPECT_EQ(profile["events"][0]["measured_times_ms"].size(), 20U);
+  EXPECT_EQ(why_whole(profile), "the schedule asks for nothing inside it");
+}
+
+TEST(Graphs, ThatAreManyAndLargeStayBelowTheCap) {
+  const Workplace place;
+  const auto [run, profile] =
+      run_to_its_end(place, {"many", "graphs=40", "nodes=2000", "iterations=12"});
+  const std::uint64_t bytes = profile["overhead"]["host_bytes"];
+  EXPECT_LT(bytes, (16U + 32U) << 20U);
+  EXPECT_GT(count_flagged(profile, "graph_node"), 0U);
+  EXPECT_NE(why_whole(profile), "");
+}
+
+// --- what fails is our own affair
+
+class AFailingCall : public testing::TestWithParam<const char*> {};
+
+TEST_P(AFailingCall, IsNotTheHostsAffair) {
+  const Workplace place;
+  const auto [run, profile] =
+      run_graphs(place, {"chain"}, {std::string("SIMGPU_FAIL=") + GetParam()});
+  EXPECT_EQ(profile["complete"], true) << run.output;
+  for (const json& event : profile["events"]) {
+    // Timed as a whole, or not at all, and it says why; or the failure was of no consequence.
+    if (event["measured_times_ms"].size() >= 20U) continue;
+    EXPECT_TRUE(has_flag(event, "not_measurable")) << event.dump(1);
+    EXPECT_NE(event.value("reason", ""), "") << event.dump(1);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    OfOurs, AFailingCall,
+    testing::Values("cuGraphClone", "cuGraphNodeFindInClone", "cuGraphNodeGetType",
+                    "cuGraphKernelNodeGetParams", "cuGraphNodeGetDependencies",
+                    "cuGraphNodeGetDependentNodes", "cuGraphAddEventRecordNode",
+                    "cuGraphAddDependencies", "cuGraphRemoveDependencies", "cuGraphUpload",
+                    "cuGraphInstantiateWithFlags:after=3", "cuGraphExecEventRecordNodeSetEvent",
+                    "cuGraphInstantiateWithFlags:2:after=3:count=1", "cuGraphGetNodes"),
+    [](const auto& call) {
+      std::string name = call.param;
+      std::replace_if(
+          name.begin(), name.end(), [](char c) { return std::isalnum(c) == 0; }, '_');
+      return name;
+    });
+
+TEST(Graphs, LetTheHostEndWhileOneOfThemIsMeasured) {
+  for (const char* iterations : {"iterations=14", "iterations=40", "iterations=90"}) {
+    const Workplace place;
+    const auto [run, profile] = run_to_its_end(place, {"chain", iterations});
+    EXPECT_EQ(profile["complete"], false) << iterations;
+  }
+}
+
+}  // namespace
+}  // namespace inline_prof::test

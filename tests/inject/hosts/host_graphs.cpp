@@ -1,0 +1,520 @@
+// A training program that replays CUDA graphs.  Each step's results are checked: the graph writes a
+// number that changes with the step's input.
+//
+//   host_graphs SHAPE [NAME=NUMBER]...
+//
+// Prints "host ok" and exits with 0 if all is as it should be.
+#include <inline_prof/profile.h>
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+[[noreturn]] void fail(const char* what, int code) {
+  std::printf("host: %s (%d)\n", what, code);
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+void check(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) fail(what, result);
+}
+#define CHECK(call) check((call), #call)
+
+std::map<std::string, int> numbers;
+
+int number(const char* name, int otherwise) {
+  const auto known = numbers.find(name);
+  return known == numbers.end() ? otherwise : known->second;
+}
+
+constexpr int kKernels = 12;
+
+std::string module_text() {
+  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
+  for (int i = 0; i < kKernels; ++i) {
+    text += ".visible .entry kernel_" + std::to_string(i) + "_()\n{\nret;\n}\n";
+  }
+  return text;
+}
+
+struct Device {
+  CUcontext context = nullptr;
+  std::array<CUfunction, kKernels> kernels{};
+  CUstream stream = nullptr;
+  CUstream second = nullptr;
+  CUdeviceptr input = 0;
+  CUdeviceptr output = 0;
+};
+
+Device open_device(int index) {
+  Device device;
+  CUdevice handle = 0;
+  CHECK(cuDeviceGet(&handle, index));
+  CHECK(cuDevicePrimaryCtxRetain(&device.context, handle));
+  CHECK(cuCtxSetCurrent(device.context));
+  CUmodule module = nullptr;
+  CHECK(cuModuleLoadData(&module, module_text().c_str()));
+  for (int i = 0; i < kKernels; ++i) {
+    CHECK(cuModuleGetFunction(&device.kernels[static_cast<std::size_t>(i)], module,
+                              ("kernel_" + std::to_string(i) + "_").c_str()));
+  }
+  CHECK(cuStreamCreate(&device.stream, CU_STREAM_NON_BLOCKING));
+  CHECK(cuStreamCreate(&device.second, CU_STREAM_NON_BLOCKING));
+  CHECK(cuMemAlloc(&device.input, 64));
+  CHECK(cuMemAlloc(&device.output, 64));
+  return device;
+}
+
+void launch(const Device& device, int kernel, CUstream stream, unsigned grid = 16) {
+  CHECK(cuLaunchKernel(device.kernels[static_cast<std::size_t>(kernel)], grid, 1, 1, 128, 1, 1, 0,
+                       stream, nullptr, nullptr));
+}
+
+// --- graphs
+
+CUgraph captured(const Device& device, void (*work)(const Device&)) {
+  CUgraph graph = nullptr;
+  CHECK(cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  work(device);
+  CHECK(cuStreamEndCapture(device.stream, &graph));
+  return graph;
+}
+
+// Six kernels in a row, and a copy of the input.
+void chain(const Device& device) {
+  for (int i = 0; i < 6; ++i) {
+    PROFILE_SCOPE(i < 3 ? "Bottom" : "Top", device.stream);
+    launch(device, i, device.stream);
+  }
+  CHECK(cuMemcpyDtoDAsync(device.output, device.input, 4, device.stream));
+}
+
+// A region and a layer of the program's own words.
+void labelled(const Device& device) {
+  PROFILE_SCOPE("Net", device.stream);
+  PROFILE_OP("fc", "gemm", "m", 128, "n", 64, "k", 32, "a_type", "f16");
+  PROFILE_RECORD("fc.start", device.stream);
+  launch(device, 1, device.stream);
+  launch(device, 2, device.stream);
+  PROFILE_RECORD("fc.stop", device.stream);
+  launch(device, 3, device.stream);
+  CHECK(cuMemcpyDtoDAsync(device.output, device.input, 4, device.stream));
+}
+
+// Two branches on two streams that meet again.
+void branches(const Device& device) {
+  CUevent fork = nullptr;
+  CUevent join = nullptr;
+  CHECK(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING));
+  CHECK(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING));
+  launch(device, 0, device.stream);
+  CHECK(cuEventRecord(fork, device.stream));
+  CHECK(cuStreamWaitEvent(device.second, fork, 0));
+  launch(device, 7, device.stream);
+  launch(device, 5, device.second);
+  launch(device, 6, device.second);
+  CHECK(cuEventRecord(join, device.second));
+  CHECK(cuStreamWaitEvent(device.stream, join, 0));
+  launch(device, 1, device.stream);
+  CHECK(cuMemcpyDtoDAsync(device.output, device.input, 4, device.stream));
+  CHECK(cuEventDestroy(fork));
+  CHECK(cuEventDestroy(join));
+}
+
+CUDA_KERNEL_NODE_PARAMS kernel_parameters(const Device& device, int kernel, unsigned grid = 16) {
+  CUDA_KERNEL_NODE_PARAMS parameters{};
+  parameters.func = device.kernels[static_cast<std::size_t>(kernel)];
+  parameters.gridDimX = grid;
+  parameters.gridDimY = parameters.gridDimZ = 1;
+  parameters.blockDimX = 128;
+  parameters.blockDimY = parameters.blockDimZ = 1;
+  return parameters;
+}
+
+unsigned below(std::mt19937& random, std::size_t bound) {
+  return static_cast<unsigned>(random() % bound);
+}
+
+CUgraphNode add_kernel(CUgraph graph, const Device& device, int kernel,
+                       const std::vector<CUgraphNode>& after, unsigned grid = 16) {
+  const auto parameters = kernel_parameters(device, kernel, grid);
+  CUgraphNode node = nullptr;
+  CHECK(cuGraphAddKernelNode(&node, graph, after.data(), after.size(), &parameters));
+  return node;
+}
+
+void add_copy(CUgraph graph, const Device& device, const std::vector<CUgraphNode>& after) {
+  CUDA_MEMCPY3D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = device.input;
+  copy.dstDevice = device.output;
+  copy.WidthInBytes = 4;
+  copy.Height = copy.Depth = 1;
+  CUgraphNode node = nullptr;
+  CHECK(cuGraphAddMemcpyNode(&node, graph, after.data(), after.size(), &copy, device.context));
+}
+
+// Each node after up to three of the nodes before it.  Grids differ unless one is given.
+CUgraph random_graph(const Device& device, int nodes, unsigned seed) {
+  std::mt19937 random(seed);
+  CUgraph graph = nullptr;
+  CHECK(cuGraphCreate(&graph, 0));
+  std::vector<CUgraphNode> all;
+  for (int i = 0; i < nodes; ++i) {
+    std::vector<CUgraphNode> after;
+    for (unsigned k = 0; k < 3 && !all.empty(); ++k) {
+      CUgraphNode one = all[all.size() - 1 - below(random, std::min<std::size_t>(all.size(), 8))];
+      if (std::find(after.begin(), after.end(), one) == after.end()) after.push_back(one);
+    }
+    all.push_back(add_kernel(graph, device, static_cast<int>(below(random, kKernels)), after,
+                             static_cast<unsigned>(number("grid", i + 1))));
+  }
+  add_copy(graph, device, {all.back()});
+  return graph;
+}
+
+CUgraph with_child(const Device& device) {
+  CUgraph child = nullptr;
+  CUgraph graph = nullptr;
+  CHECK(cuGraphCreate(&child, 0));
+  CUgraphNode inner = add_kernel(child, device, 3, {});
+  add_kernel(child, device, 4, {inner});
+  CHECK(cuGraphCreate(&graph, 0));
+  CUgraphNode first = add_kernel(graph, device, 0, {});
+  CUgraphNode node = nullptr;
+  CHECK(cuGraphAddChildGraphNode(&node, graph, &first, 1, child));
+  add_copy(graph, device, {node});
+  CHECK(cuGraphDestroy(child));
+  return graph;
+}
+
+CUgraph with_allocation(const Device& device) {
+  CUgraph graph = nullptr;
+  CHECK(cuGraphCreate(&graph, 0));
+  CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
+  parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  parameters.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  parameters.bytesize = 4096;
+  CUgraphNode allocation = nullptr;
+  CHECK(cuGraphAddMemAllocNode(&allocation, graph, nullptr, 0, &parameters));
+  CUgraphNode kernel = add_kernel(graph, device, 2, {allocation});
+  CUgraphNode release = nullptr;
+  CHECK(cuGraphAddMemFreeNode(&release, graph, &kernel, 1, parameters.dptr));
+  add_copy(graph, device, {release});
+  return graph;
+}
+
+// The second kernel may begin before the first has ended.
+CUgraph with_programmatic_edge(const Device& device) {
+  CUgraph graph = nullptr;
+  CHECK(cuGraphCreate(&graph, 0));
+  CUgraphNode first = add_kernel(graph, device, 0, {});
+  CUgraphNode second = add_kernel(graph, device, 1, {});
+  CUgraphNode third = add_kernel(graph, device, 2, {second});
+  CUgraphEdgeData edge{};
+  edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+  edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  CHECK(cuGraphAddDependencies_v2(graph, &first, &second, &edge, 1));
+  add_copy(graph, device, {third});
+  return graph;
+}
+
+CUgraphExec instantiated(CUgraph graph) {
+  CUgraphExec exec = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  return exec;
+}
+
+// --- steps
+
+void give_input(const Device& device, int step) {
+  CHECK(cuMemsetD32Async(device.input, static_cast<unsigned>(step), 1, device.stream));
+}
+
+void expect_output(const Device& device, int step) {
+  unsigned value = 0;
+  CHECK(cuStreamSynchronize(device.stream));
+  CHECK(cuMemcpyDtoH(&value, device.output, 4));
+  if (value != static_cast<unsigned>(step)) fail("the graph wrote something else", step);
+}
+
+// `between`: what the program does before each replay.
+template <typename Between>
+void train(const Device& device, std::vector<CUgraphExec>& execs, const Between& between) {
+  const int iterations = number("iterations", 200);
+  const bool has_boundaries = number("boundaries", 1) != 0;
+  for (int step = 0; step < iterations; ++step) {
+    if (has_boundaries) PROFILE_ITERATION();
+    give_input(device, step);
+    between(step);
+    for (int replay = 0; replay < number("replays", 1); ++replay) {
+      for (CUgraphExec exec : execs)
+        CHECK(cuGraphLaunch(exec, device.stream));
+    }
+    if (number("eager", 0) != 0) launch(device, 11, device.stream);
+    expect_output(device, step);
+    if (number("pause_us", 0) > 0) usleep(static_cast<useconds_t>(number("pause_us", 0)));
+  }
+}
+
+void destroy(std::vector<CUgraphExec>& execs) {
+  for (CUgraphExec exec : execs)
+    CHECK(cuGraphExecDestroy(exec));
+  execs.clear();
+}
+
+int run_simple(const Device& device, CUgraph graph) {
+  std::vector<CUgraphExec> execs;
+  for (int i = 0; i < number("execs", 1); ++i)
+    execs.push_back(instantiated(graph));
+  if (number("keep_graph", 0) == 0) CHECK(cuGraphDestroy(graph));
+  train(device, execs, [](int) {});
+  destroy(execs);
+  return 0;
+}
+
+// The program changes one kernel's grid, and with it its time, before every `every`-th replay.
+int run_changing(const Device& device, bool by_update) {
+  CUgraph graph = nullptr;
+  CHECK(cuGraphCreate(&graph, 0));
+  CUgraphNode first = add_kernel(graph, device, 0, {});
+  CUgraphNode second = add_kernel(graph, device, 1, {first});
+  add_copy(graph, device, {second});
+  std::vector<CUgraphExec> execs{instantiated(graph)};
+  const int every = number("every", 1);
+  train(device, execs, [&](int step) {
+    if (step == 0 || step % every != 0) return;
+    const auto parameters =
+        kernel_parameters(device, 1, static_cast<unsigned>(16 + 16 * (step / every % 2)));
+    if (!by_update) {
+      CHECK(cuGraphExecKernelNodeSetParams(execs[0], second, &parameters));
+      return;
+    }
+    CHECK(cuGraphKernelNodeSetParams(second, &parameters));
+    CUgraphExecUpdateResultInfo info{};
+    CHECK(cuGraphExecUpdate(execs[0], graph, &info));
+  });
+  destroy(execs);
+  CHECK(cuGraphDestroy(graph));
+  return 0;
+}
+
+// A kernel is switched off and on.
+int run_switching(const Device& device) {
+  CUgraph graph = nullptr;
+  CHECK(cuGraphCreate(&graph, 0));
+  CUgraphNode first = add_kernel(graph, device, 0, {});
+  CUgraphNode second = add_kernel(graph, device, 1, {first});
+  add_copy(graph, device, {second});
+  std::vector<CUgraphExec> execs{instantiated(graph)};
+  train(device, execs, [&](int step) {
+    if (step % 10 == 0)
+      CHECK(cuGraphNodeSetEnabled(execs[0], first, static_cast<unsigned>(step / 10 % 2)));
+  });
+  destroy(execs);
+  CHECK(cuGraphDestroy(graph));
+  return 0;
+}
+
+// Made anew and destroyed before every `every`-th replay.
+int run_remaking(const Device& device, bool by_capture) {
+  std::vector<CUgraphExec> execs;
+  const int every = number("every", 1);
+  train(device, execs, [&](int step) {
+    if (step % every != 0) return;
+    destroy(execs);
+    CUgraph graph = by_capture ? captured(device, labelled) : random_graph(device, 10, 1);
+    execs.push_back(instantiated(graph));
+    CHECK(cuGraphDestroy(graph));
+  });
+  destroy(execs);
+  return 0;
+}
+
+// Random updates, destroys and makings.
+int run_restless(const Device& device) {
+  std::mt19937 random(7);
+  std::vector<CUgraphExec> execs;
+  CUgraph graph = nullptr;
+  CUgraphNode first = nullptr;
+  CUgraphNode second = nullptr;
+  const auto make = [&] {
+    CHECK(cuGraphCreate(&graph, 0));
+    first = add_kernel(graph, device, 0, {});
+    second = add_kernel(graph, device, 1, {first});
+    add_copy(graph, device, {second});
+    execs.push_back(instantiated(graph));
+  };
+  make();
+  train(device, execs, [&](int) {
+    const unsigned dice = below(random, 200);
+    if (dice == 0) {
+      destroy(execs);
+      CHECK(cuGraphDestroy(graph));
+      make();
+    } else if (dice < 4) {
+      const auto parameters = kernel_parameters(device, 1, 16 * (1 + below(random, 4)));
+      CHECK(cuGraphExecKernelNodeSetParams(execs[0], second, &parameters));
+    } else if (dice == 4) {
+      CUgraphExecUpdateResultInfo info{};
+      CHECK(cuGraphExecUpdate(execs[0], graph, &info));
+    } else if (dice == 5) {
+      CHECK(cuGraphNodeSetEnabled(execs[0], first, below(random, 2)));
+    }
+  });
+  destroy(execs);
+  CHECK(cuGraphDestroy(graph));
+  return 0;
+}
+
+// Two devices, each with a graph of its own, one thread each or one after the other.
+int run_devices(bool with_threads) {
+  std::vector<Device> devices{open_device(0), open_device(1)};
+  std::vector<CUgraphExec> execs;
+  for (const Device& device : devices) {
+    CHECK(cuCtxSetCurrent(device.context));
+    CUgraph graph = captured(device, chain);
+    execs.push_back(instantiated(graph));
+    CHECK(cuGraphDestroy(graph));
+  }
+  const auto step_of = [&](std::size_t i, int step) {
+    CHECK(cuCtxSetCurrent(devices[i].context));
+    give_input(devices[i], step);
+    CHECK(cuGraphLaunch(execs[i], devices[i].stream));
+    expect_output(devices[i], step);
+  };
+  for (int step = 0; step < number("iterations", 200); ++step) {
+    PROFILE_ITERATION();
+    if (with_threads) {
+      std::thread other(step_of, 1, step);
+      step_of(0, step);
+      other.join();
+    } else {
+      step_of(0, step);
+      step_of(1, step);
+    }
+  }
+  destroy(execs);
+  return 0;
+}
+
+// One exec on two streams in turn.
+int run_on_two_streams(const Device& device) {
+  CUgraph graph = captured(device, chain);
+  CUgraphExec exec = instantiated(graph);
+  for (int step = 0; step < number("iterations", 200); ++step) {
+    PROFILE_ITERATION();
+    give_input(device, step);
+    CHECK(cuGraphLaunch(exec, device.stream));
+    CHECK(cuStreamSynchronize(device.stream));
+    CHECK(cuGraphLaunch(exec, device.second));
+    CHECK(cuStreamSynchronize(device.second));
+    expect_output(device, step);
+  }
+  CHECK(cuGraphExecDestroy(exec));
+  CHECK(cuGraphDestroy(graph));
+  return 0;
+}
+
+// A graph whose launch is captured into another one.
+int run_launched_while_captured(const Device& device) {
+  CUgraph inner = captured(device, chain);
+  CUgraphExec inner_exec = instantiated(inner);
+  CUgraph outer = nullptr;
+  CHECK(cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+  launch(device, 8, device.stream);
+  CHECK(cuGraphLaunch(inner_exec, device.stream));
+  launch(device, 9, device.stream);
+  CHECK(cuStreamEndCapture(device.stream, &outer));
+  return run_simple(device, outer);
+}
+
+// Many large graphs, each replayed once an iteration.
+int run_many(const Device& device) {
+  std::vector<CUgraphExec> execs;
+  for (int i = 0; i < number("graphs", 40); ++i) {
+    CUgraph graph = random_graph(device, number("nodes", 2000), static_cast<unsigned>(i));
+    execs.push_back(instantiated(graph));
+    CHECK(cuGraphDestroy(graph));
+  }
+  train(device, execs, [](int) {});
+  destroy(execs);
+  return 0;
+}
+
+void CUDA_CB count_down(void* counter) {
+  --*static_cast<int*>(counter);
+}
+
+// A user object must be gone once the program has destroyed its graph and its exec.
+int run_with_user_object(const Device& device) {
+  static int alive = 1;
+  CUuserObject object = nullptr;
+  CUgraph graph = captured(device, chain);
+  CHECK(cuUserObjectCreate(&object, &alive, count_down, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  CHECK(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  std::vector<CUgraphExec> execs{instantiated(graph)};
+  train(device, execs, [](int) {});
+  destroy(execs);
+  CHECK(cuGraphDestroy(graph));
+  CHECK(cuCtxSynchronize());
+  for (int i = 0; i < 1000 && alive != 0; ++i)
+    usleep(1000);
+  if (alive != 0) fail("the user object is still held", alive);
+  return 0;
+}
+
+int run(const std::string& shape) {
+  if (shape == "devices") return run_devices(false);
+  if (shape == "threads") return run_devices(true);
+  const Device device = open_device(0);
+  if (shape == "chain") return run_simple(device, captured(device, chain));
+  if (shape == "labelled") return run_simple(device, captured(device, labelled));
+  if (shape == "branches") return run_simple(device, captured(device, branches));
+  if (shape == "random") {
+    return run_simple(device, random_graph(device, number("nodes", 10),
+                                           static_cast<unsigned>(number("seed", 1))));
+  }
+  if (shape == "child") return run_simple(device, with_child(device));
+  if (shape == "allocation") return run_simple(device, with_allocation(device));
+  if (shape == "programmatic") return run_simple(device, with_programmatic_edge(device));
+  if (shape == "set_params") return run_changing(device, false);
+  if (shape == "update") return run_changing(device, true);
+  if (shape == "switching") return run_switching(device);
+  if (shape == "remaking") return run_remaking(device, false);
+  if (shape == "recapturing") return run_remaking(device, true);
+  if (shape == "restless") return run_restless(device);
+  if (shape == "two_streams") return run_on_two_streams(device);
+  if (shape == "nested_capture") return run_launched_while_captured(device);
+  if (shape == "many") return run_many(device);
+  if (shape == "user_object") return run_with_user_object(device);
+  fail("no such shape", 0);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  for (int i = 2; i < argc; ++i) {
+    const char* equals = std::strchr(argv[i], '=');
+    if (equals != nullptr)
+      numbers[std::string(argv[i], static_cast<std::size_t>(equals - argv[i]))] =
+          std::atoi(equals + 1);
+  }
+  CHECK(cuInit(0));
+  const int status = run(argc > 1 ? argv[1] : "chain");
+  if (status == 0) std::printf("host ok\n");
+  return status;
+}
