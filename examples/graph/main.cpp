@@ -1,0 +1,122 @@
+// Replays two CUDA graphs an iteration, on two streams: a training step of the DLRM of
+// examples/dlrm, and a transformer block.
+//
+// Exit status: 0 done, 1 a result is not finite or a call failed, 2 the command line is wrong.
+#include "model.hpp"
+#include "transformer.hpp"
+
+#include <inline_prof/profile.h>
+
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+namespace {
+
+struct Options {
+  int batch = 1024;
+  int iterations = 12000;
+  int device = 0;
+};
+
+// Work of one stream, recorded once and replayed.
+class Replayed {
+ public:
+  template <typename Work>
+  Replayed(const dlrm::Gpu& gpu, const Work& work) : gpu_(gpu) {
+    // cuBLAS prepares itself at its first calls, which a capture may not contain.
+    work();
+    DLRM_CHECK(cudaStreamSynchronize(gpu.stream()));
+    cudaGraph_t graph = nullptr;
+    DLRM_CHECK(cudaStreamBeginCapture(gpu.stream(), cudaStreamCaptureModeThreadLocal));
+    work();
+    DLRM_CHECK(cudaStreamEndCapture(gpu.stream(), &graph));
+    DLRM_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes_));
+    DLRM_CHECK(cudaGraphInstantiate(&exec_, graph, 0));
+    DLRM_CHECK(cudaGraphDestroy(graph));
+  }
+  ~Replayed() { static_cast<void>(cudaGraphExecDestroy(exec_)); }
+  Replayed(const Replayed&) = delete;
+  Replayed& operator=(const Replayed&) = delete;
+
+  void replay() const { DLRM_CHECK(cudaGraphLaunch(exec_, gpu_.stream())); }
+  std::size_t nodes() const { return nodes_; }
+
+ private:
+  const dlrm::Gpu& gpu_;
+  cudaGraphExec_t exec_ = nullptr;
+  std::size_t nodes_ = 0;
+};
+
+// The host stays this far ahead of the GPU.
+constexpr int kIterationsAhead = 50;
+
+bool is_finite(const dlrm::Gpu& gpu, const graph_example::Halves& values) {
+  std::vector<__half> copy(values.count());
+  gpu.download(values.data(), copy.data(), values.bytes());
+  for (const __half value : copy) {
+    if (!std::isfinite(__half2float(value))) return false;
+  }
+  return true;
+}
+
+int run(const Options& options) {
+  const dlrm::Gpu gpu(options.device);
+  const dlrm::Gpu second(options.device);  // the same device, another stream
+  std::printf("device %d: %s\n", options.device, gpu.name().c_str());
+  dlrm::Model model(gpu, {options.batch, 26, 4096, 1, 128}, 0.1F, 1);
+  graph_example::TransformerBlock block(second, {}, 7);
+
+  const Replayed step(gpu, [&] { model.train_step(); });
+  const Replayed forward(second, [&] {
+    PROFILE_SCOPE("block1", second.stream());
+    block.forward();
+  });
+  std::printf("graphs of %zu and %zu nodes\n", step.nodes(), forward.nodes());
+
+  const auto start = std::chrono::steady_clock::now();
+  for (int iteration = 1; iteration <= options.iterations; ++iteration) {
+    PROFILE_ITERATION();
+    step.replay();
+    forward.replay();
+    if (iteration % kIterationsAhead == 0) DLRM_CHECK(cudaDeviceSynchronize());
+  }
+  DLRM_CHECK(cudaDeviceSynchronize());
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  std::printf("%d iterations in %.2f s\n", options.iterations, seconds.count());
+
+  if (gpu.is_simulated()) {
+    std::printf("simulated GPU: values are not computed, results not checked\n");
+    return 0;
+  }
+  const bool is_good = std::isfinite(model.take_mean_loss()) && is_finite(second, block.values());
+  std::printf("%s: results are %sfinite\n", is_good ? "PASS" : "FAIL", is_good ? "" : "not ");
+  return is_good ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Replays a DLRM training step and a transformer block as CUDA graphs.");
+  app.add_option("--batch", options.batch, "Samples per iteration of the DLRM")
+      ->check(CLI::Range(1, 1 << 16))
+      ->capture_default_str();
+  app.add_option("--iterations", options.iterations, "Replays of each graph")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  app.add_option("--device", options.device, "CUDA device")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  try {
+    return run(options);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "graph: %s\n", error.what());
+    return 1;
+  }
+}
