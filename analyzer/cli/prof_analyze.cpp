@@ -11,6 +11,7 @@
 #include "report/original_report.hpp"
 #include "report/row_tables.hpp"
 #include "report/table_report.hpp"
+#include "report/works_report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -44,7 +45,7 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-enum class Format { kTable, kJson, kCsv, kMarkdown, kOriginal };
+enum class Format { kTable, kJson, kCsv, kMarkdown, kOriginal, kWorks };
 
 struct Options {
   std::vector<std::string> files;
@@ -99,13 +100,12 @@ void declare(CLI::App& app, Options& options) {
          "plain roofline for everything")
       ->transform(CLI::CheckedTransformer(modes))
       ->default_str("improved");
-  const std::map<std::string, Format> formats{{"table", Format::kTable},
-                                              {"json", Format::kJson},
-                                              {"csv", Format::kCsv},
-                                              {"md", Format::kMarkdown},
-                                              {"original", Format::kOriginal}};
+  const std::map<std::string, Format> formats{
+      {"table", Format::kTable}, {"json", Format::kJson},         {"csv", Format::kCsv},
+      {"md", Format::kMarkdown}, {"original", Format::kOriginal}, {"works", Format::kWorks}};
   app.add_option("--format", options.format,
-                 "What to print; original: what the original profiler's parse_result gave")
+                 "What to print; original: what the original profiler's parse_result gave; works: "
+                 "what prof-model iteration reads")
       ->transform(CLI::CheckedTransformer(formats))
       ->default_str("table");
   app.add_option("-o,--output", options.output, "File to write; - is standard output")
@@ -127,6 +127,8 @@ std::string report_text(const join::Analysis& analysis, const Options& options) 
       return report::csv_report(analysis);
     case Format::kMarkdown:
       return report::markdown_report(analysis, options.table.top);
+    case Format::kWorks:
+      return report::works_report(analysis);
     case Format::kOriginal:  // needs no analysis, and never comes here
     case Format::kTable:
       break;

@@ -5,8 +5,11 @@
 #include "cli/usage_error.hpp"
 #include "model/dlrm/fc.hpp"
 #include "model/dlrm/trace_iteration.hpp"
+#include "model/iteration/operator_work.hpp"
+#include "model/iteration/what_if.hpp"
 #include "read/iteration_input.hpp"
 #include "report/iteration_report.hpp"
+#include "report/what_if_report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -17,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -27,7 +31,9 @@ enum class Format { kJson, kTable };
 
 struct Options {
   std::string input;
-  model::Mode mode = model::Mode::kCompat;
+  std::optional<model::Mode> mode;  // empty: the only one for work graphs, compat for the rest
+  std::vector<std::string> scales;  // GLOB=FACTOR
+  bool is_prediction_met = false;
   std::string params;
   std::vector<std::string> settings;
   std::size_t iterations = 0;
@@ -37,15 +43,40 @@ struct Options {
   bool force = false;
 };
 
-double limit(const std::string& name, const std::string& text) {
+// Empty if `text` is anything but one number.
+std::optional<double> number(const std::string& text) {
   double value = 0.0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc{} || rest != end || !(value >= 1) || value > 1e12) {
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return value;
+}
+
+double limit(const std::string& name, const std::string& text) {
+  const std::optional<double> value = number(text);
+  if (!value || !(*value >= 1) || *value > 1e12) {
     throw UsageError(
         fmt::format("--set {}: expected a number from 1 to 1e12, found {}", name, text));
   }
-  return value;
+  return *value;
+}
+
+model::WhatIf parse_what_if(const Options& options) {
+  model::WhatIf what_if;
+  what_if.is_prediction_met = options.is_prediction_met;
+  for (const std::string& text : options.scales) {
+    const std::size_t place = text.rfind('=');  // names may hold one, factors may not
+    if (place == std::string::npos || place == 0) {
+      throw UsageError(fmt::format("--scale: expected NAME=FACTOR, found {}", text));
+    }
+    const std::optional<double> factor = number(text.substr(place + 1));
+    if (!factor || !(*factor >= 0) || *factor > 1e6) {
+      throw UsageError(fmt::format("--scale {}: expected a factor from 0 to 1e6, found {}",
+                                   text.substr(0, place), text.substr(place + 1)));
+    }
+    what_if.scales.push_back({text.substr(0, place), *factor});
+  }
+  return what_if;
 }
 
 // Reads the settings that say what the GPU can do; gives the prefix of the kernels' names.
@@ -76,7 +107,7 @@ std::string take_settings(const std::vector<std::string>& settings, model::Looku
 
 class Analysis {
  public:
-  explicit Analysis(const Options& options) : options_(options) {
+  explicit Analysis(const Options& options) : options_(options), what_if_(parse_what_if(options)) {
     const std::string prefix = take_settings(options.settings, models_.machine);
     if (options.params.empty()) return;
     model::ProductFile file = model::read_product_file(options.params, prefix);
@@ -89,23 +120,70 @@ class Analysis {
   [[nodiscard]] std::string text(const read::Trace& trace) const {
     const auto result =
         model::trace_iteration(trace, options_.iterations, options_.kernels, models_);
+    if (is_improved()) {
+      std::vector<std::string> texts;
+      for (const read::IterationGraph& graph : result.graphs)
+        texts.push_back(text(graph));
+      if (options_.format == Format::kTable) return fmt::format("{}", fmt::join(texts, "\n"));
+      return texts.size() == 1 ? texts.front() : fmt::format("[{}]", fmt::join(texts, ",\n"));
+    }
     return options_.format == Format::kJson ? report::iteration_json(result)
                                             : report::iteration_text(result);
   }
   [[nodiscard]] std::string text(const read::IterationGraph& graph) const {
+    if (is_improved()) return text(work_of(graph));
     const model::WalkResult result = model::walk(graph);
     return options_.format == Format::kJson ? report::walk_json(result) : report::walk_text(result);
   }
+  [[nodiscard]] std::string text(const read::WorkGraph& graph) const {
+    if (options_.mode == model::Mode::kCompat) {
+      throw UsageError("--mode compat: the published models know nothing of works; improved does");
+    }
+    try {
+      const model::LongestPath path(graph);
+      const auto others = model::other_times(graph, what_if_);
+      const bool is_asked = what_if_.is_prediction_met || !what_if_.scales.empty();
+      const auto asked =
+          is_asked ? std::optional<std::span<const model::OtherTime>>(others) : std::nullopt;
+      return options_.format == Format::kJson ? report::what_if_json(path, asked)
+                                              : report::what_if_text(path, asked);
+    } catch (const std::invalid_argument& error) {
+      throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
+    }
+  }
 
  private:
+  [[nodiscard]] bool is_improved() const { return options_.mode == model::Mode::kImproved; }
+
+  [[nodiscard]] read::WorkGraph work_of(const read::IterationGraph& graph) const {
+    try {
+      return model::operator_work(graph);
+    } catch (const std::invalid_argument& error) {
+      throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
+    }
+  }
+
   const Options& options_;
+  model::WhatIf what_if_;
   model::OperatorModels models_;
   std::optional<model::ProductTable> products_;
 };
 
-void run(const Options& options) {
-  const Analysis analysis(options);
+bool holds_works(const read::IterationFile& file) {
+  for (const auto& input : file.inputs) {
+    if (!std::holds_alternative<read::WorkGraph>(input)) return false;
+  }
+  return !file.inputs.empty();
+}
+
+void run(Options options) {
   const read::IterationFile file = read::read_iteration_file(options.input);
+  if (!options.mode && holds_works(file)) options.mode = model::Mode::kImproved;
+  if (options.mode != model::Mode::kImproved &&
+      (options.is_prediction_met || !options.scales.empty())) {
+    throw UsageError("--scale and --met-prediction need --mode improved");
+  }
+  const Analysis analysis(options);
   const bool is_json = options.format == Format::kJson;
   std::string text;
   for (const auto& input : file.inputs) {
@@ -123,13 +201,24 @@ void declare_iteration(CLI::App& program) {
   CLI::App* command =
       program.add_subcommand("iteration", "Says what an iteration takes from end to end");
   command
-      ->add_option("TRACE", options->input,
-                   "Trace of a PyTorch profiler (Chrome's JSON), or a graph with its costs")
+      ->add_option(
+          "TRACE", options->input,
+          "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the works "
+          "that prof-analyze --format works writes")
       ->required();
-  const std::map<std::string, model::Mode> modes{{"compat", model::Mode::kCompat}};
-  command->add_option("--mode", options->mode, "compat: the published DLRM models")
-      ->transform(CLI::CheckedTransformer(modes))
-      ->default_str("compat");
+  const std::map<std::string, model::Mode> modes{{"compat", model::Mode::kCompat},
+                                                 {"improved", model::Mode::kImproved}};
+  command
+      ->add_option("--mode", options->mode,
+                   "compat: the published DLRM models; improved: the longest path")
+      ->transform(CLI::CheckedTransformer(modes));
+  command
+      ->add_option("--scale", options->scales,
+                   "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "
+                   "times as long")
+      ->allow_extra_args(false);
+  command->add_flag("--met-prediction", options->is_prediction_met,
+                    "What if every work took what is predicted for it");
   command->add_option("--params", options->params,
                       "CSV of measured products (as for --model fc), for matrix products");
   command->add_option("--set", options->settings,

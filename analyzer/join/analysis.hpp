@@ -4,6 +4,7 @@
 
 #include "join/statistics.hpp"
 #include "read/profile.hpp"
+#include "read/work_graph.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -40,6 +41,7 @@ struct Row {
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
   std::string op_kind;  // empty if what it computes is not known
+  std::string meeting;  // of a collective: equal on all ranks that take part in it; else empty
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
   bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
@@ -83,6 +85,10 @@ struct MergedRow {
   std::optional<double> ratio;
   std::optional<double> raw_ratio;
   std::string verdict;
+
+  // How much shorter the iteration would be if this took what is predicted for it, on all devices;
+  // 0 where it is hidden behind something else, or no slower than predicted.
+  std::optional<double> saved_us_if_predicted;
 };
 
 // How one iteration divides up.  Each number as a mean over devices.
@@ -114,7 +120,12 @@ struct Analysis {
   std::optional<double> iteration_us;     // mean over devices
   std::optional<Shares> shares_percent;
   std::optional<Shares> shares_us;
-  std::string shares_reason;  // why there are none
+  std::string shares_reason;               // why there are none
+  read::WorkGraph works;                   // the outermost rows, and what each seems to wait for
+  std::optional<double> longest_path_us;   // through the works
+  std::optional<double> all_predicted_us;  // that, if every row met its prediction
+  std::string longest_path_reason;         // why there is none
+  std::vector<std::size_t> worth_fixing;   // indices into merged, those that save most first
   std::optional<Errors> errors;
   std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
   std::size_t samples = 0;

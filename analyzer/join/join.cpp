@@ -6,8 +6,10 @@
 #include "join/predict_rows.hpp"
 #include "join/samples.hpp"
 #include "join/shares.hpp"
+#include "join/worth_fixing.hpp"
 #include "model/machines.hpp"
 
+#include <inline_prof/op_kind.hpp>
 #include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
@@ -19,6 +21,7 @@
 #include <set>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace inline_prof::join {
 namespace {
@@ -98,6 +101,24 @@ class DeviceMachines {
   std::set<std::string> doubts_;
 };
 
+std::string attribute_text(const read::Op& op, std::string_view name) {
+  const read::Attribute* attribute = op.find(name);
+  if (attribute == nullptr) return {};
+  if (const auto* text = std::get_if<std::string>(attribute)) return *text;
+  if (const auto* number = std::get_if<std::int64_t>(attribute)) return fmt::format("{}", *number);
+  return {};
+}
+
+// Ranks know a collective by its communicator and its number in it; where these were not seen, by
+// what it is called.
+std::string meeting_of(const read::Event& event) {
+  if (!event.op || event.op->kind != op_kind_name(OpKind::kCollective)) return {};
+  const std::string comm = attribute_text(*event.op, "comm");
+  const std::string sequence = attribute_text(*event.op, "sequence");
+  if (!comm.empty() && !sequence.empty()) return fmt::format("{} {}", comm, sequence);
+  return fmt::format("{}.{}#{}", event.layer, event.name, event.occurrence);
+}
+
 Row make_row(const read::Event& event, std::size_t run, std::int64_t stream_index) {
   Row row;
   row.profile = run;
@@ -112,6 +133,7 @@ Row make_row(const read::Event& event, std::size_t run, std::int64_t stream_inde
   row.calls = event.calls.value_or(1);
   row.any_occurrence = event.has_flag(format::kFlagAnyOccurrence);
   if (event.op) row.op_kind = event.op->kind;
+  row.meeting = meeting_of(event);
   return row;
 }
 
@@ -171,6 +193,7 @@ class Joiner {
     predict_rows(analysis_.rows, inputs_, model::Predictor(options_.mode));
     merge_devices(analysis_, samples_, options_.statistic);
     compute_shares(analysis_);
+    find_worth_fixing(analysis_);
     summarise_rows();
     for (Run& run : analysis_.runs)
       run.profile.events.clear();

@@ -1,6 +1,7 @@
 #include "join/shares.hpp"
 
 #include "join/nesting.hpp"
+#include "join/outermost.hpp"
 #include "join/timeline.hpp"
 
 #include <fmt/format.h>
@@ -13,8 +14,6 @@
 
 namespace inline_prof::join {
 namespace {
-
-using DeviceKey = std::pair<std::size_t, std::int64_t>;  // run, device_id
 
 bool is_measured(const Row& row) {
   return row.corrected_us.has_value();
@@ -110,22 +109,6 @@ class DeviceShares {
   Shares shares_us_;
 };
 
-// The outermost rows that have a time: a region without one is transparent.
-void collect_roots(const std::vector<Row>& rows,
-                   const std::vector<std::vector<std::size_t>>& children, std::size_t outermost,
-                   std::vector<std::size_t>& roots) {
-  std::vector<std::size_t> to_do{outermost};
-  while (!to_do.empty()) {
-    const std::size_t i = to_do.back();
-    to_do.pop_back();
-    if (rows[i].in_iteration_us) {
-      roots.push_back(i);
-    } else {
-      to_do.insert(to_do.end(), children[i].begin(), children[i].end());
-    }
-  }
-}
-
 std::vector<double> claimed_times(const std::vector<Row>& rows,
                                   const std::vector<std::size_t>& roots) {
   std::vector<double> claimed_us;
@@ -175,23 +158,6 @@ void set_times(Analysis& analysis) {
   }
 }
 
-// Outermost rows with a time, for each device that has any event, in order of their start.
-std::map<DeviceKey, std::vector<std::size_t>> roots_of_devices(
-    const Analysis& analysis, const std::vector<std::vector<std::size_t>>& children) {
-  std::map<DeviceKey, std::vector<std::size_t>> roots;
-  for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
-    const Row& row = analysis.rows[i];
-    auto& of_device = roots[{row.profile, row.device_id}];
-    if (!row.parent) collect_roots(analysis.rows, children, i, of_device);
-  }
-  for (auto& [device, of_device] : roots) {
-    std::stable_sort(of_device.begin(), of_device.end(), [&](std::size_t a, std::size_t b) {
-      return analysis.rows[a].start_index < analysis.rows[b].start_index;
-    });
-  }
-  return roots;
-}
-
 // Mean over the devices on which the time is known.
 void set_merged_times(Analysis& analysis) {
   for (MergedRow& merged : analysis.merged) {
@@ -218,7 +184,7 @@ void compute_shares(Analysis& analysis) {
   set_times(analysis);
   set_merged_times(analysis);
   const auto children = children_of(analysis.rows);
-  const auto roots = roots_of_devices(analysis, children);
+  const auto roots = outermost_rows(analysis.rows, children);
   for (const auto& [device, of_device] : roots) {
     if (!analysis.runs[device.first].iteration_us) {
       analysis.shares_reason =

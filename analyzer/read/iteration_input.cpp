@@ -4,6 +4,7 @@
 #include "read/iteration_graph_tree.hpp"
 #include "read/json_tree.hpp"
 #include "read/trace_tree.hpp"
+#include "read/work_graph_tree.hpp"
 
 #include <string>
 
@@ -12,10 +13,13 @@ namespace {
 
 bool holds_events(const nlohmann::json& list) {
   return list.empty() || !list.front().is_object() ||
-         !(list.front().contains("nodes") || list.front().contains("trace"));
+         !(list.front().contains("nodes") || list.front().contains("trace") ||
+           list.front().contains("works"));
 }
 
-std::variant<Trace, IterationGraph> read_one(const TreeNode& node, const std::string& label) {
+std::variant<Trace, IterationGraph, WorkGraph> read_one(const TreeNode& node,
+                                                        const std::string& label) {
+  if (node.has("works")) return work_graph_from(node);
   if (node.has("nodes")) return graph_from(node, label);
   if (node.has("trace")) return trace_from(node.member("trace"), label);
   return trace_from(node.member("traceEvents"), label);

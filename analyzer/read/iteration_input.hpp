@@ -2,6 +2,7 @@
 
 #include "read/iteration_graph.hpp"
 #include "read/trace.hpp"
+#include "read/work_graph.hpp"
 
 #include <filesystem>
 #include <variant>
@@ -9,11 +10,11 @@
 
 namespace inline_prof::read {
 
-// A file for `prof-model iteration`: a trace, an iteration graph, or a list of objects each of
-// which holds a trace (as "trace") or is a graph.
+// A file for `prof-model iteration`: a trace, an iteration graph, a work graph, or a list of
+// objects each of which holds a trace (as "trace") or is a graph.
 struct IterationFile {
   bool is_list = false;
-  std::vector<std::variant<Trace, IterationGraph>> inputs;
+  std::vector<std::variant<Trace, IterationGraph, WorkGraph>> inputs;
 };
 
 // Throws InputError.

@@ -110,6 +110,16 @@ void write_errors(std::string& out, const join::Analysis& analysis, std::size_t 
   }
 }
 
+// What the iteration would be without what the models do not explain.
+std::string describe_longest_path(const join::Analysis& analysis) {
+  std::string text = fmt::format("the longest takes {:.3f} ms", *analysis.longest_path_us * 1e-3);
+  if (analysis.all_predicted_us) {
+    text += fmt::format("; {:.3f} ms if no row took longer than predicted",
+                        *analysis.all_predicted_us * 1e-3);
+  }
+  return text;
+}
+
 std::string describe_outliers(const join::Analysis& analysis) {
   return fmt::format("{} of {} samples lie beyond {:g} times the median deviation of their event",
                      analysis.outliers, analysis.samples, join::kOutlierMads);
@@ -190,6 +200,9 @@ std::string head(const join::Analysis& analysis, std::size_t width) {
   line(out, "iteration", describe_iteration(analysis), width);
   write_shares(out, analysis, width);
   write_errors(out, analysis, width);
+  if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
+    line(out, "path", describe_longest_path(analysis), width);
+  }
   std::set<std::string> receipts;
   for (const join::Run& run : analysis.runs)
     receipts.insert(describe_overhead(run.profile));

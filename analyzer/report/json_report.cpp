@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -133,6 +134,18 @@ Json merged_json(const join::MergedRow& row) {
   json["slowest_device_us"] = or_null(row.slowest_us);
   json["outliers"] = row.outliers;
   add_comparison(json, row);
+  json["saved_us_if_predicted"] = or_null(row.saved_us_if_predicted);
+  return json;
+}
+
+Json worth_fixing_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const std::size_t i : analysis.worth_fixing) {
+    const double saved_us = analysis.merged[i].saved_us_if_predicted.value_or(0.0);
+    json.push_back({{"row", i},
+                    {"saved_us", saved_us},
+                    {"iteration_us", std::max(0.0, *analysis.iteration_us - saved_us)}});
+  }
   return json;
 }
 
@@ -152,6 +165,9 @@ std::string json_report(const join::Analysis& analysis) {
   json["shares"] = shares_json(analysis.shares_percent, 1.0);
   json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
   json["shares_reason"] = or_null(analysis.shares_reason);
+  json["longest_path_us"] = or_null(analysis.longest_path_us);
+  json["all_predicted_us"] = or_null(analysis.all_predicted_us);
+  json["longest_path_reason"] = or_null(analysis.longest_path_reason);
   add_errors(json, analysis.errors);
   json["uncorrected"] = Json::object();
   add_errors(json["uncorrected"], analysis.uncorrected_errors);
@@ -170,6 +186,7 @@ std::string json_report(const join::Analysis& analysis) {
   json["merged_rows"] = Json::array();
   for (const join::MergedRow& row : analysis.merged)
     json["merged_rows"].push_back(merged_json(row));
+  json["worth_fixing"] = worth_fixing_json(analysis);
   json["warnings"] = analysis.warnings;
   // Names come from a file: bytes that are no UTF-8 are replaced, not thrown at the reader.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -58,6 +58,28 @@ std::string name_of(const join::MergedRow& row) {
   return printable(name);
 }
 
+// Ten lines say where to begin; a program has all of them in the JSON.
+constexpr std::size_t kMostWorthFixing = 10;
+
+void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::size_t width) {
+  if (analysis.worth_fixing.empty()) return;
+  out += "\nworth fixing: what the iteration would save if the row met its prediction\n";
+  const std::size_t count = std::min(kMostWorthFixing, analysis.worth_fixing.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const join::MergedRow& row = analysis.merged[analysis.worth_fixing[i]];
+    const double iteration_us = *analysis.iteration_us;
+    const double saved_us = *row.saved_us_if_predicted;
+    fmt::format_to(std::back_inserter(out),
+                   "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
+                   shortened(name_of(row), width), saved_us,
+                   std::max(0.0, iteration_us - saved_us) * 1e-3, iteration_us * 1e-3, row.verdict);
+  }
+  if (count < analysis.worth_fixing.size()) {
+    fmt::format_to(std::back_inserter(out), "and {} rows more, which save less\n",
+                   analysis.worth_fixing.size() - count);
+  }
+}
+
 }  // namespace
 
 std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
@@ -98,6 +120,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
   }
   footnotes.write(out);
+  write_worth_fixing(out, analysis, width);
   return out;
 }
 

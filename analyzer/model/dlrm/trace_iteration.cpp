@@ -108,6 +108,7 @@ TraceIteration trace_iteration(const read::Trace& trace, std::size_t iterations,
     for (std::size_t place = starts[i]; place < starts[i + 1]; ++place)
       graph.operators.push_back(walked_operator(result, place, kernels));
     result.walks.push_back(walk(graph));
+    result.graphs.push_back(std::move(graph));
   }
   result.mean = mean_of(result.walks);
   return result;

@@ -19,9 +19,10 @@ struct TraceIteration {
   Overheads costs;
   // One for each of tree.operators.
   std::vector<OperatorKernels> predicted;
-  double total_us = 0.0;          // of all predicted kernels, one after the other
-  std::vector<WalkResult> walks;  // one for each iteration
-  WalkResult mean;                // of them
+  double total_us = 0.0;                     // of all predicted kernels, one after the other
+  std::vector<read::IterationGraph> graphs;  // one for each iteration, as the next
+  std::vector<WalkResult> walks;
+  WalkResult mean;  // of them
 };
 
 // The result refers to `trace`.  Throws read::InputError.

@@ -292,6 +292,81 @@ class Iteration(Folder):
             self.assertIn("t.json: " + complaint, done.stderr)
 
 
+class WhatIf(Folder):
+    # Stream 0: a 10, c 10; stream 1: b 30; d 5 behind both.
+    WORKS = {"schema": "inline_prof_iteration/1", "works": [
+        {"name": "a", "time_us": 10}, {"name": "b", "time_us": 30, "predicted_us": 22},
+        {"name": "c", "time_us": 10, "waits": [{"work": 0}]},
+        {"name": "d", "time_us": 5, "waits": [{"work": 1}, {"work": 2, "delay_us": 1}]}]}
+
+    def ask(self, *arguments, document=None):
+        file = self.write("works.json", json.dumps(document or self.WORKS))
+        done = run("iteration", file, *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def test_the_longest_path_and_its_slack(self):
+        answer = self.ask()
+        self.assertEqual(answer["iteration_us"], 35)
+        self.assertEqual(answer["longest_path"], [1, 3])
+        self.assertEqual([work["slack_us"] for work in answer["works"]], [9, 0, 9, 0])
+        self.assertNotIn("saved_us", answer)
+
+    def test_scaled_and_predicted_times(self):
+        self.assertEqual(self.ask("--scale", "b=0.9")["saved_us"], 3)
+        self.assertEqual(self.ask("--scale", "b=0")["changed_iteration_us"], 26)
+        self.assertEqual(self.ask("--scale", "a=0", "--scale", "c=0")["saved_us"], 0)
+        self.assertEqual(self.ask("--met-prediction")["changed_iteration_us"], 27)
+        self.assertEqual(self.ask("--met-prediction", "--scale", "*=2")["changed_iteration_us"], 54)
+
+    def test_a_meeting_waits_for_the_last_rank(self):
+        works = [{"name": "early", "time_us": 5}, {"name": "late", "time_us": 20},
+                 {"name": "sum", "time_us": 8, "waits": [{"work": 0}], "meeting": "1"},
+                 {"name": "sum", "time_us": 8, "waits": [{"work": 1}], "meeting": "1"}]
+        document = {"schema": "inline_prof_iteration/1", "works": works}
+        self.assertEqual(self.ask("--scale", "early=0", document=document)["saved_us"], 0)
+        self.assertEqual(self.ask("--scale", "late=0.5", document=document)["saved_us"], 10)
+
+    def test_published_graphs_have_a_longest_path(self):
+        done = run("iteration", "--mode", "improved", GOLDEN / "e2e_model.json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for path, golden in zip(json.loads(done.stdout),
+                                json.loads((GOLDEN / "e2e_model.json").read_text())):
+            # The walk adds 5 us to each kernel and forgets launches that have none; else both
+            # follow the same host and streams.
+            ratio = path["iteration_us"] / golden["expected"]["e2e_time"]
+            self.assertTrue(0.85 < ratio < 1.05, ratio)
+
+    def test_what_cannot_be_asked_is_refused(self):
+        file = self.write("works.json", json.dumps(self.WORKS))
+        for arguments, status, complaint in [
+                (["--scale", "e=1"], 1, '"e" fits the name of no work'),
+                (["--scale", "a"], 2, "expected NAME=FACTOR"),
+                (["--scale", "a=-1"], 2, "expected a factor from 0 to 1e6, found -1"),
+                (["--mode", "compat"], 2, "know nothing of works")]:
+            done = run("iteration", file, *arguments)
+            self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
+            self.assertIn(complaint, done.stderr)
+        done = run("iteration", GOLDEN / "e2e_model.json", "--scale", "a=1")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("need --mode improved", done.stderr)
+
+    def test_wrong_works_are_refused_with_their_place(self):
+        def one(work):
+            return json.dumps({"schema": "inline_prof_iteration/1", "works": [work]})
+        for document, complaint in [
+                ('{"schema": "other", "works": []}', "/schema: expected"),
+                ('{"works": []}', 'missing "schema"'),
+                (one({"name": "a"}), '/works/0: missing "time_us"'),
+                (one({"name": "a", "time_us": -1}), "/works/0/time_us: expected a time"),
+                (one({"name": "a", "time_us": 1, "waits": [{"work": 1}]}),
+                 "/works/0/waits/0/work: expected the index of one of 1 works, found 1"),
+                (one({"name": "a", "time_us": 1, "waits": [{"work": 0}]}), "waits for itself")]:
+            done = run("iteration", self.write("w.json", document))
+            self.assertEqual((done.returncode, done.stdout), (1, ""), document)
+            self.assertIn(complaint, done.stderr)
+
+
 class Options(Folder):
     def test_a_wrong_command_line_ends_with_2(self):
         model = ["--model", "embedding_forward"]

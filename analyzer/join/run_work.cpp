@@ -1,0 +1,146 @@
+#include "join/run_work.hpp"
+
+#include "join/nesting.hpp"
+#include "join/outermost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+// Work that starts within this time after the end of other work is taken to have waited for it: a
+// dependent kernel starts a few microseconds later, and both ends are medians of different
+// iterations.
+constexpr double kFollowsWithinUs = 10.0;
+
+// One work as it was measured.
+struct Measured {
+  std::size_t work = 0;
+  std::int64_t stream = 0;
+  double start_us = 0.0;
+  double end_us = 0.0;
+};
+
+bool is_mostly_late(const Row& row) {
+  return 2 * row.not_tight > row.samples;
+}
+
+// The last work of another stream that had just ended when `next` started.
+std::optional<std::size_t> ended_just_before(const std::vector<Measured>& earlier,
+                                             const Measured& next) {
+  const Measured* last = nullptr;
+  for (const Measured& other : earlier) {
+    if (other.stream == next.stream || other.end_us > next.start_us ||
+        other.end_us < next.start_us - kFollowsWithinUs) {
+      continue;
+    }
+    if (last == nullptr || other.end_us > last->end_us) last = &other;
+  }
+  return last == nullptr ? std::nullopt
+                         : std::optional<std::size_t>(static_cast<std::size_t>(last - &earlier[0]));
+}
+
+// Places the works of one device in time, each stream in its order.
+std::vector<Measured> placed(const std::vector<Row>& rows, const RunWork& all,
+                             std::size_t first_work) {
+  std::vector<Measured> measured;
+  std::map<std::int64_t, double> stream_end_us;
+  for (std::size_t work = first_work; work < all.rows.size(); ++work) {
+    const Row& row = rows[all.rows[work]];
+    double& end_us = stream_end_us[row.stream_index];
+    const double start_us = std::max(row.offset_us.value_or(end_us), end_us);
+    end_us = start_us + *row.in_iteration_us;
+    measured.push_back({work, row.stream_index, start_us, end_us});
+  }
+  std::stable_sort(measured.begin(), measured.end(),
+                   [](const Measured& a, const Measured& b) { return a.start_us < b.start_us; });
+  return measured;
+}
+
+// What each work of one device waits for, from when it started.
+void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_work) {
+  const std::vector<Measured> measured = placed(rows, all, first_work);
+  std::map<std::int64_t, Measured> last_on_stream;
+  std::vector<Measured> recent;  // those whose end a later start may follow
+  for (const Measured& next : measured) {
+    read::Work& work = all.graph.works[next.work];
+    const auto before = last_on_stream.find(next.stream);
+    const bool is_first = before == last_on_stream.end();
+    const double gap_us = next.start_us - (is_first ? 0.0 : before->second.end_us);
+    const bool follows = !is_first && gap_us <= kFollowsWithinUs;
+    std::erase_if(recent, [&](const Measured& other) {
+      return other.end_us < next.start_us - kFollowsWithinUs;
+    });
+    const auto other = follows ? std::nullopt : ended_just_before(recent, next);
+    // Work that nobody saw may lie in a gap, and then moves along; but what the host launches too
+    // late stays where it is.
+    const bool is_host_late =
+        !follows && !other && (is_first || is_mostly_late(rows[all.rows[next.work]]));
+    if (is_host_late) work.not_before_us = next.start_us;
+    if (!is_first) {
+      const double delay_us = other || is_host_late ? 0.0 : gap_us;
+      work.waits.push_back({before->second.work, delay_us});
+    }
+    if (other) work.waits.push_back({recent[*other].work, next.start_us - recent[*other].end_us});
+    last_on_stream[next.stream] = next;
+    recent.push_back(next);
+  }
+}
+
+// A collective ends on all ranks together, so a rank that comes early measures its waiting, too:
+// the shortest of them is what the transfer takes.
+void add_meetings(RunWork& all, const std::vector<Row>& rows) {
+  std::map<std::string, std::vector<std::size_t>> works_of;
+  for (std::size_t work = 0; work < all.rows.size(); ++work) {
+    const std::string& meeting = rows[all.rows[work]].meeting;
+    if (!meeting.empty()) works_of[meeting].push_back(work);
+  }
+  for (auto& [meeting, works] : works_of) {
+    std::set<DeviceKey> devices;
+    double shortest_us = all.graph.works[works.front()].time_us;
+    for (const std::size_t work : works) {
+      const Row& row = rows[all.rows[work]];
+      devices.insert({row.profile, row.device_id});
+      shortest_us = std::min(shortest_us, all.graph.works[work].time_us);
+    }
+    // A device that is there twice means that the name does not tell two collectives apart.
+    if (works.size() < 2 || devices.size() < works.size()) continue;
+    for (const std::size_t work : works)
+      all.graph.works[work].time_us = shortest_us;
+    all.graph.meetings.push_back(std::move(works));
+  }
+}
+
+}  // namespace
+
+std::string work_name(const Row& row) {
+  std::string name = row.layer.empty() ? row.event : fmt::format("{}.{}", row.layer, row.event);
+  if (row.occurrence > 0) name += fmt::format("#{}", row.occurrence);
+  return name;
+}
+
+RunWork work_of_runs(const std::vector<Row>& rows) {
+  RunWork all;
+  for (const auto& [device, outermost] : outermost_rows(rows, children_of(rows))) {
+    const std::size_t first_work = all.rows.size();
+    for (const std::size_t i : outermost) {
+      read::Work work;
+      work.name = work_name(rows[i]);
+      work.time_us = *rows[i].in_iteration_us;
+      all.graph.works.push_back(std::move(work));
+      all.rows.push_back(i);
+    }
+    add_waits(all, rows, first_work);
+  }
+  add_meetings(all, rows);
+  return all;
+}
+
+}  // namespace inline_prof::join

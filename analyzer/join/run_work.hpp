@@ -1,0 +1,23 @@
+#pragma once
+
+#include "join/analysis.hpp"
+
+#include <cstddef>
+#include <vector>
+
+namespace inline_prof::join {
+
+// The outermost rows of all runs as works, and the row that each of them is.
+struct RunWork {
+  read::WorkGraph graph;
+  std::vector<std::size_t> rows;  // of each work
+};
+
+// What waits for what does not stand in a prof.json, so it is read off the times (docs/models.md,
+// "Iteration: longest path").  Works have no predictions yet.
+[[nodiscard]] RunWork work_of_runs(const std::vector<Row>& rows);
+
+// A layer, an event and its occurrence, as --scale of prof-model iteration knows them.
+[[nodiscard]] std::string work_name(const Row& row);
+
+}  // namespace inline_prof::join

@@ -1,0 +1,209 @@
+#include "join/worth_fixing.hpp"
+
+#include "join/nesting.hpp"
+#include "join/run_work.hpp"
+#include "model/iteration/timetable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+// Each question walks over all works once; in files of very many events the smallest stay unasked.
+constexpr std::size_t kMostVisitedWorks = 100'000'000;
+constexpr double kNoticeableUs = 1e-6;  // below it a difference is one of rounding
+
+// What an outermost row loses beyond the predictions, as parts of its time.
+class Excess {
+ public:
+  explicit Excess(const std::vector<Row>& rows)
+      : rows_(rows), children_(children_of(rows)), outermost_(rows.size()), part_(rows.size(), 0) {}
+
+  // Has to be called for every work's row before the others.
+  void add_outermost(std::size_t row, std::size_t work) {
+    std::vector<std::size_t> to_do{row};
+    part_[row] = 1.0;
+    while (!to_do.empty()) {
+      const std::size_t i = to_do.back();
+      to_do.pop_back();
+      outermost_[i] = work;
+      share_out(i, to_do);
+    }
+  }
+
+  [[nodiscard]] std::optional<std::size_t> work_of(std::size_t row) const {
+    return outermost_[row];
+  }
+
+  // Of the work's time, what `row` takes beyond its prediction; empty where one of the two is not
+  // known.
+  [[nodiscard]] std::optional<double> of_row(std::size_t row) const {
+    const Row& own = rows_[row];
+    if (!own.predicted_us || !own.corrected_us || !outermost_[row]) return std::nullopt;
+    if (!(*own.corrected_us > *own.predicted_us)) return 0.0;
+    return part_[row] * (1 - *own.predicted_us / *own.corrected_us);
+  }
+
+  // That of the row, or where it has no prediction that of what it encloses.
+  [[nodiscard]] std::optional<double> within(std::size_t row) const {
+    std::optional<double> sum;
+    std::vector<std::size_t> to_do{row};
+    while (!to_do.empty()) {
+      const std::size_t i = to_do.back();
+      to_do.pop_back();
+      if (const auto own = of_row(i)) {
+        sum = sum.value_or(0.0) + *own;
+      } else {
+        to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
+      }
+    }
+    return sum;
+  }
+
+ private:
+  // A region's time is that of what it encloses, and a rest; if that would be less than nothing,
+  // all of it is scaled to fit, as for the shares.
+  void share_out(std::size_t i, std::vector<std::size_t>& to_do) {
+    double inner_us = 0.0;
+    for (const std::size_t child : children_[i])
+      inner_us += rows_[child].in_iteration_us.value_or(0.0);
+    const double whole_us = std::max(rows_[i].in_iteration_us.value_or(0.0), inner_us);
+    if (!(whole_us > 0)) return;
+    for (const std::size_t child : children_[i]) {
+      if (!rows_[child].in_iteration_us) continue;
+      part_[child] = part_[i] * *rows_[child].in_iteration_us / whole_us;
+      to_do.push_back(child);
+    }
+  }
+
+  const std::vector<Row>& rows_;
+  std::vector<std::vector<std::size_t>> children_;
+  std::vector<std::optional<std::size_t>> outermost_;  // the work that a row lies in
+  std::vector<double> part_;                           // of that work's time
+};
+
+// The question that one merged row asks.
+struct Question {
+  std::size_t merged = 0;
+  double asked_us = 0.0;  // sum of what its works would be shorter
+  std::vector<model::OtherTime> others;
+};
+
+std::optional<Question> question_of(const Analysis& analysis, std::size_t merged,
+                                    const Excess& excess) {
+  Question question;
+  question.merged = merged;
+  std::map<std::size_t, double> excess_of_work;
+  bool is_known = false;
+  for (const std::size_t row : analysis.merged[merged].rows) {
+    const auto own = excess.of_row(row);
+    if (!own) continue;
+    is_known = true;
+    if (*own > 0) excess_of_work[*excess.work_of(row)] += *own;
+  }
+  if (!is_known) return std::nullopt;
+  for (const auto& [work, part] : excess_of_work) {
+    const double time_us = analysis.works.works[work].time_us;
+    question.others.push_back({work, time_us * std::max(0.0, 1 - part)});
+    question.asked_us += time_us * std::min(1.0, part);
+  }
+  return question;
+}
+
+// Whether a time beyond the prediction is more than what the model cannot know.
+bool is_beyond_doubt(const MergedRow& row) {
+  return row.verdict == "slower" || (row.predicted_us && !row.predicted_ci90_us);
+}
+
+// The longest path through the works; where the ranks' collectives are in no common order, each
+// rank is taken alone.
+model::LongestPath longest_path(Analysis& analysis) {
+  try {
+    return model::LongestPath(analysis.works);
+  } catch (const std::invalid_argument& error) {
+    analysis.warnings.push_back(fmt::format(
+        "the ranks met their collectives in different orders, so each rank's longest path is its "
+        "own: {}",
+        error.what()));
+    analysis.works.meetings.clear();
+    return model::LongestPath(analysis.works);
+  }
+}
+
+void answer(Analysis& analysis, const model::LongestPath& path, const model::Timetable& table,
+            std::vector<Question> questions) {
+  std::stable_sort(questions.begin(), questions.end(),
+                   [](const Question& a, const Question& b) { return a.asked_us > b.asked_us; });
+  std::size_t visited = 0;
+  for (const Question& question : questions) {
+    MergedRow& row = analysis.merged[question.merged];
+    const bool is_hidden = std::all_of(
+        question.others.begin(), question.others.end(),
+        [&](const model::OtherTime& other) { return table.slack_us[other.work] > kNoticeableUs; });
+    if (is_hidden) {  // or not slower than predicted
+      row.saved_us_if_predicted = 0.0;
+      continue;
+    }
+    if (visited > kMostVisitedWorks) continue;
+    visited += path.graph().works.size();
+    const double saved_us = table.iteration_us - path.iteration_us(question.others);
+    row.saved_us_if_predicted = saved_us > kNoticeableUs ? saved_us : 0.0;
+    // Of a region the parts are listed.
+    const bool is_sum = analysis.rows[row.rows.front()].is_sum_of_children;
+    if (*row.saved_us_if_predicted > 0 && !is_sum && is_beyond_doubt(row)) {
+      analysis.worth_fixing.push_back(question.merged);
+    }
+  }
+  std::stable_sort(analysis.worth_fixing.begin(), analysis.worth_fixing.end(),
+                   [&](std::size_t a, std::size_t b) {
+                     return *analysis.merged[a].saved_us_if_predicted >
+                            *analysis.merged[b].saved_us_if_predicted;
+                   });
+}
+
+}  // namespace
+
+void find_worth_fixing(Analysis& analysis) {
+  if (!analysis.iteration_us) {
+    analysis.longest_path_reason = analysis.shares_reason;
+    return;
+  }
+  for (const Row& row : analysis.rows) {
+    if (!row.any_occurrence) continue;
+    analysis.longest_path_reason = "the run had no iterations";
+    return;
+  }
+  RunWork work = work_of_runs(analysis.rows);
+  Excess excess(analysis.rows);
+  for (std::size_t i = 0; i < work.rows.size(); ++i) {
+    excess.add_outermost(work.rows[i], i);
+    const auto beyond = excess.within(work.rows[i]);
+    if (!beyond) continue;
+    read::Work& own = work.graph.works[i];
+    own.predicted_us = own.time_us * std::max(0.0, 1 - *beyond);
+  }
+  analysis.works = std::move(work.graph);
+
+  const model::LongestPath path = longest_path(analysis);
+  const model::Timetable table = path.timetable();
+  analysis.longest_path_us = table.iteration_us;
+  std::vector<model::OtherTime> all;
+  for (std::size_t i = 0; i < analysis.works.works.size(); ++i) {
+    if (const auto& predicted_us = analysis.works.works[i].predicted_us) {
+      all.push_back({i, *predicted_us});
+    }
+  }
+  if (!all.empty()) analysis.all_predicted_us = path.iteration_us(all);
+  std::vector<Question> questions;
+  for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
+    if (auto question = question_of(analysis, i, excess)) questions.push_back(std::move(*question));
+  }
+  answer(analysis, path, table, std::move(questions));
+}
+
+}  // namespace inline_prof::join

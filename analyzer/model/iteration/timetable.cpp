@@ -1,0 +1,164 @@
+#include "model/iteration/timetable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::model {
+namespace {
+
+using read::Wait;
+using read::WorkGraph;
+
+// The moment at which `unit` starts is decided by one of its members: by what that member waits
+// for, or by its not_before_us, where nothing is given.
+std::optional<std::size_t> awaited_by(const WorkGraph& graph, const std::vector<std::size_t>& unit,
+                                      double start_us, const std::vector<double>& end_us) {
+  for (const std::size_t member : unit) {
+    for (const Wait& wait : graph.works[member].waits) {
+      if (end_us[wait.work] + wait.delay_us >= start_us) return wait.work;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+LongestPath::LongestPath(WorkGraph graph) : graph_(std::move(graph)) {
+  order_units();
+}
+
+void LongestPath::order_units() {
+  const std::size_t work_count = graph_.works.size();
+  std::vector<Unit> units;
+  std::vector<std::size_t> unit_of(work_count, work_count);
+  for (const std::vector<std::size_t>& meeting : graph_.meetings) {
+    for (const std::size_t member : meeting) {
+      if (unit_of.at(member) != work_count) {
+        throw std::invalid_argument(
+            fmt::format("work {} ({}) is in two meetings", member, graph_.works[member].name));
+      }
+      unit_of[member] = units.size();
+    }
+    units.push_back(meeting);
+  }
+  for (std::size_t i = 0; i < work_count; ++i) {
+    if (unit_of[i] != work_count) continue;
+    unit_of[i] = units.size();
+    units.push_back({i});
+  }
+
+  std::vector<std::size_t> waits_left(units.size(), 0);
+  std::vector<std::vector<std::size_t>> followers(units.size());
+  for (std::size_t i = 0; i < work_count; ++i) {
+    for (const Wait& wait : graph_.works[i].waits) {
+      followers[unit_of.at(wait.work)].push_back(unit_of[i]);
+      ++waits_left[unit_of[i]];
+    }
+  }
+  std::vector<std::size_t> ready;
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    if (waits_left[unit] == 0) ready.push_back(unit);
+  }
+  for (std::size_t next = 0; next < ready.size(); ++next) {  // the list grows
+    for (const std::size_t follower : followers[ready[next]]) {
+      if (--waits_left[follower] == 0) ready.push_back(follower);
+    }
+  }
+  if (ready.size() < units.size()) {
+    const auto circle = std::find_if(waits_left.begin(), waits_left.end(),
+                                     [](std::size_t left) { return left > 0; });
+    const std::size_t work = units[static_cast<std::size_t>(circle - waits_left.begin())].front();
+    throw std::invalid_argument(
+        fmt::format("work {} ({}) waits for itself, or for works that do: a circle has no start",
+                    work, graph_.works[work].name));
+  }
+  for (const std::size_t unit : ready)
+    units_.push_back(std::move(units[unit]));
+}
+
+std::vector<double> LongestPath::times_with(std::span<const OtherTime> others) const {
+  std::vector<double> times_us;
+  times_us.reserve(graph_.works.size());
+  for (const read::Work& work : graph_.works)
+    times_us.push_back(work.time_us);
+  for (const OtherTime& other : others)
+    times_us.at(other.work) = other.time_us;
+  return times_us;
+}
+
+double LongestPath::earliest_us(const Unit& unit, const std::vector<double>& end_us) const {
+  double earliest = 0.0;
+  for (const std::size_t member : unit) {
+    earliest = std::max(earliest, graph_.works[member].not_before_us);
+    for (const Wait& wait : graph_.works[member].waits) {
+      earliest = std::max(earliest, end_us[wait.work] + wait.delay_us);
+    }
+  }
+  return earliest;
+}
+
+double LongestPath::iteration_us(std::span<const OtherTime> others) const {
+  std::vector<double> end_us = times_with(others);
+  double last_us = 0.0;
+  for (const Unit& unit : units_) {
+    const double start_us = earliest_us(unit, end_us);
+    for (const std::size_t member : unit) {
+      end_us[member] += start_us;
+      last_us = std::max(last_us, end_us[member]);
+    }
+  }
+  return last_us;
+}
+
+Timetable LongestPath::timetable_for(std::span<const OtherTime> others) const {
+  const std::vector<double> times_us = times_with(others);
+  Timetable table;
+  table.start_us.resize(times_us.size());
+  table.end_us.resize(times_us.size());
+  std::vector<std::size_t> unit_of(times_us.size());
+  for (std::size_t u = 0; u < units_.size(); ++u) {
+    const double start_us = earliest_us(units_[u], table.end_us);
+    for (const std::size_t member : units_[u]) {
+      unit_of[member] = u;
+      table.start_us[member] = start_us;
+      table.end_us[member] = start_us + times_us[member];
+      table.iteration_us = std::max(table.iteration_us, table.end_us[member]);
+    }
+  }
+
+  // Backwards: the latest end of each work that leaves the iteration as long as it is.
+  std::vector<double> latest_end_us(times_us.size(), table.iteration_us);
+  for (auto unit = units_.rbegin(); unit != units_.rend(); ++unit) {
+    double latest_start_us = std::numeric_limits<double>::infinity();
+    for (const std::size_t member : *unit) {
+      latest_start_us = std::min(latest_start_us, latest_end_us[member] - times_us[member]);
+    }
+    for (const std::size_t member : *unit) {
+      for (const Wait& wait : graph_.works[member].waits) {
+        latest_end_us[wait.work] =
+            std::min(latest_end_us[wait.work], latest_start_us - wait.delay_us);
+      }
+    }
+  }
+  table.slack_us.resize(times_us.size());
+  for (std::size_t i = 0; i < times_us.size(); ++i) {
+    table.slack_us[i] = std::max(0.0, latest_end_us[i] - table.end_us[i]);
+  }
+
+  if (times_us.empty()) return table;
+  std::optional<std::size_t> work = static_cast<std::size_t>(
+      std::max_element(table.end_us.begin(), table.end_us.end()) - table.end_us.begin());
+  while (work) {
+    table.longest_path.push_back(*work);
+    work = awaited_by(graph_, units_[unit_of[*work]], table.start_us[*work], table.end_us);
+  }
+  std::reverse(table.longest_path.begin(), table.longest_path.end());
+  return table;
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,52 @@
+// When each piece of an iteration's work runs, and what the iteration would take if some of it took
+// another time: the longest path through what waits for what.
+#pragma once
+
+#include "read/work_graph.hpp"
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace inline_prof::model {
+
+// Indices are those of WorkGraph::works, times from the start of the iteration.
+struct Timetable {
+  std::vector<double> start_us;
+  std::vector<double> end_us;
+  // How much longer a piece could take before the iteration does.  0: it is on the longest path.
+  std::vector<double> slack_us;
+  std::vector<std::size_t> longest_path;  // in order of time; what the last piece to end waited for
+  double iteration_us = 0.0;
+};
+
+// A piece of work that takes another time.
+struct OtherTime {
+  std::size_t work = 0;
+  double time_us = 0.0;
+};
+
+class LongestPath {
+ public:
+  // Throws std::invalid_argument where works wait for each other in a circle.
+  explicit LongestPath(read::WorkGraph graph);
+
+  [[nodiscard]] const read::WorkGraph& graph() const { return graph_; }
+  [[nodiscard]] Timetable timetable() const { return timetable_for({}); }
+  [[nodiscard]] Timetable timetable_for(std::span<const OtherTime> others) const;
+  // Only what the iteration takes.
+  [[nodiscard]] double iteration_us(std::span<const OtherTime> others) const;
+
+ private:
+  // What starts at one moment: a meeting, or a work alone.
+  using Unit = std::vector<std::size_t>;
+
+  void order_units();
+  [[nodiscard]] std::vector<double> times_with(std::span<const OtherTime> others) const;
+  [[nodiscard]] double earliest_us(const Unit& unit, const std::vector<double>& end_us) const;
+
+  read::WorkGraph graph_;
+  std::vector<Unit> units_;  // what a unit waits for stands before it
+};
+
+}  // namespace inline_prof::model

@@ -1,0 +1,161 @@
+// What the iteration saves if a row meets its prediction, on runs that can be followed by hand.
+#include "join/join.hpp"
+#include "profile_builder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+using test::EventBuilder;
+using test::memory_op;
+using test::profile_of;
+using test::toy_machine;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr double kTolerance = 1e-9;
+
+// The toy machine moves 100 GB/s, so this many bytes take that many microseconds.
+read::Op taking_us(std::int64_t time_us) {
+  return memory_op(time_us * 100000, 0);
+}
+
+read::Op all_reduce(std::int64_t sequence) {
+  return {
+      .kind = "collective",
+      .source = "test",
+      .attributes = {
+          {"op", std::string("all_reduce")}, {"comm", std::string("c")}, {"sequence", sequence}}};
+}
+
+Analysis join_all(std::vector<read::Profile> profiles) {
+  JoinOptions options;
+  options.machine = toy_machine();
+  options.event_bias.kind = BiasSetting::Kind::kOff;
+  options.mode = model::Mode::kCompat;
+  return join_profiles(std::move(profiles), {}, options);
+}
+
+double saved(const Analysis& analysis, const std::string& event) {
+  for (const MergedRow& row : analysis.merged) {
+    if (row.event == event) return row.saved_us_if_predicted.value_or(-1);
+  }
+  return -2;
+}
+
+TEST(WorthFixing, OnOneStreamALayerSavesWhatItIsTooSlow) {
+  const Analysis analysis =
+      join_all({profile_of({EventBuilder("a", 0, 1).samples_us({50}).op(taking_us(30)),
+                            EventBuilder("b", 2, 3).samples_us({40}).op(taking_us(35)),
+                            EventBuilder("c", 4, 5).samples_us({20}).op(taking_us(25)),
+                            EventBuilder("d", 6, 7).samples_us({10})},
+                           150)});
+  EXPECT_NEAR(saved(analysis, "a"), 20, kTolerance);
+  EXPECT_NEAR(saved(analysis, "b"), 5, kTolerance);
+  EXPECT_EQ(saved(analysis, "c"), 0);   // faster than predicted: nothing to gain
+  EXPECT_EQ(saved(analysis, "d"), -1);  // not known
+  EXPECT_NEAR(analysis.longest_path_us.value(), 120, kTolerance);
+  EXPECT_NEAR(analysis.all_predicted_us.value(), 95, kTolerance);
+  EXPECT_THAT(analysis.worth_fixing, ElementsAre(0, 1));
+}
+
+TEST(WorthFixing, ALayerBehindAnotherStreamSavesNothing) {
+  // Stream 0 runs from 0 to 100; stream 1 from 10 to 60, though 20 us would do.
+  const Analysis analysis = join_all({profile_of(
+      {EventBuilder("long", 0, 1).samples_us({100}).offset_us(0).op(taking_us(80)),
+       EventBuilder("hidden", 2, 3).stream(1).samples_us({50}).offset_us(10).op(taking_us(20))},
+      100)});
+  EXPECT_EQ(saved(analysis, "hidden"), 0);
+  EXPECT_NEAR(saved(analysis, "long"), 20, kTolerance);
+  EXPECT_THAT(analysis.worth_fixing, ElementsAre(0));
+}
+
+TEST(WorthFixing, WorkThatStartsWhenAnotherStreamEndsWaitsForIt) {
+  // b on stream 1 starts 2 us after a on stream 0 has ended, c on stream 0 1 us after b: a chain.
+  const Analysis analysis = join_all({profile_of(
+      {EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(taking_us(30)),
+       EventBuilder("b", 2, 3).stream(1).samples_us({60}).offset_us(42).op(taking_us(20)),
+       EventBuilder("c", 4, 5).samples_us({10}).offset_us(103)},
+      120)});
+  EXPECT_NEAR(analysis.longest_path_us.value(), 113, kTolerance);
+  EXPECT_NEAR(saved(analysis, "a"), 10, kTolerance);
+  EXPECT_NEAR(saved(analysis, "b"), 40, kTolerance);
+  EXPECT_THAT(analysis.worth_fixing, ElementsAre(1, 0));
+}
+
+TEST(WorthFixing, BehindAGapOfTheHostNothingMoves) {
+  const auto late = [](read::Tight tight) {
+    return profile_of(
+        {EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(taking_us(30)).tight({tight}),
+         EventBuilder("b", 2, 3).samples_us({10}).offset_us(90).tight({tight})},
+        100);
+  };
+  // The GPU had caught up: b came when the host launched it.
+  EXPECT_EQ(saved(join_all({late(read::Tight::kNo)}), "a"), 0);
+  // The GPU was busy with something that was not seen, which comes earlier, too.
+  EXPECT_NEAR(saved(join_all({late(read::Tight::kYes)}), "a"), 10, kTolerance);
+}
+
+TEST(WorthFixing, APartOfARegionShortensTheRegion) {
+  const Analysis analysis =
+      join_all({profile_of({EventBuilder("region", 0, 5).samples_us({80}),
+                            EventBuilder("a", 1, 2).samples_us({50}).op(taking_us(20)),
+                            EventBuilder("b", 3, 4).samples_us({20}).op(taking_us(15))},
+                           100)});
+  EXPECT_NEAR(saved(analysis, "a"), 30, kTolerance);
+  EXPECT_NEAR(saved(analysis, "b"), 5, kTolerance);
+  EXPECT_NEAR(analysis.all_predicted_us.value(), 45, kTolerance);
+  EXPECT_THAT(analysis.worth_fixing, ElementsAre(1, 2));  // not the region itself
+}
+
+TEST(WorthFixing, ARankThatWaitsInACollectiveSavesNothing) {
+  // Rank 0 is ready after 20 us and waits; rank 1 after 60; the transfer takes 10.
+  const Analysis analysis = join_all(
+      {profile_of({EventBuilder("early", 0, 1).samples_us({20}).offset_us(0).op(taking_us(10)),
+                   EventBuilder("reduce", 2, 3).samples_us({50}).offset_us(20).op(all_reduce(1))},
+                  70),
+       profile_of({EventBuilder("late", 0, 1).samples_us({60}).offset_us(0).op(taking_us(40)),
+                   EventBuilder("reduce", 2, 3).samples_us({10}).offset_us(60).op(all_reduce(1))},
+                  70)});
+  EXPECT_NEAR(analysis.longest_path_us.value(), 70, kTolerance);
+  EXPECT_EQ(saved(analysis, "early"), 0);
+  EXPECT_NEAR(saved(analysis, "late"), 20, kTolerance);
+}
+
+TEST(WorthFixing, OneSlowDeviceOfTwoDecides) {
+  const auto rank = [](double time_us) {
+    return profile_of({EventBuilder("a", 0, 1).samples_us({time_us}).op(taking_us(30)),
+                       EventBuilder("reduce", 2, 3).samples_us({10}).op(all_reduce(1))},
+                      100);
+  };
+  EXPECT_NEAR(saved(join_all({rank(50), rank(30)}), "a"), 20, kTolerance);
+}
+
+TEST(WorthFixing, RanksThatDisagreeOnTheOrderAreTakenAlone) {
+  const auto rank = [](std::int64_t first, std::int64_t second) {
+    return profile_of({EventBuilder("x", 0, 1).samples_us({10}).op(all_reduce(first)),
+                       EventBuilder("y", 2, 3).samples_us({10}).op(all_reduce(second))},
+                      30);
+  };
+  const Analysis analysis = join_all({rank(1, 2), rank(2, 1)});
+  EXPECT_NEAR(analysis.longest_path_us.value(), 20, kTolerance);
+  EXPECT_THAT(analysis.warnings, Contains(HasSubstr("different orders")));
+}
+
+TEST(WorthFixing, WithoutIterationsThereIsNoPath) {
+  const Analysis analysis = join_all({profile_of(
+      {EventBuilder("a", 0, 1).samples_us({50}).op(taking_us(30)).flag("any_occurrence")}, 1000)});
+  EXPECT_FALSE(analysis.longest_path_us);
+  EXPECT_EQ(analysis.longest_path_reason, "the run had no iterations");
+  EXPECT_THAT(analysis.worth_fixing, IsEmpty());
+}
+
+}  // namespace
+}  // namespace inline_prof::join

@@ -1,0 +1,213 @@
+// Longest paths that can be followed by hand.
+#include "model/iteration/timetable.hpp"
+
+#include "model/iteration/operator_work.hpp"
+#include "model/iteration/what_if.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+using read::Wait;
+using read::Work;
+using read::WorkGraph;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Work work(const std::string& name, double time_us, std::vector<Wait> waits = {}) {
+  Work result;
+  result.name = name;
+  result.time_us = time_us;
+  result.waits = std::move(waits);
+  return result;
+}
+
+double with(const LongestPath& path, std::vector<OtherTime> others) {
+  return path.iteration_us(others);
+}
+
+// Stream 0: a 10, then c 10.  Stream 1: b 30.  d waits for both streams, 1 us after the later one.
+WorkGraph two_streams() {
+  WorkGraph graph;
+  graph.works = {work("a", 10), work("b", 30), work("c", 10, {{0, 0}}),
+                 work("d", 5, {{2, 1}, {1, 1}})};
+  return graph;
+}
+
+TEST(LongestPath, FollowsTheLongerStream) {
+  const Timetable table = LongestPath(two_streams()).timetable();
+  EXPECT_THAT(table.start_us, ElementsAre(0, 0, 10, 31));
+  EXPECT_THAT(table.end_us, ElementsAre(10, 30, 20, 36));
+  EXPECT_THAT(table.slack_us, ElementsAre(10, 0, 10, 0));
+  EXPECT_THAT(table.longest_path, ElementsAre(1, 3));
+  EXPECT_EQ(table.iteration_us, 36);
+}
+
+TEST(LongestPath, AHiddenLayerSavesNothing) {
+  const LongestPath path(two_streams());
+  EXPECT_EQ(with(path, {{0, 0}}), 36);
+  EXPECT_EQ(with(path, {{2, 0}}), 36);
+}
+
+TEST(LongestPath, ALayerSavesUntilAnotherStreamIsLonger) {
+  const LongestPath path(two_streams());
+  EXPECT_EQ(with(path, {{1, 25}}), 31);  // 5 us shorter: all of it saved
+  EXPECT_EQ(with(path, {{1, 5}}), 26);   // 25 us shorter: a and c take 20, then 1 and 5
+  EXPECT_EQ(with(path, {{1, 5}, {0, 2}}), 18);
+}
+
+TEST(LongestPath, SlackIsHowMuchLongerAPieceMayTake) {
+  const LongestPath path(two_streams());
+  EXPECT_EQ(with(path, {{0, 20}}), 36);
+  EXPECT_EQ(with(path, {{0, 21}}), 37);
+}
+
+TEST(LongestPath, WhatTheHostLaunchesLateStaysThere) {
+  WorkGraph graph;
+  graph.works = {work("a", 10), work("b", 10, {{0, 0}})};
+  graph.works[1].not_before_us = 50;
+  const LongestPath path(graph);
+  EXPECT_EQ(path.timetable().iteration_us, 60);
+  EXPECT_THAT(path.timetable().longest_path, ElementsAre(1));
+  EXPECT_EQ(path.timetable().slack_us[0], 40);
+  EXPECT_EQ(with(path, {{0, 0}}), 60);
+  EXPECT_EQ(with(path, {{0, 45}}), 60);
+  EXPECT_EQ(with(path, {{0, 55}}), 65);
+}
+
+// Rank 0: a 10, all-reduce 8, c 4.  Rank 1: b 20, all-reduce 8, d 2.
+WorkGraph two_ranks() {
+  WorkGraph graph;
+  graph.works = {work("a", 10), work("all_reduce", 8, {{0, 0}}), work("c", 4, {{1, 0}}),
+                 work("b", 20), work("all_reduce", 8, {{3, 0}}), work("d", 2, {{4, 0}})};
+  graph.meetings = {{1, 4}};
+  return graph;
+}
+
+TEST(LongestPath, ACollectiveWaitsForTheLastRank) {
+  const Timetable table = LongestPath(two_ranks()).timetable();
+  EXPECT_THAT(table.start_us, ElementsAre(0, 20, 28, 0, 20, 28));
+  EXPECT_THAT(table.slack_us, ElementsAre(10, 0, 0, 0, 2, 2));
+  EXPECT_THAT(table.longest_path, ElementsAre(3, 1, 2));  // through the other rank
+  EXPECT_EQ(table.iteration_us, 32);
+}
+
+TEST(LongestPath, AnEarlyRankSavesNothingAndTheLateOneDoes) {
+  const LongestPath path(two_ranks());
+  EXPECT_EQ(with(path, {{0, 1}}), 32);
+  EXPECT_EQ(with(path, {{3, 12}}), 24);
+  EXPECT_EQ(with(path, {{3, 4}}), 22);          // now rank 0 is the late one: 10 + 8 + 4
+  EXPECT_EQ(with(path, {{1, 5}, {4, 5}}), 29);  // the collective itself
+  EXPECT_EQ(with(path, {{2, 0}}), 30);          // d ends at 30
+}
+
+TEST(LongestPath, OfNothingTakesNoTime) {
+  const Timetable table = LongestPath(WorkGraph{}).timetable();
+  EXPECT_EQ(table.iteration_us, 0);
+  EXPECT_TRUE(table.longest_path.empty());
+}
+
+std::string complaint_about(WorkGraph graph) {
+  try {
+    const LongestPath path(std::move(graph));
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LongestPath, RefusesCircles) {
+  WorkGraph graph;
+  graph.works = {work("a", 1), work("b", 1, {{2, 0}}), work("c", 1, {{1, 0}})};
+  EXPECT_THAT(complaint_about(graph), HasSubstr("work 1 (b) waits for itself"));
+
+  // Two ranks that meet twice, in opposite orders.
+  graph.works = {work("x", 1), work("y", 1, {{0, 0}}), work("y", 1), work("x", 1, {{2, 0}})};
+  graph.meetings = {{0, 3}, {1, 2}};
+  EXPECT_THAT(complaint_about(graph), HasSubstr("circle"));
+}
+
+TEST(LongestPath, RefusesAWorkInTwoMeetings) {
+  WorkGraph graph = two_ranks();
+  graph.meetings.push_back({4, 5});
+  EXPECT_THAT(complaint_about(graph), HasSubstr("work 4 (all_reduce) is in two meetings"));
+}
+
+TEST(WhatIf, ScalesByNameAndMeetsPredictions) {
+  WorkGraph graph = two_streams();
+  graph.works[1].predicted_us = 20;
+  const LongestPath path(graph);
+  EXPECT_EQ(with(path, other_times(graph, {.is_prediction_met = true, .scales = {}})), 26);
+  EXPECT_EQ(with(path, other_times(graph, {.is_prediction_met = false, .scales = {{"b", 0.5}}})),
+            26);  // a and c take 20 already
+  EXPECT_EQ(with(path, other_times(graph, {.is_prediction_met = true, .scales = {{"?", 0.5}}})),
+            13.5);
+}
+
+TEST(WhatIf, RefusesWhatChangesNothing) {
+  const WorkGraph graph = two_streams();
+  EXPECT_THROW(
+      static_cast<void>(other_times(graph, {.is_prediction_met = false, .scales = {{"fc*", 0.5}}})),
+      std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(other_times(graph, {.is_prediction_met = true, .scales = {}})),
+               std::invalid_argument);
+}
+
+read::IterationOperator launching(const std::string& name, std::vector<double> kernels_us) {
+  read::IterationOperator op;
+  op.name = name;
+  op.is_modelled = true;
+  op.kernels_us = std::move(kernels_us);
+  return op;
+}
+
+// mm, then a collective, then an operator that uses its result.  The host: T1 1, T2 2, T3 3, T4 4.
+read::IterationGraph three_operators(bool uses_collective) {
+  read::IterationGraph graph;
+  graph.costs.between = 1;
+  for (const char* name : {"mm", "all_to_all", "add"}) {
+    graph.costs.before[name] = 2;
+    graph.costs.after[name] = 3;
+    graph.costs.launches[name] = {"cudaLaunchKernel"};
+  }
+  graph.costs.launch["cudaLaunchKernel"] = 4;
+  graph.operators = {launching("mm", {20}), launching("all_to_all", {50}), launching("add", {5})};
+  graph.operators[1].has_collective = true;
+  graph.operators[2].uses_collective = uses_collective;
+  return graph;
+}
+
+TEST(OperatorWork, TheHostRunsAheadAndACollectiveIsAwaited) {
+  // mm 7-27; the collective 28-78, behind mm; add behind the collective: 78-83.
+  EXPECT_EQ(LongestPath(operator_work(three_operators(true))).timetable().iteration_us, 83);
+  // add 28-33 beside the collective: the end is the collective's.
+  EXPECT_EQ(LongestPath(operator_work(three_operators(false))).timetable().iteration_us, 78);
+}
+
+TEST(OperatorWork, ASlowHostIsTheLongestPath) {
+  read::IterationGraph graph = three_operators(false);
+  for (read::IterationOperator& op : graph.operators)
+    op.kernels_us = {1};
+  // Three operators of 10 us; the last kernel, 26.. 28: launched 3 us before the end.
+  const WorkGraph works = operator_work(graph);
+  EXPECT_EQ(LongestPath(works).timetable().iteration_us, 30);
+  const auto faster =
+      other_times(works, {.is_prediction_met = false, .scales = {{"host: *", 0.5}}});
+  EXPECT_EQ(with(LongestPath(works), faster), 15);
+}
+
+TEST(OperatorWork, RefusesAMissingCost) {
+  read::IterationGraph graph = three_operators(true);
+  graph.costs.before.erase("mm");
+  EXPECT_THROW(static_cast<void>(operator_work(graph)), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace inline_prof::model
