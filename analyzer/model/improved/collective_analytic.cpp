@@ -16,15 +16,15 @@ constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces> kParameters
     {"start0_us", 4, 0.05, 0.05, 20, "of the protocol for small messages"},
     {"step0_us", 0.7, 0.05, 0.05, 20, "a hop"},
     {"bandwidth0_gb_per_s", 30, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
-    {"growth0", 1, 0.3, 0.1, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"growth0", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
     {"start1_us", 8, 0.05, 0.05, 20, "of the protocol for middle sizes"},
     {"step1_us", 1.5, 0.05, 0.05, 20, "a hop"},
     {"bandwidth1_gb_per_s", 120, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
-    {"growth1", 1, 0.3, 0.1, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"growth1", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
     {"start2_us", 20, 0.05, 0.05, 20, "of the protocol for large messages"},
     {"step2_us", 3, 0.05, 0.05, 20, "a hop"},
     {"bandwidth2_gb_per_s", 300, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
-    {"growth2", 1, 0.3, 0.1, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"growth2", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
 }};
 
 constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kNames{{
@@ -66,6 +66,14 @@ double ratio_of(CollectiveKind kind, double ranks) {
       return 1;
   }
   return 1;
+}
+
+// The bandwidth on `ranks` GPUs over that on 4, where that on 8 is `growth` times that on 2.  It is
+// 1 - own/n but for a factor: a rank's own part of the data, S/n, is copied or reduced too, and
+// takes `own` of what a part from another rank would take.  So it has a limit for many ranks.
+double growth_to(double growth, double ranks) {
+  const double own = (growth - 1) / (growth / 2 - 1.0 / 8);
+  return (1 - own / ranks) / (1 - own / 4);
 }
 
 }  // namespace
@@ -115,8 +123,6 @@ CollectiveAnalytic::CollectiveAnalytic(CollectiveKind kind, std::span<const doub
 CollectiveTime CollectiveAnalytic::predict(double bytes, double ranks) const {
   const double steps = steps_of(kind_, ranks);
   const double kilobytes = bytes * ratio_of(kind_, ranks) / 1e3;
-  // growth is the factor from 2 to 8 GPUs: a power of n that is 1 on 4.
-  const double place = std::log2(ranks / 4) / 2;
   std::array<CollectiveTime, kPieces> pieces;
   CollectiveTime best;
   for (std::size_t j = 0; j < kPieces; ++j) {
@@ -124,7 +130,7 @@ CollectiveTime CollectiveAnalytic::predict(double bytes, double ranks) const {
     CollectiveTime& piece = pieces[j];
     piece.piece = j;
     piece.latency_us = value[0] + value[1] * steps;
-    piece.transfer_us = kilobytes / (value[2] * std::pow(value[3], place));
+    piece.transfer_us = kilobytes / (value[2] * growth_to(value[3], ranks));
     piece.time_us = piece.latency_us + piece.transfer_us;
     if (j == 0 || piece.time_us < best.time_us) best = piece;
   }
