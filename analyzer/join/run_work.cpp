@@ -32,20 +32,37 @@ bool is_mostly_late(const Row& row) {
   return 2 * row.not_tight > row.samples;
 }
 
-// The last work of another stream that had just ended when `next` started.
-std::optional<std::size_t> ended_just_before(const std::vector<Measured>& earlier,
-                                             const Measured& next) {
-  const Measured* last = nullptr;
-  for (const Measured& other : earlier) {
-    if (other.stream == next.stream || other.end_us > next.start_us ||
-        other.end_us < next.start_us - kFollowsWithinUs) {
-      continue;
-    }
-    if (last == nullptr || other.end_us > last->end_us) last = &other;
+// The last two works of each stream.  When another work starts, at most the last one still runs.
+class LastOfStreams {
+ public:
+  [[nodiscard]] const Measured* last_of(std::int64_t stream) const {
+    const auto it = last_.find(stream);
+    return it == last_.end() ? nullptr : &it->second.back();
   }
-  return last == nullptr ? std::nullopt
-                         : std::optional<std::size_t>(static_cast<std::size_t>(last - &earlier[0]));
-}
+
+  // The last work of another stream that had just ended when `next` started; null if there is none.
+  [[nodiscard]] const Measured* ended_just_before(const Measured& next) const {
+    const Measured* found = nullptr;
+    for (const auto& [stream, works] : last_) {
+      if (stream == next.stream) continue;
+      for (const Measured& other : works) {
+        const bool has_just_ended =
+            other.end_us <= next.start_us && other.end_us >= next.start_us - kFollowsWithinUs;
+        if (has_just_ended && (found == nullptr || other.end_us > found->end_us)) found = &other;
+      }
+    }
+    return found;
+  }
+
+  void add(const Measured& work) {
+    std::vector<Measured>& works = last_[work.stream];
+    if (works.size() == 2) works.erase(works.begin());
+    works.push_back(work);
+  }
+
+ private:
+  std::map<std::int64_t, std::vector<Measured>> last_;
+};
 
 // Places the works of one device in time, each stream in its order.
 std::vector<Measured> placed(const std::vector<Row>& rows, const RunWork& all,
@@ -66,31 +83,24 @@ std::vector<Measured> placed(const std::vector<Row>& rows, const RunWork& all,
 
 // What each work of one device waits for, from when it started.
 void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_work) {
-  const std::vector<Measured> measured = placed(rows, all, first_work);
-  std::map<std::int64_t, Measured> last_on_stream;
-  std::vector<Measured> recent;  // those whose end a later start may follow
-  for (const Measured& next : measured) {
+  LastOfStreams last;
+  for (const Measured& next : placed(rows, all, first_work)) {
     read::Work& work = all.graph.works[next.work];
-    const auto before = last_on_stream.find(next.stream);
-    const bool is_first = before == last_on_stream.end();
-    const double gap_us = next.start_us - (is_first ? 0.0 : before->second.end_us);
-    const bool follows = !is_first && gap_us <= kFollowsWithinUs;
-    std::erase_if(recent, [&](const Measured& other) {
-      return other.end_us < next.start_us - kFollowsWithinUs;
-    });
-    const auto other = follows ? std::nullopt : ended_just_before(recent, next);
+    const Measured* before = last.last_of(next.stream);
+    const double gap_us = before == nullptr ? next.start_us : next.start_us - before->end_us;
+    const bool follows = before != nullptr && gap_us <= kFollowsWithinUs;
+    const Measured* other = follows ? nullptr : last.ended_just_before(next);
     // Work that nobody saw may lie in a gap, and then moves along; but what the host launches too
     // late stays where it is.
-    const bool is_host_late =
-        !follows && !other && (is_first || is_mostly_late(rows[all.rows[next.work]]));
+    const bool is_host_late = !follows && other == nullptr &&
+                              (before == nullptr || is_mostly_late(rows[all.rows[next.work]]));
     if (is_host_late) work.not_before_us = next.start_us;
-    if (!is_first) {
-      const double delay_us = other || is_host_late ? 0.0 : gap_us;
-      work.waits.push_back({before->second.work, delay_us});
+    if (before != nullptr) {
+      const bool is_awaited = other == nullptr && !is_host_late;
+      work.waits.push_back({before->work, is_awaited ? gap_us : 0.0});
     }
-    if (other) work.waits.push_back({recent[*other].work, next.start_us - recent[*other].end_us});
-    last_on_stream[next.stream] = next;
-    recent.push_back(next);
+    if (other != nullptr) work.waits.push_back({other->work, next.start_us - other->end_us});
+    last.add(next);
   }
 }
 

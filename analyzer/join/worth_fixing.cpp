@@ -49,14 +49,15 @@ class Excess {
     return part_[row] * (1 - *own.predicted_us / *own.corrected_us);
   }
 
-  // That of the row, or where it has no prediction that of what it encloses.
+  // That of the row, or where it has no prediction of its own that of what it encloses.
   [[nodiscard]] std::optional<double> within(std::size_t row) const {
     std::optional<double> sum;
     std::vector<std::size_t> to_do{row};
     while (!to_do.empty()) {
       const std::size_t i = to_do.back();
       to_do.pop_back();
-      if (const auto own = of_row(i)) {
+      const auto own = rows_[i].is_sum_of_children ? std::nullopt : of_row(i);
+      if (own) {
         sum = sum.value_or(0.0) + *own;
       } else {
         to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());

@@ -61,10 +61,12 @@ std::string name_of(const join::MergedRow& row) {
 // Ten lines say where to begin; a program has all of them in the JSON.
 constexpr std::size_t kMostWorthFixing = 10;
 
-void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::size_t width) {
+void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::size_t top,
+                        std::size_t width) {
   if (analysis.worth_fixing.empty()) return;
   out += "\nworth fixing: what the iteration would save if the row met its prediction\n";
-  const std::size_t count = std::min(kMostWorthFixing, analysis.worth_fixing.size());
+  const std::size_t most = top == 0 ? kMostWorthFixing : std::min(top, kMostWorthFixing);
+  const std::size_t count = std::min(most, analysis.worth_fixing.size());
   for (std::size_t i = 0; i < count; ++i) {
     const join::MergedRow& row = analysis.merged[analysis.worth_fixing[i]];
     const double iteration_us = *analysis.iteration_us;
@@ -120,7 +122,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
   }
   footnotes.write(out);
-  write_worth_fixing(out, analysis, width);
+  write_worth_fixing(out, analysis, options.top, width);
   return out;
 }
 
