@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 
 namespace inline_prof::fit {
@@ -18,14 +19,16 @@ namespace {
 using Eigen::Index;
 using model::ColumnKind;
 
-enum Input : std::size_t { kM, kN, kK, kBatch, kAType };
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks };
 
-constexpr std::array<model::Column, 5> kInputs{{
+constexpr std::array<model::Column, 7> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, 1 << 24, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of C"},
     {"k", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of A, rows of B"},
     {"batch", "", ColumnKind::kInteger, 1, 1 << 24, false, "products in one call; 1 if absent"},
     {"a_type", "", ColumnKind::kText, 0, 0, true, "type of A and B"},
+    {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
+    {"blocks", "", ColumnKind::kInteger, 1, 1e12, false, "that it was launched with"},
 }};
 
 constexpr Index kFoldsOfAKey = 4;
@@ -62,6 +65,7 @@ std::vector<std::vector<Index>> folds_of(const std::vector<model::GemmShape>& sh
 struct Choice {
   model::GemmTypes types;
   bool with_quantise = false;
+  bool knows_kernels = false;
 };
 
 Choice choose(const FitRequest& request) {
@@ -77,13 +81,26 @@ Choice choose(const FitRequest& request) {
     throw std::invalid_argument(fmt::format("--boundary {}: expected {} or {}", request.boundary,
                                             model::kGemmBoundary, model::kGemmQuantiseBoundary));
   }
+  const std::string kernel = setting(request, "kernel", "unknown");
+  if (kernel != "known" && kernel != "unknown") {
+    throw std::invalid_argument(fmt::format("--set kernel={}: expected known or unknown", kernel));
+  }
+  choice.knows_kernels = kernel == "known";
   return choice;
+}
+
+// Empty where the row does not say, or its blocks do not bear its name out.
+std::optional<model::GemmKernel> kernel_of(const MeasuredRow& row) {
+  const double blocks = row.numbers[kBlocks];
+  if (std::isnan(blocks)) return std::nullopt;
+  return model::gemm_kernel(row.texts[kKernelName], shape_of(row), blocks);
 }
 
 FitResult fit_gemm(const FitRequest& request) {
   const Choice choice = choose(request);
   const auto machine = model::gemm_machine(*request.machine, choice.types);
   const MeasuredRows rows(request, kInputs, [&](const MeasuredRow& row) {
+    if (choice.knows_kernels && !kernel_of(row)) return false;
     return row.texts[kAType] == choice.types.name;
   });
   const auto specs = model::GemmAnalytic::parameters(choice.with_quantise);
@@ -92,6 +109,7 @@ FitResult fit_gemm(const FitRequest& request) {
     rows.require_variety(input);
 
   std::vector<model::GemmShape> shapes;
+  std::vector<std::optional<model::GemmKernel>> kernels;
   ImprovedProblem problem;
   const auto count = static_cast<Index>(rows.size());
   problem.log_measured.resize(count);
@@ -100,24 +118,33 @@ FitResult fit_gemm(const FitRequest& request) {
     const MeasuredRow& row = rows[static_cast<std::size_t>(i)];
     const model::GemmShape shape = shape_of(row);
     shapes.push_back(shape);
+    kernels.push_back(choice.knows_kernels ? kernel_of(row) : std::nullopt);
+    const auto& kernel = kernels.back();
     problem.log_measured[i] = std::log(row.time_us);
-    problem.features.row(i) = model::gemm_features(shape, machine).transpose();
+    problem.features.row(i) = model::gemm_features(shape, machine, kernel).transpose();
     problem.points.push_back({shape.m, shape.n, shape.k, shape.batch});
+    if (kernel) {
+      auto& point = problem.points.back();
+      point.insert(point.end(), {kernel->tile_m, kernel->tile_n, kernel->splits});
+    }
   }
   problem.specs.assign(specs.begin(), specs.end());
   problem.folds = folds_of(shapes, problem.log_measured);
+  const auto time_of = [&](const model::GemmAnalytic& analytic, std::size_t i) {
+    return kernels[i] ? analytic.predict(shapes[i], *kernels[i]) : analytic.predict(shapes[i]);
+  };
   problem.log_times = [&](std::span<const double> values) {
     const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
     Eigen::VectorXd log_times(count);
     for (Index i = 0; i < count; ++i)
-      log_times[i] = std::log(analytic.predict(shapes[static_cast<std::size_t>(i)]).time_us);
+      log_times[i] = std::log(time_of(analytic, static_cast<std::size_t>(i)).time_us);
     return log_times;
   };
   problem.regimes = [&](std::span<const double> values) {
     const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
     std::vector<std::string> regimes;
-    for (const auto& shape : shapes)
-      regimes.emplace_back(analytic.predict(shape).bound);
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      regimes.emplace_back(time_of(analytic, i).bound);
     return regimes;
   };
 
@@ -127,6 +154,7 @@ FitResult fit_gemm(const FitRequest& request) {
   parameters.key = {
       {"a_type", choice.types.name},
       {"boundary", choice.with_quantise ? model::kGemmQuantiseBoundary : model::kGemmBoundary}};
+  if (choice.knows_kernels) parameters.key["kernel"] = "known";
   const std::string library = setting(request, "library", "");
   if (!library.empty()) parameters.key["library"] = library;
   parameters.parameters["sm_count"] = machine.sm_count;
@@ -143,7 +171,10 @@ FitEntry gemm_fit_entry() {
   return {
       .model = "gemm",
       .settings = {{"a_type", "", "type of A and B; rows of another type are left out"},
-                   {"library", "", "which library was timed, e.g. cublas 13.1; kept in the file"}},
+                   {"library", "", "which library was timed, e.g. cublas 13.1; kept in the file"},
+                   {"kernel", "unknown",
+                    "known: the rows have kernel_name and blocks, and so will those to be "
+                    "predicted; rows whose blocks do not bear out the name's tile are left out"}},
       .needs_machine = true,
       .fit = fit_gemm};
 }

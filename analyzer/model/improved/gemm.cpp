@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -15,20 +16,26 @@ namespace {
 constexpr double kMostSide = 1 << 24;  // larger ones are bytes, not elements
 constexpr double kMostBatch = 1 << 24;
 
-enum Input : std::size_t { kM, kN, kK, kBatch, kAType };
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks };
 
-constexpr std::array<Column, 5> kInputs{{
+constexpr std::array<Column, 7> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, kMostSide, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of C"},
     {"k", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of A, rows of B"},
     {"batch", "", ColumnKind::kInteger, 1, kMostBatch, false, "products in one call; 1 if absent"},
     {"a_type", "", ColumnKind::kText, 0, 0, false, "type of A and B; that of the parameters"},
+    {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
+    {"blocks", "", ColumnKind::kInteger, 1, 1e12, false, "that it was launched with"},
 }};
 
 constexpr std::array<std::string_view, 10> kParts{"analytic_us", "compute_us",  "dram_us", "l2_us",
                                                   "overhead_us", "quantise_us", "tile",    "splits",
                                                   "distance",    "sigma"};
 
+// A timer within a CUDA graph adds about a launch, one on the host ten times that.
+constexpr double kLaunchesOfAGoodTimer = 3.0;
+// A kernel that takes so many launches of the timer is most of what was timed.
+constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
 
 std::vector<double> values_of(const read::Parameters& parameters, bool with_quantise) {
@@ -61,13 +68,22 @@ GemmTypes types_of(const read::Parameters& parameters) {
   return *types;
 }
 
+// Older files, and those of tables without kernels, do not say.
+bool is_kernel_known(const read::Parameters& parameters) {
+  const auto it = parameters.key.find("kernel");
+  return it != parameters.key.end() && it->second == "known";
+}
+
 Calibration calibration_of(const read::Parameters& parameters, const GemmMachine& machine,
                            bool is_transfer) {
-  const auto features = [&machine](const RawPoint& point) {
-    return gemm_features({point[0], point[1], point[2], point[3]}, machine);
+  const bool knows_kernels = is_kernel_known(parameters);
+  const auto features = [&machine, knows_kernels](const RawPoint& point) {
+    std::optional<GemmKernel> kernel;
+    if (knows_kernels) kernel = GemmKernel{point[4], point[5], point[6]};
+    return gemm_features({point[0], point[1], point[2], point[3]}, machine, kernel);
   };
   const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
-  return {read_residual(parameters, 4, features), read_conformal(parameters),
+  return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_conformal(parameters),
           is_transfer ? kOtherMachineSigma : kSameMachineSigma, has_same_waves};
 }
 
@@ -92,11 +108,22 @@ class GemmModel : public TableModel {
                                                  gemm_.types().name, row.text(kAType)));
     }
     const GemmShape shape{row.number(kM), row.number(kN), row.number(kK), row.number_or(kBatch, 1)};
+    std::optional<GemmKernel> kernel;
+    if (gemm_.knows_kernels()) {
+      if (row.has(kKernelName) && row.has(kBlocks)) {
+        kernel = gemm_kernel(row.text(kKernelName), shape, row.number(kBlocks));
+      }
+      if (!kernel) {
+        return RowPrediction::none("",
+                                   "the parameters are for kernels whose name gives a tile that "
+                                   "their blocks bear out");
+      }
+    }
     RowPrediction prediction;
-    if (!with_interval_) {
+    if (!with_interval_ && !kernel) {
       prediction.time_us = gemm_.time_us(shape);
     } else {
-      fill(prediction, gemm_.predict(shape));
+      fill(prediction, gemm_.predict(shape, kernel));
     }
     if (!std::isfinite(*prediction.time_us)) {
       return RowPrediction::none("", "the product is too large for a time");
@@ -147,9 +174,11 @@ std::unique_ptr<TableModel> make_gemm(const ModelOptions& options) {
 
 }  // namespace
 
-Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine) {
-  const double large_tiles =
-      std::ceil(shape.m / 128) * std::ceil(shape.n / 256) * shape.batch / machine.sm_count;
+Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
+                              const std::optional<GemmKernel>& kernel) {
+  const GemmKernel tiled = kernel.value_or(GemmKernel{.tile_m = 128, .tile_n = 256, .splits = 1});
+  const double large_tiles = std::ceil(shape.m / tiled.tile_m) * std::ceil(shape.n / tiled.tile_n) *
+                             shape.batch * tiled.splits / machine.sm_count;
   Eigen::VectorXd features(6);
   features << std::log2(shape.m), std::log2(shape.n * shape.batch), std::log2(shape.k),
       large_tiles < kManyWaves ? 2 * (large_tiles - std::floor(large_tiles)) : 0.0,
@@ -160,18 +189,34 @@ Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine
 CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine)
     : types_(types_of(parameters)),
       boundary_(key_of(parameters, "boundary")),
+      knows_kernels_(is_kernel_known(parameters)),
       trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id),
+      launch_us_(parameters.number("launch_us")),
       machine_(gemm_machine(machine, types_)),
       analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary,
                 values_of(parameters, boundary_ == kGemmQuantiseBoundary)),
       calibration_(calibration_of(parameters, machine_, is_transfer_)) {}
 
-CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape) const {
+CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape,
+                                                   const std::optional<GemmKernel>& kernel) const {
   Prediction prediction;
-  prediction.analytic = analytic_.predict(shape);
-  prediction.estimate = calibration_.estimate(
-      prediction.analytic.time_us, gemm_features(shape, machine_), prediction.analytic.bound);
+  prediction.analytic = kernel ? analytic_.predict(shape, *kernel) : analytic_.predict(shape);
+  prediction.estimate =
+      calibration_.estimate(prediction.analytic.time_us, gemm_features(shape, machine_, kernel),
+                            prediction.analytic.bound);
+  return prediction;
+}
+
+std::optional<CalibratedGemm::Prediction> CalibratedGemm::predict_kernel(
+    const GemmShape& shape, const std::optional<GemmKernel>& kernel, double floor_us) const {
+  Prediction prediction = predict(shape, kernel);
+  if (launch_us_ <= kLaunchesOfAGoodTimer * floor_us) return prediction;
+  Calibration::Estimate& estimate = prediction.estimate;
+  if (estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us_) return std::nullopt;
+  const double timer_us = launch_us_ - floor_us;
+  estimate.time_us -= timer_us;
+  estimate.lower_us = std::max(0.0, estimate.lower_us - timer_us);
   return prediction;
 }
 

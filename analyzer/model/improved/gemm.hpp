@@ -4,10 +4,12 @@
 
 #include "model/improved/calibration.hpp"
 #include "model/improved/gemm_analytic.hpp"
+#include "model/improved/gemm_kernel.hpp"
 #include "model/table_model.hpp"
 
 #include <Eigen/Core>
 
+#include <optional>
 #include <string>
 
 namespace inline_prof::read {
@@ -24,7 +26,9 @@ inline constexpr const char* kGemmBoundary = "gemm";
 inline constexpr const char* kGemmQuantiseBoundary = "gemm+quantise";
 
 // What the residual may depend on: the logarithms of m, n and k, and how tiles and waves fill up.
-[[nodiscard]] Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine);
+// Where the kernel is known, its tile and waves take the place of usual ones.
+[[nodiscard]] Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
+                                            const std::optional<GemmKernel>& kernel = {});
 
 // Parameters at work.
 class CalibratedGemm {
@@ -38,13 +42,22 @@ class CalibratedGemm {
   // read::InputError, and std::invalid_argument where `machine` lacks something.
   CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine);
 
-  [[nodiscard]] Prediction predict(const GemmShape& shape) const;
+  [[nodiscard]] Prediction predict(const GemmShape& shape,
+                                   const std::optional<GemmKernel>& kernel = {}) const;
+  // The kernel alone, where launching takes it `floor_us`: if the timer of the measurements took
+  // several times that, what it added is taken out, and only the interval's upper end keeps it.
+  // Empty where it added so much that the measurements say little about the kernel.
+  [[nodiscard]] std::optional<Prediction> predict_kernel(const GemmShape& shape,
+                                                         const std::optional<GemmKernel>& kernel,
+                                                         double floor_us) const;
   // The time alone, several times as fast.
   [[nodiscard]] double time_us(const GemmShape& shape) const;
   [[nodiscard]] Calibration::Odds odds(double measured_us, const Prediction& prediction) const;
 
   [[nodiscard]] const GemmTypes& types() const { return types_; }
   [[nodiscard]] const std::string& boundary() const { return boundary_; }
+  // Whether the parameters were fitted to kernels that were known.
+  [[nodiscard]] bool knows_kernels() const { return knows_kernels_; }
   [[nodiscard]] bool is_transfer() const { return is_transfer_; }
   [[nodiscard]] bool has_interval() const { return calibration_.has_interval(); }
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
@@ -52,8 +65,10 @@ class CalibratedGemm {
  private:
   GemmTypes types_;
   std::string boundary_;
+  bool knows_kernels_ = false;
   std::string trained_machine_;
   bool is_transfer_ = false;
+  double launch_us_ = 0;
   GemmMachine machine_;
   GemmAnalytic analytic_;
   Calibration calibration_;

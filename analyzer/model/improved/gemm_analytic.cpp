@@ -146,39 +146,38 @@ GemmAnalytic::GemmAnalytic(const GemmMachine& machine, const GemmTypes& types, b
   }
   if (!machine.has_fine_tiles) {
     for (const auto& [m, n] : kCoarseTiles) {
-      add_tile(m, n);
+      tiles_.push_back(tile_of(m, n));
     }
     return;
   }
   for (const double m : kFineRows) {
     for (const double n : kFineSides) {
       if (m * n > kLargestTile) continue;
-      add_tile(m, n);
+      tiles_.push_back(tile_of(m, n));
       const bool is_its_own_turn =
           std::find(kFineRows.begin(), kFineRows.end(), n) != kFineRows.end();
-      if (!is_its_own_turn) add_tile(n, m);
+      if (!is_its_own_turn) tiles_.push_back(tile_of(n, m));
     }
   }
 }
 
 // A step waits for the slowest of three: its loads' latency, the tensor cores, the operands' way
 // into the SM.
-void GemmAnalytic::add_tile(double m, double n) {
+GemmAnalytic::Tile GemmAnalytic::tile_of(double m, double n) const {
   const double peak_per_sm = machine_.flops_per_us / machine_.sm_count * values_[kPeakShare];
   const double multiply_us = 2 * m * n * kStepElements / peak_per_sm;
   const double operand_us =
       (m + n) * kStepElements * types_.operand_bytes / (values_[kSharedRate] * 1e3);
-  tiles_.push_back({m, n, power_sum(kStepPower, values_[kStep], multiply_us, operand_us),
-                    values_[kEpilogue] + values_[kTileEpilogue] * m * n / kLargestTile});
+  return {m, n, power_sum(kStepPower, values_[kStep], multiply_us, operand_us),
+          values_[kEpilogue] + values_[kTileEpilogue] * m * n / kLargestTile};
 }
 
-GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
+GemmAnalytic::Product GemmAnalytic::product_of(const GemmShape& shape) const {
   const auto& v = values_;
   const double a_bytes = types_.operand_bytes * shape.batch * shape.m * shape.k;
   const double b_bytes = types_.operand_bytes * shape.batch * shape.k * shape.n;
   const double c_bytes = types_.output_bytes * shape.batch * shape.m * shape.n;
   const double all_bytes = a_bytes + b_bytes + c_bytes;
-  const double flops = 2 * shape.batch * shape.m * shape.n * shape.k;
 
   // B comes cold more often than A and C, which other kernels have just written: so each has a room
   // of its own in L2.
@@ -186,43 +185,46 @@ GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
   const double warm_us = 1 / (machine_.bytes_per_us * 3 * v[kL2Gain]);
   const double kept = dram_part(all_bytes, v[kActivationsL2] * machine_.l2_bytes);
   const double kept_b = dram_part(all_bytes, v[kWeightsL2] * machine_.l2_bytes);
-  const double dram_of_all_us =
+  const double dram_us =
       (a_bytes + c_bytes * v[kWriteCost]) * (kept * cold_us + (1 - kept) * warm_us) +
       b_bytes * (kept_b * cold_us + (1 - kept_b) * warm_us);
-  const double l2_rate = v[kL2Rate] * 1e6;
+  return {shape, dram_us, v[kL2Rate] * 1e6};
+}
 
-  GemmTime best;
-  best.time_us = std::numeric_limits<double>::max();
-  for (const Tile& tile : tiles_) {
-    const double unsplit = std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n) * shape.batch;
-    for (const int splits : kSplits) {
-      if (splits > 1 && (unsplit >= machine_.sm_count || shape.k / splits < kLeastSplit)) break;
-      const double blocks = unsplit * splits;
-      const double steps = std::ceil(std::ceil(shape.k / splits) / kStepElements);
-      const double waves = blocks / machine_.sm_count;
-      const double paid_waves = waves <= 1 ? 1 : waves + (std::ceil(waves) - waves) * v[kWaveShare];
-      const double compute_us = v[kFill] + paid_waves * (steps * tile.step_us + tile.epilogue_us);
-      const double reach = std::min(1.0, std::min(1.0, waves) * v[kSaturation]);
-      const double dram_us = dram_of_all_us / reach;
-      const double l2_us = blocks * (tile.m + tile.n) * steps * kStepElements *
-                           types_.operand_bytes / (l2_rate * reach);
-      double overhead_us = v[kLaunch];
-      if (splits > 1) {
-        overhead_us += v[kReduction] + 8 * shape.batch * shape.m * shape.n * splits / l2_rate;
-      }
-      if (overhead_us + std::max({compute_us, dram_us, l2_us}) >= best.time_us) continue;
-      const double time_us = overhead_us + power_sum(v[kOverlap], compute_us, dram_us, l2_us);
-      if (time_us >= best.time_us) continue;
-      best.time_us = time_us;
-      best.compute_us = compute_us;
-      best.dram_us = dram_us;
-      best.l2_us = l2_us;
-      best.overhead_us = overhead_us;
-      best.tile_m = static_cast<int>(tile.m);
-      best.tile_n = static_cast<int>(tile.n);
-      best.splits = splits;
-    }
+void GemmAnalytic::consider(const Product& product, const Tile& tile, double unsplit, double splits,
+                            GemmTime& best) const {
+  const auto& v = values_;
+  const GemmShape& shape = product.shape;
+  const double blocks = unsplit * splits;
+  const double steps = std::ceil(std::ceil(shape.k / splits) / kStepElements);
+  const double waves = blocks / machine_.sm_count;
+  const double paid_waves = waves <= 1 ? 1 : waves + (std::ceil(waves) - waves) * v[kWaveShare];
+  const double compute_us = v[kFill] + paid_waves * (steps * tile.step_us + tile.epilogue_us);
+  const double reach = std::min(1.0, std::min(1.0, waves) * v[kSaturation]);
+  const double dram_us = product.dram_us / reach;
+  const double l2_us = blocks * (tile.m + tile.n) * steps * kStepElements * types_.operand_bytes /
+                       (product.l2_rate * reach);
+  double overhead_us = v[kLaunch];
+  if (splits > 1) {
+    overhead_us += v[kReduction] + 8 * shape.batch * shape.m * shape.n * splits / product.l2_rate;
   }
+  if (overhead_us + std::max({compute_us, dram_us, l2_us}) >= best.time_us) return;
+  const double time_us = overhead_us + power_sum(v[kOverlap], compute_us, dram_us, l2_us);
+  if (time_us >= best.time_us) return;
+  best.time_us = time_us;
+  best.compute_us = compute_us;
+  best.dram_us = dram_us;
+  best.l2_us = l2_us;
+  best.overhead_us = overhead_us;
+  best.tile_m = static_cast<int>(tile.m);
+  best.tile_n = static_cast<int>(tile.n);
+  best.splits = static_cast<int>(splits);
+}
+
+GemmTime GemmAnalytic::finish(const Product& product, GemmTime best) const {
+  const auto& v = values_;
+  const GemmShape& shape = product.shape;
+  const double flops = 2 * shape.batch * shape.m * shape.n * shape.k;
   const double utilisation = flops / machine_.flops_per_us / best.time_us;
   best.time_us *= 1 + v[kDroop] * utilisation / (1 + v[kDroopTime] / best.time_us);
   if (with_quantise_) {
@@ -237,6 +239,30 @@ GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
                : slowest == best.dram_us                     ? "memory"
                                                              : "l2";
   return best;
+}
+
+GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
+  const Product product = product_of(shape);
+  GemmTime best;
+  best.time_us = std::numeric_limits<double>::max();
+  for (const Tile& tile : tiles_) {
+    const double unsplit = std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n) * shape.batch;
+    for (const int splits : kSplits) {
+      if (splits > 1 && (unsplit >= machine_.sm_count || shape.k / splits < kLeastSplit)) break;
+      consider(product, tile, unsplit, splits, best);
+    }
+  }
+  return finish(product, best);
+}
+
+GemmTime GemmAnalytic::predict(const GemmShape& shape, const GemmKernel& kernel) const {
+  const Product product = product_of(shape);
+  GemmTime only;
+  only.time_us = std::numeric_limits<double>::max();
+  const double unsplit =
+      std::ceil(shape.m / kernel.tile_m) * std::ceil(shape.n / kernel.tile_n) * shape.batch;
+  consider(product, tile_of(kernel.tile_m, kernel.tile_n), unsplit, kernel.splits, only);
+  return finish(product, only);
 }
 
 }  // namespace inline_prof::model

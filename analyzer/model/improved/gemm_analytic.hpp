@@ -20,6 +20,12 @@ struct GemmShape {
   double m = 1, n = 1, k = 1, batch = 1;
 };
 
+// How a product is computed, where that is known.
+struct GemmKernel {
+  double tile_m = 0, tile_n = 0;
+  double splits = 1;  // of k
+};
+
 // How the operands are stored and multiplied.
 struct GemmTypes {
   std::string name;  // of A and B, as prof.json spells it: "bf16"
@@ -64,7 +70,9 @@ class GemmAnalytic {
   GemmAnalytic(const GemmMachine& machine, const GemmTypes& types, bool with_quantise,
                std::span<const double> values);
 
+  // With the fastest of all tiles and splits.
   [[nodiscard]] GemmTime predict(const GemmShape& shape) const;
+  [[nodiscard]] GemmTime predict(const GemmShape& shape, const GemmKernel& kernel) const;
 
  private:
   // A tile of C that one block computes, and what a step of 64 along k takes it.
@@ -74,7 +82,19 @@ class GemmAnalytic {
     double epilogue_us;
   };
 
-  void add_tile(double m, double n);
+  // What all tiles of a product have in common.
+  struct Product {
+    GemmShape shape;
+    double dram_us;
+    double l2_rate;
+  };
+
+  [[nodiscard]] Tile tile_of(double m, double n) const;
+  [[nodiscard]] Product product_of(const GemmShape& shape) const;
+  // Replaces `best` if this tile and split are faster.
+  void consider(const Product& product, const Tile& tile, double unsplit, double splits,
+                GemmTime& best) const;
+  [[nodiscard]] GemmTime finish(const Product& product, GemmTime best) const;
 
   GemmMachine machine_;
   GemmTypes types_;

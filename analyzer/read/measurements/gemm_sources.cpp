@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <utility>
 
 namespace inline_prof::read {
@@ -74,15 +75,19 @@ Measurements from_neusight(const Table& table, const ConvertSettings&) {
   const std::size_t batch = table.require("B"), rows = table.require("M");
   const std::size_t depth = table.require("N"), width = table.require("K");
   const std::size_t kernel = table.require("Kernel Name"), time = table.require("Latency");
+  const std::array grid{table.require("Grid x"), table.require("Grid y"), table.require("Grid z")};
   Measurements result{
-      .columns = {"m", "n", "k", "a_type", "b_type", "c_type", "kernel_name", "time_us"},
+      .columns = {"m", "n", "k", "a_type", "b_type", "c_type", "kernel_name", "blocks", "time_us"},
       .rows = {},
       .notes = {fmt::format("{}: event pairs around a launch: times hold its 26 to 57 us, too",
                             table.label())}};
   for (std::size_t row = 0; row < table.row_count(); ++row) {
     const double m = positive_number(table, row, batch) * positive_number(table, row, rows);
+    double blocks = 1;
+    for (const std::size_t side : grid)
+      blocks *= positive_number(table, row, side);
     result.rows.push_back({number_text(m), table.cell(row, width), table.cell(row, depth), "f32",
-                           "f32", "f32", table.cell(row, kernel),
+                           "f32", "f32", table.cell(row, kernel), number_text(blocks),
                            number_text(positive_number(table, row, time) * 1e3)});
   }
   return result;
@@ -131,7 +136,9 @@ KindSources gemm_sources() {
                  {"DeepBench gemm",
                   {"precision", "m", "n", "k", "a_trans", "b_trans", "time_ms"},
                   from_deepbench},
-                 {"NeuSight linear", {"Latency", "Kernel Name", "B", "M", "N", "K"}, from_neusight},
+                 {"NeuSight linear",
+                  {"Latency", "Kernel Name", "Grid x", "Grid y", "Grid z", "B", "M", "N", "K"},
+                  from_neusight},
                  {"DeepGEMM", {"m", "n", "k", "time_us_derived"}, from_deepgemm},
                  {"aiconfigurator gemm_perf", {"m", "n", "k", "time_us"}, from_aiconfigurator}}};
 }

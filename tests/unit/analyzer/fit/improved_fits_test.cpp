@@ -83,6 +83,42 @@ TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
   EXPECT_FALSE(fitted.is_transfer());
 }
 
+// Kernels that the library should not have chosen: always 64 x 32, whatever the shape.
+std::string table_of_one_kernel(int rows, std::uint64_t seed) {
+  const auto types = *model::gemm_types("bf16");
+  std::vector<double> values;
+  for (const auto& spec : model::GemmAnalytic::parameters(false))
+    values.push_back(spec.start);
+  const model::GemmAnalytic analytic(model::gemm_machine(machine("h200-sxm-141gb"), types), types,
+                                     false, values);
+  std::mt19937_64 random(seed);
+  std::string text = "m,n,k,kernel_name,blocks,time_us\n";
+  for (int i = 0; i < rows; ++i) {
+    const model::GemmShape shape{side(random), side(random), side(random), 1};
+    text += fmt::format("{},{},{},gemm_32x64_tn,{},{:.4f}\n", shape.m, shape.n, shape.k,
+                        std::ceil(shape.m / 64) * std::ceil(shape.n / 32),
+                        analytic.predict(shape, {64, 32, 1}).time_us);
+  }
+  return text + "64,64,64,gemm_32x64_tn,1000001,1\n";  // blocks of another kernel: left out
+}
+
+TEST(FitGemm, LearnsFromKernelsThatAreKnown) {
+  auto asked = request(table_of_one_kernel(60, 1));
+  asked.settings.insert_or_assign("kernel", "known");
+  const auto parameters =
+      read::parse_parameters(find_fit("gemm").fit(asked).file_text, "p", "gemm");
+  const model::CalibratedGemm fitted(parameters, machine("h200-sxm-141gb"));
+  EXPECT_TRUE(fitted.knows_kernels());
+  const read::Table unseen(table_of_one_kernel(60, 2), "unseen");
+  double error = 0;
+  for (std::size_t i = 0; i < 60; ++i) {
+    const auto p = fitted.predict({unseen.number(i, 0), unseen.number(i, 1), unseen.number(i, 2)},
+                                  model::GemmKernel{64, 32, 1});
+    error += std::abs(p.estimate.time_us / unseen.number(i, 5) - 1) / 60;
+  }
+  EXPECT_LT(error, 0.03);
+}
+
 TEST(FitGemm, GivesTheSameBytesTwice) {
   const auto asked = request(gemm_table(40, 1, 3));
   EXPECT_EQ(find_fit("gemm").fit(asked).file_text, find_fit("gemm").fit(asked).file_text);

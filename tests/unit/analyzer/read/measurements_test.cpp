@@ -95,9 +95,9 @@ INSTANTIATE_TEST_SUITE_P(
         Source{"NeuSightAdd", "memory", "add_A100.csv", "Latency,Kernel Name,B,H\n0.5,add,10,100\n",
                "read_bytes,write_bytes,kernel_name,time_us\n8000,4000,add,500\n"},
         Source{"NeuSightLinear", "gemm", "linear_A100.csv",
-               "Latency,Kernel Name,B,M,N,K\n0.5,sgemm,2,84,190,438\n",
-               "m,n,k,a_type,b_type,c_type,kernel_name,time_us\n"
-               "168,438,190,f32,f32,f32,sgemm,500\n"},
+               "Latency,Kernel Name,Grid x,Grid y,Grid z,B,M,N,K\n0.5,sgemm,14,3,2,2,84,190,438\n",
+               "m,n,k,a_type,b_type,c_type,kernel_name,blocks,time_us\n"
+               "168,438,190,f32,f32,f32,sgemm,84,500\n"},
         Source{"Ncu", "memory", "ncu.csv",
                "==PROF== Connected to process 1\n"
                "\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n"

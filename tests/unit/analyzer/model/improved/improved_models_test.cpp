@@ -2,6 +2,7 @@
 #include "model/improved/conformal.hpp"
 #include "model/improved/embedding.hpp"
 #include "model/improved/gemm_analytic.hpp"
+#include "model/improved/gemm_kernel.hpp"
 #include "model/improved/index_distribution.hpp"
 #include "model/improved/matern_process.hpp"
 #include "model/machines.hpp"
@@ -58,6 +59,67 @@ TEST(GemmAnalytic, OneMoreRowThanATileCostsAtLeastAsMuch) {
   for (const double m : {64.0, 128.0, 256.0, 1024.0})
     EXPECT_LE(model.predict({m, 4096, 4096, 1}).time_us,
               model.predict({m + 1, 4096, 4096, 1}).time_us);
+}
+
+TEST(GemmAnalytic, AKnownKernelIsOneOfThoseItChoosesFrom) {
+  const GemmAnalytic model = start_model(h200());
+  for (const double m : {33.0, 500.0, 4096.0}) {
+    const GemmShape shape{m, 1536, 2048, 1};
+    const GemmTime fastest = model.predict(shape);
+    const GemmKernel own{static_cast<double>(fastest.tile_m), static_cast<double>(fastest.tile_n),
+                         static_cast<double>(fastest.splits)};
+    EXPECT_DOUBLE_EQ(model.predict(shape, own).time_us, fastest.time_us);
+    EXPECT_GE(model.predict(shape, {256, 128, 1}).time_us, fastest.time_us);
+  }
+}
+
+TEST(GemmKernel, ReadsTheTileThatTheBlocksBearOut) {
+  // 438 columns in tiles of 32: 14; 84 rows: 3.
+  const GemmShape shape{84, 438, 190, 1};
+  const auto small = gemm_kernel("ampere_sgemm_32x32_sliced1x4_tn", shape, 42);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->tile_m, 32);
+  EXPECT_EQ(small->tile_n, 32);
+  EXPECT_EQ(small->splits, 1);
+  // The first number is along the columns: 4 x 2 blocks; three times as many split k.
+  const auto split = gemm_kernel("ampere_sgemm_128x64_tn", shape, 24);
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->tile_m, 64);
+  EXPECT_EQ(split->tile_n, 128);
+  EXPECT_EQ(split->splits, 3);
+  // Where only the other way round covers C: 2 columns of 256, 3 rows of 32.
+  const auto turned = gemm_kernel("cutlass_80_tensorop_bf16_s16816gemm_32x256_32x4", shape, 6);
+  ASSERT_TRUE(turned);
+  EXPECT_EQ(turned->tile_m, 32);
+  EXPECT_EQ(turned->tile_n, 256);
+}
+
+TEST(GemmKernel, IsNotKnownWithoutATileOrWithOtherBlocks) {
+  const GemmShape shape{8192, 8192, 4096, 1};
+  // A block for each multiprocessor, which takes tile after tile.
+  EXPECT_FALSE(gemm_kernel("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", shape, 132));
+  EXPECT_TRUE(gemm_kernel("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", shape, 2048));
+  EXPECT_FALSE(gemm_kernel("gemv2T_kernel_val", shape, 2048));
+  EXPECT_FALSE(gemm_kernel("my_kernel_4x4_100x7", shape, 2048));
+  EXPECT_FALSE(gemm_kernel("", shape, 1));
+}
+
+TEST(CollectiveAnalytic, BandwidthGrowsTowardsALimit) {
+  std::vector<double> values;
+  for (const ParameterSpec& spec : CollectiveAnalytic::parameters())
+    values.push_back(spec.name == "growth2" ? 2.0 : spec.start);
+  const CollectiveAnalytic model(CollectiveKind::kAllGather, values);
+  // A transfer alone; (n-1)/n of the data move.  300 GB/s on 4 GPUs, where growth is 1.
+  const double bytes = 1e12;
+  const auto gb_per_s = [&](double ranks) {
+    const CollectiveTime time = model.predict(bytes, ranks);
+    EXPECT_EQ(time.piece, 2U);
+    return bytes * (ranks - 1) / ranks / 1e3 / time.transfer_us;
+  };
+  EXPECT_NEAR(gb_per_s(4), 300, 1e-6);
+  EXPECT_NEAR(gb_per_s(8) / gb_per_s(2), 2, 1e-9);
+  EXPECT_GT(gb_per_s(16), gb_per_s(8));
+  EXPECT_NEAR(gb_per_s(1e6) / gb_per_s(5e5), 1, 1e-5);
 }
 
 TEST(CollectiveAnalytic, KnowsItsNamesInAnySpelling) {
