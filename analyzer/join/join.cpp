@@ -119,6 +119,15 @@ std::string meeting_of(const read::Event& event) {
   return fmt::format("{}.{}#{}", event.layer, event.name, event.occurrence);
 }
 
+// Of the one kernel that the event launches; 0 if there are several.
+double blocks_of(const read::Event& event) {
+  if (event.kernel_names.size() > 1) return 0;
+  double blocks = 1;
+  for (const std::int64_t side : event.launch.grid)
+    blocks *= static_cast<double>(side);
+  return blocks;
+}
+
 Row make_row(const read::Event& event, std::size_t run, std::int64_t stream_index) {
   Row row;
   row.profile = run;
@@ -229,8 +238,9 @@ class Joiner {
       if (row.raw_us && row.bias_us > *row.raw_us) ++shorter_than_bias_;
       analysis_.rows.push_back(std::move(row));
       samples_.push_back(std::move(samples));
-      inputs_.push_back(
-          {.op = event.op ? &*event.op : nullptr, .machine = machines.of(event.device_id)});
+      inputs_.push_back({.op = event.op ? &*event.op : nullptr,
+                         .machine = machines.of(event.device_id),
+                         .blocks = blocks_of(event)});
     }
     analysis_.negative_times += static_cast<std::size_t>(profile.negative_times);
     note_kernel_floor(profile);

@@ -27,7 +27,8 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     row.reason = "machine not known";
     return;
   }
-  const model::Outcome outcome = predictor.predict(*input.op, *input.machine);
+  const model::Outcome outcome =
+      predictor.predict(*input.op, *input.machine, {row.kernel_name, input.blocks});
   if (!outcome.prediction) {
     row.reason = outcome.reason;
     return;

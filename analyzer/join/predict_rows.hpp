@@ -10,10 +10,11 @@
 
 namespace inline_prof::join {
 
-// What is known about one row before it is predicted; both pointers may be null.
+// What is known about one row before it is predicted; pointers may be null.
 struct RowInput {
   const read::Op* op = nullptr;
   const read::Machine* machine = nullptr;
+  double blocks = 0;  // of the launch; 0: not known
 };
 
 // Fills in the prediction, ratio and verdict of every row, inner rows first: a region whose inner

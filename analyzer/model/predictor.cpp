@@ -1,7 +1,11 @@
 #include "model/predictor.hpp"
 
 #include "model/improved/collective.hpp"
+#include "model/improved/conv.hpp"
+#include "model/improved/embedding.hpp"
 #include "model/improved/gemm.hpp"
+#include "model/improved/index_distribution.hpp"
+#include "model/improved/memory.hpp"
 #include "model/machines.hpp"
 #include "model/roofline.hpp"
 #include "read/parameters.hpp"
@@ -11,10 +15,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -59,12 +65,51 @@ std::string_view measured_type(std::string_view type) {
   return type == "f16" ? "bf16" : type;
 }
 
+// One number for both sides of an image, or one for each; empty for anything else.
+std::optional<std::array<double, 2>> both_sides(const read::Op& op, const char* name,
+                                                double otherwise) {
+  if (const auto list = op.get<std::vector<std::int64_t>>(name)) {
+    if (list->size() != 2) return std::nullopt;
+    return std::array{static_cast<double>((*list)[0]), static_cast<double>((*list)[1])};
+  }
+  const double side = static_cast<double>(op.get<std::int64_t>(name).value_or(0));
+  return op.find(name) == nullptr ? std::array{otherwise, otherwise} : std::array{side, side};
+}
+
+// Empty where something is missing, or is not what the convolutions' model knows.
+std::optional<ConvShape> conv_shape_of(const read::Op& op) {
+  ConvShape shape;
+  const std::array<std::pair<const char*, double*>, 7> sizes{{{"n", &shape.n},
+                                                              {"c", &shape.c},
+                                                              {"h", &shape.h},
+                                                              {"w", &shape.w},
+                                                              {"k", &shape.k},
+                                                              {"r", &shape.r},
+                                                              {"s", &shape.s}}};
+  for (const auto& [name, size] : sizes) {
+    const auto value = op.get<std::int64_t>(name);
+    if (!value || *value < 1) return std::nullopt;
+    *size = static_cast<double>(*value);
+  }
+  const auto stride = both_sides(op, "stride", 1), pad = both_sides(op, "pad", 0),
+             dilation = both_sides(op, "dilation", 1);
+  if (!stride || !pad || !dilation || *dilation != std::array{1.0, 1.0}) return std::nullopt;
+  if ((*stride)[0] < 1 || (*stride)[1] < 1 || (*pad)[0] < 0 || (*pad)[1] < 0) return std::nullopt;
+  std::tie(shape.stride_h, shape.stride_w) = std::tie((*stride)[0], (*stride)[1]);
+  std::tie(shape.pad_h, shape.pad_w) = std::tie((*pad)[0], (*pad)[1]);
+  shape.groups = static_cast<double>(op.get<std::int64_t>("groups").value_or(1));
+  if (shape.groups < 1 || !complaint_about(shape).empty()) return std::nullopt;
+  return shape;
+}
+
 }  // namespace
 
 struct Predictor::Shipped {
   std::vector<read::Machine> known = builtin_machines();
   // By machine and key; empty where there is no file.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const CalibratedGemm>> gemm;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const CalibratedConv>> conv;
+  std::map<std::string, std::shared_ptr<const CalibratedMemory>> memory;
   std::map<std::string, std::shared_ptr<const CalibratedCollectives>> collectives;
 
   std::shared_ptr<const CalibratedGemm> gemm_of(const read::Machine& machine,
@@ -78,6 +123,27 @@ struct Predictor::Shipped {
     return it->second;
   }
 
+  std::shared_ptr<const CalibratedConv> conv_of(const read::Machine& machine,
+                                                const std::string& key) {
+    const auto [it, is_new] = conv.try_emplace({machine.id, key});
+    if (!is_new) return it->second;
+    const ParameterText* text = find_parameters("conv", key, machine, known);
+    if (text == nullptr || !machine.l2_mb) return nullptr;
+    it->second = std::make_shared<const CalibratedConv>(
+        read::parse_parameters(text->text, std::string(text->file_name), "conv"), machine);
+    return it->second;
+  }
+
+  std::shared_ptr<const CalibratedMemory> memory_of(const read::Machine& machine) {
+    const auto [it, is_new] = memory.try_emplace(machine.id);
+    if (!is_new) return it->second;
+    const ParameterText* text = find_parameters("memory", "", machine, known);
+    if (text == nullptr || !machine.l2_mb) return nullptr;
+    it->second = std::make_shared<const CalibratedMemory>(
+        read::parse_parameters(text->text, std::string(text->file_name), "memory"), machine);
+    return it->second;
+  }
+
   std::shared_ptr<const CalibratedCollectives> collectives_of(const read::Machine& machine) {
     const auto [it, is_new] = collectives.try_emplace(machine.id);
     if (!is_new) return it->second;
@@ -88,18 +154,32 @@ struct Predictor::Shipped {
     return it->second;
   }
 
-  std::optional<Prediction> predict_gemm(const read::Op& op, const read::Machine& machine) {
+  std::optional<Prediction> predict_gemm(const read::Op& op, const read::Machine& machine,
+                                         const LaunchedKernel& launched) {
     const auto m = op.get<std::int64_t>("m"), n = op.get<std::int64_t>("n"),
                k = op.get<std::int64_t>("k");
     const auto type = op.get<std::string>("a_type");
     const auto batch = op.get<std::int64_t>("batch").value_or(1);
     if (!m || !n || !k || !type || *m < 1 || *n < 1 || *k < 1 || batch < 1) return std::nullopt;
     if (op.get<std::string>("b_type").value_or(*type) != *type) return std::nullopt;
-    const auto gemm_model = gemm_of(machine, std::string(measured_type(*type)));
+    // Tensor cores on parts of a single-precision number: another rate.
+    if (*type == "f32" && op.get<std::string>("compute_type") == "tf32") return std::nullopt;
+    const GemmShape shape{static_cast<double>(*m), static_cast<double>(*n), static_cast<double>(*k),
+                          static_cast<double>(batch)};
+    const std::string key(measured_type(*type));
+    // With its kernel known a product is predicted better than without.
+    auto kernel =
+        launched.blocks > 0 ? gemm_kernel(launched.name, shape, launched.blocks) : std::nullopt;
+    auto gemm_model = kernel ? gemm_of(machine, key + "_kernel") : nullptr;
+    if (!gemm_model) {
+      kernel.reset();
+      gemm_model = gemm_of(machine, key);
+    }
     // Parameters that hold the quantise kernels say nothing about the product alone.
     if (!gemm_model || gemm_model->boundary() != kGemmBoundary) return std::nullopt;
-    const auto found = gemm_model->predict({static_cast<double>(*m), static_cast<double>(*n),
-                                            static_cast<double>(*k), static_cast<double>(batch)});
+    const auto alone = gemm_model->predict_kernel(shape, kernel, machine.launch_floor_us);
+    if (!alone) return std::nullopt;
+    const CalibratedGemm::Prediction found = *alone;
     if (!std::isfinite(found.estimate.time_us)) return std::nullopt;
     Prediction prediction;
     set_estimate(prediction, found.estimate);
@@ -107,12 +187,81 @@ struct Predictor::Shipped {
     if (batch > 1) prediction.is_extrapolated = true;
     prediction.bound = bound_of(found.analytic.bound);
     prediction.model = "gemm";
-    prediction.parameters =
-        fmt::format("{} {}", gemm_model->trained_machine(), gemm_model->types().name);
+    prediction.parameters = fmt::format("{} {}{}", gemm_model->trained_machine(),
+                                        gemm_model->types().name, kernel ? " kernel" : "");
     prediction.odds = [gemm_model, found](Seconds measured) {
       const auto odds = gemm_model->odds(in_microseconds(measured), found);
       return Odds{odds.slower, odds.faster};
     };
+    return prediction;
+  }
+
+  std::optional<Prediction> predict_conv(const read::Op& op, const read::Machine& machine,
+                                         std::string_view kernel_name) {
+    const auto shape = conv_shape_of(op);
+    const auto type = op.get<std::string>("type"), direction = op.get<std::string>("direction");
+    if (!shape || !type || kernel_name.empty()) return std::nullopt;
+    const auto kernel = parse_conv_kernel(kernel_name, shape->r, shape->s, shape->stride_h);
+    if (!kernel) return std::nullopt;
+    const auto conv_model =
+        conv_of(machine, fmt::format("{}_{}", *type, direction.value_or("forward")));
+    if (!conv_model) return std::nullopt;
+    const auto found = conv_model->predict_kernels(*shape, kernel);
+    if (!found || !std::isfinite(found->estimate.time_us)) return std::nullopt;
+    Prediction prediction;
+    set_estimate(prediction, found->estimate);
+    prediction.bound = bound_of(found->analytic.bound);
+    prediction.model = "conv";
+    prediction.parameters = fmt::format("{} {} {}", conv_model->trained_machine(),
+                                        conv_model->type(), conv_model->direction());
+    return prediction;
+  }
+
+  std::optional<Prediction> predict_memory(const read::Op& op, const read::Machine& machine) {
+    const auto read_bytes = op.get<std::int64_t>("read_bytes").value_or(0),
+               write_bytes = op.get<std::int64_t>("write_bytes").value_or(0);
+    if (read_bytes < 0 || write_bytes < 0 || read_bytes + write_bytes == 0) return std::nullopt;
+    const auto memory_model = memory_of(machine);
+    if (!memory_model) return std::nullopt;
+    const auto found = memory_model->predict_kernel(
+        static_cast<double>(read_bytes), static_cast<double>(write_bytes), machine.launch_floor_us);
+    if (!found || !std::isfinite(found->estimate.time_us)) return std::nullopt;
+    Prediction prediction;
+    set_estimate(prediction, found->estimate);
+    prediction.bound = bound_of(found->analytic.bound);
+    prediction.model = "memory";
+    prediction.parameters = memory_model->trained_machine();
+    return prediction;
+  }
+
+  // How often which row is asked for does not stand in an operation: as often as any other.
+  static std::optional<Prediction> predict_lookup(const read::Op& op,
+                                                  const read::Machine& machine) {
+    const auto batch = op.get<std::int64_t>("batch"), rows = op.get<std::int64_t>("rows"),
+               bag = op.get<std::int64_t>("bag"), dim = op.get<std::int64_t>("dim");
+    const auto tables = op.get<std::int64_t>("tables").value_or(1);
+    const auto element_bytes = number_type_bytes(op.get<std::string>("type").value_or("f32"));
+    const auto pass = embedding_pass(op.get<std::string>("pass").value_or(""));
+    if (!batch || !rows || !bag || !dim || !element_bytes || !pass || !machine.l2_mb ||
+        std::min({*batch, *rows, *bag, *dim, tables}) < 1) {
+      return std::nullopt;
+    }
+    EmbeddingShape shape;
+    shape.batch = static_cast<double>(*batch);
+    shape.tables = static_cast<double>(tables);
+    shape.rows = static_cast<double>(*rows);
+    shape.bag = static_cast<double>(*bag);
+    shape.dim = static_cast<double>(*dim);
+    shape.element_bytes = *element_bytes;
+    shape.pass = *pass;
+    const EmbeddingTime found =
+        predict_embedding(shape, IndexDistribution::zipf(shape.rows, 0), machine);
+    if (!std::isfinite(found.time_us)) return std::nullopt;
+    Prediction prediction;
+    prediction.time = microseconds(found.time_us);
+    prediction.bound = bound_of(found.bound);
+    prediction.model = "embedding";
+    prediction.parameters = "every row equally often";
     return prediction;
   }
 
@@ -143,11 +292,15 @@ Predictor::Predictor(Mode mode) {
 
 Predictor::~Predictor() = default;
 
-Outcome Predictor::predict(const read::Op& op, const read::Machine& machine) const {
+Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
+                           const LaunchedKernel& kernel) const {
   if (shipped_) {
     const auto kind = op_kind_from_name(op.kind);
     std::optional<Prediction> improved;
-    if (kind == OpKind::kGemm) improved = shipped_->predict_gemm(op, machine);
+    if (kind == OpKind::kGemm) improved = shipped_->predict_gemm(op, machine, kernel);
+    if (kind == OpKind::kConv) improved = shipped_->predict_conv(op, machine, kernel.name);
+    if (kind == OpKind::kMemory) improved = shipped_->predict_memory(op, machine);
+    if (kind == OpKind::kEmbedding) improved = Shipped::predict_lookup(op, machine);
     if (kind == OpKind::kCollective) improved = shipped_->predict_collective(op, machine);
     if (improved) return {std::move(improved), ""};
   }

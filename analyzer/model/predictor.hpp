@@ -19,17 +19,25 @@ struct ParameterText {
 };
 [[nodiscard]] std::span<const ParameterText> parameter_texts();  // generated from params/*.json
 
+// The kernel that computes an operation, as far as it is known.
+struct LaunchedKernel {
+  std::string_view name;  // may be empty
+  double blocks = 0;      // 0: not known
+};
+
 class Predictor {
  public:
-  // kCompat: the plain roofline for everything.  kImproved: matrix products and collectives by the
-  // shipped parameters of the machine or, with wider intervals, of one with the same compute units;
-  // everything else by the roofline.
+  // kCompat: the plain roofline for everything.  kImproved: matrix products, convolutions whose
+  // kernel is known, data movement and collectives by the shipped parameters of the machine or,
+  // with wider intervals, of one with the same compute units; embeddings by their model; everything
+  // else by the roofline.
   explicit Predictor(Mode mode);
   ~Predictor();
   Predictor(const Predictor&) = delete;
   Predictor& operator=(const Predictor&) = delete;
 
-  [[nodiscard]] Outcome predict(const read::Op& op, const read::Machine& machine) const;
+  [[nodiscard]] Outcome predict(const read::Op& op, const read::Machine& machine,
+                                const LaunchedKernel& kernel = {}) const;
 
  private:
   struct Shipped;  // the files that were needed so far, read

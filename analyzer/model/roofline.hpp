@@ -16,9 +16,8 @@ namespace inline_prof::model {
 // every matrix read or written once, and nothing found in the L2: with inputs that are still in the
 // L2 a kernel may be faster than this.  So it is a bound, no estimate, and it has no interval.
 //
-// gemm:   C[m,n] = A[m,k] * B[k,n], `batch` times (1 if absent), a type for each matrix
-// memory: read_bytes + write_bytes
-// Other kinds, and operations that lack an attribute, have no prediction.
+// What each kind computes and moves says op_work.hpp.  Other kinds, and operations that lack an
+// attribute, have no prediction.
 [[nodiscard]] Outcome predict_roofline(const read::Op& op, const read::Machine& machine);
 
 }  // namespace inline_prof::model

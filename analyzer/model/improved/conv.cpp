@@ -40,6 +40,8 @@ constexpr std::array<std::string_view, 10> kParts{
     "algorithm", "analytic_us", "compute_us", "memory_us", "transform_us",
     "tile",      "waves",       "distance",   "sigma",     "kernel_known"};
 
+// Kernels that take so many launches of the timer are most of what was timed.
+constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -258,6 +260,7 @@ CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::M
       knows_kernels_(key_of(parameters, "kernel") == "known"),
       trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id),
+      launch_us_(parameters.number("launch_us")),
       machine_(conv_machine(machine, type_)),
       analytic_(machine_, direction_of(parameters), values_of(parameters)) {
   const auto features = [&](const RawPoint& point) {
@@ -275,6 +278,16 @@ CalibratedConv::Prediction CalibratedConv::predict(const ConvShape& shape,
   prediction.estimate =
       calibration_.estimate(prediction.analytic.time_us, conv_features(shape, kernel, machine_),
                             prediction.analytic.bound);
+  return prediction;
+}
+
+std::optional<CalibratedConv::Prediction> CalibratedConv::predict_kernels(
+    const ConvShape& shape, const std::optional<ConvKernel>& kernel) const {
+  Prediction prediction = predict(shape, kernel);
+  if (prediction.estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us_) return std::nullopt;
+  prediction.analytic.time_us -= launch_us_;
+  prediction.estimate.time_us -= launch_us_;
+  prediction.estimate.lower_us = std::max(0.0, prediction.estimate.lower_us - launch_us_);
   return prediction;
 }
 

@@ -70,6 +70,10 @@ class CalibratedConv {
 
   [[nodiscard]] Prediction predict(const ConvShape& shape,
                                    const std::optional<ConvKernel>& kernel) const;
+  // The kernels alone: without what the measurements' timer added, which only the interval's upper
+  // end keeps.  Empty where that is so much that the measurements say little about the kernels.
+  [[nodiscard]] std::optional<Prediction> predict_kernels(
+      const ConvShape& shape, const std::optional<ConvKernel>& kernel) const;
 
   [[nodiscard]] const std::string& type() const { return type_; }
   [[nodiscard]] const std::string& direction() const { return direction_name_; }
@@ -85,6 +89,7 @@ class CalibratedConv {
   bool knows_kernels_ = false;
   std::string trained_machine_;
   bool is_transfer_ = false;
+  double launch_us_ = 0;
   ConvMachine machine_;
   ConvAnalytic analytic_;
   Calibration calibration_;

@@ -15,6 +15,9 @@ namespace {
 
 enum Parameter : std::size_t { kLaunch, kDramShare, kL2Gain, kL2Share, kSharpness, kOverlap };
 
+// A kernel that moves its data for so many launches of the timer is most of what was timed.
+constexpr double kLaunchesOfAKnownKernel = 3.0;
+
 constexpr std::array<ParameterSpec, 6> kParameters{{
     {"launch_us", 3, 0.05, 0.1, 100, "least time, that of the timer included"},
     {"dram_share", 0.85, 0.05, 0.3, 1.5, "of the data sheet's bandwidth that is reached"},
@@ -120,6 +123,14 @@ MemoryTime MemoryAnalytic::predict(double bytes) const {
   return result;
 }
 
+double MemoryAnalytic::time_with_launch_us(double move_us, double launch_us) const {
+  return power_sum(values_[kOverlap], launch_us, move_us, 0);
+}
+
+double MemoryAnalytic::launch_us() const {
+  return values_[kLaunch];
+}
+
 Eigen::VectorXd memory_features(double read_bytes, double write_bytes) {
   const double all = read_bytes + write_bytes;
   return Eigen::Vector2d(std::log2(all), 2 * read_bytes / all);
@@ -142,6 +153,19 @@ CalibratedMemory::Prediction CalibratedMemory::predict(double read_bytes,
   prediction.estimate =
       calibration_.estimate(prediction.analytic.time_us, memory_features(read_bytes, write_bytes),
                             prediction.analytic.bound);
+  return prediction;
+}
+
+std::optional<CalibratedMemory::Prediction> CalibratedMemory::predict_kernel(
+    double read_bytes, double write_bytes, double floor_us) const {
+  Prediction prediction = predict(read_bytes, write_bytes);
+  MemoryTime& analytic = prediction.analytic;
+  if (analytic.move_us < kLaunchesOfAKnownKernel * analytic_.launch_us()) return std::nullopt;
+  const double with_timer_us = analytic.time_us;
+  analytic.time_us = analytic_.time_with_launch_us(analytic.move_us, floor_us);
+  const double part = analytic.time_us / with_timer_us;
+  prediction.estimate.time_us *= part;
+  prediction.estimate.lower_us *= part;
   return prediction;
 }
 

@@ -9,6 +9,7 @@
 #include <Eigen/Core>
 
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,9 @@ class MemoryAnalytic {
   MemoryAnalytic(const MemoryMachine& machine, std::span<const double> values);
 
   [[nodiscard]] MemoryTime predict(double bytes) const;
+  // With another launch than that of the measurements' timer.
+  [[nodiscard]] double time_with_launch_us(double move_us, double launch_us) const;
+  [[nodiscard]] double launch_us() const;
 
  private:
   MemoryMachine machine_;
@@ -66,6 +70,12 @@ class CalibratedMemory {
   CalibratedMemory(const read::Parameters& parameters, const read::Machine& machine);
 
   [[nodiscard]] Prediction predict(double read_bytes, double write_bytes) const;
+  // The kernel alone: the timer's launch is taken out of the time, and `floor_us` is put in its
+  // place; how much of the timer a long kernel hides is not known, so the interval's upper end
+  // keeps it.  Empty where that launch is so long that the measurements say little about the
+  // kernel.
+  [[nodiscard]] std::optional<Prediction> predict_kernel(double read_bytes, double write_bytes,
+                                                         double floor_us) const;
   [[nodiscard]] bool is_transfer() const { return is_transfer_; }
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 

@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::model {
 namespace {
@@ -45,6 +48,31 @@ TEST(Predictor, TakesAMachineWithTheSameUnitsForAnother) {
   EXPECT_EQ(found.prediction->parameters, "a100-sxm4-80gb bf16");
 }
 
+TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
+  const Predictor improved(Mode::kImproved);
+  const read::Machine a100 = machine("a100-sxm4-40gb");
+  // 2 * 4096^3 FLOP at 19.5 TFLOP/s are 7.05 ms; 1024 blocks of 128 x 128 cover C.
+  const read::Op op = product(4096, 4096, 4096, "f32");
+  const auto unknown = improved.predict(op, a100);
+  const auto known = improved.predict(op, a100, {"ampere_sgemm_128x128_tn", 1024});
+  ASSERT_TRUE(unknown.prediction && known.prediction);
+  EXPECT_EQ(unknown.prediction->parameters, "a100-sxm4-40gb f32");
+  EXPECT_EQ(known.prediction->parameters, "a100-sxm4-40gb f32 kernel");
+  for (const auto* found : {&unknown, &known}) {
+    EXPECT_GT(in_microseconds(found->prediction->time), 7050);
+    EXPECT_LT(in_microseconds(found->prediction->time), 9500);
+  }
+  // Blocks that the name's tile does not explain say nothing.
+  const auto other = improved.predict(op, a100, {"ampere_sgemm_128x128_tn", 1000});
+  EXPECT_EQ(other.prediction.value().parameters, "a100-sxm4-40gb f32");
+  // A short one is mostly the timer of the measurements; tf32 is another rate.
+  EXPECT_EQ(improved.predict(product(64, 64, 64, "f32"), a100).prediction.value().model,
+            "roofline");
+  read::Op tensor = op;
+  tensor.attributes.emplace_back("compute_type", std::string("tf32"));
+  EXPECT_EQ(improved.predict(tensor, a100).prediction.value().model, "roofline");
+}
+
 TEST(Predictor, FallsBackToTheRoofline) {
   const Predictor improved(Mode::kImproved);
   const auto wide = improved.predict(product(512, 512, 512, "f32"), machine("h200-sxm-141gb"));
@@ -61,6 +89,75 @@ TEST(Predictor, CompatIsTheRooflineForEverything) {
   ASSERT_TRUE(found.prediction);
   EXPECT_EQ(found.prediction->model, "roofline");
   EXPECT_FALSE(found.prediction->interval90);
+}
+
+read::Op copy_of(std::int64_t bytes) {
+  read::Op op;
+  op.kind = "memory";
+  op.attributes = {{"read_bytes", bytes}, {"write_bytes", bytes}};
+  return op;
+}
+
+TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
+  const Predictor improved(Mode::kImproved);
+  const read::Machine a100 = machine("a100-sxm4-40gb");
+  // 2 x 256 MiB at 1555 GB/s are 345 us; the table's timer launched for 30 us.
+  const auto large = improved.predict(copy_of(std::int64_t{1} << 28), a100);
+  ASSERT_TRUE(large.prediction) << large.reason;
+  EXPECT_EQ(large.prediction->model, "memory");
+  EXPECT_EQ(large.prediction->parameters, "a100-sxm4-40gb");
+  EXPECT_EQ(large.prediction->bound, Bound::kMemory);
+  EXPECT_GT(in_microseconds(large.prediction->time), 345);
+  EXPECT_LT(in_microseconds(large.prediction->time), 345 / 0.75);
+  ASSERT_TRUE(large.prediction->interval90);
+  EXPECT_LT(large.prediction->interval90->first, large.prediction->time);
+  // Of 1 MiB the timer's launch says more than the kernel.
+  const auto small = improved.predict(copy_of(std::int64_t{1} << 20), a100);
+  ASSERT_TRUE(small.prediction);
+  EXPECT_EQ(small.prediction->model, "roofline");
+}
+
+TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
+  read::Op op;
+  op.kind = "conv";
+  op.attributes = {{"type", std::string("f32")}, {"direction", std::string("forward")}};
+  // A layer of the measured table: 38 images of 5x5, 893 to 326 channels, 967 us with the timer's.
+  const std::vector<std::pair<std::string, std::int64_t>> sizes{
+      {"n", 38}, {"c", 893}, {"h", 5}, {"w", 5}, {"k", 326}, {"r", 3}, {"s", 3}, {"pad", 1}};
+  for (const auto& [name, size] : sizes)
+    op.attributes.emplace_back(name, size);
+  const Predictor improved(Mode::kImproved);
+  const read::Machine a100 = machine("a100-pcie-80gb");
+  const auto known = improved.predict(
+      op, a100, {"void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3>", 330});
+  ASSERT_TRUE(known.prediction) << known.reason;
+  EXPECT_EQ(known.prediction->model, "conv");
+  EXPECT_EQ(known.prediction->parameters, "a100-pcie-80gb f32 forward");
+  EXPECT_GT(in_microseconds(known.prediction->time), 967 * 0.5);
+  EXPECT_LT(in_microseconds(known.prediction->time), 967 * 1.2);
+  for (const char* kernel : {"", "a_kernel_of_my_own"}) {
+    const auto unknown = improved.predict(op, a100, {kernel, 330});
+    ASSERT_TRUE(unknown.prediction) << unknown.reason;
+    EXPECT_EQ(unknown.prediction->model, "roofline") << kernel;
+  }
+}
+
+TEST(Predictor, KnowsEmbeddingsWithoutAnInterval) {
+  read::Op op;
+  op.kind = "embedding";
+  const std::vector<std::pair<std::string, std::int64_t>> sizes{
+      {"batch", 65536}, {"tables", 1}, {"rows", 10000000}, {"bag", 1}, {"dim", 128}};
+  for (const auto& [name, size] : sizes)
+    op.attributes.emplace_back(name, size);
+  const auto found = Predictor(Mode::kImproved).predict(op, machine("a100-sxm4-40gb"));
+  ASSERT_TRUE(found.prediction) << found.reason;
+  EXPECT_EQ(found.prediction->model, "embedding");
+  EXPECT_FALSE(found.prediction->interval90);
+  // Rows in and sums out: 67 MB at 1555 GB/s are 43 us.
+  EXPECT_GT(in_microseconds(found.prediction->time), 43);
+  EXPECT_LT(in_microseconds(found.prediction->time), 86);
+  op.attributes.emplace_back("pass", std::string("sideways"));
+  EXPECT_FALSE(Predictor(Mode::kImproved).predict(op, machine("a100-sxm4-40gb")).prediction);
 }
 
 TEST(Predictor, KnowsCollectivesOfMeasuredRankCounts) {

@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::model {
 namespace {
@@ -87,6 +90,85 @@ TEST(Roofline, MemoryCountsBothDirections) {
   EXPECT_NEAR(in_microseconds(outcome.prediction->time), 40, 1e-9);
 }
 
+read::Op op_with(const std::string& kind, std::vector<std::pair<std::string, std::int64_t>> sizes,
+                 const std::string& type) {
+  read::Op op = test::op_of_kind(kind);
+  for (const auto& [name, size] : sizes)
+    op.attributes.emplace_back(name, size);
+  op.attributes.emplace_back("type", type);
+  return op;
+}
+
+TEST(Roofline, AGroupOfProductsReadsEachOfItsMatrices) {
+  // 2 * 1000 * 100 * 1000 = 2e8 FLOP, 200 us; 2 * (1e6 + 10 * 1e5 + 1e5) = 4.2e6 bytes, 42 us.
+  read::Op op = gemm_op(1, 100, 1000, "f16");
+  op.kind = "grouped_gemm";
+  set(op, "groups", std::int64_t{10});
+  set(op, "m_total", std::int64_t{1000});
+  EXPECT_NEAR(predicted_us(op), 200, 1e-9);
+  set(op, "m_total", std::int64_t{10});
+  // 2 * (1e4 + 1e6 + 1e3) bytes = 20.22 us: the weights.
+  EXPECT_NEAR(predicted_us(op), 20.22, 1e-9);
+}
+
+TEST(Roofline, AConvolutionIsAProductOfItsOutputs) {
+  // 10 images of 32 channels, 20x20, to 64 channels, 3x3, padded: outputs 20x20.
+  // 2 * 10 * 64 * 400 * 32 * 9 = 147,456,000 FLOP = 147.456 us.
+  read::Op op = op_with(
+      "conv", {{"n", 10}, {"c", 32}, {"h", 20}, {"w", 20}, {"k", 64}, {"r", 3}, {"s", 3}}, "f16");
+  set(op, "pad", std::int64_t{1});
+  EXPECT_NEAR(predicted_us(op), 147.456, 1e-9);
+  set(op, "groups", std::int64_t{2});
+  EXPECT_NEAR(predicted_us(op), 73.728, 1e-9);
+  // Every second output of each side, of 1 group: a quarter.
+  set(op, "groups", std::int64_t{1});
+  set(op, "stride", std::vector<std::int64_t>{2, 2});
+  EXPECT_NEAR(predicted_us(op), 36.864, 1e-9);
+}
+
+TEST(Roofline, AttentionCountsTwoProductsForwardAndFiveBackward) {
+  // 4 * 2 * 8 * 1000 * 1000 * 50 = 3.2e9 FLOP = 3200 us.
+  read::Op op = op_with(
+      "attention",
+      {{"batch", 2}, {"heads", 8}, {"q_len", 1000}, {"kv_len", 1000}, {"head_dim", 50}}, "f16");
+  EXPECT_NEAR(predicted_us(op), 3200, 1e-9);
+  set(op, "pass", std::string("backward"));
+  EXPECT_NEAR(predicted_us(op), 8000, 1e-9);
+  // A triangle with its diagonal: 1001 / 2000 of the pairs.
+  set(op, "causal", true);
+  EXPECT_NEAR(predicted_us(op), 4004, 1e-9);
+}
+
+TEST(Roofline, AttentionOnOneQueryReadsKeysAndValues) {
+  // 2 bytes * 64 * (8 query heads + 2 heads of 10000 keys), once for queries and outputs, and once
+  // for keys and values: 5,122,048 bytes = 51.22048 us.
+  read::Op op = op_with("attention",
+                        {{"batch", 1},
+                         {"heads", 8},
+                         {"kv_heads", 2},
+                         {"q_len", 1},
+                         {"kv_len", 10000},
+                         {"head_dim", 64}},
+                        "f16");
+  EXPECT_NEAR(predicted_us(op), 51.22048, 1e-9);
+  // The last query sees all keys: being causal changes nothing.
+  set(op, "causal", std::int64_t{1});
+  EXPECT_NEAR(predicted_us(op), 51.22048, 1e-9);
+}
+
+TEST(Roofline, NormAndSoftmaxMoveTheirTensor) {
+  // 1000 * 1000 * 2 bytes, in and out: 40 us; backward with the gradient: 60 us.
+  for (const char* kind : {"norm", "softmax"}) {
+    read::Op op = op_with(kind, {{"rows", 1000}, {"cols", 1000}}, "f16");
+    EXPECT_NEAR(predicted_us(op), 40, 1e-9) << kind;
+    set(op, "pass", std::string("backward"));
+    EXPECT_NEAR(predicted_us(op), 60, 1e-9) << kind;
+    set(op, "pass", std::string("sideways"));
+    EXPECT_EQ(predict_roofline(op, toy_machine()).reason,
+              std::string(kind) + " with unknown pass sideways");
+  }
+}
+
 TEST(Roofline, SizesBeyond32BitsDoNotOverflow) {
   // 2 * 1e6 * 1e6 * 1e6 FLOP at 1e12 FLOP/s = 2e6 s.
   EXPECT_NEAR(predicted_us(gemm_op(1000000, 1000000, 1000000, "f16")), 2e12, 1);
@@ -115,6 +197,13 @@ TEST(Roofline, SaysWhyThereIsNoPrediction) {
   EXPECT_EQ(reason(gemm_op(0, 1, 1, "f16")), "gemm with m = 0");
   EXPECT_EQ(reason(gemm_op(1, 1, 1, "bf16")), "toy has no peak for bf16");
   EXPECT_EQ(reason(gemm_op(1, 1, 1, "f12")), "unknown number type f12");
+  EXPECT_EQ(reason(test::op_of_kind("attention")), "attention without batch");
+  EXPECT_EQ(reason(op_with("norm", {{"rows", 0}, {"cols", 1}}, "f16")), "norm with rows = 0");
+  read::Op conv = op_with(
+      "conv", {{"n", 1}, {"c", 1}, {"h", 2}, {"w", 2}, {"k", 1}, {"r", 3}, {"s", 3}}, "f16");
+  EXPECT_EQ(reason(conv), "conv with a filter beyond its padded image");
+  set(conv, "pad", std::vector<std::int64_t>{1, 1, 1});
+  EXPECT_EQ(reason(conv), "conv with pad of 3 dimensions");
   read::Op untyped = gemm_op(1, 1, 1, "f16");
   untyped.attributes.pop_back();
   EXPECT_EQ(reason(untyped), "gemm without c_type");

@@ -1,0 +1,216 @@
+#include "model/op_work.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+namespace inline_prof::model {
+namespace {
+
+// The attributes of one operation; remembers the first one that is missing or wrong.
+class Attributes {
+ public:
+  explicit Attributes(const read::Op& op) : op_(op) {}
+
+  double size(const char* name) {
+    const auto value = op_.get<std::int64_t>(name);
+    if (!value) return complain(fmt::format("{} without {}", op_.kind, name));
+    return positive(name, *value);
+  }
+  double size_or(const char* name, double otherwise) {
+    const auto value = op_.get<std::int64_t>(name);
+    return value ? positive(name, *value) : otherwise;
+  }
+  // One number, or a list of one for each dimension.
+  std::array<double, 2> sides(const char* name, double otherwise) {
+    const auto list = op_.get<std::vector<std::int64_t>>(name);
+    if (!list) {
+      const auto value = op_.get<std::int64_t>(name);
+      const double side = value ? static_cast<double>(*value) : otherwise;
+      return {side, side};
+    }
+    if (list->size() != 2) {
+      complain(fmt::format("{} with {} of {} dimensions", op_.kind, name, list->size()));
+      return {otherwise, otherwise};
+    }
+    return {static_cast<double>((*list)[0]), static_cast<double>((*list)[1])};
+  }
+  // Bytes of an element of the type, which is one of the operands where a product reads it.
+  double element(const char* name, std::vector<std::string>* operands) {
+    const auto type = op_.get<std::string>(name);
+    if (!type) return complain(fmt::format("{} without {}", op_.kind, name));
+    const auto bytes = number_type_bytes(*type);
+    if (!bytes) return complain(fmt::format("unknown number type {}", *type));
+    if (operands != nullptr) operands->push_back(*type);
+    return *bytes;
+  }
+  // A word for which there is no other meaning than going forward is no pass of these kinds.
+  bool is_backward() {
+    const auto pass = op_.get<std::string>("pass");
+    if (pass && *pass != "forward" && *pass != "backward") {
+      complain(fmt::format("{} with unknown pass {}", op_.kind, *pass));
+    }
+    return pass == "backward";
+  }
+  [[nodiscard]] bool is_set(const char* name) const {
+    return op_.get<bool>(name).value_or(op_.get<std::int64_t>(name).value_or(0) != 0);
+  }
+  [[nodiscard]] const read::Op& op() const { return op_; }
+
+  double complain(std::string what) {
+    if (reason_.empty()) reason_ = std::move(what);
+    return 0;
+  }
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  double positive(const char* name, std::int64_t value) {
+    if (value < 1) return complain(fmt::format("{} with {} = {}", op_.kind, name, value));
+    return static_cast<double>(value);
+  }
+
+  const read::Op& op_;
+  std::string reason_;
+};
+
+OpWork product(Attributes& attributes) {
+  OpWork work;
+  const double m = attributes.size("m"), n = attributes.size("n"), k = attributes.size("k");
+  const double batch = attributes.size_or("batch", 1);
+  const double a = attributes.element("a_type", &work.operands);
+  const double b = attributes.element("b_type", &work.operands);
+  const double c = attributes.element("c_type", nullptr);
+  work.flops = {2 * batch * m * n * k};
+  work.traffic = {batch * (m * k * a + k * n * b + m * n * c)};
+  work.compute_type = attributes.op().get<std::string>("compute_type").value_or("");
+  return work;
+}
+
+// m_total rows, shared out over the groups, each of which has a B of its own.
+OpWork grouped_product(Attributes& attributes) {
+  OpWork work;
+  const double groups = attributes.size("groups"), m = attributes.size("m_total");
+  const double n = attributes.size("n"), k = attributes.size("k");
+  const double a = attributes.element("a_type", &work.operands);
+  const double b = attributes.element("b_type", &work.operands);
+  const double c = attributes.element("c_type", nullptr);
+  work.flops = {2 * m * n * k};
+  work.traffic = {m * k * a + groups * k * n * b + m * n * c};
+  work.compute_type = attributes.op().get<std::string>("compute_type").value_or("");
+  return work;
+}
+
+// As a matrix product, the same in every direction.
+OpWork convolution(Attributes& attributes) {
+  OpWork work;
+  const double n = attributes.size("n"), c = attributes.size("c"), h = attributes.size("h"),
+               w = attributes.size("w"), k = attributes.size("k"), r = attributes.size("r"),
+               s = attributes.size("s");
+  const double groups = attributes.size_or("groups", 1);
+  const auto stride = attributes.sides("stride", 1), pad = attributes.sides("pad", 0),
+             dilation = attributes.sides("dilation", 1);
+  const auto output = [&](double size, double filter, std::size_t side) {
+    if (stride[side] < 1) return attributes.complain("conv with stride < 1");
+    const double reach = dilation[side] * (filter - 1) + 1;
+    const double last = (size + 2 * pad[side] - reach) / stride[side];
+    if (last < 0) return attributes.complain("conv with a filter beyond its padded image");
+    return static_cast<double>(static_cast<std::int64_t>(last)) + 1;
+  };
+  const double p = attributes.size_or("p", output(h, r, 0));
+  const double q = attributes.size_or("q", output(w, s, 1));
+  const double element = attributes.element("type", &work.operands);
+  work.flops = {2 * n * k * p * q * (c / groups) * r * s};
+  work.traffic = {element * (n * c * h * w + k * (c / groups) * r * s + n * k * p * q)};
+  return work;
+}
+
+// Scores and values are two products of q_len x kv_len x head_dim a head, their gradients five (one
+// of them the scores again).  T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism
+// and Work Partitioning", 2023, arXiv:2307.08691, section 4.1.  Scores never go to memory.
+OpWork attention(Attributes& attributes) {
+  OpWork work;
+  const double batch = attributes.size("batch"), heads = attributes.size("heads"),
+               q_len = attributes.size("q_len"), kv_len = attributes.size("kv_len"),
+               dim = attributes.size("head_dim");
+  const double kv_heads = attributes.size_or("kv_heads", heads);
+  const double element = attributes.element("type", &work.operands);
+  const bool is_backward = attributes.is_backward();
+  // Causal: the last query sees every key, each one before it a key less.
+  const double seen_by_first = std::max(0.0, kv_len - q_len + 1);
+  const double queries = std::min(q_len, kv_len);  // that see anything
+  const double pairs = attributes.is_set("causal")
+                           ? queries * (std::max(1.0, seen_by_first) + kv_len) / 2
+                           : q_len * kv_len;
+  work.flops = {(is_backward ? 5 : 2) * 2 * batch * heads * pairs * dim};
+  // Queries and outputs, keys and values; backward the gradients of all, too.
+  const double tensors = is_backward ? 4 : 2;
+  work.traffic = {tensors * element * batch * dim * (heads * q_len + kv_heads * kv_len)};
+  return work;
+}
+
+// One tensor in, one out; backward a second one in: the gradient.
+OpWork row_wise(Attributes& attributes) {
+  OpWork work;
+  const double rows = attributes.size("rows"), cols = attributes.size("cols");
+  const double element = attributes.element("type", nullptr);
+  work.traffic = {(attributes.is_backward() ? 3 : 2) * element * rows * cols};
+  return work;
+}
+
+OpWork movement(Attributes& attributes) {
+  OpWork work;
+  const auto read_bytes = attributes.op().get<std::int64_t>("read_bytes");
+  const auto write_bytes = attributes.op().get<std::int64_t>("write_bytes");
+  if (!read_bytes && !write_bytes) attributes.complain("memory without read_bytes or write_bytes");
+  work.traffic = {static_cast<double>(read_bytes.value_or(0)) +
+                  static_cast<double>(write_bytes.value_or(0))};
+  if (work.traffic == Bytes{0}) attributes.complain("memory of 0 bytes");
+  return work;
+}
+
+OpWork work_of_kind(OpKind kind, Attributes& attributes) {
+  switch (kind) {
+    case OpKind::kGemm:
+      return product(attributes);
+    case OpKind::kGroupedGemm:
+      return grouped_product(attributes);
+    case OpKind::kConv:
+      return convolution(attributes);
+    case OpKind::kAttention:
+      return attention(attributes);
+    case OpKind::kNorm:
+    case OpKind::kSoftmax:
+      return row_wise(attributes);
+    case OpKind::kMemory:
+      return movement(attributes);
+    case OpKind::kEmbedding:
+    case OpKind::kCollective:
+    case OpKind::kCast:
+    case OpKind::kRegion:
+      break;
+  }
+  attributes.complain(fmt::format("no model for {}", attributes.op().kind));
+  return {};
+}
+
+}  // namespace
+
+OpWork work_of(const read::Op& op) {
+  OpWork work;
+  const auto kind = op_kind_from_name(op.kind);
+  if (!kind) {
+    work.reason = fmt::format("unknown kind of operation {}", op.kind);
+    return work;
+  }
+  Attributes attributes(op);
+  work = work_of_kind(*kind, attributes);
+  work.reason = attributes.reason();
+  return work;
+}
+
+}  // namespace inline_prof::model
