@@ -14,3 +14,9 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/inline_profConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/inline_profConfigVersion.cmake
   DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+install(FILES docs/man/prof-analyze.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+foreach(program IN ITEMS prof-analyze prof-model prof-schedule prof-run)  # found by the program's name
+  install(FILES cmake/prof_completion.bash RENAME ${program}
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+endforeach()

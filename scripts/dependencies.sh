@@ -27,9 +27,9 @@ required_packages() {
 # optional_packages PURPOSE: root gets them, nobody is asked for them.
 optional_packages() {
   case "$1" in
-    build) printf 'ccache\n' ;; # saves time only
-    test) # the test of the aarch64 trampoline, the fuzz targets, and png: skipped without them
-      printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev libcairo2 ;;
+    build) printf '%s\n' ccache node-d3 ;; # saves time; draws the charts of html reports
+    test) # aarch64's trampoline, the fuzz targets, png, the html report: skipped without them
+      printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev libcairo2 chromium ;;
     style) printf 'shellcheck\n' ;;
   esac
 }

@@ -1,7 +1,7 @@
 // prof-model plot: pictures of a model beside measured times.
 #include "cli/model_choice.hpp"
+#include "cli/picture_output.hpp"
 #include "cli/prof_model_commands.hpp"
-#include "cli/result_file.hpp"
 #include "cli/usage_error.hpp"
 #include "fit/collective_fit.hpp"
 #include "model/collective/curve_sets.hpp"
@@ -16,11 +16,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -185,32 +183,8 @@ std::string sentence(const model::ErrorSummary& errors) {
       100 * errors.gmae);
 }
 
-std::string rendered(const report::Picture& picture, const Options& options,
-                     const std::vector<std::string>& words) {
-  const std::string kind = std::filesystem::path(options.output).extension().string();
-  if (kind == ".svg") return report::svg_text(picture);
-  if (kind == ".png") return report::png_bytes(picture);
-  return report::html_text(picture, fmt::format("{}: {}", options.model.model, options.input),
-                           words);
-}
-
-void check_output(const std::string& output) {
-  const std::string kind = std::filesystem::path(output).extension().string();
-  if (kind != ".svg" && kind != ".png" && kind != ".html") {
-    throw UsageError(
-        fmt::format("-o {}: expected a name that ends in .svg, .png or .html", output));
-  }
-  if (kind == ".png" && !report::png_is_available()) {
-    throw std::runtime_error(
-        fmt::format("{}: a png needs Cairo, and this machine has no libcairo.so.2 (Debian: "
-                    "libcairo2); .svg and "
-                    ".html go without it",
-                    output));
-  }
-}
-
 void run(const Options& options) {
-  check_output(options.output);
+  check_picture_name(options.output);
   const bool all = options.kind == "all";
   const bool is_collective = options.model.model == "collective";
   if (!is_collective && (options.kind == "curve" || !options.curve.empty())) {
@@ -240,7 +214,8 @@ void run(const Options& options) {
   for (const std::string& line : words)
     std::fprintf(stderr, "%s\n", line.c_str());
   const report::Picture picture = report::draw(charts, 2);
-  write_result(options.output, rendered(picture, options, words), options.force);
+  write_picture(options.output, picture, fmt::format("{}: {}", options.model.model, options.input),
+                words, options.force);
 }
 
 }  // namespace

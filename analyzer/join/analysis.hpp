@@ -40,8 +40,10 @@ struct Row {
   std::optional<double> offset_us;        // median start within the iteration
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
-  std::string op_kind;  // empty if what it computes is not known
+  std::string op_kind;          // empty if what it computes is not known
   std::string meeting;  // of a collective: equal on all ranks that take part in it; else empty
+  std::optional<double> flops;  // what the operation has to do at least; model/op_work.hpp
+  std::optional<double> bytes;
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
   bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
@@ -110,6 +112,8 @@ struct Analysis {
   std::vector<Run> runs;
   std::vector<Row> rows;
   std::vector<MergedRow> merged;  // in order of their first start
+  // Corrected samples of each row, for reports that show them; empty unless they were asked for.
+  std::vector<std::vector<double>> samples_us;
   std::string statistic = "median";
   std::string machine;            // id; several joined by ","; empty if none is known
   std::string machine_reason;     // why a machine is not known

@@ -8,6 +8,7 @@
 #include "join/shares.hpp"
 #include "join/worth_fixing.hpp"
 #include "model/machines.hpp"
+#include "model/op_work.hpp"
 
 #include <inline_prof/op_kind.hpp>
 #include <inline_prof/prof_format.hpp>
@@ -141,8 +142,14 @@ Row make_row(const read::Event& event, std::size_t run, std::int64_t stream_inde
   row.occurrence = event.occurrence;
   row.calls = event.calls.value_or(1);
   row.any_occurrence = event.has_flag(format::kFlagAnyOccurrence);
-  if (event.op) row.op_kind = event.op->kind;
   row.meeting = meeting_of(event);
+  if (!event.op) return row;
+  row.op_kind = event.op->kind;
+  const model::OpWork work = model::work_of(*event.op);
+  if (work.reason.empty()) {
+    row.flops = work.flops.value;
+    row.bytes = work.traffic.value;
+  }
   return row;
 }
 
@@ -206,6 +213,10 @@ class Joiner {
     summarise_rows();
     for (Run& run : analysis_.runs)
       run.profile.events.clear();
+    if (options_.keep_samples) {
+      for (Samples& samples : samples_)
+        analysis_.samples_us.push_back(std::move(samples.unbiased_us));
+    }
     return std::move(analysis_);
   }
 

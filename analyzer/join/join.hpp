@@ -21,6 +21,7 @@ struct JoinOptions {
   BiasSetting event_bias;
   Statistic statistic = Statistic::kMedian;
   model::Mode mode = model::Mode::kImproved;  // kCompat: the plain roofline for everything
+  bool keep_samples = false;                  // fill Analysis::samples_us
 };
 
 // `known` are the machines that devices are matched with.

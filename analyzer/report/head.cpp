@@ -13,6 +13,7 @@ namespace inline_prof::report {
 namespace {
 
 constexpr std::size_t kLabelWidth = 12;
+constexpr const char* kIterationLabel = "iteration";
 
 // "label       text", the text broken between words at `width` columns and indented to its own
 // column.
@@ -74,13 +75,7 @@ std::string describe_iteration(const join::Analysis& analysis) {
   return text;
 }
 
-void write_shares(std::string& out, const join::Analysis& analysis, std::size_t width) {
-  if (!analysis.shares_percent) {
-    line(out, "shares", "not known: " + analysis.shares_reason, width);
-    return;
-  }
-  const join::Shares& percent = *analysis.shares_percent;
-  const join::Shares& time_us = *analysis.shares_us;
+void write_shares(std::string& out, const join::Shares& time_us, const join::Shares& percent) {
   const auto share = [&](std::string_view name, double us, double part) {
     fmt::format_to(std::back_inserter(out), "  {:<30} {:>12.3f} ms {:>7.1f} %\n", name, us * 1e-3,
                    part);
@@ -99,14 +94,14 @@ std::string describe_errors(const join::Errors& errors) {
                      errors.rows);
 }
 
-void write_errors(std::string& out, const join::Analysis& analysis, std::size_t width) {
+void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   if (!analysis.errors) {
-    line(out, "prediction", "no row has both a time above 0 and a prediction", width);
+    lines.push_back({"prediction", "no row has both a time above 0 and a prediction"});
     return;
   }
-  line(out, "prediction", describe_errors(*analysis.errors), width);
+  lines.push_back({"prediction", describe_errors(*analysis.errors)});
   if (analysis.event_bias_us > 0 && analysis.uncorrected_errors) {
-    line(out, "uncorrected", describe_errors(*analysis.uncorrected_errors), width);
+    lines.push_back({"uncorrected", describe_errors(*analysis.uncorrected_errors)});
   }
 }
 
@@ -187,48 +182,59 @@ std::string describe_dropped(const join::Analysis& analysis) {
 
 }  // namespace
 
-std::string head(const join::Analysis& analysis, std::size_t width) {
-  std::string out;
+std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
+  std::vector<HeadLine> lines;
   for (const join::Run& run : analysis.runs)
-    line(out, "run", describe_run(run), width);
-  if (!analysis.machine.empty()) line(out, "machine", analysis.machine, width);
+    lines.push_back({"run", describe_run(run)});
+  if (!analysis.machine.empty()) lines.push_back({"machine", analysis.machine});
   if (!analysis.machine_reason.empty()) {
-    line(out, analysis.machine.empty() ? "machine" : "",
-         fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason),
-         width);
+    lines.push_back(
+        {analysis.machine.empty() ? "machine" : "",
+         fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason)});
   }
-  line(out, "iteration", describe_iteration(analysis), width);
-  write_shares(out, analysis, width);
-  write_errors(out, analysis, width);
+  lines.push_back({kIterationLabel, describe_iteration(analysis)});
+  if (!analysis.shares_percent) lines.push_back({"shares", "not known: " + analysis.shares_reason});
+  add_errors(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
-    line(out, "path", describe_longest_path(analysis), width);
+    lines.push_back({"path", describe_longest_path(analysis)});
   }
   std::set<std::string> receipts;
   for (const join::Run& run : analysis.runs)
     receipts.insert(describe_overhead(run.profile));
   for (const std::string& receipt : receipts)
-    line(out, "overhead", receipt, width);
-  line(out, "event bias", describe_bias(analysis), width);
-  if (analysis.statistic != "median") line(out, "statistic", analysis.statistic, width);
-  if (analysis.outliers > 0) line(out, "outliers", describe_outliers(analysis), width);
+    lines.push_back({"overhead", receipt});
+  lines.push_back({"event bias", describe_bias(analysis)});
+  if (analysis.statistic != "median") lines.push_back({"statistic", analysis.statistic});
+  if (analysis.outliers > 0) lines.push_back({"outliers", describe_outliers(analysis)});
   const std::string dropped = describe_dropped(analysis);
-  if (!dropped.empty()) line(out, "dropped", dropped, width);
+  if (!dropped.empty()) lines.push_back({"dropped", dropped});
   if (analysis.unmeasured_events > 0) {
-    line(out, "unmeasured",
-         fmt::format("{} event{} seen but not measured{}", analysis.unmeasured_events,
-                     analysis.unmeasured_events == 1 ? "" : "s",
-                     analysis.unmeasured_without_time == 0
-                         ? ""
-                         : fmt::format("; {} of unknown time, under \"idle or not seen\"",
-                                       analysis.unmeasured_without_time)),
-         width);
+    lines.push_back(
+        {"unmeasured", fmt::format("{} event{} seen but not measured{}", analysis.unmeasured_events,
+                                   analysis.unmeasured_events == 1 ? "" : "s",
+                                   analysis.unmeasured_without_time == 0
+                                       ? ""
+                                       : fmt::format("; {} of unknown time, under \"idle or not "
+                                                     "seen\"",
+                                                     analysis.unmeasured_without_time))});
   }
   for (const join::Run& run : analysis.runs) {
     for (const std::string& what : run.profile.not_seen)
-      line(out, "not seen", what, width);
+      lines.push_back({"not seen", what});
   }
   for (const std::string& warning : analysis.warnings)
-    line(out, "warning", warning, width);
+    lines.push_back({"warning", warning});
+  return lines;
+}
+
+std::string head(const join::Analysis& analysis, std::size_t width) {
+  std::string out;
+  for (const auto& [label, text] : head_lines(analysis)) {
+    line(out, label, text, width);
+    if (label == kIterationLabel && analysis.shares_percent) {
+      write_shares(out, *analysis.shares_us, *analysis.shares_percent);
+    }
+  }
   return out;
 }
 

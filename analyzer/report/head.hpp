@@ -4,11 +4,19 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 namespace inline_prof::report {
 
-// What stands above the rows of a report: where the iteration goes, how far predictions are off,
-// what profiling cost, and everything that a reader has to know before he believes a number.
+struct HeadLine {
+  std::string label;  // empty: goes on with the line before
+  std::string text;
+};
+
+// What a reader has to know before he believes a number, all but the shares.
+[[nodiscard]] std::vector<HeadLine> head_lines(const join::Analysis& analysis);
+
+// The same as text for a terminal, with the shares: where the iteration goes.
 [[nodiscard]] std::string head(const join::Analysis& analysis, std::size_t width);
 
 }  // namespace inline_prof::report

@@ -1,0 +1,91 @@
+#include "cli/analysis_arguments.hpp"
+
+#include "cli/usage_error.hpp"
+#include "model/machines.hpp"
+#include "read/inputs.hpp"
+#include "read/layers.hpp"
+#include "read/prof_reader.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::cli {
+namespace {
+
+join::BiasSetting parse_event_bias(const std::string& text) {
+  if (text == "auto") return {};
+  if (text == "off") return {.kind = join::BiasSetting::Kind::kOff, .given_us = 0.0};
+  double given_us = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, given_us);
+  if (error != std::errc{} || rest != end || !std::isfinite(given_us) || given_us < 0) {
+    throw UsageError(fmt::format(
+        "--event-bias: expected auto, off or a number of microseconds >= 0, found {}", text));
+  }
+  return {.kind = join::BiasSetting::Kind::kGiven, .given_us = given_us};
+}
+
+}  // namespace
+
+void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
+  command.add_option("--machine", arguments.machine,
+                     "Machine to predict for, an id or a file; default: what the file says it ran "
+                     "on");
+  command.add_option(
+      "--layers", arguments.layers,
+      "File that says what events compute, for those whose shapes were not captured");
+  command
+      .add_option("--event-bias", arguments.event_bias,
+                  "What an event pair adds to a time: auto (from the file), microseconds, or off")
+      ->capture_default_str();
+  const std::map<std::string, join::Statistic> statistics{{"median", join::Statistic::kMedian},
+                                                          {"mean", join::Statistic::kMean},
+                                                          {"min", join::Statistic::kMin}};
+  command.add_option("--statistic", arguments.statistic, "What stands for the samples of a row")
+      ->transform(CLI::CheckedTransformer(statistics))
+      ->default_str("median");
+  const std::map<std::string, model::Mode> modes{{"improved", model::Mode::kImproved},
+                                                 {"compat", model::Mode::kCompat}};
+  command
+      .add_option("--mode", arguments.mode,
+                  "improved: fitted models where there are parameters, else the roofline; compat: "
+                  "the plain roofline for everything")
+      ->transform(CLI::CheckedTransformer(modes))
+      ->default_str("improved");
+}
+
+AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArguments& arguments) {
+  join::JoinOptions options;
+  options.event_bias = parse_event_bias(arguments.event_bias);
+  options.statistic = arguments.statistic;
+  options.mode = arguments.mode;
+  options.keep_samples = arguments.keep_samples;
+  AnalysisResult result;
+  result.machines = model::builtin_machines();
+  if (!arguments.machine.empty()) {
+    try {
+      options.machine = model::choose_machine(arguments.machine, result.machines);
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(fmt::format("--machine: {}", error.what()));
+    }
+  }
+  if (!arguments.layers.empty()) {
+    options.layers = read::read_layers(std::filesystem::path(arguments.layers));
+  }
+  std::vector<read::Profile> profiles;
+  for (const std::filesystem::path& file : read::expand_inputs(files)) {
+    profiles.push_back(read::read_profile(file));
+  }
+  result.analysis = join::join_profiles(std::move(profiles), result.machines, options);
+  if (options.machine) result.machines.insert(result.machines.begin(), *options.machine);
+  return result;
+}
+
+}  // namespace inline_prof::cli

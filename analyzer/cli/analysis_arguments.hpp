@@ -1,0 +1,36 @@
+// The options that say how files are analysed: the same for the report, for compare and for check.
+#pragma once
+
+#include "join/join.hpp"
+#include "read/machine.hpp"
+
+#include <string>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}
+
+namespace inline_prof::cli {
+
+struct AnalysisArguments {
+  std::string machine;  // empty: matched with the devices of each file
+  std::string layers;   // empty: none
+  std::string event_bias = "auto";
+  join::Statistic statistic = join::Statistic::kMedian;
+  model::Mode mode = model::Mode::kImproved;
+  bool keep_samples = false;  // no option: what is done with the analysis decides
+};
+
+void declare_analysis(CLI::App& command, AnalysisArguments& arguments);
+
+struct AnalysisResult {
+  join::Analysis analysis;
+  std::vector<read::Machine> machines;  // those that the analysis can name
+};
+
+// Joins the files and folders as one run.  Throws UsageError and read::InputError.
+[[nodiscard]] AnalysisResult analyse(const std::vector<std::string>& files,
+                                     const AnalysisArguments& arguments);
+
+}  // namespace inline_prof::cli

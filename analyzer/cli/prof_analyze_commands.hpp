@@ -1,0 +1,21 @@
+// What prof-analyze does, one file each.  Results go to standard output, words to standard error.
+#pragma once
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+}
+
+namespace inline_prof::cli {
+
+// Exit statuses beside 0 (done) and those that main() gives: 1 (input) and 2 (command line).
+inline constexpr int kGateFailed = 3;
+inline constexpr int kGateUndecided = 4;
+
+// Each sets `status`, which outlives the program's parsing, when its command runs.
+void declare_report(CLI::App& program);  // without a subcommand
+void declare_compare(CLI::App& program, int& status);
+void declare_check(CLI::App& program, int& status);
+void declare_pictures(CLI::App& program);  // timeline and scaling
+void declare_ranks(CLI::App& program);
+
+}  // namespace inline_prof::cli

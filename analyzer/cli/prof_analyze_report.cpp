@@ -1,0 +1,141 @@
+// prof-analyze FILE...: the report of one run.
+#include "cli/analysis_arguments.hpp"
+#include "cli/prof_analyze_commands.hpp"
+#include "cli/result_file.hpp"
+#include "cli/usage_error.hpp"
+#include "read/inputs.hpp"
+#include "read/prof_reader.hpp"
+#include "report/html_report.hpp"
+#include "report/json_report.hpp"
+#include "report/original_report.hpp"
+#include "report/perfetto_report.hpp"
+#include "report/prometheus_report.hpp"
+#include "report/row_tables.hpp"
+#include "report/table_report.hpp"
+#include "report/works_report.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+enum class Format {
+  kTable,
+  kJson,
+  kCsv,
+  kMarkdown,
+  kHtml,
+  kPerfetto,
+  kPrometheus,
+  kWorks,
+  kOriginal
+};
+
+struct Options {
+  std::vector<std::string> files;
+  AnalysisArguments analysis;
+  Format format = Format::kTable;
+  std::string output = "-";
+  bool force = false;
+  report::TableOptions table;
+};
+
+std::string original_report(const std::vector<std::string>& files) {
+  std::vector<read::Profile> profiles;
+  for (const std::filesystem::path& file : read::expand_inputs(files))
+    profiles.push_back(read::read_profile(file));
+  return report::original_report(profiles);
+}
+
+std::string report_text(const AnalysisResult& result, const Options& options) {
+  switch (options.format) {
+    case Format::kJson:
+      return report::json_report(result.analysis);
+    case Format::kCsv:
+      return report::csv_report(result.analysis);
+    case Format::kMarkdown:
+      return report::markdown_report(result.analysis, options.table.top);
+    case Format::kHtml:
+      if (!report::html_has_charts()) {
+        std::fputs("prof-analyze: built without D3 (Debian: node-d3), so the page has no charts\n",
+                   stderr);
+      }
+      return report::html_report(result.analysis, result.machines);
+    case Format::kPerfetto:
+      return report::perfetto_report(result.analysis);
+    case Format::kPrometheus:
+      return report::prometheus_report(result.analysis);
+    case Format::kWorks:
+      return report::works_report(result.analysis);
+    case Format::kOriginal:  // needs no analysis, and never comes here
+    case Format::kTable:
+      break;
+  }
+  return report::table_report(result.analysis, options.table);
+}
+
+void run(Options& options) {
+  if (options.format == Format::kOriginal) {
+    return write_result(options.output, original_report(options.files), options.force);
+  }
+  options.analysis.keep_samples = options.format == Format::kHtml;
+  const AnalysisResult result = analyse(options.files, options.analysis);
+  write_result(options.output, report_text(result, options), options.force);
+}
+
+}  // namespace
+
+void declare_report(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  program.add_option("FILE", options->files,
+                     "prof.json files of one run, one for each rank, or folders of *.prof.json "
+                     "files");
+  declare_analysis(program, options->analysis);
+  const std::map<std::string, Format> formats{{"table", Format::kTable},
+                                              {"json", Format::kJson},
+                                              {"csv", Format::kCsv},
+                                              {"md", Format::kMarkdown},
+                                              {"html", Format::kHtml},
+                                              {"perfetto", Format::kPerfetto},
+                                              {"prometheus", Format::kPrometheus},
+                                              {"works", Format::kWorks},
+                                              {"original", Format::kOriginal}};
+  program
+      .add_option("--format", options->format,
+                  "What to print; html: one page with charts; perfetto: a mean iteration as a "
+                  "trace; prometheus: for the textfile collector; works: what prof-model iteration "
+                  "reads; original: what the original profiler's parse_result gave")
+      ->transform(CLI::CheckedTransformer(formats))
+      ->default_str("table");
+  program.add_option("-o,--output", options->output, "File to write; - is standard output")
+      ->capture_default_str();
+  program.add_flag("--force", options->force, "Replace the output file if it exists");
+  program
+      .add_option("--top", options->table.top,
+                  "Print only this many rows of the table or of md, the largest")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+  program.add_option("--width", options->table.width, "Columns of the table")
+      ->check(CLI::Range(std::size_t{40}, std::size_t{1000}))
+      ->capture_default_str();
+  // Before any command runs ...
+  program.parse_complete_callback([&program, options] {
+    const bool has_command = !program.get_subcommands().empty();
+    if (has_command && !options->files.empty()) {
+      throw UsageError("found a file before the command; a command comes first, its files after");
+    }
+    if (!has_command && options->files.empty()) throw UsageError("FILE is required");
+  });
+  // ... and where there is none.
+  program.final_callback([&program, options] {
+    if (program.get_subcommands().empty()) run(*options);
+  });
+}
+
+}  // namespace inline_prof::cli

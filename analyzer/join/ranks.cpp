@@ -1,0 +1,264 @@
+#include "join/ranks.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::join {
+namespace {
+
+RankEvent key_of(const read::Event& event) {
+  return {event.layer, event.name, event.occurrence};
+}
+
+std::string name_of(const RankEvent& event) {
+  const auto& [layer, name, occurrence] = event;
+  return fmt::format("{}{}{}{}", layer, layer.empty() ? "" : " ", name,
+                     occurrence > 0 ? fmt::format(" #{}", occurrence) : "");
+}
+
+bool is_collective(const read::Event& event) {
+  return event.op && event.op->kind == op_kind_name(OpKind::kCollective);
+}
+
+// A word or a number, whichever the file has.
+std::string attribute_text(const read::Op& op, std::string_view name) {
+  if (const auto text = op.get<std::string>(name)) return *text;
+  if (const auto number = op.get<std::int64_t>(name)) return fmt::format("{}", *number);
+  return {};
+}
+
+// "COMM SEQUENCE", the same on every rank that takes part; empty if the file does not say both.
+std::string communicator_of(const read::Op& op) {
+  const std::string comm = attribute_text(op, "comm");
+  const std::string sequence = attribute_text(op, "sequence");
+  return comm.empty() || sequence.empty() ? "" : fmt::format("{} {}", comm, sequence);
+}
+
+void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
+  const RankSummary& first = ranks.front();
+  for (const RankSummary& rank : ranks) {
+    if (rank.events != first.events) {
+      std::vector<RankEvent> different;
+      std::ranges::set_symmetric_difference(first.events, rank.events,
+                                            std::back_inserter(different));
+      const bool is_of_first = first.events.contains(different.front());
+      throw std::invalid_argument(fmt::format(
+          "{} and {} have different events ({} in one of them only, the first is \"{}\" in {}): "
+          "ranks that ran different programs cannot be compared",
+          first.file, rank.file, different.size(), name_of(different.front()),
+          is_of_first ? first.file : rank.file));
+    }
+    if (!rank.event_list_hash.empty() && !first.event_list_hash.empty() &&
+        rank.event_list_hash != first.event_list_hash) {
+      throw std::invalid_argument(
+          fmt::format("{} has the event list {}, {} has {}: ranks that ran different programs "
+                      "cannot be compared",
+                      first.file, first.event_list_hash, rank.file, rank.event_list_hash));
+    }
+  }
+}
+
+using Devices = std::vector<const RankSummary::Device*>;
+
+// Times of one event, for the devices that have measured it.
+struct EventTimes {
+  Devices devices;
+  std::vector<double> times_us;
+};
+
+EventTimes times_of(const Devices& devices, const RankEvent& event) {
+  EventTimes times;
+  for (const RankSummary::Device* device : devices) {
+    const auto it = device->median_us.find(event);
+    if (it == device->median_us.end()) continue;
+    times.devices.push_back(device);
+    times.times_us.push_back(it->second);
+  }
+  return times;
+}
+
+// Whether `value` stands out above values with this median and spread.
+bool stands_out(double value, double middle, const std::optional<Spread>& spread,
+                double least_ratio) {
+  return spread && value > middle * least_ratio && value - middle > kOutlierMads * spread->mad;
+}
+
+void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devices,
+                     const RankOptions& options, RankComparison& result) {
+  std::map<const RankSummary::Device*, std::vector<double>> ratios;
+  for (const RankEvent& event : ranks.front().events) {
+    // The late rank is the one that waits least in a collective: see CollectiveSplit.
+    if (ranks.front().collectives.contains(event)) continue;
+    const EventTimes times = times_of(devices, event);
+    if (times.times_us.empty()) continue;
+    const double middle = median(times.times_us);
+    if (!(middle > 0)) continue;
+    const auto spread = median_spread(times.times_us);
+    for (std::size_t i = 0; i < times.devices.size(); ++i) {
+      const double time_us = times.times_us[i];
+      ratios[times.devices[i]].push_back(time_us / middle);
+      if (!stands_out(time_us, middle, spread, options.least_ratio)) continue;
+      const auto& [layer, name, occurrence] = event;
+      result.stragglers.push_back(
+          {times.devices[i]->device, layer, name, occurrence, time_us, middle, time_us / middle});
+    }
+  }
+  std::ranges::stable_sort(result.stragglers, [](const Straggler& a, const Straggler& b) {
+    return a.time_us - a.median_us > b.time_us - b.median_us;
+  });
+
+  std::vector<double> of_devices;
+  for (const RankSummary::Device* device : devices) {
+    const auto it = ratios.find(device);
+    if (it != ratios.end()) of_devices.push_back(median(it->second));
+  }
+  if (of_devices.empty()) return;
+  const double middle = median(of_devices);
+  const auto spread = median_spread(of_devices);
+  for (const RankSummary::Device* device : devices) {
+    const auto it = ratios.find(device);
+    if (it == ratios.end()) continue;
+    const double ratio = median(it->second);
+    if (!stands_out(ratio, middle, spread, options.least_ratio)) continue;
+    Straggler slow;
+    slow.device = device->device;
+    slow.ratio = ratio / middle;
+    result.slow_devices.push_back(std::move(slow));
+  }
+  std::ranges::stable_sort(result.slow_devices, std::greater{}, &Straggler::ratio);
+}
+
+// The iterations that every one of the devices has measured.
+std::vector<std::int64_t> common_iterations(const Devices& devices, const RankEvent& event) {
+  std::vector<std::int64_t> common;
+  for (const auto& [iteration, time_us] : devices.front()->of_iteration_us.at(event)) {
+    const bool is_everywhere = std::ranges::all_of(devices, [&](const auto* device) {
+      return device->of_iteration_us.at(event).contains(iteration);
+    });
+    if (is_everywhere) common.push_back(iteration);
+  }
+  return common;
+}
+
+CollectiveSplit split(const Devices& devices, const RankEvent& event,
+                      const std::vector<std::int64_t>& iterations) {
+  std::vector<double> transfers_us;
+  std::vector<double> mean_waits_us;
+  std::vector<std::vector<double>> waits_us(devices.size());
+  for (const std::int64_t iteration : iterations) {
+    std::vector<double> times_us;
+    for (const RankSummary::Device* device : devices)
+      times_us.push_back(device->of_iteration_us.at(event).at(iteration));
+    const double least = std::ranges::min(times_us);
+    transfers_us.push_back(least);
+    mean_waits_us.push_back(mean(times_us) - least);
+    for (std::size_t i = 0; i < devices.size(); ++i)
+      waits_us[i].push_back(times_us[i] - least);
+  }
+  std::size_t last = 0;
+  double least_wait_us = median(waits_us[0]);
+  for (std::size_t i = 1; i < devices.size(); ++i) {
+    const double wait_us = median(waits_us[i]);
+    if (wait_us >= least_wait_us) continue;
+    least_wait_us = wait_us;
+    last = i;
+  }
+  CollectiveSplit result;
+  std::tie(result.layer, result.event, result.occurrence) = event;
+  result.iterations = iterations.size();
+  result.transfer_us = median(std::move(transfers_us));
+  result.wait_us = median(std::move(mean_waits_us));
+  result.last = devices[last]->device;
+  return result;
+}
+
+// The devices that meet in each collective called `event`: those with the same communicator and
+// sequence; without these, all.
+std::map<std::string, Devices> meetings(const std::vector<RankSummary>& ranks,
+                                        const RankEvent& event) {
+  std::map<std::string, Devices> result;
+  for (const RankSummary& rank : ranks) {
+    const auto it = rank.communicators.find(event);
+    for (const RankSummary::Device& device : rank.devices) {
+      if (device.of_iteration_us.contains(event)) {
+        result[it == rank.communicators.end() ? "" : it->second].push_back(&device);
+      }
+    }
+  }
+  return result;
+}
+
+void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& result) {
+  for (const RankEvent& event : ranks.front().collectives) {
+    const auto groups = meetings(ranks, event);
+    if (groups.empty()) result.unsplit.push_back(name_of(event) + ": no samples with iterations");
+    for (const auto& [communicator, devices] : groups) {
+      if (devices.size() < 2) {
+        result.unsplit.push_back(name_of(event) + ": measured on one device only");
+        continue;
+      }
+      const auto iterations = common_iterations(devices, event);
+      if (iterations.empty()) {
+        result.unsplit.push_back(name_of(event) + ": no iteration that all devices measured");
+        continue;
+      }
+      result.collectives.push_back(split(devices, event, iterations));
+    }
+  }
+  std::ranges::stable_sort(result.collectives, std::greater{}, &CollectiveSplit::wait_us);
+}
+
+}  // namespace
+
+RankSummary summarise_rank(const read::Profile& profile) {
+  RankSummary summary;
+  summary.file = profile.file;
+  summary.event_list_hash = profile.profiler.event_list_hash;
+  std::map<std::int64_t, std::size_t> place_of;
+  for (const read::Event& event : profile.events) {
+    const RankEvent key = key_of(event);
+    summary.events.insert(key);
+    if (is_collective(event)) {
+      summary.collectives.insert(key);
+      const std::string communicator = communicator_of(*event.op);
+      if (!communicator.empty()) summary.communicators.emplace(key, communicator);
+    }
+    if (event.measured_ms.empty()) continue;
+    const auto [it, is_new] = place_of.try_emplace(event.device_id, summary.devices.size());
+    if (is_new) {
+      summary.devices.emplace_back().device = {profile.file, profile.host_name, profile.rank,
+                                               event.device_id};
+    }
+    RankSummary::Device& device = summary.devices[it->second];
+    device.median_us[key] += median(event.measured_ms) * 1e3;
+    if (!is_collective(event) || event.iterations.size() != event.measured_ms.size()) continue;
+    for (std::size_t i = 0; i < event.iterations.size(); ++i)
+      device.of_iteration_us[key][event.iterations[i]] = event.measured_ms[i] * 1e3;
+  }
+  return summary;
+}
+
+RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOptions& options) {
+  RankComparison result;
+  if (ranks.empty()) return result;
+  refuse_unequal_lists(ranks);
+  Devices devices;
+  for (const RankSummary& rank : ranks) {
+    for (const RankSummary::Device& device : rank.devices)
+      devices.push_back(&device);
+  }
+  result.devices = devices.size();
+  result.events = ranks.front().events.size();
+  find_stragglers(ranks, devices, options, result);
+  split_collectives(ranks, result);
+  return result;
+}
+
+}  // namespace inline_prof::join

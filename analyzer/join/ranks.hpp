@@ -1,0 +1,93 @@
+// Many ranks of one run: which of them are late, and what collectives wait for.
+//
+// Times are raw medians of event pairs: the pair adds the same to each rank, and what is looked at
+// here are differences between ranks.
+#pragma once
+
+#include "join/statistics.hpp"
+#include "read/profile.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace inline_prof::join {
+
+// The same event on every rank: layer, event, occurrence.
+using RankEvent = std::tuple<std::string, std::string, std::int64_t>;
+
+// A device of a rank.
+struct RankDevice {
+  std::string file;
+  std::string host;
+  std::optional<std::int64_t> rank;
+  std::int64_t device_id = 0;
+};
+
+// What is kept of one file: some numbers for each event, so that a thousand ranks fit into memory.
+struct RankSummary {
+  struct Device {
+    RankDevice device;
+    std::map<RankEvent, double> median_us;                                // sum over its streams
+    std::map<RankEvent, std::map<std::int64_t, double>> of_iteration_us;  // collectives only
+  };
+  std::string file;
+  std::string event_list_hash;  // empty if the file does not say
+  std::set<RankEvent> events;   // whether measured or not
+  std::set<RankEvent> collectives;
+  std::map<RankEvent, std::string> communicators;  // "COMM SEQUENCE", of those that say it
+  std::vector<Device> devices;
+};
+
+[[nodiscard]] RankSummary summarise_rank(const read::Profile& profile);
+
+// A device that needs longer for an event, or for everything, than the others do.
+struct Straggler {
+  RankDevice device;
+  std::string layer;
+  std::string event;  // empty: the device as a whole
+  std::int64_t occurrence = 0;
+  double time_us = 0.0;    // of the device as a whole: 0
+  double median_us = 0.0;  // of all devices
+  double ratio = 1.0;      // time over that median; as a whole: median of these over the events
+};
+
+// A collective, split where iterations are known in which all devices took part: what a device
+// takes above the one that takes least is waiting for the last one to arrive, the least is
+// transfer.
+struct CollectiveSplit {
+  std::string layer;
+  std::string event;
+  std::int64_t occurrence = 0;
+  std::size_t iterations = 0;  // that all devices have measured
+  double transfer_us = 0.0;    // median over iterations
+  double wait_us = 0.0;        // mean over devices, median over iterations
+  RankDevice last;             // waits least, as a median: the one the others wait for
+};
+
+struct RankComparison {
+  std::size_t devices = 0;
+  std::size_t events = 0;
+  std::vector<Straggler> slow_devices;       // slowest first
+  std::vector<Straggler> stragglers;         // those that lose most time first
+  std::vector<CollectiveSplit> collectives;  // those that wait longest first
+  std::vector<std::string> unsplit;          // collectives, with the reason
+};
+
+// A device stands out if it is further above the median of all devices than five times their median
+// deviation (statistics.hpp), and by `least_ratio` at least.
+struct RankOptions {
+  double least_ratio = 1.05;
+};
+
+// Throws std::invalid_argument, naming files, if ranks ran different lists of events: such times
+// are not of the same work.
+[[nodiscard]] RankComparison compare_ranks(const std::vector<RankSummary>& ranks,
+                                           const RankOptions& options);
+
+}  // namespace inline_prof::join

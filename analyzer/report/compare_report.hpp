@@ -1,0 +1,20 @@
+#pragma once
+
+#include "join/compare.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace inline_prof::report {
+
+// Lines for a terminal: what differs, the iteration, the layers, then the events, at most `top` of
+// each (0: all).
+[[nodiscard]] std::string compare_table(const join::Comparison& comparison, std::size_t top);
+
+// Schema "inline_prof_compare/1" (docs/schemas/compare.schema.json).
+[[nodiscard]] std::string compare_json(const join::Comparison& comparison);
+
+// A line for the iteration, each layer and each event; what is not known is an empty field.
+[[nodiscard]] std::string compare_csv(const join::Comparison& comparison);
+
+}  // namespace inline_prof::report

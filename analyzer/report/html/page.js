@@ -1,0 +1,1019 @@
+// Shows the report whose data stand in this page.  Names come from files that anybody may have
+// written: they reach the page as text nodes and canvas text only, never as markup.
+'use strict';
+(function () {
+
+const byId = (id) => document.getElementById(id);
+const charts = typeof d3 === 'undefined' ? null : d3;
+const kMostLayers = 200;    // rows put into the table before somebody asks for more
+const kMostDots = 3000;     // in the roofline
+const kMostTracks = 48;     // in the timeline
+const kMostDevices = 64;    // in the table of one event
+const kMostRuns = 100;
+const kMostWorthFixing = 20;
+const kShares = [
+  ['measured and predicted', 'predicted'], ['measured without prediction', 'measured'],
+  ['seen but not measured', 'seen'], ['idle or not seen', 'idle']];
+const kKinds = ['slower', 'faster', 'expected', 'bound', 'unknown'];
+const kKindWords = {
+  slower: 'slower than predicted', faster: 'faster than predicted', expected: 'as predicted',
+  bound: 'above a bound', unknown: 'no verdict'};
+
+let data = null;
+let samplesOfRows = null;
+
+// ---- words and elements ------------------------------------------------------------------------
+
+function element(tag, attributes, ...content) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
+  }
+  for (const part of content) {
+    if (part !== null && part !== undefined) node.append(part);  // a string becomes a text node
+  }
+  return node;
+}
+
+function digits(value, count) {
+  return value === null || value === undefined ? '–' : value.toFixed(count);
+}
+
+function microseconds(value) {
+  if (value === null || value === undefined) return '–';
+  return value >= 1000 ? value.toFixed(0) : value >= 100 ? value.toFixed(1) : value.toFixed(2);
+}
+
+function text(number) {
+  return data.names[number];
+}
+
+function kindOfVerdict(words) {
+  if (words === 'slower' || words === 'faster') return words;
+  if (words === 'as predicted') return 'expected';
+  return words.endsWith(' of bound') ? 'bound' : 'unknown';
+}
+
+function eventName(merged) {
+  const number = data.merged.occurrence[merged];
+  return text(data.merged.event[merged]) + (number > 0 ? ' #' + number : '');
+}
+
+function layerName(number) {
+  return text(number) === '' ? '(no layer)' : text(number);
+}
+
+function runName(run) {
+  const {host, rank, file} = data.runs[run];
+  if (host === '' && rank === null) return file;
+  return [host, rank === null ? '' : 'rank ' + rank].filter((part) => part !== '').join(' ');
+}
+
+function color(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue('--' + name).trim();
+}
+
+function samplesOf(row) {
+  if (samplesOfRows === null) samplesOfRows = JSON.parse(byId('sample-data').textContent);
+  return samplesOfRows[row] || [];
+}
+
+// ---- head --------------------------------------------------------------------------------------
+
+function showHead() {
+  const files = data.runs.map((run) => run.file);
+  const source = files.slice(0, 3).join(', ') +
+      (files.length > 3 ? ' and ' + (files.length - 3) + ' more' : '');
+  byId('source').textContent = source;
+  document.title = source + ' – inline_prof report';
+  for (const part of ['what', 'why', 'next']) byId(part).textContent = data.findings[part];
+  for (const [label, words] of data.head) {
+    byId('head').append(element('dt', {}, label),
+                        element('dd', {class: label === 'warning' ? 'warning' : null}, words));
+    if (label === 'overhead' || label === 'event bias') {
+      byId('receipt').append(element('dt', {}, label), element('dd', {}, words));
+    }
+  }
+}
+
+function showShares() {
+  const body = byId('share-table').tBodies[0];
+  if (data.shares_percent === null) {
+    byId('share-bar').hidden = true;
+    byId('share-table').replaceWith(element('p', {class: 'note'},
+                                            'Not known: ' + data.shares_reason));
+    return;
+  }
+  const words = [];
+  kShares.forEach(([name, key], i) => {
+    const percent = data.shares_percent[i];
+    const part = element('span', {class: key}, percent >= 4 ? percent.toFixed(1) + ' %' : '');
+    part.style.width = percent + '%';
+    part.style.background = 'var(--' + key + ')';
+    part.title = name;
+    byId('share-bar').append(part);
+    const swatch = element('span', {class: 'swatch'});
+    swatch.style.background = 'var(--' + key + ')';
+    body.append(element('tr', {}, element('td', {}, swatch, name),
+                        element('td', {class: 'number'}, (data.shares_us[i] / 1000).toFixed(3)),
+                        element('td', {class: 'number'}, percent.toFixed(1))));
+    words.push(name + ' ' + percent.toFixed(1) + ' %');
+  });
+  byId('share-bar').setAttribute('aria-label', words.join(', '));
+}
+
+// Rows that save most first, and what an iteration would take without their excess.
+function showWorthFixing(layers) {
+  if (data.worth_fixing.length === 0) return;
+  byId('worth').hidden = false;
+  for (const [event, saved] of data.worth_fixing.slice(0, kMostWorthFixing)) {
+    const layer = text(data.merged.layer[event]);
+    const button = element('button', {type: 'button'},
+                           (layer === '' ? '' : layer + ' ') + eventName(event));
+    button.addEventListener('click', () => layers.choose(event));
+    byId('worth-list').append(element('li', {}, button, ' saves ' + microseconds(saved) + ' us: ' +
+        ((data.iteration_us - saved) / 1000).toFixed(3) + ' ms instead of ' +
+        (data.iteration_us / 1000).toFixed(3) + ' ms; ' + text(data.merged.verdict[event])));
+  }
+}
+
+function showSections() {
+  for (const section of document.querySelectorAll('section[data-title]')) {
+    if (section.hidden) continue;
+    byId('sections').append(element('a', {href: '#' + section.id}, section.dataset.title));
+  }
+}
+
+// ---- the table of layers -----------------------------------------------------------------------
+
+class LayerTable {
+  constructor() {
+    this.body = byId('layer-table').tBodies[0];
+    this.sort = {key: 'share', descending: true};
+    this.limit = kMostLayers;
+    this.open = new Set();  // layers
+    this.openEvents = new Set();
+    this.chosen = null;
+    this.prepare();
+    this.listen();
+    this.show();
+  }
+
+  prepare() {
+    const {layers, merged} = data;
+    this.kinds = merged.verdict.map((verdict) => kindOfVerdict(text(verdict)));
+    this.layerOfRow = new Array(merged.layer.length);
+    this.searched = merged.layer.map(
+        (layer, i) => [text(layer), text(merged.event[i]), text(merged.kernel[i])].join('\n')
+            .toLowerCase());
+    this.depth = merged.parent.map((parent) => {
+      let depth = 0;
+      for (; parent !== null; parent = merged.parent[parent]) ++depth;
+      return depth;
+    });
+    layers.rows.forEach((rows, layer) => rows.forEach((row) => { this.layerOfRow[row] = layer; }));
+    const counts = {};
+    for (const kind of this.kinds) counts[kind] = (counts[kind] || 0) + 1;
+    byId('verdict-filter').append(element('option', {value: ''}, 'any'));
+    for (const kind of kKinds) {
+      if (counts[kind]) {
+        byId('verdict-filter').append(
+            element('option', {value: kind}, kKindWords[kind] + ' (' + counts[kind] + ')'));
+      }
+    }
+  }
+
+  listen() {
+    let waiting = 0;
+    byId('filter').addEventListener('input', () => {
+      clearTimeout(waiting);  // typing stays quick with many rows
+      waiting = setTimeout(() => this.show(), 120);
+    });
+    byId('verdict-filter').addEventListener('change', () => this.show());
+    byId('more-layers').addEventListener('click', () => {
+      this.limit += kMostLayers;
+      this.show();
+    });
+    for (const button of byId('layer-table').tHead.querySelectorAll('button')) {
+      button.addEventListener('click', () => {
+        const key = button.dataset.sort;
+        const descending = this.sort.key === key ? !this.sort.descending : key !== 'name';
+        this.sort = {key, descending};
+        for (const other of byId('layer-table').tHead.querySelectorAll('th[aria-sort]')) {
+          const isThis = other.contains(button);
+          other.setAttribute('aria-sort',
+                             !isThis ? 'none' : descending ? 'descending' : 'ascending');
+        }
+        this.show();
+      });
+    }
+  }
+
+  // The rows that the filters leave, for each layer that has any.
+  matches() {
+    const words = byId('filter').value.toLowerCase().split(/\s+/).filter((word) => word !== '');
+    const kind = byId('verdict-filter').value;
+    const found = [];
+    data.layers.rows.forEach((rows, layer) => {
+      const left = rows.filter((row) => (kind === '' || this.kinds[row] === kind) &&
+          words.every((word) => this.searched[row].includes(word)));
+      if (left.length > 0) found.push({layer, rows: left});
+    });
+    return found;
+  }
+
+  sorted(found) {
+    const {layers} = data;
+    const values = {
+      share: layers.share_percent, time: layers.time_us, predicted: layers.predicted_us,
+      ratio: layers.ratio}[this.sort.key];
+    const sign = this.sort.descending ? -1 : 1;
+    return found.sort((a, b) => {
+      if (this.sort.key === 'name') {
+        return sign * text(layers.name[a.layer]).localeCompare(text(layers.name[b.layer]),
+                                                               undefined, {numeric: true});
+      }
+      const x = values[a.layer], y = values[b.layer];
+      if (x === null || y === null) return (x === null) - (y === null);  // unknown ones last
+      return sign * (x - y);
+    });
+  }
+
+  show() {
+    const found = this.sorted(this.matches());
+    const rows = document.createDocumentFragment();
+    for (const {layer, rows: events} of found.slice(0, this.limit)) {
+      rows.append(this.layerRow(layer, events));
+      if (this.open.has(layer)) this.addEvents(rows, events);
+    }
+    this.body.replaceChildren(rows);
+    const left = found.length - this.limit;
+    byId('more-layers').hidden = left <= 0;
+    byId('more-layers').textContent = 'Show ' + Math.min(left, kMostLayers) + ' more of ' +
+        found.length + ' layers';
+    const events = found.reduce((sum, {rows: some}) => sum + some.length, 0);
+    byId('layer-count').textContent = found.length + ' of ' + data.layers.name.length +
+        ' layers, ' + events + ' of ' + data.merged.layer.length + ' events';
+  }
+
+  expander(name, isOpen, toggle) {
+    const button = element('button', {type: 'button', 'aria-expanded': String(isOpen)}, name);
+    button.addEventListener('click', toggle);
+    return button;
+  }
+
+  // After a change the button that made it keeps the focus.
+  toggle(set, key, selector) {
+    if (!set.delete(key)) set.add(key);
+    this.show();
+    const button = this.body.querySelector(selector);
+    if (button !== null) button.focus();
+  }
+
+  shareCell(percent, largest) {
+    const meter = element('span', {class: 'share-meter'});
+    meter.style.width = Math.min(100, 100 * (percent || 0) / largest) + '%';
+    return element('td', {class: 'number share'},
+                   percent === null ? '–' : percent.toFixed(1) + ' %', meter);
+  }
+
+  largestShare() {
+    return Math.max(1e-9, ...data.layers.share_percent.slice(0, 50000).map((share) => share || 0));
+  }
+
+  layerRow(layer, events) {
+    const {layers} = data;
+    const toggle = () => this.toggle(this.open, layer, '[data-layer="' + layer + '"] button');
+    const counts = {};
+    for (const row of events) counts[this.kinds[row]] = (counts[this.kinds[row]] || 0) + 1;
+    const verdict = element('td', {});
+    for (const kind of kKinds) {
+      if (!counts[kind]) continue;
+      if (verdict.hasChildNodes()) verdict.append(', ');
+      verdict.append(element('span', {class: kind === 'unknown' ? 'quiet' : kind},
+                             counts[kind] + ' ' + kKindWords[kind]));
+    }
+    return element('tr', {class: 'layer', 'data-layer': layer},
+        element('td', {class: 'name'},
+                this.expander(layerName(layers.name[layer]), this.open.has(layer), toggle)),
+        this.shareCell(layers.share_percent[layer], this.largest || (this.largest = this.largestShare())),
+        element('td', {class: 'number'}, microseconds(layers.time_us[layer])),
+        element('td', {class: 'number'}, microseconds(layers.predicted_us[layer])),
+        element('td', {class: 'number'}, digits(layers.ratio[layer], 2)),
+        element('td', {}), verdict);
+  }
+
+  addEvents(rows, events) {
+    for (const event of events) {
+      rows.append(this.eventRow(event));
+      if (this.openEvents.has(event)) rows.append(this.detailRow(event));
+    }
+  }
+
+  eventRow(event) {
+    const {merged} = data;
+    const toggle =
+        () => this.toggle(this.openEvents, event, '[data-event="' + event + '"] button');
+    const name = element('td', {class: 'name'},
+                         this.expander(eventName(event), this.openEvents.has(event), toggle));
+    name.style.paddingLeft = (1.6 + 1.2 * Math.min(6, this.depth[event])) + 'rem';
+    if (merged.calls[event] > 1) {
+      name.append(element('span', {class: 'quiet'}, ' ×' + merged.calls[event]));
+    }
+    const kind = this.kinds[event];
+    const mostlyUpperBound = merged.not_tight[event] * 2 > merged.samples[event];
+    return element('tr', {'data-event': event, class: this.chosen === event ? 'chosen' : null},
+        name, this.shareCell(merged.share_percent[event], this.largest),
+        element('td', {class: 'number'},
+                (mostlyUpperBound ? '≤ ' : '') + microseconds(merged.corrected_us[event])),
+        element('td', {class: 'number'}, microseconds(merged.predicted_us[event])),
+        element('td', {class: 'number'}, digits(merged.ratio[event], 2)),
+        element('td', {}, text(merged.bound[event])),
+        element('td', {class: kind}, text(merged.verdict[event])));
+  }
+
+  detailRow(event) {
+    const {merged, rows} = data;
+    const facts = element('dl', {class: 'lines'});
+    const fact = (label, words) => {
+      if (words !== '') facts.append(element('dt', {}, label), element('dd', {}, words));
+    };
+    fact('kernel', text(merged.kernel[event]));
+    fact('operation', text(merged.op[event]));
+    fact('model', text(merged.model[event]));
+    fact('raw median', microseconds(merged.raw_us[event]) + ' us' +
+        (merged.ci_lower_us[event] === null ? '' : ', 95 % interval ' +
+            microseconds(merged.ci_lower_us[event]) + ' to ' +
+            microseconds(merged.ci_upper_us[event])));
+    if (merged.lower_us[event] !== null) {
+      fact('predicted', microseconds(merged.predicted_us[event]) + ' us, 90 % interval ' +
+          microseconds(merged.lower_us[event]) + ' to ' + microseconds(merged.upper_us[event]));
+    }
+    fact('samples', merged.samples[event] + ', of these outliers ' + merged.outliers[event] +
+        ', upper bounds ' + merged.not_tight[event]);
+    const cell = element('td', {class: 'inner', colspan: 7}, facts);
+    const devices = merged.rows[event];
+    if (charts) this.addStrip(cell, event, devices);
+    const table = element('tbody', {});
+    for (const row of devices.slice(0, kMostDevices)) {
+      table.append(element('tr', {}, element('td', {}, runName(rows.run[row])),
+          element('td', {class: 'number'}, String(rows.device[row])),
+          element('td', {class: 'number'}, String(rows.stream[row])),
+          element('td', {class: 'number'}, microseconds(rows.corrected_us[row])),
+          element('td', {class: 'number'}, microseconds(rows.mad_us[row])),
+          element('td', {class: 'number'}, String(rows.samples[row])),
+          element('td', {class: 'number'}, digits(rows.ratio[row], 2)),
+          element('td', {}, text(rows.verdict[row]))));
+    }
+    const head = element('tr', {});
+    for (const title of ['File', 'Device', 'Stream', 'Time, us', 'MAD, us', 'Samples', 'Ratio',
+                         'Verdict']) {
+      head.append(element('th', {scope: 'col'}, title));
+    }
+    cell.append(element('table', {}, element('thead', {}, head), table));
+    if (devices.length > kMostDevices) {
+      cell.append(element('p', {class: 'hint'}, kMostDevices + ' of ' + devices.length +
+                                                    ' devices.'));
+    }
+    return element('tr', {}, cell);
+  }
+
+  // Every sample as a dot, a line of them for each device.
+  addStrip(cell, event, devices) {
+    const shown = devices.slice(0, 16).map((row) => samplesOf(row));
+    const all = shown.flat();
+    if (all.length === 0) return;
+    const width = 640, rowHeight = 12, left = 10, top = 6;
+    const height = top + shown.length * rowHeight + 30;
+    const marks = [data.merged.predicted_us[event], data.merged.corrected_us[event]];
+    const lowest = Math.min(...all, ...marks.filter((mark) => mark !== null));
+    const highest = Math.max(...all, ...marks.filter((mark) => mark !== null));
+    const x = charts.scaleLinear().domain([lowest, highest === lowest ? lowest + 1 : highest])
+        .nice().range([left, width - left]);
+    const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
+        .attr('role', 'img').style('max-width', '52rem')
+        .attr('aria-label', all.length + ' samples, ' + microseconds(lowest) + ' to ' +
+                            microseconds(highest) + ' us');
+    picture.append('g').attr('class', 'axis')
+        .attr('transform', 'translate(0,' + (height - 26) + ')')
+        .call(charts.axisBottom(x).ticks(6));
+    picture.append('text').attr('x', width - left).attr('y', height - 1)
+        .attr('text-anchor', 'end').text('us, corrected; blue line: predicted');
+    shown.forEach((samples, i) => {
+      picture.append('g').selectAll('circle').data(samples).enter().append('circle')
+          .attr('cx', x).attr('cy', top + (i + 0.5) * rowHeight).attr('r', 2.4)
+          .attr('fill', color('measured')).attr('fill-opacity', 0.6);
+    });
+    if (marks[0] !== null) {
+      picture.append('line').attr('x1', x(marks[0])).attr('x2', x(marks[0])).attr('y1', 0)
+          .attr('y2', height - 26).attr('stroke', 'var(--predicted)').attr('stroke-width', 2);
+    }
+    cell.append(picture.node());
+  }
+
+  // Opens the event's layer, and brings its row into view.
+  choose(event) {
+    byId('filter').value = '';
+    byId('verdict-filter').value = '';
+    this.chosen = event;
+    const layer = this.layerOfRow[event];
+    this.open.add(layer);
+    this.openEvents.add(event);
+    const place = this.sorted(this.matches()).findIndex((one) => one.layer === layer);
+    this.limit = Math.max(this.limit, place + 1);
+    this.show();
+    const row = this.body.querySelector('[data-event="' + event + '"]');
+    row.scrollIntoView({block: 'center'});
+    row.querySelector('button').focus({preventScroll: true});
+  }
+
+  refresh() {
+    this.show();
+  }
+}
+
+// ---- the timeline ------------------------------------------------------------------------------
+
+const kLaneHeight = 26, kBarHeight = 15, kPredictedHeight = 5, kTrackTitle = 16, kAxisHeight = 22;
+
+class Timeline {
+  constructor(layers) {
+    this.layers = layers;
+    this.canvas = byId('timeline-canvas');
+    this.pen = this.canvas.getContext('2d');
+    this.transform = charts.zoomIdentity;
+    this.chosen = null;  // {track, bar}
+    this.addDevices();
+    this.addLegend();
+    this.listen();
+    this.chooseDevice();
+  }
+
+  addDevices() {
+    const seen = new Map();
+    data.tracks.forEach((track) => {
+      const key = track.run + '/' + track.device;
+      if (!seen.has(key)) seen.set(key, runName(track.run) + ', device ' + track.device);
+    });
+    const select = byId('timeline-device');
+    if (seen.size > 1) select.append(element('option', {value: ''}, 'all ' + seen.size));
+    for (const [key, name] of seen) select.append(element('option', {value: key}, name));
+    if (seen.size > 1) select.value = seen.keys().next().value;
+  }
+
+  addLegend() {
+    for (const kind of kKinds) {
+      const swatch = element('span', {class: 'swatch'});
+      swatch.style.background = 'var(--' + kind + ')';
+      byId('timeline-legend').append(element('span', {}, swatch, kKindWords[kind]));
+    }
+  }
+
+  chooseDevice() {
+    const key = byId('timeline-device').value;
+    const fitting = data.tracks.filter(
+        (track) => key === '' || track.run + '/' + track.device === key);
+    this.tracks = fitting.slice(0, kMostTracks);
+    let y = kAxisHeight;
+    let end = data.iteration_us || 0;
+    this.tops = this.tracks.map((track) => {
+      const top = y;
+      y += kTrackTitle + track.lanes * kLaneHeight + 4;
+      return top;
+    });
+    this.height = y + 2;
+    let start = 0;
+    for (const track of this.tracks) {
+      for (let i = 0; i < track.row.length; ++i) {
+        start = Math.min(start, track.start_us[i]);
+        end = Math.max(end, track.start_us[i] + track.length_us[i]);
+      }
+    }
+    this.span = [start, end > start ? end : start + 1];
+    this.leftOut = fitting.length - this.tracks.length;
+    this.chosen = null;
+    this.say(this.leftOut > 0 ? this.leftOut + ' more streams: choose a device to see them.' :
+                                 'Choose a bar to see its numbers.');
+    this.resize();
+  }
+
+  listen() {
+    byId('timeline-device').addEventListener('change', () => this.chooseDevice());
+    this.zoom = charts.zoom().scaleExtent([1, 20000])
+        .filter(() => true)
+        .on('zoom', (event) => {
+          // D3 5 keeps the event in d3.event, later ones hand it over.
+          this.transform = (event && event.transform ? event : charts.event).transform;
+          this.draw();
+        });
+    this.selection = charts.select(this.canvas);
+    this.selection.call(this.zoom).on('dblclick.zoom', null);
+    this.canvas.addEventListener('click', (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      const hit = this.barAt(event.clientX - box.left, event.clientY - box.top);
+      if (hit) this.choose(hit);
+    });
+    this.canvas.addEventListener('mousemove', (event) => {
+      const box = this.canvas.getBoundingClientRect();
+      const hit = this.barAt(event.clientX - box.left, event.clientY - box.top);
+      this.canvas.style.cursor = hit ? 'pointer' : 'default';
+      this.canvas.title = hit ? this.nameOf(hit) : '';
+    });
+    this.canvas.addEventListener('keydown', (event) => this.key(event));
+    byId('zoom-in').addEventListener('click', () => this.scale(1.6));
+    byId('zoom-out').addEventListener('click', () => this.scale(1 / 1.6));
+    byId('zoom-all').addEventListener('click', () => this.all());
+    new ResizeObserver(() => this.resize()).observe(this.canvas.parentElement);
+  }
+
+  scale(factor) { this.selection.call(this.zoom.scaleBy, factor); }
+  all() { this.selection.call(this.zoom.transform, charts.zoomIdentity); }
+
+  key(event) {
+    const actions = {
+      ArrowRight: () => this.step(1), ArrowLeft: () => this.step(-1),
+      ArrowDown: () => this.stepTrack(1), ArrowUp: () => this.stepTrack(-1),
+      '+': () => this.scale(1.6), '=': () => this.scale(1.6), '-': () => this.scale(1 / 1.6),
+      0: () => this.all(), Enter: () => this.chosen && this.layers.choose(this.mergedOf(this.chosen)),
+    };
+    const action = actions[event.key];
+    if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    action();
+  }
+
+  step(by) {
+    if (this.chosen === null) return this.stepTrack(0);
+    const bars = this.tracks[this.chosen.track].row.length;
+    const bar = Math.min(bars - 1, Math.max(0, this.chosen.bar + by));
+    this.choose({track: this.chosen.track, bar});
+  }
+
+  stepTrack(by) {
+    if (this.tracks.length === 0) return;
+    const now = this.chosen === null ? 0 : this.chosen.track + by;
+    const track = Math.min(this.tracks.length - 1, Math.max(0, now));
+    if (this.chosen === null || track !== this.chosen.track) this.choose({track, bar: 0});
+  }
+
+  mergedOf({track, bar}) { return data.rows.merged[this.tracks[track].row[bar]]; }
+
+  nameOf(place) {
+    const merged = this.mergedOf(place);
+    const layer = text(data.merged.layer[merged]);
+    return (layer === '' ? '' : layer + ' ') + eventName(merged);
+  }
+
+  say(...content) { byId('timeline-details').replaceChildren(...content); }
+
+  choose(place) {
+    this.chosen = place;
+    const {rows} = data;
+    const track = this.tracks[place.track];
+    const row = track.row[place.bar];
+    const start = track.start_us[place.bar];
+    // A bar that is chosen by key may lie outside of what is shown.
+    const x = this.scaled();
+    const [from, to] = x.domain();
+    if (start < from || start > to) {
+      this.selection.call(this.zoom.translateTo, charts.scaleLinear().domain(this.span)
+          .range([0, this.width])(start), 0);
+    }
+    const parts = [element('b', {}, this.nameOf(place)), ' – starts at ' + microseconds(start) +
+        ' us' + (track.has_place[place.bar] ? '' : ' (not measured)') + ', takes ' +
+        microseconds(track.length_us[place.bar]) + ' us'];
+    if (rows.predicted_us[row] !== null) {
+      parts.push(', predicted ' + microseconds(rows.predicted_us[row]) + ' us' +
+          (rows.lower_us[row] === null ? '' : ' (' + microseconds(rows.lower_us[row]) + ' to ' +
+               microseconds(rows.upper_us[row]) + ')'));
+    }
+    parts.push('; ' + text(rows.verdict[row]) + '. ');
+    const button = element('button', {type: 'button'}, 'Show in the table');
+    button.addEventListener('click', () => this.layers.choose(this.mergedOf(place)));
+    this.say(...parts, button);
+    this.draw();
+  }
+
+  scaled() {
+    return this.transform.rescaleX(
+        charts.scaleLinear().domain(this.span).range([0, this.width]));
+  }
+
+  barAt(px, py) {
+    const x = this.scaled();
+    for (let t = 0; t < this.tracks.length; ++t) {
+      const within = py - this.tops[t] - kTrackTitle;
+      const track = this.tracks[t];
+      if (within < 0 || within >= track.lanes * kLaneHeight) continue;
+      const lane = Math.floor(within / kLaneHeight);
+      let best = null, distance = 3;  // pixels: thin bars can be met, too
+      for (let i = 0; i < track.row.length; ++i) {
+        if (track.lane[i] !== lane) continue;
+        const left = x(track.start_us[i]), right = x(track.start_us[i] + track.length_us[i]);
+        const off = px < left ? left - px : px > right ? px - right : 0;
+        if (off < distance) {
+          distance = off;
+          best = {track: t, bar: i};
+        }
+      }
+      return best;
+    }
+    return null;
+  }
+
+  resize() {
+    const ratio = window.devicePixelRatio || 1;
+    this.width = Math.max(200, this.canvas.parentElement.clientWidth - 2);
+    this.canvas.style.height = this.height + 'px';
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.zoom.translateExtent([[0, 0], [this.width, this.height]])
+        .extent([[0, 0], [this.width, this.height]]);
+    this.draw();
+  }
+
+  draw() {
+    const {pen, width, height} = this;
+    const colors = {};
+    for (const name of ['ground', 'panel', 'line', 'text', 'quiet', 'accent', 'predicted', 'on-bar',
+                        ...kKinds]) {
+      colors[name] = color(name);
+    }
+    const x = this.scaled();
+    pen.fillStyle = colors.ground;
+    pen.fillRect(0, 0, width, height);
+    pen.font = '11px system-ui, "DejaVu Sans", Arial, sans-serif';
+    pen.textBaseline = 'middle';
+    this.drawAxis(x, colors);
+    this.tracks.forEach((track, t) => this.drawTrack(track, t, x, colors));
+  }
+
+  drawAxis(x, colors) {
+    const {pen, height} = this;
+    const ticks = x.ticks(Math.max(2, Math.floor(this.width / 110)));
+    const words = x.tickFormat(ticks.length);
+    for (const tick of ticks) {
+      const at = Math.round(x(tick)) + 0.5;
+      pen.strokeStyle = colors.line;
+      pen.beginPath();
+      pen.moveTo(at, kAxisHeight - 4);
+      pen.lineTo(at, height);
+      pen.stroke();
+      pen.fillStyle = colors.quiet;
+      pen.fillText(words(tick) + ' us', at + 3, 9);
+    }
+    if (data.iteration_us !== null) {
+      const end = Math.round(x(data.iteration_us)) + 0.5;
+      pen.strokeStyle = colors.accent;
+      pen.setLineDash([4, 3]);
+      pen.beginPath();
+      pen.moveTo(end, 0);
+      pen.lineTo(end, height);
+      pen.stroke();
+      pen.setLineDash([]);
+    }
+  }
+
+  drawTrack(track, t, x, colors) {
+    const {pen, width} = this;
+    const top = this.tops[t];
+    pen.fillStyle = colors.panel;
+    pen.fillRect(0, top, width, kTrackTitle - 2);
+    pen.fillStyle = colors.text;
+    pen.fillText(runName(track.run) + ', device ' + track.device + ', stream ' + track.stream, 6,
+                 top + kTrackTitle / 2 - 1);
+    const {rows} = data;
+    const last = new Array(track.lanes).fill(-1);  // the pixel that a lane's last bar reached
+    for (let i = 0; i < track.row.length; ++i) {
+      const row = track.row[i];
+      const left = x(track.start_us[i]);
+      const right = x(track.start_us[i] + track.length_us[i]);
+      const predicted = rows.predicted_us[row];
+      const farthest = predicted === null ? right : Math.max(right, x(track.start_us[i] + predicted));
+      if (farthest < 0 || left > width) continue;
+      const lane = track.lane[i];
+      const isChosen = this.chosen && this.chosen.track === t && this.chosen.bar === i;
+      // Bars thinner than a pixel in a place that is painted already change nothing.
+      if (!isChosen && right < last[lane] + 0.5) continue;
+      last[lane] = Math.max(last[lane], right);
+      const y = top + kTrackTitle + lane * kLaneHeight;
+      const shown = Math.max(left, 0);
+      const size = Math.max(0.7, Math.min(right, width) - shown);
+      pen.fillStyle = colors[this.layers.kinds[rows.merged[row]]];
+      pen.globalAlpha = track.has_place[i] ? 1 : 0.65;
+      pen.fillRect(shown, y, size, kBarHeight);
+      pen.globalAlpha = 1;
+      if (predicted !== null) {
+        pen.fillStyle = colors.predicted;
+        pen.fillRect(left, y + kBarHeight + 1, Math.max(0.7, x(track.start_us[i] + predicted) - left),
+                     kPredictedHeight);
+      }
+      if (size > 3 && track.has_place[i]) {
+        pen.strokeStyle = colors.ground;
+        pen.strokeRect(shown + 0.5, y + 0.5, size - 1, kBarHeight - 1);
+      }
+      if (size > 42) this.drawName({track: t, bar: i}, shown, y, size, colors);
+      if (isChosen) {
+        pen.strokeStyle = colors.text;
+        pen.lineWidth = 2;
+        pen.strokeRect(shown - 1, y - 1, size + 2, kBarHeight + kPredictedHeight + 3);
+        pen.lineWidth = 1;
+      }
+    }
+  }
+
+  drawName(place, left, y, size, colors) {
+    const {pen} = this;
+    pen.save();
+    pen.beginPath();
+    pen.rect(left + 2, y, size - 5, kBarHeight);
+    pen.clip();
+    pen.fillStyle = colors['on-bar'];
+    pen.fillText(this.nameOf(place), left + 4, y + kBarHeight / 2 + 1);
+    pen.restore();
+  }
+}
+
+// ---- distributions -----------------------------------------------------------------------------
+
+// Counts of `values` in a frame; `marks` are lines across it.
+function histogram(place, values, unit, marks) {
+  const width = 560, height = 230, margin = {left: 46, right: 14, top: 16, bottom: 38};
+  if (values.length === 0) {
+    place.replaceChildren(element('p', {class: 'hint'}, 'Nothing to show.'));
+    return;
+  }
+  const sorted = values.slice().sort((a, b) => a - b);
+  // The middle 98 %: single wild values would leave all others in one bar.
+  let low = charts.quantile(sorted, 0.01);
+  let high = charts.quantile(sorted, 0.99);
+  for (const mark of marks) {
+    low = Math.min(low, mark.at);
+    high = Math.max(high, mark.at);
+  }
+  if (!(high > low)) [low, high] = [low * 0.95 - 1e-9, high * 1.05 + 1e-9];
+  const scale = low > 0 && high > 3 * low ? 'log' : 'linear';
+  const x = (scale === 'log' ? charts.scaleLog() : charts.scaleLinear()).domain([low, high])
+      .range([margin.left, width - margin.right]);
+  const bins = 44;
+  const counts = new Array(bins).fill(0);
+  let outside = 0;
+  for (const value of sorted) {
+    const bin = Math.floor((x(value) - margin.left) / (width - margin.left - margin.right) * bins);
+    if (value < low || value > high) ++outside;
+    else ++counts[Math.min(bins - 1, bin)];
+  }
+  const y = charts.scaleLinear().domain([0, Math.max(...counts)]).nice()
+      .range([height - margin.bottom, margin.top]);
+  const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
+      .attr('role', 'img').attr('aria-label', values.length + ' values, middle 98 % from ' +
+          microseconds(low) + ' to ' + microseconds(high) + ' ' + unit);
+  const step = (width - margin.left - margin.right) / bins;
+  picture.append('g').selectAll('rect').data(counts).enter().append('rect')
+      .attr('x', (count, i) => margin.left + i * step).attr('width', step - 0.7)
+      .attr('y', y).attr('height', (count) => height - margin.bottom - y(count))
+      .attr('fill', 'var(--expected)');
+  const axis = charts.axisBottom(x);
+  if (scale === 'log') axis.ticks(6, '~g');
+  else axis.ticks(6);
+  picture.append('g').attr('class', 'axis')
+      .attr('transform', 'translate(0,' + (height - margin.bottom) + ')').call(axis);
+  picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + margin.left + ',0)')
+      .call(charts.axisLeft(y).ticks(4));
+  picture.append('text').attr('x', width - margin.right).attr('y', height - 4)
+      .attr('text-anchor', 'end')
+      .text(unit + (outside > 0 ? '; ' + outside + ' of ' + values.length + ' lie outside' : ''));
+  for (const mark of marks) {
+    picture.append('line').attr('x1', x(mark.at)).attr('x2', x(mark.at)).attr('y1', margin.top)
+        .attr('y2', height - margin.bottom).attr('stroke', 'var(--slower)')
+        .attr('stroke-dasharray', '4 3');
+    picture.append('text').attr('x', x(mark.at) + 4).attr('y', margin.top + 4).text(mark.words);
+  }
+  place.replaceChildren(picture.node());
+}
+
+function showDistributions() {
+  const iterations = data.runs.flatMap((run) => run.iterations_us);
+  const marks = data.iteration_us === null ? [] :
+      [{at: data.iteration_us, words: 'median ' + microseconds(data.iteration_us)}];
+  histogram(byId('iteration-chart'), iterations, 'us', marks);
+  const ratios = data.rows.ratio.filter((ratio) => ratio !== null && ratio > 0);
+  histogram(byId('ratio-chart'), ratios, 'measured / predicted', [{at: 1, words: '1'}]);
+}
+
+// ---- roofline ----------------------------------------------------------------------------------
+
+function rooflineDots(layers) {
+  const {merged} = data;
+  const dots = [];
+  for (let i = 0; i < merged.layer.length; ++i) {
+    const flops = merged.flops[i], bytes = merged.bytes[i], time = merged.corrected_us[i];
+    // What moves data only has no place on an axis of operations per byte.
+    if (!(flops > 0) || !(bytes > 0) || !(time > 0)) continue;
+    dots.push({event: i, intensity: flops / bytes, rate: flops / time / 1e6,
+               size: merged.in_iteration_us[i] || time, kind: layers.kinds[i]});
+  }
+  return dots.sort((a, b) => b.size - a.size).slice(0, kMostDots);
+}
+
+function showRoofline(layers) {
+  const dots = rooflineDots(layers);
+  if (dots.length === 0) return;
+  byId('roofline').hidden = false;
+  const machine = data.machines[0];
+  byId('roofline-words').textContent = dots.length + ' events with operations and bytes' +
+      (machine ? ', under what ' + machine.id + ' can reach (its peaks and bandwidth, each times ' +
+       'the fraction that large operations reach)' : '') +
+      '. Larger dots take more of the iteration. Copies and element-wise events have no place here.';
+  const width = 1000, height = 440, margin = {left: 62, right: 120, top: 14, bottom: 44};
+  const peaks = machine ? Object.entries(machine.tflops).filter(([, peak]) => peak > 0) : [];
+  const intensities = dots.map((dot) => dot.intensity), rates = dots.map((dot) => dot.rate);
+  const highest = Math.max(...rates, ...peaks.map(([, peak]) => peak));
+  const ridge = machine ? highest * 1000 / machine.gb_per_s : 1;
+  const x = charts.scaleLog()
+      .domain([Math.min(...intensities, ridge / 30) / 1.5, Math.max(...intensities, ridge * 3) * 1.5])
+      .range([margin.left, width - margin.right]);
+  const y = charts.scaleLog().domain([Math.min(...rates) / 2, highest * 1.6])
+      .range([height - margin.bottom, margin.top]);
+  const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
+      .attr('role', 'img').attr('aria-label', 'Roofline of ' + dots.length + ' events');
+  picture.append('g').attr('class', 'axis')
+      .attr('transform', 'translate(0,' + (height - margin.bottom) + ')')
+      .call(charts.axisBottom(x).ticks(8, '~g'));
+  picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + margin.left + ',0)')
+      .call(charts.axisLeft(y).ticks(6, '~g'));
+  picture.append('text').attr('x', width - margin.right).attr('y', height - 8)
+      .attr('text-anchor', 'end').text('operations per byte');
+  picture.append('text').attr('transform', 'translate(14,' + margin.top + ') rotate(-90)')
+      .attr('text-anchor', 'end').text('TFLOP/s');
+  const [xLow, xHigh] = x.domain();
+  const [yLow] = y.domain();
+  let lastLabel = -Infinity;
+  for (const [type, peak] of peaks.sort((a, b) => a[1] - b[1])) {
+    const turn = Math.min(xHigh, Math.max(xLow, peak * 1000 / machine.gb_per_s));
+    const start = Math.max(xLow, yLow * 1000 / machine.gb_per_s);
+    const points = [[start, Math.min(peak, start * machine.gb_per_s / 1000)], [turn, peak], [xHigh, peak]]
+        .filter(([, rate]) => rate >= yLow);
+    picture.append('path').attr('class', 'roof')
+        .attr('d', charts.line().x((point) => x(point[0])).y((point) => y(point[1]))(points));
+    const at = y(peak);
+    if (at < yLow || Math.abs(at - lastLabel) < 11) continue;  // equal peaks: one label
+    const equal = peaks.filter(([, other]) => Math.abs(y(other) - at) < 11).map(([name]) => name);
+    picture.append('text').attr('x', width - margin.right + 6).attr('y', at + 4)
+        .text(equal.join(', '));
+    lastLabel = at;
+  }
+  const largest = Math.max(...dots.map((dot) => dot.size));
+  const marks = picture.append('g').selectAll('circle').data(dots).enter().append('circle')
+      .attr('class', 'dot').attr('cx', (dot) => x(dot.intensity)).attr('cy', (dot) => y(dot.rate))
+      .attr('r', (dot) => 3 + 7 * Math.sqrt(dot.size / largest))
+      .attr('fill', (dot) => 'var(--' + dot.kind + ')');
+  marks.append('title').text((dot) => text(data.merged.layer[dot.event]) + ' ' +
+      eventName(dot.event) + ': ' + dot.rate.toFixed(1) + ' TFLOP/s at ' +
+      dot.intensity.toFixed(1) + ' operations per byte');
+  picture.on('click', () => {
+    const [dot] = marks.filter(':hover').data();
+    if (dot) layers.choose(dot.event);
+  });
+  byId('roofline-chart').replaceChildren(picture.node());
+}
+
+// ---- several files -----------------------------------------------------------------------------
+
+// Time of the chosen layer in each run: mean and maximum over its devices.
+function timesOfRuns(layer) {
+  const {layers, merged, rows, runs} = data;
+  const sums = runs.map(() => new Map());
+  for (const outer of layers.outer_rows[layer]) {
+    for (const row of merged.rows[outer]) {
+      const time = rows.in_iteration_us[row];
+      if (time === null) continue;
+      const ofRun = sums[rows.run[row]];
+      ofRun.set(rows.device[row], (ofRun.get(rows.device[row]) || 0) + time);
+    }
+  }
+  return sums.map((ofRun) => {
+    const times = [...ofRun.values()];
+    if (times.length === 0) return {mean: null, slowest: null};
+    return {mean: times.reduce((sum, time) => sum + time, 0) / times.length,
+            slowest: Math.max(...times)};
+  });
+}
+
+class RunsView {
+  constructor() {
+    if (data.runs.length < 2) return;
+    byId('runs').hidden = false;
+    this.limit = kMostRuns;
+    const select = byId('runs-layer');
+    select.append(element('option', {value: ''}, 'whole iteration'));
+    const order = data.layers.share_percent.map((share, i) => i)
+        .sort((a, b) => (data.layers.share_percent[b] || 0) - (data.layers.share_percent[a] || 0));
+    for (const layer of order.slice(0, 500)) {
+      select.append(element('option', {value: layer}, layerName(data.layers.name[layer])));
+    }
+    select.addEventListener('change', () => this.show());
+    byId('more-runs').addEventListener('click', () => {
+      this.limit += kMostRuns;
+      this.show();
+    });
+    this.show();
+  }
+
+  show() {
+    const layer = byId('runs-layer').value;
+    const times = layer === '' ?
+        data.runs.map((run) => ({mean: run.iteration_us, slowest: run.iteration_us})) :
+        timesOfRuns(Number(layer));
+    const body = byId('runs-table').tBodies[0];
+    body.replaceChildren();
+    data.runs.slice(0, this.limit).forEach((run, i) => {
+      body.append(element('tr', {}, element('td', {class: 'name'}, run.file),
+          element('td', {}, run.host),
+          element('td', {class: 'number'}, run.rank === null ? '–' : String(run.rank)),
+          element('td', {class: 'number'}, microseconds(run.iteration_us)),
+          element('td', {class: 'number'}, microseconds(times[i].mean)),
+          element('td', {class: 'number'}, microseconds(times[i].slowest))));
+    });
+    const left = data.runs.length - this.limit;
+    byId('more-runs').hidden = left <= 0;
+    byId('more-runs').textContent = 'Show ' + Math.min(left, kMostRuns) + ' more of ' +
+        data.runs.length + ' files';
+    if (charts) this.draw(times);
+  }
+
+  draw(times) {
+    const count = times.length;
+    const width = 1000, height = 260, margin = {left: 58, right: 10, top: 14, bottom: 46};
+    const x = charts.scaleBand().domain(times.map((time, i) => i))
+        .range([margin.left, width - margin.right]).padding(0.2);
+    const most = Math.max(0, ...times.map((time) => time.slowest || 0));
+    const y = charts.scaleLinear().domain([0, most || 1]).nice()
+        .range([height - margin.bottom, margin.top]);
+    const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
+        .attr('role', 'img').attr('aria-label', 'Times of ' + count + ' files');
+    const every = Math.ceil(count / 16);
+    picture.append('g').attr('class', 'axis')
+        .attr('transform', 'translate(0,' + (height - margin.bottom) + ')')
+        .call(charts.axisBottom(x).tickValues(x.domain().filter((i) => i % every === 0))
+            .tickFormat((i) => runName(i).slice(-18)));
+    picture.append('g').attr('class', 'axis').attr('transform', 'translate(' + margin.left + ',0)')
+        .call(charts.axisLeft(y).ticks(5));
+    picture.append('text').attr('x', margin.left).attr('y', height - 4)
+        .text('us; pale: slowest device of the file');
+    for (const [key, fill] of [['slowest', 'idle'], ['mean', 'expected']]) {
+      picture.append('g').selectAll('rect').data(times).enter()
+          .append('rect').attr('x', (time, i) => x(i)).attr('width', x.bandwidth())
+          .attr('y', (time) => y(time[key] || 0))
+          .attr('height', (time) => height - margin.bottom - y(time[key] || 0))
+          .attr('fill', 'var(--' + fill + ')');
+    }
+    byId('runs-chart').replaceChildren(picture.node());
+  }
+}
+
+// ---- start -------------------------------------------------------------------------------------
+
+function start() {
+  data = JSON.parse(byId('report-data').textContent);
+  byId('report').hidden = false;
+  showHead();
+  showShares();
+  const layers = new LayerTable();
+  showWorthFixing(layers);
+  let timeline = null;
+  if (charts) {
+    if (data.tracks.length > 0) timeline = new Timeline(layers);
+    else byId('timeline').hidden = true;
+    showDistributions();
+    showRoofline(layers);
+  } else {
+    for (const part of document.querySelectorAll('.needs-charts')) part.hidden = true;
+    byId('no-charts').hidden = false;
+  }
+  new RunsView();
+  showSections();
+  const repaint = () => {
+    if (timeline) timeline.draw();
+    layers.refresh();
+  };
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
+  addEventListener('beforeprint', () => {
+    document.documentElement.classList.add('printing');
+    repaint();
+  });
+  addEventListener('afterprint', () => {
+    document.documentElement.classList.remove('printing');
+    repaint();
+  });
+  document.documentElement.dataset.loadedMs = performance.now().toFixed(0);
+}
+
+try {
+  start();
+} catch (error) {
+  byId('failure').hidden = false;
+  byId('failure').textContent = 'This page cannot be shown: ' + error.message;
+}
+})();

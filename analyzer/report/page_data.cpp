@@ -1,0 +1,287 @@
+#include "report/page_data.hpp"
+
+#include "report/findings.hpp"
+#include "report/head.hpp"
+#include "report/layer_sums.hpp"
+#include "report/row_order.hpp"
+#include "report/text.hpp"
+#include "report/timeline_layout.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace inline_prof::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Enough iterations to see a distribution; beyond that every k-th is sent.
+constexpr std::size_t kMostIterations = 4000;
+
+// Six digits: more than any measured time has, and half the bytes of a double.
+constexpr const char* kNumberFormat = "{:.6g}";
+
+Json number(double value) {
+  if (!std::isfinite(value)) return {};
+  return std::strtod(fmt::format(fmt::runtime(kNumberFormat), value).c_str(), nullptr);
+}
+Json number(const std::optional<double>& value) {
+  return value ? number(*value) : Json();
+}
+
+// Each name once.
+class Names {
+ public:
+  std::size_t operator()(std::string_view name) {
+    const auto [it, is_new] = number_of_.try_emplace(std::string(name), names_.size());
+    if (is_new) names_.push_back(std::string(name));
+    return it->second;
+  }
+  [[nodiscard]] Json take() { return std::move(names_); }
+
+ private:
+  std::unordered_map<std::string, std::size_t> number_of_;
+  Json names_ = Json::array();
+};
+
+template <typename Rows, typename Value>
+Json column(const Rows& rows, const Value& value) {
+  Json values = Json::array();
+  for (const auto& row : rows)
+    values.push_back(value(row));
+  return values;
+}
+
+// What a row and a merged row have in common.
+template <typename Rows>
+void add_comparison(Json& json, const Rows& rows, Names& names) {
+  using Row = typename Rows::value_type;
+  json["samples"] = column(rows, [](const Row& row) { return row.samples; });
+  json["not_tight"] = column(rows, [](const Row& row) { return row.not_tight; });
+  json["raw_us"] = column(rows, [](const Row& row) { return number(row.raw_us); });
+  json["corrected_us"] = column(rows, [](const Row& row) { return number(row.corrected_us); });
+  json["in_iteration_us"] =
+      column(rows, [](const Row& row) { return number(row.in_iteration_us); });
+  json["predicted_us"] = column(rows, [](const Row& row) { return number(row.predicted_us); });
+  json["lower_us"] = column(rows, [](const Row& row) {
+    return row.predicted_ci90_us ? number(row.predicted_ci90_us->lower) : Json();
+  });
+  json["upper_us"] = column(rows, [](const Row& row) {
+    return row.predicted_ci90_us ? number(row.predicted_ci90_us->upper) : Json();
+  });
+  json["ratio"] = column(rows, [](const Row& row) { return number(row.ratio); });
+  json["verdict"] = column(rows, [&](const Row& row) { return names(row.verdict); });
+  json["bound"] = column(rows, [&](const Row& row) { return names(row.bound); });
+  json["model"] = column(rows, [&](const Row& row) {
+    return names(row.parameters.empty() ? row.model : row.model + ", " + row.parameters);
+  });
+}
+
+Json merged_json(const join::Analysis& analysis, Names& names) {
+  const auto& merged = analysis.merged;
+  using Row = join::MergedRow;
+  const auto first = [&](const Row& row) -> const join::Row& {
+    return analysis.rows[row.rows.front()];
+  };
+  Json json;
+  json["layer"] = column(merged, [&](const Row& row) { return names(row.layer); });
+  json["event"] = column(merged, [&](const Row& row) { return names(readable_name(row.event)); });
+  json["kernel"] =
+      column(merged, [&](const Row& row) { return names(readable_name(first(row).kernel_name)); });
+  json["op"] = column(merged, [&](const Row& row) { return names(first(row).op_kind); });
+  json["flops"] = column(merged, [&](const Row& row) { return number(first(row).flops); });
+  json["bytes"] = column(merged, [&](const Row& row) { return number(first(row).bytes); });
+  json["occurrence"] = column(merged, [](const Row& row) { return row.occurrence; });
+  json["calls"] = column(merged, [](const Row& row) { return row.calls; });
+  json["parent"] =
+      column(merged, [](const Row& row) { return row.parent ? Json(*row.parent) : Json(); });
+  json["rows"] = column(merged, [](const Row& row) { return row.rows; });
+  json["share_percent"] = column(merged, [](const Row& row) { return number(row.share_percent); });
+  json["slowest_us"] = column(merged, [](const Row& row) { return number(row.slowest_us); });
+  json["outliers"] = column(merged, [](const Row& row) { return row.outliers; });
+  json["ci_lower_us"] = column(merged, [](const Row& row) {
+    return row.raw_ci95_us ? number(row.raw_ci95_us->lower) : Json();
+  });
+  json["ci_upper_us"] = column(merged, [](const Row& row) {
+    return row.raw_ci95_us ? number(row.raw_ci95_us->upper) : Json();
+  });
+  add_comparison(json, merged, names);
+  return json;
+}
+
+Json rows_json(const join::Analysis& analysis, Names& names) {
+  const auto& rows = analysis.rows;
+  using Row = join::Row;
+  std::vector<std::size_t> merged_of(rows.size());
+  for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
+    for (const std::size_t row : analysis.merged[i].rows)
+      merged_of[row] = i;
+  }
+  Json json;
+  json["merged"] = merged_of;
+  json["run"] = column(rows, [](const Row& row) { return row.profile; });
+  json["device"] = column(rows, [](const Row& row) { return row.device_id; });
+  json["stream"] = column(rows, [](const Row& row) { return row.stream_index; });
+  json["offset_us"] = column(rows, [](const Row& row) { return number(row.offset_us); });
+  json["mad_us"] = column(rows, [](const Row& row) {
+    return row.raw_spread_us ? number(row.raw_spread_us->mad) : Json();
+  });
+  json["outliers"] = column(
+      rows, [](const Row& row) { return row.raw_spread_us ? row.raw_spread_us->outliers : 0; });
+  add_comparison(json, rows, names);
+  return json;
+}
+
+Json layers_json(const join::Analysis& analysis, Names& names) {
+  const std::vector<LayerSum> sums = layer_sums(analysis);
+  Json json;
+  json["name"] = column(sums, [&](const LayerSum& sum) { return names(sum.layer); });
+  json["rows"] = column(sums, [](const LayerSum& sum) { return sum.rows; });
+  json["outer_rows"] = column(sums, [](const LayerSum& sum) { return sum.outer_rows; });
+  json["time_us"] = column(sums, [](const LayerSum& sum) { return number(sum.time_us); });
+  json["share_percent"] =
+      column(sums, [](const LayerSum& sum) { return number(sum.share_percent); });
+  json["compared_us"] = column(sums, [](const LayerSum& sum) { return number(sum.compared_us); });
+  json["predicted_us"] = column(sums, [](const LayerSum& sum) { return number(sum.predicted_us); });
+  json["ratio"] = column(sums, [](const LayerSum& sum) { return number(sum.ratio); });
+  return json;
+}
+
+Json tracks_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const TimelineTrack& track : timeline_layout(analysis)) {
+    Json one;
+    one["run"] = track.run;
+    one["device"] = track.device_id;
+    one["stream"] = track.stream_index;
+    one["lanes"] = track.lanes;
+    one["row"] = column(track.bars, [](const TimelineBar& bar) { return bar.row; });
+    one["start_us"] =
+        column(track.bars, [](const TimelineBar& bar) { return number(bar.start_us); });
+    one["length_us"] =
+        column(track.bars, [](const TimelineBar& bar) { return number(bar.length_us); });
+    one["lane"] = column(track.bars, [](const TimelineBar& bar) { return bar.lane; });
+    one["has_place"] = column(track.bars, [](const TimelineBar& bar) { return bar.has_place; });
+    json.push_back(std::move(one));
+  }
+  return json;
+}
+
+Json run_json(const join::Run& run) {
+  const read::Profile& profile = run.profile;
+  Json json;
+  json["file"] = profile.file;
+  json["host"] = profile.host_name;
+  json["rank"] = profile.rank ? Json(*profile.rank) : Json();
+  json["iteration_us"] = number(run.iteration_us);
+  const std::size_t step = profile.iter_time_ms.size() / kMostIterations + 1;
+  json["every"] = step;
+  json["iterations_us"] = Json::array();
+  for (std::size_t i = 0; i < profile.iter_time_ms.size(); i += step)
+    json["iterations_us"].push_back(number(profile.iter_time_ms[i] * 1e3));
+  return json;
+}
+
+Json machine_json(const read::Machine& machine) {
+  Json json;
+  json["id"] = machine.id;
+  json["gb_per_s"] = number(machine.memory_gb_per_s * machine.memory_fraction);
+  json["tflops"] = Json::object();
+  for (const auto& [type, peak] : machine.peak_tflops)
+    json["tflops"][type] = number(peak * machine.gemm_fraction);
+  return json;
+}
+
+Json worth_fixing_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const std::size_t row : analysis.worth_fixing)
+    json.push_back(Json::array({row, number(analysis.merged[row].saved_us_if_predicted)}));
+  return json;
+}
+
+// The machines that the analysis names, comma-separated.
+Json machines_json(const join::Analysis& analysis, std::span<const read::Machine> machines) {
+  Json json = Json::array();
+  std::string_view rest = analysis.machine;
+  while (!rest.empty()) {
+    const std::string_view id = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), id.size() + 1));
+    const auto it = std::ranges::find(machines, id, &read::Machine::id);
+    if (it != machines.end()) json.push_back(machine_json(*it));
+  }
+  return json;
+}
+
+Json shares_json(const std::optional<join::Shares>& shares) {
+  if (!shares) return {};
+  return Json::array({number(shares->predicted), number(shares->measured), number(shares->seen),
+                      number(shares->idle)});
+}
+
+// A '<' stands in strings only, and there it may be written as its number.
+std::string without_tags(std::string text) {
+  std::string clean;
+  clean.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      clean += "\\u003c";
+    } else {
+      clean += c;
+    }
+  }
+  return clean;
+}
+
+std::string samples_text(const join::Analysis& analysis) {
+  std::string text = "[";
+  const auto out = std::back_inserter(text);
+  for (const auto& samples : analysis.samples_us) {
+    if (text.size() > 1) text += ',';
+    text += '[';
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      if (i > 0) text += ',';
+      fmt::format_to(out, fmt::runtime(kNumberFormat), samples[i]);
+    }
+    text += ']';
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+PageData page_data(const join::Analysis& analysis, std::span<const read::Machine> machines) {
+  Names names;
+  Json json;
+  const Findings found = findings(analysis);
+  json["findings"] = {{"what", found.what}, {"why", found.why}, {"next", found.next}};
+  json["head"] = Json::array();
+  for (const HeadLine& line : head_lines(analysis))
+    json["head"].push_back(Json::array({line.label, line.text}));
+  json["statistic"] = analysis.statistic;
+  json["iteration_us"] = number(analysis.iteration_us);
+  json["shares_percent"] = shares_json(analysis.shares_percent);
+  json["shares_us"] = shares_json(analysis.shares_us);
+  json["shares_reason"] = analysis.shares_reason;
+  json["machines"] = machines_json(analysis, machines);
+  json["runs"] = column(analysis.runs, [](const join::Run& run) { return run_json(run); });
+  json["layers"] = layers_json(analysis, names);
+  json["merged"] = merged_json(analysis, names);
+  json["rows"] = rows_json(analysis, names);
+  json["worth_fixing"] = worth_fixing_json(analysis);
+  json["tracks"] = tracks_json(analysis);
+  json["names"] = names.take();
+  // Names come from a file: bytes that are no UTF-8 are replaced.
+  return {without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace)),
+          samples_text(analysis)};
+}
+
+}  // namespace inline_prof::report

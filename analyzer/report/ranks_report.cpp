@@ -1,0 +1,127 @@
+#include "report/ranks_report.hpp"
+
+#include "report/text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace inline_prof::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kNameWidth = 44;
+
+std::string device_name(const join::RankDevice& device) {
+  std::string name = device.host.empty() ? device.file : device.host;
+  if (device.rank) name += fmt::format(" rank {}", *device.rank);
+  return printable(fmt::format("{} device {}", name, device.device_id));
+}
+
+std::string event_name(const std::string& layer, const std::string& event,
+                       std::int64_t occurrence) {
+  std::string name = layer.empty() ? "" : layer + " ";
+  name += readable_name(event);
+  if (occurrence > 0) name += fmt::format(" #{}", occurrence);
+  return printable(name);
+}
+
+std::string padded(const std::string& text) {
+  const std::string shown = shortened(text, kNameWidth);
+  return shown + std::string(kNameWidth - columns(shown), ' ');
+}
+
+template <typename Items, typename Line>
+void add_list(std::string& out, std::string_view title, std::string_view none, const Items& items,
+              std::size_t top, const Line& line) {
+  if (items.empty()) {
+    fmt::format_to(std::back_inserter(out), "\n{}\n", none);
+    return;
+  }
+  fmt::format_to(std::back_inserter(out), "\n{}\n", title);
+  const std::size_t shown = top == 0 ? items.size() : std::min(top, items.size());
+  for (std::size_t i = 0; i < shown; ++i)
+    out += line(items[i]) + "\n";
+  if (shown < items.size())
+    fmt::format_to(std::back_inserter(out), "{} of {}\n", shown, items.size());
+}
+
+Json device_json(const join::RankDevice& device) {
+  return {{"file", device.file},
+          {"host", device.host},
+          {"rank", device.rank ? Json(*device.rank) : Json()},
+          {"device_id", device.device_id}};
+}
+
+}  // namespace
+
+std::string ranks_table(const join::RankComparison& comparison, std::size_t top) {
+  std::string out =
+      fmt::format("{} devices, {} events each; raw times\n", comparison.devices, comparison.events);
+  add_list(out, "slow devices: median over their events, beside that of all devices",
+           "no device is slower than the others as a whole", comparison.slow_devices, top,
+           [](const join::Straggler& slow) {
+             return fmt::format("  {} {:.3f} times", padded(device_name(slow.device)), slow.ratio);
+           });
+  add_list(out, "stragglers: events that one device needs longer for than the others",
+           "no device needs longer for an event than the others", comparison.stragglers, top,
+           [](const join::Straggler& slow) {
+             return fmt::format(
+                 "  {} {}\n    {:.2f} us where the others take {:.2f} us, {:.3f} times",
+                 padded(event_name(slow.layer, slow.event, slow.occurrence)),
+                 device_name(slow.device), slow.time_us, slow.median_us, slow.ratio);
+           });
+  if (!comparison.collectives.empty() || !comparison.unsplit.empty()) {
+    add_list(
+        out,
+        "collectives: transfer is the least time of all devices, waiting what each takes above it",
+        "no collective could be split into transfer and waiting", comparison.collectives, top,
+        [](const join::CollectiveSplit& split) {
+          return fmt::format(
+              "  {} transfer {:.2f} us, waiting {:.2f} us, {} iterations\n    last to arrive: {}",
+              padded(event_name(split.layer, split.event, split.occurrence)), split.transfer_us,
+              split.wait_us, split.iterations, device_name(split.last));
+        });
+  }
+  for (const std::string& reason : comparison.unsplit)
+    out += "not split: " + printable(reason) + "\n";
+  return out;
+}
+
+std::string ranks_json(const join::RankComparison& comparison) {
+  Json json;
+  json["schema"] = "inline_prof_ranks/1";
+  json["devices"] = comparison.devices;
+  json["events"] = comparison.events;
+  json["slow_devices"] = Json::array();
+  for (const join::Straggler& slow : comparison.slow_devices)
+    json["slow_devices"].push_back({{"device", device_json(slow.device)}, {"ratio", slow.ratio}});
+  json["stragglers"] = Json::array();
+  for (const join::Straggler& slow : comparison.stragglers) {
+    json["stragglers"].push_back({{"device", device_json(slow.device)},
+                                  {"layer", slow.layer},
+                                  {"event", slow.event},
+                                  {"occurrence", slow.occurrence},
+                                  {"time_us", slow.time_us},
+                                  {"median_us", slow.median_us},
+                                  {"ratio", slow.ratio}});
+  }
+  json["collectives"] = Json::array();
+  for (const join::CollectiveSplit& split : comparison.collectives) {
+    json["collectives"].push_back({{"layer", split.layer},
+                                   {"event", split.event},
+                                   {"occurrence", split.occurrence},
+                                   {"iterations", split.iterations},
+                                   {"transfer_us", split.transfer_us},
+                                   {"wait_us", split.wait_us},
+                                   {"last", device_json(split.last)}});
+  }
+  json["unsplit"] = comparison.unsplit;
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace inline_prof::report

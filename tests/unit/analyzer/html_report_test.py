@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+"""The html report in a browser: what it shows, what it runs, how long it takes.
+
+usage: html_report_test.py PROF_ANALYZE TEST_DATA_DIR EVENTS; exit status 77 (skipped) without
+Chromium.  EVENTS is how many the largest report has.
+"""
+
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import chromium
+
+PROGRAM = sys.argv[1]
+DATA = pathlib.Path(sys.argv[2])
+MANY_EVENTS = int(sys.argv[3])
+SMALL = DATA / "gen3/small_h200.prof.json"
+A100 = DATA / "hugectr/dlrm_a100_8gpu.prof.json"
+A100_LAYERS = DATA / "hugectr/dlrm_a100.layers.json"
+EVIL = "</script><img src=x onerror=\"document.title='pwned'\"><!--<script>"
+
+if chromium.program() is None:
+    print("skipped: no chromium (Debian: chromium)")
+    sys.exit(77)
+
+
+def event(name, start, layer="", stream=0, samples=7, **more):
+    noise = random.Random(start)
+    return {"event_name": name, "layer_name": layer, "device_id": 0, "stream": str(stream),
+            "stream_index": stream, "start_index": 2 * start, "end_index": 2 * start + 1,
+            "met_times_within_this_stream": 0,
+            "measured_times_ms": [0.01 + 0.001 * noise.random() for _ in range(samples)],
+            "iter_start_to_event_start_times_ms": [0.012 * start] * samples, **more}
+
+
+def gemm(m):
+    return {"kind": "gemm", "m": m, "n": 512, "k": 512, "a_type": "f16", "b_type": "f16",
+            "c_type": "f16"}
+
+
+class Report(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = chromium.Page()
+        cls.addClassCleanup(cls.page.close)
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+
+    def show(self, *arguments, dark=False):
+        file = self.path / "report.html"
+        done = subprocess.run([PROGRAM, *map(str, arguments), "--format", "html", "-o", str(file),
+                               "--force"], stderr=subprocess.PIPE, check=False,
+                              universal_newlines=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.page.open(file, dark)
+        self.assertEqual(self.page.complaints(), [])
+        self.assertTrue(self.value("document.getElementById('failure').hidden"),
+                        self.text("#failure"))
+
+    def write(self, events, **more):
+        file = self.path / "p.json"
+        file.write_text(json.dumps({"schema": "inline_prof/1", "iter_time_ms": [4.0],
+                                    "events": events, **more}))
+        return file
+
+    def value(self, expression):
+        return self.page.evaluate(expression)
+
+    def text(self, selector):
+        return self.value("document.querySelector(%s).textContent" % json.dumps(selector))
+
+    def has_charts(self):
+        return self.value("typeof d3 !== 'undefined'")
+
+    def test_says_what_the_table_says(self):
+        self.show(SMALL)
+        report = json.loads(subprocess.run([PROGRAM, str(SMALL), "--format", "json"],
+                                           stdout=subprocess.PIPE, check=True).stdout)
+        self.assertIn("An iteration takes 1.000 ms. 44.0 % of it", self.text("#what"))
+        self.assertEqual(
+            self.value("[...document.querySelectorAll('#share-table tbody tr')]"
+                       ".map(row => row.lastChild.textContent)"),
+            ["%.1f" % share for share in report["shares"].values()])
+        self.assertIn("+0.050 %, 95 % interval", self.text("#receipt"))
+        self.assertIn("2 interleaved_launch", self.text("#head"))
+        self.assertIn("MLP.fc1", self.text("#layer-table"))
+
+    def test_layers_open_down_to_devices_and_samples(self):
+        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        layers = self.value("document.querySelectorAll('tr.layer').length")
+        self.assertGreater(layers, 5)
+        self.value("[...document.querySelectorAll('tr.layer button')]"
+                   ".find(button => button.textContent === 'TopMLP.fc5').click()")
+        self.assertGreater(self.value("document.querySelectorAll('tr[data-event]').length"), 5)
+        self.value("document.querySelector('tr[data-event] button').click()")
+        self.assertEqual(self.value("document.querySelectorAll('td.inner tbody tr').length"), 8)
+        if self.has_charts():  # 8 devices x 50 samples
+            self.assertEqual(self.value("document.querySelectorAll('td.inner circle').length"), 400)
+
+    def test_filters_and_sorts(self):
+        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        self.value("new Promise(done => { const box = document.getElementById('filter');"
+                   "box.value = 'topmlp fc5'; box.dispatchEvent(new Event('input'));"
+                   "setTimeout(done, 400); })")
+        names = "[...document.querySelectorAll('tr.layer td.name')].map(cell => cell.textContent)"
+        self.assertEqual(self.value(names), ["TopMLP.fc5"])
+        self.assertTrue(self.text("#layer-count").startswith("1 of "))
+        self.value("new Promise(done => { const box = document.getElementById('filter');"
+                   "box.value = ''; box.dispatchEvent(new Event('input'));"
+                   "setTimeout(done, 400); })")
+        self.value("document.querySelector('[data-sort=name]').click()")
+        found = self.value(names)
+        self.assertGreater(len(found), 5)
+        self.assertEqual(found, sorted(found, key=str.lower))
+        self.assertEqual(self.value("document.querySelector('[data-sort=name]').parentElement"
+                                    ".getAttribute('aria-sort')"), "ascending")
+
+    def test_the_keyboard_goes_through_the_timeline_to_the_table(self):
+        self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
+        if not self.has_charts():
+            self.skipTest("built without D3")
+        self.value("document.getElementById('timeline-canvas').focus()")
+        self.page.press("ArrowRight")
+        first = self.text("#timeline-details b")
+        self.page.press("ArrowRight")
+        second = self.text("#timeline-details b")
+        self.assertNotEqual(first, second)
+        self.page.press("Enter")
+        self.assertEqual(self.value("document.querySelectorAll('tr.chosen').length"), 1)
+        self.assertEqual(self.value("document.activeElement.closest('tr').className"), "chosen")
+
+    def test_a_click_on_a_bar_shows_its_numbers(self):
+        self.show(SMALL)
+        if not self.has_charts():
+            self.skipTest("built without D3")
+        self.value("""(() => {
+            const canvas = document.getElementById('timeline-canvas');
+            canvas.scrollIntoView();
+            const box = canvas.getBoundingClientRect();
+            canvas.dispatchEvent(new MouseEvent('click', {bubbles: true,
+                clientX: box.left + box.width * 0.2, clientY: box.top + 22 + 16 + 6}));
+        })()""")
+        self.assertIn("MLP.fc1 fc.fprop", self.text("#timeline-details"))
+        self.assertIn("predicted", self.text("#timeline-details"))
+
+    def test_names_are_text_whatever_they_look_like(self):
+        self.show(self.write(
+            [event(EVIL, 0, EVIL, kernel_name=EVIL, op=gemm(512)),
+             event("{{data}}", 1, "{{program}}"), event("\u2028<!--", 2, "__proto__"),
+             event("plain", 3, "constructor", op={"kind": EVIL})],
+            host_name=EVIL, command=EVIL, not_seen=[EVIL], warnings=[EVIL]),
+            "--machine", "h200-sxm-141gb")
+        self.assertEqual(self.value("document.images.length"), 0)
+        self.assertEqual(self.value("document.querySelectorAll('main script').length"), 0)
+        self.assertNotIn("pwned", self.value("document.title"))
+        names = self.value("[...document.querySelectorAll('tr.layer td.name')]"
+                           ".map(cell => cell.textContent)")
+        self.assertCountEqual(names, [EVIL, "{{program}}", "__proto__", "constructor"])
+        self.value("document.querySelectorAll('tr.layer button').forEach(b => b.click())")
+        self.value("[...document.querySelectorAll('tr.layer')].map(r => r.dataset.layer).forEach("
+                   "l => { const b = document.querySelector(`[data-layer=\"${l}\"] button`);"
+                   "if (b.getAttribute('aria-expanded') === 'false') b.click(); })")
+        self.assertIn(EVIL, self.text("#layer-table"))
+        self.assertEqual(self.value("document.images.length"), 0)
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_holds_nothing_that_a_browser_would_fetch(self):
+        file = self.path / "report.html"
+        subprocess.run([PROGRAM, str(SMALL), "--format", "html", "-o", str(file)], check=True)
+        text = file.read_text()
+        self.assertIn("default-src 'none'", text)
+        for word in ["<link", "@import", "url(", " src=", "srcset"]:
+            self.assertNotIn(word, text.split("<script>")[0], word)
+
+    def test_worth_fixing_leads_to_the_row(self):
+        file = self.path / "report.html"
+        subprocess.run([PROGRAM, str(SMALL), "--format", "html", "-o", str(file)], check=True)
+        # Two rows of the file, the second one saving more than the first.
+        text, changes = re.subn(r'"worth_fixing":\[[^"]*\],', '"worth_fixing":[[1,90.0],[2,40.5]],',
+                                file.read_text())
+        self.assertEqual(changes, 1)
+        file.write_text(text)
+        self.page.open(file)
+        self.assertIn("saves 90.00 us: 0.910 ms instead of 1.000 ms", self.text("#worth-list"))
+        self.value("document.querySelector('#worth-list button').click()")
+        self.assertEqual(self.value("document.querySelector('tr.chosen').dataset.event"), "1")
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_fits_a_narrow_window(self):
+        self.show(A100, "--machine", "a100-sxm4-40gb")
+        self.page.send("Emulation.setDeviceMetricsOverride", width=400, height=800,
+                       deviceScaleFactor=1, mobile=False)
+        try:
+            self.assertLessEqual(self.value("document.documentElement.scrollWidth"), 400)
+        finally:
+            self.page.send("Emulation.setDeviceMetricsOverride", width=1200, height=900,
+                           deviceScaleFactor=1, mobile=False)
+
+    def test_prints_in_light_colours(self):
+        self.show(SMALL, dark=True)
+        self.value("dispatchEvent(new Event('beforeprint'))")
+        ground = ("getComputedStyle(document.documentElement).getPropertyValue('--ground').trim()")
+        self.assertEqual(self.value(ground), "#ffffff")
+        self.value("dispatchEvent(new Event('afterprint'))")
+        self.assertEqual(self.value(ground), "#14181d")
+        pdf = self.page.send("Page.printToPDF")["data"]
+        self.assertGreater(len(pdf), 10000)
+
+    def test_no_events_make_a_page_that_says_so(self):
+        self.show(self.write([]))
+        self.assertIn("no events", self.text("#what"))
+        self.assertIn("0 of 0 layers", self.text("#layer-count"))
+
+    def test_several_files_stand_side_by_side(self):
+        files = []
+        for rank in range(3):
+            document = json.loads(SMALL.read_text())
+            document["rank"] = rank
+            document["iter_time_ms"] = [1.0 + rank] * 5
+            files.append(self.path / ("rank%d.prof.json" % rank))
+            files[-1].write_text(json.dumps(document))
+        self.show(*files)
+        self.assertFalse(self.value("document.getElementById('runs').hidden"))
+        self.assertEqual(self.value("[...document.querySelectorAll('#runs-table tbody tr')]"
+                                    ".map(row => row.children[3].textContent)"),
+                         ["1000", "2000", "3000"])
+
+    def test_large_reports_stay_quick(self):
+        events = [event("kernel_%d" % i, i, "block%d.layer" % (i // 10), i % 3, 50,
+                        op=gemm(64 * (i % 100 + 1))) for i in range(MANY_EVENTS)]
+        self.show(self.write(events, iter_time_ms=[0.012 * MANY_EVENTS] * 100),
+                  "--machine", "h200-sxm-141gb")
+        loaded_ms = float(self.value("document.documentElement.dataset.loadedMs"))
+        print("%d events: %.0f ms until shown" % (MANY_EVENTS, loaded_ms))
+        self.assertIn("%d of %d events" % (MANY_EVENTS, MANY_EVENTS), self.text("#layer-count"))
+        # 3 s on an idle machine of 2020; tests share theirs with others.
+        self.assertLess(loaded_ms, 12000)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

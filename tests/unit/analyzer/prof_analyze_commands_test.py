@@ -1,0 +1,295 @@
+#!/usr/bin/python3
+"""prof-analyze compare and check, and the formats for other programs, as their user calls them.
+
+usage: prof_analyze_commands_test.py PROF_ANALYZE SOURCE_DIR
+"""
+
+import csv
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+try:
+    import jsonschema
+except ImportError:
+    print("skipped: python3-jsonschema is not installed")
+    sys.exit(77)
+
+PROGRAM = sys.argv[1]
+SOURCE = pathlib.Path(sys.argv[2])
+SMALL = SOURCE / "tests/data/gen3/small_h200.prof.json"
+A100 = SOURCE / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
+A100_LAYERS = SOURCE / "tests/data/hugectr/dlrm_a100.layers.json"
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, universal_newlines=True, check=False)
+
+
+def profile(gemm_us, driver="580.1", **more):
+    """Two layers; each sample a little apart, so that there are intervals."""
+    def event(name, layer, index, time_us):
+        return {"event_name": name, "layer_name": layer, "device_id": 0, "stream": "0x1",
+                "start_index": 2 * index, "end_index": 2 * index + 1,
+                "met_times_within_this_stream": 0,
+                "op": {"kind": "memory", "read_bytes": 1 << 22, "write_bytes": 1 << 22},
+                "measured_times_ms": [time_us * 1e-3 * (1 + 0.001 * i) for i in range(20)]}
+    return {"schema": "inline_prof/1", "iter_time_ms": [1 + 0.0001 * i for i in range(20)],
+            "devices": [{"device_id": 0, "name": "NVIDIA H200", "driver_version": driver}],
+            "events": [event("gemm", "fc1", 0, gemm_us), event("relu", "fc2", 1, 50)], **more}
+
+
+class Commands(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+
+    def write(self, name, document):
+        file = self.path / name
+        file.write_text(json.dumps(document))
+        return file
+
+
+class Compare(Commands):
+    def setUp(self):
+        super().setUp()
+        self.before = self.write("before.json", profile(100))
+        self.slower = self.write("slower.json", profile(120))
+
+    def test_fail_on_ends_with_3_for_a_slower_layer(self):
+        self.assertEqual(run("compare", self.before, self.before, "--fail-on", 5).returncode, 0)
+        done = run("compare", self.before, self.slower, "--fail-on", 5)
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stdout, r"fc1 +100.9\d +121.1\d +1.200 +\[1.1\d+, 1.2\d+\] +SLOWER")
+        self.assertIn("1 slower, 0 undecided", done.stderr)
+        self.assertEqual(run("compare", self.before, self.slower, "--fail-on", 30).returncode, 0)
+        self.assertEqual(run("compare", self.before, self.slower).returncode, 0)
+        self.assertEqual(run("compare", self.slower, self.before, "--fail-on", 5).returncode, 0)
+
+    def test_fail_on_ends_with_4_for_what_cannot_be_decided(self):
+        other = self.write("other.json", profile(120, driver="570.2"))
+        done = run("compare", self.before, other, "--fail-on", 5)
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("driver: 580.1 before, 570.2 after", done.stdout)
+        self.assertIn("AMBIGUOUS (the runs differ in driver)", done.stdout)
+        self.assertEqual(
+            run("compare", self.before, other, "--fail-on", 5, "--despite", "driver").returncode, 3)
+
+    def test_small_layers_do_not_fail_a_run(self):
+        # fc1 has a tenth of the iteration.
+        self.assertEqual(run("compare", self.before, self.slower, "--fail-on", 5, "--min-share",
+                             50).returncode, 0)
+
+    def test_json_follows_its_schema(self):
+        schema = json.loads((SOURCE / "docs/schemas/compare.schema.json").read_text())
+        jsonschema.Draft7Validator.check_schema(schema)
+        for after in [self.before, self.slower, self.write("new.json", profile(
+                1, events=profile(100)["events"][:1]))]:
+            report = json.loads(run("compare", self.before, after, "--format", "json").stdout)
+            jsonschema.Draft7Validator(schema).validate(report)
+            self.assertEqual(set(report), set(schema["properties"]))
+
+    def test_csv_has_a_line_for_everything(self):
+        text = run("compare", self.before, self.slower, "--format", "csv").stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual([row["kind"] for row in rows],
+                         ["iteration", "layer", "layer", "event", "event"])
+        self.assertEqual([row["change"] for row in rows if row["layer"] == "fc1"],
+                         ["SLOWER", "SLOWER"])
+
+    def test_a_real_run_is_the_same_as_itself(self):
+        done = run("compare", A100, A100, "--fail-on", 20, "--format", "json")
+        report = json.loads(done.stdout)
+        self.assertEqual({layer["ratio"] for layer in report["layers"]}, {1.0})
+        self.assertNotIn("SLOWER", done.stdout)
+        self.assertNotIn("FASTER", done.stdout)
+
+    def test_refuses_what_cannot_be_compared(self):
+        empty = self.path / "empty.json"
+        empty.write_text("")
+        done = run("compare", self.before, empty)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("empty.json", done.stderr)
+        done = run("compare", self.before, A100)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("have no event in common", done.stderr)
+        self.assertEqual(run("compare", self.before).returncode, 2)
+        self.assertEqual(run("compare", self.before, self.slower, "--fail-on", "x").returncode, 2)
+        self.assertEqual(run("compare", self.before, self.slower, "--despite", "x").returncode, 2)
+        self.assertEqual(run(self.before, "compare", self.before, self.slower).returncode, 2)
+
+
+class Check(Commands):
+    def test_gates_end_with_0_3_and_4(self):
+        file = self.write("p.json", profile(100))
+        self.assertEqual(run("check", file, "--gate", "iteration_ms<1.1").returncode, 0)
+        done = run("check", file, "--gate", "iteration_ms<1.1", "--gate", "time_us<99")
+        self.assertEqual(done.returncode, 3)
+        self.assertRegex(done.stdout, r"time_us<99 +FAILED +fc1 gemm is 10")
+        self.assertEqual(run("check", file, "--gate", "overhead_percent<1").returncode, 4)
+        self.assertEqual(run("check", file, "--gate", "overhead_percent<1", "--gate",
+                             "time_us<99").returncode, 3)
+
+    def test_results_are_json_if_asked_for(self):
+        done = run("check", SMALL, "--gate", "ratio<1.3", "--format", "json")
+        (result,) = json.loads(done.stdout)
+        self.assertEqual(result["gate"], "ratio<1.3")
+        self.assertIn(result["result"], ["passed", "FAILED", "UNDECIDED"])
+
+    def test_a_gate_that_cannot_be_read_is_a_wrong_command_line(self):
+        for gate in ["ratio", "ratio<", "speed<1", "ratio<1.3 or so", ""]:
+            done = run("check", SMALL, "--gate", gate)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), gate)
+            self.assertIn('"%s"' % gate, done.stderr)
+        self.assertEqual(run("check", SMALL).returncode, 2)
+
+
+class Ranks(Commands):
+    def write_ranks(self, count, late=None, slow=None, extra=None):
+        """`late` reaches the collective 30 us after the others, `slow` takes 1.5 times as long."""
+        folder = self.path / "run"
+        folder.mkdir(exist_ok=True)
+        for rank in range(count):
+            factor = 1.5 if rank == slow else 1 + 0.001 * rank
+            document = profile(100 * factor, rank=rank, world_size=count, host_name="n%d" % rank)
+            document["events"][1]["measured_times_ms"] = [0.05 * factor] * 20
+            wait_ms = 0 if late is None or rank == late else 0.030
+            document["events"].append({
+                "event_name": "allreduce", "layer_name": "grads", "device_id": 0, "stream": "0x2",
+                "start_index": 4, "end_index": 5, "met_times_within_this_stream": 0,
+                "op": {"kind": "collective", "op": "all_reduce", "comm": "0xabc", "sequence": 0},
+                "measured_times_ms": [0.070 + wait_ms] * 20, "iterations": list(range(11, 31))})
+            if rank == extra:
+                document["events"].append(dict(document["events"][0], event_name="surprise",
+                                               start_index=6, end_index=7))
+            (folder / ("n%d.rank%d.prof.json" % (rank, rank))).write_text(json.dumps(document))
+        return folder
+
+    def test_a_late_rank_makes_the_others_wait(self):
+        done = run("ranks", self.write_ranks(8, late=5), "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        schema = json.loads((SOURCE / "docs/schemas/ranks.schema.json").read_text())
+        jsonschema.Draft7Validator(schema).validate(report)
+        self.assertEqual((report["devices"], report["slow_devices"], report["stragglers"]),
+                         (8, [], []))
+        (split,) = report["collectives"]
+        self.assertAlmostEqual(split["transfer_us"], 70, 6)
+        self.assertAlmostEqual(split["wait_us"], 30 * 7 / 8, 6)
+        self.assertEqual(split["last"]["rank"], 5)
+
+    def test_a_slow_device_is_named_as_a_whole_and_event_by_event(self):
+        folder = self.write_ranks(8, slow=2)
+        report = json.loads(run("ranks", folder, "--format", "json").stdout)
+        self.assertEqual([slow["device"]["rank"] for slow in report["slow_devices"]], [2])
+        self.assertAlmostEqual(report["slow_devices"][0]["ratio"], 1.5, 1)
+        self.assertEqual([(s["device"]["rank"], s["layer"]) for s in report["stragglers"]],
+                         [(2, "fc1"), (2, "fc2")])
+        text = run("ranks", folder).stdout
+        self.assertRegex(text, r"n2 rank 2 device 0 +1.49\d times")
+
+    def test_ranks_of_different_programs_are_refused(self):
+        done = run("ranks", self.write_ranks(4, extra=3))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn('"fc1 surprise" in', done.stderr)
+
+    def test_a_file_that_cannot_be_read_is_named(self):
+        folder = self.write_ranks(4)
+        for name in ["n0.rank0.prof.json", "n3.rank3.prof.json"]:
+            (folder / name).write_text("{")
+            done = run("ranks", folder)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn(name, done.stderr)
+            (folder / name).write_text((folder / "n1.rank1.prof.json").read_text())
+
+    def test_one_file_says_what_cannot_be_said(self):
+        done = run("ranks", self.write_ranks(1))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("not split: grads allreduce: measured on one device only", done.stdout)
+
+
+class Pictures(Commands):
+    def test_timeline_is_an_svg_with_a_box_for_each_bar(self):
+        picture = self.path / "t.svg"
+        self.assertEqual(run("timeline", A100, "-o", picture, "--top", 100).returncode, 0)
+        root = xml.etree.ElementTree.parse(picture).getroot()
+        boxes = [box for box in root.iter("{http://www.w3.org/2000/svg}rect")]
+        self.assertGreater(len(boxes), 512)
+        again = run("timeline", A100, "-o", picture)
+        self.assertEqual(again.returncode, 1)
+        self.assertEqual(run("timeline", A100, "-o", self.path / "t.gif").returncode, 2)
+
+    def test_scaling_shows_mean_and_slowest_device(self):
+        runs = []
+        for gpus in [1, 2, 4]:
+            folder = self.path / ("gpus%d" % gpus)
+            folder.mkdir()
+            for rank in range(gpus):
+                (folder / ("%d.prof.json" % rank)).write_text(
+                    json.dumps(profile(100 + 10 * rank, rank=rank)))
+            runs.append(folder)
+        done = run("scaling", *runs, "--format", "json", "--event-bias", "off")
+        rows = json.loads(done.stdout)
+        of_fc1 = [(row["gpus"], round(row["mean_us"]), round(row["slowest_us"]))
+                  for row in rows if row["layer"] == "fc1"]
+        self.assertEqual(of_fc1, [(1, 101, 101), (2, 106, 111), (4, 116, 131)])
+        for ending in ["svg", "html"]:
+            picture = self.path / ("s." + ending)
+            self.assertEqual(run("scaling", *runs, "-o", picture).returncode, 0)
+            self.assertIn("slowest device", picture.read_text())
+        self.assertEqual(run("scaling").returncode, 2)
+
+
+class Formats(Commands):
+    def test_the_trace_has_every_event_that_was_measured(self):
+        schema = json.loads((SOURCE / "tests/data/schemas/trace_events.schema.json").read_text())
+        for arguments in [[SMALL], [A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS]]:
+            trace = json.loads(run(*arguments, "--format", "perfetto").stdout)
+            jsonschema.Draft7Validator(schema).validate(trace)
+            rows = json.loads(run(*arguments, "--format", "json").stdout)["rows"]
+            bars = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+            self.assertEqual(sum("verdict" in bar["args"] for bar in bars),
+                             sum(row["in_iteration_us"] is not None for row in rows))
+            self.assertEqual(sum("model" in bar["args"] for bar in bars),
+                             sum(row["in_iteration_us"] is not None and
+                                 row["predicted_us"] is not None for row in rows))
+            # Complete events of a thread must nest or follow each other.
+            by_thread = {}
+            for bar in bars:
+                if "verdict" in bar["args"]:
+                    by_thread.setdefault((bar["pid"], bar["tid"]), []).append(bar)
+            for thread in by_thread.values():
+                thread.sort(key=lambda bar: bar["ts"])
+                for first, second in zip(thread, thread[1:]):
+                    self.assertLess(first["ts"] + first["dur"], second["ts"] + 1e-6)
+
+    def test_prometheus_reads_the_metrics(self):
+        evil = profile(100, host_name='a"b\\c\nd')
+        evil["events"][0]["layer_name"] = 'x"y\\z\n{}'
+        text = run(self.write("p.json", evil), "--format", "prometheus").stdout
+        self.assertIn('layer="x\\"y\\\\z?{}"', text)
+        promtool = shutil.which("promtool")
+        for arguments in [[SMALL], [self.path / "p.json"], [A100]]:
+            text = run(*arguments, "--format", "prometheus").stdout
+            for line in text.splitlines():
+                self.assertRegex(line, r'^(# (HELP|TYPE) inline_prof_[a-z_]+ .+|'
+                                       r'inline_prof_[a-z_]+\{.*\} [-+0-9.e]+)$')
+            names = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
+            self.assertEqual(len(names), len(set(names)))
+            if promtool:
+                done = subprocess.run([promtool, "check", "metrics"], input=text,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      universal_newlines=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,86 @@
+#include "report/findings.hpp"
+
+#include "join/join.hpp"
+#include "profile_builder.hpp"
+#include "report/layer_sums.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace inline_prof::report {
+namespace {
+
+using test::EventBuilder;
+using test::profile_of;
+using testing::HasSubstr;
+using testing::Not;
+
+join::Analysis analysed(read::Profile profile) {
+  join::JoinOptions options;
+  options.machine = test::toy_machine();  // 1 MB in 10 us
+  options.mode = model::Mode::kCompat;
+  options.event_bias.kind = join::BiasSetting::Kind::kOff;
+  return join::join_profiles({std::move(profile)}, {}, options);
+}
+
+TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
+  const Findings found = findings(analysed(profile_of(
+      {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({40})},
+      50)));
+  EXPECT_THAT(found.what, HasSubstr("An iteration takes 0.050 ms. 80.0 % of it is measured and"));
+  EXPECT_THAT(found.why, HasSubstr("none can be called slow"));
+  EXPECT_THAT(found.why, HasSubstr("in copy, 4.0 times, 80.0 % of the iteration"));
+}
+
+TEST(Findings, SlowRowsComeFirst) {
+  join::Analysis analysis = analysed(profile_of(
+      {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({20}),
+       EventBuilder("copy", 2, 3)
+           .layer("out")
+           .op(test::memory_op(500000, 500000))
+           .samples_us({30})},
+      50));
+  for (join::MergedRow& row : analysis.merged) {
+    row.predicted_ci90_us = join::Interval{9, 11};
+    row.verdict = "slower";
+  }
+  const Findings found = findings(analysis);
+  EXPECT_THAT(found.why, HasSubstr("2 rows take longer than predicted, 100.0 % of the iteration"));
+  EXPECT_THAT(found.why, HasSubstr("The largest is out copy: 30.0 us where 10.0 us"));
+  EXPECT_THAT(found.next, HasSubstr("Look at out copy first."));
+}
+
+TEST(Findings, AskForWhatIsMissing) {
+  const Findings found = findings(
+      analysed(profile_of({EventBuilder("mystery", 0, 1).layer("x").samples_us({30})}, 100)));
+  EXPECT_THAT(found.next, HasSubstr("Say what x mystery computes"));
+  EXPECT_THAT(found.next, HasSubstr("Find out what the other 70 % is"));
+}
+
+TEST(Findings, SayWhyNothingIsKnown) {
+  EXPECT_THAT(findings(analysed(profile_of({}, 100))).what, HasSubstr("not known: no events"));
+}
+
+TEST(LayerSums, CountARegionOnceAndCompareItsPredictedParts) {
+  const auto sums =
+      layer_sums(analysed(profile_of({EventBuilder("fc", 0, 5).layer("fc1").samples_us({100}),
+                                      EventBuilder("fc.copy", 1, 2)
+                                          .layer("fc1")
+                                          .op(test::memory_op(500000, 500000))
+                                          .samples_us({15}),
+                                      EventBuilder("fc.other", 3, 4).layer("fc1").samples_us({50}),
+                                      EventBuilder("loss", 6, 7).layer("loss").samples_us({7})},
+                                     1000)));
+  ASSERT_EQ(sums.size(), 2U);
+  EXPECT_EQ(sums[0].layer, "fc1");
+  EXPECT_EQ(sums[0].rows.size(), 3U);
+  EXPECT_EQ(sums[0].outer_rows.size(), 1U);
+  EXPECT_NEAR(*sums[0].time_us, 100, 1e-9);
+  EXPECT_NEAR(*sums[0].compared_us, 15, 1e-9);
+  EXPECT_NEAR(*sums[0].predicted_us, 10, 1e-9);
+  EXPECT_NEAR(*sums[0].ratio, 1.5, 1e-9);
+  EXPECT_FALSE(sums[1].ratio);
+}
+
+}  // namespace
+}  // namespace inline_prof::report
