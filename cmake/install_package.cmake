@@ -20,3 +20,21 @@ foreach(program IN ITEMS prof-analyze prof-model prof-schedule prof-run)  # foun
   install(FILES cmake/prof_completion.bash RENAME ${program}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endforeach()
+
+# cmake --build BUILD --target package: a .tar.gz, and a .deb where dpkg can tell what it depends on.
+set(CPACK_PACKAGE_NAME inline-prof)
+set(CPACK_PACKAGE_VENDOR "inline_prof")
+set(CPACK_PACKAGE_CONTACT "inline_prof developers")
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR TGZ)
+find_program(INLINE_PROF_DPKG_SHLIBDEPS dpkg-shlibdeps)
+mark_as_advanced(INLINE_PROF_DPKG_SHLIBDEPS)
+if(INLINE_PROF_DPKG_SHLIBDEPS)
+  list(APPEND CPACK_GENERATOR DEB)
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+endif()
+include(CPack)

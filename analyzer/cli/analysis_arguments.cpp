@@ -61,6 +61,11 @@ void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
       ->default_str("improved");
 }
 
+void require_median(const AnalysisArguments& arguments) {
+  if (arguments.statistic == join::Statistic::kMedian) return;
+  throw UsageError("--statistic: expected median here, since the intervals are those of medians");
+}
+
 AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArguments& arguments) {
   join::JoinOptions options;
   options.event_bias = parse_event_bias(arguments.event_bias);

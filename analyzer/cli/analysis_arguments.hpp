@@ -24,6 +24,9 @@ struct AnalysisArguments {
 
 void declare_analysis(CLI::App& command, AnalysisArguments& arguments);
 
+// Throws UsageError for another statistic: a command whose intervals are those of medians.
+void require_median(const AnalysisArguments& arguments);
+
 struct AnalysisResult {
   join::Analysis analysis;
   std::vector<read::Machine> machines;  // those that the analysis can name

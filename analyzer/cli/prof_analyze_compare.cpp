@@ -69,6 +69,7 @@ int gate_status(const join::Comparison& comparison, double min_share_percent) {
 }
 
 int run(const Options& options) {
+  require_median(options.analysis);
   const AnalysisResult before = analyse({options.before}, options.analysis);
   const AnalysisResult after = analyse({options.after}, options.analysis);
   join::CompareOptions compare_options;

@@ -124,6 +124,8 @@ class Compare(Commands):
         self.assertEqual(run("compare", self.before).returncode, 2)
         self.assertEqual(run("compare", self.before, self.slower, "--fail-on", "x").returncode, 2)
         self.assertEqual(run("compare", self.before, self.slower, "--despite", "x").returncode, 2)
+        self.assertEqual(
+            run("compare", self.before, self.slower, "--statistic", "mean").returncode, 2)
         self.assertEqual(run(self.before, "compare", self.before, self.slower).returncode, 2)
 
 
