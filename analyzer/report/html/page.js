@@ -21,6 +21,7 @@ const kKindWords = {
 
 let data = null;
 let samplesOfRows = null;
+let runNames = null;
 
 // ---- words and elements ------------------------------------------------------------------------
 
@@ -63,10 +64,15 @@ function layerName(number) {
   return text(number) === '' ? '(no layer)' : text(number);
 }
 
+// Host and rank where they tell the files apart, else the file.
 function runName(run) {
-  const {host, rank, file} = data.runs[run];
-  if (host === '' && rank === null) return file;
-  return [host, rank === null ? '' : 'rank ' + rank].filter((part) => part !== '').join(' ');
+  if (runNames === null) {
+    const names = data.runs.map(({host, rank}) => [host, rank === null ? '' : 'rank ' + rank]
+        .filter((part) => part !== '').join(' '));
+    const areClear = new Set(names).size === names.length && !names.includes('');
+    runNames = areClear ? names : data.runs.map(({file}) => file);
+  }
+  return runNames[run];
 }
 
 function color(name) {
@@ -352,7 +358,8 @@ class LayerTable {
     fact('samples', merged.samples[event] + ', of these outliers ' + merged.outliers[event] +
         ', upper bounds ' + merged.not_tight[event]);
     const cell = element('td', {class: 'inner', colspan: 7}, facts);
-    const devices = merged.rows[event];
+    const devices = merged.rows[event].slice().sort(
+        (a, b) => rows.run[a] - rows.run[b] || rows.device[a] - rows.device[b]);
     if (charts) this.addStrip(cell, event, devices);
     const table = element('tbody', {});
     for (const row of devices.slice(0, kMostDevices)) {
@@ -383,30 +390,38 @@ class LayerTable {
     const shown = devices.slice(0, 16).map((row) => samplesOf(row));
     const all = shown.flat();
     if (all.length === 0) return;
-    const width = 640, rowHeight = 12, left = 10, top = 6;
-    const height = top + shown.length * rowHeight + 30;
+    const width = 640, rowHeight = 12, left = 10, top = 6, bottom = 42;
+    const height = top + shown.length * rowHeight + bottom;
     const marks = [data.merged.predicted_us[event], data.merged.corrected_us[event]];
-    const lowest = Math.min(...all, ...marks.filter((mark) => mark !== null));
-    const highest = Math.max(...all, ...marks.filter((mark) => mark !== null));
+    // Single wild samples would press all others together: they are left out, and counted.
+    all.sort((a, b) => a - b);
+    const middle = [charts.quantile(all, 0.02), charts.quantile(all, 0.98)];
+    const reach = middle[1] - middle[0];
+    const lowest = Math.min(...marks.filter((mark) => mark !== null), middle[0] - reach / 2);
+    const highest = Math.max(...marks.filter((mark) => mark !== null), middle[1] + reach / 2);
+    const isShown = (sample) => sample >= lowest && sample <= highest;
+    const leftOut = all.filter((sample) => !isShown(sample)).length;
     const x = charts.scaleLinear().domain([lowest, highest === lowest ? lowest + 1 : highest])
-        .nice().range([left, width - left]);
+        .range([left, width - left]);
     const picture = charts.create('svg').attr('viewBox', '0 0 ' + width + ' ' + height)
         .attr('role', 'img').style('max-width', '52rem')
         .attr('aria-label', all.length + ' samples, ' + microseconds(lowest) + ' to ' +
                             microseconds(highest) + ' us');
     picture.append('g').attr('class', 'axis')
-        .attr('transform', 'translate(0,' + (height - 26) + ')')
+        .attr('transform', 'translate(0,' + (height - bottom + 4) + ')')
         .call(charts.axisBottom(x).ticks(6));
-    picture.append('text').attr('x', width - left).attr('y', height - 1)
-        .attr('text-anchor', 'end').text('us, corrected; blue line: predicted');
+    picture.append('text').attr('x', width - left).attr('y', height - 6)
+        .attr('text-anchor', 'end').text('us, corrected; a line for each device' +
+            (marks[0] === null ? '' : '; upright: predicted') +
+            (leftOut > 0 ? '; ' + leftOut + ' samples lie outside' : ''));
     shown.forEach((samples, i) => {
-      picture.append('g').selectAll('circle').data(samples).enter().append('circle')
-          .attr('cx', x).attr('cy', top + (i + 0.5) * rowHeight).attr('r', 2.4)
+      picture.append('g').selectAll('circle').data(samples.filter(isShown)).enter()
+          .append('circle').attr('cx', x).attr('cy', top + (i + 0.5) * rowHeight).attr('r', 2.4)
           .attr('fill', color('measured')).attr('fill-opacity', 0.6);
     });
     if (marks[0] !== null) {
       picture.append('line').attr('x1', x(marks[0])).attr('x2', x(marks[0])).attr('y1', 0)
-          .attr('y2', height - 26).attr('stroke', 'var(--predicted)').attr('stroke-width', 2);
+          .attr('y2', height - bottom + 4).attr('stroke', 'var(--predicted)').attr('stroke-width', 2);
     }
     cell.append(picture.node());
   }

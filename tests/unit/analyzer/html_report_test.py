@@ -102,8 +102,8 @@ class Report(unittest.TestCase):
         self.assertGreater(self.value("document.querySelectorAll('tr[data-event]').length"), 5)
         self.value("document.querySelector('tr[data-event] button').click()")
         self.assertEqual(self.value("document.querySelectorAll('td.inner tbody tr').length"), 8)
-        if self.has_charts():  # 8 devices x 50 samples
-            self.assertEqual(self.value("document.querySelectorAll('td.inner circle').length"), 400)
+        if self.has_charts():  # 8 devices x 50 samples, less a few wild ones
+            self.assertGreater(self.value("document.querySelectorAll('td.inner circle').length"), 350)
 
     def test_filters_and_sorts(self):
         self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
@@ -192,6 +192,21 @@ class Report(unittest.TestCase):
         self.assertIn("saves 90.00 us: 0.910 ms instead of 1.000 ms", self.text("#worth-list"))
         self.value("document.querySelector('#worth-list button').click()")
         self.assertEqual(self.value("document.querySelector('tr.chosen').dataset.event"), "1")
+        self.assertEqual(self.page.complaints(), [])
+
+    def test_without_charts_there_are_tables(self):
+        file = self.path / "report.html"
+        subprocess.run([PROGRAM, str(SMALL), "--format", "html", "-o", str(file)], check=True)
+        # As a program built without D3 writes it: the script is empty.
+        before, rest = file.read_text().split("<script>", 1)
+        file.write_text(before + "<script>" + rest[rest.index("</script>"):])
+        self.page.open(file)
+        self.assertFalse(self.has_charts())
+        self.assertFalse(self.value("document.getElementById('no-charts').hidden"))
+        self.assertTrue(self.value("document.getElementById('timeline').hidden"))
+        self.value("document.querySelector('tr.layer button').click()")
+        self.value("document.querySelector('tr[data-event] button').click()")
+        self.assertGreater(self.value("document.querySelectorAll('td.inner tbody tr').length"), 0)
         self.assertEqual(self.page.complaints(), [])
 
     def test_fits_a_narrow_window(self):
