@@ -40,7 +40,7 @@ struct Row {
   std::optional<double> offset_us;        // median start within the iteration
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
-  std::string op_kind;          // empty if what it computes is not known
+  std::string op_kind;  // empty if what it computes is not known
   std::string meeting;  // of a collective: equal on all ranks that take part in it; else empty
   std::optional<double> flops;  // what the operation has to do at least; model/op_work.hpp
   std::optional<double> bytes;
