@@ -39,6 +39,7 @@ enum class Stage : int {
   kReady,    // replays are warm-ups and samples
   kRefused,  // it cannot be built; `why_not` says why
   kLeaving,  // the writer's thread is to destroy it once the GPU is through
+  kLeft,
 };
 
 // Written by the thread at an iteration's start and the writer's thread in turn, as `stage` says.
@@ -119,13 +120,21 @@ bool is_through(const Course& all, const State& state) {
          static_cast<std::uint32_t>(state.settings.repeat);
 }
 
+// Another thread may be about to launch or destroy it: then the next iteration will see.
+bool has_fresh_copy(Course& all) {
+  if (all.in_use.test_and_set(std::memory_order_acquire)) return true;
+  const GraphClone* clone = all.live.load(std::memory_order_acquire);
+  const bool is_fresh = clone != nullptr && clone->is_fresh();
+  all.in_use.clear(std::memory_order_release);
+  return is_fresh;
+}
+
 // A copy that is ready, seen from an iteration's start: is there anything left to do with it?
 enum class Outlook { kGoesOn, kIsOver, kBeginsAgain };
 Outlook outlook(State& state, Course& all) {
   const Visit& visit = all.visits[all.current];
-  const GraphClone* clone = all.live.load(std::memory_order_acquire);
   if (is_through(all, state)) return Outlook::kIsOver;
-  if (clone == nullptr || !clone->is_fresh()) {
+  if (!has_fresh_copy(all)) {
     if (visit.attempts < kMostAttempts) return Outlook::kBeginsAgain;
     if (visit.event->sample_count() == 0 && all.recorded.load() == 0) {
       say_why_not(state, *visit.event, kChanged);
@@ -210,6 +219,10 @@ std::optional<std::size_t> next(State& state) {
       case Stage::kLeaving:
         if (is_read(state, visit)) state.writer->nudge();
         return std::nullopt;
+      case Stage::kLeft:
+        if (all.is_left_for_good) ++all.current;
+        all.stage.store(Stage::kIdle, std::memory_order_release);
+        break;
       case Stage::kReady:
         switch (outlook(state, all)) {
           case Outlook::kGoesOn:
@@ -304,8 +317,7 @@ bool tick(State& state) {
       if (is_read(state, all.visits[all.current])) {
         const std::lock_guard lock(all.building);
         destroy_live(all, false);
-        if (all.is_left_for_good) ++all.current;
-        all.stage.store(Stage::kIdle, std::memory_order_release);
+        all.stage.store(Stage::kLeft, std::memory_order_release);
       }
       break;
     default:
