@@ -138,11 +138,11 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
 // The iterations that every one of the devices has measured.
 std::vector<std::int64_t> common_iterations(const Devices& devices, const RankEvent& event) {
   std::vector<std::int64_t> common;
-  for (const auto& [iteration, time_us] : devices.front()->of_iteration_us.at(event)) {
+  for (const auto& sample : devices.front()->of_iteration_us.at(event)) {
     const bool is_everywhere = std::ranges::all_of(devices, [&](const auto* device) {
-      return device->of_iteration_us.at(event).contains(iteration);
+      return device->of_iteration_us.at(event).contains(sample.first);
     });
-    if (is_everywhere) common.push_back(iteration);
+    if (is_everywhere) common.push_back(sample.first);
   }
   return common;
 }

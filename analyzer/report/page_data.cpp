@@ -228,7 +228,7 @@ Json shares_json(const std::optional<join::Shares>& shares) {
 }
 
 // A '<' stands in strings only, and there it may be written as its number.
-std::string without_tags(std::string text) {
+std::string without_tags(const std::string& text) {
   std::string clean;
   clean.reserve(text.size());
   for (const char c : text) {
