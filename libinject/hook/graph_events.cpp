@@ -12,10 +12,6 @@
 namespace inline_prof::hook {
 namespace {
 
-// A graph that is made anew more often than this in the warm-up will be made anew while it is
-// measured.
-constexpr int kOftenMade = 3;
-
 // A quarter of what there is room for; 8 MiB.
 constexpr std::size_t kMostInGraphs = record::EventList::kCapacity / 4;
 
@@ -215,7 +211,7 @@ void settle_graphs(State& state) {
       graph.why_whole = "kernels inside graphs are timed in mode fine_grained";
     }
     if (graph.times_made > kOftenMade && graph.why_whole.empty()) {
-      graph.why_whole = "the program makes it anew again and again";
+      graph.why_whole = kMadeAnew;
     }
     return graph.why_whole;
   };

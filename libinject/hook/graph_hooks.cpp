@@ -31,8 +31,8 @@ void noted(const char* where, const Note& note) noexcept {
   if (sys::is_on() && !cupti_sees_launches.load(std::memory_order_relaxed)) fenced(where, note);
 }
 
-// The same while copies are left, also after profiling went off: what they refer to must not be held
-// for longer than the host's own.
+// The same while copies are left, also after profiling went off: what they refer to must not be
+// held for longer than the host's own.
 template <typename Note>
 void released(const char* where, const Note& note) noexcept {
   if (state() == nullptr || (!sys::is_on() && graphs::copy_bytes() == 0)) return;

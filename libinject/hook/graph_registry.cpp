@@ -195,10 +195,32 @@ Reading read(CUgraph graph) {
 
 // --- the private copy
 
+// A graph with these nodes whose exec the host has destroyed; null where there is none.
+HostGraph* vacant_graph(std::uint64_t signature) {
+  for (HostGraph& graph : registry().all) {
+    if (graph.signature == signature && graph.exec.load() == nullptr && graph.times_made > 0) {
+      return &graph;
+    }
+  }
+  return nullptr;
+}
+
 struct Copy {
   CUgraph graph = nullptr;
   std::string why_not;
 };
+
+// A copy costs the host about as much as making the graph did: not where it would be of no use.
+std::string why_not_worth_it(const State& run, std::uint64_t signature) {
+  const std::lock_guard lock(mutex());
+  const HostGraph* known = vacant_graph(signature);
+  const Phase phase = run.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations ||
+      phase == Phase::kDiscovering) {
+    return known != nullptr && known->times_made > kOftenMade ? kMadeAnew : "";
+  }
+  return known == nullptr || !known->why_whole.empty() ? "it was made after the warm-up" : "";
+}
 
 // Sets the nodes' twins.
 Copy copy_of(CUgraph source, unsigned long long flags, Reading& reading) {
@@ -209,11 +231,15 @@ Copy copy_of(CUgraph source, unsigned long long flags, Reading& reading) {
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
     return {.why_not = "it can be launched by the device"};
   }
+  if (run == nullptr) return {.why_not = "there is no run"};
+  if (std::string reason = why_not_worth_it(*run, reading.signature); !reason.empty()) {
+    return {.why_not = std::move(reason)};
+  }
   const std::uint64_t bytes = copy_bytes() + reading.nodes.size() * kBytesPerNode;
-  if (run != nullptr && !schedule_asks_for(*run, reading.nodes)) {
+  if (!schedule_asks_for(*run, reading.nodes)) {
     return {.why_not = "the schedule asks for nothing inside it"};
   }
-  if (run == nullptr || bytes > run->config.graph_copies_mib << 20U) {
+  if (bytes > run->config.graph_copies_mib << 20U) {
     return {.why_not = "copies of graphs would take more than INLINE_PROF_GRAPH_COPIES"};
   }
   Copy copy;
@@ -276,12 +302,8 @@ HostGraph& add(std::uint64_t signature) {
 
 // A graph with these nodes whose exec the host has destroyed; else a new one.
 HostGraph& graph_for(std::uint64_t signature) {
-  for (HostGraph& graph : registry().all) {
-    if (graph.signature == signature && graph.exec.load() == nullptr && graph.times_made > 0) {
-      return graph;
-    }
-  }
-  return add(signature);
+  HostGraph* vacant = vacant_graph(signature);
+  return vacant != nullptr ? *vacant : add(signature);
 }
 
 }  // namespace

@@ -57,6 +57,11 @@ struct HostGraph {
   std::string why_whole;          // why its kernels cannot be timed one by one; empty: they can
 };
 
+// A graph that is made anew more often than this in the warm-up will be made anew while it is
+// measured.
+inline constexpr int kOftenMade = 3;
+inline constexpr const char* kMadeAnew = "the program makes it anew again and again";
+
 namespace graphs {
 
 // Held for look-ups and small changes; never while graphs are copied or made.
