@@ -6,6 +6,12 @@ set(precompiled_standard_headers
   <optional> <set> <span> <stdexcept> <string> <string_view> <unordered_map> <utility> <variant>
   <vector>)
 
+# Behind a precompiled header GCC 12 takes unoptimised code for optimised in <xmmintrin.h>, and refuses
+# what Eigen does with it.  Every target has to agree on it: it decides on alignments.
+if(INLINE_PROF_PCH AND INLINE_PROF_SANITIZE)
+  add_compile_definitions(EIGEN_DONT_VECTORIZE)
+endif()
+
 # Headers that targets share must be compiled with the options of all of them: the first are for code
 # of shared libraries, the second for tests.
 if(INLINE_PROF_PCH)
