@@ -189,7 +189,7 @@ bool is_read(const State& state, const Visit& visit) {
 
 }  // namespace
 
-void plan(State& state, std::vector<std::size_t> targets) {
+void plan(State& state, const std::vector<std::size_t>& targets) {
   Course& all = course();
   for (const std::size_t target : targets) {
     for (record::EventRecord* event : state.targets[target].events) {

@@ -18,7 +18,7 @@ namespace graph_course {
 
 // Targets that are kernels inside graphs, in the order of their visits.  With the state's mutex
 // held, as for next() and is_over().
-void plan(State& state, std::vector<std::size_t> targets);
+void plan(State& state, const std::vector<std::size_t>& targets);
 
 // The target whose copy is launched in the iteration that begins; none while one is being built.
 [[nodiscard]] std::optional<std::size_t> next(State& state);

@@ -10,6 +10,7 @@
 #include <inline_prof/op_kind.hpp>
 
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <unordered_set>
 
@@ -125,9 +126,9 @@ std::vector<schedule::ClassMember> name_classes(State& state) {
 // The median of what a pair measures with nothing in it, as calibrated behind other work; a
 // plausible one where the calibration had to be left out.
 double bias_ms(State& state) {
-  constexpr double kPlausibleUs = 5;
+  constexpr double plausible_us = 5;
   const std::lock_guard lock(state.run.mutex);
-  double us = kPlausibleUs;
+  double us = plausible_us;
   for (const record::Calibration& calibration : state.run.calibrations) {
     if (calibration.empty_pair.median_us > 0) us = calibration.empty_pair.median_us;
     if (calibration.state == "busy") break;
@@ -177,9 +178,8 @@ schedule::Selection plain_part(State& state, const schedule::Selection& selectio
 
 // With policy adaptive one kernel of each class is visited, drawn at random.
 std::vector<std::size_t> graph_targets(const State& state) {
-  std::vector<std::size_t> all;
-  for (std::size_t i = state.plain_targets; i < state.targets.size(); ++i)
-    all.push_back(i);
+  std::vector<std::size_t> all(state.targets.size() - state.plain_targets);
+  std::iota(all.begin(), all.end(), state.plain_targets);
   if (state.settings.policy != schedule::Policy::kAdaptive) return all;
   std::map<std::string, std::vector<std::size_t>> classes;
   for (const std::size_t target : all)
