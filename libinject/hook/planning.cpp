@@ -9,6 +9,8 @@
 
 #include <inline_prof/op_kind.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <tuple>
@@ -170,8 +172,7 @@ schedule::Selection plain_part(State& state, const schedule::Selection& selectio
     if (places[turn.event]) plain.turns.push_back({turn.iteration, *places[turn.event]});
   }
   state.plain_targets = targets.size();
-  for (Target& target : inside_graphs)
-    targets.push_back(std::move(target));
+  std::move(inside_graphs.begin(), inside_graphs.end(), std::back_inserter(targets));
   state.targets = std::move(targets);
   return plain;
 }
@@ -186,6 +187,7 @@ std::vector<std::size_t> graph_targets(const State& state) {
     classes[state.targets[target].events.front()->class_name].push_back(target);
   schedule::SplitMix64 random(state.settings.seed);
   std::vector<std::size_t> drawn;
+  drawn.reserve(classes.size());
   for (const auto& [name, members] : classes)
     drawn.push_back(members[random.below(members.size())]);
   std::sort(drawn.begin(), drawn.end());
