@@ -106,12 +106,24 @@ std::string describe_not_slow(const std::vector<const join::MergedRow*>& rows) {
   return text;
 }
 
+// Where nothing is slow for certain, what there may be to gain.
+std::optional<std::string> describe_largest_gain(const join::Analysis& analysis) {
+  if (analysis.worth_fixing.empty() || !analysis.iteration_us) return std::nullopt;
+  const join::MergedRow& row = analysis.merged[analysis.worth_fixing.front()];
+  const double saved_us = row.saved_us_if_predicted.value_or(0.0);
+  if (saved_us * 100.0 < kLargeRowPercent * *analysis.iteration_us) return std::nullopt;
+  return fmt::format("The most to gain is at {}: {:.1f} us of the iteration, if it met its {}.",
+                     name_of(row), saved_us, is_bound(row) ? "bound" : "prediction");
+}
+
 std::string describe_next(const join::Analysis& analysis,
                           const std::vector<const join::MergedRow*>& rows,
                           const std::vector<const join::MergedRow*>& slow) {
   std::vector<std::string> steps;
   if (!slow.empty() && slow.front()->share_percent.value_or(0.0) >= kLargeRowPercent) {
     steps.push_back(fmt::format("Look at {} first.", name_of(*slow.front())));
+  } else if (auto gain = describe_largest_gain(analysis)) {
+    steps.push_back(std::move(*gain));
   }
   if (!analysis.machine_reason.empty() && analysis.machine.empty()) {
     steps.push_back("Name the GPU with --machine, so that there are predictions.");

@@ -30,6 +30,9 @@ TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
   EXPECT_THAT(found.what, HasSubstr("An iteration takes 0.050 ms. 80.0 % of it is measured and"));
   EXPECT_THAT(found.why, HasSubstr("none can be called slow"));
   EXPECT_THAT(found.why, HasSubstr("in copy, 4.0 times, 80.0 % of the iteration"));
+  EXPECT_THAT(
+      found.next,
+      HasSubstr("The most to gain is at in copy: 30.0 us of the iteration, if it met its bound."));
 }
 
 TEST(Findings, SlowRowsComeFirst) {
