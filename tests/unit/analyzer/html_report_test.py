@@ -84,7 +84,7 @@ class Report(unittest.TestCase):
         self.show(SMALL)
         report = json.loads(subprocess.run([PROGRAM, str(SMALL), "--format", "json"],
                                            stdout=subprocess.PIPE, check=True).stdout)
-        self.assertIn("An iteration takes 1.000 ms. 44.0 % of it", self.text("#what"))
+        self.assertIn("An iteration takes 1.000 ms. 54.0 % of it", self.text("#what"))
         self.assertEqual(
             self.value("[...document.querySelectorAll('#share-table tbody tr')]"
                        ".map(row => row.lastChild.textContent)"),
