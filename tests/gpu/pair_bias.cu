@@ -13,6 +13,7 @@
 // CUPTI's timestamps, when the same program runs under census_cupti.cpp (pair_bias_report.py joins
 // the two by the order of launches).
 #include "gpu_check.hpp"
+#include "spin_kernels.cuh"
 
 #include <cuda_runtime.h>
 
@@ -25,32 +26,16 @@
 namespace {
 
 using inline_prof::gpu_test::check;
+using inline_prof::gpu_test::global_ns;
+using inline_prof::gpu_test::KernelTimes;
 
-struct KernelTimes {
-  std::uint64_t first_ns;
-  std::uint64_t last_ns;
-};
-
-__device__ std::uint64_t global_ns() {
-  std::uint64_t now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
-// Runs for `cycles` of the SM clock and says when, on the global timer, it did.
 __global__ void spin(std::int64_t cycles, KernelTimes* times) {
-  const std::uint64_t first_ns = global_ns();
-  const std::int64_t start = clock64();
-  while (clock64() - start < cycles) {
-  }
-  *times = {first_ns, global_ns()};
+  inline_prof::gpu_test::spin_and_note(cycles, times);
 }
 
 // The same under another name: what must not be counted among the measured launches.
 __global__ void hold(std::int64_t cycles) {
-  const std::int64_t start = clock64();
-  while (clock64() - start < cycles) {
-  }
+  inline_prof::gpu_test::spin_cycles(cycles);
 }
 
 __global__ void empty_kernel() {}
@@ -65,15 +50,6 @@ __global__ void timer_step(int samples, std::uint64_t* step_ns) {
     previous = now;
   }
   *step_ns = smallest;
-}
-
-// SM cycles in `duration_ns` of the global timer.
-__global__ void count_cycles(std::uint64_t duration_ns, std::int64_t* cycles) {
-  const std::int64_t start = clock64();
-  const std::uint64_t first_ns = global_ns();
-  while (global_ns() - first_ns < duration_ns) {
-  }
-  *cycles = clock64() - start;
 }
 
 enum class What { kNothing, kEmptyKernel, kSpin };
@@ -152,23 +128,14 @@ class Bench {
     cudaEvent_t stop;
   };
 
-  // Clocks rise over tens of milliseconds of work; only then is their rate worth reading.
   void warm_up() {
-    std::int64_t* cycles = nullptr;
+    cycles_per_us_ = inline_prof::gpu_test::cycles_per_us_when_warm(stream_);
     std::uint64_t* step_ns = nullptr;
-    check(cudaMalloc(&cycles, sizeof *cycles), "cudaMalloc");
     check(cudaMalloc(&step_ns, sizeof *step_ns), "cudaMalloc");
-    constexpr std::uint64_t kWarmUpNs = 20'000'000;
-    for (int i = 0; i < 10; ++i)
-      count_cycles<<<1, 1, 0, stream_>>>(kWarmUpNs, cycles);
     timer_step<<<1, 1, 0, stream_>>>(100'000, step_ns);
-    check(cudaStreamSynchronize(stream_), "warm-up");
-    std::int64_t counted = 0;
-    check(cudaMemcpy(&counted, cycles, sizeof counted, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaStreamSynchronize(stream_), "timer_step");
     check(cudaMemcpy(&timer_step_ns_, step_ns, sizeof timer_step_ns_, cudaMemcpyDeviceToHost),
           "cudaMemcpy");
-    cycles_per_us_ = static_cast<double>(counted) / (static_cast<double>(kWarmUpNs) * 1e-3);
-    check(cudaFree(cycles), "cudaFree");
     check(cudaFree(step_ns), "cudaFree");
   }
 
