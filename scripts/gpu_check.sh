@@ -11,7 +11,7 @@
 #   torch     the same for PyTorch, with a captured graph and NCCL
 #   bias      event pairs around kernels of known length, against CUPTI's timestamps
 #   rate      what a launch costs the host thread: bare, under the guest, under CUPTI
-#   graphs    what clones of a graph cost, and what they hold on to
+#   graphs    what event nodes read and cost; what clones of a graph cost, and what they hold on to
 #   demo      the DLRM example under the guest, and its report
 #   tests     the CPU tests, on this machine (only with --only tests)
 #
@@ -251,15 +251,29 @@ rate_under_guest() {
     "${command[@]}" 2>>rate.log
 }
 
-part_graphs() {
-  need_file "$programs/graph_clone"
-  local status=0
-  "$programs/graph_clone" >graph_clone.txt 2>graph_clone.log || status=$?
+# answers_of PROGRAM: takes over the lines of a program that says PASS, FAIL and FIGURE itself.
+answers_of() {
+  local status=0 word text
+  need_file "$programs/$1"
+  timeout --kill-after=1 9 "$programs/$1" >"$1.txt" 2>"$1.log" || status=$?
+  while read -r word text; do
+    verdict "$word" "$text"
+  done <"$1.txt"
   case "$status" in
-    0) verdict FIGURE "$(paste --serial --delimiters=';' graph_clone.txt)" ;;
-    77) verdict SKIP "$(tail -1 graph_clone.log)" ;;
-    *) verdict FAIL "status $status after '$(tail -1 graph_clone.txt)': $(tail -1 graph_clone.log)" ;;
+    0) ;;
+    77 | 127) verdict SKIP "$1: $(tail -1 "$1.log")" ;; # 127: no driver to link with
+    *)
+      # Its own FAIL says more.
+      if ((status != 1)) || ! grep -q '^FAIL' "$1.txt"; then
+        verdict FAIL "$1: status $status after '$(tail -1 "$1.txt")': $(tail -1 "$1.log")"
+      fi
+      ;;
   esac
+}
+
+part_graphs() {
+  answers_of graph_node_times
+  answers_of graph_clone
 }
 
 part_demo() {

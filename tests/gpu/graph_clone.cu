@@ -1,220 +1,263 @@
-// What the header does not say about clones of graphs (docs/gpu_results.md, section "Graphs").
+// What the header does not say about clones of graphs (docs/gpu_results.md, section "Graphs"):
 //
-// Prints one `NAME VALUE` a line:
+//   whether they can be made and uploaded while another thread replays, and what that thread
+//   notices what they take of the host's and the device's memory whether they keep the user objects
+//   of their original
 //
-//   nodes                   of the graph under test: a chain of short kernels
-//   clone_us                host time of cudaGraphClone
-//   clone_bytes_per_node    growth of this process' resident memory by many clones
-//   instantiate_us          host time of instantiating and uploading the instrumented clone
-//   exec_device_bytes       device memory that one more exec takes
-//   replay_us               device time of the graph, median
-//   instrumented_replay_us  the same of a clone with an event before and after its middle node
-//   node_pair_us            that pair's own time, median
-//   user_object_held_by_clone  1 if an object retained by the graph lives on in its clone, 0 if not
-#include "gpu_check.hpp"
+// Prints the lines of answers.hpp.
+#include "answers.hpp"
+#include "spin_graphs.cuh"
 
-#include <cuda_runtime.h>
-
-#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
-#include <vector>
 
 namespace {
 
-using inline_prof::gpu_test::check;
+using namespace inline_prof::gpu_test;
+using Clock = std::chrono::steady_clock;
 
-constexpr int kNodes = 500;
-constexpr int kMeasuredNode = kNodes / 2;
-constexpr int kReplays = 50;
-constexpr int kClones = 200;
+constexpr int kNodes = 2000;
+constexpr int kTrainedNodes = 200;
+constexpr int kClones = 10;
+constexpr std::size_t kShortest = 0;           // place in spin_lengths()
+constexpr double kGuessedBytesPerNode = 1024;  // kBytesPerNode of hook/graph_registry.cpp
 
-__global__ void work(float* value) {
-  float sum = *value;
-  for (int i = 0; i < 500; ++i)
-    sum = sum * 0.999F + 1.0F;
-  *value = sum;
+double us_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
-double host_us_of(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start)
-      .count();
+struct Chain {
+  CUgraph graph = nullptr;
+  Nodes nodes;  // in order
+};
+
+Chain chain_of(const SpinGraphs& spins, int count) {
+  Chain chain;
+  check(cuGraphCreate(&chain.graph, 0), "cuGraphCreate");
+  chain.nodes = spins.add_chain(chain.graph, {}, kShortest, count);
+  return chain;
 }
 
-double resident_bytes() {
+// A training loop as small as can be: replays one graph and waits for it, on a thread of its own.
+class Trainer {
+ public:
+  explicit Trainer(CUgraphExec exec) : exec_(exec) {
+    check(cuCtxGetCurrent(&context_), "cuCtxGetCurrent");
+    thread_ = std::thread([this] { train(); });
+  }
+
+  void tell(bool somebody_clones) { somebody_clones_ = somebody_clones; }
+
+  void stop() {
+    is_over_ = true;
+    thread_.join();
+  }
+
+  // Of iterations during which nobody or somebody cloned, from start to end; after stop().
+  [[nodiscard]] const std::vector<double>& us(bool somebody_clones) const {
+    return us_[somebody_clones ? 1 : 0];
+  }
+
+ private:
+  void train() {
+    check(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+    CUstream stream = nullptr;
+    check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    while (!is_over_) {
+      const bool before = somebody_clones_;
+      const auto start = Clock::now();
+      check(cuGraphLaunch(exec_, stream), "cuGraphLaunch while another thread clones");
+      check(cuStreamSynchronize(stream), "cuStreamSynchronize");
+      const double us = us_since(start);
+      if (before == somebody_clones_) us_[before ? 1 : 0].push_back(us);
+    }
+    check(cuStreamDestroy(stream), "cuStreamDestroy");
+  }
+
+  CUgraphExec exec_;
+  CUcontext context_ = nullptr;
+  std::thread thread_;
+  std::atomic<bool> somebody_clones_{false};
+  std::atomic<bool> is_over_{false};
+  std::vector<double> us_[2];
+};
+
+// Host times of the steps that the guest takes on its own thread.
+struct Steps {
+  std::vector<double> clone_us;
+  std::vector<double> events_us;
+  std::vector<double> instantiate_us;
+  std::vector<double> upload_us;  // until it is done
+  std::vector<double> destroy_us;
+};
+
+// One timed clone of `chain`, from its making to its end; returns the time of the pair inside.
+double make_and_replay(const Chain& chain, const SpinGraphs& spins, Steps& steps) {
+  const EventPair pair;
+  auto start = Clock::now();
+  const auto lap = [&](std::vector<double>& times_us) {
+    times_us.push_back(us_since(start));
+    start = Clock::now();
+  };
+  CUgraph clone = cloned(chain.graph);
+  lap(steps.clone_us);
+  put_events_around(clone, chain.nodes[kNodes / 2], pair);
+  lap(steps.events_us);
+  CUgraphExec exec = instantiated(clone);
+  lap(steps.instantiate_us);
+  check(cuGraphUpload(exec, spins.stream()), "cuGraphUpload");
+  check(cuStreamSynchronize(spins.stream()), "cuStreamSynchronize");
+  lap(steps.upload_us);
+  check(cuGraphLaunch(exec, spins.stream()), "cuGraphLaunch of a clone");
+  check(cuStreamSynchronize(spins.stream()), "cuStreamSynchronize");
+  start = Clock::now();
+  check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+  check(cuGraphDestroy(clone), "cuGraphDestroy");
+  lap(steps.destroy_us);
+  return pair.us();
+}
+
+void clone_while_training(const SpinGraphs& spins, Answers& answers) {
+  const Chain trained = chain_of(spins, kTrainedNodes);
+  const Chain chain = chain_of(spins, kNodes);
+  Steps first;  // pays for what the driver does once
+  static_cast<void>(make_and_replay(chain, spins, first));
+
+  constexpr auto kQuiet = std::chrono::milliseconds(300);
+  CUgraphExec exec = instantiated(trained.graph);
+  Trainer trainer(exec);
+  std::this_thread::sleep_for(kQuiet);
+  Steps steps;
+  int measured = 0;
+  trainer.tell(true);
+  for (int i = 0; i < kClones; ++i) {
+    if (make_and_replay(chain, spins, steps) > 0) ++measured;
+  }
+  trainer.tell(false);
+  std::this_thread::sleep_for(kQuiet);
+  trainer.stop();
+  check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+
+  answers.expect(measured == kClones,
+                 text_of("%d of %d timed clones of %d nodes were made, uploaded and replayed while "
+                         "another thread replayed",
+                         measured, kClones, kNodes));
+  answers.figure(
+      text_of("host time of one: clone %.0f us, event nodes %.0f, instantiate %.0f, "
+              "upload %.0f, destroy %.0f",
+              median(steps.clone_us), median(steps.events_us), median(steps.instantiate_us),
+              median(steps.upload_us), median(steps.destroy_us)));
+  const auto& quiet = trainer.us(false);
+  const auto& busy = trainer.us(true);
+  if (quiet.empty() || busy.empty()) {
+    answers.figure(text_of("iterations beside cloning: %zu, alone: %zu; nothing to compare",
+                           busy.size(), quiet.size()));
+    return;
+  }
+  // The clones are replayed, too: their kernels are part of what the other thread notices.
+  answers.figure(
+      text_of("iteration of the other thread (median, p95, longest): alone %.0f us, "
+              "%.0f, %.0f; beside cloning %.0f us, %.0f, %.0f",
+              median(quiet), percentile(quiet, 0.95), percentile(quiet, 1), median(busy),
+              percentile(busy, 0.95), percentile(busy, 1)));
+}
+
+struct Memory {
+  double host_bytes = 0;    // resident
+  double device_bytes = 0;  // taken, by whomever
+};
+
+Memory memory_now() {
   std::ifstream statm("/proc/self/statm");
   double size_pages = 0;
   double resident_pages = 0;
   statm >> size_pages >> resident_pages;
-  return resident_pages * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
-double free_device_bytes() {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   check(cudaMemGetInfo(&free_bytes, &total_bytes), "cudaMemGetInfo");
-  return static_cast<double>(free_bytes);
+  return {.host_bytes = resident_pages * static_cast<double>(sysconf(_SC_PAGESIZE)),
+          .device_bytes = static_cast<double>(total_bytes - free_bytes)};
 }
 
-struct Chain {
-  cudaGraph_t graph = nullptr;
-  std::vector<cudaGraphNode_t> nodes;  // in order
-};
-
-Chain make_chain(float* value) {
-  Chain chain;
-  check(cudaGraphCreate(&chain.graph, 0), "cudaGraphCreate");
-  void* arguments[] = {&value};
-  cudaKernelNodeParams parameters{};
-  parameters.func = reinterpret_cast<void*>(work);
-  parameters.gridDim = dim3(1);
-  parameters.blockDim = dim3(1);
-  parameters.kernelParams = arguments;
-  for (int i = 0; i < kNodes; ++i) {
-    cudaGraphNode_t node = nullptr;
-    const cudaGraphNode_t* before = chain.nodes.empty() ? nullptr : &chain.nodes.back();
-    check(
-        cudaGraphAddKernelNode(&node, chain.graph, before, before == nullptr ? 0 : 1, &parameters),
-        "cudaGraphAddKernelNode");
-    chain.nodes.push_back(node);
-  }
-  return chain;
+void memory_of_clones(const SpinGraphs& spins, Answers& answers) {
+  const Chain chain = chain_of(spins, kNodes);
+  const auto tell = [&](const char* what, const Memory& before, const Memory& after) {
+    constexpr double kAllNodes = static_cast<double>(kNodes) * kClones;
+    answers.figure(
+        text_of("%s: %.0f bytes of host memory a node, %.0f of device memory (%d of %d "
+                "nodes)",
+                what, (after.host_bytes - before.host_bytes) / kAllNodes,
+                (after.device_bytes - before.device_bytes) / kAllNodes, kClones, kNodes));
+  };
+  std::vector<CUgraph> clones;
+  std::vector<CUgraphExec> execs;
+  const Memory at_first = memory_now();
+  for (int i = 0; i < kClones; ++i)
+    clones.push_back(cloned(chain.graph));
+  const Memory with_clones = memory_now();
+  for (CUgraph clone : clones)
+    execs.push_back(instantiated(clone));
+  for (CUgraphExec exec : execs)
+    check(cuGraphUpload(exec, spins.stream()), "cuGraphUpload");
+  check(cuStreamSynchronize(spins.stream()), "cuStreamSynchronize");
+  const Memory with_execs = memory_now();
+  tell("clone", at_first, with_clones);
+  tell("its exec, uploaded", with_clones, with_execs);
+  const double both = (with_execs.host_bytes - at_first.host_bytes) / kNodes / kClones;
+  answers.figure(
+      text_of("clone and exec: %.0f bytes of host memory a node; the guest reckons with "
+              "%.0f",
+              both, kGuessedBytesPerNode));
+  for (CUgraphExec exec : execs)
+    check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+  for (CUgraph clone : clones)
+    check(cuGraphDestroy(clone), "cuGraphDestroy");
 }
 
-// A clone of `chain` in which `start` and `stop` are recorded around the measured node.
-cudaGraph_t instrumented_clone(const Chain& chain, cudaEvent_t start, cudaEvent_t stop) {
-  cudaGraph_t clone = nullptr;
-  check(cudaGraphClone(&clone, chain.graph), "cudaGraphClone");
-  cudaGraphNode_t before = nullptr;
-  cudaGraphNode_t measured = nullptr;
-  cudaGraphNode_t after = nullptr;
-  check(cudaGraphNodeFindInClone(&before, chain.nodes[kMeasuredNode - 1], clone), "find");
-  check(cudaGraphNodeFindInClone(&measured, chain.nodes[kMeasuredNode], clone), "find");
-  check(cudaGraphNodeFindInClone(&after, chain.nodes[kMeasuredNode + 1], clone), "find");
-
-#if CUDART_VERSION >= 13000
-  check(cudaGraphRemoveDependencies(clone, &before, &measured, nullptr, 1), "remove dependency");
-  check(cudaGraphRemoveDependencies(clone, &measured, &after, nullptr, 1), "remove dependency");
-#else
-  check(cudaGraphRemoveDependencies(clone, &before, &measured, 1), "remove dependency");
-  check(cudaGraphRemoveDependencies(clone, &measured, &after, 1), "remove dependency");
-#endif
-  cudaGraphNode_t start_node = nullptr;
-  cudaGraphNode_t stop_node = nullptr;
-  check(cudaGraphAddEventRecordNode(&start_node, clone, &before, 1, start), "add event node");
-  check(cudaGraphAddEventRecordNode(&stop_node, clone, &measured, 1, stop), "add event node");
-#if CUDART_VERSION >= 13000
-  check(cudaGraphAddDependencies(clone, &start_node, &measured, nullptr, 1), "add dependency");
-  check(cudaGraphAddDependencies(clone, &stop_node, &after, nullptr, 1), "add dependency");
-#else
-  check(cudaGraphAddDependencies(clone, &start_node, &measured, 1), "add dependency");
-  check(cudaGraphAddDependencies(clone, &stop_node, &after, 1), "add dependency");
-#endif
-  return clone;
+void CUDA_CB count_destruction(void* counter) {
+  ++*static_cast<std::atomic<int>*>(counter);
 }
 
-double median(std::vector<float> values) {
-  std::sort(values.begin(), values.end());
-  return static_cast<double>(values[values.size() / 2]);
-}
-
-// Median device time of one replay in us.  `node_pair_us` collects the pair inside, if there is
-// one.
-double replay_us(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t node_start,
-                 cudaEvent_t node_stop, std::vector<float>* node_pair_us) {
-  cudaEvent_t start = nullptr;
-  cudaEvent_t stop = nullptr;
-  check(cudaEventCreate(&start), "cudaEventCreate");
-  check(cudaEventCreate(&stop), "cudaEventCreate");
-  std::vector<float> times_us;
-  for (int i = 0; i < kReplays; ++i) {
-    check(cudaEventRecord(start, stream), "cudaEventRecord");
-    check(cudaGraphLaunch(exec, stream), "cudaGraphLaunch");
-    check(cudaEventRecord(stop, stream), "cudaEventRecord");
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    float ms = 0;
-    check(cudaEventElapsedTime(&ms, start, stop), "cudaEventElapsedTime");
-    times_us.push_back(ms * 1e3F);
-    if (node_pair_us == nullptr) continue;
-    check(cudaEventElapsedTime(&ms, node_start, node_stop), "cudaEventElapsedTime");
-    node_pair_us->push_back(ms * 1e3F);
-  }
-  return median(times_us);
-}
-
-void CUDART_CB count_destruction(void* counter) {
-  ++*static_cast<int*>(counter);
-}
-
-// Whether an object that a graph retains outlives the graph in its clone.
-bool clone_holds_user_object(float* value) {
-  static int destroyed = 0;
-  const Chain chain = make_chain(value);
-  cudaUserObject_t object = nullptr;
-  check(cudaUserObjectCreate(&object, &destroyed, count_destruction, 1,
-                             cudaUserObjectNoDestructorSync),
-        "cudaUserObjectCreate");
-  check(cudaGraphRetainUserObject(chain.graph, object, 1, cudaGraphUserObjectMove), "retain");
-  cudaGraph_t clone = nullptr;
-  check(cudaGraphClone(&clone, chain.graph), "cudaGraphClone");
-  check(cudaGraphDestroy(chain.graph), "cudaGraphDestroy");
-  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-  usleep(100'000);  // destructors run on a thread of the driver's
-  const bool held = destroyed == 0;
-  check(cudaGraphDestroy(clone), "cudaGraphDestroy");
-  return held;
-}
-
-void measure_clones(const Chain& chain) {
-  std::vector<cudaGraph_t> clones(kClones);
-  const double before_bytes = resident_bytes();
-  const auto start = std::chrono::steady_clock::now();
-  for (cudaGraph_t& clone : clones)
-    check(cudaGraphClone(&clone, chain.graph), "cudaGraphClone");
-  std::printf("clone_us %.1f\n", host_us_of(start) / kClones);
-  std::printf("clone_bytes_per_node %.0f\n", (resident_bytes() - before_bytes) / kClones / kNodes);
-  for (const cudaGraph_t clone : clones)
-    check(cudaGraphDestroy(clone), "cudaGraphDestroy");
+// Whether an object that a graph retains ends with the graph, its clone, or the clone's exec.
+void user_objects(const SpinGraphs& spins, Answers& answers) {
+  static std::atomic<int> destroyed{0};
+  const Chain chain = chain_of(spins, 3);
+  CUuserObject object = nullptr;
+  check(cuUserObjectCreate(&object, &destroyed, count_destruction, 1,
+                           CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+        "cuUserObjectCreate");
+  check(cuGraphRetainUserObject(chain.graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE),
+        "cuGraphRetainUserObject");
+  CUgraph clone = cloned(chain.graph);
+  CUgraphExec exec = instantiated(clone);
+  const auto destroyed_by_now = [&] {
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(100));  // a thread of the driver's does it
+    return destroyed.load();
+  };
+  check(cuGraphDestroy(chain.graph), "cuGraphDestroy");
+  const int with_clone = destroyed_by_now();
+  check(cuGraphDestroy(clone), "cuGraphDestroy");
+  const int with_exec = destroyed_by_now();
+  check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
+  const int with_none = destroyed_by_now();
+  answers.expect(with_clone == 0 && with_none == 1,
+                 text_of("a clone keeps the user objects of its original: destroyed %d times while "
+                         "clone and exec were there, %d with the exec alone, %d after all",
+                         with_clone, with_exec, with_none));
 }
 
 }  // namespace
 
 int main() {
-  inline_prof::gpu_test::skip_without_gpu();
-  cudaStream_t stream = nullptr;
-  float* value = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
-  check(cudaMalloc(&value, sizeof *value), "cudaMalloc");
-  check(cudaMemset(value, 0, sizeof *value), "cudaMemset");
-
-  const Chain chain = make_chain(value);
-  std::printf("nodes %d\n", kNodes);
-  measure_clones(chain);
-
-  cudaGraphExec_t plain = nullptr;
-  check(cudaGraphInstantiate(&plain, chain.graph, 0), "cudaGraphInstantiate");
-  std::printf("replay_us %.2f\n", replay_us(plain, stream, nullptr, nullptr, nullptr));
-
-  cudaEvent_t node_start = nullptr;
-  cudaEvent_t node_stop = nullptr;
-  check(cudaEventCreate(&node_start), "cudaEventCreate");
-  check(cudaEventCreate(&node_stop), "cudaEventCreate");
-  const cudaGraph_t clone = instrumented_clone(chain, node_start, node_stop);
-  cudaGraphExec_t instrumented = nullptr;
-  const double free_before = free_device_bytes();
-  const auto start = std::chrono::steady_clock::now();
-  check(cudaGraphInstantiate(&instrumented, clone, 0), "cudaGraphInstantiate");
-  check(cudaGraphUpload(instrumented, stream), "cudaGraphUpload");
-  std::printf("instantiate_us %.1f\n", host_us_of(start));
-  check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  std::printf("exec_device_bytes %.0f\n", free_before - free_device_bytes());
-  std::vector<float> node_pair_us;
-  std::printf("instrumented_replay_us %.2f\n",
-              replay_us(instrumented, stream, node_start, node_stop, &node_pair_us));
-  std::printf("node_pair_us %.2f\n", median(node_pair_us));
-  std::printf("user_object_held_by_clone %d\n", clone_holds_user_object(value) ? 1 : 0);
-  check(cudaGraphExecDestroy(instrumented), "cudaGraphExecDestroy");
-  check(cudaGraphExecDestroy(plain), "cudaGraphExecDestroy");
-  return 0;
+  skip_without_gpu();
+  const SpinGraphs spins;
+  Answers answers;
+  memory_of_clones(spins, answers);  // first: what others gave back would hide growth
+  clone_while_training(spins, answers);
+  user_objects(spins, answers);
+  return answers.exit_status();
 }
