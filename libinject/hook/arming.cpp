@@ -348,6 +348,9 @@ LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
   LaunchTicket ticket;
   const Phase phase = state.phase.load(std::memory_order_acquire);
   if (phase == Phase::kDiscovering) ticket.kind = LaunchTicket::Kind::kMeet;
+  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) {
+    state.run.launches_seen.fetch_add(1, std::memory_order_relaxed);
+  }
   if (phase == Phase::kMeasuring || phase == Phase::kReceipt) {
     ticket = begin_armed_launch(state, launch);
   }

@@ -319,7 +319,8 @@ void fold_counts(State& state) {
                                       ? met->graph->kernels.load(std::memory_order_relaxed)
                                       : (met->kernel != nullptr ? 1 : 0);
     met->stream->launches += count * kernels;
-    state.run.launches_seen.fetch_add(count * kernels, std::memory_order_relaxed);
+    auto& seen = met->graph != nullptr ? state.run.graph_launches_seen : state.run.launches_seen;
+    if (met->label == nullptr) seen.fetch_add(count, std::memory_order_relaxed);
   }
 }
 

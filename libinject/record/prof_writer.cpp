@@ -355,6 +355,7 @@ class ProfWriter {
     }
     text(format::kMethod, receipt_method(receipt));
     count(format::kLaunchesSeen, run_.launches_seen);
+    count(format::kGraphLaunchesSeen, run_.graph_launches_seen);
     count(format::kHostBytes, run_.host_bytes);
     json_.end_object();
   }

@@ -130,6 +130,7 @@ struct RunRecord {
   std::atomic<std::uint64_t> armed_iterations{0};
   std::atomic<std::uint64_t> unarmed_iterations{0};
   std::atomic<std::uint64_t> launches_seen{0};
+  std::atomic<std::uint64_t> graph_launches_seen{0};
   std::atomic<std::uint64_t> host_bytes{0};
 
   // Everything below is guarded by `mutex`.

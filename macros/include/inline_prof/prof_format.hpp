@@ -131,6 +131,7 @@ inline constexpr const char* kSlowdownPercent = "slowdown_percent";
 inline constexpr const char* kSlowdownPercentCi95 = "slowdown_percent_ci95";
 inline constexpr const char* kIterationsNeeded = "iterations_needed";
 inline constexpr const char* kMethod = "method";
+inline constexpr const char* kGraphLaunchesSeen = "graph_launches_seen";
 inline constexpr const char* kLaunchesSeen = "launches_seen";
 inline constexpr const char* kHostBytes = "host_bytes";
 
