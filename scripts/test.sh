@@ -15,7 +15,8 @@
 #
 # What each preset runs:
 #   dev   everything; the programs for the GPU are built, and not run
-#   asan  everything but the examples, the benchmarks and the arithmetic of models; headers of the system are precompiled
+#   asan  everything but the examples, the benchmarks and the arithmetic of models; headers of the
+#         system are precompiled
 #   tsan  the folders whose code has threads (tsan_folders below): the guest, the simulated GPU and
 #         what runs on both.  Schedule, models and reports have none, and need no second look.
 # Without CUDA those headers are precompiled too: a forgotten #include is found by preset dev with it.
