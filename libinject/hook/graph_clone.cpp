@@ -15,6 +15,7 @@ std::string failed(const char* function, CUresult result) {
   return std::string(function) + ": error " + std::to_string(result);
 }
 
+constexpr const char* kSwitchedOff = "the program has switched it off";
 constexpr const char* kOverlaps = "it overlaps with its neighbours (programmatic edges)";
 
 // The nodes on one side of `node`.  False where the edges carry data (programmatic launches,
@@ -94,12 +95,13 @@ bool GraphClone::copy(std::string& why_not) {
     why_not = "cuGraphNodeFindInClone fails";
     return false;
   }
+  for (std::size_t i = nodes_.first; i <= nodes_.last; ++i)
+    timed_.push_back(twin_of(graph.nodes[i].copy));
   for (const GraphNode& node : graph.nodes) {
     if (node.is_enabled) continue;
-    CUgraphNode twin = nullptr;
-    if (api.find_in_clone(&twin, node.copy, definition_) != CUDA_SUCCESS || twin == first_ ||
-        twin == last_) {
-      why_not = "the program has switched it off";
+    CUgraphNode twin = twin_of(node.copy);
+    if (twin == nullptr || times(twin)) {
+      why_not = kSwitchedOff;
       return false;
     }
     disabled_.push_back(twin);
@@ -204,6 +206,7 @@ bool GraphClone::catch_up() noexcept {
         api.set_exec_kernel(exec_, twin, &parameters) != CUDA_SUCCESS) {
       return false;
     }
+    if (!node.is_enabled && times(twin)) return false;
     if (api.set_exec_enabled != nullptr &&
         api.set_exec_enabled(exec_, twin, node.is_enabled ? 1 : 0) != CUDA_SUCCESS) {
       return false;
@@ -211,6 +214,10 @@ bool GraphClone::catch_up() noexcept {
   }
   follow(graph.generation.load(std::memory_order_acquire));
   return true;
+}
+
+bool GraphClone::times(CUgraphNode twin) const noexcept {
+  return std::find(timed_.begin(), timed_.end(), twin) != timed_.end();
 }
 
 CUgraphNode GraphClone::twin_of(CUgraphNode node) const noexcept {

@@ -51,6 +51,8 @@ class GraphClone {
   [[nodiscard]] bool catch_up() noexcept;
   // What the host does to the node of its exec is done to the twin of HostGraph::copy's `node`.
   [[nodiscard]] CUgraphNode twin_of(CUgraphNode node) const noexcept;
+  // `twin` stands between the events.
+  [[nodiscard]] bool times(CUgraphNode twin) const noexcept;
   void follow(std::uint64_t generation) noexcept {
     generation_.store(generation, std::memory_order_relaxed);
   }
@@ -71,6 +73,7 @@ class GraphClone {
   CUgraph definition_ = nullptr;
   CUgraphNode first_ = nullptr;
   CUgraphNode last_ = nullptr;
+  std::vector<CUgraphNode> timed_;  // from first_ to last_
   std::vector<CUgraphNode> disabled_;
   CUgraphNode start_node_ = nullptr;
   CUgraphNode stop_node_ = nullptr;

@@ -343,7 +343,7 @@ void context_gone(CUcontext context) {
 }
 
 void mirror(HostGraph& graph, CUgraphNode node, CUresult (*change)(CUgraphExec, CUgraphNode, void*),
-            void* argument) {
+            void* argument, Mirrored mirrored) {
   Course& all = course();
   for (int waits = 0; all.in_use.test_and_set(std::memory_order_acquire); ++waits) {
     if (waits == kMostWaits) return;  // stale from here on
@@ -352,7 +352,11 @@ void mirror(HostGraph& graph, CUgraphNode node, CUresult (*change)(CUgraphExec, 
   GraphClone* clone = all.live.load(std::memory_order_acquire);
   if (clone != nullptr && &clone->graph() == &graph) {
     CUgraphNode twin = clone->twin_of(node);
-    if (twin != nullptr && change(clone->exec(), twin, argument) == CUDA_SUCCESS) {
+    // A kernel that is switched off takes no time, which is not what its samples are to say.
+    const bool is_followed = twin != nullptr &&
+                             (mirrored == Mirrored::kAlways || !clone->times(twin)) &&
+                             change(clone->exec(), twin, argument) == CUDA_SUCCESS;
+    if (is_followed) {
       clone->follow(graph.generation.load(std::memory_order_acquire));
     }
   }

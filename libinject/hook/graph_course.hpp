@@ -46,10 +46,12 @@ void destroy_clone_of(HostGraph& graph);
 // All of a context's copies are gone with it.
 void context_gone(CUcontext context);
 
+enum class Mirrored { kAlways, kNotIfTimed };
+
 // The host has changed a node of its exec: `change` does the same to the copy that is alive.  With
 // the registry's mutex held.
 void mirror(HostGraph& graph, CUgraphNode node, CUresult (*change)(CUgraphExec, CUgraphNode, void*),
-            void* argument);
+            void* argument, Mirrored mirrored);
 
 }  // namespace graph_course
 }  // namespace inline_prof::hook

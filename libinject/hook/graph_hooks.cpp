@@ -83,7 +83,7 @@ void follow_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PA
     return graphs::give_copy_up(*twin.graph, "the program changes its kernels");
   }
   CUDA_KERNEL_NODE_PARAMS_v2 same = wanted;
-  graph_course::mirror(*twin.graph, twin.node, set_kernel, &same);
+  graph_course::mirror(*twin.graph, twin.node, set_kernel, &same, graph_course::Mirrored::kAlways);
 }
 
 CUresult set_enabled(CUgraphExec exec, CUgraphNode node, void* is_enabled) {
@@ -100,7 +100,8 @@ void follow_enabled(CUgraphExec exec, CUgraphNode node, unsigned is_enabled) {
     return graphs::give_copy_up(*twin.graph, "the program switches its nodes off and on");
   }
   twin.place->is_enabled = is_enabled != 0;
-  graph_course::mirror(*twin.graph, twin.node, set_enabled, &is_enabled);
+  graph_course::mirror(*twin.graph, twin.node, set_enabled, &is_enabled,
+                       graph_course::Mirrored::kNotIfTimed);
 }
 
 CUresult begun(CUresult result) {
