@@ -8,7 +8,7 @@ set(precompiled_standard_headers
 
 # Behind a precompiled header GCC 12 takes unoptimised code for optimised in <xmmintrin.h>, and refuses
 # what Eigen does with it.  Every target has to agree on it: it decides on alignments.
-if(INLINE_PROF_PCH AND INLINE_PROF_SANITIZE)
+if(INLINE_PROF_PCH AND CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_compile_definitions(EIGEN_DONT_VECTORIZE)
 endif()
 
