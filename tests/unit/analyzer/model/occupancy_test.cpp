@@ -6,7 +6,7 @@
 #include <string>
 
 // The vendor's own calculator, where there is a toolkit: a header of plain C.
-#if INLINE_PROF_HAS_CUDA_OCCUPANCY
+#ifdef INLINE_PROF_HAS_CUDA_OCCUPANCY
 #include <cuda_occupancy.h>
 #endif
 
@@ -73,7 +73,7 @@ TEST(Occupancy, DoesNotKnowOtherArchitectures) {
   EXPECT_FALSE(sm_limits(""));
 }
 
-#if INLINE_PROF_HAS_CUDA_OCCUPANCY
+#ifdef INLINE_PROF_HAS_CUDA_OCCUPANCY
 // The vendor's answer for the same SM.
 int vendor_blocks(int major, int minor, const SmLimits& sm, const BlockResources& block) {
   cudaOccDeviceProp device;
