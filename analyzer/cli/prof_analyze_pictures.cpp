@@ -32,7 +32,7 @@ void draw_timeline(const TimelineOptions& options) {
   const AnalysisResult result = analyse(options.files, options.analysis);
   std::vector<std::string> words;
   for (const auto& [label, text] : report::head_lines(result.analysis))
-    words.push_back(label.empty() ? text : label + ": " + text);
+    words.push_back(label.empty() ? text : fmt::format("{}: {}", label, text));
   write_picture(options.output, report::timeline_picture(result.analysis, options.most_tracks),
                 "Timeline of a mean iteration", words, options.force);
 }
@@ -57,6 +57,7 @@ void show_scaling(const ScalingOptions& options) {
         false);
   }
   std::vector<std::string> words;
+  words.reserve(points.size());
   for (const report::ScalingPoint& point : points)
     words.push_back(fmt::format("{}: {} GPUs", point.run, point.gpus));
   write_picture(options.output,

@@ -42,7 +42,8 @@ GraphRun run_graphs(const Workplace& place, Texts arguments, Texts environment =
   all.insert(all.end(), environment.begin(), environment.end());
   arguments.insert(arguments.begin() + 1, {"iterations=1000000"});
   GraphRun result;
-  result.run = run_host(place, "host_graphs", {.arguments = arguments, .environment = all});
+  result.run = run_host(place, "host_graphs",
+                        {.arguments = std::move(arguments), .environment = std::move(all)});
   EXPECT_EQ(result.run.exit_status, 0) << result.run.output;
   result.profile = place.json();
   return result;
@@ -55,7 +56,8 @@ GraphRun run_to_its_end(const Workplace& place, Texts arguments, Texts environme
             "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"};
   all.insert(all.end(), environment.begin(), environment.end());
   GraphRun result;
-  result.run = run_host(place, "host_graphs", {.arguments = arguments, .environment = all});
+  result.run = run_host(place, "host_graphs",
+                        {.arguments = std::move(arguments), .environment = std::move(all)});
   EXPECT_EQ(result.run.exit_status, 0) << result.run.output;
   EXPECT_NE(result.run.output.find("host ok"), std::string::npos) << result.run.output;
   result.profile = place.json();

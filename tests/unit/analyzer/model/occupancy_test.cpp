@@ -41,7 +41,7 @@ TEST(Occupancy, IsLimitedByRegisters) {
 TEST(Occupancy, IsLimitedBySharedMemory) {
   // 100 KiB and the driver's one of 228 KiB.
   const Occupancy o = resident_blocks(
-      {.threads = 128, .registers_per_thread = 32, .shared_bytes = 100 * 1024}, hopper());
+      {.threads = 128, .registers_per_thread = 32, .shared_bytes = 102400}, hopper());
   EXPECT_EQ(o.blocks_per_sm, 2);
   EXPECT_EQ(o.limit, OccupancyLimit::kSharedMemory);
 }
@@ -50,14 +50,13 @@ TEST(Occupancy, IsNoneForABlockThatDoesNotFit) {
   EXPECT_EQ(resident_blocks({.threads = 1025}, hopper()).blocks_per_sm, 0);
   EXPECT_EQ(resident_blocks({.threads = 32, .registers_per_thread = 256}, hopper()).blocks_per_sm,
             0);
-  EXPECT_EQ(resident_blocks({.threads = 32, .shared_bytes = 228 * 1024}, hopper()).blocks_per_sm,
-            0);
+  EXPECT_EQ(resident_blocks({.threads = 32, .shared_bytes = 233472}, hopper()).blocks_per_sm, 0);
 }
 
 TEST(Occupancy, GivesTheTitanXpsBlocksOfAGemm) {
   // A 128x128 tile with 256 threads and 127 registers: two blocks an SM, SEER's 60 on 30 of them.
   const Occupancy o = resident_blocks(
-      {.threads = 256, .registers_per_thread = 127, .shared_bytes = 16 * 1024}, *sm_limits("6.1"));
+      {.threads = 256, .registers_per_thread = 127, .shared_bytes = 16384}, *sm_limits("6.1"));
   EXPECT_EQ(o.blocks_per_sm * 30, 60);
 }
 
@@ -84,7 +83,7 @@ int vendor_blocks(int major, int minor, const SmLimits& sm, const BlockResources
   device.regsPerBlock = static_cast<int>(sm.registers);
   device.regsPerMultiprocessor = static_cast<int>(sm.registers);
   device.warpSize = 32;
-  device.sharedMemPerBlock = 48 * 1024;
+  device.sharedMemPerBlock = 49152;
   device.sharedMemPerBlockOptin = static_cast<std::size_t>(sm.shared_bytes_per_block);
   device.sharedMemPerMultiprocessor = static_cast<std::size_t>(sm.shared_bytes);
   device.reservedSharedMemPerBlock = static_cast<std::size_t>(sm.reserved_bytes);

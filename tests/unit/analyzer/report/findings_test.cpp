@@ -13,7 +13,6 @@ namespace {
 using test::EventBuilder;
 using test::profile_of;
 using testing::HasSubstr;
-using testing::Not;
 
 join::Analysis analysed(read::Profile profile) {
   join::JoinOptions options;
