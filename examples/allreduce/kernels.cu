@@ -66,23 +66,23 @@ unsigned blocks_for(std::size_t count) {
 void fill_random(cudaStream_t stream, std::size_t count, std::uint32_t seed, float scale,
                  __half* values) {
   fill_random_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, seed, scale, values);
-  ALLREDUCE_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 void copy_to_float(cudaStream_t stream, std::size_t count, const __half* from, float* to) {
   copy_to_float_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, from, to);
-  ALLREDUCE_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 void relu(cudaStream_t stream, std::size_t count, __half* values) {
   relu_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, values);
-  ALLREDUCE_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 void relu_backward(cudaStream_t stream, std::size_t count, const __half* outputs,
                    __half* gradient) {
   relu_backward_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, outputs, gradient);
-  ALLREDUCE_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 void loss_gradient(cudaStream_t stream, std::size_t count, const __half* outputs,
@@ -90,19 +90,19 @@ void loss_gradient(cudaStream_t stream, std::size_t count, const __half* outputs
   // Without the division by `count`, which f16 could not hold; the step is so much smaller.
   loss_gradient_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, 1.0F, outputs, targets,
                                                                    gradient);
-  ALLREDUCE_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 void sgd_update(cudaStream_t stream, std::size_t count, float step, const __half* gradients,
                 float* master, __half* values) {
   sgd_update_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, step, gradients, master,
                                                                 values);
-  ALLREDUCE_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 void add_up(cudaStream_t stream, std::size_t count, const __half* values, double* sum) {
   add_up_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, values, sum);
-  ALLREDUCE_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 }  // namespace allreduce

@@ -1,6 +1,7 @@
 // Trains a small network on several ranks, and says whether all of them have learnt the same.
 //
 // Exit status: 0 done, 1 the ranks differ or a call failed, 2 the command line is wrong.
+#include "device.hpp"
 #include "network.hpp"
 #include "options.hpp"
 #include "ranks.hpp"
@@ -39,11 +40,11 @@ int run_rank(const allreduce::Options& options, const allreduce::Ranks& ranks) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < options.iterations; ++i)
     network.train_step();
-  ALLREDUCE_CHECK(cudaDeviceSynchronize());
+  EXAMPLE_CHECK(cudaDeviceSynchronize());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const bool is_first = place.rank == 0;
   if (is_first) std::printf("%d iterations in %.2f s\n", options.iterations, seconds.count());
-  if (gpu.is_simulated()) {
+  if (example::is_simulated()) {
     if (is_first) std::printf("simulated GPU: values are not computed, weights not checked\n");
     return 0;
   }

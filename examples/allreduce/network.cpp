@@ -41,7 +41,7 @@ Network::Network(const Gpu& gpu, const Place& place, const Options& options, int
     fill_random(stream, count, static_cast<std::uint32_t>(i), scale, layer.weights.data());
     copy_to_float(stream, count, layer.weights.data(), layer.master.data());
   }
-  ALLREDUCE_CHECK(cudaStreamSynchronize(stream));
+  EXAMPLE_CHECK(cudaStreamSynchronize(stream));
 }
 
 void Network::forward(Layer& layer, const __half* input) {
@@ -50,8 +50,8 @@ void Network::forward(Layer& layer, const __half* input) {
   PROFILE_OP("fprop.gemm", "gemm", "m", batch_, "n", width_, "k", width_, "a_type", "f16", "b_type",
              "f16", "c_type", "f16", "compute_type", "f32");
   PROFILE_RECORD("fprop.gemm.start", stream);
-  gpu_.multiply(false, false, batch_, width_, width_, input, layer.weights.data(),
-                layer.output.data());
+  example::multiply(gpu_.cublas(), false, false, batch_, width_, width_, input,
+                    layer.weights.data(), layer.output.data());
   PROFILE_RECORD("fprop.gemm.stop", stream);
   PROFILE_OP("fprop.relu", "memory", "read_bytes", layer.output.bytes(), "write_bytes",
              layer.output.bytes());
@@ -72,15 +72,16 @@ void Network::backward(Layer& layer, const __half* input, __half* output_gradien
   PROFILE_OP("bprop.gemm_weights", "gemm", "m", width_, "n", width_, "k", batch_, "a_type", "f16",
              "b_type", "f16", "c_type", "f16", "compute_type", "f32");
   PROFILE_RECORD("bprop.gemm_weights.start", stream);
-  gpu_.multiply(true, false, width_, width_, batch_, input, output_gradient, layer.gradient.data());
+  example::multiply(gpu_.cublas(), true, false, width_, width_, batch_, input, output_gradient,
+                    layer.gradient.data());
   PROFILE_RECORD("bprop.gemm_weights.stop", stream);
   reduce_gradient(layer);  // while the rest of the backward pass goes on
 
   PROFILE_OP("bprop.gemm_input", "gemm", "m", batch_, "n", width_, "k", width_, "a_type", "f16",
              "b_type", "f16", "c_type", "f16", "compute_type", "f32");
   PROFILE_RECORD("bprop.gemm_input.start", stream);
-  gpu_.multiply(false, true, batch_, width_, width_, output_gradient, layer.weights.data(),
-                layer.input_gradient.data());
+  example::multiply(gpu_.cublas(), false, true, batch_, width_, width_, output_gradient,
+                    layer.weights.data(), layer.input_gradient.data());
   PROFILE_RECORD("bprop.gemm_input.stop", stream);
 }
 
@@ -88,9 +89,8 @@ void Network::backward(Layer& layer, const __half* input, __half* output_gradien
 void Network::reduce_gradient(Layer& layer) {
   const cudaStream_t stream = gpu_.communication();
   layer.gradient_is_there.order(gpu_.compute(), stream);
-  ALLREDUCE_CHECK(ncclAllReduce(layer.gradient.data(), layer.gradient.data(),
-                                layer.gradient.count(), ncclFloat16, ncclSum, gpu_.communicator(),
-                                stream));
+  EXAMPLE_CHECK(ncclAllReduce(layer.gradient.data(), layer.gradient.data(), layer.gradient.count(),
+                              ncclFloat16, ncclSum, gpu_.communicator(), stream));
 }
 
 void Network::update(Layer& layer) {
@@ -132,22 +132,22 @@ void Network::train_step() {
 Network::Sums Network::weight_sums() const {
   const cudaStream_t stream = gpu_.compute();
   const DeviceArray<double> sums(2);
-  ALLREDUCE_CHECK(cudaMemsetAsync(sums.data(), 0, sums.bytes(), stream));
+  EXAMPLE_CHECK(cudaMemsetAsync(sums.data(), 0, sums.bytes(), stream));
   for (const Layer& layer : layers_) {
     add_up(stream, layer.weights.count(), layer.weights.data(), sums.data());
   }
-  ALLREDUCE_CHECK(cudaMemcpyAsync(sums.data() + 1, sums.data(), sizeof(double),
-                                  cudaMemcpyDeviceToDevice, stream));
-  ALLREDUCE_CHECK(ncclAllReduce(sums.data(), sums.data(), 1, ncclFloat64, ncclMax,
-                                gpu_.communicator(), stream));
-  ALLREDUCE_CHECK(ncclAllReduce(sums.data() + 1, sums.data() + 1, 1, ncclFloat64, ncclMin,
-                                gpu_.communicator(), stream));
+  EXAMPLE_CHECK(cudaMemcpyAsync(sums.data() + 1, sums.data(), sizeof(double),
+                                cudaMemcpyDeviceToDevice, stream));
+  EXAMPLE_CHECK(ncclAllReduce(sums.data(), sums.data(), 1, ncclFloat64, ncclMax,
+                              gpu_.communicator(), stream));
+  EXAMPLE_CHECK(ncclAllReduce(sums.data() + 1, sums.data() + 1, 1, ncclFloat64, ncclMin,
+                              gpu_.communicator(), stream));
   Sums result;
-  ALLREDUCE_CHECK(cudaMemcpyAsync(&result.largest, sums.data(), sizeof(double),
-                                  cudaMemcpyDeviceToHost, stream));
-  ALLREDUCE_CHECK(cudaMemcpyAsync(&result.smallest, sums.data() + 1, sizeof(double),
-                                  cudaMemcpyDeviceToHost, stream));
-  ALLREDUCE_CHECK(cudaStreamSynchronize(stream));
+  EXAMPLE_CHECK(cudaMemcpyAsync(&result.largest, sums.data(), sizeof(double),
+                                cudaMemcpyDeviceToHost, stream));
+  EXAMPLE_CHECK(cudaMemcpyAsync(&result.smallest, sums.data() + 1, sizeof(double),
+                                cudaMemcpyDeviceToHost, stream));
+  EXAMPLE_CHECK(cudaStreamSynchronize(stream));
   return result;
 }
 

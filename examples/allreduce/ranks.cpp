@@ -112,7 +112,7 @@ int Ranks::wait() const {
 ncclUniqueId Ranks::exchange_id() const {
   ncclUniqueId id{};
   const bool is_first = place_.rank == 0;
-  if (is_first) ALLREDUCE_CHECK(ncclGetUniqueId(&id));
+  if (is_first) EXAMPLE_CHECK(ncclGetUniqueId(&id));
   if (!id_file_.empty()) {
     if (!is_first) return read_id(id_file_);
     write_id(id_file_, id);

@@ -1,5 +1,6 @@
 #include "block.hpp"
 
+#include "device.hpp"
 #include "kernels.hpp"
 
 #include <inline_prof/profile.h>
@@ -35,10 +36,10 @@ Block::Block(const Gpu& gpu, const BlockShape& shape, float learning_rate, std::
   ConvLayer teacher_first(gpu, "teacher1", layer_of(shape), seed + 3);
   ConvLayer teacher_second(gpu, "teacher2", layer_of(shape), seed + 4);
   const Floats& targets = teacher_second.forward(teacher_first.forward(images_));
-  CONV_CHECK(cudaMemcpyAsync(targets_.data(), targets.data(), targets.bytes(),
-                             cudaMemcpyDeviceToDevice, gpu.stream()));
-  CONV_CHECK(cudaMemsetAsync(squared_errors_.data(), 0, squared_errors_.bytes(), gpu.stream()));
-  CONV_CHECK(cudaStreamSynchronize(gpu.stream()));  // the teacher goes
+  EXAMPLE_CHECK(cudaMemcpyAsync(targets_.data(), targets.data(), targets.bytes(),
+                                cudaMemcpyDeviceToDevice, gpu.stream()));
+  EXAMPLE_CHECK(cudaMemsetAsync(squared_errors_.data(), 0, squared_errors_.bytes(), gpu.stream()));
+  EXAMPLE_CHECK(cudaStreamSynchronize(gpu.stream()));  // the teacher goes
 }
 
 void Block::train_step() {
@@ -58,8 +59,8 @@ void Block::train_step() {
 
 double Block::take_mean_loss() {
   double sum = 0;
-  gpu_.download(squared_errors_.data(), &sum, sizeof sum);
-  CONV_CHECK(cudaMemsetAsync(squared_errors_.data(), 0, squared_errors_.bytes(), gpu_.stream()));
+  example::copy_on(gpu_.stream(), squared_errors_.data(), &sum, sizeof sum);
+  EXAMPLE_CHECK(cudaMemsetAsync(squared_errors_.data(), 0, squared_errors_.bytes(), gpu_.stream()));
   const double elements = static_cast<double>(images_.count()) * steps_since_mean_;
   steps_since_mean_ = 0;
   return sum / elements;

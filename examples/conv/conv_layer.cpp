@@ -47,30 +47,31 @@ ConvLayer::ConvLayer(const Gpu& gpu, std::string name, const LayerShape& shape, 
       filter_gradient_(filter_.count()),
       bias_gradient_(bias_.count()),
       output_(output_count(shape)) {
-  CONV_CHECK(cudnnCreateTensorDescriptor(&input_layout_));
-  CONV_CHECK(cudnnCreateTensorDescriptor(&output_layout_));
-  CONV_CHECK(cudnnCreateTensorDescriptor(&bias_layout_));
-  CONV_CHECK(cudnnCreateFilterDescriptor(&filter_layout_));
-  CONV_CHECK(cudnnCreateConvolutionDescriptor(&convolution_));
-  CONV_CHECK(cudnnCreateActivationDescriptor(&relu_));
-  CONV_CHECK(cudnnSetTensor4dDescriptor(input_layout_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
-                                        shape.batch, shape.inputs, shape.extent, shape.extent));
-  CONV_CHECK(cudnnSetTensor4dDescriptor(output_layout_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
-                                        shape.batch, shape.outputs, shape.extent, shape.extent));
-  CONV_CHECK(cudnnSetTensor4dDescriptor(bias_layout_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1,
-                                        shape.outputs, 1, 1));
-  CONV_CHECK(cudnnSetFilter4dDescriptor(filter_layout_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
-                                        shape.outputs, shape.inputs, kFilterExtent, kFilterExtent));
-  CONV_CHECK(cudnnSetConvolution2dDescriptor(convolution_, 1, 1, 1, 1, 1, 1,
-                                             CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-  CONV_CHECK(
+  EXAMPLE_CHECK(cudnnCreateTensorDescriptor(&input_layout_));
+  EXAMPLE_CHECK(cudnnCreateTensorDescriptor(&output_layout_));
+  EXAMPLE_CHECK(cudnnCreateTensorDescriptor(&bias_layout_));
+  EXAMPLE_CHECK(cudnnCreateFilterDescriptor(&filter_layout_));
+  EXAMPLE_CHECK(cudnnCreateConvolutionDescriptor(&convolution_));
+  EXAMPLE_CHECK(cudnnCreateActivationDescriptor(&relu_));
+  EXAMPLE_CHECK(cudnnSetTensor4dDescriptor(input_layout_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
+                                           shape.batch, shape.inputs, shape.extent, shape.extent));
+  EXAMPLE_CHECK(cudnnSetTensor4dDescriptor(output_layout_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT,
+                                           shape.batch, shape.outputs, shape.extent, shape.extent));
+  EXAMPLE_CHECK(cudnnSetTensor4dDescriptor(bias_layout_, CUDNN_TENSOR_NCHW, CUDNN_DATA_FLOAT, 1,
+                                           shape.outputs, 1, 1));
+  EXAMPLE_CHECK(cudnnSetFilter4dDescriptor(filter_layout_, CUDNN_DATA_FLOAT, CUDNN_TENSOR_NCHW,
+                                           shape.outputs, shape.inputs, kFilterExtent,
+                                           kFilterExtent));
+  EXAMPLE_CHECK(cudnnSetConvolution2dDescriptor(convolution_, 1, 1, 1, 1, 1, 1,
+                                                CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  EXAMPLE_CHECK(
       cudnnSetActivationDescriptor(relu_, CUDNN_ACTIVATION_RELU, CUDNN_NOT_PROPAGATE_NAN, 0.0));
   choose_algorithms();
-  CONV_CHECK(cudaMalloc(&workspace_, std::max<std::size_t>(workspace_bytes_, 1)));
+  EXAMPLE_CHECK(cudaMalloc(&workspace_, std::max<std::size_t>(workspace_bytes_, 1)));
 
   const auto inputs = static_cast<float>(shape.inputs * kFilterExtent * kFilterExtent);
   fill_uniform(gpu, filter_, std::sqrt(6.0F / inputs), seed);
-  CONV_CHECK(cudaMemsetAsync(bias_.data(), 0, bias_.bytes(), gpu.stream()));
+  EXAMPLE_CHECK(cudaMemsetAsync(bias_.data(), 0, bias_.bytes(), gpu.stream()));
 }
 
 ConvLayer::~ConvLayer() {
@@ -87,49 +88,49 @@ void ConvLayer::choose_algorithms() {
   const cudnnHandle_t cudnn = gpu_.cudnn();
   int count = 0;
   cudnnConvolutionFwdAlgoPerf_t forward{};
-  CONV_CHECK(cudnnGetConvolutionForwardAlgorithm_v7(
+  EXAMPLE_CHECK(cudnnGetConvolutionForwardAlgorithm_v7(
       cudnn, input_layout_, filter_layout_, convolution_, output_layout_, 1, &count, &forward));
   forward_algorithm_ = first_choice(forward, count);
   cudnnConvolutionBwdDataAlgoPerf_t data{};
-  CONV_CHECK(cudnnGetConvolutionBackwardDataAlgorithm_v7(
+  EXAMPLE_CHECK(cudnnGetConvolutionBackwardDataAlgorithm_v7(
       cudnn, filter_layout_, output_layout_, convolution_, input_layout_, 1, &count, &data));
   data_algorithm_ = first_choice(data, count);
   cudnnConvolutionBwdFilterAlgoPerf_t filter{};
-  CONV_CHECK(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
+  EXAMPLE_CHECK(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
       cudnn, input_layout_, output_layout_, convolution_, filter_layout_, 1, &count, &filter));
   filter_algorithm_ = first_choice(filter, count);
 
   std::size_t bytes = 0;
-  CONV_CHECK(cudnnGetConvolutionForwardWorkspaceSize(cudnn, input_layout_, filter_layout_,
-                                                     convolution_, output_layout_,
-                                                     forward_algorithm_, &bytes));
+  EXAMPLE_CHECK(cudnnGetConvolutionForwardWorkspaceSize(cudnn, input_layout_, filter_layout_,
+                                                        convolution_, output_layout_,
+                                                        forward_algorithm_, &bytes));
   workspace_bytes_ = bytes;
-  CONV_CHECK(cudnnGetConvolutionBackwardDataWorkspaceSize(
+  EXAMPLE_CHECK(cudnnGetConvolutionBackwardDataWorkspaceSize(
       cudnn, filter_layout_, output_layout_, convolution_, input_layout_, data_algorithm_, &bytes));
   workspace_bytes_ = std::max(workspace_bytes_, bytes);
-  CONV_CHECK(cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnn, input_layout_, output_layout_,
-                                                            convolution_, filter_layout_,
-                                                            filter_algorithm_, &bytes));
+  EXAMPLE_CHECK(cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnn, input_layout_, output_layout_,
+                                                               convolution_, filter_layout_,
+                                                               filter_algorithm_, &bytes));
   workspace_bytes_ = std::max(workspace_bytes_, bytes);
 }
 
 const Floats& ConvLayer::forward(const Floats& input) {
   PROFILE_SCOPE(name_, gpu_.stream());
   input_ = &input;
-  CONV_CHECK(cudnnConvolutionForward(gpu_.cudnn(), &kOne, input_layout_, input.data(),
-                                     filter_layout_, filter_.data(), convolution_,
-                                     forward_algorithm_, workspace_, workspace_bytes_, &kZero,
-                                     output_layout_, output_.data()));
+  EXAMPLE_CHECK(cudnnConvolutionForward(gpu_.cudnn(), &kOne, input_layout_, input.data(),
+                                        filter_layout_, filter_.data(), convolution_,
+                                        forward_algorithm_, workspace_, workspace_bytes_, &kZero,
+                                        output_layout_, output_.data()));
   PROFILE_OP("fprop.bias", "memory", "read_bytes", output_.bytes() + bias_.bytes(), "write_bytes",
              output_.bytes());
   PROFILE_RECORD("fprop.bias.start", gpu_.stream());
-  CONV_CHECK(cudnnAddTensor(gpu_.cudnn(), &kOne, bias_layout_, bias_.data(), &kOne, output_layout_,
-                            output_.data()));
+  EXAMPLE_CHECK(cudnnAddTensor(gpu_.cudnn(), &kOne, bias_layout_, bias_.data(), &kOne,
+                               output_layout_, output_.data()));
   PROFILE_RECORD("fprop.bias.stop", gpu_.stream());
   PROFILE_OP("fprop.relu", "memory", "read_bytes", output_.bytes(), "write_bytes", output_.bytes());
   PROFILE_RECORD("fprop.relu.start", gpu_.stream());
-  CONV_CHECK(cudnnActivationForward(gpu_.cudnn(), relu_, &kOne, output_layout_, output_.data(),
-                                    &kZero, output_layout_, output_.data()));
+  EXAMPLE_CHECK(cudnnActivationForward(gpu_.cudnn(), relu_, &kOne, output_layout_, output_.data(),
+                                       &kZero, output_layout_, output_.data()));
   PROFILE_RECORD("fprop.relu.stop", gpu_.stream());
   return output_;
 }
@@ -140,26 +141,26 @@ void ConvLayer::backward(const Floats& output_gradient, const Floats* input_grad
   PROFILE_OP("bprop.relu", "memory", "read_bytes", 3 * output_.bytes(), "write_bytes",
              output_.bytes());
   PROFILE_RECORD("bprop.relu.start", gpu_.stream());
-  CONV_CHECK(cudnnActivationBackward(gpu_.cudnn(), relu_, &kOne, output_layout_, output_.data(),
-                                     output_layout_, output_gradient.data(), output_layout_,
-                                     output_.data(), &kZero, output_layout_,
-                                     output_gradient.data()));
+  EXAMPLE_CHECK(cudnnActivationBackward(gpu_.cudnn(), relu_, &kOne, output_layout_, output_.data(),
+                                        output_layout_, output_gradient.data(), output_layout_,
+                                        output_.data(), &kZero, output_layout_,
+                                        output_gradient.data()));
   PROFILE_RECORD("bprop.relu.stop", gpu_.stream());
   PROFILE_OP("bprop.bias", "memory", "read_bytes", output_.bytes(), "write_bytes", bias_.bytes());
   PROFILE_RECORD("bprop.bias.start", gpu_.stream());
-  CONV_CHECK(cudnnConvolutionBackwardBias(gpu_.cudnn(), &kOne, output_layout_,
-                                          output_gradient.data(), &kZero, bias_layout_,
-                                          bias_gradient_.data()));
+  EXAMPLE_CHECK(cudnnConvolutionBackwardBias(gpu_.cudnn(), &kOne, output_layout_,
+                                             output_gradient.data(), &kZero, bias_layout_,
+                                             bias_gradient_.data()));
   PROFILE_RECORD("bprop.bias.stop", gpu_.stream());
-  CONV_CHECK(cudnnConvolutionBackwardFilter(gpu_.cudnn(), &kOne, input_layout_, input_->data(),
-                                            output_layout_, output_gradient.data(), convolution_,
-                                            filter_algorithm_, workspace_, workspace_bytes_, &kZero,
-                                            filter_layout_, filter_gradient_.data()));
+  EXAMPLE_CHECK(cudnnConvolutionBackwardFilter(gpu_.cudnn(), &kOne, input_layout_, input_->data(),
+                                               output_layout_, output_gradient.data(), convolution_,
+                                               filter_algorithm_, workspace_, workspace_bytes_,
+                                               &kZero, filter_layout_, filter_gradient_.data()));
   if (input_gradient == nullptr) return;
-  CONV_CHECK(cudnnConvolutionBackwardData(gpu_.cudnn(), &kOne, filter_layout_, filter_.data(),
-                                          output_layout_, output_gradient.data(), convolution_,
-                                          data_algorithm_, workspace_, workspace_bytes_, &kZero,
-                                          input_layout_, input_gradient->data()));
+  EXAMPLE_CHECK(cudnnConvolutionBackwardData(gpu_.cudnn(), &kOne, filter_layout_, filter_.data(),
+                                             output_layout_, output_gradient.data(), convolution_,
+                                             data_algorithm_, workspace_, workspace_bytes_, &kZero,
+                                             input_layout_, input_gradient->data()));
 }
 
 void ConvLayer::update(float step) {

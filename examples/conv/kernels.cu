@@ -62,7 +62,7 @@ unsigned blocks_for(std::size_t count) {
 void fill_uniform(const Gpu& gpu, const Floats& values, float scale, std::uint64_t seed) {
   fill_uniform_kernel<<<blocks_for(values.count()), kThreads, 0, gpu.stream()>>>(
       values.count(), scale, seed, values.data());
-  CONV_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 void squared_error(const Gpu& gpu, const Floats& output, const Floats& target, float factor,
@@ -72,7 +72,7 @@ void squared_error(const Gpu& gpu, const Floats& output, const Floats& target, f
   PROFILE_RECORD("squared_error.start", gpu.stream());
   squared_error_kernel<<<blocks_for(output.count()), kThreads, 0, gpu.stream()>>>(
       output.count(), factor, output.data(), target.data(), gradient.data(), sum.data());
-  CONV_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("squared_error.stop", gpu.stream());
 }
 
@@ -82,7 +82,7 @@ void sgd_update(const Gpu& gpu, const Floats& parameters, const Floats& gradient
   PROFILE_RECORD("sgd_update.start", gpu.stream());
   sgd_update_kernel<<<blocks_for(parameters.count()), kThreads, 0, gpu.stream()>>>(
       parameters.count(), step, gradients.data(), parameters.data());
-  CONV_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("sgd_update.stop", gpu.stream());
 }
 

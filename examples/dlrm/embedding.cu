@@ -87,7 +87,7 @@ Embedding::Embedding(const Gpu& gpu, const Shape& shape, std::uint64_t seed)
       vectors_(static_cast<std::size_t>(shape.batch) * shape.tables * shape.dim) {
   initialize_tables<<<1024, 256, 0, gpu.stream()>>>(
       seed, tables_.count(), rsqrtf(static_cast<float>(shape.dim)), tables_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 const __half* Embedding::forward(const std::int32_t* indices) {
@@ -98,7 +98,7 @@ const __half* Embedding::forward(const std::int32_t* indices) {
   PROFILE_RECORD(forward_labels_.start, gpu_.stream());
   mapping_and_fuse<<<blocks_for(shape_), kThreads, 0, gpu_.stream()>>>(
       shape_, indices, tables_.data(), vectors_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD(forward_labels_.stop, gpu_.stream());
   return vectors_.data();
 }
@@ -112,7 +112,7 @@ void Embedding::backward_and_update(const std::int32_t* indices, const __half* g
   PROFILE_RECORD(update_labels_.start, gpu_.stream());
   sgd_atomic_update<<<blocks_for(shape_), kThreads, 0, gpu_.stream()>>>(shape_, indices, gradient,
                                                                         step, tables_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD(update_labels_.stop, gpu_.stream());
 }
 

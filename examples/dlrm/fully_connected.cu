@@ -4,7 +4,7 @@
 
 #include <utility>
 
-// A product C[m,n] = A[m,k] B[k,n] as multiply() of gpu.hpp does it.
+// A product C[m,n] = A[m,k] B[k,n] as example::multiply() does it.
 #define DLRM_DESCRIBE_GEMM(label, m_value, n_value, k_value)                                     \
   PROFILE_OP(label, "gemm", "m", m_value, "n", n_value, "k", k_value, "a_type", "f16", "b_type", \
              "f16", "c_type", "f16", "compute_type", "f32")
@@ -98,8 +98,8 @@ const __half* FullyConnected::forward(const __half* input) {
   DLRM_DESCRIBE_GEMM("fused_fully_connected.fprop.cublasGemmEx", shape_.batch, shape_.outputs,
                      shape_.inputs);
   PROFILE_RECORD("fused_fully_connected.fprop.cublasGemmEx.start", stream);
-  multiply(gpu_, false, false, shape_.batch, shape_.outputs, shape_.inputs, input,
-           parameters_.weights, output_.data());
+  example::multiply(gpu_.cublas(), false, false, shape_.batch, shape_.outputs, shape_.inputs, input,
+                    parameters_.weights, output_.data());
   PROFILE_RECORD("fused_fully_connected.fprop.cublasGemmEx.stop", stream);
 
   PROFILE_OP("fused_fully_connected.fprop.add_bias_and_re_kernel", "memory", "read_bytes",
@@ -108,7 +108,7 @@ const __half* FullyConnected::forward(const __half* input) {
   const unsigned blocks = ceil_divide(shape_.batch * shape_.outputs, kThreads);
   add_bias_and_re_kernel<<<blocks, kThreads, 0, stream>>>(
       shape_.batch, shape_.outputs, shape_.has_relu, parameters_.bias, output_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("fused_fully_connected.fprop.add_bias_and_re_kernel.stop", stream);
 
   PROFILE_RECORD("fused_fully_connected.fprop.stop", stream);
@@ -126,7 +126,7 @@ __half* FullyConnected::backward(__half* output_gradient) {
              "write_bytes", bias_gradient_sum_.bytes());
   PROFILE_RECORD("fused_fully_connected.bprop.initialize_array.start", stream);
   initialize_array<<<bias_blocks, kThreads, 0, stream>>>(shape_.outputs, bias_gradient_sum_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("fused_fully_connected.bprop.initialize_array.stop", stream);
 
   // Without an activation the outputs are not read and the gradient is not written.
@@ -139,7 +139,7 @@ __half* FullyConnected::backward(__half* output_gradient) {
   reverse_add_bias_and_re_kernel<<<tiles, kThreads, 0, stream>>>(
       shape_.batch, shape_.outputs, shape_.has_relu, output_.data(), output_gradient,
       bias_gradient_sum_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("fused_fully_connected.bprop.reverse_add_bias_and_re_kernel.stop", stream);
 
   PROFILE_OP("fused_fully_connected.bprop.convert_array", "memory", "read_bytes",
@@ -147,15 +147,15 @@ __half* FullyConnected::backward(__half* output_gradient) {
   PROFILE_RECORD("fused_fully_connected.bprop.convert_array.start", stream);
   convert_array<<<bias_blocks, kThreads, 0, stream>>>(shape_.outputs, bias_gradient_sum_.data(),
                                                       parameters_.bias_gradient);
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("fused_fully_connected.bprop.convert_array.stop", stream);
 
   // The gradient of the weights: X^T times the gradient.
   DLRM_DESCRIBE_GEMM("fused_fully_connected.bprop.cublasGemmEx_1", shape_.inputs, shape_.outputs,
                      shape_.batch);
   PROFILE_RECORD("fused_fully_connected.bprop.cublasGemmEx_1.start", stream);
-  multiply(gpu_, true, false, shape_.inputs, shape_.outputs, shape_.batch, input_, output_gradient,
-           parameters_.weight_gradient);
+  example::multiply(gpu_.cublas(), true, false, shape_.inputs, shape_.outputs, shape_.batch, input_,
+                    output_gradient, parameters_.weight_gradient);
   PROFILE_RECORD("fused_fully_connected.bprop.cublasGemmEx_1.stop", stream);
 
   // The gradient of X: the gradient times W^T.
@@ -163,8 +163,8 @@ __half* FullyConnected::backward(__half* output_gradient) {
     DLRM_DESCRIBE_GEMM("fused_fully_connected.bprop.cublasGemmEx_2", shape_.batch, shape_.inputs,
                        shape_.outputs);
     PROFILE_RECORD("fused_fully_connected.bprop.cublasGemmEx_2.start", stream);
-    multiply(gpu_, false, true, shape_.batch, shape_.inputs, shape_.outputs, output_gradient,
-             parameters_.weights, input_gradient_.data());
+    example::multiply(gpu_.cublas(), false, true, shape_.batch, shape_.inputs, shape_.outputs,
+                      output_gradient, parameters_.weights, input_gradient_.data());
     PROFILE_RECORD("fused_fully_connected.bprop.cublasGemmEx_2.stop", stream);
   }
 

@@ -120,7 +120,7 @@ const __half* Interaction::forward(const __half* dense, const __half* embedded) 
   PROFILE_RECORD("interaction.fprop.start", gpu_.stream());
   dot_interaction<<<shape_.batch, kThreads, shared_bytes(shape_), gpu_.stream()>>>(
       shape_, dense, embedded, output_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("interaction.fprop.stop", gpu_.stream());
   return output_.data();
 }
@@ -133,7 +133,7 @@ void Interaction::backward(const __half* dense, const __half* embedded, const __
   PROFILE_RECORD("interaction.bprop.start", gpu_.stream());
   dot_interaction_backward<<<shape_.batch, kThreads, shared_bytes(shape_), gpu_.stream()>>>(
       shape_, dense, embedded, gradient, dense_gradient_.data(), embedded_gradient_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("interaction.bprop.stop", gpu_.stream());
 }
 

@@ -1,3 +1,4 @@
+#include "device.hpp"
 #include "loss.hpp"
 #include "shape.hpp"
 
@@ -31,7 +32,7 @@ __global__ void binary_cross_entropy(int batch, float gradient_scale, const __ha
 }  // namespace
 
 Loss::Loss(const Gpu& gpu, int batch) : gpu_(gpu), batch_(batch), gradient_(batch), sum_(1) {
-  DLRM_CHECK(cudaMemsetAsync(sum_.data(), 0, sum_.bytes(), gpu.stream()));
+  EXAMPLE_CHECK(cudaMemsetAsync(sum_.data(), 0, sum_.bytes(), gpu.stream()));
 }
 
 __half* Loss::forward_backward(const __half* logits, const float* labels) {
@@ -43,7 +44,7 @@ __half* Loss::forward_backward(const __half* logits, const float* labels) {
   binary_cross_entropy<<<blocks, kThreads, 0, gpu_.stream()>>>(
       batch_, kLossScale / static_cast<float>(batch_), logits, labels, gradient_.data(),
       sum_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("binary_cross_entropy.stop", gpu_.stream());
   ++batches_since_mean_;
   return gradient_.data();
@@ -51,8 +52,8 @@ __half* Loss::forward_backward(const __half* logits, const float* labels) {
 
 double Loss::take_mean() {
   double sum = 0.0;
-  gpu_.download(sum_.data(), &sum, sizeof sum);
-  DLRM_CHECK(cudaMemsetAsync(sum_.data(), 0, sum_.bytes(), gpu_.stream()));
+  example::copy_on(gpu_.stream(), sum_.data(), &sum, sizeof sum);
+  EXAMPLE_CHECK(cudaMemsetAsync(sum_.data(), 0, sum_.bytes(), gpu_.stream()));
   const double samples = static_cast<double>(batches_since_mean_) * batch_;
   batches_since_mean_ = 0;
   return sum / samples;

@@ -1,5 +1,7 @@
 #include "mlp.hpp"
 
+#include "device.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cmath>
@@ -68,10 +70,10 @@ void Mlp::initialize(const MlpShape& shape, unsigned seed) {
       initial[offset + w] = normal(random);
     offset += aligned(weight_count(shape, i)) + aligned(bias_count(shape, i));
   }
-  gpu_.upload(initial, parameters_.master.data());
+  example::upload(gpu_.stream(), initial, parameters_.master.data());
   // A step along gradients of 0 makes the f16 values.
-  DLRM_CHECK(cudaMemsetAsync(parameters_.gradients.data(), 0, parameters_.gradients.bytes(),
-                             gpu_.stream()));
+  EXAMPLE_CHECK(cudaMemsetAsync(parameters_.gradients.data(), 0, parameters_.gradients.bytes(),
+                                gpu_.stream()));
   sgd_update(gpu_, parameters_, 0.0F);
 }
 

@@ -25,7 +25,7 @@ void sgd_update(const Gpu& gpu, const DenseParameters& parameters, float step) {
   const auto blocks = static_cast<unsigned>((master.count() + kThreads - 1) / kThreads);
   sgd_update_kernel<<<blocks, kThreads, 0, gpu.stream()>>>(master.count(), step, gradients.data(),
                                                            master.data(), values.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("update.sgd_update.stop", gpu.stream());
 }
 

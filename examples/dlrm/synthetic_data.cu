@@ -58,7 +58,7 @@ void SyntheticData::next() {
   generate_batch<<<blocks, kThreads, 0, gpu_.stream()>>>(
       seed_, batch_index_ * static_cast<std::uint64_t>(shape_.batch), shape_, dense_.data(),
       indices_.data(), labels_.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("generate_batch.stop", gpu_.stream());
   ++batch_index_;
 }

@@ -2,6 +2,7 @@
 // examples/dlrm, and a transformer block.
 //
 // Exit status: 0 done, 1 a result is not finite or a call failed, 2 the command line is wrong.
+#include "device.hpp"
 #include "model.hpp"
 #include "transformer.hpp"
 
@@ -30,20 +31,20 @@ class Replayed {
   Replayed(const dlrm::Gpu& gpu, const Work& work) : gpu_(gpu) {
     // cuBLAS prepares itself at its first calls, which a capture may not contain.
     work();
-    DLRM_CHECK(cudaStreamSynchronize(gpu.stream()));
+    EXAMPLE_CHECK(cudaStreamSynchronize(gpu.stream()));
     cudaGraph_t graph = nullptr;
-    DLRM_CHECK(cudaStreamBeginCapture(gpu.stream(), cudaStreamCaptureModeThreadLocal));
+    EXAMPLE_CHECK(cudaStreamBeginCapture(gpu.stream(), cudaStreamCaptureModeThreadLocal));
     work();
-    DLRM_CHECK(cudaStreamEndCapture(gpu.stream(), &graph));
-    DLRM_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes_));
-    DLRM_CHECK(cudaGraphInstantiate(&exec_, graph, 0));
-    DLRM_CHECK(cudaGraphDestroy(graph));
+    EXAMPLE_CHECK(cudaStreamEndCapture(gpu.stream(), &graph));
+    EXAMPLE_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes_));
+    EXAMPLE_CHECK(cudaGraphInstantiate(&exec_, graph, 0));
+    EXAMPLE_CHECK(cudaGraphDestroy(graph));
   }
   ~Replayed() { static_cast<void>(cudaGraphExecDestroy(exec_)); }
   Replayed(const Replayed&) = delete;
   Replayed& operator=(const Replayed&) = delete;
 
-  void replay() const { DLRM_CHECK(cudaGraphLaunch(exec_, gpu_.stream())); }
+  void replay() const { EXAMPLE_CHECK(cudaGraphLaunch(exec_, gpu_.stream())); }
   std::size_t nodes() const { return nodes_; }
 
  private:
@@ -57,7 +58,7 @@ constexpr int kIterationsAhead = 50;
 
 bool is_finite(const dlrm::Gpu& gpu, const graph_example::Halves& values) {
   std::vector<__half> copy(values.count());
-  gpu.download(values.data(), copy.data(), values.bytes());
+  example::copy_on(gpu.stream(), values.data(), copy.data(), values.bytes());
   for (const __half value : copy) {
     if (!std::isfinite(__half2float(value))) return false;
   }
@@ -83,13 +84,13 @@ int run(const Options& options) {
     PROFILE_ITERATION();
     step.replay();
     forward.replay();
-    if (iteration % kIterationsAhead == 0) DLRM_CHECK(cudaDeviceSynchronize());
+    if (iteration % kIterationsAhead == 0) EXAMPLE_CHECK(cudaDeviceSynchronize());
   }
-  DLRM_CHECK(cudaDeviceSynchronize());
+  EXAMPLE_CHECK(cudaDeviceSynchronize());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::printf("%d iterations in %.2f s\n", options.iterations, seconds.count());
 
-  if (gpu.is_simulated()) {
+  if (example::is_simulated()) {
     std::printf("simulated GPU: values are not computed, results not checked\n");
     return 0;
   }

@@ -36,8 +36,8 @@ TransformerBlock::TransformerBlock(const dlrm::Gpu& gpu, const BlockShape& shape
 }
 
 void TransformerBlock::forward() {
-  DLRM_CHECK(cudaMemcpyAsync(values_.data(), input_.data(), input_.bytes(),
-                             cudaMemcpyDeviceToDevice, gpu_.stream()));
+  EXAMPLE_CHECK(cudaMemcpyAsync(values_.data(), input_.data(), input_.bytes(),
+                                cudaMemcpyDeviceToDevice, gpu_.stream()));
   attention();
   feed_forward();
 }
@@ -49,8 +49,8 @@ void TransformerBlock::attention() {
   const int tokens = shape_.tokens;
   const int dim = shape_.head_dim;
   layer_norm(gpu_, rows, width, values_.data(), normalised_.data());
-  dlrm::multiply(gpu_, false, false, rows, 3 * width, width, normalised_.data(), qkv_weight_.data(),
-                 qkv_.data());
+  example::multiply(gpu_.cublas(), false, false, rows, 3 * width, width, normalised_.data(),
+                    qkv_weight_.data(), qkv_.data());
 
   // A row of qkv holds the query, key and value of all heads of one token.  cuBLAS is column-major:
   // it sees each matrix transposed.  One call for the heads of one sequence.
@@ -62,7 +62,7 @@ void TransformerBlock::attention() {
   };
   for (int sequence = 0; sequence < shape_.batch; ++sequence) {
     const __half* query = qkv_.data() + row_of(sequence);
-    DLRM_CHECK(cublasGemmStridedBatchedEx(
+    EXAMPLE_CHECK(cublasGemmStridedBatchedEx(
         gpu_.cublas(), CUBLAS_OP_T, CUBLAS_OP_N, tokens, tokens, dim, &one, query + width,
         CUDA_R_16F, 3 * width, dim, query, CUDA_R_16F, 3 * width, dim, &zero, scores_of(sequence),
         CUDA_R_16F, tokens, static_cast<long long>(product(tokens, tokens)), shape_.heads,
@@ -72,15 +72,15 @@ void TransformerBlock::attention() {
           1.0F / std::sqrt(static_cast<float>(dim)), scores_.data());
   for (int sequence = 0; sequence < shape_.batch; ++sequence) {
     const __half* value = qkv_.data() + row_of(sequence) + 2 * width;
-    DLRM_CHECK(cublasGemmStridedBatchedEx(
+    EXAMPLE_CHECK(cublasGemmStridedBatchedEx(
         gpu_.cublas(), CUBLAS_OP_N, CUBLAS_OP_N, dim, tokens, tokens, &one, value, CUDA_R_16F,
         3 * width, dim, scores_of(sequence), CUDA_R_16F, tokens,
         static_cast<long long>(product(tokens, tokens)), &zero,
         mixed_.data() + product(sequence, tokens, width), CUDA_R_16F, width, dim, shape_.heads,
         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   }
-  dlrm::multiply(gpu_, false, false, rows, width, width, mixed_.data(), out_weight_.data(),
-                 normalised_.data());
+  example::multiply(gpu_.cublas(), false, false, rows, width, width, mixed_.data(),
+                    out_weight_.data(), normalised_.data());
   add(gpu_, values_.count(), normalised_.data(), values_.data());
 }
 
@@ -89,11 +89,11 @@ void TransformerBlock::feed_forward() {
   const int rows = shape_.rows();
   const int width = shape_.width();
   layer_norm(gpu_, rows, width, values_.data(), normalised_.data());
-  dlrm::multiply(gpu_, false, false, rows, 4 * width, width, normalised_.data(), up_weight_.data(),
-                 hidden_.data());
+  example::multiply(gpu_.cublas(), false, false, rows, 4 * width, width, normalised_.data(),
+                    up_weight_.data(), hidden_.data());
   gelu(gpu_, hidden_.count(), hidden_.data());
-  dlrm::multiply(gpu_, false, false, rows, width, 4 * width, hidden_.data(), down_weight_.data(),
-                 normalised_.data());
+  example::multiply(gpu_.cublas(), false, false, rows, width, 4 * width, hidden_.data(),
+                    down_weight_.data(), normalised_.data());
   add(gpu_, values_.count(), normalised_.data(), values_.data());
 }
 

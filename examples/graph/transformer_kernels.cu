@@ -86,7 +86,7 @@ void layer_norm(const dlrm::Gpu& gpu, int rows, int columns, const __half* input
   PROFILE_RECORD("layer_norm.start", gpu.stream());
   layer_norm_kernel<<<static_cast<unsigned>(rows), kThreads, 0, gpu.stream()>>>(columns, input,
                                                                                 output);
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("layer_norm.stop", gpu.stream());
 }
 
@@ -95,7 +95,7 @@ void softmax(const dlrm::Gpu& gpu, int rows, int columns, float scale, __half* v
   PROFILE_RECORD("softmax.start", gpu.stream());
   softmax_kernel<<<static_cast<unsigned>(rows), kThreads, 0, gpu.stream()>>>(columns, scale,
                                                                              values);
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("softmax.stop", gpu.stream());
 }
 
@@ -103,7 +103,7 @@ void gelu(const dlrm::Gpu& gpu, std::size_t count, __half* values) {
   PROFILE_OP("gelu", "memory", "read_bytes", bytes_of(count), "write_bytes", bytes_of(count));
   PROFILE_RECORD("gelu.start", gpu.stream());
   gelu_kernel<<<blocks_for(count), kThreads, 0, gpu.stream()>>>(count, values);
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("gelu.stop", gpu.stream());
 }
 
@@ -112,14 +112,14 @@ void add(const dlrm::Gpu& gpu, std::size_t count, const __half* addend, __half* 
              bytes_of(count));
   PROFILE_RECORD("residual.start", gpu.stream());
   add_kernel<<<blocks_for(count), kThreads, 0, gpu.stream()>>>(count, addend, sum);
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
   PROFILE_RECORD("residual.stop", gpu.stream());
 }
 
 void fill(const dlrm::Gpu& gpu, const Halves& values, float scale, unsigned seed) {
   fill_kernel<<<blocks_for(values.count()), kThreads, 0, gpu.stream()>>>(values.count(), scale,
                                                                          seed, values.data());
-  DLRM_CHECK(cudaGetLastError());
+  EXAMPLE_CHECK(cudaGetLastError());
 }
 
 }  // namespace graph_example
