@@ -333,6 +333,34 @@ TEST(Graphs, AtMostOneMoreIsMadeForEachKernel) {
   EXPECT_GE(count_calls(place, "cuGraphLaunch"), 6U * 23U);
 }
 
+// The number that stands before the last `words`, -1 where there is none.
+int last_number_before(const std::string& text, const std::string& words) {
+  const std::size_t end = text.rfind(words);
+  if (end == std::string::npos) return -1;
+  const std::size_t begin = text.find_last_not_of("0123456789", end - 1) + 1;
+  return std::stoi(text.substr(begin, end - begin));
+}
+
+TEST(Graphs, ReplaysAllocateNothingWhileAKernelIsTimed) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
+  const Workplace place;
+  place.write("model.json", model());
+  const HostRun run =
+      run_host(place, "host_graph_counts",
+               {.environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=700",
+                                "INLINE_PROF_RECEIPT=0", "INLINE_PROF_EXIT_WHEN_DONE=1"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  EXPECT_EQ(count_flagged(profile, "graph_node"), 2U) << profile["events"].dump(1);
+  for (const json& event : profile["events"])
+    EXPECT_EQ(event["measured_times_ms"].size(), 700U);
+  EXPECT_EQ(last_number_before(run.output, " allocations of the library"), 0) << run.output;
+  // The counters do count: the library allocates when a graph is made, the simulated driver for
+  // each launch.
+  EXPECT_EQ(run.output.find("instantiate: 0 "), std::string::npos) << run.output;
+  EXPECT_GT(last_number_before(run.output, " in all"), 100) << run.output;
+}
+
 TEST(Graphs, OfWhichNothingIsWantedAreNotCopied) {
   const Workplace place;
   place.write("prof.events", "graph_0\n");
