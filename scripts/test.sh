@@ -113,6 +113,7 @@ passed=0
 failed=0
 skipped=0
 broken=()  # what failed before there was a test to count
+failed_tests=()
 suffix=
 configure_options=()
 if command -v ccache >/dev/null; then
@@ -134,16 +135,36 @@ if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
   fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
 fi
 
-# Adds a run of ctest, written down in JUnit form, to the counts.
+# What a run of ctest, written down in JUnit form, says of each test: a line "passed", "skipped" or
+# "failed NAME".  A test whose program is not there has failed, though ctest calls it skipped.
+results_of() {
+  awk '
+    /^[[:space:]]*<testcase / {
+      name = $0; sub(/.*<testcase name="/, "", name); sub(/".*/, "", name)
+      gsub(/&lt;/, "<", name); gsub(/&gt;/, ">", name); gsub(/&quot;/, "\"", name)
+      gsub(/&apos;/, "\047", name); gsub(/&amp;/, "\\&", name)
+      if (/ status="run"/) print "passed"
+      if (/ status="fail"/) print "failed", name
+    }
+    /^[[:space:]]*<skipped message="/ { print(/message="SKIP_/ ? "skipped" : "failed " name) }' "$1"
+}
+
+# Adds such a run to the counts.
 count_results() {
-  local suite tests failures not_run
-  suite=$(grep -m 1 -A 8 '<testsuite ' "$1" | tr '\n\t' '  ')
-  tests=$(sed -n 's/.* tests="\([0-9]*\)".*/\1/p' <<<"$suite")
-  failures=$(sed -n 's/.* failures="\([0-9]*\)".*/\1/p' <<<"$suite")
-  not_run=$(sed -n 's/.* skipped="\([0-9]*\)".*/\1/p' <<<"$suite")
-  passed=$((passed + tests - failures - not_run))
-  failed=$((failed + failures))
-  skipped=$((skipped + not_run))
+  local result name
+  while read -r result name; do
+    case "$result" in
+      passed) passed=$((passed + 1)) ;;
+      skipped) skipped=$((skipped + 1)) ;;
+      failed) failed=$((failed + 1)) failed_tests+=("$name ($2)") ;;
+    esac
+  done < <(results_of "$1")
+}
+
+# What ctest says of tests that pass is not worth thousands of lines.
+without_passes() {
+  grep --line-buffered --invert-match --extended-regexp \
+    '^ +Start +[0-9]+: |^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed +[0-9.]+ sec' || true
 }
 
 # run_tests BUILD_DIR LABEL FOLDER: the tests of one folder of the build tree.
@@ -154,8 +175,8 @@ run_tests() {
   [[ "$1" == build/tsan* ]] && command=("${fixed_addresses[@]}" "${command[@]}")
   local failed_before=$failed
   rm -f "$junit"
-  "${command[@]}" </dev/null || status=$?
-  [[ -f "$junit" ]] && count_results "$junit"
+  "${command[@]}" </dev/null | without_passes || status=${PIPESTATUS[0]}
+  [[ -f "$junit" ]] && count_results "$junit" "$1"
   # No tests at all, or ctest itself: nothing in the counts says so.
   ((status == 0 || failed > failed_before)) || broken+=("ctest in $1/$3")
 }
@@ -212,6 +233,7 @@ scripts/check_style.sh --build-dir "build/${presets[0]}$suffix" "${style_options
 
 say "done"
 ((skipped == 0)) || printf '%d skipped\n' "$skipped"
+((${#failed_tests[@]} == 0)) || printf 'failed: %s\n' "${failed_tests[@]}"
 ((${#broken[@]} == 0)) || printf 'failed: %s\n' "${broken[@]}"
 failed=$((failed + ${#broken[@]}))
 printf '%d passed, %d failed\n' "$passed" "$failed"
