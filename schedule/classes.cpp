@@ -24,13 +24,13 @@ bool divides(char byte) {
 }
 
 // A label with its indices taken out: "layers..attn", and "12".
-struct Pattern {
+struct NamePattern {
   std::vector<std::string_view> texts;  // one more than indices
   std::vector<std::string_view> indices;
 };
 
-Pattern pattern_of(std::string_view label) {
-  Pattern pattern;
+NamePattern pattern_of(std::string_view label) {
+  NamePattern pattern;
   std::size_t text = 0;  // where the text begins that is not put away yet
   for (std::size_t i = 0; i < label.size(); ++i) {
     if (!is_digit(label[i])) continue;
@@ -52,13 +52,13 @@ std::string label_of(const ClassMember& member) {
   return member.layer.empty() ? member.event : member.layer + "." + member.event;
 }
 
-std::string common_name(const std::vector<Pattern>& patterns) {
-  const Pattern& first = patterns.front();
+std::string common_name(const std::vector<NamePattern>& patterns) {
+  const NamePattern& first = patterns.front();
   std::string name(first.texts.front());
   for (std::size_t i = 0; i < first.indices.size(); ++i) {
-    const bool all_have_it =
-        std::all_of(patterns.begin(), patterns.end(),
-                    [&](const Pattern& pattern) { return pattern.indices[i] == first.indices[i]; });
+    const bool all_have_it = std::all_of(
+        patterns.begin(), patterns.end(),
+        [&](const NamePattern& pattern) { return pattern.indices[i] == first.indices[i]; });
     name += all_have_it ? first.indices[i] : "*";
     name += first.texts[i + 1];
   }
@@ -112,10 +112,10 @@ std::vector<EventClass> make_classes(const std::vector<ClassMember>& events) {
     labels.push_back(label_of(event));
 
   std::vector<EventClass> classes;
-  std::vector<std::vector<Pattern>> patterns;  // of each class's members
+  std::vector<std::vector<NamePattern>> patterns;  // of each class's members
   std::map<Key, std::size_t> known;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    Pattern pattern = pattern_of(labels[i]);
+    NamePattern pattern = pattern_of(labels[i]);
     const auto [entry, is_new] = known.try_emplace(
         {events[i].kernel, events[i].grid, events[i].op, pattern.texts}, classes.size());
     if (is_new) {

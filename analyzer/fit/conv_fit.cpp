@@ -18,7 +18,7 @@ namespace {
 using Eigen::Index;
 namespace columns = model::conv_columns;
 
-constexpr Index kFolds = 5;
+constexpr Index kConvFolds = 5;
 
 struct Choice {
   std::string type;
@@ -69,7 +69,7 @@ std::vector<std::vector<Index>> folds_of(const std::vector<MeasuredConv>& convs)
   Eigen::VectorXd keys(static_cast<Index>(convs.size()));
   for (Index i = 0; i < keys.size(); ++i)
     keys[i] = layers.at(own[static_cast<std::size_t>(i)]);
-  return folds_by_key(keys, kFolds);
+  return folds_by_key(keys, kConvFolds);
 }
 
 FitResult fit_conv(const FitRequest& request) {

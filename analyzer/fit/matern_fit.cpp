@@ -15,7 +15,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-constexpr Index kMostPoints = 250;
+constexpr Index kMostMaternPoints = 250;
 constexpr int kMostSteps = 60;
 constexpr double kLeastGain = 1e-3;  // of the log probability: less does not change a prediction
 
@@ -133,7 +133,7 @@ VectorXd minimise(const Improbability& function, VectorXd position) {
 
 model::MaternScales fit_matern_scales(const MatrixXd& features, const VectorXd& targets,
                                       const VectorXd& noise_factors, const MaternPrior& prior) {
-  const Index count = std::min(kMostPoints, features.rows());
+  const Index count = std::min(kMostMaternPoints, features.rows());
   const Improbability function(features.topRows(count), targets.head(count),
                                noise_factors.head(count), prior);
   const VectorXd found = minimise(function, function.centre());

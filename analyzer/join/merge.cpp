@@ -9,9 +9,9 @@
 namespace inline_prof::join {
 namespace {
 
-using EventKey = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
+using MergeKey = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
 
-EventKey key_of(const Row& row) {
+MergeKey key_of(const Row& row) {
   return {row.layer, row.event, row.occurrence, row.stream_index};
 }
 
@@ -96,7 +96,7 @@ void merge_devices(Analysis& analysis, const std::vector<Samples>& samples, Stat
     return analysis.rows[a].start_index < analysis.rows[b].start_index;
   });
 
-  std::map<EventKey, std::size_t> merged_of;
+  std::map<MergeKey, std::size_t> merged_of;
   for (const std::size_t i : order) {
     const Row& row = analysis.rows[i];
     const auto [it, is_new] = merged_of.try_emplace(key_of(row), analysis.merged.size());

@@ -28,7 +28,7 @@ bool is_collective(const read::Event& event) {
 }
 
 // A word or a number, whichever the file has.
-std::string attribute_text(const read::Op& op, std::string_view name) {
+std::string text_of_attribute(const read::Op& op, std::string_view name) {
   if (const auto text = op.get<std::string>(name)) return *text;
   if (const auto number = op.get<std::int64_t>(name)) return fmt::format("{}", *number);
   return {};
@@ -36,8 +36,8 @@ std::string attribute_text(const read::Op& op, std::string_view name) {
 
 // "COMM SEQUENCE", the same on every rank that takes part; empty if the file does not say both.
 std::string communicator_of(const read::Op& op) {
-  const std::string comm = attribute_text(op, "comm");
-  const std::string sequence = attribute_text(op, "sequence");
+  const std::string comm = text_of_attribute(op, "comm");
+  const std::string sequence = text_of_attribute(op, "sequence");
   return comm.empty() || sequence.empty() ? "" : fmt::format("{} {}", comm, sequence);
 }
 

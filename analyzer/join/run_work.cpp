@@ -21,7 +21,7 @@ namespace {
 constexpr double kFollowsWithinUs = 10.0;
 
 // One work as it was measured.
-struct Measured {
+struct MeasuredWork {
   std::size_t work = 0;
   std::int64_t stream = 0;
   double start_us = 0.0;
@@ -35,17 +35,17 @@ bool is_mostly_late(const Row& row) {
 // The last two works of each stream.  When another work starts, at most the last one still runs.
 class LastOfStreams {
  public:
-  [[nodiscard]] const Measured* last_of(std::int64_t stream) const {
+  [[nodiscard]] const MeasuredWork* last_of(std::int64_t stream) const {
     const auto it = last_.find(stream);
     return it == last_.end() ? nullptr : &it->second.back();
   }
 
   // The last work of another stream that had just ended when `next` started; null if there is none.
-  [[nodiscard]] const Measured* ended_just_before(const Measured& next) const {
-    const Measured* found = nullptr;
+  [[nodiscard]] const MeasuredWork* ended_just_before(const MeasuredWork& next) const {
+    const MeasuredWork* found = nullptr;
     for (const auto& [stream, works] : last_) {
       if (stream == next.stream) continue;
-      for (const Measured& other : works) {
+      for (const MeasuredWork& other : works) {
         const bool has_just_ended =
             other.end_us <= next.start_us && other.end_us >= next.start_us - kFollowsWithinUs;
         if (has_just_ended && (found == nullptr || other.end_us > found->end_us)) found = &other;
@@ -54,20 +54,20 @@ class LastOfStreams {
     return found;
   }
 
-  void add(const Measured& work) {
-    std::vector<Measured>& works = last_[work.stream];
+  void add(const MeasuredWork& work) {
+    std::vector<MeasuredWork>& works = last_[work.stream];
     if (works.size() == 2) works.erase(works.begin());
     works.push_back(work);
   }
 
  private:
-  std::map<std::int64_t, std::vector<Measured>> last_;
+  std::map<std::int64_t, std::vector<MeasuredWork>> last_;
 };
 
 // Places the works of one device in time, each stream in its order.
-std::vector<Measured> placed(const std::vector<Row>& rows, const RunWork& all,
-                             std::size_t first_work) {
-  std::vector<Measured> measured;
+std::vector<MeasuredWork> placed(const std::vector<Row>& rows, const RunWork& all,
+                                 std::size_t first_work) {
+  std::vector<MeasuredWork> measured;
   std::map<std::int64_t, double> stream_end_us;
   for (std::size_t work = first_work; work < all.rows.size(); ++work) {
     const Row& row = rows[all.rows[work]];
@@ -76,20 +76,21 @@ std::vector<Measured> placed(const std::vector<Row>& rows, const RunWork& all,
     end_us = start_us + *row.in_iteration_us;
     measured.push_back({work, row.stream_index, start_us, end_us});
   }
-  std::stable_sort(measured.begin(), measured.end(),
-                   [](const Measured& a, const Measured& b) { return a.start_us < b.start_us; });
+  std::stable_sort(
+      measured.begin(), measured.end(),
+      [](const MeasuredWork& a, const MeasuredWork& b) { return a.start_us < b.start_us; });
   return measured;
 }
 
 // What each work of one device waits for, from when it started.
 void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_work) {
   LastOfStreams last;
-  for (const Measured& next : placed(rows, all, first_work)) {
+  for (const MeasuredWork& next : placed(rows, all, first_work)) {
     read::Work& work = all.graph.works[next.work];
-    const Measured* before = last.last_of(next.stream);
+    const MeasuredWork* before = last.last_of(next.stream);
     const double gap_us = before == nullptr ? next.start_us : next.start_us - before->end_us;
     const bool follows = before != nullptr && gap_us <= kFollowsWithinUs;
-    const Measured* other = follows ? nullptr : last.ended_just_before(next);
+    const MeasuredWork* other = follows ? nullptr : last.ended_just_before(next);
     // Work that nobody saw may lie in a gap, and then moves along; but what the host launches too
     // late stays where it is.
     const bool is_host_late = !follows && other == nullptr &&

@@ -13,7 +13,7 @@ namespace inline_prof::read {
 namespace {
 
 constexpr std::string_view kMark = "COMMS-RES";
-constexpr double kBandwidthOffset = 4e-4;  // GB/s, as the original adds
+constexpr double kLogBandwidthOffset = 4e-4;  // GB/s, as the original adds
 
 // Longer words first: "all_to_allv" begins with "all_to_all".
 constexpr std::array<std::string_view, 12> kCollectives{
@@ -248,8 +248,8 @@ std::vector<OriginalParamRow> original_param_rows(const std::string& text,
     if (is_exchange) row.exchange = found[2];
     row.bytes = positive(found[1], label, number, "size");
     row.latency_us = value(3, "latency");
-    row.algorithm_gb_per_s = value(found.size() - 2, "algBW") + kBandwidthOffset;
-    row.bus_gb_per_s = value(found.size() - 1, "busBW") + kBandwidthOffset;
+    row.algorithm_gb_per_s = value(found.size() - 2, "algBW") + kLogBandwidthOffset;
+    row.bus_gb_per_s = value(found.size() - 1, "busBW") + kLogBandwidthOffset;
     rows.push_back(std::move(row));
   }
   return rows;

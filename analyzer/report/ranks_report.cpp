@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kNameWidth = 44;
+constexpr std::size_t kEventNameWidth = 44;
 
 std::string device_name(const join::RankDevice& device) {
   std::string name = device.host.empty() ? device.file : device.host;
@@ -31,8 +31,8 @@ std::string event_name(const std::string& layer, const std::string& event,
 }
 
 std::string padded(const std::string& text) {
-  const std::string shown = shortened(text, kNameWidth);
-  return shown + std::string(kNameWidth - columns(shown), ' ');
+  const std::string shown = shortened(text, kEventNameWidth);
+  return shown + std::string(kEventNameWidth - columns(shown), ' ');
 }
 
 template <typename Items, typename Line>

@@ -51,7 +51,7 @@ class Footnotes {
   std::map<std::string, Note> notes_;
 };
 
-std::string name_of(const join::MergedRow& row) {
+std::string name_of_row(const join::MergedRow& row) {
   std::string name = row.layer.empty() ? "" : row.layer + "  ";
   name += readable_name(row.event);
   if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
@@ -73,7 +73,7 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
     const double saved_us = *row.saved_us_if_predicted;
     fmt::format_to(std::back_inserter(out),
                    "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
-                   shortened(name_of(row), width), saved_us,
+                   shortened(name_of_row(row), width), saved_us,
                    std::max(0.0, iteration_us - saved_us) * 1e-3, iteration_us * 1e-3, row.verdict);
   }
   if (count < analysis.worth_fixing.size()) {
@@ -100,7 +100,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   for (const OrderedRow& place : order) {
     const join::MergedRow& row = analysis.merged[place.row];
     const std::size_t indent = std::min<std::size_t>(2 * place.depth, 16);
-    const std::string name = shortened(name_of(row), width - indent);
+    const std::string name = shortened(name_of_row(row), width - indent);
     const bool upper_bound = 2 * row.not_tight > row.samples;
     any_upper_bound = any_upper_bound || upper_bound;
     const std::string verdict =

@@ -19,14 +19,14 @@ namespace {
 constexpr std::size_t kMostDescriptors = 65536;
 constexpr std::int64_t kMostDimensions = 8;  // CUDNN_DIM_MAX
 
-struct Book {
+struct PlanBook {
   std::mutex mutex;
   std::unordered_map<const void*, std::shared_ptr<const record::Op>> operations;
 };
 
 // Never destroyed: plans are executed while the process ends.
-Book& book() {
-  static auto* const plans = new Book;
+PlanBook& plan_book() {
+  static auto* const plans = new PlanBook;
   return *plans;
 }
 
@@ -184,7 +184,7 @@ void note_descriptors_set(void* real, void* descriptor, int name, const void* el
   if (elements == nullptr || count < 1) return;
   std::shared_ptr<const record::Op> operation;
   if (name == cudnn::kGraphOperations) operation = operation_of_graph(real, elements, count);
-  Book& plans = book();
+  PlanBook& plans = plan_book();
   const std::lock_guard lock(plans.mutex);
   const auto* children = static_cast<void* const*>(elements);
   for (std::int64_t i = 0; operation == nullptr && i < count; ++i) {
@@ -197,7 +197,7 @@ void note_descriptors_set(void* real, void* descriptor, int name, const void* el
 
 void note_descriptors_read(void* descriptor, const void* elements, std::int64_t count) {
   if (elements == nullptr || count < 1) return;
-  Book& plans = book();
+  PlanBook& plans = plan_book();
   const std::lock_guard lock(plans.mutex);
   const auto known = plans.operations.find(descriptor);
   if (known == plans.operations.end()) return;
@@ -208,13 +208,13 @@ void note_descriptors_read(void* descriptor, const void* elements, std::int64_t 
 }
 
 void forget_descriptor(const void* descriptor) {
-  Book& plans = book();
+  PlanBook& plans = plan_book();
   const std::lock_guard lock(plans.mutex);
   plans.operations.erase(descriptor);
 }
 
 std::optional<record::Op> operation_of_plan(const void* plan) {
-  Book& plans = book();
+  PlanBook& plans = plan_book();
   const std::lock_guard lock(plans.mutex);
   const auto known = plans.operations.find(plan);
   if (known == plans.operations.end()) return std::nullopt;

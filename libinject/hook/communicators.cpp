@@ -22,27 +22,27 @@ struct Pending {
   Communicator communicator;
 };
 
-struct Book {
+struct CommunicatorBook {
   std::mutex mutex;
   std::unordered_map<const void*, Communicator> known;
   std::vector<Pending> pending;
 };
 
 // Never destroyed: collectives come by while the process ends.
-Book& book() {
-  static auto* const communicators = new Book;
+CommunicatorBook& communicator_book() {
+  static auto* const communicators = new CommunicatorBook;
   return *communicators;
 }
 
 // A number for this thread: the address of something only it has.
-const void* this_thread() noexcept {
+const void* calling_thread() noexcept {
   return __builtin_thread_pointer();
 }
 
-void add(Book& communicators, void** comm, const Communicator& communicator) {
+void add(CommunicatorBook& communicators, void** comm, const Communicator& communicator) {
   if (comm == nullptr) return;
   if (*comm == nullptr) {
-    communicators.pending.push_back({this_thread(), comm, communicator});
+    communicators.pending.push_back({calling_thread(), comm, communicator});
   } else {
     communicators.known[*comm] = communicator;
   }
@@ -59,13 +59,13 @@ std::uint64_t hash_of(const void* bytes, std::size_t size, std::uint64_t seed) n
 }
 
 void add_communicator(void** comm, std::uint64_t identity, std::int64_t ranks) {
-  Book& communicators = book();
+  CommunicatorBook& communicators = communicator_book();
   const std::lock_guard lock(communicators.mutex);
   add(communicators, comm, {.identity = identity, .ranks = ranks});
 }
 
 void add_split(void* parent, int color, void** comm) {
-  Book& communicators = book();
+  CommunicatorBook& communicators = communicator_book();
   const std::lock_guard lock(communicators.mutex);
   const auto known = communicators.known.find(parent);
   if (known == communicators.known.end() || !known->second.identity) return;
@@ -77,24 +77,24 @@ void add_split(void* parent, int color, void** comm) {
 }
 
 void settle_communicators() {
-  Book& communicators = book();
+  CommunicatorBook& communicators = communicator_book();
   const std::lock_guard lock(communicators.mutex);
   std::erase_if(communicators.pending, [&](const Pending& each) {
-    if (each.thread != this_thread()) return false;
+    if (each.thread != calling_thread()) return false;
     if (*each.comm != nullptr) communicators.known[*each.comm] = each.communicator;
     return true;
   });
 }
 
 void forget_communicator(const void* comm) {
-  Book& communicators = book();
+  CommunicatorBook& communicators = communicator_book();
   const std::lock_guard lock(communicators.mutex);
   communicators.known.erase(comm);
 }
 
 CommunicatorFacts facts_of(const void* comm, std::int64_t iteration, bool is_collective,
                            CountRanks count_ranks, void* real) {
-  Book& communicators = book();
+  CommunicatorBook& communicators = communicator_book();
   const std::lock_guard lock(communicators.mutex);
   Communicator& communicator = communicators.known[comm];
   if (communicator.ranks == 0) communicator.ranks = count_ranks(comm, real);

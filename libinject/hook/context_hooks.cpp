@@ -10,7 +10,7 @@ namespace {
 
 // Forwards with the host's arguments; `Function` is the vendor's signature.
 template <typename Function, typename... Arguments>
-CUresult forward(std::atomic<void*>& real, const char* symbol, Arguments... arguments) {
+CUresult forward_to_driver(std::atomic<void*>& real, const char* symbol, Arguments... arguments) {
   const auto function = reinterpret_cast<Function>(resolved(real, symbol));
   return function == nullptr ? CUDA_ERROR_NOT_INITIALIZED : function(arguments...);
 }
@@ -43,75 +43,78 @@ void before_reset(CUdevice device) {
 }  // namespace
 
 CUresult CUDAAPI primary_context_retain(CUcontext* context, CUdevice device) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUcontext*, CUdevice)>(
+  const CUresult result = forward_to_driver<CUresult(CUDAAPI*)(CUcontext*, CUdevice)>(
       reals.primary_context_retain, "cuDevicePrimaryCtxRetain", context, device);
   return created(result, context, "cuDevicePrimaryCtxRetain");
 }
 
 CUresult CUDAAPI context_create(CUcontext* context, unsigned flags, CUdevice device) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUcontext*, unsigned, CUdevice)>(
+  const CUresult result = forward_to_driver<CUresult(CUDAAPI*)(CUcontext*, unsigned, CUdevice)>(
       reals.context_create, "cuCtxCreate", context, flags, device);
   return created(result, context, "cuCtxCreate");
 }
 
 CUresult CUDAAPI context_create_v2(CUcontext* context, unsigned flags, CUdevice device) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUcontext*, unsigned, CUdevice)>(
+  const CUresult result = forward_to_driver<CUresult(CUDAAPI*)(CUcontext*, unsigned, CUdevice)>(
       reals.context_create_v2, "cuCtxCreate_v2", context, flags, device);
   return created(result, context, "cuCtxCreate");
 }
 
 CUresult CUDAAPI context_create_v3(CUcontext* context, void* parameters, int parameter_count,
                                    unsigned flags, CUdevice device) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUcontext*, void*, int, unsigned, CUdevice)>(
-      reals.context_create_v3, "cuCtxCreate_v3", context, parameters, parameter_count, flags,
-      device);
+  const CUresult result =
+      forward_to_driver<CUresult(CUDAAPI*)(CUcontext*, void*, int, unsigned, CUdevice)>(
+          reals.context_create_v3, "cuCtxCreate_v3", context, parameters, parameter_count, flags,
+          device);
   return created(result, context, "cuCtxCreate");
 }
 
 CUresult CUDAAPI context_create_v4(CUcontext* context, void* parameters, unsigned flags,
                                    CUdevice device) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUcontext*, void*, unsigned, CUdevice)>(
-      reals.context_create_v4, "cuCtxCreate_v4", context, parameters, flags, device);
+  const CUresult result =
+      forward_to_driver<CUresult(CUDAAPI*)(CUcontext*, void*, unsigned, CUdevice)>(
+          reals.context_create_v4, "cuCtxCreate_v4", context, parameters, flags, device);
   return created(result, context, "cuCtxCreate");
 }
 
 CUresult CUDAAPI primary_context_release(CUdevice device) {
-  return released(
-      forward<DeviceFunction>(reals.primary_context_release, "cuDevicePrimaryCtxRelease", device),
-      device);
+  return released(forward_to_driver<DeviceFunction>(reals.primary_context_release,
+                                                    "cuDevicePrimaryCtxRelease", device),
+                  device);
 }
 
 CUresult CUDAAPI primary_context_release_v2(CUdevice device) {
-  return released(forward<DeviceFunction>(reals.primary_context_release_v2,
-                                          "cuDevicePrimaryCtxRelease_v2", device),
+  return released(forward_to_driver<DeviceFunction>(reals.primary_context_release_v2,
+                                                    "cuDevicePrimaryCtxRelease_v2", device),
                   device);
 }
 
 CUresult CUDAAPI primary_context_reset(CUdevice device) {
   before_reset(device);
-  return forward<DeviceFunction>(reals.primary_context_reset, "cuDevicePrimaryCtxReset", device);
+  return forward_to_driver<DeviceFunction>(reals.primary_context_reset, "cuDevicePrimaryCtxReset",
+                                           device);
 }
 
 CUresult CUDAAPI primary_context_reset_v2(CUdevice device) {
   before_reset(device);
-  return forward<DeviceFunction>(reals.primary_context_reset_v2, "cuDevicePrimaryCtxReset_v2",
-                                 device);
+  return forward_to_driver<DeviceFunction>(reals.primary_context_reset_v2,
+                                           "cuDevicePrimaryCtxReset_v2", device);
 }
 
 CUresult CUDAAPI context_destroy(CUcontext context) {
   if (sys::is_on()) fenced("cuCtxDestroy", [&] { session::context_gone(context); });
-  return forward<ContextFunction>(reals.context_destroy, "cuCtxDestroy", context);
+  return forward_to_driver<ContextFunction>(reals.context_destroy, "cuCtxDestroy", context);
 }
 
 CUresult CUDAAPI context_destroy_v2(CUcontext context) {
   if (sys::is_on()) fenced("cuCtxDestroy", [&] { session::context_gone(context); });
-  return forward<ContextFunction>(reals.context_destroy_v2, "cuCtxDestroy_v2", context);
+  return forward_to_driver<ContextFunction>(reals.context_destroy_v2, "cuCtxDestroy_v2", context);
 }
 
 CUresult CUDAAPI stream_destroy_v2(CUstream stream) {
   if (sys::is_on()) fenced("cuStreamDestroy", [&] { session::stream_gone(stream); });
-  return forward<CUresult(CUDAAPI*)(CUstream)>(reals.stream_destroy_v2, "cuStreamDestroy_v2",
-                                               stream);
+  return forward_to_driver<CUresult(CUDAAPI*)(CUstream)>(reals.stream_destroy_v2,
+                                                         "cuStreamDestroy_v2", stream);
 }
 
 }  // namespace inline_prof::hook

@@ -16,7 +16,7 @@ namespace {
 
 // --- the older functions: descriptors are read with the library's own getters
 
-constexpr int kMostDimensions = 8;  // CUDNN_DIM_MAX
+constexpr int kMostTensorDimensions = 8;  // CUDNN_DIM_MAX
 
 struct Getters {
   explicit Getters(void* real)
@@ -36,10 +36,10 @@ struct Getters {
   cudnn::GetGroupCount* groups;
 };
 
-using Numbers = std::array<int, kMostDimensions>;
+using Numbers = std::array<int, kMostTensorDimensions>;
 
 std::vector<std::int64_t> first(const Numbers& numbers, int count) {
-  return {numbers.begin(), numbers.begin() + std::clamp(count, 0, kMostDimensions)};
+  return {numbers.begin(), numbers.begin() + std::clamp(count, 0, kMostTensorDimensions)};
 }
 
 struct Described {
@@ -62,24 +62,24 @@ Convolution read(const Getters& get, const Described& call) {
   int type = -1;
   int count = 0;
   int ignored = 0;
-  if (get.tensor != nullptr && get.tensor(call.image, kMostDimensions, &type, &count, sizes.data(),
-                                          strides.data()) == cudnn::kSuccess) {
+  if (get.tensor != nullptr && get.tensor(call.image, kMostTensorDimensions, &type, &count,
+                                          sizes.data(), strides.data()) == cudnn::kSuccess) {
     read.type = cudnn::type_word(type);
     read.image = first(sizes, count);
     read.image_strides = first(strides, count);
   }
-  if (get.tensor != nullptr && get.tensor(call.output, kMostDimensions, &type, &count, sizes.data(),
-                                          strides.data()) == cudnn::kSuccess) {
+  if (get.tensor != nullptr && get.tensor(call.output, kMostTensorDimensions, &type, &count,
+                                          sizes.data(), strides.data()) == cudnn::kSuccess) {
     read.output = first(sizes, count);
   }
-  if (get.filter != nullptr && get.filter(call.filter, kMostDimensions, &type, &ignored, &count,
-                                          sizes.data()) == cudnn::kSuccess) {
+  if (get.filter != nullptr && get.filter(call.filter, kMostTensorDimensions, &type, &ignored,
+                                          &count, sizes.data()) == cudnn::kSuccess) {
     read.filter = first(sizes, count);
   }
   // Two dimensions less: those of the image that are spatial.
   if (get.convolution != nullptr &&
-      get.convolution(call.convolution, kMostDimensions - 2, &count, sizes.data(), strides.data(),
-                      dilations.data(), &ignored, &type) == cudnn::kSuccess) {
+      get.convolution(call.convolution, kMostTensorDimensions - 2, &count, sizes.data(),
+                      strides.data(), dilations.data(), &ignored, &type) == cudnn::kSuccess) {
     read.pad = first(sizes, count);
     read.stride = first(strides, count);
     read.dilation = first(dilations, count);
@@ -159,7 +159,7 @@ struct SetAttribute {
   }
 };
 
-struct GetAttribute {
+struct BackendGetAttribute {
   static constexpr int kNotThere = cudnn::kNotInitialized;
   static constexpr bool kOpensFrame = false;
   static int call(Word& word, Quiet<cudnn::BackendGet>::Pointer real, void* descriptor, int name,
@@ -192,7 +192,7 @@ INLINE_PROF_DEFINE_WORD(cudnnConvolutionBackwardFilter, DescribedCall<SaidByBack
                         cudnn::BackwardFilter)
 INLINE_PROF_DEFINE_WORD(cudnnBackendExecute, DescribedCall<SaidByExecute>, cudnn::BackendExecute)
 INLINE_PROF_DEFINE_WORD(cudnnBackendSetAttribute, SetAttribute, cudnn::BackendSet)
-INLINE_PROF_DEFINE_WORD(cudnnBackendGetAttribute, GetAttribute, cudnn::BackendGet)
+INLINE_PROF_DEFINE_WORD(cudnnBackendGetAttribute, BackendGetAttribute, cudnn::BackendGet)
 INLINE_PROF_DEFINE_WORD(cudnnBackendDestroyDescriptor, DestroyDescriptor, cudnn::BackendDestroy)
 
 }  // namespace inline_prof::hook

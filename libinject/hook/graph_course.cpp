@@ -12,7 +12,7 @@ namespace {
 
 // Iterations in which a copy that is ready is not launched once, after which its kernel is given
 // up: the program replays that graph no more.
-constexpr int kPatience = 256;
+constexpr int kIdleIterations = 256;
 
 // The host may change or make its graph anew in the middle of a visit.
 constexpr int kMostAttempts = 3;
@@ -148,7 +148,7 @@ Outlook outlook(State& state, Course& all) {
   const auto launched = all.launched.load(std::memory_order_relaxed);
   all.idle_iterations = launched == all.launched_before ? all.idle_iterations + 1 : 0;
   all.launched_before = launched;
-  if (all.idle_iterations < kPatience) return Outlook::kGoesOn;
+  if (all.idle_iterations < kIdleIterations) return Outlook::kGoesOn;
   if (visit.event->sample_count() == 0) {
     say_why_not(state, *visit.event, "the program replays the graph no more");
   }

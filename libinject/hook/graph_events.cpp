@@ -15,11 +15,11 @@ namespace {
 // A quarter of what there is room for; 8 MiB.
 constexpr std::size_t kMostInGraphs = record::EventList::kCapacity / 4;
 
-constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more
+constexpr std::size_t kMostNamesOfEvent = 64;  // more names say nothing more
 
 void add_name(record::EventRecord& event, const std::string& name) {
   auto& names = event.kernel_names;
-  if (names.size() < kMostKernelNames &&
+  if (names.size() < kMostNamesOfEvent &&
       std::find(names.begin(), names.end(), name) == names.end()) {
     names.push_back(name);
   }

@@ -24,14 +24,14 @@ constexpr int kMostUpdates = 4;
 // --- exec -> HostGraph, lock-free for readers
 
 constexpr std::size_t kExecs = 4096;
-constexpr std::size_t kLongestProbe = 64;
+constexpr std::size_t kLongestExecProbe = 64;
 
-struct Place {
+struct ExecPlace {
   std::atomic<CUgraphExec> exec{nullptr};
   std::atomic<HostGraph*> graph{nullptr};
 };
 
-constinit std::array<Place, kExecs> places{};
+constinit std::array<ExecPlace, kExecs> places{};
 
 std::size_t home(CUgraphExec exec) noexcept {
   // Multiplicative hashing (D. E. Knuth, The Art of Computer Programming vol. 3, section 6.4).
@@ -40,10 +40,10 @@ std::size_t home(CUgraphExec exec) noexcept {
 
 // A destroyed exec leaves its place behind with no graph: the handle may come back, and those that
 // were placed after it are still found.
-Place* place_of(CUgraphExec exec, bool may_insert) noexcept {
-  Place* vacant = nullptr;
-  for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
-    Place& place = places[(home(exec) + probe) % kExecs];
+ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
+  ExecPlace* vacant = nullptr;
+  for (std::size_t probe = 0; probe < kLongestExecProbe; ++probe) {
+    ExecPlace& place = places[(home(exec) + probe) % kExecs];
     CUgraphExec here = place.exec.load(std::memory_order_acquire);
     if (here == exec) return &place;
     if (vacant == nullptr &&
@@ -314,14 +314,14 @@ std::mutex& mutex() noexcept {
 }
 
 HostGraph* of(CUgraphExec exec) noexcept {
-  const Place* place = place_of(exec, false);
+  const ExecPlace* place = place_of(exec, false);
   return place == nullptr ? nullptr : place->graph.load(std::memory_order_acquire);
 }
 
 HostGraph* known_or_new(CUgraphExec exec) {
   if (HostGraph* known = of(exec)) return known;
   const std::lock_guard lock(mutex());
-  Place* place = place_of(exec, true);
+  ExecPlace* place = place_of(exec, true);
   if (place == nullptr) return nullptr;
   HostGraph& graph = add(0);
   graph.why_whole = "it was made before profiling began, or by a call that is not seen";
@@ -335,7 +335,7 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
   Reading reading = read(source);
   Copy copy = copy_of(source, flags, reading);
   const std::lock_guard lock(mutex());
-  Place* place = place_of(exec, true);
+  ExecPlace* place = place_of(exec, true);
   if (place == nullptr) {
     if (copy.graph != nullptr) sys::graph_api().destroy(copy.graph);
     return;
@@ -384,7 +384,8 @@ void before_exec_is_destroyed(CUgraphExec exec) {
   graph_course::destroy_clone_of(*graph);
   const timer::CaptureModeScope capture_mode;
   const std::lock_guard lock(mutex());
-  if (Place* place = place_of(exec, false)) place->graph.store(nullptr, std::memory_order_release);
+  if (ExecPlace* place = place_of(exec, false))
+    place->graph.store(nullptr, std::memory_order_release);
   graph->exec.store(nullptr, std::memory_order_release);
   graph->generation.fetch_add(1, std::memory_order_release);
   drop_copy(*graph);

@@ -25,15 +25,15 @@ namespace {
 // never destroys a graph must not fill the host's memory.
 constexpr std::size_t kMostNodes = 262'144;
 
-struct Book {
+struct GraphWordBook {
   std::mutex mutex;
   std::unordered_map<CUgraph, WordsByNode> graphs;
   std::size_t nodes = 0;
 };
 
 // Never destroyed: the host may capture while the process ends.
-Book& book() {
-  static auto* const words = new Book;
+GraphWordBook& graph_word_book() {
+  static auto* const words = new GraphWordBook;
   return *words;
 }
 
@@ -117,7 +117,7 @@ void note_captured_launch(const Launch& launch) {
       status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1) {
     return;  // what the stream waits for now is that launch's node alone
   }
-  Book& all = book();
+  GraphWordBook& all = graph_word_book();
   const std::lock_guard lock(all.mutex);
   if (all.nodes >= kMostNodes) return;
   if (all.graphs[graph].insert_or_assign(nodes[0], std::move(words)).second) ++all.nodes;
@@ -125,7 +125,7 @@ void note_captured_launch(const Launch& launch) {
 
 void copy(CUgraph original, CUgraph clone) {
   const auto find = sys::graph_api().find_in_clone;
-  Book& all = book();
+  GraphWordBook& all = graph_word_book();
   const std::lock_guard lock(all.mutex);
   const auto known = all.graphs.find(original);
   if (find == nullptr || known == all.graphs.end()) return;
@@ -139,14 +139,14 @@ void copy(CUgraph original, CUgraph clone) {
 }
 
 WordsByNode of(CUgraph graph) {
-  Book& all = book();
+  GraphWordBook& all = graph_word_book();
   const std::lock_guard lock(all.mutex);
   const auto known = all.graphs.find(graph);
   return known == all.graphs.end() ? WordsByNode{} : known->second;
 }
 
 void forget(CUgraph graph) {
-  Book& all = book();
+  GraphWordBook& all = graph_word_book();
   const std::lock_guard lock(all.mutex);
   const auto known = all.graphs.find(graph);
   if (known == all.graphs.end()) return;

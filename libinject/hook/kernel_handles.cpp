@@ -20,14 +20,14 @@ struct Remembered {
   const void* module;  // CUmodule or CUlibrary
 };
 
-struct Book {
+struct HandleBook {
   std::mutex mutex;
   std::unordered_map<const void*, Remembered> kernels;
 };
 
 // Never destroyed: kernels are looked up while the process ends.
-Book& book() {
-  static auto* const handles = new Book;
+HandleBook& handle_book() {
+  static auto* const handles = new HandleBook;
   return *handles;
 }
 
@@ -44,14 +44,14 @@ bool names_are_needed() noexcept {
 }
 
 void remember(const void* handle, const char* name, const void* module) {
-  Book& handles = book();
+  HandleBook& handles = handle_book();
   const std::lock_guard lock(handles.mutex);
   // A handle of an unloaded module may come again for another kernel.
   if (handles.kernels.size() < kMostHandles) handles.kernels[handle] = {name, module};
 }
 
 void remember_as(const void* handle, const void* known) {
-  Book& handles = book();
+  HandleBook& handles = handle_book();
   const std::lock_guard lock(handles.mutex);
   const auto same = handles.kernels.find(known);
   if (same == handles.kernels.end() || handles.kernels.size() >= kMostHandles) return;
@@ -96,7 +96,7 @@ const void* module_of(CUfunction function) {
 KernelIdentity identity_of(CUfunction function) {
   KernelIdentity identity{.module = module_of(function), .name = name_of(function)};
   if (identity.name.empty()) {
-    Book& handles = book();
+    HandleBook& handles = handle_book();
     const std::lock_guard lock(handles.mutex);
     const auto known = handles.kernels.find(function);
     if (known != handles.kernels.end()) {

@@ -39,7 +39,7 @@ struct ThreadWords {
   PendingOps* pending;  // never freed: a few bytes for each thread that uses PROFILE_OP
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadWords words{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadWords thread_words{};
 
 // --- all labels
 
@@ -52,7 +52,7 @@ struct LabelBook {
 };
 
 // Never destroyed: call sites may come by while the process ends.
-LabelBook& book() {
+LabelBook& label_book() {
   static auto* const labels = new LabelBook;
   return *labels;
 }
@@ -80,7 +80,7 @@ constexpr std::string_view kStop = ".stop";
 
 // Null for a text that ends in neither word.
 const LabelEnd* end_named(const char* text) {
-  LabelBook& labels = book();
+  LabelBook& labels = label_book();
   const std::lock_guard lock(labels.mutex);
   const std::string whole(text);
   if (const auto known = labels.ends.find(whole); known != labels.ends.end()) {
@@ -111,15 +111,15 @@ void shut(inline_prof_site* site) noexcept {
   if (site != nullptr) __atomic_store_n(&site->gate, &shut_for_ever, __ATOMIC_RELEASE);
 }
 
-CUstream explicit_stream(void* stream) noexcept {
+CUstream stream_of_label(void* stream) noexcept {
   return stream == nullptr ? CU_STREAM_LEGACY : static_cast<CUstream>(stream);
 }
 
 // --- warm-up
 
 std::unique_ptr<record::Op> take_pending_op(const Label& label) {
-  if (words.pending == nullptr) return nullptr;
-  auto& ops = words.pending->ops;
+  if (thread_words.pending == nullptr) return nullptr;
+  auto& ops = thread_words.pending->ops;
   const auto mine =
       std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.first == &label; });
   if (mine == ops.end()) return nullptr;
@@ -146,11 +146,11 @@ void start_in_warmup(State& state, Label& label, CUstream stream, bool is_captur
     if (is_captured) event->add_flag(record::Flag::kRecaptured);
   }
   met->open_occurrence = static_cast<int>(occurrence);
-  if (words.open_count < kDeepestLabel) {
-    words.open[words.open_count] = {
+  if (thread_words.open_count < kDeepestLabel) {
+    thread_words.open[thread_words.open_count] = {
         .stream = stream, .event = met->events[occurrence], .discovery = state.discovery};
   }
-  ++words.open_count;
+  ++thread_words.open_count;
 }
 
 void stop_in_warmup(State& state, Label& label, CUstream stream) {
@@ -170,7 +170,7 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   record::EventRecord* event = met->events[static_cast<std::size_t>(met->open_occurrence)];
   if (event->end_index < 0) event->end_index = state.next_index++;
   met->open_occurrence = -1;
-  if (words.open_count > 0) --words.open_count;
+  if (thread_words.open_count > 0) --thread_words.open_count;
 }
 
 // --- measuring
@@ -217,7 +217,7 @@ void note_captured_label(const LabelEnd& end) {
 }  // namespace
 
 void open_all_gates(bool open) {
-  LabelBook& labels = book();
+  LabelBook& labels = label_book();
   const std::lock_guard lock(labels.mutex);
   labels.gates_open = open;
   for (const auto& [name, label] : labels.labels)
@@ -225,7 +225,7 @@ void open_all_gates(bool open) {
 }
 
 std::string met_label_names() {
-  LabelBook& labels = book();
+  LabelBook& labels = label_book();
   const std::lock_guard lock(labels.mutex);
   std::vector<std::string> names;
   for (const auto& [name, label] : labels.labels)
@@ -238,8 +238,8 @@ std::string met_label_names() {
 }
 
 const OpenLabel* innermost_label(const void* stream, int discovery) noexcept {
-  for (std::size_t i = std::min(words.open_count, kDeepestLabel); i > 0; --i) {
-    const OpenLabel& label = words.open[i - 1];
+  for (std::size_t i = std::min(thread_words.open_count, kDeepestLabel); i > 0; --i) {
+    const OpenLabel& label = thread_words.open[i - 1];
     if (label.stream == stream && label.discovery == discovery) return &label;
   }
   return nullptr;
@@ -273,7 +273,7 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     __atomic_store_n(&site->label, const_cast<LabelEnd*>(end), __ATOMIC_RELEASE);
     __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);
   }
-  CUstream on = explicit_stream(stream);
+  CUstream on = stream_of_label(stream);
   const bool is_captured =
       open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(on);
   if (is_captured && phase != Phase::kMeasuring && phase != Phase::kReceipt &&
@@ -313,13 +313,13 @@ void describe_label(const char* text, const char* kind, const inline_prof_attrib
   }
   const Label* label = nullptr;
   {
-    LabelBook& labels = book();
+    LabelBook& labels = label_book();
     const std::lock_guard lock(labels.mutex);
     label = label_named(labels, text);
   }
   if (label == nullptr) return;
-  if (words.pending == nullptr) words.pending = new PendingOps;
-  auto& ops = words.pending->ops;
+  if (thread_words.pending == nullptr) thread_words.pending = new PendingOps;
+  auto& ops = thread_words.pending->ops;
   std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
   if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
 }

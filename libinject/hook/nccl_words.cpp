@@ -50,7 +50,7 @@ struct OpenGroup {
 // (PERFORMANCE.md): all ranks' for those that gather or scatter.
 enum class Message { kOneRank, kAllRanks };
 
-struct Said {
+struct SaidByCollective {
   const char* name;
   Message message;
   bool is_collective = true;
@@ -62,8 +62,8 @@ std::int64_t count_ranks(const void* comm, void* real) {
   return count != nullptr && count(comm, &ranks) == nccl::kSuccess ? ranks : 0;
 }
 
-Operation operation_of(const Word& word, void* real, const Said& said, std::size_t count, int type,
-                       const void* comm, const void* stream) {
+Operation operation_of(const Word& word, void* real, const SaidByCollective& said,
+                       std::size_t count, int type, const void* comm, const void* stream) {
   const State* run = state();
   const std::int64_t iteration = run == nullptr ? 0 : run->iteration.load();
   Operation operation{.word = &word, .count = count, .stream = stream};
@@ -254,7 +254,7 @@ struct Noticed {
 // --- what each function is
 
 struct SaidByAllReduce {
-  static constexpr Said kSaid{"all_reduce", Message::kOneRank};
+  static constexpr SaidByCollective kSaid{"all_reduce", Message::kOneRank};
   static Operation operation(const Word& word, void* real, const void*, void*, std::size_t count,
                              int type, int, void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
@@ -262,7 +262,7 @@ struct SaidByAllReduce {
 };
 
 struct SaidByReduceScatter {
-  static constexpr Said kSaid{"reduce_scatter", Message::kAllRanks};
+  static constexpr SaidByCollective kSaid{"reduce_scatter", Message::kAllRanks};
   static Operation operation(const Word& word, void* real, const void*, void*, std::size_t count,
                              int type, int, void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
@@ -270,7 +270,7 @@ struct SaidByReduceScatter {
 };
 
 struct SaidByAllGather {
-  static constexpr Said kSaid{"all_gather", Message::kAllRanks};
+  static constexpr SaidByCollective kSaid{"all_gather", Message::kAllRanks};
   static Operation operation(const Word& word, void* real, const void*, void*, std::size_t count,
                              int type, void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
@@ -278,7 +278,7 @@ struct SaidByAllGather {
 };
 
 struct SaidByAlltoAll {
-  static constexpr Said kSaid{"all_to_all", Message::kAllRanks};
+  static constexpr SaidByCollective kSaid{"all_to_all", Message::kAllRanks};
   static Operation operation(const Word& word, void* real, const void*, void*, std::size_t count,
                              int type, void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
@@ -286,20 +286,20 @@ struct SaidByAlltoAll {
 };
 
 // Broadcast, gather, scatter.
-template <const Said& kWhat>
+template <const SaidByCollective& kWhat>
 struct SaidByRooted {
-  static constexpr Said kSaid = kWhat;
+  static constexpr SaidByCollective kSaid = kWhat;
   static Operation operation(const Word& word, void* real, const void*, void*, std::size_t count,
                              int type, int, void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
   }
 };
-constexpr Said kBroadcast{"broadcast", Message::kOneRank};
-constexpr Said kGather{"gather", Message::kAllRanks};
-constexpr Said kScatter{"scatter", Message::kAllRanks};
+constexpr SaidByCollective kBroadcast{"broadcast", Message::kOneRank};
+constexpr SaidByCollective kGather{"gather", Message::kAllRanks};
+constexpr SaidByCollective kScatter{"scatter", Message::kAllRanks};
 
 struct SaidByBcast {
-  static constexpr Said kSaid = kBroadcast;
+  static constexpr SaidByCollective kSaid = kBroadcast;
   static Operation operation(const Word& word, void* real, void*, std::size_t count, int type, int,
                              void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
@@ -307,23 +307,23 @@ struct SaidByBcast {
 };
 
 struct SaidByReduce {
-  static constexpr Said kSaid{"reduce", Message::kOneRank};
+  static constexpr SaidByCollective kSaid{"reduce", Message::kOneRank};
   static Operation operation(const Word& word, void* real, const void*, void*, std::size_t count,
                              int type, int, int, void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
   }
 };
 
-template <const Said& kWhat>
+template <const SaidByCollective& kWhat>
 struct SaidByPeer {
-  static constexpr Said kSaid = kWhat;
+  static constexpr SaidByCollective kSaid = kWhat;
   static Operation operation(const Word& word, void* real, const void*, std::size_t count, int type,
                              int, void* comm, void* stream) {
     return operation_of(word, real, kSaid, count, type, comm, explicit_stream(stream));
   }
 };
-constexpr Said kSend{"send", Message::kOneRank, false};
-constexpr Said kRecv{"recv", Message::kOneRank, false};
+constexpr SaidByCollective kSend{"send", Message::kOneRank, false};
+constexpr SaidByCollective kRecv{"recv", Message::kOneRank, false};
 
 struct InitRank {
   template <typename... Rest>

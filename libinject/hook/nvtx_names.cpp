@@ -80,19 +80,19 @@ constinit HandleTable<String, kMostStrings> tools_strings;
 constinit HandleTable<Domain, kMostDomains> tools_domains;
 
 // Never destroyed: ranges come by while the process ends.
-struct Book {
+struct NameBook {
   std::mutex mutex;
   std::unordered_map<std::string_view, String*> string_by_text;
   std::unordered_map<std::string, Domain*> domain_by_name;
 };
 
-Book& book() {
-  static auto* const names = new Book;
+NameBook& name_book() {
+  static auto* const names = new NameBook;
   return *names;
 }
 
 // The last one is for all that come when the others are taken.
-String* string_with(Book& book, std::string_view text) {
+String* string_with(NameBook& book, std::string_view text) {
   const auto known = book.string_by_text.find(text);
   if (known != book.string_by_text.end()) return known->second;
   const std::size_t count = book.string_by_text.size();
@@ -105,7 +105,7 @@ String* string_with(Book& book, std::string_view text) {
 }
 
 // The first record stands for all libraries, the last one for all that find the others taken.
-Domain* domain_named(Book& book, const std::string& name) {
+Domain* domain_named(NameBook& book, const std::string& name) {
   if (is_library_domain(name)) {
     domains.front().owner = kNoLayers;
     return &domains.front();
@@ -165,25 +165,25 @@ const char* text_of(const nvtxEventAttributes_t* attributes, NvtxText& buffer) n
 }
 
 nvtxStringHandle_t string_handle(const char* text) {
-  Book& names = book();
+  NameBook& names = name_book();
   const std::lock_guard lock(names.mutex);
   return reinterpret_cast<nvtxStringHandle_t>(string_with(names, cut(text)));
 }
 
 void remember_string(nvtxStringHandle_t tools, const char* text) {
-  Book& names = book();
+  NameBook& names = name_book();
   const std::lock_guard lock(names.mutex);
   tools_strings.put(tools, string_with(names, cut(text)));
 }
 
 nvtxDomainHandle_t domain_handle(const char* name) {
-  Book& names = book();
+  NameBook& names = name_book();
   const std::lock_guard lock(names.mutex);
   return reinterpret_cast<nvtxDomainHandle_t>(domain_named(names, std::string(cut(name))));
 }
 
 void remember_domain(nvtxDomainHandle_t tools, const char* name) {
-  Book& names = book();
+  NameBook& names = name_book();
   const std::lock_guard lock(names.mutex);
   tools_domains.put(tools, domain_named(names, std::string(cut(name))));
 }

@@ -8,7 +8,7 @@ namespace inline_prof::hook {
 namespace {
 
 // A run may ask for data in every iteration; a file of more than this is of no use to anybody.
-constexpr std::size_t kMostStrings = 1'000'000;
+constexpr std::size_t kMostPerThread = 1'000'000;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ int record_data(const char* label, void* stream, const char* data, int device_id
     mine = all.insert(all.end(),
                       {.name = label, .device_id = device_id, .stream = stream, .data = {}});
   }
-  if (mine->data.size() < kMostStrings) mine->data.emplace_back(data);
+  if (mine->data.size() < kMostPerThread) mine->data.emplace_back(data);
   return 1;
 }
 

@@ -10,7 +10,7 @@ namespace inline_prof::hook {
 namespace {
 
 // Pairs of one context: two runs of the largest test.
-constexpr std::size_t kPairs = 4096;
+constexpr std::size_t kEventPairs = 4096;
 
 // Tags differ above the 48 bits of an address.
 constexpr int kTagShift = 48;
@@ -25,7 +25,7 @@ void prepare_to_measure(State& state) {
   for (std::size_t i = 0; i < state.run.events.size(); ++i)
     state.run.events[i].reserve(static_cast<std::uint32_t>(state.settings.repeat));
   for (timer::ContextTimer& timer : state.timers)
-    static_cast<void>(timer.create_events(kPairs));
+    static_cast<void>(timer.create_events(kEventPairs));
   count_host_bytes(state);
 }
 

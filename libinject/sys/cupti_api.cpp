@@ -11,7 +11,7 @@ namespace {
 // The newest first.  A CUPTI that is newer than the driver says so when it is subscribed to.
 constexpr std::array kSonames{"libcupti.so.13", "libcupti.so.12"};
 
-constinit CuptiApi api;
+constinit CuptiApi cupti_functions;
 
 void* open_library() {
   for (const int loading : {RTLD_NOLOAD, 0}) {
@@ -33,21 +33,22 @@ std::string load_cupti() {
     return "neither libcupti.so.13 nor libcupti.so.12 can be loaded: the folder of the toolkit's "
            "CUPTI must be on LD_LIBRARY_PATH";
   }
-#define INLINE_PROF_FIND(function)                                                           \
-  api.function = reinterpret_cast<decltype(api.function)>(real_dlsym()(library, #function)); \
-  if (api.function == nullptr) return std::string(#function) + " is not in libcupti";
+#define INLINE_PROF_FIND(function)                                                            \
+  cupti_functions.function =                                                                  \
+      reinterpret_cast<decltype(cupti_functions.function)>(real_dlsym()(library, #function)); \
+  if (cupti_functions.function == nullptr) return std::string(#function) + " is not in libcupti";
   INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_FIND)
 #undef INLINE_PROF_FIND
 #if CUPTI_API_VERSION >= 130000
-  api.cuptiSubscribe_v2 =
-      reinterpret_cast<decltype(api.cuptiSubscribe_v2)>(real_dlsym()(library, "cuptiSubscribe_v2"));
-  if (api.cuptiSubscribe_v2 == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe)
+  cupti_functions.cuptiSubscribe_v2 = reinterpret_cast<decltype(cupti_functions.cuptiSubscribe_v2)>(
+      real_dlsym()(library, "cuptiSubscribe_v2"));
+  if (cupti_functions.cuptiSubscribe_v2 == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe)
 #endif
   return {};
 }
 
 const CuptiApi& cupti() noexcept {
-  return api;
+  return cupti_functions;
 }
 
 }  // namespace inline_prof::sys

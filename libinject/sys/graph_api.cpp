@@ -8,7 +8,7 @@
 namespace inline_prof::sys {
 namespace {
 
-constinit GraphApi api;
+constinit GraphApi graph_functions;
 
 template <typename Function>
 void find(Function& function, const char* symbol) {
@@ -16,31 +16,31 @@ void find(Function& function, const char* symbol) {
 }
 
 void load() {
-  find(api.clone, "cuGraphClone");
-  find(api.destroy, "cuGraphDestroy");
-  find(api.create, "cuGraphCreate");
-  find(api.find_in_clone, "cuGraphNodeFindInClone");
-  find(api.get_nodes, "cuGraphGetNodes");
-  find(api.get_type, "cuGraphNodeGetType");
-  find(api.get_kernel, "cuGraphKernelNodeGetParams_v2");
-  find(api.get_child, "cuGraphChildGraphNodeGetGraph");
-  find(api.get_attribute, "cuGraphKernelNodeGetAttribute");
-  find(api.get_dependencies, "cuGraphNodeGetDependencies_v2");
-  find(api.get_dependents, "cuGraphNodeGetDependentNodes_v2");
-  find(api.add_dependencies, "cuGraphAddDependencies_v2");
-  find(api.remove_dependencies, "cuGraphRemoveDependencies_v2");
-  find(api.add_event_record, "cuGraphAddEventRecordNode");
-  find(api.add_kernel, "cuGraphAddKernelNode_v2");
-  find(api.instantiate, "cuGraphInstantiateWithFlags");
-  find(api.upload, "cuGraphUpload");
-  find(api.launch, "cuGraphLaunch");
-  find(api.destroy_exec, "cuGraphExecDestroy");
-  find(api.set_event, "cuGraphExecEventRecordNodeSetEvent");
-  find(api.set_kernel, "cuGraphKernelNodeSetParams_v2");
-  find(api.set_exec_kernel, "cuGraphExecKernelNodeSetParams_v2");
-  find(api.set_exec_enabled, "cuGraphNodeSetEnabled");
-  find(api.get_capture, "cuStreamGetCaptureInfo_v2");
-  find(api.record_event_with_flags, "cuEventRecordWithFlags");
+  find(graph_functions.clone, "cuGraphClone");
+  find(graph_functions.destroy, "cuGraphDestroy");
+  find(graph_functions.create, "cuGraphCreate");
+  find(graph_functions.find_in_clone, "cuGraphNodeFindInClone");
+  find(graph_functions.get_nodes, "cuGraphGetNodes");
+  find(graph_functions.get_type, "cuGraphNodeGetType");
+  find(graph_functions.get_kernel, "cuGraphKernelNodeGetParams_v2");
+  find(graph_functions.get_child, "cuGraphChildGraphNodeGetGraph");
+  find(graph_functions.get_attribute, "cuGraphKernelNodeGetAttribute");
+  find(graph_functions.get_dependencies, "cuGraphNodeGetDependencies_v2");
+  find(graph_functions.get_dependents, "cuGraphNodeGetDependentNodes_v2");
+  find(graph_functions.add_dependencies, "cuGraphAddDependencies_v2");
+  find(graph_functions.remove_dependencies, "cuGraphRemoveDependencies_v2");
+  find(graph_functions.add_event_record, "cuGraphAddEventRecordNode");
+  find(graph_functions.add_kernel, "cuGraphAddKernelNode_v2");
+  find(graph_functions.instantiate, "cuGraphInstantiateWithFlags");
+  find(graph_functions.upload, "cuGraphUpload");
+  find(graph_functions.launch, "cuGraphLaunch");
+  find(graph_functions.destroy_exec, "cuGraphExecDestroy");
+  find(graph_functions.set_event, "cuGraphExecEventRecordNodeSetEvent");
+  find(graph_functions.set_kernel, "cuGraphKernelNodeSetParams_v2");
+  find(graph_functions.set_exec_kernel, "cuGraphExecKernelNodeSetParams_v2");
+  find(graph_functions.set_exec_enabled, "cuGraphNodeSetEnabled");
+  find(graph_functions.get_capture, "cuStreamGetCaptureInfo_v2");
+  find(graph_functions.record_event_with_flags, "cuEventRecordWithFlags");
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ bool GraphApi::can_time_nodes() const noexcept {
 const GraphApi& graph_api() noexcept {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, load);
-  return api;
+  return graph_functions;
 }
 
 }  // namespace inline_prof::sys

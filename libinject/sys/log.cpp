@@ -12,8 +12,8 @@ namespace {
 
 constinit std::atomic<LogLevel> wanted{LogLevel::kWarning};
 
-constexpr char kPrefix[] = "inline_prof: ";
-constexpr std::size_t kPrefixLength = sizeof kPrefix - 1;
+constexpr char kLinePrefix[] = "inline_prof: ";
+constexpr std::size_t kLinePrefixLength = sizeof kLinePrefix - 1;
 
 }  // namespace
 
@@ -25,14 +25,14 @@ void say(LogLevel level, const char* format, ...) noexcept {
   if (level > wanted.load(std::memory_order_relaxed)) return;
   const int saved_errno = errno;
   char line[1024];
-  __builtin_memcpy(line, kPrefix, kPrefixLength);
+  __builtin_memcpy(line, kLinePrefix, kLinePrefixLength);
   va_list arguments;
   va_start(arguments, format);
-  const int length =
-      std::vsnprintf(line + kPrefixLength, sizeof line - kPrefixLength - 1, format, arguments);
+  const int length = std::vsnprintf(line + kLinePrefixLength, sizeof line - kLinePrefixLength - 1,
+                                    format, arguments);
   va_end(arguments);
   if (length >= 0) {
-    std::size_t end = kPrefixLength + static_cast<std::size_t>(length);
+    std::size_t end = kLinePrefixLength + static_cast<std::size_t>(length);
     if (end > sizeof line - 2) end = sizeof line - 2;
     line[end] = '\n';
     const ssize_t written = write(STDERR_FILENO, line, end + 1);

@@ -16,7 +16,7 @@ using nlohmann::json;
 
 constexpr int kWarmup = 10;  // iterations, the default
 
-double median(std::vector<double> values) {
+double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -49,7 +49,7 @@ TEST(PolicyAdaptive, KnowsEveryClassOfAStepOf2500LaunchesWithinAHundredSteps) {
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], true) << run.output;
   ASSERT_EQ(profile["events"].size(), 2500U);
-  const double bias_us = profile["calibration"][0]["empty_pair_us"]["median"];
+  const double bias_us = profile["calibration"][0]["empty_pair_us"]["median_of"];
 
   std::map<std::string, std::vector<double>> times_of_class;
   std::map<std::string, double> truth_of_class;
@@ -72,7 +72,7 @@ TEST(PolicyAdaptive, KnowsEveryClassOfAStepOf2500LaunchesWithinAHundredSteps) {
     if (truth * members[name] / step_us < 0.005) continue;
     ++large;
     EXPECT_GE(times_of_class[name].size(), 10U) << name;
-    EXPECT_NEAR(median(times_of_class[name]) / truth, 1, 0.03) << name;
+    EXPECT_NEAR(median_of(times_of_class[name]) / truth, 1, 0.03) << name;
   }
   EXPECT_GT(large, 30);
 }

@@ -15,11 +15,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Shorter than the defaults, so that a schedule ends soon.
-const std::vector<std::string> kShort{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
-                                      "INLINE_PROF_RECEIPT=0"};
+const std::vector<std::string> kShortTraining{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
+                                              "INLINE_PROF_RECEIPT=0"};
 
 std::vector<std::string> with(std::vector<std::string> more) {
-  more.insert(more.begin(), kShort.begin(), kShort.end());
+  more.insert(more.begin(), kShortTraining.begin(), kShortTraining.end());
   return more;
 }
 
@@ -46,8 +46,8 @@ std::vector<double> times_us(const json& event) {
 
 TEST(ProfJson, HoldsEveryScheduledSampleOfEveryEvent) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training", {.arguments = {"--iterations=60"}, .environment = kShort});
+  const HostRun run = run_host(place, "host_training",
+                               {.arguments = {"--iterations=60"}, .environment = kShortTraining});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok, 300 launches\n");  // a healthy profiler says nothing
   EXPECT_THAT(place.files(), ElementsAre("prof.json"));
@@ -76,8 +76,8 @@ TEST(ProfJson, HoldsEveryScheduledSampleOfEveryEvent) {
 
 TEST(ProfJson, NamesKernelsLayersAndOperations) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training", {.arguments = {"--iterations=60"}, .environment = kShort});
+  const HostRun run = run_host(place, "host_training",
+                               {.arguments = {"--iterations=60"}, .environment = kShortTraining});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   const json& gemm = event(profile, "step.gemm");
@@ -134,9 +134,9 @@ TEST(ProfJson, SaysWhichSamplesWereTight) {
 
 TEST(ProfJson, CountsOccurrencesWithinAnIterationAndStream) {
   const Workplace place;
-  const HostRun run = run_host(
-      place, "host_training",
-      {.arguments = {"--iterations=120", "--no-labels", "--streams=2"}, .environment = kShort});
+  const HostRun run = run_host(place, "host_training",
+                               {.arguments = {"--iterations=120", "--no-labels", "--streams=2"},
+                                .environment = kShortTraining});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   // kernel_a three times, kernel_b and kernel_c once, on each of two streams.
@@ -305,9 +305,9 @@ TEST(ProfJson, TakesRuntimeDataWhereAskedTo) {
 
 TEST(ProfJson, ReportsAStopWithoutAStart) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training",
-               {.arguments = {"--iterations=60", "--stop-without-start"}, .environment = kShort});
+  const HostRun run = run_host(
+      place, "host_training",
+      {.arguments = {"--iterations=60", "--stop-without-start"}, .environment = kShortTraining});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const std::string sentence = "never_started.stop was met without a .start before it";
   EXPECT_EQ(run.output.find(sentence), run.output.rfind(sentence)) << "said once";
@@ -316,9 +316,9 @@ TEST(ProfJson, ReportsAStopWithoutAStart) {
 
 TEST(ProfJson, ReportsAStartWithoutAStop) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training",
-               {.arguments = {"--iterations=80", "--start-without-stop"}, .environment = kShort});
+  const HostRun run = run_host(
+      place, "host_training",
+      {.arguments = {"--iterations=80", "--start-without-stop"}, .environment = kShortTraining});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   EXPECT_THAT(profile["warnings"].dump(),
@@ -341,7 +341,7 @@ TEST(ProfJson, IsWrittenBeforeTheProgramIsEndedOnRequest) {
   for (const bool by_macro : {false, true}) {
     const Workplace place;
     std::vector<std::string> arguments{"--iterations=100000"};
-    std::vector<std::string> environment = kShort;
+    std::vector<std::string> environment = kShortTraining;
     if (by_macro) arguments.emplace_back("--exit-when-finished");
     if (!by_macro) environment.emplace_back("INLINE_PROF_EXIT_WHEN_DONE=1");
     const HostRun run =
@@ -356,10 +356,10 @@ TEST(ProfJson, NeverReplacesAFileOfAnotherRun) {
   const Workplace place;
   place.write("prof.json", "mine");
   for (int run = 0; run < 2; ++run) {
-    EXPECT_EQ(
-        run_host(place, "host_training", {.arguments = {"--iterations=60"}, .environment = kShort})
-            .exit_status,
-        0);
+    EXPECT_EQ(run_host(place, "host_training",
+                       {.arguments = {"--iterations=60"}, .environment = kShortTraining})
+                  .exit_status,
+              0);
   }
   EXPECT_THAT(place.files(), ElementsAre("prof.1.json", "prof.2.json", "prof.json"));
   EXPECT_EQ(place.text("prof.json"), "mine");

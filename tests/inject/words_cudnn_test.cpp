@@ -9,7 +9,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::vector<std::string> kShort{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
+const std::vector<std::string> kShortCudnn{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
 
 json operation(const json& profile, const std::string& name, int occurrence) {
   for (const json& event : profile["events"]) {
@@ -27,7 +27,7 @@ json changed(json op, const json& changes) {
 
 TEST(AConvolution, SaysItsShape) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_words_cudnn", {.environment = kShort});
+  const HostRun run = run_host(place, "host_words_cudnn", {.environment = kShortCudnn});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok\n");
   const json profile = place.json();
@@ -54,7 +54,7 @@ TEST(AConvolution, SaysItsShape) {
 
 TEST(AConvolution, OfABackendPlanSaysItsShape) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_words_cudnn", {.environment = kShort});
+  const HostRun run = run_host(place, "host_words_cudnn", {.environment = kShortCudnn});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(operation(place.json(), "cudnn.execute", 0),
             json::parse(R"({"kind": "conv", "n": 8, "c": 64, "h": 28, "w": 56, "k": 128, "r": 3,
@@ -64,7 +64,7 @@ TEST(AConvolution, OfABackendPlanSaysItsShape) {
 
 TEST(AConvolution, ReturnsTheVendorsError) {
   const Workplace place;
-  std::vector<std::string> environment = kShort;
+  std::vector<std::string> environment = kShortCudnn;
   environment.emplace_back(
       "SIMGPU_FAIL=cudnnConvolutionForward:5003,cudnnConvolutionBackwardData:5003,"
       "cudnnConvolutionBackwardFilter:5003,cudnnBackendExecute:5003");

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-const std::vector<std::string> kShort{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
+const std::vector<std::string> kShortWords{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
 
 // The operations of the events named `name`, by occurrence.
 std::vector<json> operations(const json& profile, const std::string& name) {
@@ -61,7 +61,8 @@ std::vector<json> expected_products() {
 TEST(ACublasCall, SaysItsShapeByEveryWayThatLeadsToIt) {
   for (const char* way : {"--linked", "--looked-up"}) {
     const Workplace place;
-    const HostRun run = run_host(place, "host_words", {.arguments = {way}, .environment = kShort});
+    const HostRun run =
+        run_host(place, "host_words", {.arguments = {way}, .environment = kShortWords});
     EXPECT_EQ(run.exit_status, 0) << way << run.output;
     const std::string left_out =
         "cublasCgemm: data type 4 has no word: its operation is not described";
@@ -81,7 +82,7 @@ TEST(ACublasCall, SaysItsShapeByEveryWayThatLeadsToIt) {
 // row-major product is the transposed one.
 TEST(ACublasLtCall, SaysWhatItsDescriptorsDescribe) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_words_lt", {.environment = kShort});
+  const HostRun run = run_host(place, "host_words_lt", {.environment = kShortWords});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const json plain = gemm(7, 5, 3, "bf16", "f32", "cublasLtMatmul");
   const json by_rows = gemm(5, 7, 3, "bf16", "f32", "cublasLtMatmul");
@@ -102,7 +103,7 @@ TEST(ACublasLtCall, SaysWhatItsDescriptorsDescribe) {
 
 TEST(ACublasLtCall, ReturnsTheVendorsError) {
   const Workplace place;
-  std::vector<std::string> environment = kShort;
+  std::vector<std::string> environment = kShortWords;
   environment.emplace_back("SIMGPU_FAIL=cublasLtMatmul:14");
   const HostRun run = run_host(place, "host_words_lt",
                                {.arguments = {"--expect", "14"}, .environment = environment});
@@ -111,7 +112,7 @@ TEST(ACublasLtCall, ReturnsTheVendorsError) {
 
 TEST(AStaticCopy, IsNamedAndItsKernelsAreTimed) {
   const Workplace place;
-  std::vector<std::string> environment = kShort;
+  std::vector<std::string> environment = kShortWords;
   environment.emplace_back("LD_LIBRARY_PATH=" INLINE_PROF_TEST_SIMGPU ":" INLINE_PROF_TEST_COPIES);
   const HostRun run = run_host(place, "host_static", {.environment = environment});
   EXPECT_EQ(run.output, "host ok\n");
@@ -126,7 +127,7 @@ TEST(AStaticCopy, IsNamedAndItsKernelsAreTimed) {
 
 TEST(ACublasCall, ReturnsTheVendorsError) {
   const Workplace place;
-  std::vector<std::string> environment = kShort;
+  std::vector<std::string> environment = kShortWords;
   environment.emplace_back(
       "SIMGPU_FAIL=cublasSgemm:14,cublasDgemm_v2_64:14,cublasSgemmStridedBatched:14,"
       "cublasGemmEx:14,cublasCgemm:14");

@@ -14,7 +14,7 @@ namespace {
 
 using read::IterationOperator;
 
-constexpr const char* kCopyOperator = "aten::to";
+constexpr const char* kCopyName = "aten::to";
 constexpr double kShortCopyLaunchUs = 2.0;  // of an aten::to without children
 
 // A cost that the original looks up without asking whether it is there.
@@ -46,7 +46,7 @@ class Walker {
     } else {
       launch(op, launches->second);
     }
-    if (op.name == kCopyOperator) host_ = std::max(host_, compute_);  // waits for its copy
+    if (op.name == kCopyName) host_ = std::max(host_, compute_);  // waits for its copy
     if (op.has_collective) is_collective_pending_ = true;
   }
 
@@ -89,7 +89,7 @@ class Walker {
       const double call = cost(costs_.launch, "T4", calls[i]);
       // The last kernel of a collective moves the data; those before it prepare them.
       start_kernel(op.kernels_us[i] + kKernelUs, call, op.has_collective && i + 1 == kernels);
-      host_ += op.name == kCopyOperator && !op.has_children ? kShortCopyLaunchUs : call;
+      host_ += op.name == kCopyName && !op.has_children ? kShortCopyLaunchUs : call;
       if (i + 1 < kernels) host_ += cost(costs_.among, "T5", op.name);
     }
   }

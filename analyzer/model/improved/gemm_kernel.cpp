@@ -11,14 +11,14 @@ namespace {
 constexpr double kLeastSide = 8, kLargestSide = 512;
 constexpr double kMostSplits = 32;
 
-bool is_digit(char c) {
+bool is_decimal_digit(char c) {
   return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }
 
 // The number that begins at `place`, which moves behind it; 0 where there is none.
 double number_at(std::string_view text, std::size_t& place) {
   double number = 0;
-  for (; place < text.size() && is_digit(text[place]); ++place)
+  for (; place < text.size() && is_decimal_digit(text[place]); ++place)
     number = 10 * number + (text[place] - '0');
   return number;
 }
@@ -30,7 +30,8 @@ bool is_side(double side) {
 // The first "AxB" whose numbers can be sides of a tile.
 std::optional<std::pair<double, double>> tile_in(std::string_view name) {
   for (std::size_t place = 0; place < name.size(); ++place) {
-    if (!is_digit(name[place]) || (place > 0 && is_digit(name[place - 1]))) continue;
+    if (!is_decimal_digit(name[place]) || (place > 0 && is_decimal_digit(name[place - 1])))
+      continue;
     std::size_t next = place;
     const double first = number_at(name, next);
     if (next + 1 >= name.size() || name[next] != 'x') continue;

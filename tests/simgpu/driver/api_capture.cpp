@@ -8,9 +8,6 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
 CUstreamCaptureStatus status_of(Simulator& s, Stream& stream) {
   s.refuse_legacy_query(stream);
   if (!stream.capture) return CU_STREAM_CAPTURE_STATUS_NONE;

@@ -5,13 +5,6 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
-void* pointer(CUdeviceptr address) {
-  return reinterpret_cast<void*>(address);
-}
-
 // A copy or fill that stays inside one allocation, or touches none of ours.
 void require_inside(Simulator& s, const void* begin, size_t bytes) {
   require(begin);

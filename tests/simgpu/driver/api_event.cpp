@@ -7,9 +7,6 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
 void record(Simulator& s, CUevent handle, Stream& stream, unsigned flags) {
   require_value((flags & ~static_cast<unsigned>(CU_EVENT_RECORD_EXTERNAL)) == 0);
   const auto event = s.event(handle);

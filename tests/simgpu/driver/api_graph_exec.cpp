@@ -7,9 +7,6 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
 // Instantiation allocates memory of the device, which is what makes cudaMalloc "potentially unsafe"
 // (cuda.h, cuThreadExchangeStreamCaptureMode).
 GraphExec& make(Simulator& s, CUgraphExec* exec, CUgraph graph, unsigned long long flags) {

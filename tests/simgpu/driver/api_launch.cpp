@@ -10,9 +10,6 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
 void launch(Simulator& s, Stream& stream, const LaunchRequest& request) {
   require_value(request.function != nullptr);
   const Function& function = resolve(s, request.function, *stream.context);

@@ -9,13 +9,6 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
-void* pointer(CUdeviceptr address) {
-  return reinterpret_cast<void*>(address);
-}
-
 Allocation& allocate(Simulator& s, Context& context, size_t bytes, MemoryKind kind,
                      unsigned flags = 0) {
   require_value(bytes > 0);

@@ -5,9 +5,6 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-constexpr auto kLegacy = DefaultStream::kLegacy;
-constexpr auto kPerThread = DefaultStream::kPerThread;
-
 void create(Simulator& s, CUstream* stream, unsigned flags, int priority) {
   require(stream);
   require_value((flags & ~static_cast<unsigned>(CU_STREAM_NON_BLOCKING)) == 0);

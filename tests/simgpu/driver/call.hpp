@@ -59,4 +59,9 @@ inline void require_value(bool good) {
   if (!good) throw Failure{CUDA_ERROR_INVALID_VALUE};
 }
 
+// A device pointer is an address in this process.
+inline void* pointer(CUdeviceptr address) {
+  return reinterpret_cast<void*>(address);
+}
+
 }  // namespace inline_prof::simgpu

@@ -1,15 +1,13 @@
 #include "driver/graph_build.hpp"
 
+#include "driver/call.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
 namespace inline_prof::simgpu {
 namespace {
-
-void require_value(bool good) {
-  if (!good) throw Failure{CUDA_ERROR_INVALID_VALUE};
-}
 
 Graph& new_graph(Simulator& s) {
   auto owned = std::make_unique<Graph>();

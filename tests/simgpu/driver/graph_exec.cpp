@@ -1,15 +1,13 @@
 #include "driver/graph_exec.hpp"
 
+#include "driver/call.hpp"
+
 #include <algorithm>
 #include <unordered_map>
 #include <utility>
 
 namespace inline_prof::simgpu {
 namespace {
-
-void require_value(bool good) {
-  if (!good) throw Failure{CUDA_ERROR_INVALID_VALUE};
-}
 
 [[noreturn]] void refuse(CUgraphInstantiateResult result, const Node* node) {
   throw InstantiationFailure{{CUDA_ERROR_INVALID_VALUE}, result, node};

@@ -6,10 +6,6 @@
 namespace inline_prof::simgpu {
 namespace {
 
-void* pointer(CUdeviceptr address) {
-  return reinterpret_cast<void*>(address);
-}
-
 Context& context_of(Simulator& s, CUcontext handle) {
   return handle == nullptr ? s.current() : s.live(handle);
 }

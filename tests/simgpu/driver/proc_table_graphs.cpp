@@ -5,7 +5,7 @@
 namespace inline_prof::simgpu {
 namespace {
 
-const ProcRow kRows[] = {
+const ProcRow kGraphRows[] = {
     SIMGPU_ROW(cuGraphAddChildGraphNode, 10000, kBoth, cuGraphAddChildGraphNode,
                PFN_cuGraphAddChildGraphNode_v10000),
     SIMGPU_ROW(cuGraphAddDependencies, 10000, kBoth, cuGraphAddDependencies,
@@ -200,7 +200,7 @@ const ProcRow kRows[] = {
 }  // namespace
 
 std::span<const ProcRow> graph_proc_table() {
-  return kRows;
+  return kGraphRows;
 }
 
 }  // namespace inline_prof::simgpu

@@ -31,6 +31,8 @@ struct Failure {
 [[nodiscard]] std::vector<Context*>& context_stack();
 
 enum class DefaultStream { kLegacy, kPerThread };
+inline constexpr auto kLegacy = DefaultStream::kLegacy;
+inline constexpr auto kPerThread = DefaultStream::kPerThread;
 
 struct LaunchRequest;
 

@@ -6,7 +6,7 @@ using namespace inline_prof::simgpu;
 
 namespace {
 
-CUdeviceptr address(const void* pointer) {
+CUdeviceptr address_of(const void* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
 
@@ -53,7 +53,7 @@ cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned int flags) 
 cudaError_t cudaFree(void* pointer) {
   static const RuntimeEntry entry{__func__};
   return call(entry, Needs::kDevice,
-              [&](const DriverFunctions& driver) { return driver.mem_free(address(pointer)); });
+              [&](const DriverFunctions& driver) { return driver.mem_free(address_of(pointer)); });
 }
 
 cudaError_t cudaMallocHost(void** pointer, size_t bytes) {
@@ -146,14 +146,14 @@ cudaError_t cudaMallocAsync_ptsz(void** pointer, size_t bytes, cudaStream_t stre
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   static const RuntimeEntry entry{__func__};
   return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.mem_free_async(address(pointer), stream);
+    return driver.mem_free_async(address_of(pointer), stream);
   });
 }
 
 cudaError_t cudaFreeAsync_ptsz(void* pointer, cudaStream_t stream) {
   static const RuntimeEntry entry{__func__};
   return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.mem_free_async_ptsz(address(pointer), stream);
+    return driver.mem_free_async_ptsz(address_of(pointer), stream);
   });
 }
 
@@ -163,8 +163,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
     if (attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *attributes = {};
     CUmemorytype type{};
-    if (driver.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address(pointer)) !=
-        CUDA_SUCCESS) {
+    if (driver.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                     address_of(pointer)) != CUDA_SUCCESS) {
       // cuda_runtime_api.h: memory that CUDA does not know is "unregistered", not an error.
       attributes->type = cudaMemoryTypeUnregistered;
       attributes->device = -2;  // cudaInvalidDeviceId
@@ -172,14 +172,14 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
       return CUDA_SUCCESS;
     }
     unsigned char managed = 0;
-    driver.pointer_get_attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address(pointer));
+    driver.pointer_get_attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address_of(pointer));
     attributes->type = memory_type(type, managed != 0);
     attributes->devicePointer = const_cast<void*>(pointer);
     if (attributes->type != cudaMemoryTypeDevice) {
       attributes->hostPointer = const_cast<void*>(pointer);
     }
     return driver.pointer_get_attribute(&attributes->device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
-                                        address(pointer));
+                                        address_of(pointer));
   });
 }
 

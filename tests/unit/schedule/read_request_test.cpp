@@ -14,11 +14,11 @@
 namespace inline_prof::schedule {
 namespace {
 
-constexpr const char* kSchedule = "10\na 11 L 0\n";
+constexpr const char* kScheduleFile = "10\na 11 L 0\n";
 
 TEST(ParseRequest, TellsTheFormatByTheName) {
   EXPECT_TRUE(std::holds_alternative<Spec>(parse_request("{}", "s.json")));
-  EXPECT_TRUE(std::holds_alternative<SampleList>(parse_request(kSchedule, "prof.schedule")));
+  EXPECT_TRUE(std::holds_alternative<SampleList>(parse_request(kScheduleFile, "prof.schedule")));
   EXPECT_TRUE(std::holds_alternative<EventNames>(parse_request("12\n", "prof.events")));
 }
 
@@ -26,7 +26,7 @@ TEST(ParseRequest, TellsTheFormatByTheContentWhereTheNameSaysNothing) {
   EXPECT_TRUE(std::holds_alternative<Spec>(parse_request(" \n{}", "-")));
   EXPECT_TRUE(std::holds_alternative<Spec>(parse_request("\xEF\xBB\xBF{}", "-")));
   EXPECT_TRUE(std::holds_alternative<Spec>(parse_request("// why\n{}", "-")));
-  EXPECT_TRUE(std::holds_alternative<SampleList>(parse_request(kSchedule, "-")));
+  EXPECT_TRUE(std::holds_alternative<SampleList>(parse_request(kScheduleFile, "-")));
   EXPECT_TRUE(std::holds_alternative<SampleList>(parse_request("\r\n10\r\na 11 L 0", "-")));
   EXPECT_TRUE(std::holds_alternative<EventNames>(parse_request("gemm\n", "-")));
 }
@@ -46,7 +46,7 @@ class ReadRequest : public TemporaryFolder {
 };
 
 TEST_F(ReadRequest, ReadsAFile) {
-  EXPECT_EQ(std::get<SampleList>(read_request(file("x", kSchedule))).warmup, 10);
+  EXPECT_EQ(std::get<SampleList>(read_request(file("x", kScheduleFile))).warmup, 10);
 }
 
 TEST_F(ReadRequest, RefusesAFileThatIsNotThere) {
@@ -62,7 +62,7 @@ TEST_F(ReadRequest, RefusesAFolder) {
 
 TEST_F(ReadRequest, RefusesAFileThatMayNotBeRead) {
   if (geteuid() == 0) GTEST_SKIP() << "root may read everything";
-  const std::string secret = file("x", kSchedule);
+  const std::string secret = file("x", kScheduleFile);
   ASSERT_EQ(chmod(secret.c_str(), 0), 0);
   EXPECT_EQ(complaint(secret), secret + ": open: Permission denied, expected a readable file");
 }
@@ -135,13 +135,13 @@ TEST_F(FindRequest, LooksInTheDocumentedOrder) {
   EXPECT_EQ(find_request("", path("prof")).path, "");
   file("work/prof.events", "a\n");
   EXPECT_EQ(find_request("", path("prof")).path, "prof.events");
-  file("work/prof.schedule", kSchedule);
+  file("work/prof.schedule", kScheduleFile);
   EXPECT_EQ(find_request("", path("prof")).path, "prof.schedule");
   file("work/schedule.json", "{}");
   EXPECT_EQ(find_request("", path("prof")).path, "schedule.json");
   file("prof/prof.events", "a\n");
   EXPECT_EQ(find_request("", path("prof")).path, path("prof/prof.events"));
-  file("prof/prof.schedule", kSchedule);
+  file("prof/prof.schedule", kScheduleFile);
   EXPECT_EQ(find_request("", path("prof")).path, path("prof/prof.schedule"));
   file("prof/schedule.json", "{}");
   EXPECT_EQ(find_request("", path("prof")).path, path("prof/schedule.json"));

@@ -20,7 +20,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr double kTolerance = 1e-9;
+constexpr double kToleranceUs = 1e-9;
 
 // The toy machine moves 100 GB/s, so this many bytes take that many microseconds.
 read::Op taking_us(std::int64_t time_us) {
@@ -57,12 +57,12 @@ TEST(WorthFixing, OnOneStreamALayerSavesWhatItIsTooSlow) {
                             EventBuilder("c", 4, 5).samples_us({20}).op(taking_us(25)),
                             EventBuilder("d", 6, 7).samples_us({10})},
                            150)});
-  EXPECT_NEAR(saved(analysis, "a"), 20, kTolerance);
-  EXPECT_NEAR(saved(analysis, "b"), 5, kTolerance);
+  EXPECT_NEAR(saved(analysis, "a"), 20, kToleranceUs);
+  EXPECT_NEAR(saved(analysis, "b"), 5, kToleranceUs);
   EXPECT_EQ(saved(analysis, "c"), 0);   // faster than predicted: nothing to gain
   EXPECT_EQ(saved(analysis, "d"), -1);  // not known
-  EXPECT_NEAR(analysis.longest_path_us.value(), 120, kTolerance);
-  EXPECT_NEAR(analysis.all_predicted_us.value(), 95, kTolerance);
+  EXPECT_NEAR(analysis.longest_path_us.value(), 120, kToleranceUs);
+  EXPECT_NEAR(analysis.all_predicted_us.value(), 95, kToleranceUs);
   EXPECT_THAT(analysis.worth_fixing, ElementsAre(0, 1));
 }
 
@@ -73,7 +73,7 @@ TEST(WorthFixing, ALayerBehindAnotherStreamSavesNothing) {
        EventBuilder("hidden", 2, 3).stream(1).samples_us({50}).offset_us(10).op(taking_us(20))},
       100)});
   EXPECT_EQ(saved(analysis, "hidden"), 0);
-  EXPECT_NEAR(saved(analysis, "long"), 20, kTolerance);
+  EXPECT_NEAR(saved(analysis, "long"), 20, kToleranceUs);
   EXPECT_THAT(analysis.worth_fixing, ElementsAre(0));
 }
 
@@ -84,9 +84,9 @@ TEST(WorthFixing, WorkThatStartsWhenAnotherStreamEndsWaitsForIt) {
        EventBuilder("b", 2, 3).stream(1).samples_us({60}).offset_us(42).op(taking_us(20)),
        EventBuilder("c", 4, 5).samples_us({10}).offset_us(103)},
       120)});
-  EXPECT_NEAR(analysis.longest_path_us.value(), 113, kTolerance);
-  EXPECT_NEAR(saved(analysis, "a"), 10, kTolerance);
-  EXPECT_NEAR(saved(analysis, "b"), 40, kTolerance);
+  EXPECT_NEAR(analysis.longest_path_us.value(), 113, kToleranceUs);
+  EXPECT_NEAR(saved(analysis, "a"), 10, kToleranceUs);
+  EXPECT_NEAR(saved(analysis, "b"), 40, kToleranceUs);
   EXPECT_THAT(analysis.worth_fixing, ElementsAre(1, 0));
 }
 
@@ -100,7 +100,7 @@ TEST(WorthFixing, BehindAGapOfTheHostNothingMoves) {
   // The GPU had caught up: b came when the host launched it.
   EXPECT_EQ(saved(join_all({late(read::Tight::kNo)}), "a"), 0);
   // The GPU was busy with something that was not seen, which comes earlier, too.
-  EXPECT_NEAR(saved(join_all({late(read::Tight::kYes)}), "a"), 10, kTolerance);
+  EXPECT_NEAR(saved(join_all({late(read::Tight::kYes)}), "a"), 10, kToleranceUs);
 }
 
 TEST(WorthFixing, APartOfARegionShortensTheRegion) {
@@ -109,9 +109,9 @@ TEST(WorthFixing, APartOfARegionShortensTheRegion) {
                             EventBuilder("a", 1, 2).samples_us({50}).op(taking_us(20)),
                             EventBuilder("b", 3, 4).samples_us({20}).op(taking_us(15))},
                            100)});
-  EXPECT_NEAR(saved(analysis, "a"), 30, kTolerance);
-  EXPECT_NEAR(saved(analysis, "b"), 5, kTolerance);
-  EXPECT_NEAR(analysis.all_predicted_us.value(), 45, kTolerance);
+  EXPECT_NEAR(saved(analysis, "a"), 30, kToleranceUs);
+  EXPECT_NEAR(saved(analysis, "b"), 5, kToleranceUs);
+  EXPECT_NEAR(analysis.all_predicted_us.value(), 45, kToleranceUs);
   EXPECT_THAT(analysis.worth_fixing, ElementsAre(1, 2));  // not the region itself
 }
 
@@ -124,9 +124,9 @@ TEST(WorthFixing, ARankThatWaitsInACollectiveSavesNothing) {
        profile_of({EventBuilder("late", 0, 1).samples_us({60}).offset_us(0).op(taking_us(40)),
                    EventBuilder("reduce", 2, 3).samples_us({10}).offset_us(60).op(all_reduce(1))},
                   70)});
-  EXPECT_NEAR(analysis.longest_path_us.value(), 70, kTolerance);
+  EXPECT_NEAR(analysis.longest_path_us.value(), 70, kToleranceUs);
   EXPECT_EQ(saved(analysis, "early"), 0);
-  EXPECT_NEAR(saved(analysis, "late"), 20, kTolerance);
+  EXPECT_NEAR(saved(analysis, "late"), 20, kToleranceUs);
 }
 
 TEST(WorthFixing, OneSlowDeviceOfTwoDecides) {
@@ -135,7 +135,7 @@ TEST(WorthFixing, OneSlowDeviceOfTwoDecides) {
                        EventBuilder("reduce", 2, 3).samples_us({10}).op(all_reduce(1))},
                       100);
   };
-  EXPECT_NEAR(saved(join_all({rank(50), rank(30)}), "a"), 20, kTolerance);
+  EXPECT_NEAR(saved(join_all({rank(50), rank(30)}), "a"), 20, kToleranceUs);
 }
 
 TEST(WorthFixing, RanksThatDisagreeOnTheOrderAreTakenAlone) {
@@ -145,7 +145,7 @@ TEST(WorthFixing, RanksThatDisagreeOnTheOrderAreTakenAlone) {
                       30);
   };
   const Analysis analysis = join_all({rank(1, 2), rank(2, 1)});
-  EXPECT_NEAR(analysis.longest_path_us.value(), 20, kTolerance);
+  EXPECT_NEAR(analysis.longest_path_us.value(), 20, kToleranceUs);
   EXPECT_THAT(analysis.warnings, Contains(HasSubstr("different orders")));
 }
 

@@ -16,19 +16,19 @@ constexpr std::array kInputs{Column{"m", "", ColumnKind::kInteger, 1, 1000, true
                              Column{"shared", "", ColumnKind::kFlag, 0, 1, false, ""},
                              Column{"type", "", ColumnKind::kText, 0, 0, false, ""}};
 
-read::Table table(const std::string& text) {
+read::Table rows_of(const std::string& text) {
   return {text, "t.csv"};
 }
 
 std::string complaint_about_row(const std::string& cells) {
-  const read::Table rows = table("m,bandwidth,shared,type\n" + cells + "\n");
+  const read::Table rows = rows_of("m,bandwidth,shared,type\n" + cells + "\n");
   RowReader reader(rows, kInputs);
   return test::complaint([&] { return reader.read(0).number(0); });
 }
 
 TEST(RowReader, FindsColumnsInAnyOrderAndPassesOthersBy) {
   const read::Table rows =
-      table("time_us,type,bandwidth,m,shared\nnan,bf16,809.5,7,TRUE\n,,1,1,\n");
+      rows_of("time_us,type,bandwidth,m,shared\nnan,bf16,809.5,7,TRUE\n,,1,1,\n");
   RowReader reader(rows, kInputs);
   const Row first = reader.read(0);
   EXPECT_EQ(first.number(0), 7.0);
@@ -42,7 +42,7 @@ TEST(RowReader, FindsColumnsInAnyOrderAndPassesOthersBy) {
 }
 
 TEST(RowReader, NamesEveryMissingColumn) {
-  const read::Table rows = table("M,shared\n1,1\n");
+  const read::Table rows = rows_of("M,shared\n1,1\n");
   EXPECT_EQ(test::complaint([&] { return RowReader(rows, kInputs); }),
             "t.csv: line 1: missing column m, bandwidth");
 }
@@ -69,7 +69,7 @@ TEST(RowReader, SaysWhatACellShouldHaveBeen) {
 }
 
 TEST(RowReader, TakesAColumnThatTheTableLacksFromTheCommandLine) {
-  const read::Table rows = table("m\n1\n2\n");
+  const read::Table rows = rows_of("m\n1\n2\n");
   RowReader reader(rows, kInputs, {{"bandwidth", "809"}, {"type", "f16"}});
   EXPECT_EQ(reader.read(1).number(1), 809.0);
   EXPECT_EQ(reader.read(1).text(3), "f16");
@@ -82,20 +82,20 @@ TEST(SameMachine, RefusesTimesOfAnotherGpu) {
   machine.id = "h200-sxm-141gb";
   machine.names = {"NVIDIA H200"};
   EXPECT_EQ(test::complaint([&] {
-              check_same_machine(table("gpu,m\nNVIDIA H200,1\nh200-sxm-141gb,1\n"), machine);
+              check_same_machine(rows_of("gpu,m\nNVIDIA H200,1\nh200-sxm-141gb,1\n"), machine);
               return 0;
             }),
             "");
   EXPECT_EQ(test::complaint([&] {
-              check_same_machine(table("gpu,m\nNVIDIA H200,1\nNVIDIA H100,1\n"), machine);
+              check_same_machine(rows_of("gpu,m\nNVIDIA H200,1\nNVIDIA H100,1\n"), machine);
               return 0;
             }),
             "t.csv: line 3, column gpu: \"NVIDIA H100\" is not h200-sxm-141gb");
 }
 
 TEST(RepeatedRows, AreNamedByTheFirstOfThem) {
-  EXPECT_EQ(repeated_rows(table("m\n1\n2\n")), "");
-  EXPECT_EQ(repeated_rows(table("m\n1\n2\n2\n1\n")),
+  EXPECT_EQ(repeated_rows(rows_of("m\n1\n2\n")), "");
+  EXPECT_EQ(repeated_rows(rows_of("m\n1\n2\n2\n1\n")),
             "t.csv: rows that stand there before and count again: 2 (line 4 as line 3, ...)");
 }
 

@@ -14,7 +14,7 @@ using test::EventBuilder;
 using test::profile_of;
 using testing::HasSubstr;
 
-join::Analysis analysed(read::Profile profile) {
+join::Analysis analysed_run(read::Profile profile) {
   join::JoinOptions options;
   options.machine = test::toy_machine();  // 1 MB in 10 us
   options.mode = model::Mode::kCompat;
@@ -23,7 +23,7 @@ join::Analysis analysed(read::Profile profile) {
 }
 
 TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
-  const Findings found = findings(analysed(profile_of(
+  const Findings found = findings(analysed_run(profile_of(
       {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({40})},
       50)));
   EXPECT_THAT(found.what, HasSubstr("An iteration takes 0.050 ms. 80.0 % of it is measured and"));
@@ -35,7 +35,7 @@ TEST(Findings, ABoundIsNoReasonToCallARowSlow) {
 }
 
 TEST(Findings, SlowRowsComeFirst) {
-  join::Analysis analysis = analysed(profile_of(
+  join::Analysis analysis = analysed_run(profile_of(
       {EventBuilder("copy", 0, 1).layer("in").op(test::memory_op(500000, 500000)).samples_us({20}),
        EventBuilder("copy", 2, 3)
            .layer("out")
@@ -54,25 +54,25 @@ TEST(Findings, SlowRowsComeFirst) {
 
 TEST(Findings, AskForWhatIsMissing) {
   const Findings found = findings(
-      analysed(profile_of({EventBuilder("mystery", 0, 1).layer("x").samples_us({30})}, 100)));
+      analysed_run(profile_of({EventBuilder("mystery", 0, 1).layer("x").samples_us({30})}, 100)));
   EXPECT_THAT(found.next, HasSubstr("Say what x mystery computes"));
   EXPECT_THAT(found.next, HasSubstr("Find out what the other 70 % is"));
 }
 
 TEST(Findings, SayWhyNothingIsKnown) {
-  EXPECT_THAT(findings(analysed(profile_of({}, 100))).what, HasSubstr("not known: no events"));
+  EXPECT_THAT(findings(analysed_run(profile_of({}, 100))).what, HasSubstr("not known: no events"));
 }
 
 TEST(LayerSums, CountARegionOnceAndCompareItsPredictedParts) {
-  const auto sums =
-      layer_sums(analysed(profile_of({EventBuilder("fc", 0, 5).layer("fc1").samples_us({100}),
-                                      EventBuilder("fc.copy", 1, 2)
-                                          .layer("fc1")
-                                          .op(test::memory_op(500000, 500000))
-                                          .samples_us({15}),
-                                      EventBuilder("fc.other", 3, 4).layer("fc1").samples_us({50}),
-                                      EventBuilder("loss", 6, 7).layer("loss").samples_us({7})},
-                                     1000)));
+  const auto sums = layer_sums(
+      analysed_run(profile_of({EventBuilder("fc", 0, 5).layer("fc1").samples_us({100}),
+                               EventBuilder("fc.copy", 1, 2)
+                                   .layer("fc1")
+                                   .op(test::memory_op(500000, 500000))
+                                   .samples_us({15}),
+                               EventBuilder("fc.other", 3, 4).layer("fc1").samples_us({50}),
+                               EventBuilder("loss", 6, 7).layer("loss").samples_us({7})},
+                              1000)));
   ASSERT_EQ(sums.size(), 2U);
   EXPECT_EQ(sums[0].layer, "fc1");
   EXPECT_EQ(sums[0].rows.size(), 3U);
