@@ -1,6 +1,7 @@
 #include "driver/simulator.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <utility>
 
@@ -9,9 +10,25 @@ namespace {
 
 // Which contexts this thread has pushed; the last one is current.  Never freed: exit handlers may
 // call the driver after the thread's own objects are gone, and a real driver answers them.
+struct PushedContexts {
+  std::vector<Context*> contexts;
+  PushedContexts* older = nullptr;
+};
+
+// Those of all threads: what is still in a list is no leak.
+constinit std::atomic<PushedContexts*> newest{nullptr};
+
+PushedContexts* new_thread() {
+  auto* const pushed = new PushedContexts;
+  pushed->older = newest.load();
+  while (!newest.compare_exchange_weak(pushed->older, pushed)) {
+  }
+  return pushed;
+}
+
 std::vector<Context*>& contexts_of_this_thread() {
-  thread_local auto* const pushed = new std::vector<Context*>;
-  return *pushed;
+  thread_local PushedContexts* const pushed = new_thread();
+  return pushed->contexts;
 }
 
 template <typename Object, typename Live, typename Handle>
