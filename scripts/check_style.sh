@@ -6,7 +6,7 @@
 # clang-format looks at every tracked C, C++ and CUDA file, shellcheck (where installed) at every
 # script.  clang-tidy looks at the .cpp files that DIR/compile_commands.json knows (default
 # build/dev): those changed since REV, or, without --tidy-base, all of them, last changed first,
-# until N seconds are over (default 120; 0 = no limit).  What was left out is counted and said.
+# until N seconds are over (default 60; 0 = no limit).  What was left out is counted and said.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -25,7 +25,7 @@ wrong_command_line() {
 format_only=false
 build_dir=build/dev
 tidy_base=
-tidy_seconds=120
+tidy_seconds=60
 while (($# > 0)); do
   case "$1" in
     --help) usage; exit 0 ;;
