@@ -4,19 +4,16 @@
 #include <utility>
 
 namespace inline_prof::simgpu {
-namespace {
-
-// An operation of this rank's, and the beginnings of others that it waits for.
-struct Promise {
-  Beginning* own;
-  std::vector<const Beginning*> others;
-  std::uint64_t ordinal;
-};
-
-}  // namespace
 
 // What a kernel's simgpu_meeting points to.  Holds itself until the driver is done with it.
 struct Rendezvous {
+  // An operation of this rank's, and the beginnings of others that it waits for.
+  struct Promise {
+    Beginning* own;
+    std::vector<const Beginning*> others;
+    std::uint64_t ordinal;
+  };
+
   std::shared_ptr<Rendezvous> self;
   Seat seat;
   std::vector<Appointment> appointments;
@@ -55,13 +52,13 @@ namespace {
 int meet(void* state, std::int64_t begun_ns, std::int64_t* all_there_ns) {
   auto& rendezvous = *static_cast<Rendezvous*>(state);
   if (!rendezvous.is_posted) {
-    for (const Promise& promise : rendezvous.promises)
+    for (const Rendezvous::Promise& promise : rendezvous.promises)
       promise.own->post(promise.ordinal, begun_ns);
     rendezvous.is_posted = true;
   }
   *all_there_ns = begun_ns;
   if (rendezvous.seat.is_aborted->load()) return 1;
-  for (const Promise& promise : rendezvous.promises) {
+  for (const Rendezvous::Promise& promise : rendezvous.promises) {
     for (const Beginning* other : promise.others) {
       if (!other->has_begun(promise.ordinal)) return 0;
       *all_there_ns = std::max(*all_there_ns, other->begun_ns);

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 constexpr double kTolerance = 1e-9;
 
-Analysis join_one(const read::Profile& profile) {
+Analysis joined(const read::Profile& profile) {
   JoinOptions options;
   options.machine = toy_machine();
   options.event_bias.kind = BiasSetting::Kind::kOff;  // times are what they are
@@ -37,9 +37,9 @@ void expect_shares(const Analysis& analysis, const Shares& expected) {
 TEST(Shares, AddUpToTheIteration) {
   // 200 us: 50 predicted, 30 measured, the rest idle.
   const Analysis analysis =
-      join_one(profile_of({EventBuilder("a", 0, 1).samples_us({50}).op(memory_op(1, 1)),
-                           EventBuilder("b", 2, 3).samples_us({30})},
-                          200));
+      joined(profile_of({EventBuilder("a", 0, 1).samples_us({50}).op(memory_op(1, 1)),
+                         EventBuilder("b", 2, 3).samples_us({30})},
+                        200));
   expect_shares(analysis, {.predicted = 25, .measured = 15, .seen = 0, .idle = 60});
   EXPECT_NEAR(analysis.shares_us.value().idle, 120, kTolerance);
   EXPECT_NEAR(analysis.merged.at(0).share_percent.value(), 25, kTolerance);
@@ -47,51 +47,51 @@ TEST(Shares, AddUpToTheIteration) {
 
 TEST(Shares, ARegionCountsOnceAndItsRemainderIsMeasured) {
   // Region 80 us of 100, its child 50 predicted: 30 of the region are measured without prediction.
-  expect_shares(join_one(profile_of({EventBuilder("region", 0, 3).samples_us({80}),
-                                     EventBuilder("a", 1, 2).samples_us({50}).op(memory_op(1, 1))},
-                                    100)),
+  expect_shares(joined(profile_of({EventBuilder("region", 0, 3).samples_us({80}),
+                                   EventBuilder("a", 1, 2).samples_us({50}).op(memory_op(1, 1))},
+                                  100)),
                 {.predicted = 50, .measured = 30, .seen = 0, .idle = 20});
 }
 
 TEST(Shares, ChildrenThatTakeMoreThanTheirRegionShareIt) {
   // 60 + 40 us in a region of 50: 30 predicted, 20 measured.
-  expect_shares(join_one(profile_of({EventBuilder("region", 0, 5).samples_us({50}),
-                                     EventBuilder("a", 1, 2).samples_us({60}).op(memory_op(1, 1)),
-                                     EventBuilder("b", 3, 4).samples_us({40})},
-                                    100)),
+  expect_shares(joined(profile_of({EventBuilder("region", 0, 5).samples_us({50}),
+                                   EventBuilder("a", 1, 2).samples_us({60}).op(memory_op(1, 1)),
+                                   EventBuilder("b", 3, 4).samples_us({40})},
+                                  100)),
                 {.predicted = 30, .measured = 20, .seen = 0, .idle = 50});
 }
 
 TEST(Shares, ARegionThatWasNotMeasuredIsTransparent) {
-  expect_shares(join_one(profile_of(
+  expect_shares(joined(profile_of(
                     {EventBuilder("region", 0, 3), EventBuilder("a", 1, 2).samples_us({40})}, 100)),
                 {.predicted = 0, .measured = 40, .seen = 0, .idle = 60});
 }
 
 TEST(Shares, CallsMultiply) {
-  expect_shares(join_one(profile_of({EventBuilder("a", 0, 1).samples_us({10}).calls(4)}, 100)),
+  expect_shares(joined(profile_of({EventBuilder("a", 0, 1).samples_us({10}).calls(4)}, 100)),
                 {.predicted = 0, .measured = 40, .seen = 0, .idle = 60});
 }
 
 TEST(Shares, WithoutIterationsTheWholeRunIsOne) {
   // The run took 1000 us and met the event 30 times at 10 us.
   expect_shares(
-      join_one(profile_of(
-          {EventBuilder("a", 0, 1).samples_us({10}).calls(30).flag("any_occurrence")}, 1000)),
+      joined(profile_of({EventBuilder("a", 0, 1).samples_us({10}).calls(30).flag("any_occurrence")},
+                        1000)),
       {.predicted = 0, .measured = 30, .seen = 0, .idle = 70});
 }
 
 TEST(Shares, CallsOfDifferentSizesTakeTheirMean) {
   // Samples of any occurrence: two short calls and a long one, 20 us on average, 30 calls.
   expect_shares(
-      join_one(profile_of(
+      joined(profile_of(
           {EventBuilder("a", 0, 1).samples_us({10, 10, 40}).calls(30).flag("any_occurrence")},
           1000)),
       {.predicted = 0, .measured = 60, .seen = 0, .idle = 40});
 }
 
 TEST(Shares, AnUnmeasuredEventLastsAsLongAsItsKernelElsewhere) {
-  const Analysis analysis = join_one(profile_of(
+  const Analysis analysis = joined(profile_of(
       {EventBuilder("a", 0, 1).kernel("k").samples_us({10}), EventBuilder("b", 2, 3).kernel("k"),
        EventBuilder("c", 4, 5).op(memory_op(2000000, 0)), EventBuilder("d", 6, 7)},
       100));
@@ -103,32 +103,31 @@ TEST(Shares, AnUnmeasuredEventLastsAsLongAsItsKernelElsewhere) {
 
 TEST(Shares, StreamsThatRunTogetherCountTheMomentOnce) {
   // Stream 0: 0-40 predicted; stream 1: 20-60 measured.  Union 60 us: 30 each.
-  expect_shares(join_one(profile_of(
-                    {EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(memory_op(1, 1)),
-                     EventBuilder("b", 2, 3).stream(1).samples_us({40}).offset_us(20)},
-                    100)),
-                {.predicted = 30, .measured = 30, .seen = 0, .idle = 40});
+  expect_shares(
+      joined(profile_of({EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(memory_op(1, 1)),
+                         EventBuilder("b", 2, 3).stream(1).samples_us({40}).offset_us(20)},
+                        100)),
+      {.predicted = 30, .measured = 30, .seen = 0, .idle = 40});
 }
 
 TEST(Shares, AreTheMeanOverDevices) {
-  expect_shares(join_one(profile_of({EventBuilder("a", 0, 1).device(0).samples_us({40}),
-                                     EventBuilder("a", 2, 3).device(1).samples_us({60})},
-                                    100)),
+  expect_shares(joined(profile_of({EventBuilder("a", 0, 1).device(0).samples_us({40}),
+                                   EventBuilder("a", 2, 3).device(1).samples_us({60})},
+                                  100)),
                 {.predicted = 0, .measured = 50, .seen = 0, .idle = 50});
 }
 
 TEST(Shares, MoreThanTheIterationIsScaledWithAWarning) {
   const Analysis analysis =
-      join_one(profile_of({EventBuilder("a", 0, 1).samples_us({150}).op(memory_op(1, 1)),
-                           EventBuilder("b", 2, 3).samples_us({50})},
-                          100));
+      joined(profile_of({EventBuilder("a", 0, 1).samples_us({150}).op(memory_op(1, 1)),
+                         EventBuilder("b", 2, 3).samples_us({50})},
+                        100));
   expect_shares(analysis, {.predicted = 75, .measured = 25, .seen = 0, .idle = 0});
   EXPECT_THAT(analysis.warnings, testing::Contains(HasSubstr("scaled down to 100 %")));
 }
 
 TEST(Shares, AHairAboveTheIterationIsNoWarning) {
-  const Analysis analysis =
-      join_one(profile_of({EventBuilder("a", 0, 1).samples_us({100.05})}, 100));
+  const Analysis analysis = joined(profile_of({EventBuilder("a", 0, 1).samples_us({100.05})}, 100));
   expect_shares(analysis, {.predicted = 0, .measured = 100, .seen = 0, .idle = 0});
   EXPECT_THAT(analysis.warnings, testing::IsEmpty());
 }
@@ -139,19 +138,19 @@ TEST(Shares, DeepNestingTakesNoStack) {
   for (std::int64_t i = 0; i < depth; ++i) {
     events.push_back(EventBuilder("r", i, 2 * depth - i).samples_us({10}));
   }
-  expect_shares(join_one(profile_of(events, 100)),
+  expect_shares(joined(profile_of(events, 100)),
                 {.predicted = 0, .measured = 10, .seen = 0, .idle = 90});
 }
 
 TEST(Shares, NothingIsAShareOfNoTime) {
-  const Analysis analysis = join_one(profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 0));
+  const Analysis analysis = joined(profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 0));
   EXPECT_FALSE(analysis.shares_percent);
 }
 
 TEST(Shares, NeedIterationTimes) {
   read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100);
   profile.iter_time_ms.clear();
-  const Analysis analysis = join_one(profile);
+  const Analysis analysis = joined(profile);
   EXPECT_FALSE(analysis.shares_percent);
   EXPECT_EQ(analysis.shares_reason, "p.json has no iteration times");
 }

@@ -34,7 +34,7 @@ constexpr const char* kOneShot =
     R"("met_times_within_this_stream":0,"measured_times_ms":[1,1],)"
     R"("iter_start_to_event_start_times_ms":[0.5,0.5]}]})";
 
-std::string complaint_about_old(const std::string& text) {
+std::string complaint_about_text(const std::string& text) {
   try {
     static_cast<void>(read_profile(text, "p.json"));
   } catch (const InputError& error) {
@@ -59,7 +59,7 @@ TEST(FirstGeneration, HasLayersAndItsOwnWordForTheOccurrence) {
 
 TEST(FirstGeneration, NeedsThatWord) {
   EXPECT_EQ(
-      complaint_about_old(replaced(kFirst, "same_name_events_occured_order_in_code", "order")),
+      complaint_about_text(replaced(kFirst, "same_name_events_occured_order_in_code", "order")),
       R"(p.json: /events/0: missing "same_name_events_occured_order_in_code")");
 }
 
@@ -85,7 +85,7 @@ TEST(SecondGeneration, HasNoLayersButRuntimeData) {
 }
 
 TEST(SecondGeneration, NeedsItsNames) {
-  EXPECT_EQ(complaint_about_old(replaced(kSecond, "\"event_name\"", "\"label\"")),
+  EXPECT_EQ(complaint_about_text(replaced(kSecond, "\"event_name\"", "\"label\"")),
             R"(p.json: /events/0: missing "event_name")");
 }
 
@@ -98,7 +98,7 @@ TEST(OneShot, TakesIterationTimesFromItsIterationEvents) {
 }
 
 TEST(OneShot, NeedsAnIterationEvent) {
-  EXPECT_EQ(complaint_about_old(replaced(kOneShot, "\"iteration\"", "\"epoch\"")),
+  EXPECT_EQ(complaint_about_text(replaced(kOneShot, "\"iteration\"", "\"epoch\"")),
             R"(p.json: /: missing "iter_time_ms", and no event "iteration" stands in for it)");
 }
 

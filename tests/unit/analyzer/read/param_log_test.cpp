@@ -97,15 +97,15 @@ TEST(ParamLog, ReadsQuantisedRuns) {
 
 constexpr const char* kHeader = "COMMS-RES size (B) nElements Latency(us):p50 AlgBW(GB/s)\n";
 
-struct BadLog {
+struct BadParamLog {
   const char* name;
   std::string text;
   const char* complaint;
 
-  friend void PrintTo(const BadLog& row, std::ostream* out) { *out << row.text; }
+  friend void PrintTo(const BadParamLog& row, std::ostream* out) { *out << row.text; }
 };
 
-class ParamLogRefuses : public testing::TestWithParam<BadLog> {};
+class ParamLogRefuses : public testing::TestWithParam<BadParamLog> {};
 
 TEST_P(ParamLogRefuses, AndSaysWhere) {
   EXPECT_EQ(complaint([] { return parse_param_log(GetParam().text, "p.txt"); }),
@@ -115,15 +115,16 @@ TEST_P(ParamLogRefuses, AndSaysWhere) {
 INSTANTIATE_TEST_SUITE_P(
     All, ParamLogRefuses,
     testing::Values(
-        BadLog{"NoLog", "hello\n", "p.txt: no line with COMMS-RES: not a log of PARAM"},
-        BadLog{"RowBeforeHeader", "COMMS-RES 4 1 86.7 0.1\n",
-               "p.txt: line 1: a row before the line that names the columns"},
-        BadLog{"CutRow", std::string(kHeader) + "COMMS-RES-all_reduce 4 1 86.7\n",
-               "p.txt: line 2: expected 4 values behind COMMS-RES-all_reduce, found 3"},
-        BadLog{"NoNumber", std::string(kHeader) + "COMMS-RES-all_reduce 4 1 fast 0.1\n",
-               "p.txt: line 2, column Latency(us):p50: expected a number >= 0, found \"fast\""},
-        BadLog{"NoTime", "COMMS-RES size (B) nElements\n",
-               "p.txt: line 1: expected columns for a size and a median time (p50)"}),
+        BadParamLog{"NoLog", "hello\n", "p.txt: no line with COMMS-RES: not a log of PARAM"},
+        BadParamLog{"RowBeforeHeader", "COMMS-RES 4 1 86.7 0.1\n",
+                    "p.txt: line 1: a row before the line that names the columns"},
+        BadParamLog{"CutRow", std::string(kHeader) + "COMMS-RES-all_reduce 4 1 86.7\n",
+                    "p.txt: line 2: expected 4 values behind COMMS-RES-all_reduce, found 3"},
+        BadParamLog{
+            "NoNumber", std::string(kHeader) + "COMMS-RES-all_reduce 4 1 fast 0.1\n",
+            "p.txt: line 2, column Latency(us):p50: expected a number >= 0, found \"fast\""},
+        BadParamLog{"NoTime", "COMMS-RES size (B) nElements\n",
+                    "p.txt: line 1: expected columns for a size and a median time (p50)"}),
     [](const auto& row) { return row.param.name; });
 
 }  // namespace

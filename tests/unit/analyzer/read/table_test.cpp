@@ -14,7 +14,7 @@ Table table(const std::string& text) {
   return {text, "t.csv"};
 }
 
-std::string complaint_about(const std::string& text) {
+std::string complaint_about_table(const std::string& text) {
   return test::complaint([&] { return table(text); });
 }
 
@@ -78,14 +78,16 @@ TEST(Table, WhatIsNoNumberIsRefusedAtItsPlace) {
 }
 
 TEST(Table, WhatIsNoTableIsRefusedAtItsLine) {
-  EXPECT_EQ(complaint_about(""), "t.csv: line 1: empty, expected a header");
-  EXPECT_EQ(complaint_about("\n\r\n\n"), "t.csv: line 1: empty, expected a header");
-  EXPECT_EQ(complaint_about("\xef\xbb\xbf"), "t.csv: line 1: empty, expected a header");
-  EXPECT_EQ(complaint_about("a,b\n1,2\n3\n"), "t.csv: line 3: 1 cells, the header has 2");
-  EXPECT_EQ(complaint_about("a,b\n1,2,3\n"), "t.csv: line 2: 3 cells, the header has 2");
-  EXPECT_EQ(complaint_about("a,b\n\n1,2\n"), "t.csv: line 2: empty");
-  EXPECT_EQ(complaint_about("a,b\n1,\"2\n3,4\n"), "t.csv: line 2: a quoted cell does not end");
-  EXPECT_EQ(complaint_about("a;b\n1;2\n"), "t.csv: line 1: expected commas between the columns");
+  EXPECT_EQ(complaint_about_table(""), "t.csv: line 1: empty, expected a header");
+  EXPECT_EQ(complaint_about_table("\n\r\n\n"), "t.csv: line 1: empty, expected a header");
+  EXPECT_EQ(complaint_about_table("\xef\xbb\xbf"), "t.csv: line 1: empty, expected a header");
+  EXPECT_EQ(complaint_about_table("a,b\n1,2\n3\n"), "t.csv: line 3: 1 cells, the header has 2");
+  EXPECT_EQ(complaint_about_table("a,b\n1,2,3\n"), "t.csv: line 2: 3 cells, the header has 2");
+  EXPECT_EQ(complaint_about_table("a,b\n\n1,2\n"), "t.csv: line 2: empty");
+  EXPECT_EQ(complaint_about_table("a,b\n1,\"2\n3,4\n"),
+            "t.csv: line 2: a quoted cell does not end");
+  EXPECT_EQ(complaint_about_table("a;b\n1;2\n"),
+            "t.csv: line 1: expected commas between the columns");
 }
 
 TEST(Table, TwoColumnsOfOneNameMatterOnlyToWhoReadsThem) {

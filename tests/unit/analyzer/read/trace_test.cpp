@@ -13,7 +13,7 @@ Trace parse(const std::string& text) {
   return parse_trace(text, "t.json");
 }
 
-std::string complaint_about(const std::string& text) {
+std::string complaint_about_trace(const std::string& text) {
   return test::complaint([&] { return parse(text); });
 }
 
@@ -43,17 +43,17 @@ TEST(Trace, OfAnOlderWriterIsTheSame) {
 }
 
 TEST(Trace, ThatIsNoneIsRefusedAtItsPlace) {
-  EXPECT_EQ(complaint_about("{}"), "t.json: /: missing \"traceEvents\"");
-  EXPECT_EQ(complaint_about("[]"), "t.json: /: no event with a duration (\"dur\")");
-  EXPECT_EQ(complaint_about(R"([{"name": "a", "dur": 1}])"), "t.json: /0: missing \"ts\"");
-  EXPECT_EQ(complaint_about(R"([{"ts": 1, "dur": 1}])"), "t.json: /0: missing \"name\"");
-  EXPECT_EQ(complaint_about(R"([{"name": "a", "ts": "x", "dur": 1}])"),
+  EXPECT_EQ(complaint_about_trace("{}"), "t.json: /: missing \"traceEvents\"");
+  EXPECT_EQ(complaint_about_trace("[]"), "t.json: /: no event with a duration (\"dur\")");
+  EXPECT_EQ(complaint_about_trace(R"([{"name": "a", "dur": 1}])"), "t.json: /0: missing \"ts\"");
+  EXPECT_EQ(complaint_about_trace(R"([{"ts": 1, "dur": 1}])"), "t.json: /0: missing \"name\"");
+  EXPECT_EQ(complaint_about_trace(R"([{"name": "a", "ts": "x", "dur": 1}])"),
             "t.json: /0/ts: expected a number, found \"x\"");
-  EXPECT_EQ(complaint_about(R"([{"name": "a", "ts": 1, "dur": -1}])"),
+  EXPECT_EQ(complaint_about_trace(R"([{"name": "a", "ts": 1, "dur": -1}])"),
             "t.json: /0/dur: expected a duration >= 0");
-  EXPECT_EQ(complaint_about(R"([{"name": "a", "ts": 1e300, "dur": 1}])"),
+  EXPECT_EQ(complaint_about_trace(R"([{"name": "a", "ts": 1e300, "dur": 1}])"),
             "t.json: /0/ts: expected microseconds, not more than 1e16");
-  EXPECT_EQ(complaint_about(R"([{"name": "a", "ts": 1)"),
+  EXPECT_EQ(complaint_about_trace(R"([{"name": "a", "ts": 1)"),
             "t.json: byte 23: not valid JSON: the file ends too early");
 }
 
