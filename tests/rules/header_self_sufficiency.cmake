@@ -48,6 +48,7 @@ function(check_headers_alone component)
   endif()
   string(REPLACE / _ target ${component})
   add_library(inline_prof_headers_of_${target} OBJECT ${sources})
+  set_target_properties(inline_prof_headers_of_${target} PROPERTIES UNITY_BUILD OFF)
   target_include_directories(inline_prof_headers_of_${target} PRIVATE
     ${PROJECT_SOURCE_DIR}/${component})
   target_include_directories(inline_prof_headers_of_${target} SYSTEM PRIVATE ${vendor_includes})
