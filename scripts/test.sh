@@ -3,7 +3,8 @@
 #
 #   scripts/test.sh [--quick] [--preset NAME]... [--no-cuda] [--no-install] [--tidy-base REV]
 #
-#   --quick          preset dev alone, and of the style checks only the formatting
+#   --quick          preset dev alone, and of the style checks only the formatting; with --no-cuda
+#                    without optimisation and without what does not depend on CUDA
 #   --preset NAME    this preset (dev, asan or tsan) instead of all three; may be repeated
 #   --no-cuda        without a CUDA toolkit: the schedule and the analyzer; also INLINE_PROF_CUDA=OFF
 #                    in the environment
@@ -14,12 +15,14 @@
 # benchmarks are built with preset dev and not timed.
 #
 # What each preset runs:
-#   dev   everything; the programs for the GPU are built, and not run
-#   asan  everything but the examples, the benchmarks and the arithmetic of models; headers of the
-#         system are precompiled
-#   tsan  the folders whose code has threads (tsan_folders below): the guest, the simulated GPU and
-#         what runs on both.  Schedule, models and reports have none, and need no second look.
-# Without CUDA those headers are precompiled too: a forgotten #include is found by preset dev with it.
+#   dev   everything; the programs for the GPU are built, and not run.  Each source is compiled alone,
+#         those of the tests behind precompiled headers of the system
+#   asan  what reads other people's bytes or lives in a host: no examples, no benchmarks, no arithmetic
+#         of models, nothing that runs no program of ours
+#   tsan  what has threads: the guest, and the programs under it on the simulated GPU (tsan_folders
+#         below).  Schedule, models and reports have none, and need no second look.
+# asan, tsan and the quick run without CUDA precompile the system's headers and compile the sources of a
+# target together, a dozen at a time.
 #
 # Exit status: 0 all passed, 1 something failed, 2 the command line is wrong.
 set -euo pipefail
@@ -28,7 +31,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/dependencies.sh
 . scripts/dependencies.sh
 
-tsan_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
+tsan_folders=(tests/unit/libinject tests/inject)
 test_timeout_seconds=60  # a test takes seconds at most; only a dead-lock gets there
 
 usage() {
@@ -123,9 +126,17 @@ if command -v ccache >/dev/null; then
   configure_options+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache
     -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
+excluded_labels=gpu
 if ! $with_cuda; then
   suffix=-no-cuda
   configure_options+=(-DINLINE_PROF_CUDA=OFF -DINLINE_PROF_PCH=ON)
+  if $quick; then
+    # Preset dev with CUDA shows how the same sources do, alone and optimised.
+    suffix=-no-cuda-quick
+    excluded_labels='gpu|compile|fuzz'
+    configure_options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= -DCMAKE_CXX_FLAGS_DEBUG=
+      -DINLINE_PROF_FUZZ=OFF -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
+  fi
 fi
 
 # The thread sanitizer of GCC 12 gives up where the kernel places a program too randomly
@@ -171,7 +182,7 @@ without_passes() {
 run_tests() {
   local junit="$PWD/$1/$2.junit.xml" status=0
   local -a command=(ctest --test-dir "$1/$3" --parallel "$(nproc)" --timeout "$test_timeout_seconds"
-    --output-on-failure --no-tests=error --label-exclude '^gpu$' --output-junit "$junit")
+    --output-on-failure --no-tests=error --label-exclude "^($excluded_labels)\$" --output-junit "$junit")
   [[ "$1" == build/tsan* ]] && command=("${fixed_addresses[@]}" "${command[@]}")
   local failed_before=$failed
   rm -f "$junit"
@@ -187,6 +198,7 @@ run_preset() {
   if [[ "$preset" == dev ]]; then
     # The GPU programs must compile, wherever they will run.
     options+=(-DINLINE_PROF_GPU_TESTS=ON)
+    if $with_cuda; then options+=(-DINLINE_PROF_PCH=TESTS); fi
   else
     options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF)
   fi
