@@ -4,7 +4,7 @@
 #   scripts/test.sh [--quick] [--preset NAME]... [--no-cuda] [--no-install] [--tidy-base REV]
 #
 #   --quick          preset dev alone, and of the style checks only the formatting; with --no-cuda
-#                    without optimisation and without what does not depend on CUDA
+#                    unoptimised, and without the fuzz targets and tests/compile
 #   --preset NAME    this preset (dev, asan or tsan) instead of all three; may be repeated
 #   --no-cuda        without a CUDA toolkit: the schedule and the analyzer; also INLINE_PROF_CUDA=OFF
 #                    in the environment

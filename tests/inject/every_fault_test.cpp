@@ -26,7 +26,11 @@ constexpr int kAll = 1'000'000;
 // CUDA_ERROR_...: INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, DEINITIALIZED, NO_DEVICE,
 // INVALID_DEVICE, INVALID_CONTEXT, INVALID_HANDLE, NOT_READY, ILLEGAL_ADDRESS, LAUNCH_FAILED,
 // NOT_SUPPORTED, STREAM_CAPTURE_UNSUPPORTED, CONTEXT_IS_DESTROYED, UNKNOWN.
-constexpr int kCodes[] = {1, 2, 3, 4, 100, 101, 201, 400, 600, 700, 719, 801, 900, 709, 999};
+// A run takes a second under a sanitizer, which sees our code do the same after most of them.
+const std::vector<int> kCodes =
+    INLINE_PROF_TEST_SANITIZED
+        ? std::vector{1, 2, 600, 700, 999}
+        : std::vector{1, 2, 3, 4, 100, 101, 201, 400, 600, 700, 719, 801, 900, 709, 999};
 
 class ADriverCallThatFails : public testing::TestWithParam<Fault> {};
 

@@ -17,7 +17,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 // Sanitizers only want more time.
-constexpr long kLaunches = INLINE_PROF_TEST_SANITIZED ? 200'000 : 10'000'000;
+constexpr long kLaunches = INLINE_PROF_TEST_SANITIZED ? 200'000 : 4'000'000;
 
 struct Printed {
   long launches = 0;
