@@ -15,7 +15,7 @@
 namespace inline_prof::record {
 namespace {
 
-Sample sample(float measured_ms, std::int64_t iteration = 0, std::string extra = "") {
+Sample measured_sample(float measured_ms, std::int64_t iteration = 0, std::string extra = "") {
   Sample result;
   result.measured_ms = measured_ms;
   result.iteration = iteration;
@@ -33,27 +33,27 @@ std::unique_ptr<EventRecord> event_named(const char* name) {
 
 TEST(EventRecord, HasNoRoomBeforeItIsReserved) {
   EventRecord event;
-  EXPECT_FALSE(event.add(sample(1)));
+  EXPECT_FALSE(event.add(measured_sample(1)));
   EXPECT_EQ(event.sample_count(), 0U);
 }
 
 TEST(EventRecord, TakesAsManySamplesAsWereReservedAndNoMore) {
   EventRecord event;
   event.reserve(2);
-  EXPECT_TRUE(event.add(sample(1, 11)));
-  EXPECT_TRUE(event.add(sample(2, 12)));
-  EXPECT_FALSE(event.add(sample(3, 13)));
+  EXPECT_TRUE(event.add(measured_sample(1, 11)));
+  EXPECT_TRUE(event.add(measured_sample(2, 12)));
+  EXPECT_FALSE(event.add(measured_sample(3, 13)));
   ASSERT_EQ(event.sample_count(), 2U);
-  EXPECT_EQ(event.sample(1).iteration, 12);
+  EXPECT_EQ(event.measured_sample(1).iteration, 12);
 }
 
 TEST(EventRecord, KeepsItsRoomWhenItIsReservedAgain) {
   EventRecord event;
   event.reserve(2);
-  EXPECT_TRUE(event.add(sample(1)));
+  EXPECT_TRUE(event.add(measured_sample(1)));
   event.reserve(100);
   EXPECT_EQ(event.capacity(), 2U);
-  EXPECT_EQ(event.sample(0).measured_ms, 1);
+  EXPECT_EQ(event.measured_sample(0).measured_ms, 1);
 }
 
 // Under the thread sanitizer this also shows that no lock is needed.
@@ -67,12 +67,12 @@ TEST(EventRecord, ShowsAReaderOnlyWholeSamples) {
     while (seen < sample_count) {
       seen = event.sample_count();
       if (seen == 0) continue;
-      const Sample& last = event.sample(seen - 1);
+      const Sample& last = event.measured_sample(seen - 1);
       if (last.iteration != seen || last.extra->start != std::to_string(seen)) torn = true;
     }
   });
   for (std::uint32_t i = 1; i <= sample_count; ++i) {
-    ASSERT_TRUE(event.add(sample(1, i, std::to_string(i))));
+    ASSERT_TRUE(event.add(measured_sample(1, i, std::to_string(i))));
   }
   reader.join();
   EXPECT_FALSE(torn.load());
@@ -106,7 +106,7 @@ TEST(EventList, HidesWhatItHasAndShowsWhatComes) {
   events.add(event_named("shown"));
   ASSERT_EQ(events.size(), 1U);
   EXPECT_EQ(events[0].event_name, "shown");
-  EXPECT_TRUE(hidden->add(sample(1))) << "a sample on its way must find its event";
+  EXPECT_TRUE(hidden->add(measured_sample(1))) << "a sample on its way must find its event";
 }
 
 }  // namespace

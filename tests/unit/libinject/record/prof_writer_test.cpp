@@ -222,8 +222,8 @@ TEST_F(ProfJson, HasAReceiptWhereBlocksWereTaken) {
 TEST_F(ProfJson, KeepsExtraInformationBesideEverySample) {
   EventRecord& event = add_event(run_, "emb");
   event.reserve(2);
-  ASSERT_TRUE(event.add(timed_sample(1, 0, 20)));
-  Sample with_information = timed_sample(2, 0, 21);
+  ASSERT_TRUE(event.add(sample(1, 0, 20)));
+  Sample with_information = sample(2, 0, 21);
   with_information.extra = std::make_unique<ExtraInfos>(ExtraInfos{.start = "rows=5", .stop = ""});
   ASSERT_TRUE(event.add(std::move(with_information)));
   const json file = written(run_);
@@ -313,7 +313,7 @@ TEST_F(ProfJson, HasTheWitnesssTimesOfTheLaunchesItKnows) {
   EventRecord& event = add_event(run_, "kernel", 0, 0);
   event.reserve(3);
   for (const std::uint32_t correlation_id : {7U, 0U, 9U}) {
-    Sample taken = timed_sample(0.01F, 0, 11);
+    Sample taken = sample(0.01F, 0, 11);
     taken.correlation_id = correlation_id;
     static_cast<void>(event.add(std::move(taken)));
   }
