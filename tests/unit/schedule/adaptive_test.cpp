@@ -35,7 +35,7 @@ Settings adaptive_settings() {
 }
 
 // A training step of a model with 60 equal layers.
-struct Step {
+struct TrainingStep {
   std::vector<ClassMember> events;
   std::vector<double> true_ms;  // by event
   double total_ms = 0;
@@ -50,8 +50,8 @@ struct Step {
 constexpr double kPairMs = 0.006;  // 5.9 us: the closure of the published A100 profile
 
 // 60 * 41 + 40 = 2500 launches, of 5 us to 250 us.
-Step large_step() {
-  Step step;
+TrainingStep large_step() {
+  TrainingStep step;
   for (int i = 0; i < 20; ++i)
     step.add("head", "head_" + std::to_string(i) + "x", 0.01 * (1 + i));
   for (int layer = 0; layer < 60; ++layer) {
@@ -72,7 +72,7 @@ struct Course {
 };
 
 // Samples come `delay` iterations late, as they do where the GPU is behind.
-Course measure(AdaptivePlan& plan, const Step& step, double noise, std::uint64_t seed,
+Course measure(AdaptivePlan& plan, const TrainingStep& step, double noise, std::uint64_t seed,
                std::int64_t delay = 3, std::int64_t most_iterations = 5000) {
   Course run;
   std::mt19937_64 random(seed);
@@ -97,7 +97,7 @@ Course measure(AdaptivePlan& plan, const Step& step, double noise, std::uint64_t
 }
 
 TEST(AdaptivePlan, KnowsALargeStepInAHundredIterations) {
-  const Step step = large_step();
+  const TrainingStep step = large_step();
   ASSERT_EQ(step.events.size(), 2500U);
   int intervals = 0;
   int hits = 0;
@@ -127,7 +127,7 @@ TEST(AdaptivePlan, KnowsALargeStepInAHundredIterations) {
 }
 
 TEST(AdaptivePlan, MeasuresTheLargestFirstOnceAllAreMet) {
-  Step step;
+  TrainingStep step;
   step.add("a", "large", 10);
   step.add("b", "small", 0.2);
   step.add("c", "medium", 2);
@@ -150,7 +150,7 @@ TEST(AdaptivePlan, MeasuresTheLargestFirstOnceAllAreMet) {
 }
 
 TEST(AdaptivePlan, StopsMeasuringWhatIsKnown) {
-  Step step;
+  TrainingStep step;
   for (int i = 0; i < 10; ++i)
     step.add("fc" + std::to_string(i), "e", 1);
   AdaptivePlan plan(step.events, in_a_row(10), adaptive_settings(), false);
@@ -161,7 +161,7 @@ TEST(AdaptivePlan, StopsMeasuringWhatIsKnown) {
 }
 
 TEST(AdaptivePlan, TakesTheFewestSamplesOfWhatIsSmall) {
-  Step step;
+  TrainingStep step;
   step.add("a", "large", 100);
   step.add("b", "small", 0.4);  // 0.4 %, and noisy
   AdaptivePlan plan(step.events, in_a_row(2), adaptive_settings(), false);
@@ -172,7 +172,7 @@ TEST(AdaptivePlan, TakesTheFewestSamplesOfWhatIsSmall) {
 }
 
 TEST(AdaptivePlan, NeverTakesMoreSamplesOfAnEventThanRepeat) {
-  Step step;
+  TrainingStep step;
   step.add("fc1", "e", 1);
   step.add("fc2", "e", 1);
   Settings settings = adaptive_settings();
@@ -186,7 +186,7 @@ TEST(AdaptivePlan, NeverTakesMoreSamplesOfAnEventThanRepeat) {
 }
 
 TEST(AdaptivePlan, GivesUpWhatNeverGivesASample) {
-  Step step;
+  TrainingStep step;
   step.add("a", "gone", 1);
   step.add("b", "there", 1);
   AdaptivePlan plan(step.events, in_a_row(2), adaptive_settings(), false);
@@ -208,7 +208,7 @@ TEST(AdaptivePlan, GivesUpWhatNeverGivesASample) {
 }
 
 TEST(AdaptivePlan, GivesUpALittleLaterWhatIsNeverAnswered) {
-  Step step;
+  TrainingStep step;
   step.add("a", "gone", 1);
   AdaptivePlan plan(step.events, in_a_row(1), adaptive_settings(), false);
   std::int64_t iteration = 11;
@@ -220,7 +220,7 @@ TEST(AdaptivePlan, GivesUpALittleLaterWhatIsNeverAnswered) {
 }
 
 TEST(AdaptivePlan, SplitsAClassWhoseMembersDiffer) {
-  Step step;
+  TrainingStep step;
   for (int i = 0; i < 4; ++i)
     step.add("fc" + std::to_string(i), "e", i == 2 ? 1.5 : 1.0);
   Settings settings = adaptive_settings();
@@ -240,7 +240,7 @@ TEST(AdaptivePlan, SplitsAClassWhoseMembersDiffer) {
 }
 
 TEST(AdaptivePlan, ChoosesEventsThatDoNotOverlap) {
-  const Step step = large_step();
+  const TrainingStep step = large_step();
   auto ranges = in_a_row(2500);
   for (std::size_t i = 0; i < 2500; i += 50)
     ranges[i].end = ranges[std::min<std::size_t>(i + 20, 2499)].end;  // a region
@@ -259,7 +259,7 @@ TEST(AdaptivePlan, ChoosesEventsThatDoNotOverlap) {
 }
 
 TEST(AdaptivePlan, EstimatesWhatIsLeftByTheSquareRootLaw) {
-  Step step;
+  TrainingStep step;
   step.add("a", "e", 1);
   Settings settings = adaptive_settings();
   settings.repeat = 100'000;
@@ -287,7 +287,7 @@ TEST(AdaptivePlan, EstimatesWhatIsLeftByTheSquareRootLaw) {
 // --- several ranks
 
 TEST(AdaptivePlan, ProposesTheSameToRanksThatMeasureDifferentTimes) {
-  const Step step = large_step();
+  const TrainingStep step = large_step();
   AdaptivePlan one(step.events, in_a_row(2500), adaptive_settings(), true);
   AdaptivePlan other(step.events, in_a_row(2500), adaptive_settings(), true);
   std::mt19937_64 random(1);
@@ -311,7 +311,7 @@ TEST(AdaptivePlan, ProposesTheSameToRanksThatMeasureDifferentTimes) {
 }
 
 TEST(AdaptivePlan, RoundsDoNotDependOnSamples) {
-  Step step;
+  TrainingStep step;
   for (int i = 0; i < 40; ++i)
     step.add("l", "e" + std::to_string(i) + "x", 1);
   Settings settings = adaptive_settings();
@@ -350,7 +350,7 @@ TEST(PairRate, FollowsTheBudget) {
 }
 
 TEST(AdaptivePlan, SpacesPairsOverIterationsWhereOneIsTooDear) {
-  Step step;
+  TrainingStep step;
   step.add("a", "e", 2);
   AdaptivePlan plan(step.events, in_a_row(1), adaptive_settings(), false);
   std::vector<std::int64_t> measured;
