@@ -2,12 +2,15 @@
 #include "hook/export.hpp"
 #include "hook/guard.hpp"
 #include "hook/label_calls.hpp"
+#include "hook/launch.hpp"
 #include "hook/layer_path.hpp"
 #include "hook/runtime_data.hpp"
 #include "hook/session.hpp"
 #include "hook/state.hpp"
 
 #include <inline_prof/abi.h>
+
+#include <cstdint>
 
 namespace inline_prof::hook {
 namespace {
@@ -57,6 +60,23 @@ void abi_op(inline_prof_site*, const char* label, const char* kind,
   fenced("PROFILE_OP", [&] { describe_label(label, kind, attributes, attribute_count); });
 }
 
+std::uint32_t abi_wants() noexcept {
+  if (sys::lifecycle.load(std::memory_order_relaxed) == sys::Lifecycle::kOff) return 0;
+  const State* run = state();
+  const bool is_over = run != nullptr && run->phase.load(std::memory_order_relaxed) == Phase::kDone;
+  if (is_over) return 0;
+  return INLINE_PROF_WANTS_LABELS | INLINE_PROF_WANTS_ITERATIONS |
+         (counting.load(std::memory_order_relaxed) ? INLINE_PROF_WANTS_LAYERS : 0U);
+}
+
+void abi_layer_set(std::uint64_t id, const char* path) noexcept {
+  set_range(id, path);
+}
+
+void abi_layer_end(std::uint64_t id) noexcept {
+  end_set_range(id);
+}
+
 constexpr inline_prof_abi kTable{
     .size = sizeof(inline_prof_abi),
     .initialize = abi_initialize,
@@ -68,6 +88,9 @@ constexpr inline_prof_abi kTable{
     .unit_test_start = abi_unit_test_start,
     .unit_test_stop = abi_unit_test_stop,
     .op = abi_op,
+    .wants = abi_wants,
+    .layer_set = abi_layer_set,
+    .layer_end = abi_layer_end,
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ void erase_started(std::uint64_t id) noexcept {
 
 // --- this thread's own: plain memory, so that a thread's end costs and needs nothing
 
-enum class Kind : std::uint8_t { kPushed, kStarted };
+enum class Kind : std::uint8_t { kPushed, kStarted, kSet };
 
 struct OpenRanges {
   std::array<std::uint64_t, kDeepest> keys;  // RangeOwner or id
@@ -87,7 +87,7 @@ void drop_ended() noexcept {
   std::size_t begin = ranges.text_length;
   for (std::size_t i = ranges.count; i > 0; --i) {
     begin -= ranges.lengths[i - 1];
-    if (ranges.kinds[i - 1] == Kind::kStarted && !is_started(ranges.keys[i - 1])) {
+    if (ranges.kinds[i - 1] != Kind::kPushed && !is_started(ranges.keys[i - 1])) {
       remove(i - 1, begin);
     }
   }
@@ -123,6 +123,21 @@ bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
   return true;
 }
 
+// Ids of set ranges are counters of the host's: apart from those of NVTX.
+constexpr std::uint64_t kSetId = std::uint64_t{1} << 63U;
+
+// Gives range `at`, whose text begins at `begin`, another text.
+void replace_text(std::size_t at, std::size_t begin, const char* text) noexcept {
+  const std::size_t old_length = ranges.lengths[at];
+  const std::size_t others = ranges.text_length - old_length;
+  const std::size_t length = length_that_fits(text, kLongestText - others);
+  char* const place = ranges.text.data() + begin;
+  std::memmove(place + length, place + old_length, ranges.text_length - begin - old_length);
+  std::memcpy(place, text, length);
+  ranges.lengths[at] = static_cast<std::uint16_t>(length);
+  ranges.text_length = static_cast<std::uint32_t>(others + length);
+}
+
 }  // namespace
 
 void push_range(RangeOwner owner, const char* text) noexcept {
@@ -154,6 +169,28 @@ void start_range(std::uint64_t id, const char* text) noexcept {
 void end_range(std::uint64_t id) noexcept {
   // The thread that started it drops it at its next look.
   if (is_wanted()) erase_started(id);
+}
+
+void set_range(std::uint64_t id, const char* text) noexcept {
+  if (!is_wanted()) return;
+  const std::uint64_t key = id | kSetId;
+  const bool is_none = text == nullptr || *text == '\0';
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    if (ranges.kinds[i - 1] != Kind::kSet || ranges.keys[i - 1] != key) continue;
+    if (!is_none && is_started(key)) return replace_text(i - 1, begin, text);
+    // Taken away here, or ended by another thread since: what comes next stands innermost again.
+    erase_started(key);
+    remove(i - 1, begin);
+    break;
+  }
+  if (is_none || !insert_started(key)) return;
+  if (!add(key, Kind::kSet, text)) erase_started(key);
+}
+
+void end_set_range(std::uint64_t id) noexcept {
+  if (is_wanted()) erase_started(id | kSetId);
 }
 
 std::string current_layer() {

@@ -73,7 +73,24 @@ struct inline_prof_abi {
    * op_kind.hpp. */
   void (*op)(struct inline_prof_site* site, const char* label, const char* kind,
              const struct inline_prof_attribute* attributes, int attribute_count);
+
+  /* What is still of use to the library: the sum of the INLINE_PROF_WANTS_* below; 0 once profiling
+   * has ended, which it does for good.  A host that names things at a cost of its own asks once an
+   * iteration. */
+  uint32_t (*wants)(void);
+
+  /* The layer of what this thread does from now on, instead of what the last call with the same
+   * `id` said; a null or empty `path`: none.  `id` is the caller's choice, belongs to one thread at
+   * a time, and is not 0. */
+  void (*layer_set)(uint64_t id, const char* path);
+
+  /* Ends what `id` said, on whatever thread that was. */
+  void (*layer_end)(uint64_t id);
 };
+
+#define INLINE_PROF_WANTS_LAYERS 1u     /* scope_push, layer_set: new events are looked for */
+#define INLINE_PROF_WANTS_LABELS 2u     /* record, op */
+#define INLINE_PROF_WANTS_ITERATIONS 4u /* iteration */
 
 typedef const struct inline_prof_abi* (*inline_prof_abi_v1_function)(void);
 

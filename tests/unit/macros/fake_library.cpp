@@ -94,9 +94,23 @@ void op(inline_prof_site* site, const char* label, const char* kind,
   write_down(std::move(line));
 }
 
+uint32_t wants() {
+  return __atomic_load_n(&gate, __ATOMIC_RELAXED);
+}
+
+void layer_set(uint64_t id, const char* path) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("layer_set {} {}", id, or_dash(path)));
+}
+
+void layer_end(uint64_t id) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("layer_end {}", id));
+}
+
 inline_prof_abi table{
     sizeof(inline_prof_abi), initialize,     iteration, record, record_data, scope_push, scope_pop,
-    unit_test_start,         unit_test_stop, op};
+    unit_test_start,         unit_test_stop, op,        wants,  layer_set,   layer_end};
 
 int call_count() {
   const std::scoped_lock lock(mutex);
