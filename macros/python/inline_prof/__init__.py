@@ -1,0 +1,16 @@
+"""inline_prof: where does an iteration's GPU time go, layer by layer.
+
+    import inline_prof.torch                    names the launches of a PyTorch program
+    inline_prof.read("prof.json")               a profile as plain dicts
+    inline_prof.frame("prof.json")              its events as a pandas.DataFrame
+    inline_prof.report("prof.json")             the report of prof-analyze
+    inline_prof.hugectr                         the functions of HugeCTR's profiling notebook
+
+`python3 -m inline_prof` says what it finds.
+"""
+
+from .profiles import ProfileError, frame, read
+from .reports import ReportError, report
+
+__version__ = "0.1.0"
+__all__ = ["ProfileError", "ReportError", "frame", "read", "report"]

@@ -1,0 +1,109 @@
+"""The preloaded library's table of functions (abi.h), found in this process.
+
+Nothing is loaded and nothing is linked: a process without the library has no table, and
+`find()` gives None.
+"""
+
+import ctypes
+import os
+
+WANTS_LAYERS = 1
+WANTS_LABELS = 2
+WANTS_ITERATIONS = 4
+
+SYMBOL = "inline_prof_abi_v1"
+
+
+class Attribute(ctypes.Structure):
+    """struct inline_prof_attribute"""
+
+    _fields_ = [("name", ctypes.c_char_p), ("text", ctypes.c_char_p), ("value", ctypes.c_int64)]
+
+
+# PyDLL's kind of call: none of these functions waits, so giving the interpreter's lock away and
+# taking it back would be most of a call's cost.
+_function = ctypes.PYFUNCTYPE
+
+
+class Table(ctypes.Structure):
+    """struct inline_prof_abi"""
+
+    _fields_ = [
+        ("size", ctypes.c_uint64),
+        ("initialize", _function(None, ctypes.c_int, ctypes.c_int)),
+        ("iteration", _function(None)),
+        ("record", _function(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int,
+                             ctypes.c_int, ctypes.c_char_p)),
+        ("record_data", _function(ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_char_p,
+                                  ctypes.c_int)),
+        ("scope_push", _function(None, ctypes.c_char_p, ctypes.c_void_p)),
+        ("scope_pop", _function(None)),
+        ("unit_test_start", _function(None, ctypes.c_char_p)),
+        ("unit_test_stop", _function(None)),
+        ("op", _function(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p,
+                         ctypes.POINTER(Attribute), ctypes.c_int)),
+        ("wants", _function(ctypes.c_uint32)),
+        ("layer_set", _function(None, ctypes.c_uint64, ctypes.c_char_p)),
+        ("layer_end", _function(None, ctypes.c_uint64)),
+    ]
+
+
+class Abi:
+    """The functions that Python has a use for, under plain names."""
+
+    def __init__(self, table):
+        self._table = table  # keeps the functions' memory
+        self.iteration = table.iteration
+        self.record = table.record
+        self.wants = table.wants
+        self.layer_set = table.layer_set
+        self.layer_end = table.layer_end
+        self._op = table.op
+
+    def op(self, label, kind, attributes):
+        """Describes the next start of `label` on this thread: a dict of integers and strings."""
+        array = (Attribute * len(attributes))()
+        for place, (name, value) in zip(array, attributes.items()):
+            place.name = name.encode()
+            if isinstance(value, str):
+                place.text = value.encode()
+            else:
+                place.value = int(value)
+        self._op(None, label, kind.encode(), array, len(attributes))
+
+
+class AbiError(Exception):
+    """The library in this process cannot be used from here."""
+
+
+def find():
+    """The Abi of the library in this process; None where there is none.
+
+    Raises AbiError for a library that is older than this package."""
+    try:
+        get_table = getattr(ctypes.PyDLL(None), SYMBOL)
+    except (AttributeError, OSError):
+        return None
+    get_table.restype = ctypes.POINTER(Table)
+    get_table.argtypes = []
+    pointer = get_table()
+    if not pointer:
+        return None
+    found = pointer.contents.size
+    if found < ctypes.sizeof(Table):
+        raise AbiError("the preloaded libinline_prof.so is older than this Python package: its table "
+                       "has %d bytes, expected at least %d" % (found, ctypes.sizeof(Table)))
+    return Abi(pointer.contents)
+
+
+def library_path():
+    """The file that the library in this process came from; None where there is none."""
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
+            for line in maps:
+                path = line.rstrip("\n").partition("/")
+                if os.path.basename(path[2]) == "libinline_prof.so":
+                    return "/" + path[2]
+    except OSError:
+        pass
+    return None

@@ -1,0 +1,123 @@
+"""prof.json as plain dicts, every generation in the form of the newest.
+
+docs/prof_json.md says what the members mean.
+"""
+
+import json
+import math
+import os
+
+
+class ProfileError(Exception):
+    """A file that is no profile; the text names file, place, what was found and expected."""
+
+
+SCHEMA = "inline_prof/1"
+
+# Members of the newest generation that each event has here, and their values where an older file
+# says nothing.
+_EVENT_DEFAULTS = {
+    "layer_name": "", "device_id": 0, "stream": "", "start_index": -1, "end_index": -1,
+    "met_times_within_this_stream": 0, "measured_times_ms": [],
+    "iter_start_to_event_start_times_ms": [],
+}
+
+
+def _fail(path, place, words):
+    raise ProfileError("%s: %s: %s" % (path, place, words))
+
+
+def _load(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except OSError as error:
+        raise ProfileError("%s: %s" % (path, error.strerror or error)) from error
+    except ValueError as error:
+        raise ProfileError("%s: not JSON: %s" % (path, error)) from error
+
+
+def _list_of_times(path, place, values):
+    if not isinstance(values, list):
+        _fail(path, place, "found %s, expected a list of numbers" % type(values).__name__)
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (int, float, type(None))):
+            _fail(path, place, "found %r, expected a number" % (value,))
+    return values
+
+
+def _event(path, index, event, name_key):
+    place = "/events/%d" % index
+    if not isinstance(event, dict):
+        _fail(path, place, "found %s, expected an object" % type(event).__name__)
+    if not isinstance(event.get(name_key), str):
+        _fail(path, "%s/%s" % (place, name_key),
+              "found %r, expected the event's name" % (event.get(name_key),))
+    result = {key: list(value) if isinstance(value, list) else value
+              for key, value in _EVENT_DEFAULTS.items()}
+    result.update(event)
+    result["event_name"] = result.pop("name") if name_key == "name" else result["event_name"]
+    if "same_name_events_occured_order_in_code" in result:
+        result["met_times_within_this_stream"] = result.pop("same_name_events_occured_order_in_code")
+    for key in ("measured_times_ms", "iter_start_to_event_start_times_ms"):
+        _list_of_times(path, "%s/%s" % (place, key), result[key])
+    return result
+
+
+def _one_shot_iterations(events):
+    """The first device's series: a one-shot file has its iterations as events."""
+    series = [event for event in events if event["event_name"] == "iteration"]
+    return list(series[0]["measured_times_ms"]) if series else []
+
+
+def read(path):
+    """The profile in `path` as a dict.
+
+    `generation` is 1, 2 or 3; the other members are those of generation 3, also for files of the
+    original inline profiler: every event has `event_name`, `layer_name`, `device_id`, `stream`,
+    `start_index`, `end_index`, `met_times_within_this_stream`, `measured_times_ms` and
+    `iter_start_to_event_start_times_ms`.  Raises ProfileError."""
+    path = os.fspath(path)
+    profile = _load(path)
+    if not isinstance(profile, dict):
+        _fail(path, "/", "found %s, expected an object" % type(profile).__name__)
+    events = profile.get("events")
+    if not isinstance(events, list):
+        _fail(path, "/events", "found %s, expected a list" % type(events).__name__)
+    schema = profile.get("schema")
+    if schema is not None and schema != SCHEMA:
+        _fail(path, "/schema", "found %r, expected %r" % (schema, SCHEMA))
+    is_first = schema is None and bool(events) and isinstance(events[0], dict) and "name" in events[0]
+    name_key = "name" if is_first else "event_name"
+    result = dict(profile)
+    result["generation"] = 3 if schema else 1 if is_first else 2
+    result["events"] = [_event(path, i, event, name_key) for i, event in enumerate(events)]
+    if result["generation"] == 2 and "iter_time_ms" not in profile:
+        result["iter_time_ms"] = _one_shot_iterations(result["events"])
+    _list_of_times(path, "/iter_time_ms", result.get("iter_time_ms"))
+    return result
+
+
+def _median(values):
+    values = sorted(value for value in values if value is not None and not math.isnan(value))
+    if not values:
+        return None
+    middle = len(values) // 2
+    return values[middle] if len(values) % 2 else (values[middle - 1] + values[middle]) / 2
+
+
+def frame(path):
+    """The events of `path` as a pandas.DataFrame: what read() gives, without `op`'s nesting, and
+    with `samples` and `median_us`.  Raises ImportError where pandas is not installed."""
+    import pandas
+
+    rows = []
+    for event in read(path)["events"]:
+        row = {key: value for key, value in event.items() if key != "op"}
+        for key, value in (event.get("op") or {}).items():
+            row["op_" + key] = value
+        median = _median(event["measured_times_ms"])
+        row["samples"] = len(event["measured_times_ms"])
+        row["median_us"] = None if median is None else 1000 * median
+        rows.append(row)
+    return pandas.DataFrame(rows)

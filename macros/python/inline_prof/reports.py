@@ -1,0 +1,63 @@
+"""prof-analyze, called from Python."""
+
+import json
+import os
+import shutil
+import subprocess
+
+from . import abi
+
+
+class ReportError(Exception):
+    """prof-analyze is missing, or has refused its input; the text is what it said."""
+
+
+def _candidates():
+    """Beside the library in this process, beside this package, on PATH."""
+    library = abi.library_path()
+    if library is not None:
+        folder = os.path.dirname(os.path.realpath(library))
+        for place in ("../bin", "../analyzer/cli", "../../bin"):
+            yield os.path.join(folder, place, "prof-analyze")
+    package = os.path.dirname(os.path.realpath(__file__))
+    # PREFIX/lib/inline_prof/python/inline_prof, also where lib is lib/x86_64-linux-gnu
+    for up in (4, 5):
+        yield os.path.join(package, *[".."] * up, "bin", "prof-analyze")
+    found = shutil.which("prof-analyze")
+    if found is not None:
+        yield found
+
+
+def find_analyzer():
+    """The path of prof-analyze; None where there is none."""
+    for candidate in _candidates():
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return os.path.normpath(candidate)
+    return None
+
+
+def report(*paths, **options):
+    """What `prof-analyze PATHS...` prints; with format="json" as a dict.
+
+    Options are prof-analyze's, without their dashes and with `_` for `-`: report("prof.json",
+    machine="h200-sxm-141gb", top=10, event_bias="off").  True is an option without a value.  Raises
+    ReportError."""
+    analyzer = find_analyzer()
+    if analyzer is None:
+        raise ReportError("prof-analyze is neither beside libinline_prof.so nor on PATH")
+    command = [analyzer] + [os.fspath(path) for path in paths]
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        command.append("--" + name.replace("_", "-"))
+        if value is not True:
+            command.append(os.fspath(value) if hasattr(value, "__fspath__") else str(value))
+    # The analyzer is a program of its own: it is not measured.
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+                          check=False)
+    if done.returncode != 0:
+        words = done.stderr.decode("utf-8", "replace").strip()
+        raise ReportError(words or "%s: exit status %d" % (analyzer, done.returncode))
+    text = done.stdout.decode("utf-8", "replace")
+    return json.loads(text) if options.get("format") == "json" else text

@@ -1,0 +1,86 @@
+"""Module names for the launches of a PyTorch program.
+
+`import inline_prof.torch` is all there is to do; `prof-run` with INLINE_PROF_TORCH=1 does it for a
+program that does not.  Nothing happens where libinline_prof.so is not preloaded.
+
+    install()    sets the hooks; the import has called it
+    remove()     takes them away, before the library has all it wants
+    is_active()  whether they are set
+"""
+
+import os
+import sys
+
+from .. import abi as _abi
+
+_active = None
+_forked = False
+
+
+def install():
+    """Sets the hooks, once.  True where they are set, then or before."""
+    global _active
+    if _active is not None:
+        return True
+    if _forked:
+        return False
+    try:
+        abi = _abi.find()
+    except _abi.AbiError as error:
+        _say(error)
+        return False
+    if abi is None or abi.wants() == 0:
+        return False
+    from . import session  # needs PyTorch
+
+    try:
+        _active = session.Session(abi, on_end=_forget, say=_say)
+    except Exception as error:  # this PyTorch has not what the hooks need
+        _say("no module names: %s: %s" % (type(error).__name__, error))
+        return False
+    return True
+
+
+def remove():
+    """Takes the hooks away."""
+    if _active is not None:
+        _active.end()
+
+
+def is_active():
+    """Whether the hooks are set."""
+    return _active is not None
+
+
+def iteration():
+    """An iteration begins here; from the first call on optimizers' steps do not say so."""
+    if _active is not None:
+        _active.iteration()
+    else:
+        abi = _abi.find()
+        if abi is not None:
+            abi.iteration()
+
+
+def _forget():
+    global _active
+    _active = None
+
+
+def _say(words):
+    try:
+        sys.stderr.write("inline_prof: %s\n" % (words,))
+    except Exception:  # closed: there is nobody to tell
+        pass
+
+
+def _stop_in_child():
+    """A forked child, such as a worker of a DataLoader, is not measured."""
+    global _forked
+    _forked = True
+    remove()
+
+
+os.register_at_fork(after_in_child=_stop_in_child)
+
+install()

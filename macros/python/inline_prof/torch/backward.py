@@ -1,0 +1,135 @@
+"""The path in the backward pass.
+
+Autograd runs the nodes of its graph in the reverse of the order in which they were made, so the
+nodes of a module's call stand together.  Where such a group begins, a hook names its module: the
+node that made a module's output, and the node that made a module's input, which is where the
+module's caller goes on.  A hook looks at nothing and changes nothing; nodes between two hooks are
+those of the first one's module.
+"""
+
+import torch
+from torch import Tensor
+
+_MARK = "inline_prof"  # in a node's own dictionary (Node.metadata): it has a hook of ours
+_CARRIERS = 1024  # tensors that are made at a time
+_tracing_state = torch._C._get_tracing_state  # not None while torch.jit.trace writes a graph down
+_MOST_TENSORS = 16  # of one call's arguments or results
+
+
+class Backward:
+    """Sets hooks on autograd's nodes, and ends the paths that they set."""
+
+    def __init__(self, abi, threads, guard):
+        self._abi = abi
+        self._threads = threads
+        self._guard = guard
+        self._set_here = []  # Threads with a path that a node's hook set
+        self._is_open = False  # a callback waits for the end of this backward pass
+        self._carriers = []
+        self.is_on = True
+        self._attach = self._by_carrier if self._carriers_work() else self._by_prehook
+
+    # --- hooks.  Node.register_prehook makes an ordered dictionary and a handle for each node;
+    # Tensor.register_hook uses a way that lets all nodes of a module share one dictionary.
+
+    def _carriers_work(self):
+        seen = []
+        try:
+            carrier = torch.zeros(())
+            carrier._backward_hooks = {0: seen.append}
+            with torch.enable_grad():
+                leaf = torch.ones((), requires_grad=True)
+                result = leaf * 2.0
+            result.grad_fn._register_hook_dict(carrier)
+            torch.autograd.backward(result)
+            return len(seen) == 1 and float(leaf.grad) == 2.0
+        except Exception:  # another PyTorch: the public way it is
+            return False
+
+    def refill(self):
+        """Makes carriers, where a few new tensors disturb nobody."""
+        if len(self._carriers) < _CARRIERS // 4:
+            self._carriers.extend(torch.zeros(_CARRIERS).unbind())
+
+    def _by_carrier(self, node, place):
+        carrier = place.carrier
+        if carrier is None:
+            if not self._carriers:
+                return self._by_prehook(node, place)
+            carrier = self._carriers.pop()
+            carrier._backward_hooks = {0: self._entering(place.backward)}
+            place.carrier = carrier
+        node._register_hook_dict(carrier)
+        return None
+
+    def _by_prehook(self, node, place):
+        node.register_prehook(self._entering(place.backward))
+
+    def _entering(self, path):
+        threads = self._threads
+        layer_set = self._abi.layer_set
+
+        def entering(_):
+            try:
+                thread = threads.mine
+                if not self.is_on or (thread.path is path and self._is_open):
+                    return
+                if not self._is_open:
+                    self._begin()
+                if not thread.in_backward:
+                    thread.in_backward = True
+                    self._set_here.append(thread)
+                thread.path = path
+                layer_set(thread.id, path)
+            except Exception as error:
+                self._guard(error)
+
+        return entering
+
+    def mark(self, value, place):
+        """Names the nodes that made the tensors in `value`, unless they are named already."""
+        if type(value) is Tensor:
+            try:
+                node = value.grad_fn
+            except RuntimeError:
+                return  # a view that autograd refuses, as it will tell whoever uses it
+            if node is not None:
+                words = node.metadata
+                if _MARK not in words and _tracing_state() is None:
+                    words[_MARK] = True
+                    self._attach(node, place)
+        elif isinstance(value, (tuple, list)):
+            for each in value[:_MOST_TENSORS]:
+                if type(each) is Tensor:
+                    self.mark(each, place)
+        elif isinstance(value, dict):
+            for each in list(value.values())[:_MOST_TENSORS]:
+                if type(each) is Tensor:
+                    self.mark(each, place)
+
+    # --- the end of a pass
+
+    def _begin(self):
+        torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
+        self._is_open = True
+
+    def _end_guarded(self):
+        try:
+            self.end()
+        except Exception as error:
+            self._guard(error)
+
+    def end(self):
+        """The pass is over, or was given up: no thread is in it any more."""
+        self._is_open = False
+        mine = self._threads.mine
+        ended, self._set_here = self._set_here, []
+        for thread in ended:
+            thread.in_backward = False
+            if thread is mine and thread.stack:
+                # A backward pass inside a module's forward.
+                thread.path = thread.stack[-1].path
+                self._abi.layer_set(thread.id, thread.path)
+            else:
+                thread.path = None
+                self._abi.layer_end(thread.id)

@@ -1,0 +1,121 @@
+"""The path in the forward pass: global module hooks, which leave modules as they are."""
+
+import sys
+
+import torch
+from torch import Tensor
+
+from .places import Place
+
+_call_codes = frozenset(
+    function.__code__
+    for function in (getattr(torch.nn.Module, name, None) for name in ("_call_impl",))
+    if function is not None)
+
+# What calls a root has no layer.
+_OUTSIDE = Place(0, "")
+
+
+def _modules_at_work(frame):
+    """ids of the modules whose calls enclose `frame`, innermost first; its own call is first."""
+    keys = []
+    while frame is not None:
+        if frame.f_code in _call_codes:
+            keys.append(id(frame.f_locals.get("self")))
+        frame = frame.f_back
+    return keys
+
+
+def _drop_left_behind(stack, frame):
+    """Takes places off that were left by an exception: their modules' calls are no longer open."""
+    at_work = _modules_at_work(frame)[1:]
+    kept = []
+    for place in stack:
+        if place.key in at_work:
+            del at_work[len(at_work) - 1 - at_work[::-1].index(place.key):]
+            kept.append(place)
+    stack[:] = kept
+
+
+def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
+    """The two global hooks.  Everything they touch is a local of this function: they run at every
+    call of every module."""
+    layer_set = abi.layer_set
+    roots = places.roots
+    mark = backward.mark
+    # What torch.compile traces must not see us: a compiled part has the name of its outermost
+    # module.
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+
+    def find_place(thread, module):
+        stack = thread.stack
+        if stack:
+            # Not a child that is known: see whether what is open is still open.
+            _drop_left_behind(stack, sys._getframe(2))
+            thread.path = stack[-1].path if stack else thread.base
+        if not stack:
+            return places.root(module)
+        key = id(module)
+        for place in reversed(stack):
+            if place.key == key:
+                return place  # a module that calls itself
+        return stack[-1].children.get(key) or places.child(stack, module)
+
+    def enter(module, args):
+        if is_compiling is not None and is_compiling():
+            return
+        try:
+            thread = threads.mine
+            stack = thread.stack
+            if stack:
+                caller = stack[-1]
+                place = caller.children.get(id(module)) or find_place(thread, module)
+            else:
+                place = roots.get(id(module)) or find_place(thread, module)
+            if stack:
+                caller = stack[-1]
+            else:
+                caller = _OUTSIDE
+                thread.base = thread.path
+            for value in args:
+                if type(value) is Tensor:
+                    mark(value, caller)
+            stack.append(place)
+            path = place.path
+            thread.path = path
+            layer_set(thread.id, path)
+            if place.shape is not None:
+                shapes.enter(place, module, args)
+        except Exception as error:
+            guard(error)
+
+    def leave(module, args, result):
+        if is_compiling is not None and is_compiling():
+            return
+        try:
+            thread = threads.mine
+            stack = thread.stack
+            if not stack:
+                return
+            place = stack[-1]
+            key = id(module)
+            if place.key != key:
+                if all(each.key != key for each in stack):
+                    return  # its call began before the hooks were set
+                # Calls that ended with an exception, which this module's forward has caught.
+                while stack[-1].key != key:
+                    stack.pop()
+                place = stack[-1]
+            mark(result, place)
+            if place.shape is not None:
+                shapes.leave(place, module, args, result)
+            stack.pop()
+            path = stack[-1].path if stack else thread.base
+            thread.path = path
+            layer_set(thread.id, path)
+            if not stack:
+                on_root()
+        except Exception as error:
+            guard(error)
+
+    return enter, leave

@@ -1,0 +1,120 @@
+"""The optimizer's step: its path, and the end of an iteration.
+
+An iteration ends with the step after which every optimizer in use has made a step since the last
+end.  With one optimizer that is each of its steps, however many backward passes were accumulated
+for it; with a generator's and a discriminator's, once both have been made, also where one makes
+five to the other's one.
+"""
+
+import importlib
+import weakref
+
+import torch
+
+# Steps of the others after which an optimizer without one is not in use any more.
+_FORGOTTEN_AFTER = 64
+
+
+class Iterations:
+    """Tells ends of iterations from optimizers' steps."""
+
+    def __init__(self):
+        self._last_step = {}  # id() of an optimizer -> number of its last step
+        self._alive = {}  # id() -> weak reference
+        self._steps = 0
+        self._end = 0  # number of the step that ended the last iteration
+
+    def step(self, optimizer):
+        """A step was made.  True where the iteration ends with it."""
+        self._steps += 1
+        key = id(optimizer)
+        if key not in self._alive:
+            self._alive[key] = weakref.ref(optimizer, lambda _, key=key: self._forget(key))
+        self._last_step[key] = self._steps
+        for other, last in list(self._last_step.items()):
+            if last <= self._end and self._steps - last <= _FORGOTTEN_AFTER:
+                return False
+            if self._steps - last > _FORGOTTEN_AFTER:
+                self._forget(other)
+        self._end = self._steps
+        return True
+
+    def _forget(self, key):
+        self._alive.pop(key, None)
+        self._last_step.pop(key, None)
+
+
+class Optimizers:
+    """Hooks on every optimizer's step."""
+
+    def __init__(self, abi, threads, shapes, guard, on_step):
+        self._abi = abi
+        self._threads = threads
+        self._shapes = shapes
+        self._guard = guard
+        self._on_step = on_step
+        self._iterations = Iterations()
+        self._open = []  # (optimizer's id, path before): an optimizer may call another one's step
+        self._paths = {}  # class name -> path
+        self._undo = []
+
+    def install(self):
+        module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
+        before = getattr(module, "register_optimizer_step_pre_hook", None)
+        after = getattr(module, "register_optimizer_step_post_hook", None)
+        if before is not None and after is not None:
+            self._undo = [before(self._before).remove, after(self._after).remove]
+            return
+        # PyTorch 1: no hooks, but a method without effect that is called after each step.
+        owner = torch.optim.Optimizer
+        original = owner._optimizer_step_code
+
+        def step_code(optimizer):
+            self._after(optimizer, (), {})
+            return original(optimizer)
+
+        owner._optimizer_step_code = step_code
+
+        def restore():
+            if owner.__dict__.get("_optimizer_step_code") is step_code:
+                owner._optimizer_step_code = original
+
+        self._undo = [restore]
+
+    def remove(self):
+        undo, self._undo = self._undo, []
+        for each in undo:
+            each()
+
+    def _before(self, optimizer, args, kwargs):
+        try:
+            thread = self._threads.mine
+            self._open.append((id(optimizer), thread, thread.path))
+            name = type(optimizer).__name__
+            path = self._paths.get(name)
+            if path is None:
+                path = self._paths[name] = ("optimizer." + name).encode("utf-8", "replace")
+            thread.path = path
+            self._abi.layer_set(thread.id, path)
+            if len(self._open) == 1:
+                self._shapes.enter_step(optimizer)
+        except Exception as error:
+            self._guard(error)
+
+    def _after(self, optimizer, args, kwargs):
+        try:
+            key = id(optimizer)
+            if any(each[0] == key for each in self._open):
+                # Those above were left by an exception.
+                while self._open[-1][0] != key:
+                    self._open.pop()
+                _, thread, path = self._open.pop()
+                if not self._open:
+                    self._shapes.leave_step(optimizer)
+                thread.path = path
+                self._abi.layer_set(thread.id, path)
+            if self._open:
+                return  # a part of another optimizer's step
+            self._on_step(self._iterations.step(optimizer))
+        except Exception as error:
+            self._guard(error)

@@ -1,0 +1,134 @@
+"""Where a module stands: the path that its launches get.
+
+A module that is called while no other one is at work is a root, named by its class; whatever it
+calls is named by its attributes on the way: `GPT.blocks.0.attention`.  A place is one module as
+called by one caller, so a module with two callers has two.  Nothing is written on modules, and
+nothing here keeps one alive.
+"""
+
+import weakref
+
+# Wrappers that are not layers of the model: a run with one of them has the names of a run without.
+_WRAPPERS = {
+    "DataParallel": ("module",),
+    "DistributedDataParallel": ("module",),
+    "FullyShardedDataParallel": ("_fsdp_wrapped_module", "module"),
+    "OptimizedModule": ("_orig_mod",),
+    "CheckpointWrapper": ("_checkpoint_wrapped_module",),
+}
+_WRAPPER_NAMES = frozenset(("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module"))
+
+
+class Place:
+    """One module as called by one caller."""
+
+    __slots__ = ("key", "path", "text", "backward", "children", "module", "carrier", "shape",
+                 "__weakref__")
+
+    def __init__(self, key, text):
+        self.key = key  # id() of the module
+        self.text = text
+        self.path = text.encode("utf-8", "replace")
+        self.backward = (text + ".backward").encode("utf-8", "replace") if text else None
+        self.children = {}  # id() of a module -> Place
+        self.module = None  # a weak reference
+        self.carrier = None  # backward.py's
+        self.shape = None  # shapes.py's
+
+
+def _inner(module):
+    """What a wrapper wraps; None for a module that is none."""
+    for name in _WRAPPERS.get(type(module).__name__, ()):
+        modules = module.__dict__.get("_modules") or {}
+        if modules.get(name) is not None:
+            return modules[name]
+    return None
+
+
+def _class_name(module):
+    inner = _inner(module)
+    for _ in range(8):  # wrappers in wrappers
+        if inner is None:
+            break
+        module, inner = inner, _inner(inner)
+    # A module that was scripted keeps the name of what it was.
+    return getattr(module, "original_name", None) or type(module).__name__
+
+
+def _name_below(owner, module):
+    """`module`'s name as seen from `owner`, without wrappers; None if it is not below."""
+    for name, below in owner.named_modules():
+        if below is not module or not name:
+            continue
+        words = []
+        here = owner
+        for word in name.split("."):
+            below = here._modules[word]
+            if word not in _WRAPPER_NAMES and below is not _inner(here):
+                words.append(word)
+            here = below
+        return ".".join(words)
+    return None
+
+
+class Places:
+    """All places of the process."""
+
+    def __init__(self, describe=None):
+        self.roots = {}  # id() of a module -> Place
+        self._by_module = {}  # id() of a module -> its Place below a root
+        self._root_names = {}  # name -> id() of the module that has it
+        self._describe = describe or (lambda module: None)
+
+    def _make(self, module, text, siblings):
+        key = id(module)
+        place = Place(key, text)
+        place.shape = self._describe(module)
+
+        def forget(_, key=key, place=weakref.ref(place), siblings=siblings):
+            if siblings.get(key) is place():
+                siblings.pop(key, None)
+            if self._by_module.get(key) is place():
+                self._by_module.pop(key, None)
+
+        place.module = weakref.ref(module, forget)
+        siblings[key] = place
+        return place
+
+    def root(self, module):
+        """The place of a module that is called while no other one is at work on its thread."""
+        key = id(module)
+        # A part of a model that is called by itself, as activation checkpointing does, keeps its
+        # name in the model.
+        known = self.roots.get(key) or self._by_module.get(key)
+        if known is not None:
+            return known
+        wanted = _class_name(module)
+        name = wanted
+        number = 1
+        while not self._is_free(name):
+            number += 1
+            name = "%s_%d" % (wanted, number)
+        self._root_names[name] = weakref.ref(module)
+        return self._make(module, name, self.roots)
+
+    def _is_free(self, name):
+        owner = self._root_names.get(name)
+        return owner is None or owner() is None
+
+    def child(self, stack, module):
+        """The place of a module that is called by the innermost one of `stack`."""
+        caller = stack[-1]
+        text = None
+        for place in reversed(stack):
+            owner = place.module()
+            name = None if owner is None else _name_below(owner, module)
+            if name is not None:
+                text = ".".join(filter(None, (place.text, name)))
+                break
+        if text is None:
+            # Registered nowhere: named by its class, under its caller.
+            text = caller.text + "." + _class_name(module)
+        place = self._make(module, text, caller.children)
+        self._by_module[place.key] = place
+        return place

@@ -1,0 +1,103 @@
+"""The hooks of a process, from the first one set to the last one gone."""
+
+import torch
+
+from .. import abi as words
+from .backward import Backward
+from .forward import make_hooks
+from .optimizers import Optimizers
+from .places import Places
+from .shapes import Shapes
+from .threads import Threads
+
+# Calls of roots after which the library is asked what it still wants, in a program whose
+# optimizers make no steps.
+_ROOT_CALLS = 64
+
+
+class Session:
+    """Sets every hook when it is made; takes it away when nobody wants it."""
+
+    def __init__(self, abi, on_end, say):
+        self._abi = abi
+        self._on_end = on_end
+        self._say = say
+        self._is_over = False
+        self._marks_by_hand = False
+        self._root_calls = 0
+        threads = Threads()
+        self._shapes = Shapes(abi, self._fail)
+        self._backward = Backward(abi, threads, self._fail)
+        self._backward.refill()
+        self._places = Places(self._shapes.describer_of)
+        enter, leave = make_hooks(abi, threads, self._places, self._backward, self._shapes,
+                                  self._fail, self._on_root)
+        self._optimizers = Optimizers(abi, threads, self._shapes, self._fail, self._on_step)
+        modules = torch.nn.modules.module
+        self._handles = []
+        try:
+            self._optimizers.install()
+            self._handles.append(modules.register_module_forward_pre_hook(enter))
+            self._handles.append(modules.register_module_forward_hook(leave))
+        except Exception:
+            self._take_away()
+            raise
+
+    def iteration(self):
+        """The host says by hand that an iteration begins."""
+        self._marks_by_hand = True
+        self._abi.iteration()
+        self._look()
+
+    def end(self):
+        """Takes every hook away."""
+        if self._is_over:
+            return
+        self._is_over = True
+        self._take_away()
+        self._on_end()
+
+    def _take_away(self):
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._optimizers.remove()
+        self._shapes.remove()
+        self._backward.is_on = False
+        self._backward.end()
+
+    def _fail(self, error):
+        """A fault of ours costs the host its names, not its run."""
+        if not self._is_over:
+            self._say("module names end here: %s: %s" % (type(error).__name__, error))
+            self.end()
+
+    def _on_step(self, iteration_ends):
+        self._backward.end()
+        if iteration_ends and not self._marks_by_hand:
+            self._abi.iteration()
+        self._look()
+
+    def _on_root(self):
+        self._root_calls += 1
+        if self._root_calls == 1:
+            # Not earlier: by now the program has imported, and scripted, what it will.
+            self._shapes.patch_functions()
+        if self._root_calls % _ROOT_CALLS == 0:
+            self._look()
+
+    def _look(self):
+        wants = self._abi.wants()
+        if wants == 0:
+            return self.end()
+        self._shapes.describes = bool(wants & words.WANTS_LAYERS)
+        if not self._shapes.describes and self._handles:
+            # Events have their layers.  What is left are labels, and marks.
+            if not self._shapes.are_met():
+                for handle in self._handles:
+                    handle.remove()
+                self._handles = []
+                self._backward.is_on = False
+        if self._handles:
+            self._backward.refill()
+        return None

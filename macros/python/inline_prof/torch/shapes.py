@@ -1,0 +1,185 @@
+"""Labels around what kernels do not tell the shape of: PROFILE_RECORD and PROFILE_OP.
+
+Only work on a GPU has labels.  A label lies around the call, and around the one autograd node that
+is its backward pass.
+"""
+
+import functools
+
+import torch
+
+from . import descriptions
+
+
+def stream_of(value):
+    """(stream, device) that work on a tensor goes to; None for a tensor that is on no GPU."""
+    device = getattr(value, "device", None)
+    if device is None or device.type != "cuda":
+        return None
+    return torch._C._cuda_getCurrentRawStream(device.index), device.index
+
+
+class Shapes:
+    """Says what is computed, while the library looks for events; then marks starts and stops."""
+
+    def __init__(self, abi, guard):
+        self._abi = abi
+        self._guard = guard
+        self._patched = []  # (namespace, name, original, ours)
+        self._is_met = False
+        self.is_on = True
+        self.describes = True
+
+    def are_met(self):
+        """Whether there is any label at all."""
+        return self._is_met
+
+    def describer_of(self, module):
+        """What enter() and leave() need to know of a module; None for most."""
+        return descriptions.of_module(module)
+
+    # --- one call
+
+    def _start(self, description, owner, args):
+        """What the stop needs: (stream, device), attributes; None where there is nothing to do."""
+        where = stream_of(args[0]) if args and self.is_on else None
+        if where is None:
+            return None
+        attributes = None
+        if self.describes:
+            try:
+                attributes = description.forward(owner, args)
+            except Exception:  # other arguments than such a module has by rights: a plain label
+                attributes = None
+            if attributes is not None:
+                self._abi.op(description.label.encode(), description.kind, attributes)
+        self._is_met = True
+        self._abi.record(None, description.start, where[0], where[1], 1, None)
+        return attributes
+
+    def enter(self, place, module, args):
+        self._start(place.shape, module, args)
+
+    def leave(self, place, module, args, result):
+        self._stop(place.shape, module, args, result)
+
+    def _stop(self, description, owner, args, result):
+        where = stream_of(args[0]) if args and self.is_on else None
+        if where is None:
+            return
+        self._abi.record(None, description.stop, where[0], where[1], 1, None)
+        self._watch_backward(description, owner, args, result)
+
+    # --- its backward pass
+
+    def _watch_backward(self, description, owner, args, result):
+        if not description.node:
+            return
+        first = result[0] if isinstance(result, (tuple, list)) and result else result
+        node = getattr(first, "grad_fn", None)
+        if node is None or not node.name().startswith(description.node):
+            return
+        attributes = None
+        if self.describes:
+            try:
+                attributes = description.forward(owner, args)
+                attributes = attributes and description.backward(owner, attributes)
+            except Exception:  # as above
+                attributes = None
+        node.register_prehook(functools.partial(self._backward_starts, description, attributes))
+        node.register_hook(functools.partial(self._backward_stops, description))
+
+    def _backward_starts(self, description, attributes, gradients):
+        self._record_backward(gradients, description.backward_start, description, attributes)
+
+    def _backward_stops(self, description, _, gradients):
+        self._record_backward(gradients, description.backward_stop)
+
+    def _record_backward(self, gradients, label, description=None, attributes=None):
+        try:
+            if not self.is_on:
+                return
+            where = next(filter(None, map(stream_of, gradients)), None)
+            if where is None:
+                return
+            if self.describes and attributes:
+                self._abi.op(description.backward_label, description.kind, attributes)
+            self._abi.record(None, label, where[0], where[1], 1, None)
+        except Exception as error:
+            self._guard(error)
+
+    # --- an optimizer's step
+
+    def _step(self, optimizer, label, describe):
+        if not self.is_on:
+            return
+        groups = optimizer.param_groups
+        where = stream_of(groups[0]["params"][0]) if groups and groups[0]["params"] else None
+        if where is None:
+            return
+        if describe and self.describes:
+            attributes = descriptions.of_step(optimizer)
+            if attributes is not None:
+                self._abi.op(b"optimizer.step", "memory", attributes)
+        self._is_met = True
+        self._abi.record(None, label, where[0], where[1], 1, None)
+
+    def enter_step(self, optimizer):
+        self._step(optimizer, b"optimizer.step.start", True)
+
+    def leave_step(self, optimizer):
+        self._step(optimizer, b"optimizer.step.stop", False)
+
+    # --- functions that belong to no module
+
+    def patch_functions(self):
+        """Puts ours in the place of functions that modules call by their full name."""
+        for namespace, name, parameters, description in descriptions.functions():
+            original = getattr(namespace, name, None)
+            if original is None:
+                continue
+            ours = self._around(original, parameters, description)
+            setattr(namespace, name, ours)
+            self._patched.append((namespace, name, original, ours))
+
+    def _around(self, original, parameters, description):
+        is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
+
+        @functools.wraps(original)
+        def ours(*args, **kwargs):
+            if not self.is_on or (is_compiling is not None and is_compiling()):
+                return original(*args, **kwargs)
+            known = self._guarded(self._bind, parameters, args, kwargs) or ()
+            self._guarded(self._start, description, None, known)
+            result = original(*args, **kwargs)
+            self._guarded(self._stop, description, None, known, result)
+            return result
+
+        # torch.jit.script knows the original by its address, and must find the same behind ours.
+        builtins = getattr(torch.jit, "_builtins", None)
+        if builtins is not None:
+            operator = builtins._find_builtin(original)
+            if operator is not None:
+                builtins._register_builtin(ours, operator)
+        return ours
+
+    @staticmethod
+    def _bind(parameters, args, kwargs):
+        bound = list(args)
+        for name in parameters[len(args):]:
+            bound.append(kwargs.get(name))
+        return bound
+
+    def _guarded(self, work, *args):
+        try:
+            return work(*args)
+        except Exception as error:
+            self._guard(error)
+            return None
+
+    def remove(self):
+        self.is_on = False
+        patched, self._patched = self._patched, []
+        for namespace, name, original, ours in patched:
+            if getattr(namespace, name, None) is ours:
+                setattr(namespace, name, original)

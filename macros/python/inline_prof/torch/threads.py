@@ -1,0 +1,27 @@
+"""What is at work on a thread."""
+
+import itertools
+import threading
+
+_ids = itertools.count(1)
+
+
+class Thread:
+    """One thread's open modules and the path that the library was told last."""
+
+    __slots__ = ("id", "stack", "path", "base", "in_backward")
+
+    def __init__(self):
+        self.id = next(_ids)  # of abi.layer_set
+        self.stack = []  # open Places, outermost first
+        self.path = None
+        self.base = None  # the path around the outermost open module
+        self.in_backward = False
+
+
+class Threads(threading.local):
+    """`.mine` is the calling thread's."""
+
+    def __init__(self):
+        super().__init__()
+        self.mine = Thread()

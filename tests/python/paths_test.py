@@ -1,0 +1,362 @@
+"""Which path the library is told, in programs of every shape."""
+
+import contextlib
+import gc
+import threading
+import unittest
+import weakref
+
+from needs import torch_or_skip
+
+torch = torch_or_skip()
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import models
+from fake_abi import hooked
+
+
+class Told(nn.Module):
+    """A layer that writes down under which path it is called."""
+
+    def __init__(self, abi, log):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+        self.abi = abi
+        self.log = log
+
+    def forward(self, x):
+        self.log.append(self.abi.path())
+        return x * self.weight
+
+
+class Calls(nn.Module):
+    """Calls what it is given, one after the other."""
+
+    def __init__(self, *parts):
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x
+
+
+class PathsTest(unittest.TestCase):
+    def setUp(self):
+        self.log = []
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.abi = stack.enter_context(hooked())
+        self.x = torch.ones(3)
+
+    def told(self):
+        return Told(self.abi, self.log)
+
+    def backward_paths(self, output):
+        paths = []
+        self.abi.on_path = paths.append
+        output.sum().backward()
+        self.abi.on_path = lambda path: None
+        return paths
+
+    def test_a_module_in_a_list_in_a_module(self):
+        Calls(Calls(self.told()), self.told())(self.x)
+        self.assertEqual(self.log, ["Calls.parts.0.parts.0", "Calls.parts.1"])
+        self.assertEqual(self.abi.path(), "")
+
+    def test_two_roots_of_one_class_have_two_names(self):
+        first, second = Calls(self.told()), Calls(self.told())
+        first(self.x), second(self.x), first(self.x)
+        self.assertEqual(self.log, ["Calls.parts.0", "Calls_2.parts.0", "Calls.parts.0"])
+
+    def test_the_name_of_a_root_that_is_gone_is_free_again(self):
+        for _ in range(3):
+            Calls(self.told())(self.x)
+            gc.collect()
+        self.assertEqual(set(self.log), {"Calls.parts.0"})
+
+    def test_a_shared_module_has_the_path_it_is_called_by(self):
+        shared = self.told()
+        model = Calls(Calls(shared), Calls(shared))
+        for _ in range(2):
+            model(self.x)
+        self.assertEqual(self.log, ["Calls.parts.0.parts.0", "Calls.parts.1.parts.0"] * 2)
+
+    def test_a_module_that_is_registered_nowhere_is_named_by_its_class(self):
+        hidden = self.told()
+
+        class Caller(nn.Module):
+            def forward(self, x):
+                return hidden(x)
+
+        Caller()(self.x)
+        self.assertEqual(self.log, ["Caller.Told"])
+
+    def test_a_module_that_calls_itself(self):
+        told = self.told()
+
+        class Again(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.told = told
+
+            def forward(self, x, times):
+                x = self.told(x)
+                return self(x, times - 1) if times else x
+
+        for _ in range(2):
+            Again()(self.x, 3)
+        self.assertEqual(set(self.log), {"Again.told"})
+        self.assertEqual(len(self.log), 8)
+        self.assertEqual(self.abi.path(), "")
+
+    def test_a_module_that_is_replaced(self):
+        model = Calls(self.told(), self.told())
+        model(self.x)
+        model.parts[1] = Calls(self.told())
+        gone = weakref.ref(model.parts[0])
+        model.parts[0] = self.told()
+        model(self.x)
+        gc.collect()
+        self.assertIsNone(gone())
+        self.assertEqual(self.log[2:], ["Calls.parts.0", "Calls.parts.1.parts.0"])
+
+    def test_an_exception_in_forward_goes_through_and_leaves_no_path(self):
+        error = ValueError("mine")
+
+        class Raises(nn.Module):
+            def forward(self, x):
+                raise error
+
+        model = Calls(Calls(self.told(), Raises()))
+        with self.assertRaises(ValueError) as caught:
+            model(self.x)
+        self.assertIs(caught.exception, error)
+        other = Calls(self.told())
+        other(self.x)
+        self.assertEqual(self.log[-1], "Calls_2.parts.0")
+        self.assertEqual(self.abi.path(), "")
+        with self.assertRaises(ValueError):
+            model(self.x)
+        with self.assertRaises(ValueError):
+            model(self.x)
+        self.assertEqual(self.log[-1], "Calls.parts.0.parts.0")
+
+    def test_an_exception_that_the_caller_catches(self):
+        told = [self.told(), self.told()]
+
+        class Raises(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.told = told[0]
+
+            def forward(self, x):
+                self.told(x)
+                raise ValueError
+
+        class Catches(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.bad = Calls(Raises())
+                self.good = told[1]
+
+            def forward(self, x):
+                for _ in range(2):
+                    try:
+                        self.bad(x)
+                    except ValueError:
+                        x = self.good(x)
+                return x
+
+        model = Calls(Catches())
+        for _ in range(2):
+            model(self.x)
+        self.assertEqual(self.log, ["Calls.parts.0.bad.parts.0.told", "Calls.parts.0.good"] * 4)
+        self.assertEqual(self.abi.path(), "")
+
+    def test_a_model_that_raised_is_not_kept_alive(self):
+        class Raises(nn.Module):
+            def forward(self, x):
+                raise ValueError
+
+        model = Calls(Raises())
+        gone = weakref.ref(model)
+        try:
+            model(self.x)
+        except ValueError:
+            pass
+        del model
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_a_model_that_was_trained_is_not_kept_alive(self):
+        model = models.Gpt()
+        gone = weakref.ref(model)
+        inputs, target = models.gpt_batch()
+        models.gpt_loss(model(*inputs), target).backward()
+        del model
+        gc.collect()
+        self.assertIsNone(gone())
+
+    def test_a_part_of_a_known_model_that_is_called_by_itself(self):
+        model = Calls(Calls(self.told()))
+        model(self.x)
+        model.parts[0](self.x)
+        self.assertEqual(self.log, ["Calls.parts.0.parts.0"] * 2)
+
+    def test_wrappers_are_no_layers(self):
+        class DistributedDataParallel(nn.Module):
+            def __init__(self, module):
+                super().__init__()
+                self.module = module
+
+            def forward(self, x):
+                return self.module(x)
+
+        class CheckpointWrapper(nn.Module):
+            def __init__(self, module):
+                super().__init__()
+                self._checkpoint_wrapped_module = module
+
+            def forward(self, x):
+                return self._checkpoint_wrapped_module(x)
+
+        DistributedDataParallel(Calls(CheckpointWrapper(Calls(self.told()))))(self.x)
+        self.assertEqual(self.log, ["Calls.parts.0.parts.0"])
+
+    def test_threads_have_paths_of_their_own(self):
+        meeting = threading.Barrier(2)
+        seen = []
+
+        class Meets(nn.Module):
+            def forward(self, x):
+                meeting.wait(20)
+                return x
+
+        def work():
+            Calls(Meets())(torch.ones(1))
+            seen.append(True)
+
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        paths = []
+        self.abi.on_path = lambda path: paths.append(sorted(filter(None, self.abi.paths.values())))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(len(seen), 2)
+        self.assertIn([b"Calls.parts.0", b"Calls_2.parts.0"], paths)
+        self.assertEqual(paths[-1], [])
+
+    # --- backward
+
+    def test_backward_has_the_paths_in_reverse(self):
+        model = Calls(self.told(), Calls(self.told()))
+        paths = self.backward_paths(model(torch.ones(3, requires_grad=True)))
+        self.assertEqual(paths, ["Calls.parts.1.parts.0.backward", "Calls.parts.0.backward", ""])
+
+    def test_what_the_caller_does_between_two_modules(self):
+        class Between(nn.Module):
+            def __init__(self, first, second):
+                super().__init__()
+                self.first = first
+                self.second = second
+
+            def forward(self, x):
+                return self.second(self.first(x).exp())
+
+        paths = self.backward_paths(Between(self.told(), self.told())(self.x))
+        self.assertEqual(paths, ["Between.second.backward", "Between.backward",
+                                 "Between.first.backward", ""])
+
+    def test_results_in_tuples_and_dicts(self):
+        class Gives(nn.Module):
+            def __init__(self, told, wrap):
+                super().__init__()
+                self.told = told
+                self.wrap = wrap
+
+            def forward(self, x):
+                return self.wrap(self.told(x).exp())
+
+        for wrap, unwrap in ((lambda y: (1, y), lambda r: r[1]),
+                             (lambda y: {"y": y}, lambda r: r["y"])):
+            paths = self.backward_paths(unwrap(Gives(self.told(), wrap)(self.x)))
+            self.assertEqual([path.partition(".")[2] for path in paths],
+                             ["backward", "told.backward", ""])
+
+    def test_a_backward_pass_that_is_given_up(self):
+        def give_up(_):
+            raise KeyError("mine")
+
+        model = Calls(self.told(), self.told())
+        x = torch.ones(3, requires_grad=True)
+        x.register_hook(give_up)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaises(KeyError):
+            model(x).sum().backward()
+        optimizer.step()
+        self.assertEqual(self.abi.path(), "")
+        self.assertEqual(self.backward_paths(model(self.x))[-1], "")
+
+    def test_a_second_derivative(self):
+        model = models.Dlrm()
+        inputs, _ = models.dlrm_batch()
+        dense = inputs[0].requires_grad_()
+        gradient, = torch.autograd.grad(model(dense, inputs[1]).sum(), dense, create_graph=True)
+        gradient.square().sum().backward()
+        self.assertEqual(self.abi.path(), "")
+
+    def test_a_backward_pass_inside_forward(self):
+        told = self.told()
+
+        class Inner(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first = told
+                self.second = told
+
+            def forward(self, x):
+                self.first(x).sum().backward()
+                return self.second(x)
+
+        self.log.clear()
+        Calls(Inner())(self.x)
+        self.assertEqual(self.log, ["Calls.parts.0.first"] * 2)
+        self.assertEqual(self.abi.path(), "")
+
+    # --- activation checkpointing
+
+    def test_what_is_computed_again_has_its_path(self):
+        for use_reentrant in (True, False):
+            with self.subTest(use_reentrant=use_reentrant):
+                told = [self.told() for _ in range(3)]
+
+                class Net(nn.Module):
+                    def __init__(self):
+                        super().__init__()
+                        self.blocks = nn.ModuleList([Calls(each) for each in told])
+
+                    def forward(self, x):
+                        for block in self.blocks:
+                            x = checkpoint(block, x.exp(), use_reentrant=use_reentrant)
+                        return x
+
+                self.log.clear()
+                model = Net()
+                output = model(torch.zeros(3, requires_grad=True))
+                forward = ["%s.blocks.%d.parts.0" % (self.log[0].partition(".")[0], i)
+                           for i in range(3)]
+                self.assertEqual(self.log, forward)
+                self.log.clear()
+                paths = self.backward_paths(output)
+                self.assertEqual(self.log, forward[::-1])
+                once = list(dict.fromkeys(p for p in paths if p.endswith("parts.0.backward")))
+                self.assertEqual(once, [path + ".backward" for path in forward[::-1]])
+                self.assertEqual(paths[-1], "")
+
+
+if __name__ == "__main__":
+    unittest.main()
