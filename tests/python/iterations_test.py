@@ -1,0 +1,103 @@
+"""Where iterations end: optimizers' steps, of one or several of them."""
+
+import contextlib
+import gc
+import unittest
+
+from needs import torch_or_skip
+
+torch = torch_or_skip()
+from torch import nn
+
+import inline_prof.torch as hooks
+from fake_abi import hooked
+
+
+def optimizer_of(model=None):
+    return torch.optim.SGD((model or nn.Linear(2, 2)).parameters(), lr=0.1)
+
+
+class IterationsTest(unittest.TestCase):
+    def setUp(self):
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.abi = stack.enter_context(hooked())
+
+    def ends(self, steps):
+        """For each step, whether an iteration ended with it."""
+        result = []
+        for optimizer in steps:
+            before = self.abi.iterations
+            optimizer.step()
+            result.append(self.abi.iterations - before)
+        return result
+
+    def test_each_step_of_one_optimizer(self):
+        self.assertEqual(self.ends([optimizer_of()] * 3), [1, 1, 1])
+
+    def test_accumulated_gradients_are_one_iteration(self):
+        model = nn.Linear(2, 2)
+        optimizer = optimizer_of(model)
+        for _ in range(3):
+            for _ in range(4):
+                model(torch.ones(1, 2)).sum().backward()
+            optimizer.step()
+        self.assertEqual(self.abi.iterations, 3)
+
+    def test_two_networks_against_each_other(self):
+        one, other = optimizer_of(), optimizer_of()
+        self.assertEqual(self.ends([one, other] * 4)[2:], [1, 0] * 3)
+
+    def test_five_steps_of_one_to_one_of_the_other(self):
+        critic, generator = optimizer_of(), optimizer_of()
+        ends = self.ends(([critic] * 5 + [generator]) * 4)
+        self.assertEqual([sum(ends[i:i + 6]) for i in (12, 18)], [1, 1])
+        self.assertEqual(ends[12:18], ends[18:])
+
+    def test_an_optimizer_that_is_not_used_any_more(self):
+        one, other = optimizer_of(), optimizer_of()
+        self.ends([one, other] * 2)
+        self.assertEqual(self.ends([one] * 70)[-3:], [1, 1, 1])
+
+    def test_an_optimizer_that_is_gone(self):
+        one = optimizer_of()
+        self.ends([one, optimizer_of()])
+        gc.collect()
+        self.assertEqual(self.ends([one] * 3), [1, 1, 1])
+
+    def test_a_step_with_a_closure(self):
+        model = nn.Linear(2, 2)
+        optimizer = torch.optim.LBFGS(model.parameters())
+
+        def closure():
+            optimizer.zero_grad()
+            loss = model(torch.ones(1, 2)).square().sum()
+            loss.backward()
+            return loss
+
+        for _ in range(2):
+            optimizer.step(closure)
+        self.assertEqual(self.abi.iterations, 2)
+
+    def test_marks_by_hand_take_the_place_of_steps(self):
+        optimizer = optimizer_of()
+        self.ends([optimizer])
+        hooks.iteration()
+        self.assertEqual(self.abi.iterations, 2)
+        self.assertEqual(self.ends([optimizer] * 2), [0, 0])
+        hooks.iteration()
+        self.assertEqual(self.abi.iterations, 3)
+
+    def test_a_scheduler_and_an_optimizer_made_before_the_hooks(self):
+        hooks.remove()
+        optimizer = optimizer_of()
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+        self.assertTrue(hooks.install())
+        for _ in range(2):
+            optimizer.step()
+            scheduler.step()
+        self.assertEqual(self.abi.iterations, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
