@@ -43,6 +43,13 @@ std::string find_simulated_gpu() {
       .string();
 }
 
+std::string find_python_startup() {
+  return find_near_us(
+             {"../../macros/python/startup", INLINE_PROF_BIN_TO_LIB "/inline_prof/python/startup"},
+             "sitecustomize.py")
+      .string();
+}
+
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return is_executable(name) ? name : "";
   const char* path = std::getenv("PATH");

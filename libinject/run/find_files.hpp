@@ -12,6 +12,9 @@ namespace inline_prof::run {
 // The folder with the simulated GPU's libcuda.so.1, found likewise.
 [[nodiscard]] std::string find_simulated_gpu();
 
+// The folder with the Python package's sitecustomize.py, found likewise.
+[[nodiscard]] std::string find_python_startup();
+
 // As execvp finds it: a name without a slash is looked for in PATH.  Empty if it is not there.
 [[nodiscard]] std::string find_program(const std::string& name);
 

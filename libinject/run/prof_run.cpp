@@ -74,6 +74,7 @@ struct Options {
   std::string format = "table";
   bool simulate = false;
   bool exit_when_done = false;
+  bool torch = false;
   std::map<std::string, std::string> settings;  // variable -> value
   std::vector<std::string> command;
 };
@@ -144,6 +145,7 @@ void apply_settings(const Options& options) {
     setenv(name.c_str(), value.c_str(), 1);
   }
   if (options.exit_when_done) setenv("INLINE_PROF_EXIT_WHEN_DONE", "1", 1);
+  if (options.torch) setenv("INLINE_PROF_TORCH", "1", 1);
   check_settings();
 }
 
@@ -188,6 +190,22 @@ int become(const std::vector<std::string>& command) {
   return error == ENOENT ? kNotFound : kCannotBeStarted;
 }
 
+// Python runs the first sitecustomize.py that it finds; ours runs the next one, too.
+void start_with_python() {
+  const char* asked = std::getenv("INLINE_PROF_TORCH");
+  if (asked == nullptr || std::strcmp(asked, "1") != 0) return;
+  const std::string folder = find_python_startup();
+  if (folder.empty()) {
+    return say(
+        "INLINE_PROF_TORCH: the Python package is neither in the build tree nor in the "
+        "installation of this program: modules have no names");
+  }
+  const char* before = std::getenv("PYTHONPATH");
+  const std::string value =
+      before == nullptr || *before == '\0' ? folder : fmt::format("{}:{}", folder, before);
+  setenv("PYTHONPATH", value.c_str(), 1);
+}
+
 // A job that was queued for hours runs all the same: what keeps it from being profiled is said
 // once.
 void prepare_profiling() {
@@ -198,6 +216,7 @@ void prepare_profiling() {
           "libinline_prof.so is neither in the build tree nor in the installation of this program");
     }
     preload(guest);
+    start_with_python();
   } catch (const std::runtime_error& error) {
     say(fmt::format("{}: the program runs without being profiled", error.what()));
   }
@@ -247,6 +266,7 @@ int main_of(int argc, char** argv) {
                  "prints every environment variable that the library reads");
     app.add_flag("--sim", options.simulate,
                  "runs the program on the simulated GPU (shared CUDA runtime only)");
+    app.add_flag("--torch", options.torch, description_of("INLINE_PROF_TORCH"));
     app.add_flag("--exit-when-done", options.exit_when_done,
                  description_of("INLINE_PROF_EXIT_WHEN_DONE"));
     for (std::size_t i = 0; i < kSettings.size(); ++i) {

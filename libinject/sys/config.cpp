@@ -69,6 +69,9 @@ constexpr std::array kVariables{
     Variable{"INLINE_PROF_PROGRESS", "0", "0, 1",
              "1: rank 0 says every 5 s how many iterations are left (prof-run sets it where stderr "
              "is a terminal)"},
+    Variable{"INLINE_PROF_TORCH", "0", "0, 1",
+             "1: the modules of a PyTorch program are its layers (prof-run and the Python package "
+             "read it)"},
     Variable{"INLINE_PROF_LOG", "warning", "quiet, error, warning, info", "what is said on stderr"},
     Variable{"PROFILING_DIR", "(working directory)", "a directory",
              "the original's name for INLINE_PROF_DIR"},
@@ -278,11 +281,6 @@ bool rank_is_wanted(std::int64_t rank) {
   }
 }
 
-// The Python half has names of its own; they are nobody's mistake.
-bool belongs_to_python(std::string_view name) {
-  return name.starts_with("INLINE_PROF_TORCH");
-}
-
 constexpr std::string_view kPrefix = "INLINE_PROF_";
 
 void warn_of_unknown_names(Config& config) {
@@ -290,7 +288,7 @@ void warn_of_unknown_names(Config& config) {
     const std::string_view text = *entry;
     if (!text.starts_with(kPrefix)) continue;
     const std::string name(text.substr(0, text.find('=')));
-    bool known = belongs_to_python(name);
+    bool known = false;
     for (const Variable& each : kVariables)
       known = known || name == each.name;
     if (known) continue;
@@ -346,6 +344,7 @@ std::optional<Config> read_config() {
   }
   config.exit_when_done = flag("INLINE_PROF_EXIT_WHEN_DONE");
   config.progress = flag("INLINE_PROF_PROGRESS");
+  static_cast<void>(flag("INLINE_PROF_TORCH"));  // Python's; a wrong value is said here
   config.data_iterations = integer("PROFILING_DATA_COLLECTION_ITERS", 0, 1'000'000).value_or(0);
   config.checkpoint_seconds = integer("INLINE_PROF_CHECKPOINT", 1, 86'400).value_or(30);
   config.mode = mode();

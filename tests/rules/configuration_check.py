@@ -17,8 +17,6 @@ SOURCE = "libinject/sys/config.cpp"
 PAGE = "docs/configuration.md"
 STRING = r'"((?:[^"\\]|\\.)*)"'
 VARIABLE = re.compile(r"Variable\{\s*" + STRING + r",\s*" + STRING + r",\s*" + STRING)
-# Read by the Python package, not by the guest.
-PYTHON_PREFIX = "INLINE_PROF_TORCH"
 
 
 def variables_of(source):
@@ -53,7 +51,7 @@ def differences(source, page):
             yield (f"{PAGE}:{shown[name][0]}: {name}: default and range are \"{shown[name][1]}\", "
                    f"\"{shown[name][2]}\", in {SOURCE}:{line} \"{default}\", \"{allowed}\"")
     for name, (line, _, _) in shown.items():
-        if name not in known and not name.startswith(PYTHON_PREFIX):
+        if name not in known:
             yield f"{PAGE}:{line}: {name} is not in {SOURCE}"
 
 

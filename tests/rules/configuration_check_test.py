@@ -14,7 +14,6 @@ GOOD = '''| name | default | range | meaning |
 |---|---|---|---|
 | `INLINE_PROF_LOG` | `warning` | quiet, error | what is said |
 | `INLINE_PROF_OUT` | (none) | a path; %h \\| %p | the output file |
-| `INLINE_PROF_TORCH` | 0 | 0, 1 | for the Python package |
 '''
 
 
@@ -41,7 +40,7 @@ class Configuration(unittest.TestCase):
     def test_a_variable_that_does_not_exist_is_named(self):
         found = self.differences(GOOD + "| `PROFILING_SPEED` | 1 | 1 to 2 | none |\n")
         self.assertEqual(found, [
-            "docs/configuration.md:6: PROFILING_SPEED is not in libinject/sys/config.cpp"])
+            "docs/configuration.md:5: PROFILING_SPEED is not in libinject/sys/config.cpp"])
 
     def test_a_source_without_a_table_is_named(self):
         self.assertEqual(self.differences("", source="int main() {}")[0],

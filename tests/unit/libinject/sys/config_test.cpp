@@ -218,6 +218,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "INLINE_PROF_EXIT_WHEN_DONE=2: expected 0, 1"},
         BadValue{"Progress", "INLINE_PROF_PROGRESS", "yes",
                  "INLINE_PROF_PROGRESS=yes: expected 0, 1"},
+        BadValue{"Torch", "INLINE_PROF_TORCH", "on", "INLINE_PROF_TORCH=on: expected 0, 1"},
         BadValue{"Receipt", "INLINE_PROF_RECEIPT", "-1",
                  "INLINE_PROF_RECEIPT=-1: expected 0 to 1000000"},
         BadValue{"Checkpoint", "INLINE_PROF_CHECKPOINT", "0",
@@ -352,7 +353,6 @@ TEST_F(ReadConfig, WarnsOnceOfAnUnknownNameAndGoesOn) {
 }
 
 TEST_F(ReadConfig, LeavesOtherNamesAlone) {
-  set("INLINE_PROF_TORCH", "1");        // read by the Python half
   set("PROFILING_SOMETHING", "1");      // not ours
   set("INLINE_PROFILER", "something");  // neither
   testing::internal::CaptureStderr();

@@ -1,0 +1,48 @@
+"""A host that names its own launches: layers, a label with a shape, a layer of another thread."""
+
+import sys
+import threading
+
+import inline_prof.abi
+
+from driver import Driver
+
+abi = inline_prof.abi.find()
+if abi is None:
+    print("not profiled")
+    sys.exit(0)
+driver = Driver(["alone_", "first_", "second_", "elsewhere_"])
+wanted = set()
+to_launch = threading.Semaphore(0)
+launched = threading.Semaphore(0)
+
+
+def other_thread():
+    driver.make_current()
+    while to_launch.acquire() and abi is not None:
+        abi.layer_set(2, b"Net.backward")
+        driver.launch("elsewhere_")
+        launched.release()
+        # Ended by the main thread; what this one launches next has no layer.
+        to_launch.acquire()
+        driver.launch("alone_")
+        launched.release()
+
+
+threading.Thread(target=other_thread, daemon=True).start()
+for _ in range(int(sys.argv[1])):
+    abi.iteration()
+    wanted.add(abi.wants())
+    abi.layer_set(1, b"Net.first")
+    driver.launch("first_")
+    abi.layer_set(1, b"Net.second")
+    abi.op("norm", "norm", {"rows": 6, "cols": 8, "pass": "forward", "type": "f32"})
+    abi.record(None, b"norm.start", driver.stream, 0, 1, None)
+    driver.launch("second_")
+    abi.record(None, b"norm.stop", driver.stream, 0, 1, None)
+    abi.layer_set(1, None)
+    to_launch.release(), launched.acquire()
+    abi.layer_end(2)
+    to_launch.release(), launched.acquire()
+    driver.wait()
+print("wanted", sorted(wanted), "now", abi.wants())

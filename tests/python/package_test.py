@@ -1,0 +1,259 @@
+"""The package's own files: syntax of old Pythons, reading, reports, HugeCTR's functions.
+
+Needs neither PyTorch nor the library."""
+
+import ast
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+import unittest.mock
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "macros/python"
+A100 = ROOT / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
+
+import inline_prof
+from inline_prof import hugectr, reports
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def write(self, profile, name="x.prof.json"):
+        path = self.folder / name
+        path.write_text(profile if isinstance(profile, str) else json.dumps(profile))
+        return path
+
+
+class Files(unittest.TestCase):
+    def test_are_written_in_python_3_8(self):
+        files = sorted(PACKAGE.rglob("*.py")) + sorted((ROOT / "examples/pytorch").glob("*.py"))
+        self.assertGreater(len(files), 12)
+        for file in files:
+            ast.parse(file.read_text(), str(file), feature_version=(3, 8))
+
+    def test_need_nothing_but_the_standard_library(self):
+        code = ("import sys; sys.modules.update(dict.fromkeys(['torch', 'numpy', 'pandas',"
+                "'matplotlib']))\n"
+                "import inline_prof, inline_prof.hugectr, inline_prof.importing\n"
+                "inline_prof.read, inline_prof.report\n")
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+    def test_are_of_one_version(self):
+        project = (ROOT / "CMakeLists.txt").read_text()
+        self.assertIn("VERSION %s " % inline_prof.__version__, project)
+
+    def test_an_unknown_name_is_no_attribute(self):
+        with self.assertRaises(AttributeError):
+            inline_prof.nothing
+
+
+class Reading(Folder):
+    def test_generation_1(self):
+        profile = inline_prof.read(A100)
+        self.assertEqual((profile["generation"], len(profile["events"])), (1, 512))
+        event = profile["events"][0]
+        raw = json.loads(A100.read_text())["events"][0]
+        self.assertEqual(event["event_name"], raw["name"])
+        self.assertEqual(event["met_times_within_this_stream"],
+                         raw["same_name_events_occured_order_in_code"])
+        self.assertEqual(event["layer_name"], raw["layer_name"])
+
+    def test_generation_2(self):
+        path = self.write({"host_name": "n1", "iter_time_ms": [4.1], "events": [
+            {"event_name": "fc.fprop", "device_id": 0, "stream": "0x1", "start_index": 0,
+             "end_index": 1, "met_times_within_this_stream": 2, "measured_times_ms": [0.04]}]})
+        profile = inline_prof.read(path)
+        self.assertEqual(profile["generation"], 2)
+        self.assertEqual(profile["events"][0]["layer_name"], "")
+        self.assertEqual(profile["events"][0]["met_times_within_this_stream"], 2)
+
+    def test_one_shot_files_have_their_iterations_as_events(self):
+        path = self.write({"host_name": "n1", "events": [
+            {"event_name": "iteration", "measured_times_ms": [4.0, 5.0]}]})
+        self.assertEqual(inline_prof.read(path)["iter_time_ms"], [4.0, 5.0])
+
+    def test_generation_3(self):
+        profile = inline_prof.read(ROOT / "tests/data/gen3/small_h200.prof.json")
+        self.assertEqual(profile["generation"], 3)
+        self.assertEqual(profile["schema"], "inline_prof/1")
+
+    def test_what_is_no_profile_is_refused_with_its_place(self):
+        for text, words in (
+                ("{", "not JSON"), ("[]", "/: found list, expected an object"),
+                ("{}", "/events: found NoneType, expected a list"),
+                ('{"events": [3]}', "/events/0: found int, expected an object"),
+                ('{"events": [{"event_name": 3}]}', "/events/0/event_name: found 3"),
+                ('{"events": [{"event_name": "x", "measured_times_ms": ["a"]}]}',
+                 "/events/0/measured_times_ms: found 'a', expected a number"),
+                ('{"events": [], "iter_time_ms": 3}', "/iter_time_ms: found int"),
+                ('{"schema": "inline_prof/9", "events": []}', "/schema: found 'inline_prof/9'")):
+            path = self.write(text)
+            with self.assertRaises(inline_prof.ProfileError, msg=text) as caught:
+                inline_prof.read(path)
+            self.assertIn(words, str(caught.exception))
+            self.assertIn(str(path), str(caught.exception))
+        with self.assertRaisesRegex(inline_prof.ProfileError, "No such file"):
+            inline_prof.read(self.folder / "none.json")
+
+    def test_a_frame_has_a_row_an_event(self):
+        rows = []
+        pandas = types.SimpleNamespace(DataFrame=lambda given: rows.extend(given) or given)
+        with unittest.mock.patch.dict(sys.modules, pandas=pandas):
+            inline_prof.frame(ROOT / "tests/data/gen3/small_h200.prof.json")
+        self.assertTrue(rows)
+        gemm = next(row for row in rows if row.get("op_kind") == "gemm")
+        self.assertIn("op_m", gemm)
+        self.assertNotIn("op", gemm)
+        self.assertGreater(gemm["median_us"], 0)
+        self.assertEqual(gemm["samples"], len(gemm["measured_times_ms"]))
+
+
+class Reports(Folder):
+    def analyzer(self, script):
+        path = self.folder / "prof-analyze"
+        path.write_text("#!/bin/sh\n" + script)
+        path.chmod(0o755)
+        return unittest.mock.patch.dict(os.environ, PATH="%s:/bin:/usr/bin" % self.folder)
+
+    def test_options_are_those_of_prof_analyze(self):
+        with self.analyzer('printf "%s " "$@"; printf "%s" "$LD_PRELOAD"'), \
+                unittest.mock.patch.object(reports, "_candidates",
+                                           lambda: [str(self.folder / "prof-analyze")]):
+            self.assertEqual(
+                inline_prof.report("a.json", "b.json", machine="h200-sxm-141gb", event_bias=1.5,
+                                   force=True, layers=pathlib.Path("l.json"), top=None),
+                "a.json b.json --machine h200-sxm-141gb --event-bias 1.5 --force --layers l.json ")
+
+    def test_json_comes_as_a_dict(self):
+        with self.analyzer("""echo '{"a": 1}'"""):
+            self.assertEqual(inline_prof.report("x", format="json"), {"a": 1})
+
+    def test_what_the_analyzer_refuses_is_an_error_in_its_words(self):
+        with self.analyzer("echo 'x: not a file' >&2; exit 1"):
+            with self.assertRaisesRegex(inline_prof.ReportError, "^x: not a file$"):
+                inline_prof.report("x")
+
+    def test_without_the_analyzer_there_is_a_sentence(self):
+        with unittest.mock.patch.object(reports, "_candidates", lambda: []):
+            with self.assertRaisesRegex(inline_prof.ReportError, "on PATH"):
+                inline_prof.report("x")
+
+
+class HugeCtr(Folder):
+    LAYERS = {
+        "BottomMLP.fc1": {"forward_events": ["fc.fprop"], "backward_events": ["fc.bprop"]},
+        "TopMLP.fc7": {"forward_events": ["fc.fprop"], "backward_events": []},
+    }
+
+    def generate(self, *arguments, **options):
+        path = self.folder / "prof.schedule"
+        hugectr.generate_schedule(*arguments, outfile=path, **options)
+        return path.read_text()
+
+    def test_a_schedule_is_the_originals_text(self):
+        self.assertEqual(self.generate(self.LAYERS, repeat_for_each_event=2, warmup_iterations=3),
+                         "3\n"
+                         "fc.fprop 4 BottomMLP.fc1 0\nfc.fprop 5 BottomMLP.fc1 0\n"
+                         "fc.bprop 6 BottomMLP.fc1 6\nfc.bprop 7 BottomMLP.fc1 6\n"
+                         "fc.fprop 8 TopMLP.fc7 6\nfc.fprop 9 TopMLP.fc7 6")
+
+    def test_its_defaults_are_the_originals(self):
+        lines = self.generate(self.LAYERS).splitlines()
+        self.assertEqual((lines[0], lines[1], len(lines)), ("10", "fc.fprop 11 BottomMLP.fc1 0", 151))
+
+    def test_a_folder_in_the_second_place(self):
+        hugectr.generate_schedule(self.LAYERS, str(self.folder))
+        self.assertEqual(len((self.folder / "prof.schedule").read_text().splitlines()), 151)
+
+    def test_a_plain_list_of_events(self):
+        self.assertEqual(self.generate({"TopMLP.fc4": ["fc.fprop", "fc.bprop"]}, 1, 0),
+                         "0\nfc.fprop 1 TopMLP.fc4 3\nfc.bprop 2 TopMLP.fc4 3")
+
+    def test_other_layers_say_their_occurrence(self):
+        layer = {"forward_events": ["e"], "forward_occurrence": 5}
+        self.assertEqual(self.generate({"mine": layer}, 1, 0), "0\ne 1 mine 5")
+        with self.assertRaisesRegex(ValueError, "mine: .*forward_occurrence"):
+            self.generate({"mine": {"forward_events": ["e"]}})
+
+    def test_what_cannot_stand_in_a_schedule_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "'a b'"):
+            self.generate({"TopMLP.fc4": ["a b"]})
+        with self.assertRaisesRegex(ValueError, "sideward_events"):
+            self.generate({"TopMLP.fc4": {"sideward_events": []}})
+
+    def test_results_are_those_of_the_real_file(self):
+        (self.folder / A100.name).symlink_to(A100)
+        result, = hugectr.parse_result(self.folder)
+        raw = json.loads(A100.read_text())
+        self.assertEqual(result["host_name"], raw["host_name"])
+        self.assertAlmostEqual(result["avg_iter_time_ms"],
+                               sum(raw["iter_time_ms"]) / len(raw["iter_time_ms"]), 12)
+        self.assertEqual(sorted(result["timeline"]), ["device_%d" % i for i in range(8)])
+        entries = [e for streams in result["timeline"].values() for s in streams.values() for e in s]
+        self.assertEqual(len(entries), 512)
+        first = min(raw["events"], key=lambda event: event["start_index"])
+        same = min(entries, key=lambda entry: entry["start_index"])
+        self.assertEqual(same["label"], first["layer_name"] + "." + first["name"])
+        self.assertEqual(same["avg_measured_time_ms"],
+                         sum(first["measured_times_ms"]) / len(first["measured_times_ms"]))
+
+    def test_results_are_printed_as_json(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            hugectr.print_result([{"host_name": "n1"}])
+        self.assertEqual(json.loads(said.getvalue()), [{"host_name": "n1"}])
+
+    RESULT = [{"host_name": "n1", "avg_iter_time_ms": 2.0, "timeline": {"device_0": {"stream_0": [
+        {"label": "a.x", "avg_measured_time_ms": 1.0, "avg_iter_start_to_event_start_time_ms": 0.0},
+        {"label": "a.y", "avg_measured_time_ms": 0.5, "avg_iter_start_to_event_start_time_ms": 0.2},
+        {"label": "a.z", "avg_measured_time_ms": 0.5, "avg_iter_start_to_event_start_time_ms": 1.1},
+    ]}}}]
+
+    def test_without_matplotlib_a_chart_is_a_sentence(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), \
+                unittest.mock.patch.dict(sys.modules, {"matplotlib": None,
+                                                       "matplotlib.pyplot": None}):
+            self.assertIsNone(hugectr.timeline_chart(self.RESULT))
+            self.assertIsNone(hugectr.scaling_chart([self.RESULT], ["1 GPU"]))
+        self.assertEqual(said.getvalue().count("matplotlib is not installed"), 2)
+
+    def draw(self, chart, *arguments):
+        """The calls of axes.bar and axes.barh."""
+        axes, figure = unittest.mock.MagicMock(), unittest.mock.MagicMock()
+        pyplot = unittest.mock.MagicMock()
+        pyplot.subplots.return_value = (figure, axes)
+        matplotlib = types.SimpleNamespace(pyplot=pyplot)
+        with unittest.mock.patch.dict(sys.modules, {"matplotlib": matplotlib,
+                                                    "matplotlib.pyplot": pyplot}):
+            self.assertIs(chart(*arguments), figure)
+        pyplot.show.assert_called_once()
+        return axes
+
+    def test_a_timeline_has_a_bar_an_event_and_one_for_the_iteration(self):
+        bars = self.draw(hugectr.timeline_chart, self.RESULT).barh.call_args_list
+        self.assertEqual([(bar[0][0], bar[0][1]) for bar in bars],
+                         [(0.5, 1.0), (1.5, 0.5), (0.5, 0.5), (3.5, 2.0)])
+
+    def test_a_scaling_chart_has_three_bars_a_run(self):
+        bars = self.draw(hugectr.scaling_chart, [self.RESULT, self.RESULT],
+                         ["1", "2"]).bar.call_args_list
+        self.assertEqual(len(bars), 2 * (1 + 2 * 3))
+        self.assertEqual(bars[0][0], (-0.25, 2.0))
+        with self.assertRaisesRegex(ValueError, "found 1 names for 2 results"):
+            hugectr.scaling_chart([self.RESULT, self.RESULT], ["1"])
+
+
+if __name__ == "__main__":
+    unittest.main()
