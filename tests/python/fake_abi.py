@@ -29,7 +29,7 @@ class FakeAbi:
         self.labels.append(label.decode())
 
     def op(self, label, kind, attributes):
-        self.ops.append((label if isinstance(label, str) else label.decode(), kind, attributes))
+        self.ops.append((label.decode(), kind, attributes))
 
     def layer_set(self, key, path):
         self.paths[key] = path

@@ -61,7 +61,7 @@ class Abi:
         self._op = table.op
 
     def op(self, label, kind, attributes):
-        """Describes the next start of `label` on this thread: a dict of integers and strings."""
+        """Describes the next start of `label` (bytes) on this thread: a dict of integers and strings."""
         array = (Attribute * len(attributes))()
         for place, (name, value) in zip(array, attributes.items()):
             place.name = name.encode()

@@ -36,7 +36,7 @@ for _ in range(int(sys.argv[1])):
     abi.layer_set(1, b"Net.first")
     driver.launch("first_")
     abi.layer_set(1, b"Net.second")
-    abi.op("norm", "norm", {"rows": 6, "cols": 8, "pass": "forward", "type": "f32"})
+    abi.op(b"norm", "norm", {"rows": 6, "cols": 8, "pass": "forward", "type": "f32"})
     abi.record(None, b"norm.start", driver.stream, 0, 1, None)
     driver.launch("second_")
     abi.record(None, b"norm.stop", driver.stream, 0, 1, None)

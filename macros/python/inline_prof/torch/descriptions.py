@@ -132,7 +132,7 @@ class Description:
     """One kind of operation."""
 
     def __init__(self, label, kind, forward, node="", backward=_backward):
-        self.label = label
+        self.label = label.encode()
         self.kind = kind
         self.forward = forward  # (module, args) -> attributes, or None
         self.node = node  # how the name of its autograd node begins; empty: no single one

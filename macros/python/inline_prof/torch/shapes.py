@@ -52,7 +52,7 @@ class Shapes:
             except Exception:  # other arguments than such a module has by rights: a plain label
                 attributes = None
             if attributes is not None:
-                self._abi.op(description.label.encode(), description.kind, attributes)
+                self._abi.op(description.label, description.kind, attributes)
         self._is_met = True
         self._abi.record(None, description.start, where[0], where[1], 1, None)
         return attributes
