@@ -18,3 +18,13 @@ run(${WORK_DIR}/build/consumer)
 if(NOT output STREQUAL "consumer ok\n")
   message(FATAL_ERROR "the consumer said: ${output}")
 endif()
+
+# prof-run finds the installed Python package, and Python the library.
+find_program(python python3)
+if(EXPECT_GUEST AND python)
+  run(${WORK_DIR}/prefix/bin/prof-run --torch -- ${python} -c
+    "import inline_prof.abi as abi; print(abi.__file__, abi.library_path(), abi.find().wants())")
+  if(NOT output MATCHES "^${WORK_DIR}/prefix/[^ ]*/inline_prof/python/inline_prof/abi.py ${WORK_DIR}/prefix/[^ ]*/libinline_prof.so 7\n$")
+    message(FATAL_ERROR "Python said: ${output}")
+  endif()
+endif()

@@ -27,7 +27,7 @@ class Backward:
         self._is_open = False  # a callback waits for the end of this backward pass
         self._carriers = []
         self.is_on = True
-        self._attach = self._by_carrier if self._carriers_work() else self._by_prehook
+        self.mark_node = self._marker(self._carriers_work())
 
     # --- hooks.  Node.register_prehook makes an ordered dictionary and a handle for each node;
     # Tensor.register_hook uses a way that lets all nodes of a module share one dictionary.
@@ -51,19 +51,32 @@ class Backward:
         if len(self._carriers) < _CARRIERS // 4:
             self._carriers.extend(torch.zeros(_CARRIERS).unbind())
 
-    def _by_carrier(self, node, place):
-        carrier = place.carrier
-        if carrier is None:
-            if not self._carriers:
-                return self._by_prehook(node, place)
-            carrier = self._carriers.pop()
-            carrier._backward_hooks = {0: self._entering(place.backward)}
-            place.carrier = carrier
-        node._register_hook_dict(carrier)
-        return None
+    def _carrier_of(self, place):
+        """None where none is left, until refill()."""
+        if place.carrier is None and self._carriers:
+            place.carrier = self._carriers.pop()
+            place.carrier._backward_hooks = {0: self._entering(place.backward)}
+        return place.carrier
 
-    def _by_prehook(self, node, place):
-        node.register_prehook(self._entering(place.backward))
+    def _marker(self, carriers_work):
+        """mark_node(node, place): names a node, unless it is named already."""
+        tracing_state = _tracing_state
+        carrier_of = self._carrier_of
+
+        def mark_node(node, place):
+            words = node.metadata
+            if _MARK in words or tracing_state() is not None:
+                return
+            words[_MARK] = True
+            carrier = place.carrier
+            if carrier is None and carriers_work:
+                carrier = carrier_of(place)
+            if carrier is not None:
+                node._register_hook_dict(carrier)
+            else:
+                node.register_prehook(self._entering(place.backward))
+
+        return mark_node
 
     def _entering(self, path):
         threads = self._threads
@@ -87,17 +100,14 @@ class Backward:
         return entering
 
     def mark(self, value, place):
-        """Names the nodes that made the tensors in `value`, unless they are named already."""
+        """Names the nodes that made the tensors in `value`."""
         if type(value) is Tensor:
             try:
                 node = value.grad_fn
             except RuntimeError:
                 return  # a view that autograd refuses, as it will tell whoever uses it
             if node is not None:
-                words = node.metadata
-                if _MARK not in words and _tracing_state() is None:
-                    words[_MARK] = True
-                    self._attach(node, place)
+                self.mark_node(node, place)
         elif isinstance(value, (tuple, list)):
             for each in value[:_MOST_TENSORS]:
                 if type(each) is Tensor:

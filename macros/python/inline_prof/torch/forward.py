@@ -43,6 +43,7 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
     layer_set = abi.layer_set
     roots = places.roots
     mark = backward.mark
+    mark_node = backward.mark_node
     # What torch.compile traces must not see us: a compiled part has the name of its outermost
     # module.
     is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
@@ -79,7 +80,12 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
                 thread.base = thread.path
             for value in args:
                 if type(value) is Tensor:
-                    mark(value, caller)
+                    try:
+                        node = value.grad_fn
+                    except RuntimeError:
+                        continue  # as in Backward.mark
+                    if node is not None:
+                        mark_node(node, caller)
             stack.append(place)
             path = place.path
             thread.path = path
@@ -106,7 +112,8 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
                 while stack[-1].key != key:
                     stack.pop()
                 place = stack[-1]
-            mark(result, place)
+            if type(result) is not Tensor or result.requires_grad:
+                mark(result, place)
             if place.shape is not None:
                 shapes.leave(place, module, args, result)
             stack.pop()
