@@ -32,11 +32,11 @@ class FakeAbi:
         self.ops.append((label.decode(), kind, attributes))
 
     def layer_set(self, key, path):
-        self.paths[key] = path
+        self.paths[key.value] = path
         self.on_path(self.path())
 
     def layer_end(self, key):
-        self.paths.pop(key, None)
+        self.paths.pop(key.value, None)
         self.on_path(self.path())
 
     def path(self):

@@ -56,7 +56,10 @@ class Abi:
         self.iteration = table.iteration
         self.record = table.record
         self.wants = table.wants
-        self.layer_set = table.layer_set
+        # Called at every entry and exit of a module.  Without declared types ctypes passes objects
+        # on as they are, in half the time: (layer_key(), bytes or None).
+        self.layer_set = ctypes.PYFUNCTYPE(None)(
+            ctypes.cast(table.layer_set, ctypes.c_void_p).value)
         self.layer_end = table.layer_end
         self._op = table.op
 
@@ -70,6 +73,10 @@ class Abi:
             else:
                 place.value = int(value)
         self._op(None, label, kind.encode(), array, len(attributes))
+
+
+# The `id` of layer_set and layer_end.
+layer_key = ctypes.c_uint64
 
 
 class AbiError(Exception):

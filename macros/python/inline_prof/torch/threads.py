@@ -3,6 +3,8 @@
 import itertools
 import threading
 
+from ..abi import layer_key
+
 _ids = itertools.count(1)
 
 
@@ -12,7 +14,7 @@ class Thread:
     __slots__ = ("id", "stack", "path", "base", "in_backward")
 
     def __init__(self):
-        self.id = next(_ids)  # of abi.layer_set
+        self.id = layer_key(next(_ids))
         self.stack = []  # open Places, outermost first
         self.path = None
         self.base = None  # the path around the outermost open module
