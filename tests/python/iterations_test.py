@@ -2,6 +2,8 @@
 
 import contextlib
 import gc
+import importlib
+import types
 import unittest
 
 from needs import torch_or_skip
@@ -97,6 +99,71 @@ class IterationsTest(unittest.TestCase):
             optimizer.step()
             scheduler.step()
         self.assertEqual(self.abi.iterations, 2)
+
+
+class StepHooksTest(unittest.TestCase):
+    """With the hooks that PyTorch 2 has for optimizers' steps, made up where it is another one."""
+
+    NAMES = ("register_optimizer_step_pre_hook", "register_optimizer_step_post_hook")
+
+    def setUp(self):
+        self.module = importlib.import_module("torch.optim.optimizer")
+        if hasattr(self.module, self.NAMES[0]):
+            self.skipTest("this PyTorch has them: every other test here uses them")
+        stack = contextlib.ExitStack()
+        self.addCleanup(stack.close)
+        self.hooks = []
+        for name in self.NAMES:
+            registered = []
+            self.hooks.append(registered)
+            setattr(self.module, name, lambda hook, registered=registered: (
+                registered.append(hook),
+                types.SimpleNamespace(remove=lambda: registered.remove(hook)))[1])
+            stack.callback(delattr, self.module, name)
+        self.abi = stack.enter_context(hooked())
+        self.paths = []
+
+    def step(self, optimizer, work=lambda: None):
+        for hook in self.hooks[0]:
+            self.assertIsNone(hook(optimizer, (), {}))
+        self.paths.append(self.abi.path())
+        work()
+        for hook in self.hooks[1]:
+            self.assertIsNone(hook(optimizer, (), {}))
+
+    def test_a_step_has_a_path(self):
+        self.step(optimizer_of())
+        self.assertEqual(self.paths, ["optimizer.SGD"])
+        self.assertEqual((self.abi.path(), self.abi.iterations), ("", 1))
+
+    def test_a_step_inside_a_step_is_a_part_of_it(self):
+        inner = torch.optim.Adam(nn.Linear(2, 2).parameters())
+        for _ in range(3):
+            self.step(optimizer_of(), lambda: self.step(inner))
+        self.assertEqual(self.paths[:2], ["optimizer.SGD", "optimizer.Adam"])
+        self.assertEqual((self.abi.path(), self.abi.iterations), ("", 3))
+
+    def test_a_step_that_raises(self):
+        optimizer = optimizer_of()
+
+        def fail():
+            raise ValueError
+
+        with self.assertRaises(ValueError):
+            self.step(optimizer, fail)
+        self.step(optimizer)
+        self.assertEqual(self.abi.iterations, 1)
+
+    def test_a_closure_runs_under_the_modules_paths(self):
+        model = nn.Linear(2, 2)
+        seen = []
+        self.abi.on_path = seen.append
+        self.step(optimizer_of(model), lambda: model(torch.ones(1, 2)))
+        self.assertEqual(seen, ["optimizer.SGD", "Linear", "optimizer.SGD", ""])
+
+    def test_hooks_are_removed(self):
+        hooks.remove()
+        self.assertEqual(self.hooks, [[], []])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Needs neither PyTorch nor the library."""
 
 import ast
 import contextlib
+import ctypes
 import io
 import json
 import os
@@ -20,6 +21,7 @@ PACKAGE = ROOT / "macros/python"
 A100 = ROOT / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
 
 import inline_prof
+import inline_prof.abi
 from inline_prof import hugectr, reports
 
 
@@ -56,6 +58,44 @@ class Files(unittest.TestCase):
     def test_an_unknown_name_is_no_attribute(self):
         with self.assertRaises(AttributeError):
             inline_prof.nothing
+
+
+class WithoutPyTorch(unittest.TestCase):
+    def run_python(self, code):
+        done = subprocess.run([sys.executable, "-c", "import sys; sys.modules['torch'] = None\n" + code],
+                              capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout, done.stderr
+
+    def test_the_import_says_so_where_the_library_is_preloaded(self):
+        code, output, errors = self.run_python(
+            "import types, inline_prof.abi\n"
+            "inline_prof.abi.find = lambda: types.SimpleNamespace(wants=lambda: 7)\n"
+            "import inline_prof.torch\n"
+            "print(inline_prof.torch.is_active(), inline_prof.torch.install())\n")
+        self.assertEqual((code, output), (0, "False False\n"), errors)
+        lines = errors.splitlines()
+        self.assertEqual(len(lines), 2)  # the import, and install()
+        self.assertIn("inline_prof: no module names: ", lines[0])
+
+    def test_the_import_is_silent_where_it_is_not(self):
+        self.assertEqual(self.run_python("import inline_prof.torch"), (0, "", ""))
+
+    def test_the_check_names_what_is_missing(self):
+        code, output, errors = self.run_python(
+            "import runpy; sys.argv = ['x']; runpy.run_module('inline_prof', run_name='__main__')")
+        self.assertEqual((code, errors), (1, ""))
+        self.assertRegex(output, "FAIL  library .*prof-run")
+        self.assertRegex(output, "FAIL  torch .*cannot be imported")
+
+
+class AnOlderLibrary(unittest.TestCase):
+    def test_is_refused_with_its_size(self):
+        table = inline_prof.abi.Table(size=72)
+        get_table = unittest.mock.MagicMock(return_value=ctypes.pointer(table))
+        library = types.SimpleNamespace(inline_prof_abi_v1=get_table)
+        with unittest.mock.patch.object(inline_prof.abi.ctypes, "PyDLL", lambda name: library):
+            with self.assertRaisesRegex(inline_prof.abi.AbiError, "has 72 bytes, expected at least"):
+                inline_prof.abi.find()
 
 
 class Reading(Folder):

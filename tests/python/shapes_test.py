@@ -5,6 +5,7 @@ On the CPU nothing has a label, so a stream is made up here."""
 import contextlib
 import enum
 import unittest
+import unittest.mock
 
 from needs import torch_or_skip
 
@@ -14,7 +15,7 @@ from torch import nn
 import inline_prof.torch as hooks
 from fake_abi import hooked
 from inline_prof.abi import WANTS_LAYERS
-from inline_prof.torch import shapes
+from inline_prof.torch import descriptions, shapes
 
 
 class SparseType(enum.Enum):
@@ -190,6 +191,26 @@ class ShapesTest(unittest.TestCase):
         self.assertIs(getattr(nn.functional, name), original)
         self.assertIs(ours(query, key, key), query)  # one that a module had imported by name
         self.assertEqual(calls, [(None, 0.0, True), (None, 2.0, False), (None, 0.0, False)])
+
+    def test_a_function_that_is_an_operator_to_torch_jit_stays_one(self):
+        description = descriptions.Description("activation", "memory", lambda module, args: None)
+        original = nn.functional.gelu
+        with unittest.mock.patch.object(
+                descriptions, "functions",
+                lambda: [(nn.functional, "gelu", ("input",), description)]):
+            nn.Identity()(torch.ones(1))
+        self.assertIsNot(nn.functional.gelu, original)
+
+        def activate(x):
+            return nn.functional.gelu(x)
+
+        scripted = torch.jit.script(activate)
+        self.assertIn("aten::gelu", str(scripted.graph))
+        self.assertTrue(torch.equal(scripted(torch.ones(3)), original(torch.ones(3))))
+        self.assertEqual(activate(torch.ones(3)).tolist(), original(torch.ones(3)).tolist())
+        self.assertEqual(self.abi.labels, ["activation.start", "activation.stop"])
+        hooks.remove()
+        self.assertIs(nn.functional.gelu, original)
 
     def test_an_optimizers_step_has_a_description(self):
         from inline_prof.torch.descriptions import of_step

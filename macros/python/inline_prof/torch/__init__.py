@@ -31,11 +31,11 @@ def install():
         return False
     if abi is None or abi.wants() == 0:
         return False
-    from . import session  # needs PyTorch
-
     try:
+        from . import session  # needs PyTorch
+
         _active = session.Session(abi, on_end=_forget, say=_say)
-    except Exception as error:  # this PyTorch has not what the hooks need
+    except Exception as error:  # no PyTorch, or one without what the hooks need
         _say("no module names: %s: %s" % (type(error).__name__, error))
         return False
     return True

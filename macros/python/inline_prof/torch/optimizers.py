@@ -54,7 +54,6 @@ class Optimizers:
         self._guard = guard
         self._on_step = on_step
         self._iterations = Iterations()
-        self._open = []  # (optimizer's id, path before): an optimizer may call another one's step
         self._paths = {}  # class name -> path
         self._undo = []
 
@@ -89,31 +88,38 @@ class Optimizers:
     def _before(self, optimizer, args, kwargs):
         try:
             thread = self._threads.mine
-            self._open.append((id(optimizer), thread, thread.path))
+            steps = thread.steps
+            key = id(optimizer)
+            path_before = thread.path
+            while any(each[0] == key for each in steps):
+                path_before = steps.pop()[1]  # left by an exception
+            steps.append((key, path_before))
             name = type(optimizer).__name__
             path = self._paths.get(name)
             if path is None:
                 path = self._paths[name] = ("optimizer." + name).encode("utf-8", "replace")
             thread.path = path
             self._abi.layer_set(thread.id, path)
-            if len(self._open) == 1:
+            if len(steps) == 1:
                 self._shapes.enter_step(optimizer)
         except Exception as error:
             self._guard(error)
 
     def _after(self, optimizer, args, kwargs):
         try:
+            thread = self._threads.mine
+            steps = thread.steps
             key = id(optimizer)
-            if any(each[0] == key for each in self._open):
+            if any(each[0] == key for each in steps):
                 # Those above were left by an exception.
-                while self._open[-1][0] != key:
-                    self._open.pop()
-                _, thread, path = self._open.pop()
-                if not self._open:
+                while steps[-1][0] != key:
+                    steps.pop()
+                path = steps.pop()[1]
+                if not steps:
                     self._shapes.leave_step(optimizer)
                 thread.path = path
                 self._abi.layer_set(thread.id, path)
-            if self._open:
+            if steps:
                 return  # a part of another optimizer's step
             self._on_step(self._iterations.step(optimizer))
         except Exception as error:

@@ -19,6 +19,11 @@ def stream_of(value):
     return torch._C._cuda_getCurrentRawStream(device.index), device.index
 
 
+# A module may keep one that it has imported by name, and torch.jit.script knows functions by their
+# address: none of them goes away.
+_functions_of_ours = []
+
+
 class Shapes:
     """Says what is computed, while the library looks for events; then marks starts and stops."""
 
@@ -155,7 +160,8 @@ class Shapes:
             self._guarded(self._stop, description, None, known, result)
             return result
 
-        # torch.jit.script knows the original by its address, and must find the same behind ours.
+        _functions_of_ours.append(ours)
+        # What is a built-in operator to torch.jit.script stays one.
         builtins = getattr(torch.jit, "_builtins", None)
         if builtins is not None:
             operator = builtins._find_builtin(original)

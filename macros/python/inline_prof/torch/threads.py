@@ -11,7 +11,7 @@ _ids = itertools.count(1)
 class Thread:
     """One thread's open modules and the path that the library was told last."""
 
-    __slots__ = ("id", "stack", "path", "base", "in_backward")
+    __slots__ = ("id", "stack", "path", "base", "in_backward", "steps")
 
     def __init__(self):
         self.id = layer_key(next(_ids))
@@ -19,6 +19,7 @@ class Thread:
         self.path = None
         self.base = None  # the path around the outermost open module
         self.in_backward = False
+        self.steps = []  # open steps: (id() of the optimizer, path before)
 
 
 class Threads(threading.local):
