@@ -9,6 +9,7 @@ import pickle
 import sys
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 from needs import torch_or_skip
@@ -205,6 +206,17 @@ class HostTest(unittest.TestCase):
                 scripted(self.x).sum().backward()
                 abi.on_path = lambda path: None
         self.assertIn("Net", {path.partition(".")[0].rstrip("_0123456789") for path in paths})
+
+    def test_nothing_is_done_while_torch_compile_traces(self):
+        from inline_prof.torch import forward, shapes
+
+        model = Net()
+        paths = []
+        with unittest.mock.patch.object(forward, "is_compiling", lambda: True), \
+                unittest.mock.patch.object(shapes, "is_compiling", lambda: True), hooked() as abi:
+            abi.on_path = paths.append
+            model(self.x).sum().backward()
+            self.assertEqual(paths, [])
 
     def test_a_module_with_ways_of_its_own(self):
         class Odd(nn.Module):

@@ -12,6 +12,7 @@ torch = torch_or_skip()
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
+import inline_prof.torch as hooks
 import models
 from fake_abi import hooked
 
@@ -270,6 +271,14 @@ class PathsTest(unittest.TestCase):
         paths = self.backward_paths(Between(self.told(), self.told())(self.x))
         self.assertEqual(paths, ["Between.second.backward", "Between.backward",
                                  "Between.first.backward", ""])
+
+    def test_what_the_program_does_before_a_model_has_no_layer(self):
+        for _ in range(2):  # hooks that were set anew do the same
+            hooks.remove()
+            self.assertTrue(hooks.install())
+            x = torch.ones(3, requires_grad=True).exp()
+            paths = self.backward_paths(self.told()(x))
+            self.assertEqual(paths, ["Told.backward", "", ""])
 
     def test_results_in_tuples_and_dicts(self):
         class Gives(nn.Module):

@@ -157,8 +157,13 @@ class ShapesTest(unittest.TestCase):
         self.abi.wanted &= ~WANTS_LAYERS
         optimizer.step()
         self.abi.labels.clear(), self.abi.ops.clear()
-        model(torch.ones(2, 8))
-        self.assertEqual((self.abi.labels, self.abi.ops), (["norm.start", "norm.stop"], []))
+        paths = []
+        self.abi.on_path = paths.append
+        model(torch.ones(2, 8)).sum().backward()
+        self.assertEqual((self.abi.labels, self.abi.ops),
+                         (["norm.start", "norm.stop", "norm.backward.start", "norm.backward.stop"],
+                          []))
+        self.assertEqual(paths, [])
 
     def test_a_function_is_labelled_and_put_back(self):
         name = "scaled_dot_product_attention"

@@ -5,22 +5,18 @@ import sys
 import torch
 from torch import Tensor
 
+from .compiling import is_compiling
 from .places import Place
 
-_call_codes = frozenset(
-    function.__code__
-    for function in (getattr(torch.nn.Module, name, None) for name in ("_call_impl",))
-    if function is not None)
-
-# What calls a root has no layer.
-_OUTSIDE = Place(0, "")
+# What every call of a module runs, with the module as `self`.
+_CALL = torch.nn.Module._call_impl.__code__
 
 
 def _modules_at_work(frame):
     """ids of the modules whose calls enclose `frame`, innermost first; its own call is first."""
     keys = []
     while frame is not None:
-        if frame.f_code in _call_codes:
+        if frame.f_code is _CALL:
             keys.append(id(frame.f_locals.get("self")))
         frame = frame.f_back
     return keys
@@ -41,12 +37,10 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
     """The two global hooks.  Everything they touch is a local of this function: they run at every
     call of every module."""
     layer_set = abi.layer_set
+    outside = Place(0, "")  # what calls a root has no layer
     roots = places.roots
     mark = backward.mark
     mark_node = backward.mark_node
-    # What torch.compile traces must not see us: a compiled part has the name of its outermost
-    # module.
-    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
 
     def find_place(thread, module):
         stack = thread.stack
@@ -76,7 +70,7 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
             if stack:
                 caller = stack[-1]
             else:
-                caller = _OUTSIDE
+                caller = outside
                 thread.base = thread.path
             for value in args:
                 if type(value) is Tensor:
@@ -91,7 +85,7 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
             thread.path = path
             layer_set(thread.id, path)
             if place.shape is not None:
-                shapes.enter(place, module, args)
+                shapes.enter(place.shape, module, args)
         except Exception as error:
             guard(error)
 
@@ -115,7 +109,7 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
             if type(result) is not Tensor or result.requires_grad:
                 mark(result, place)
             if place.shape is not None:
-                shapes.leave(place, module, args, result)
+                shapes.leave(place.shape, module, args, result)
             stack.pop()
             path = stack[-1].path if stack else thread.base
             thread.path = path

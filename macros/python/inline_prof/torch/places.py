@@ -39,9 +39,9 @@ class Place:
 def _inner(module):
     """What a wrapper wraps; None for a module that is none."""
     for name in _WRAPPERS.get(type(module).__name__, ()):
-        modules = module.__dict__.get("_modules") or {}
-        if modules.get(name) is not None:
-            return modules[name]
+        inner = module._modules.get(name)
+        if inner is not None:
+            return inner
     return None
 
 
@@ -51,8 +51,9 @@ def _class_name(module):
         if inner is None:
             break
         module, inner = inner, _inner(inner)
+    name = type(module).__name__
     # A module that was scripted keeps the name of what it was.
-    return getattr(module, "original_name", None) or type(module).__name__
+    return module.original_name if name == "RecursiveScriptModule" else name
 
 
 def _name_below(owner, module):
@@ -77,7 +78,7 @@ class Places:
     def __init__(self, describe=None):
         self.roots = {}  # id() of a module -> Place
         self._by_module = {}  # id() of a module -> its Place below a root
-        self._root_names = {}  # name -> id() of the module that has it
+        self._root_names = {}  # name -> a weak reference to the module that has it
         self._describe = describe or (lambda module: None)
 
     def _make(self, module, text, siblings):

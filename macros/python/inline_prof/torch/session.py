@@ -4,6 +4,7 @@ import torch
 
 from .. import abi as words
 from .backward import Backward
+from .descriptions import of_module
 from .forward import make_hooks
 from .optimizers import Optimizers
 from .places import Places
@@ -29,19 +30,28 @@ class Session:
         self._shapes = Shapes(abi, self._fail)
         self._backward = Backward(abi, threads, self._fail)
         self._backward.refill()
-        self._places = Places(self._shapes.describer_of)
+        self._places = Places(of_module)
         enter, leave = make_hooks(abi, threads, self._places, self._backward, self._shapes,
                                   self._fail, self._on_root)
         self._optimizers = Optimizers(abi, threads, self._shapes, self._fail, self._on_step)
-        modules = torch.nn.modules.module
+        self._names_modules = True
         self._handles = []
         try:
             self._optimizers.install()
-            self._handles.append(modules.register_module_forward_pre_hook(enter))
-            self._handles.append(modules.register_module_forward_hook(leave))
+            self._set_module_hooks(enter, leave)
         except Exception:
             self._take_away()
             raise
+
+    def _set_module_hooks(self, enter, leave):
+        modules = torch.nn.modules.module
+        self._handles.append(modules.register_module_forward_pre_hook(enter))
+        self._handles.append(modules.register_module_forward_hook(leave))
+
+    def _remove_module_hooks(self):
+        handles, self._handles = self._handles, []
+        for handle in handles:
+            handle.remove()
 
     def iteration(self):
         """The host says by hand that an iteration begins."""
@@ -58,9 +68,7 @@ class Session:
         self._on_end()
 
     def _take_away(self):
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
+        self._remove_module_hooks()
         self._optimizers.remove()
         self._shapes.remove()
         self._backward.is_on = False
@@ -90,14 +98,14 @@ class Session:
         wants = self._abi.wants()
         if wants == 0:
             return self.end()
-        self._shapes.describes = bool(wants & words.WANTS_LAYERS)
-        if not self._shapes.describes and self._handles:
-            # Events have their layers.  What is left are labels, and marks.
-            if not self._shapes.are_met():
-                for handle in self._handles:
-                    handle.remove()
-                self._handles = []
-                self._backward.is_on = False
-        if self._handles:
+        if self._names_modules and not wants & words.WANTS_LAYERS:
+            # Events have their layers.  What is left are marks, and labels where there are any.
+            self._names_modules = False
+            self._shapes.describes = False
+            self._backward.is_on = False
+            self._remove_module_hooks()
+            if self._shapes.are_met():
+                self._set_module_hooks(*self._shapes.label_hooks())
+        if self._names_modules:
             self._backward.refill()
         return None

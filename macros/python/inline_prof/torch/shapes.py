@@ -9,6 +9,7 @@ import functools
 import torch
 
 from . import descriptions
+from .compiling import is_compiling
 
 
 def stream_of(value):
@@ -39,18 +40,40 @@ class Shapes:
         """Whether there is any label at all."""
         return self._is_met
 
-    def describer_of(self, module):
-        """What enter() and leave() need to know of a module; None for most."""
-        return descriptions.of_module(module)
+    def label_hooks(self):
+        """The two global module hooks that are left when paths are not wanted any more: all they do
+        for most modules is to look at their class."""
+        known = {}  # class -> Description or None
+
+        def description_of(module):
+            kind = type(module)
+            if kind not in known:
+                known[kind] = descriptions.of_module(module)
+            return known[kind]
+
+        def enter(module, args):
+            if is_compiling is not None and is_compiling():
+                return
+            description = description_of(module)
+            if description is not None:
+                self._guarded(self.enter, description, module, args)
+
+        def leave(module, args, result):
+            if is_compiling is not None and is_compiling():
+                return
+            description = description_of(module)
+            if description is not None:
+                self._guarded(self.leave, description, module, args, result)
+
+        return enter, leave
 
     # --- one call
 
-    def _start(self, description, owner, args):
-        """What the stop needs: (stream, device), attributes; None where there is nothing to do."""
+    def enter(self, description, owner, args):
+        """Before a call of a module, or of a function, whose owner is None."""
         where = stream_of(args[0]) if args and self.is_on else None
         if where is None:
-            return None
-        attributes = None
+            return
         if self.describes:
             try:
                 attributes = description.forward(owner, args)
@@ -60,15 +83,9 @@ class Shapes:
                 self._abi.op(description.label, description.kind, attributes)
         self._is_met = True
         self._abi.record(None, description.start, where[0], where[1], 1, None)
-        return attributes
 
-    def enter(self, place, module, args):
-        self._start(place.shape, module, args)
-
-    def leave(self, place, module, args, result):
-        self._stop(place.shape, module, args, result)
-
-    def _stop(self, description, owner, args, result):
+    def leave(self, description, owner, args, result):
+        """After it."""
         where = stream_of(args[0]) if args and self.is_on else None
         if where is None:
             return
@@ -148,16 +165,14 @@ class Shapes:
             self._patched.append((namespace, name, original, ours))
 
     def _around(self, original, parameters, description):
-        is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-
         @functools.wraps(original)
         def ours(*args, **kwargs):
             if not self.is_on or (is_compiling is not None and is_compiling()):
                 return original(*args, **kwargs)
             known = self._guarded(self._bind, parameters, args, kwargs) or ()
-            self._guarded(self._start, description, None, known)
+            self._guarded(self.enter, description, None, known)
             result = original(*args, **kwargs)
-            self._guarded(self._stop, description, None, known, result)
+            self._guarded(self.leave, description, None, known, result)
             return result
 
         _functions_of_ours.append(ours)
