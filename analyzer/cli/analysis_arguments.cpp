@@ -41,6 +41,8 @@ void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
   command.add_option(
       "--layers", arguments.layers,
       "File that says what events compute, for those whose shapes were not captured");
+  command.add_option("--isolated", arguments.isolated,
+                     "Table of prof-model measure --from: the same operations alone on the GPU");
   command
       .add_option("--event-bias", arguments.event_bias,
                   "What an event pair adds to a time: auto (from the file), microseconds, or off")
@@ -84,6 +86,7 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
   if (!arguments.layers.empty()) {
     options.layers = read::read_layers(std::filesystem::path(arguments.layers));
   }
+  if (!arguments.isolated.empty()) options.isolated = read::read_isolated(arguments.isolated);
   std::vector<read::Profile> profiles;
   for (const std::filesystem::path& file : read::expand_inputs(files)) {
     profiles.push_back(read::read_profile(file));

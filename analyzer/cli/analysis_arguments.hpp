@@ -14,8 +14,9 @@ class App;
 namespace inline_prof::cli {
 
 struct AnalysisArguments {
-  std::string machine;  // empty: matched with the devices of each file
-  std::string layers;   // empty: none
+  std::string machine;   // empty: matched with the devices of each file
+  std::string layers;    // empty: none
+  std::string isolated;  // empty: none
   std::string event_bias = "auto";
   join::Statistic statistic = join::Statistic::kMedian;
   model::Mode mode = model::Mode::kImproved;

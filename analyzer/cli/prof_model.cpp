@@ -22,6 +22,7 @@ constexpr const char* kExamples =
     "  prof-model iteration --params measured.csv trace.json\n"
     "  prof-model plot --model collective --params curves.json measured.csv -o curves.svg\n"
     "  prof-model convert --to collective nccl_tests.log -o measured.csv\n"
+    "  prof-model measure -o measured/\n"
     "\n"
     "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.";
 
@@ -45,6 +46,7 @@ int run_main(int argc, char** argv) noexcept {
     declare_iteration(app);
     declare_plot(app);
     declare_convert(app);
+    declare_measure(app);
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& request) {  // --help and --version

@@ -15,5 +15,6 @@ void declare_evaluate(CLI::App& program);
 void declare_iteration(CLI::App& program);
 void declare_plot(CLI::App& program);
 void declare_convert(CLI::App& program);
+void declare_measure(CLI::App& program);
 
 }  // namespace inline_prof::cli

@@ -13,6 +13,15 @@
 
 namespace inline_prof::join {
 
+// The same operation measured alone on the GPU, beside the run and the prediction.
+struct Isolated {
+  double alone_us = 0.0;
+  Interval alone_ci95_us;
+  std::string kernel_name;   // that ran alone; empty if not known
+  bool is_stand_in = false;  // a kernel of prof-model measure in place of the run's own
+  std::string cause;         // of the difference: words for a reader
+};
+
 // One event of one device.
 struct Row {
   std::size_t profile = 0;  // index into Analysis::runs
@@ -57,6 +66,7 @@ struct Row {
   std::optional<double> ratio;      // corrected / predicted
   std::optional<double> raw_ratio;  // raw / predicted
   std::string verdict;
+  std::optional<Isolated> isolated;
 };
 
 // The rows of one event on all devices, as the table shows them.
@@ -87,6 +97,7 @@ struct MergedRow {
   std::optional<double> ratio;
   std::optional<double> raw_ratio;
   std::string verdict;
+  std::optional<Isolated> isolated;  // of the device that takes longest
 
   // How much shorter the iteration would be if this took what is predicted for it, on all devices;
   // 0 where it is hidden behind something else, or no slower than predicted.

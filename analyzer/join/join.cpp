@@ -1,6 +1,7 @@
 #include "join/join.hpp"
 
 #include "join/belonging.hpp"
+#include "join/isolate.hpp"
 #include "join/merge.hpp"
 #include "join/nesting.hpp"
 #include "join/predict_rows.hpp"
@@ -207,7 +208,14 @@ class Joiner {
     for (std::size_t i = 0; i < analysis_.runs.size(); ++i)
       add_run(i);
     predict_rows(analysis_.rows, inputs_, model::Predictor(options_.mode));
+    if (options_.isolated) {
+      std::vector<const read::Op*> ops;
+      for (const RowInput& input : inputs_)
+        ops.push_back(input.op);
+      set_isolated(analysis_, ops, *options_.isolated);
+    }
     merge_devices(analysis_, samples_, options_.statistic);
+    merge_isolated(analysis_);
     compute_shares(analysis_);
     find_worth_fixing(analysis_);
     summarise_rows();

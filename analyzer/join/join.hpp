@@ -4,6 +4,7 @@
 #include "join/analysis.hpp"
 #include "join/event_bias.hpp"
 #include "model/table_model.hpp"
+#include "read/isolated.hpp"
 #include "read/layers.hpp"
 #include "read/machine.hpp"
 
@@ -18,6 +19,7 @@ enum class Statistic { kMedian, kMean, kMin };
 struct JoinOptions {
   std::optional<read::Machine> machine;  // empty: matched for every device
   std::optional<read::Layers> layers;
+  std::optional<read::IsolatedTimes> isolated;  // operations measured alone on the GPU
   BiasSetting event_bias;
   Statistic statistic = Statistic::kMedian;
   model::Mode mode = model::Mode::kImproved;  // kCompat: the plain roofline for everything

@@ -1,5 +1,7 @@
 #include "read/op.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -29,13 +31,38 @@ bool contains(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+struct ValueText {
+  std::string operator()(bool value) const { return value ? "true" : "false"; }
+  std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+  std::string operator()(double value) const { return fmt::format("{}", value); }
+  std::string operator()(const std::string& value) const { return value; }
+  std::string operator()(const std::vector<std::int64_t>& value) const {
+    return fmt::format("{}", fmt::join(value, "x"));
+  }
+};
+
 }  // namespace
+
+std::string attribute_text(const Attribute& value) {
+  return std::visit(ValueText(), value);
+}
 
 AttributeType attribute_type(std::string_view name) {
   if (contains(kIntegers, name)) return AttributeType::kInteger;
   if (contains(kTexts, name)) return AttributeType::kText;
   if (contains(kBooleans, name)) return AttributeType::kBoolean;
   return AttributeType::kAny;
+}
+
+std::string op_text(const Op& op) {
+  constexpr std::array<std::string_view, 3> left_out{"comm", kSequenceAttribute, "source"};
+  std::vector<std::string> words;
+  for (const auto& [name, value] : op.attributes) {
+    if (!contains(left_out, name))
+      words.push_back(fmt::format("{}={}", name, attribute_text(value)));
+  }
+  std::sort(words.begin(), words.end());
+  return fmt::format("{}{}{}", op.kind, words.empty() ? "" : " ", fmt::join(words, " "));
 }
 
 }  // namespace inline_prof::read

@@ -41,4 +41,10 @@ enum class AttributeType { kInteger, kText, kBoolean, kAny };
 // The type that an attribute of this name has in every kind.  kAny for a name that is not known.
 [[nodiscard]] AttributeType attribute_type(std::string_view name);
 
+[[nodiscard]] std::string attribute_text(const Attribute& value);
+
+// One line that two operations share if they do the same work: kind and attributes by name, without
+// those that say which one of many equal operations it is, or who described it.
+[[nodiscard]] std::string op_text(const Op& op);
+
 }  // namespace inline_prof::read

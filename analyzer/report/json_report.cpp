@@ -81,6 +81,15 @@ Json run_json(const join::Run& run) {
   return json;
 }
 
+Json isolated_json(const std::optional<join::Isolated>& isolated) {
+  if (!isolated) return {};
+  return {{"alone_us", isolated->alone_us},
+          {"alone_ci95_us", {isolated->alone_ci95_us.lower, isolated->alone_ci95_us.upper}},
+          {"kernel_name", or_null(isolated->kernel_name)},
+          {"is_stand_in", isolated->is_stand_in},
+          {"cause", isolated->cause}};
+}
+
 // What a row and a merged row have in common.
 template <typename Row>
 void add_comparison(Json& json, const Row& row) {
@@ -99,6 +108,7 @@ void add_comparison(Json& json, const Row& row) {
   json["parameters"] = or_null(row.parameters);
   json["verdict"] = row.verdict;
   json["reason"] = row.predicted_us ? Json() : Json(row.reason);
+  json["isolated"] = isolated_json(row.isolated);
 }
 
 Json row_json(const join::Row& row) {

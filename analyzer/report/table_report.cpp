@@ -82,6 +82,31 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
   }
 }
 
+// The run beside the same operations alone on the GPU, those first that lose most in the run.
+void write_isolated(std::string& out, const join::Analysis& analysis, std::size_t top,
+                    std::size_t width) {
+  std::vector<const join::MergedRow*> rows;
+  for (const join::MergedRow& row : analysis.merged) {
+    if (row.isolated && row.corrected_us) rows.push_back(&row);
+  }
+  if (rows.empty()) return;
+  const auto lost_us = [](const join::MergedRow* row) {
+    return *row->corrected_us - row->isolated->alone_us;
+  };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const auto* a, const auto* b) { return lost_us(a) > lost_us(b); });
+  const std::size_t count = top == 0 ? rows.size() : std::min(top, rows.size());
+  out += "\nthe same operations alone on the GPU\n";
+  fmt::format_to(std::back_inserter(out), "{:>10} {:>10} {:>10} {}\n", "in run us", "alone",
+                 "predicted", "cause");
+  for (std::size_t i = 0; i < count; ++i) {
+    const join::MergedRow& row = *rows[i];
+    fmt::format_to(std::back_inserter(out), "{}\n{:>10} {:>10} {:>10} {}\n",
+                   shortened(name_of(row), width), number(row.corrected_us),
+                   number(row.isolated->alone_us), number(row.predicted_us), row.isolated->cause);
+  }
+}
+
 }  // namespace
 
 std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
@@ -123,6 +148,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   }
   footnotes.write(out);
   write_worth_fixing(out, analysis, options.top, width);
+  write_isolated(out, analysis, options.top, width);
   return out;
 }
 

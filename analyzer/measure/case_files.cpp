@@ -1,0 +1,104 @@
+#include "measure/case_files.hpp"
+
+#include "read/measurements/measurements.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+namespace inline_prof::measure {
+namespace {
+
+constexpr std::array<std::string_view, 8> kReplayed{"gemm", "conv",    "embedding", "attention",
+                                                    "norm", "softmax", "memory",    "collective"};
+
+read::Attribute attribute_of(const read::Table& table, std::size_t row, std::size_t column,
+                             const std::string& cell) {
+  const std::string& name = table.columns()[column];
+  switch (read::attribute_type(name)) {
+    case read::AttributeType::kInteger: {
+      std::int64_t value = 0;
+      const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
+      if (error != std::errc{} || rest != cell.data() + cell.size()) {
+        table.fail(row, column, fmt::format("expected a whole number, found {}", cell));
+      }
+      return value;
+    }
+    case read::AttributeType::kBoolean:
+      if (cell != "true" && cell != "false") {
+        table.fail(row, column, fmt::format("expected true or false, found {}", cell));
+      }
+      return cell == "true";
+    case read::AttributeType::kText:
+      return cell;
+    case read::AttributeType::kAny:
+      break;
+  }
+  std::int64_t whole = 0;
+  const auto [rest, error] = std::from_chars(cell.data(), cell.data() + cell.size(), whole);
+  if (error == std::errc{} && rest == cell.data() + cell.size()) return whole;
+  double number = 0;
+  const auto [end, problem] = std::from_chars(cell.data(), cell.data() + cell.size(), number);
+  if (problem == std::errc{} && end == cell.data() + cell.size()) return number;
+  return cell;
+}
+
+// The kind that stands in an operation of the suite.
+std::string kind_of(const Suite& suite) {
+  const auto ops = suite.ops(GpuFacts{});
+  return ops.front().kind;
+}
+
+}  // namespace
+
+std::vector<read::Op> ops_of_grid(const std::filesystem::path& file, const Suite& suite) {
+  const std::string kind = kind_of(suite);
+  // A grid of another's format becomes a table of ours first.
+  const read::Table table =
+      file.extension() == ".txt" && kind == "conv"
+          ? read::Table(
+                read::csv_text(read::convert_measurements(file, kind, read::ConvertSettings{})),
+                file.string())
+          : read::read_table(file);
+  std::vector<std::size_t> columns;
+  for (std::size_t i = 0; i < table.columns().size(); ++i) {
+    if (std::ranges::find(suite.columns, table.columns()[i]) != suite.columns.end())
+      columns.push_back(i);
+  }
+  if (columns.empty()) {
+    throw read::InputError(fmt::format("{}: line 1: no column of suite {}: expected some of {}",
+                                       file.string(), suite.name, fmt::join(suite.columns, ", ")));
+  }
+  std::vector<read::Op> ops;
+  for (std::size_t row = 0; row < table.row_count(); ++row) {
+    read::Op op{.kind = kind, .source = {}, .attributes = {}};
+    for (const std::size_t column : columns) {
+      const std::string cell = table.cell(row, column);
+      if (!cell.empty()) {
+        op.attributes.emplace_back(table.columns()[column], attribute_of(table, row, column, cell));
+      }
+    }
+    ops.push_back(std::move(op));
+  }
+  return ops;
+}
+
+ProfileOps ops_of_profile(const read::Profile& profile) {
+  ProfileOps found;
+  std::set<std::string> seen;
+  for (const read::Event& event : profile.events) {
+    if (!event.op) {
+      ++found.skipped["operation not known"];
+    } else if (std::ranges::find(kReplayed, event.op->kind) == kReplayed.end()) {
+      ++found.skipped[fmt::format("{} cannot be replayed", event.op->kind)];
+    } else if (seen.insert(read::op_text(*event.op)).second) {
+      found.ops.push_back(*event.op);
+    }
+  }
+  return found;
+}
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,249 @@
+#include "measure/dynamic_library.hpp"
+#include "measure/works.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cudnn.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::measure {
+namespace {
+
+constexpr float kOne = 1.0F;
+constexpr float kZero = 0.0F;
+
+// What the three directions have of their own, under one name.
+template <typename Algorithm, typename Choose, typename Workspace, typename Run>
+struct DirectionFunctions {
+  using Algorithms = Algorithm;
+  Choose* choose = nullptr;
+  Workspace* workspace = nullptr;
+  Run* run = nullptr;
+};
+using Forward = DirectionFunctions<
+    cudnnConvolutionFwdAlgoPerf_t, decltype(cudnnGetConvolutionForwardAlgorithm_v7),
+    decltype(cudnnGetConvolutionForwardWorkspaceSize), decltype(cudnnConvolutionForward)>;
+using BackwardData = DirectionFunctions<
+    cudnnConvolutionBwdDataAlgoPerf_t, decltype(cudnnGetConvolutionBackwardDataAlgorithm_v7),
+    decltype(cudnnGetConvolutionBackwardDataWorkspaceSize), decltype(cudnnConvolutionBackwardData)>;
+using BackwardFilter = DirectionFunctions<cudnnConvolutionBwdFilterAlgoPerf_t,
+                                          decltype(cudnnGetConvolutionBackwardFilterAlgorithm_v7),
+                                          decltype(cudnnGetConvolutionBackwardFilterWorkspaceSize),
+                                          decltype(cudnnConvolutionBackwardFilter)>;
+
+struct CudnnFunctions {
+  DynamicLibrary library{"libcudnn.so.9", "libcudnn.so.8"};
+  decltype(cudnnCreate)* create = nullptr;
+  decltype(cudnnDestroy)* destroy = nullptr;
+  decltype(cudnnSetStream)* set_stream = nullptr;
+  decltype(cudnnGetVersion)* get_version = nullptr;
+  decltype(cudnnGetErrorString)* error_string = nullptr;
+  decltype(cudnnCreateTensorDescriptor)* make_tensor = nullptr;
+  decltype(cudnnSetTensor4dDescriptor)* set_tensor = nullptr;
+  decltype(cudnnDestroyTensorDescriptor)* destroy_tensor = nullptr;
+  decltype(cudnnCreateFilterDescriptor)* make_filter = nullptr;
+  decltype(cudnnSetFilter4dDescriptor)* set_filter = nullptr;
+  decltype(cudnnDestroyFilterDescriptor)* destroy_filter = nullptr;
+  decltype(cudnnCreateConvolutionDescriptor)* make_convolution = nullptr;
+  decltype(cudnnSetConvolution2dDescriptor)* set_convolution = nullptr;
+  decltype(cudnnSetConvolutionGroupCount)* set_groups = nullptr;
+  decltype(cudnnSetConvolutionMathType)* set_math = nullptr;
+  decltype(cudnnGetConvolution2dForwardOutputDim)* output_sides = nullptr;
+  decltype(cudnnDestroyConvolutionDescriptor)* destroy_convolution = nullptr;
+  Forward forward;
+  BackwardData backward_data;
+  BackwardFilter backward_filter;
+
+  CudnnFunctions() {
+    library.find(create, "cudnnCreate");
+    library.find(destroy, "cudnnDestroy");
+    library.find(set_stream, "cudnnSetStream");
+    library.find(get_version, "cudnnGetVersion");
+    library.find(error_string, "cudnnGetErrorString");
+    library.find(make_tensor, "cudnnCreateTensorDescriptor");
+    library.find(set_tensor, "cudnnSetTensor4dDescriptor");
+    library.find(destroy_tensor, "cudnnDestroyTensorDescriptor");
+    library.find(make_filter, "cudnnCreateFilterDescriptor");
+    library.find(set_filter, "cudnnSetFilter4dDescriptor");
+    library.find(destroy_filter, "cudnnDestroyFilterDescriptor");
+    library.find(make_convolution, "cudnnCreateConvolutionDescriptor");
+    library.find(set_convolution, "cudnnSetConvolution2dDescriptor");
+    library.find(set_groups, "cudnnSetConvolutionGroupCount");
+    library.find(set_math, "cudnnSetConvolutionMathType");
+    library.find(output_sides, "cudnnGetConvolution2dForwardOutputDim");
+    library.find(destroy_convolution, "cudnnDestroyConvolutionDescriptor");
+    library.find(forward.choose, "cudnnGetConvolutionForwardAlgorithm_v7");
+    library.find(forward.workspace, "cudnnGetConvolutionForwardWorkspaceSize");
+    library.find(forward.run, "cudnnConvolutionForward");
+    library.find(backward_data.choose, "cudnnGetConvolutionBackwardDataAlgorithm_v7");
+    library.find(backward_data.workspace, "cudnnGetConvolutionBackwardDataWorkspaceSize");
+    library.find(backward_data.run, "cudnnConvolutionBackwardData");
+    library.find(backward_filter.choose, "cudnnGetConvolutionBackwardFilterAlgorithm_v7");
+    library.find(backward_filter.workspace, "cudnnGetConvolutionBackwardFilterWorkspaceSize");
+    library.find(backward_filter.run, "cudnnConvolutionBackwardFilter");
+  }
+
+  void check_dnn(cudnnStatus_t status, const char* what) const {
+    if (status == CUDNN_STATUS_SUCCESS) return;
+    throw Skipped(fmt::format("{} answers {}", what, error_string(status)));
+  }
+};
+
+// One number for both sides, or a list of two; `name`_w for the width alone.
+std::array<int, 2> sides(const read::Op& op, const std::string& name, std::int64_t otherwise) {
+  const auto list = op.get<std::vector<std::int64_t>>(name);
+  if (list && list->size() != 2) {
+    throw Skipped(fmt::format("convolutions of {} dimensions are not measured", list->size()));
+  }
+  const std::int64_t first = list ? (*list)[0] : op.get<std::int64_t>(name).value_or(otherwise);
+  const std::int64_t last = list ? (*list)[1] : op.get<std::int64_t>(name + "_w").value_or(first);
+  return {static_cast<int>(first), static_cast<int>(last)};
+}
+
+// Descriptors of one convolution.
+struct Layer {
+  const CudnnFunctions& dnn;
+  cudnnTensorDescriptor_t input = nullptr, output = nullptr;
+  cudnnFilterDescriptor_t filter = nullptr;
+  cudnnConvolutionDescriptor_t convolution = nullptr;
+  std::int64_t input_count = 0, filter_count = 0, output_count = 0;
+
+  Layer(const CudnnFunctions& functions, const read::Op& op) : dnn(functions) {
+    const std::string type = text_or(op, "type", "f32");
+    const cudnnDataType_t data = data_type(type);
+    const std::string layout = text_or(op, "layout", "nchw");
+    const cudnnTensorFormat_t format = layout == "nhwc" ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
+    const auto side = [&](const char* name) { return static_cast<int>(integer(op, name)); };
+    const int n = side("n"), c = side("c"), h = side("h"), w = side("w"), k = side("k"),
+              r = side("r"), s = side("s");
+    const int groups = static_cast<int>(integer_or(op, "groups", 1));
+    const auto stride = sides(op, "stride", 1), pad = sides(op, "pad", 0),
+               dilation = sides(op, "dilation", 1);
+    dnn.check_dnn(dnn.make_tensor(&input), "cudnnCreateTensorDescriptor");
+    dnn.check_dnn(dnn.make_tensor(&output), "cudnnCreateTensorDescriptor");
+    dnn.check_dnn(dnn.make_filter(&filter), "cudnnCreateFilterDescriptor");
+    dnn.check_dnn(dnn.make_convolution(&convolution), "cudnnCreateConvolutionDescriptor");
+    dnn.check_dnn(dnn.set_tensor(input, format, data, n, c, h, w), "cudnnSetTensor4dDescriptor");
+    dnn.check_dnn(dnn.set_filter(filter, data, format, k, c / groups, r, s),
+                  "cudnnSetFilter4dDescriptor");
+    dnn.check_dnn(
+        dnn.set_convolution(convolution, pad[0], pad[1], stride[0], stride[1], dilation[0],
+                            dilation[1], CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+        "cudnnSetConvolution2dDescriptor");
+    dnn.check_dnn(dnn.set_groups(convolution, groups), "cudnnSetConvolutionGroupCount");
+    dnn.check_dnn(dnn.set_math(convolution, type == "f32" ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH),
+                  "cudnnSetConvolutionMathType");
+    int images = 0, maps = 0, p = 0, q = 0;
+    dnn.check_dnn(dnn.output_sides(convolution, input, filter, &images, &maps, &p, &q),
+                  "cudnnGetConvolution2dForwardOutputDim");
+    dnn.check_dnn(dnn.set_tensor(output, format, data, images, maps, p, q),
+                  "cudnnSetTensor4dDescriptor");
+    input_count = std::int64_t{n} * c * h * w;
+    filter_count = std::int64_t{k} * (c / groups) * r * s;
+    output_count = std::int64_t{images} * maps * p * q;
+  }
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+  ~Layer() {
+    if (convolution != nullptr) dnn.destroy_convolution(convolution);
+    if (filter != nullptr) dnn.destroy_filter(filter);
+    if (output != nullptr) dnn.destroy_tensor(output);
+    if (input != nullptr) dnn.destroy_tensor(input);
+  }
+
+  static cudnnDataType_t data_type(const std::string& type) {
+    if (type == "f32" || type == "tf32") return CUDNN_DATA_FLOAT;
+    if (type == "f16") return CUDNN_DATA_HALF;
+    if (type == "bf16") return CUDNN_DATA_BFLOAT16;
+    throw Skipped(fmt::format("convolutions of {} are not measured", type));
+  }
+};
+
+// In the order of the functions' parameters: two tensors that are read, and one that is written.
+template <typename Functions, typename First, typename Second, typename Result>
+Work work_of(const CudnnFunctions& dnn, cudnnHandle_t handle, Gpu& gpu,
+             const std::shared_ptr<Layer>& layer, const Functions& functions,
+             std::pair<First, void*> first, std::pair<Second, void*> second,
+             std::pair<Result, void*> result, std::int64_t& algorithm) {
+  using Perf = typename Functions::Algorithms;
+  using Algorithm = decltype(Perf::algo);
+  if (algorithm < 0) {
+    std::array<Perf, 8> choices{};
+    int count = 0;
+    dnn.check_dnn(
+        functions.choose(handle, first.first, second.first, layer->convolution, result.first,
+                         static_cast<int>(choices.size()), &count, choices.data()),
+        "cuDNN's choice of an algorithm");
+    if (count < 1 || choices[0].status != CUDNN_STATUS_SUCCESS) {
+      throw Skipped("cuDNN has no algorithm for this convolution");
+    }
+    algorithm = static_cast<std::int64_t>(choices[0].algo);
+  }
+  const auto algo = static_cast<Algorithm>(algorithm);
+  std::size_t workspace_bytes = 0;
+  dnn.check_dnn(functions.workspace(handle, first.first, second.first, layer->convolution,
+                                    result.first, algo, &workspace_bytes),
+                "this algorithm");
+  void* workspace = gpu.take(std::max<std::size_t>(workspace_bytes, 1));
+  const auto run = [&dnn, handle, layer, run = functions.run, first, second, result, algo,
+                    workspace, workspace_bytes](cudaStream_t) {
+    dnn.check_dnn(run(handle, &kOne, first.first, first.second, second.first, second.second,
+                      layer->convolution, algo, workspace, workspace_bytes, &kZero, result.first,
+                      result.second),
+                  "the convolution");
+  };
+  const std::size_t version = dnn.get_version();
+  return {.run = run,
+          .library =
+              fmt::format("cudnn {}.{}.{}", version / 10000, version % 10000 / 100, version % 100)};
+}
+
+}  // namespace
+
+struct CudnnWorks::Handles {
+  CudnnFunctions functions;
+  cudnnHandle_t handle = nullptr;
+
+  explicit Handles(const Gpu& gpu) {
+    functions.check_dnn(functions.create(&handle), "cudnnCreate");
+    functions.check_dnn(functions.set_stream(handle, gpu.stream()), "cudnnSetStream");
+  }
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+  ~Handles() { functions.destroy(handle); }
+};
+
+CudnnWorks::CudnnWorks(Gpu& gpu) : gpu_(gpu) {}
+CudnnWorks::~CudnnWorks() = default;
+
+Work CudnnWorks::convolution(const read::Op& op, std::int64_t& chosen) {
+  if (!handles_) handles_ = std::make_unique<Handles>(gpu_);
+  const CudnnFunctions& dnn = handles_->functions;
+  const auto layer = std::make_shared<Layer>(dnn, op);
+  const std::string type = text_or(op, "type", "f32");
+  void* input = take_normal(gpu_, layer->input_count, type, 1);
+  void* filter = take_normal(gpu_, layer->filter_count, type, 2);
+  void* output = take_normal(gpu_, layer->output_count, type, 3);
+  const std::pair in(layer->input, input);
+  const std::pair weights(layer->filter, filter);
+  const std::pair out(layer->output, output);
+  chosen = op.get<std::int64_t>("algo").value_or(-1);
+  const std::string direction = text_or(op, "direction", "forward");
+  const cudnnHandle_t handle = handles_->handle;
+  if (direction == "forward") {
+    return work_of(dnn, handle, gpu_, layer, dnn.forward, in, weights, out, chosen);
+  }
+  if (direction == "backward_data") {
+    return work_of(dnn, handle, gpu_, layer, dnn.backward_data, weights, out, in, chosen);
+  }
+  if (direction == "backward_filter") {
+    return work_of(dnn, handle, gpu_, layer, dnn.backward_filter, in, out, weights, chosen);
+  }
+  throw Skipped(fmt::format("unknown direction {}", direction));
+}
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,68 @@
+// The GPU that is measured on: one stream, and one block of memory from which every case takes what
+// it needs.
+#pragma once
+
+#include "measure/case.hpp"
+#include "measure/suites.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+namespace inline_prof::measure {
+
+// A call failed that must not: after most errors the context is lost.
+class GpuError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+void check(cudaError_t result, const char* what);
+
+class Gpu {
+ public:
+  // Throws Skipped where there is no GPU, or no memory of use.
+  Gpu(int device, std::size_t most_memory_bytes);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& driver_version() const { return driver_version_; }
+  [[nodiscard]] const GpuFacts& facts() const { return facts_; }
+  [[nodiscard]] cudaStream_t stream() const { return stream_; }
+  [[nodiscard]] std::int64_t cycles(double duration_us) const;
+  [[nodiscard]] std::size_t memory_bytes() const { return memory_bytes_; }
+
+  // Memory until give_back(), aligned to 256 bytes.  Throws Skipped if there is not enough.
+  [[nodiscard]] void* take(std::size_t bytes);
+  void give_back() { taken_bytes_ = 0; }
+  // Twice the L2, apart from what cases take.
+  [[nodiscard]] void* flush_memory() const { return flush_memory_; }
+  [[nodiscard]] std::size_t flush_bytes() const;
+
+ private:
+  int device_;
+  std::string name_;
+  std::string driver_version_;
+  GpuFacts facts_;
+  double clock_mhz_ = 0;
+  cudaStream_t stream_ = nullptr;
+  void* memory_ = nullptr;
+  std::size_t memory_bytes_ = 0;
+  std::size_t taken_bytes_ = 0;
+  void* flush_memory_ = nullptr;
+};
+
+// A case made ready: memory taken and filled, handles made.
+struct Work {
+  std::function<void(cudaStream_t)> run;
+  std::string library;    // "cublas 13.1.0"; empty for our own kernels
+  bool stand_in = false;  // a kernel of ours in place of the one that a run had
+};
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,527 @@
+#include "measure/kernels.hpp"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace inline_prof::measure {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kWarp = 32;
+constexpr std::size_t kMostBlocks = 132 * 16;  // grid-stride loops do the rest
+
+using Unit = uint4;  // what one load moves at best
+
+unsigned blocks_for(std::size_t items) {
+  return static_cast<unsigned>(
+      std::clamp<std::size_t>((items + kThreads - 1) / kThreads, 1, kMostBlocks));
+}
+
+__device__ std::size_t first_item() {
+  return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+}
+
+__device__ std::size_t item_step() {
+  return static_cast<std::size_t>(gridDim.x) * blockDim.x;
+}
+
+// SplitMix64 at position `index`: G. L. Steele Jr., D. Lea, C. H. Flood, "Fast splittable
+// pseudorandom number generators", OOPSLA 2014, doi:10.1145/2660193.2660195.
+__device__ std::uint64_t random_bits(std::uint64_t seed, std::uint64_t index) {
+  std::uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ULL;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+  return z ^ (z >> 31);
+}
+
+// In (0, 1].
+__device__ float uniform(std::uint32_t bits) {
+  return (static_cast<float>(bits >> 8) + 1.0F) * 0x1p-24F;
+}
+
+__device__ float normal(std::uint64_t seed, std::uint64_t index) {
+  const std::uint64_t bits = random_bits(seed, index);
+  const float radius = sqrtf(-2.0F * __logf(uniform(static_cast<std::uint32_t>(bits))));
+  return radius * __cosf(6.2831853F * uniform(static_cast<std::uint32_t>(bits >> 32)));
+}
+
+__global__ void hold(std::int64_t cycles) {
+  const std::int64_t start = clock64();
+  while (clock64() - start < cycles) {
+  }
+}
+
+__global__ void empty_kernel() {}
+
+template <typename T>
+__global__ void fill_normal(T* values, std::size_t count, std::uint64_t seed) {
+  for (std::size_t i = first_item(); i < count; i += item_step())
+    values[i] = T(normal(seed, i));
+}
+
+// The continuous form of Zipf's law is inverted; a multiplication spreads the frequent rows.
+__global__ void fill_indices(std::int64_t* indices, std::size_t count, std::int64_t rows,
+                             double alpha, std::uint64_t seed) {
+  for (std::size_t i = first_item(); i < count; i += item_step()) {
+    const double u = static_cast<double>(random_bits(seed, i) >> 11) * 0x1p-53;
+    double rank = u * static_cast<double>(rows);
+    if (alpha > 0) {
+      const double top = static_cast<double>(rows) + 1;
+      const double power = 1 - alpha;
+      rank = fabs(power) < 1e-6 ? exp(u * log(top)) - 1
+                                : pow((pow(top, power) - 1) * u + 1, 1 / power) - 1;
+    }
+    const auto whole = static_cast<std::uint64_t>(fmin(rank, static_cast<double>(rows) - 1));
+    indices[i] =
+        static_cast<std::int64_t>(whole * 0x9e3779b1ULL % static_cast<std::uint64_t>(rows));
+  }
+}
+
+__device__ Unit mixed(Unit a, Unit b) {
+  return {a.x ^ b.x, a.y ^ b.y, a.z ^ b.z, a.w ^ b.w};
+}
+
+__device__ bool is_zero(Unit a) {
+  return (a.x | a.y | a.z | a.w) == 0;
+}
+
+// A store that never comes to pass keeps the loads alive: numbers are normal, their mix is not 0.
+__global__ void read_units(const Unit* from, std::size_t count, Unit* sum) {
+  Unit all{1, 1, 1, 1};
+  for (std::size_t i = first_item(); i < count; i += item_step())
+    all = mixed(all, from[i]);
+  if (is_zero(all)) *sum = all;
+}
+
+__global__ void write_units(Unit* to, std::size_t count) {
+  for (std::size_t i = first_item(); i < count; i += item_step())
+    to[i] = {1, 2, 3, 4};
+}
+
+__global__ void copy_units(const Unit* from, Unit* to, std::size_t count) {
+  for (std::size_t i = first_item(); i < count; i += item_step())
+    to[i] = from[i];
+}
+
+__global__ void move_units(const Unit* from, std::size_t read_count, Unit* to,
+                           std::size_t write_count) {
+  Unit all{1, 1, 1, 1};
+  const std::size_t most = read_count > write_count ? read_count : write_count;
+  for (std::size_t i = first_item(); i < most; i += item_step()) {
+    if (i < read_count) all = mixed(all, from[i]);
+    if (i < write_count || is_zero(all)) to[i < write_count ? i : 0] = all;
+  }
+}
+
+__global__ void add_values(const float4* a, const float4* b, float4* sum, std::size_t count) {
+  for (std::size_t i = first_item(); i < count; i += item_step()) {
+    const float4 x = a[i];
+    const float4 y = b[i];
+    sum[i] = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+  }
+}
+
+__global__ void scale_values(float4* values, float factor, std::size_t count) {
+  for (std::size_t i = first_item(); i < count; i += item_step()) {
+    const float4 x = values[i];
+    values[i] = {x.x * factor, x.y * factor, x.z * factor, x.w * factor};
+  }
+}
+
+template <typename T>
+struct alignas(4 * sizeof(T)) Four {
+  T values[4];
+};
+
+// `largest`: where the greatest magnitude stands, by which values are scaled to the range of
+// f8e4m3; null leaves them as they are.
+template <typename From, typename To>
+__global__ void cast_values(const Four<From>* from, Four<To>* to, std::size_t count,
+                            const float* largest) {
+  constexpr float kMostF8 = 448.0F;
+  const float factor = largest == nullptr ? 1.0F : kMostF8 / fmaxf(*largest, 1e-12F);
+  for (std::size_t i = first_item(); i < count; i += item_step()) {
+    const Four<From> in = from[i];
+    Four<To> out;
+    for (int j = 0; j < 4; ++j)
+      out.values[j] = To(static_cast<float>(in.values[j]) * factor);
+    to[i] = out;
+  }
+}
+
+__device__ float warp_sum(float value) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value += __shfl_xor_sync(~0U, value, offset);
+  return value;
+}
+
+__device__ float warp_largest(float value) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    value = fmaxf(value, __shfl_xor_sync(~0U, value, offset));
+  return value;
+}
+
+// Of all threads of a block of kThreads; every thread gets it.  The 32 lanes that add up at the end
+// see each of the 8 warps' values four times.
+__device__ float block_sum(float value) {
+  constexpr float kRepeats = static_cast<float>(kWarp * kWarp) / kThreads;
+  __shared__ float of_warps[kThreads / kWarp];
+  value = warp_sum(value);
+  __syncthreads();  // whoever used of_warps before is done
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  return warp_sum(of_warps[threadIdx.x % (kThreads / kWarp)]) / kRepeats;
+}
+
+__device__ float block_largest(float value) {
+  __shared__ float of_warps[kThreads / kWarp];
+  value = warp_largest(value);
+  __syncthreads();
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
+  __syncthreads();
+  return warp_largest(of_warps[threadIdx.x % (kThreads / kWarp)]);
+}
+
+__global__ void largest_magnitude(const __nv_bfloat16* values, std::size_t count, float* largest) {
+  float most = 0;
+  for (std::size_t i = first_item(); i < count; i += item_step())
+    most = fmaxf(most, fabsf(static_cast<float>(values[i])));
+  most = block_largest(most);
+  // Bits of floats that are not negative are in the order of the floats.
+  if (threadIdx.x == 0) atomicMax(reinterpret_cast<int*>(largest), __float_as_int(most));
+}
+
+__device__ std::size_t warp_number() {
+  return first_item() / kWarp;
+}
+
+template <typename Word>
+__global__ void gather_rows(const Word* table, std::int64_t words, const std::int64_t* indices,
+                            std::int64_t lookups, Word* rows) {
+  const std::size_t step = item_step() / kWarp;
+  for (std::size_t row = warp_number(); row < static_cast<std::size_t>(lookups); row += step) {
+    const Word* from = table + indices[row] * words;
+    Word* to = rows + static_cast<std::int64_t>(row) * words;
+    for (std::int64_t i = threadIdx.x % kWarp; i < words; i += kWarp)
+      to[i] = from[i];
+  }
+}
+
+template <typename T>
+__global__ void embedding_forward(Lookup lookup, const T* weights, T* bags) {
+  const std::size_t bag = warp_number();  // of all tables
+  if (bag >= static_cast<std::size_t>(lookup.batch * lookup.tables)) return;
+  const std::size_t table = bag / static_cast<std::size_t>(lookup.batch);
+  const T* rows = weights + table * static_cast<std::size_t>(lookup.rows * lookup.dim);
+  const std::int64_t* indices = lookup.indices + bag * static_cast<std::size_t>(lookup.bag);
+  for (std::int64_t i = threadIdx.x % kWarp; i < lookup.dim; i += kWarp) {
+    float sum = 0;
+    for (std::int64_t l = 0; l < lookup.bag; ++l)
+      sum += static_cast<float>(rows[indices[l] * lookup.dim + i]);
+    bags[bag * static_cast<std::size_t>(lookup.dim) + static_cast<std::size_t>(i)] = T(sum);
+  }
+}
+
+// `squares` null: plain descent.
+__global__ void embedding_update(Lookup lookup, float* weights, const float* squares,
+                                 const float* gradients, float rate) {
+  const std::size_t bag = warp_number();
+  if (bag >= static_cast<std::size_t>(lookup.batch * lookup.tables)) return;
+  const std::size_t table = bag / static_cast<std::size_t>(lookup.batch);
+  const std::size_t first_row = table * static_cast<std::size_t>(lookup.rows);
+  const std::int64_t* indices = lookup.indices + bag * static_cast<std::size_t>(lookup.bag);
+  const float* gradient = gradients + bag * static_cast<std::size_t>(lookup.dim);
+  for (std::int64_t l = 0; l < lookup.bag; ++l) {
+    const std::size_t row = first_row + static_cast<std::size_t>(indices[l]);
+    const float step = squares == nullptr ? rate : rate * rsqrtf(squares[row] + 1e-8F);
+    for (std::int64_t i = threadIdx.x % kWarp; i < lookup.dim; i += kWarp) {
+      atomicAdd(&weights[row * static_cast<std::size_t>(lookup.dim) + static_cast<std::size_t>(i)],
+                -step * gradient[i]);
+    }
+  }
+}
+
+__global__ void embedding_squares(Lookup lookup, float* squares, const float* gradients) {
+  const std::size_t bag = warp_number();
+  if (bag >= static_cast<std::size_t>(lookup.batch * lookup.tables)) return;
+  const std::size_t table = bag / static_cast<std::size_t>(lookup.batch);
+  const std::int64_t* indices = lookup.indices + bag * static_cast<std::size_t>(lookup.bag);
+  const float* gradient = gradients + bag * static_cast<std::size_t>(lookup.dim);
+  float sum = 0;
+  for (std::int64_t i = threadIdx.x % kWarp; i < lookup.dim; i += kWarp)
+    sum += gradient[i] * gradient[i];
+  sum = warp_sum(sum) / static_cast<float>(lookup.dim);
+  for (std::int64_t l = threadIdx.x % kWarp; l < lookup.bag; l += kWarp)
+    atomicAdd(&squares[table * static_cast<std::size_t>(lookup.rows) +
+                       static_cast<std::size_t>(indices[l])],
+              sum);
+}
+
+struct Moments {
+  float mean, inverse_deviation;
+};
+
+template <typename T>
+__device__ Moments moments_of(const T* row, std::int64_t columns) {
+  float sum = 0;
+  float squares = 0;
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
+    const auto value = static_cast<float>(row[i]);
+    sum += value;
+    squares += value * value;
+  }
+  const auto n = static_cast<float>(columns);
+  const float mean = block_sum(sum) / n;
+  const float variance = fmaxf(block_sum(squares) / n - mean * mean, 0.0F);
+  return {mean, rsqrtf(variance + 1e-5F)};
+}
+
+template <typename T>
+__global__ void norm_forward(const T* in, T* out, std::int64_t columns) {
+  const T* row = in + static_cast<std::int64_t>(blockIdx.x) * columns;
+  const Moments moments = moments_of(row, columns);
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
+    out[static_cast<std::int64_t>(blockIdx.x) * columns + i] =
+        T((static_cast<float>(row[i]) - moments.mean) * moments.inverse_deviation);
+  }
+}
+
+template <typename T>
+__global__ void norm_backward(const T* in, const T* out_gradient, T* in_gradient,
+                              std::int64_t columns) {
+  const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * columns;
+  const Moments moments = moments_of(in + start, columns);
+  float sum = 0;
+  float product = 0;
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
+    const auto gradient = static_cast<float>(out_gradient[start + i]);
+    sum += gradient;
+    product +=
+        gradient * (static_cast<float>(in[start + i]) - moments.mean) * moments.inverse_deviation;
+  }
+  const auto n = static_cast<float>(columns);
+  sum = block_sum(sum) / n;
+  product = block_sum(product) / n;
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
+    const float normed =
+        (static_cast<float>(in[start + i]) - moments.mean) * moments.inverse_deviation;
+    in_gradient[start + i] =
+        T((static_cast<float>(out_gradient[start + i]) - sum - normed * product) *
+          moments.inverse_deviation);
+  }
+}
+
+template <typename T>
+__global__ void softmax_forward(const T* in, T* out, std::int64_t columns, float factor) {
+  const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * columns;
+  float most = -3.0e38F;
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
+    most = fmaxf(most, static_cast<float>(in[start + i]) * factor);
+  most = block_largest(most);
+  float sum = 0;
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
+    sum += __expf(static_cast<float>(in[start + i]) * factor - most);
+  sum = block_sum(sum);
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
+    out[start + i] = T(__expf(static_cast<float>(in[start + i]) * factor - most) / sum);
+}
+
+template <typename T>
+__global__ void softmax_backward(const T* out, const T* out_gradient, T* in_gradient,
+                                 std::int64_t columns) {
+  const std::int64_t start = static_cast<std::int64_t>(blockIdx.x) * columns;
+  float sum = 0;
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads)
+    sum += static_cast<float>(out[start + i]) * static_cast<float>(out_gradient[start + i]);
+  sum = block_sum(sum);
+  for (std::int64_t i = threadIdx.x; i < columns; i += kThreads) {
+    in_gradient[start + i] =
+        T(static_cast<float>(out[start + i]) * (static_cast<float>(out_gradient[start + i]) - sum));
+  }
+}
+
+// Calls `use` with a null pointer of the element's type; f8 has no arithmetic of its own.
+template <typename Use>
+void with_type(Element element, Use use) {
+  if (element == Element::kF32) {
+    use(static_cast<float*>(nullptr));
+  } else if (element == Element::kF16) {
+    use(static_cast<__half*>(nullptr));
+  } else {
+    use(static_cast<__nv_bfloat16*>(nullptr));
+  }
+}
+
+template <typename From, typename To>
+void cast(cudaStream_t stream, const void* from, void* to, std::size_t count,
+          const float* largest = nullptr) {
+  cast_values<<<blocks_for(count / 4), kThreads, 0, stream>>>(
+      static_cast<const Four<From>*>(from), static_cast<Four<To>*>(to), count / 4, largest);
+}
+
+unsigned blocks_of_bags(const Lookup& lookup) {
+  return static_cast<unsigned>((lookup.batch * lookup.tables * kWarp + kThreads - 1) / kThreads);
+}
+
+}  // namespace
+
+void launch_hold(cudaStream_t stream, std::int64_t cycles) {
+  hold<<<1, 1, 0, stream>>>(cycles);
+}
+
+void launch_empty(cudaStream_t stream) {
+  empty_kernel<<<1, 1, 0, stream>>>();
+}
+
+void launch_fill_normal(cudaStream_t stream, void* values, std::size_t count, Element element,
+                        std::uint64_t seed) {
+  const unsigned blocks = blocks_for(count);
+  if (element == Element::kF8e4m3) {
+    fill_normal<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(values), count, seed);
+    return;
+  }
+  with_type(element, [&](auto* type) {
+    fill_normal<<<blocks, kThreads, 0, stream>>>(static_cast<decltype(type)>(values), count, seed);
+  });
+}
+
+void launch_fill_indices(cudaStream_t stream, std::int64_t* indices, std::size_t count,
+                         std::int64_t rows, double alpha, std::uint64_t seed) {
+  fill_indices<<<blocks_for(count), kThreads, 0, stream>>>(indices, count, rows, alpha, seed);
+}
+
+void launch_read(cudaStream_t stream, const void* from, void* sum, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(Unit);
+  read_units<<<blocks_for(count), kThreads, 0, stream>>>(static_cast<const Unit*>(from), count,
+                                                         static_cast<Unit*>(sum));
+}
+
+void launch_write(cudaStream_t stream, void* to, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(Unit);
+  write_units<<<blocks_for(count), kThreads, 0, stream>>>(static_cast<Unit*>(to), count);
+}
+
+void launch_copy(cudaStream_t stream, const void* from, void* to, std::size_t bytes) {
+  const std::size_t count = bytes / sizeof(Unit);
+  copy_units<<<blocks_for(count), kThreads, 0, stream>>>(static_cast<const Unit*>(from),
+                                                         static_cast<Unit*>(to), count);
+}
+
+void launch_add(cudaStream_t stream, const float* a, const float* b, float* sum,
+                std::size_t count) {
+  add_values<<<blocks_for(count / 4), kThreads, 0, stream>>>(
+      reinterpret_cast<const float4*>(a), reinterpret_cast<const float4*>(b),
+      reinterpret_cast<float4*>(sum), count / 4);
+}
+
+void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t count) {
+  scale_values<<<blocks_for(count / 4), kThreads, 0, stream>>>(reinterpret_cast<float4*>(values),
+                                                               factor, count / 4);
+}
+
+void launch_cast(cudaStream_t stream, const void* from, Element from_type, void* to,
+                 Element to_type, std::size_t count) {
+  if (from_type == Element::kF32) {
+    cast<float, __nv_bfloat16>(stream, from, to, count);
+  } else if (to_type == Element::kF32) {
+    cast<__nv_bfloat16, float>(stream, from, to, count);
+  } else {
+    cast<__nv_bfloat16, __nv_fp8_e4m3>(stream, from, to, count);
+  }
+}
+
+void launch_move(cudaStream_t stream, const void* from, std::size_t read_bytes, void* to,
+                 std::size_t write_bytes) {
+  const std::size_t read_count = read_bytes / sizeof(Unit);
+  const std::size_t write_count = write_bytes / sizeof(Unit);
+  move_units<<<blocks_for(std::max(read_count, write_count)), kThreads, 0, stream>>>(
+      static_cast<const Unit*>(from), read_count, static_cast<Unit*>(to), write_count);
+}
+
+void launch_quantise(cudaStream_t stream, const void* bf16, void* f8, float* largest,
+                     std::size_t count) {
+  static_cast<void>(cudaMemsetAsync(largest, 0, sizeof *largest, stream));
+  largest_magnitude<<<blocks_for(count / 4), kThreads, 0, stream>>>(
+      static_cast<const __nv_bfloat16*>(bf16), count, largest);
+  cast<__nv_bfloat16, __nv_fp8_e4m3>(stream, bf16, f8, count, largest);
+}
+
+void launch_gather_rows(cudaStream_t stream, const void* table, std::int64_t row_bytes,
+                        const std::int64_t* indices, std::int64_t lookups, void* rows) {
+  const unsigned blocks = blocks_for(static_cast<std::size_t>(lookups) * kWarp);
+  if (row_bytes % static_cast<std::int64_t>(sizeof(Unit)) == 0) {
+    gather_rows<<<blocks, kThreads, 0, stream>>>(
+        static_cast<const Unit*>(table), row_bytes / static_cast<std::int64_t>(sizeof(Unit)),
+        indices, lookups, static_cast<Unit*>(rows));
+  } else {
+    gather_rows<<<blocks, kThreads, 0, stream>>>(static_cast<const std::uint32_t*>(table),
+                                                 row_bytes / 4, indices, lookups,
+                                                 static_cast<std::uint32_t*>(rows));
+  }
+}
+
+void launch_embedding_forward(cudaStream_t stream, const Lookup& lookup, const void* weights,
+                              void* bags, Element element) {
+  with_type(element, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    embedding_forward<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(
+        lookup, static_cast<const T*>(weights), static_cast<T*>(bags));
+  });
+}
+
+void launch_embedding_sgd(cudaStream_t stream, const Lookup& lookup, float* weights,
+                          const float* gradients, float rate) {
+  embedding_update<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, weights, nullptr,
+                                                                    gradients, rate);
+}
+
+void launch_embedding_adagrad(cudaStream_t stream, const Lookup& lookup, float* weights,
+                              float* squares, const float* gradients, float rate) {
+  embedding_squares<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, squares, gradients);
+  embedding_update<<<blocks_of_bags(lookup), kThreads, 0, stream>>>(lookup, weights, squares,
+                                                                    gradients, rate);
+}
+
+void launch_norm_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out) {
+  with_type(shape.element, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    norm_forward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
+        static_cast<const T*>(in), static_cast<T*>(out), shape.columns);
+  });
+}
+
+void launch_norm_backward(cudaStream_t stream, const Rows& shape, const void* in,
+                          const void* out_gradient, void* in_gradient) {
+  with_type(shape.element, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    norm_backward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
+        static_cast<const T*>(in), static_cast<const T*>(out_gradient),
+        static_cast<T*>(in_gradient), shape.columns);
+  });
+}
+
+void launch_softmax_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out,
+                            float factor) {
+  with_type(shape.element, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    softmax_forward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
+        static_cast<const T*>(in), static_cast<T*>(out), shape.columns, factor);
+  });
+}
+
+void launch_softmax_backward(cudaStream_t stream, const Rows& shape, const void* out,
+                             const void* out_gradient, void* in_gradient) {
+  with_type(shape.element, [&](auto* type) {
+    using T = std::remove_pointer_t<decltype(type)>;
+    softmax_backward<<<static_cast<unsigned>(shape.rows), kThreads, 0, stream>>>(
+        static_cast<const T*>(out), static_cast<const T*>(out_gradient),
+        static_cast<T*>(in_gradient), shape.columns);
+  });
+}
+
+}  // namespace inline_prof::measure

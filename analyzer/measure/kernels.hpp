@@ -1,0 +1,74 @@
+// Our own kernels: what is timed where no library has it, and what stands around the timed.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace inline_prof::measure {
+
+enum class Element : std::uint8_t { kF32, kF16, kBf16, kF8e4m3 };
+
+// Throws Skipped for a type that has no kernels.
+[[nodiscard]] Element element_of(std::string_view type);
+[[nodiscard]] std::size_t bytes_of(Element element);
+
+// Keeps the stream busy for so many cycles of the SM clock.
+void launch_hold(cudaStream_t stream, std::int64_t cycles);
+void launch_empty(cudaStream_t stream);
+
+// Numbers as they are in training: normal, mean 0, deviation 1.
+void launch_fill_normal(cudaStream_t stream, void* values, std::size_t count, Element element,
+                        std::uint64_t seed);
+// Indices below `rows`, evenly spread for alpha 0, else after Zipf's law with that exponent.
+void launch_fill_indices(cudaStream_t stream, std::int64_t* indices, std::size_t count,
+                         std::int64_t rows, double alpha, std::uint64_t seed);
+
+// Bytes are rounded down to whole units of 16.
+void launch_read(cudaStream_t stream, const void* from, void* sum, std::size_t bytes);
+void launch_write(cudaStream_t stream, void* to, std::size_t bytes);
+void launch_copy(cudaStream_t stream, const void* from, void* to, std::size_t bytes);
+void launch_add(cudaStream_t stream, const float* a, const float* b, float* sum, std::size_t count);
+void launch_scale(cudaStream_t stream, float* values, float factor, std::size_t count);
+void launch_cast(cudaStream_t stream, const void* from, Element from_type, void* to,
+                 Element to_type, std::size_t count);
+// Reads the one and writes the other; for operations of which only the bytes are known.
+void launch_move(cudaStream_t stream, const void* from, std::size_t read_bytes, void* to,
+                 std::size_t write_bytes);
+// bf16 to f8e4m3 in two steps: the largest magnitude, then values scaled by it.
+void launch_quantise(cudaStream_t stream, const void* bf16, void* f8, float* largest,
+                     std::size_t count);
+
+void launch_gather_rows(cudaStream_t stream, const void* table, std::int64_t row_bytes,
+                        const std::int64_t* indices, std::int64_t lookups, void* rows);
+
+struct Lookup {
+  std::int64_t batch, tables, rows, bag, dim;
+  const std::int64_t* indices;  // of a table its batch * bag, table after table
+};
+// A warp for each bag of each table, which adds its rows up: the way of table-batched embeddings.
+void launch_embedding_forward(cudaStream_t stream, const Lookup& lookup, const void* weights,
+                              void* bags, Element element);
+// f32; every look-up adds its bag's gradient to its row by atomic additions.
+void launch_embedding_sgd(cudaStream_t stream, const Lookup& lookup, float* weights,
+                          const float* gradients, float rate);
+// The same with a sum of squares for each row, which is updated in a launch of its own before.
+void launch_embedding_adagrad(cudaStream_t stream, const Lookup& lookup, float* weights,
+                              float* squares, const float* gradients, float rate);
+
+// A block for each row.  f32, f16 and bf16.
+struct Rows {
+  std::int64_t rows, columns;
+  Element element;
+};
+void launch_norm_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out);
+void launch_norm_backward(cudaStream_t stream, const Rows& shape, const void* in,
+                          const void* out_gradient, void* in_gradient);
+void launch_softmax_forward(cudaStream_t stream, const Rows& shape, const void* in, void* out,
+                            float factor);
+void launch_softmax_backward(cudaStream_t stream, const Rows& shape, const void* out,
+                             const void* out_gradient, void* in_gradient);
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,15 @@
+// In place of cudnn_works.cpp where this was built without cuDNN's header.
+#include "measure/works.hpp"
+
+namespace inline_prof::measure {
+
+struct CudnnWorks::Handles {};
+
+CudnnWorks::CudnnWorks(Gpu& gpu) : gpu_(gpu) {}
+CudnnWorks::~CudnnWorks() = default;
+
+Work CudnnWorks::convolution(const read::Op&, std::int64_t&) {
+  throw Skipped("built without cudnn.h");
+}
+
+}  // namespace inline_prof::measure

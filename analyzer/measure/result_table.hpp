@@ -1,0 +1,54 @@
+// A table of measured times that grows while it is measured, and is whole on the disk at any time.
+#pragma once
+
+#include "measure/case.hpp"
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::measure {
+
+// What was found out about one case, by column; "time_us" among them.
+using Cells = std::map<std::string, std::string, std::less<>>;
+
+// Columns behind those that tell the rows apart, in every table.
+[[nodiscard]] const std::vector<std::string_view>& measured_columns();
+
+enum class IfThere : std::uint8_t { kRefuse, kReplace, kResume };
+
+class ResultTable {
+ public:
+  // `columns` tell the rows apart.  kResume takes over the rows of a file that is there.
+  // Throws read::InputError: the file is there and may not be, or its header is another one.
+  ResultTable(std::filesystem::path file, const std::vector<std::string_view>& columns,
+              IfThere if_there);
+
+  [[nodiscard]] const std::filesystem::path& file() const { return file_; }
+  [[nodiscard]] std::size_t row_count() const { return rows_.size(); }
+  [[nodiscard]] bool has(const read::Op& op) const;
+  void add(const read::Op& op, const Cells& cells);
+
+  // Puts all rows where the file is, at once; nothing if there is no new one.
+  // Throws std::runtime_error.
+  void save();
+
+ private:
+  [[nodiscard]] std::vector<std::string> key_of(const read::Op& op) const;
+
+  std::filesystem::path file_;
+  std::vector<std::string> columns_;
+  std::size_t key_columns_;
+  std::vector<std::vector<std::string>> rows_;
+  std::set<std::vector<std::string>> keys_;
+  bool is_changed_ = false;
+};
+
+// What an attribute says in a cell: an empty one where the operation does not have it, and the
+// whole operation in the column "operation", of replayed ones.
+[[nodiscard]] std::string cell_of(const read::Op& op, std::string_view column);
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,227 @@
+#include "measure/run_cases.hpp"
+
+#include "measure/gpu.hpp"
+#include "measure/gpu_state.hpp"
+#include "measure/launched_kernels.hpp"
+#include "measure/stopwatch.hpp"
+#include "measure/works.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <random>
+
+namespace inline_prof::measure {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kSecondsBetweenSaves = 5;
+constexpr double kMostClockChange = 0.03;  // in one case; above it is measured once more
+constexpr int kMostTries = 2;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// Fisher-Yates with the remainder of a Mersenne twister: the same order everywhere.
+void shuffle(std::vector<Case>& cases, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t i = cases.size(); i > 1; --i)
+    std::swap(cases[i - 1], cases[random() % i]);
+}
+
+std::string micro(double time_us) {
+  return fmt::format("{:.3f}", time_us);
+}
+
+template <typename Value>
+std::string cell(const std::optional<Value>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+// Speeds of the longest streams, and of those that fit into the L2 with room to spare.
+class Bandwidths {
+ public:
+  explicit Bandwidths(std::int64_t l2_bytes) : l2_bytes_(static_cast<double>(l2_bytes)) {}
+
+  void add(const Case& one, double time_us) {
+    if (one.op.kind != "bandwidth" || time_us <= 0) return;
+    const double bytes = number_or(one.op, "read_bytes", 0) + number_or(one.op, "write_bytes", 0);
+    const double gb_per_s = bytes / time_us * 1e-3;
+    if (bytes >= 16 * l2_bytes_) dram_ = std::max(dram_, gb_per_s);
+    if (bytes <= 0.4 * l2_bytes_) l2_ = std::max(l2_, gb_per_s);
+  }
+  void say() const {
+    if (dram_ > 0 || l2_ > 0)
+      std::fprintf(stderr, "fastest streams: DRAM %.0f GB/s, L2 %.0f GB/s\n", dram_, l2_);
+  }
+
+ private:
+  double l2_bytes_;
+  double dram_ = 0;
+  double l2_ = 0;
+};
+
+class Runner {
+ public:
+  explicit Runner(const RunOptions& options)
+      : options_(options),
+        gpu_(options.device, static_cast<std::size_t>(options.memory_gb * 1e9)),
+        stopwatch_(gpu_),
+        cublas_(gpu_),
+        cudnn_(gpu_),
+        nccl_(gpu_),
+        bandwidths_(gpu_.facts().l2_bytes) {
+    std::fprintf(stderr, "%s, %s, %zu MiB taken\n", gpu_.name().c_str(),
+                 gpu_.driver_version().c_str(), gpu_.memory_bytes() >> 20);
+    try {
+      state_.emplace(options.device);
+    } catch (const Skipped& reason) {
+      std::fprintf(stderr, "clocks, power and temperature are not known: %s\n", reason.what());
+    }
+    floor_us_ = stopwatch_.measure_floor_us();
+  }
+
+  Cells measure(const Case& one) {
+    gpu_.give_back();
+    std::int64_t algorithm = -1;
+    if (one.op.kind == "floor") {
+      return cells_of(stopwatch_.floor_times_us(text_or(one.op, "what", "")), 0, {}, {});
+    }
+    const Work work = prepare(one.op, algorithm);
+    work.run(gpu_.stream());
+    check(cudaGetLastError(), "first launch");
+    check(cudaStreamSynchronize(gpu_.stream()), "first run");
+    std::vector<LaunchedKernel> kernels;
+    if (one.op.kind != "collective" || gpu_.facts().device_count == 1)
+      kernels = launched_kernels(work, gpu_);
+    std::vector<double> times;
+    GpuState state;
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      const GpuState before = state_ ? state_->read() : GpuState{};
+      times = stopwatch_.times_us(work, one.l2, options_.repeats, options_.case_s);
+      state = state_ ? state_->read() : GpuState{};
+      if (!before.sm_clock_mhz || !state.sm_clock_mhz) break;
+      const double was_mhz = *before.sm_clock_mhz, is_mhz = *state.sm_clock_mhz;
+      if (std::abs(is_mhz - was_mhz) <= kMostClockChange * was_mhz) break;
+    }
+    Cells cells = cells_of(times, floor_us_, kernels, state);
+    cells["library"] = work.library;
+    if (work.stand_in) cells["stand_in"] = "true";
+    if (algorithm >= 0) cells["algorithm"] = fmt::format("{}", algorithm);
+    bandwidths_.add(one, std::stod(cells["time_us"]));
+    return cells;
+  }
+
+  // A floor that has moved says that early and late rows differ.
+  void finish() {
+    const double now_us = stopwatch_.measure_floor_us();
+    std::fprintf(stderr, "empty pair: %.3f us at the start, %.3f us at the end\n", floor_us_,
+                 now_us);
+    bandwidths_.say();
+  }
+
+ private:
+  Work prepare(const read::Op& op, std::int64_t& algorithm) {
+    if (op.kind == "gemm") return cublas_.gemm(op);
+    if (op.kind == "attention") return cublas_.attention(op);
+    if (op.kind == "conv") return cudnn_.convolution(op, algorithm);
+    if (op.kind == "collective") return nccl_.collective(op);
+    if (op.kind == "memory") return memory_work(op, gpu_);
+    if (op.kind == "rows") return rows_work(op, gpu_);
+    if (op.kind == "bandwidth") return bandwidth_work(op, gpu_);
+    if (op.kind == "embedding") return embedding_work(op, gpu_);
+    if (op.kind == "norm") return norm_work(op, gpu_);
+    if (op.kind == "softmax") return softmax_work(op, gpu_);
+    throw Skipped(fmt::format("{} is not measured", op.kind));
+  }
+
+  [[nodiscard]] Cells cells_of(const std::vector<double>& times, double floor_us,
+                               const std::vector<LaunchedKernel>& kernels,
+                               const GpuState& state) const {
+    const MedianOfRepeats found = median_of(times);
+    if (found.median <= floor_us) {
+      throw Skipped("takes no longer than an event pair with nothing between its events");
+    }
+    Cells cells{{"samples", fmt::format("{}", times.size())},
+                {"raw_us", micro(found.median)},
+                {"floor_us", micro(floor_us)},
+                {"time_lower_us", micro(std::max(0.0, found.lower - floor_us))},
+                {"time_upper_us", micro(found.upper - floor_us)},
+                {"time_us", micro(found.median - floor_us)},
+                {"device_name", gpu_.name()},
+                {"driver_version", gpu_.driver_version()},
+                {"sm_clock_mhz", cell(state.sm_clock_mhz)},
+                {"memory_clock_mhz", cell(state.memory_clock_mhz)},
+                {"power_w", cell(state.power_w)},
+                {"temperature_c", cell(state.temperature_c)}};
+    if (const LaunchedKernel* kernel = main_kernel(kernels)) {
+      cells["kernel_name"] = kernel->name;
+      cells["blocks"] = fmt::format("{}", kernel->blocks);
+      cells["kernels"] = fmt::format("{}", kernels.size());
+    }
+    return cells;
+  }
+
+  const RunOptions& options_;
+  Gpu gpu_;
+  Stopwatch stopwatch_;
+  CublasWorks cublas_;
+  CudnnWorks cudnn_;
+  NcclWorks nccl_;
+  std::optional<GpuStateReader> state_;
+  Bandwidths bandwidths_;
+  double floor_us_ = 0;
+};
+
+void save_all(std::map<std::string, ResultTable>& tables) {
+  for (auto& [name, table] : tables)
+    table.save();
+}
+
+}  // namespace
+
+RunOutcome run_cases(std::vector<Case> cases, std::map<std::string, ResultTable>& tables,
+                     const RunOptions& options) {
+  std::erase_if(cases, [&](const Case& one) { return tables.at(one.table).has(one.op); });
+  RunOutcome outcome;
+  if (cases.empty()) return outcome;
+  shuffle(cases, options.seed);
+  Runner runner(options);
+  const auto start = Clock::now();
+  auto last_save = start;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    if (seconds_since(start) > options.budget_s) {
+      outcome.left_over = cases.size() - i;
+      break;
+    }
+    try {
+      tables.at(cases[i].table).add(cases[i].op, runner.measure(cases[i]));
+      ++outcome.measured;
+    } catch (const Skipped& reason) {
+      static_cast<void>(cudaGetLastError());  // what the library met is not ours to stumble over
+      ++outcome.skipped[fmt::format("{}: {}", cases[i].table, reason.what())];
+    } catch (const GpuError&) {
+      save_all(tables);
+      std::fprintf(stderr, "stopped at %s of table %s\n", read::op_text(cases[i].op).c_str(),
+                   cases[i].table.c_str());
+      throw;
+    }
+    if (seconds_since(last_save) > kSecondsBetweenSaves) {
+      save_all(tables);
+      last_save = Clock::now();
+      std::fprintf(stderr, "%zu of %zu cases, %.0f of %.0f s\n", i + 1, cases.size(),
+                   seconds_since(start), options.budget_s);
+    }
+  }
+  save_all(tables);
+  runner.finish();
+  return outcome;
+}
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,139 @@
+#include "measure/stopwatch.hpp"
+
+#include "measure/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace inline_prof::measure {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Longer than the host needs for two records and a few launches in between.
+constexpr double kHoldUs = 40;
+constexpr std::size_t kFloorRepeats = 64;
+constexpr int kLaunchesInARow = 200;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Work nothing() {
+  return {.run = [](cudaStream_t) {}};
+}
+
+Work empty_kernel() {
+  return {.run = launch_empty};
+}
+
+}  // namespace
+
+Stopwatch::Stopwatch(Gpu& gpu) : gpu_(gpu) {
+  for (Pair& pair : pairs_) {
+    check(cudaEventCreate(&pair.start), "cudaEventCreate");
+    check(cudaEventCreate(&pair.stop), "cudaEventCreate");
+  }
+}
+
+Stopwatch::~Stopwatch() {
+  for (const Pair& pair : pairs_) {
+    static_cast<void>(cudaEventDestroy(pair.start));
+    static_cast<void>(cudaEventDestroy(pair.stop));
+  }
+}
+
+void Stopwatch::queue(const Work& work, const Pair& pair, bool hold_back, L2State l2) {
+  const cudaStream_t stream = gpu_.stream();
+  if (l2 == L2State::kCold) launch_write(stream, gpu_.flush_memory(), gpu_.flush_bytes());
+  if (hold_back) launch_hold(stream, gpu_.cycles(kHoldUs));
+  check(cudaEventRecord(pair.start, stream), "cudaEventRecord");
+  work.run(stream);
+  check(cudaEventRecord(pair.stop, stream), "cudaEventRecord");
+  check(cudaGetLastError(), "launch");
+}
+
+void Stopwatch::read(std::size_t count, std::vector<double>& times) {
+  check(cudaStreamSynchronize(gpu_.stream()), "cudaStreamSynchronize");
+  for (std::size_t i = 0; i < count; ++i) {
+    float time_ms = 0;
+    check(cudaEventElapsedTime(&time_ms, pairs_[i].start, pairs_[i].stop), "cudaEventElapsedTime");
+    times.push_back(static_cast<double>(time_ms) * 1e3);
+  }
+}
+
+std::vector<double> Stopwatch::times_us(const Work& work, L2State l2, const RepeatLimits& limits,
+                                        double most_s) {
+  const auto start = Clock::now();
+  std::vector<double> times;
+  // One pair at a time to begin with: a case of a second must not be repeated eight times unasked.
+  std::size_t batch = 1;
+  do {
+    for (std::size_t i = 0; i < batch; ++i)
+      queue(work, pairs_[i], true, l2);
+    read(batch, times);
+    batch = std::min(kPairs, 2 * batch);
+  } while (!is_enough(times, limits) &&
+           (seconds_since(start) < most_s || times.size() < limits.least));
+  return times;
+}
+
+std::vector<double> Stopwatch::idle_times_us(const Work& work, std::size_t repeats) {
+  std::vector<double> times;
+  while (times.size() < repeats) {
+    queue(work, pairs_[0], false, L2State::kWarm);
+    read(1, times);
+  }
+  return times;
+}
+
+double Stopwatch::measure_floor_us() {
+  const RepeatLimits all{.least = kFloorRepeats, .most = kFloorRepeats, .precision = 0};
+  return median_of(times_us(nothing(), L2State::kWarm, all, 1)).median;
+}
+
+std::vector<double> Stopwatch::floor_times_us(const std::string& what) {
+  const RepeatLimits all{.least = kFloorRepeats, .most = kFloorRepeats, .precision = 0};
+  if (what == "empty_pair") return times_us(nothing(), L2State::kWarm, all, 1);
+  if (what == "empty_kernel") return times_us(empty_kernel(), L2State::kWarm, all, 1);
+  if (what == "empty_pair_idle") return idle_times_us(nothing(), kFloorRepeats);
+  if (what == "empty_kernel_idle") return idle_times_us(empty_kernel(), kFloorRepeats);
+  const cudaStream_t stream = gpu_.stream();
+  if (what == "graph_of_one_kernel") {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
+    launch_empty(stream);
+    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+    const Work replay{
+        .run = [exec](cudaStream_t on) { check(cudaGraphLaunch(exec, on), "cudaGraphLaunch"); }};
+    const std::vector<double> times = times_us(replay, L2State::kWarm, all, 1);
+    check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
+    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    return times;
+  }
+  const bool is_launch = what == "host_launch";
+  if (!is_launch && what != "host_event_record") {
+    throw Skipped(fmt::format("no floor is called {}", what));
+  }
+  // What a call takes the host, while the stream has room for all of them.
+  std::vector<double> times;
+  while (times.size() < kFloorRepeats) {
+    const auto start = Clock::now();
+    for (int i = 0; i < kLaunchesInARow; ++i) {
+      if (is_launch) {
+        launch_empty(stream);
+      } else {
+        check(cudaEventRecord(pairs_[0].start, stream), "cudaEventRecord");
+      }
+    }
+    times.push_back(seconds_since(start) * 1e6 / kLaunchesInARow);
+    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  }
+  return times;
+}
+
+}  // namespace inline_prof::measure

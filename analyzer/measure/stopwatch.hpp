@@ -1,0 +1,49 @@
+// Times of work on the GPU, by event pairs behind work that holds the stream back.
+#pragma once
+
+#include "measure/gpu.hpp"
+#include "measure/repeats.hpp"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace inline_prof::measure {
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(Gpu& gpu);
+  ~Stopwatch();
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+  // Raw times in microseconds.  In front of each pair the stream is kept busy, so that host and
+  // launch are not in it: with a kernel that waits, and for kCold with one that fills the L2 with
+  // something else.  Ends when there are enough repeats, or after `most_s`.
+  [[nodiscard]] std::vector<double> times_us(const Work& work, L2State l2,
+                                             const RepeatLimits& limits, double most_s);
+  // The same on a stream that has nothing to do.
+  [[nodiscard]] std::vector<double> idle_times_us(const Work& work, std::size_t repeats);
+
+  // The median of pairs with nothing between them, behind work; measured anew by each call.
+  [[nodiscard]] double measure_floor_us();
+
+  // One of the suite "floor": what stands in its rows as "what".  Throws Skipped for another name.
+  [[nodiscard]] std::vector<double> floor_times_us(const std::string& what);
+
+ private:
+  static constexpr std::size_t kPairs = 8;
+
+  struct Pair {
+    cudaEvent_t start = nullptr;
+    cudaEvent_t stop = nullptr;
+  };
+
+  void queue(const Work& work, const Pair& pair, bool hold_back, L2State l2);
+  void read(std::size_t count, std::vector<double>& times);
+
+  Gpu& gpu_;
+  std::array<Pair, kPairs> pairs_;
+};
+
+}  // namespace inline_prof::measure

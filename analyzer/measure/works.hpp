@@ -1,0 +1,74 @@
+// Cases made ready to run, one function for each kind of work.  All throw Skipped where the GPU,
+// its memory or a library cannot do it.
+#pragma once
+
+#include "measure/gpu.hpp"
+#include "read/op.hpp"
+
+#include <memory>
+
+namespace inline_prof::measure {
+
+// Handles of libraries, made when they are first needed and kept.
+class CublasWorks {
+ public:
+  explicit CublasWorks(Gpu& gpu);
+  ~CublasWorks();
+  CublasWorks(const CublasWorks&) = delete;
+  CublasWorks& operator=(const CublasWorks&) = delete;
+
+  // cuBLAS; cuBLASLt for types of 8 bits and for what came from it.
+  [[nodiscard]] Work gemm(const read::Op& op);
+  [[nodiscard]] Work attention(const read::Op& op);
+
+ private:
+  struct Handles;
+  Gpu& gpu_;
+  std::unique_ptr<Handles> handles_;
+};
+
+class CudnnWorks {
+ public:
+  explicit CudnnWorks(Gpu& gpu);
+  ~CudnnWorks();
+  CudnnWorks(const CudnnWorks&) = delete;
+  CudnnWorks& operator=(const CudnnWorks&) = delete;
+
+  // By the algorithm that the operation names, else by the first choice of cuDNN's heuristic.
+  // `chosen` gets its number.
+  [[nodiscard]] Work convolution(const read::Op& op, std::int64_t& chosen);
+
+ private:
+  struct Handles;
+  Gpu& gpu_;
+  std::unique_ptr<Handles> handles_;
+};
+
+class NcclWorks {
+ public:
+  explicit NcclWorks(Gpu& gpu);
+  ~NcclWorks();
+  NcclWorks(const NcclWorks&) = delete;
+  NcclWorks& operator=(const NcclWorks&) = delete;
+
+  [[nodiscard]] Work collective(const read::Op& op);
+
+ private:
+  struct Communicators;
+  Gpu& gpu_;
+  std::unique_ptr<Communicators> communicators_;
+};
+
+// Our own kernels.
+[[nodiscard]] Work memory_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work rows_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work bandwidth_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work embedding_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work norm_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work softmax_work(const read::Op& op, Gpu& gpu);
+
+// Memory of so many numbers, normally distributed.
+[[nodiscard]] void* take_normal(Gpu& gpu, std::int64_t count, std::string_view type,
+                                std::uint64_t seed);
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""What the guest costs a program, as ratios with intervals.
+
+    overhead.py --guest LIBINLINE_PROF --loop OVERHEAD_LOOP [--torch OVERHEAD_TORCH.py]
+                [--seconds S] [--short]
+
+Two ways of comparing:
+
+  toggled   one process, in which measuring goes on and off in blocks (off, on, on, off)
+  pairs     whole processes in the same pattern: bare, with, with, bare
+
+Each pattern gives one ratio (on + on) / (off + off); their mean has a bootstrap interval of 95 %.
+Prints lines `PASS|FAIL|FIGURE|SKIP TEXT`.  Goals: measuring costs less than 0.1 %, and the interval
+excludes 0.3 %; afterwards 0 lies within it.  --short: a few blocks, whose ratios mean nothing.
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+GOAL = 0.001
+EXCLUDED = 0.003
+RESAMPLES = 2000
+
+
+class Skip(Exception):
+    pass
+
+
+def quads(blocks):
+    """Ratios of on to off of each off, on, on, off."""
+    ratios = []
+    for i in range(0, len(blocks) - 3, 4):
+        (s0, t0), (s1, t1), (s2, t2), (s3, t3) = blocks[i:i + 4]
+        if (s0, s1, s2, s3) != ("off", "on", "on", "off"):
+            raise ValueError(f"expected blocks off on on off, found {s0} {s1} {s2} {s3}")
+        ratios.append((t1 + t2) / (t0 + t3))
+    return ratios
+
+
+def interval(ratios, seed=1):
+    """Mean and its bootstrap interval of 95 %, less 1."""
+    random_numbers = random.Random(seed)
+    means = sorted(statistics.fmean(random_numbers.choices(ratios, k=len(ratios)))
+                   for _ in range(RESAMPLES))
+    low, high = means[int(0.025 * RESAMPLES)], means[int(0.975 * RESAMPLES) - 1]
+    return statistics.fmean(ratios) - 1, low - 1, high - 1
+
+
+def words(found, count):
+    mean, low, high = (f"{100 * value:+.3f}" for value in found)
+    return f"{mean} % (95 %: {low} to {high}, {count} patterns)"
+
+
+def judge_measuring(found):
+    """True, False, or None where the interval is too wide to tell."""
+    mean, low, high = found
+    if mean < GOAL and high < EXCLUDED:
+        return True
+    return False if low > GOAL else None
+
+
+def judge_afterwards(found):
+    return found[1] <= 0 <= found[2]
+
+
+def blocks_of(command, variables, timeout_s):
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("INLINE_PROF_", "PROFILING_"))}
+    environment.update(variables)
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                              timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Skip(f"still running after {timeout_s} s") from error
+    last_words = (done.stderr.strip().splitlines() or ["(nothing on stderr)"])[-1]
+    if done.returncode == SKIPPED:
+        raise Skip(last_words)
+    if done.returncode != 0:
+        raise RuntimeError(f"exit status {done.returncode}: {last_words}")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return [(state, float(time)) for state, time in lines]
+
+
+class Comparison:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        self.failed = False
+        self.files = 0
+
+    def say(self, verdict, text):
+        print(f"{verdict} {text}", flush=True)
+        self.failed = self.failed or verdict == "FAIL"
+
+    def guest(self, **settings):
+        self.files += 1
+        variables = {"LD_PRELOAD": str(self.options.guest),
+                     "INLINE_PROF_OUT": f"{self.folder}/prof.{self.files}.json"}
+        variables.update({f"INLINE_PROF_{name.upper()}": value for name, value in settings.items()})
+        return variables
+
+    def injected(self, **settings):
+        variables = self.guest(backend="cupti", **settings)
+        variables["CUDA_INJECTION64_PATH"] = variables.pop("LD_PRELOAD")
+        return variables
+
+    def attempt(self, name, measure, judge=None):
+        try:
+            ratios = measure()
+        except Skip as reason:
+            self.say("SKIP", f"{name}: {reason}")
+            return
+        except (RuntimeError, ValueError) as error:
+            self.say("FAIL", f"{name}: {error}")
+            return
+        if not ratios:
+            self.say("FAIL", f"{name}: no blocks")
+            return
+        found = interval(ratios)
+        answer = judge(found) if judge else None
+        verdict = "FIGURE" if answer is None else "PASS" if answer else "FAIL"
+        if self.options.short:
+            verdict = "FIGURE"
+        self.say(verdict, f"{name}: {words(found, len(ratios))}")
+
+    def toggled(self, command, variables):
+        return lambda: quads(blocks_of(command, variables, self.options.seconds))
+
+    def pairs(self, bare, other, drop=0):
+        """Process pairs; `drop` blocks at the start of each are not counted."""
+        (bare_command, bare_variables), (command, variables) = bare, other
+
+        def measure():
+            ratios = []
+            for _ in range(self.options.pairs):
+                blocks = []
+                for state in ("off", "on", "on", "off"):
+                    is_on = state == "on"
+                    times = [time for _, time in
+                             blocks_of(command if is_on else bare_command,
+                                       variables() if is_on else bare_variables,
+                                       self.options.seconds)][drop:]
+                    blocks.append((state, statistics.median(times)))
+                ratios += quads(blocks)
+            return ratios
+        return measure
+
+
+TOGGLE = {"trigger": "signal:USR1", "warmup": "2", "receipt": "0"}
+# The guest's own settings for a run that nobody watches.
+ADAPTIVE = {**TOGGLE, "policy": "adaptive", "repeat": "1000000"}
+EVERY_ITERATION = {**TOGGLE, "repeat": "1000000"}
+
+
+def compare_loops(comparison):
+    options = comparison.options
+    size = ["--blocks", "8", "--iterations", "2"] if options.short else []
+    pair_size = ["--blocks", "4", "--iterations", "2"] if options.short else ["--blocks", "12"]
+    for work in ("launch", "gpu", "graph"):
+        loop = [str(options.loop), work, *size]
+        single = [str(options.loop), work, *pair_size]
+        comparison.attempt(f"{work}, measuring within the budget, toggled",
+                           comparison.toggled([*loop, "--toggle"], comparison.guest(**ADAPTIVE)),
+                           judge_measuring)
+        comparison.attempt(f"{work}, a pair in every iteration, toggled",
+                           comparison.toggled([*loop, "--toggle"],
+                                              comparison.guest(**EVERY_ITERATION)))
+        bare = (single, {})
+        comparison.attempt(f"{work}, nothing beside nothing, pairs",
+                           comparison.pairs(bare, (single, dict)), judge_afterwards)
+        comparison.attempt(f"{work}, measured all it wanted, pairs",
+                           comparison.pairs(bare, (single, lambda: comparison.guest(
+                               mode="fine_grained", warmup="2", repeat="1", receipt="0")),
+                               drop=2),
+                           judge_afterwards)
+        comparison.attempt(f"{work}, NVTX ranges that nobody reads, pairs",
+                           comparison.pairs(bare, ([*single, "--nvtx"], dict)))
+        comparison.attempt(f"{work}, backend cupti, pairs",
+                           comparison.pairs(bare, (single, comparison.injected)))
+
+
+def compare_torch(comparison):
+    options = comparison.options
+    command = [sys.executable, str(options.torch)]
+    if options.short:
+        command += ["--blocks", "4", "--iterations", "2"]
+    comparison.attempt("PyTorch, measuring within the budget, toggled",
+                       comparison.toggled([*command, "--toggle"], comparison.guest(**ADAPTIVE)),
+                       judge_measuring)
+    comparison.attempt("PyTorch, torch.profiler, toggled",
+                       comparison.toggled([*command, "--profiler"], {}))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--loop", type=pathlib.Path, required=True)
+    parser.add_argument("--torch", type=pathlib.Path)
+    parser.add_argument("--seconds", type=float, default=60, help="for each process")
+    parser.add_argument("--pairs", type=int, default=4, help="patterns of processes")
+    parser.add_argument("--short", action="store_true")
+    options = parser.parse_args()
+    if options.short:
+        options.pairs = 1
+    with tempfile.TemporaryDirectory() as folder:
+        comparison = Comparison(options, folder)
+        compare_loops(comparison)
+        if options.torch:
+            compare_torch(comparison)
+    return 1 if comparison.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+// What prof-measure decides without a GPU: shapes, repeats, tables.
+#include "measure/case_files.hpp"
+#include "measure/gemm_grid.hpp"
+#include "measure/repeats.hpp"
+#include "measure/result_table.hpp"
+#include "measure/suites.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <tuple>
+
+namespace inline_prof::measure {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class Folder : public testing::Test {
+ protected:
+  Folder()
+      : path_(fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~Folder() override { fs::remove_all(path_); }
+
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return path_ / name;
+  }
+  static std::string read(const fs::path& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  fs::path path_;
+};
+
+std::string complaint_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no complaint";
+}
+
+TEST(GemmGrid, HasEveryShapeOnceAndOnlyMultiples) {
+  for (const std::int64_t multiple : {1, 16}) {
+    const auto grid = gemm_grid(132, multiple);
+    std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> shapes;
+    for (const Product& product : grid) {
+      shapes.emplace(product.m, product.n, product.k);
+      for (const std::int64_t side : {product.m, product.n, product.k}) {
+        EXPECT_GE(side, 1);
+        EXPECT_EQ(side % multiple, 0);
+      }
+    }
+    EXPECT_EQ(shapes.size(), grid.size());
+    EXPECT_GE(grid.size(), 170U);
+    EXPECT_LE(grid.size(), 210U);
+  }
+}
+
+TEST(GemmGrid, FillsWavesOfThisGpuAndOneTileMore) {
+  std::set<std::int64_t> tiles;
+  for (const Product& product : gemm_grid(108, 1)) {
+    if (product.m % 128 == 0 && product.n % 128 == 0)
+      tiles.insert(product.m / 128 * (product.n / 128));
+  }
+  for (const std::int64_t waves : {1, 2, 3, 5}) {
+    EXPECT_TRUE(tiles.contains(waves * 108)) << waves;
+    EXPECT_TRUE(tiles.contains(waves * 108 + 1)) << waves;
+  }
+}
+
+TEST(Suites, TellTheirCasesApartByTheirColumns) {
+  for (const Suite& suite : all_suites()) {
+    const auto ops = suite.ops(GpuFacts{});
+    std::set<std::vector<std::string>> keys;
+    for (const read::Op& op : ops) {
+      std::vector<std::string> key;
+      for (const std::string_view column : suite.columns)
+        key.push_back(cell_of(op, column));
+      keys.insert(key);
+      for (const auto& [name, value] : op.attributes) {
+        EXPECT_NE(std::find(suite.columns.begin(), suite.columns.end(), name), suite.columns.end())
+            << suite.name << ": " << name;
+      }
+    }
+    EXPECT_EQ(keys.size(), ops.size()) << suite.name;
+    EXPECT_GE(ops.size(), 7U) << suite.name;
+  }
+}
+
+TEST(Suites, AreChosenByName) {
+  EXPECT_EQ(find_suite("norm").name, "norm");
+  EXPECT_THAT(complaint_of([] { static_cast<void>(find_suite("gem")); }),
+              testing::StartsWith("no suite is called gem: choose from gemm, gemm_quantise"));
+}
+
+TEST(Repeats, MedianAndItsInterval) {
+  const MedianOfRepeats few = median_of({3, 1, 2});
+  EXPECT_EQ(few.median, 2);
+  EXPECT_EQ(few.lower, 1);
+  EXPECT_EQ(few.upper, 3);
+  std::vector<double> hundred;
+  for (int i = 1; i <= 100; ++i)
+    hundred.push_back(i);
+  // (100 - 19.6) / 2 = 40.2: the 40th value from either end.
+  const MedianOfRepeats many = median_of(hundred);
+  EXPECT_EQ(many.median, 50.5);
+  EXPECT_EQ(many.lower, 40);
+  EXPECT_EQ(many.upper, 61);
+  EXPECT_THROW(static_cast<void>(median_of({})), std::invalid_argument);
+}
+
+TEST(Repeats, EndWhenTheMedianIsKnownOrThereAreManyOfThem) {
+  const RepeatLimits limits{.least = 5, .most = 20, .precision = 0.01};
+  EXPECT_FALSE(is_enough({10, 10, 10, 10}, limits));
+  EXPECT_TRUE(is_enough({10, 10, 10, 10, 10}, limits));
+  EXPECT_FALSE(is_enough({10, 10, 10, 10, 11}, limits));
+  std::vector<double> wild;
+  for (int i = 0; i < 19; ++i)
+    wild.push_back(i);
+  EXPECT_FALSE(is_enough(wild, limits));
+  wild.push_back(19);
+  EXPECT_TRUE(is_enough(wild, limits));
+}
+
+read::Op product(std::int64_t m) {
+  return {.kind = "gemm", .source = "cublasGemmEx", .attributes = {{"m", m}, {"trans_b", true}}};
+}
+
+TEST_F(Folder, ATableIsWholeAndTakenUpAgain) {
+  const fs::path file = path_ / "t.csv";
+  ResultTable table(file, {"m", "trans_a", "trans_b"}, IfThere::kRefuse);
+  EXPECT_FALSE(fs::exists(file));
+  table.add(product(3), {{"time_us", "1.5"}, {"kernel_name", "a, \"b\""}});
+  EXPECT_TRUE(table.has(product(3)));
+  EXPECT_FALSE(table.has(product(4)));
+  table.save();
+  EXPECT_THAT(read(file), testing::StartsWith("m,trans_a,trans_b,kernel_name,"));
+  EXPECT_THAT(read(file), HasSubstr("\n3,,true,\"a, \"\"b\"\"\","));
+  EXPECT_THAT(read(file), testing::EndsWith(",1.5\n"));
+
+  EXPECT_THAT(complaint_of([&] { ResultTable(file, {"m"}, IfThere::kRefuse); }),
+              HasSubstr("exists already; --resume adds to it, --force replaces it"));
+  EXPECT_THAT(complaint_of([&] { ResultTable(file, {"m"}, IfThere::kResume); }),
+              HasSubstr("line 1: cannot be resumed"));
+  ResultTable resumed(file, {"m", "trans_a", "trans_b"}, IfThere::kResume);
+  EXPECT_EQ(resumed.row_count(), 1U);
+  EXPECT_TRUE(resumed.has(product(3)));
+  resumed.add(product(4), {{"time_us", "2"}});
+  resumed.save();
+  EXPECT_EQ(ResultTable(file, {"m", "trans_a", "trans_b"}, IfThere::kResume).row_count(), 2U);
+  EXPECT_EQ(ResultTable(file, {"m"}, IfThere::kReplace).row_count(), 0U);
+}
+
+TEST_F(Folder, ATableThatCannotBeWrittenSaysSo) {
+  ResultTable table(path_ / "no" / "t.csv", {"m"}, IfThere::kRefuse);
+  table.add(product(3), {{"time_us", "1.5"}});
+  EXPECT_THAT(complaint_of([&] { table.save(); }), HasSubstr("cannot be written"));
+}
+
+TEST_F(Folder, AGridGivesTheShapesOfASuite) {
+  const auto ops = ops_of_grid(write("g.csv",
+                                     "m,n,note,k,a_type,trans_b\n1,2,x,3,bf16,true\n"
+                                     "4,5,,6,,\n"),
+                               find_suite("gemm"));
+  ASSERT_EQ(ops.size(), 2U);
+  EXPECT_EQ(read::op_text(ops[0]), "gemm a_type=bf16 k=3 m=1 n=2 trans_b=true");
+  EXPECT_EQ(read::op_text(ops[1]), "gemm k=6 m=4 n=5");
+}
+
+TEST_F(Folder, AGridOfSeerIsRead) {
+  const auto ops =
+      ops_of_grid(write("Test-set-II.txt", "1\n32 64 56 56 128 3 1 1\n"), find_suite("conv"));
+  ASSERT_EQ(ops.size(), 1U);
+  EXPECT_EQ(ops[0].kind, "conv");
+  EXPECT_EQ(integer(ops[0], "n"), 32);
+}
+
+TEST_F(Folder, AWrongGridIsRefusedWithItsPlace) {
+  const Suite& gemm = find_suite("gemm");
+  const auto complaint = [&](const char* text) {
+    return complaint_of([&] { static_cast<void>(ops_of_grid(write("g.csv", text), gemm)); });
+  };
+  EXPECT_THAT(complaint("m,n,k\n1,two,3\n"),
+              HasSubstr("g.csv: line 2, column n: expected a whole number, found two"));
+  EXPECT_THAT(complaint("a,b\n1,2\n"), HasSubstr("g.csv: line 1: no column of suite gemm"));
+  EXPECT_THAT(complaint("m,trans_a\n1,yes\n"), HasSubstr("expected true or false, found yes"));
+  EXPECT_THAT(complaint(""), HasSubstr("g.csv"));
+}
+
+TEST(ProfileOps, AreTakenOnceAndCountedWhereTheyCannotBeReplayed) {
+  read::Profile profile;
+  for (const std::int64_t m : {3, 4, 3}) {
+    read::Event event;
+    event.op = product(m);
+    event.op->attributes.emplace_back("sequence", m);
+    profile.events.push_back(event);
+  }
+  profile.events.emplace_back();
+  profile.events.emplace_back();
+  profile.events.back().op = read::Op{.kind = "region", .source = {}, .attributes = {}};
+  const ProfileOps found = ops_of_profile(profile);
+  EXPECT_EQ(found.ops.size(), 2U);
+  EXPECT_THAT(found.skipped, ElementsAre(testing::Pair("operation not known", 1U),
+                                         testing::Pair("region cannot be replayed", 1U)));
+}
+
+TEST(CaseAttributes, ThatAreMissingOrSenselessSkipTheCase) {
+  const read::Op op{.kind = "gemm", .source = {}, .attributes = {{"m", std::int64_t{0}}}};
+  EXPECT_THAT(complaint_of([&] { static_cast<void>(integer(op, "n")); }), "gemm without n");
+  EXPECT_THAT(complaint_of([&] { static_cast<void>(integer(op, "m")); }), "gemm with m = 0");
+  EXPECT_EQ(integer_or(op, "n", 7), 7);
+}
+
+}  // namespace
+}  // namespace inline_prof::measure
