@@ -134,13 +134,15 @@ int main(int argc, char** argv) {
   if (!parse(argc, argv, options) ||
       (std::strcmp(options.work, "launch") != 0 && std::strcmp(options.work, "gpu") != 0 &&
        std::strcmp(options.work, "graph") != 0)) {
-    std::fprintf(stderr, "usage: overhead_loop launch|gpu|graph [--blocks N] [--iterations N] "
-                         "[--toggle] [--nvtx]\n");
+    std::fprintf(stderr,
+                 "usage: overhead_loop launch|gpu|graph [--blocks N] [--iterations N] "
+                 "[--toggle] [--nvtx]\n");
     return 2;
   }
   inline_prof::gpu_test::skip_without_gpu();
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  // glibc's mutexes are cheaper in a process that has never had a second thread, and the guest is one.
+  // glibc's mutexes are cheaper in a process that has never had a second thread, and the guest is
+  // one.
   std::thread([] {}).join();
   Loop loop(options);
   for (int i = 0; i < options.iterations; ++i)

@@ -4,6 +4,7 @@ import copy
 import unittest
 
 import launch_census
+import overhead
 import pair_bias_report
 
 
@@ -76,6 +77,35 @@ class PairBiasReport(unittest.TestCase):
         self.rows[2]["pair_us"] = [4.4, 4.4]
         lines = pair_bias_report.summarise({"rows": self.rows}, None)
         self.assertEqual(pair_bias_report.too_short(lines, 32), [lines[2]])
+
+
+class Overhead(unittest.TestCase):
+    def test_a_drift_cancels_in_the_pattern(self):
+        blocks = [("off", 100.0), ("on", 111.0), ("on", 112.0), ("off", 103.0)] * 2
+        self.assertEqual(len(overhead.quads(blocks)), 2)
+        self.assertAlmostEqual(overhead.quads(blocks)[0], 223 / 203)
+
+    def test_another_pattern_is_refused(self):
+        with self.assertRaises(ValueError):
+            overhead.quads([("off", 1.0), ("on", 1.0), ("off", 1.0), ("on", 1.0)])
+
+    def test_an_unfinished_pattern_is_left_out(self):
+        self.assertEqual(overhead.quads([("off", 1.0), ("on", 1.0), ("on", 1.0)]), [])
+
+    def test_the_interval_holds_the_mean_and_shrinks(self):
+        wide = overhead.interval([1.0, 1.02, 0.99, 1.01])
+        narrow = overhead.interval([1.0, 1.02, 0.99, 1.01] * 25)
+        for mean, low, high in (wide, narrow):
+            self.assertAlmostEqual(mean, 0.005)
+            self.assertTrue(low < mean < high)
+        self.assertLess(narrow[2] - narrow[1], wide[2] - wide[1])
+
+    def test_goals(self):
+        self.assertIs(overhead.judge_measuring((0.0005, 0.0, 0.001)), True)
+        self.assertIs(overhead.judge_measuring((0.002, 0.0015, 0.0025)), False)
+        self.assertIsNone(overhead.judge_measuring((0.0005, -0.004, 0.005)))  # too wide to tell
+        self.assertTrue(overhead.judge_afterwards((0.001, -0.001, 0.002)))
+        self.assertFalse(overhead.judge_afterwards((0.002, 0.001, 0.003)))
 
 
 if __name__ == "__main__":

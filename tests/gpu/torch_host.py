@@ -1,7 +1,10 @@
 """A PyTorch host for launch_census.py: training steps of a linear and of a convolution model (cuBLAS,
 cuDNN), then replays of a captured graph.
 
-    torch_host.py [--nccl]      with --nccl also all-reduces, in a group of one rank
+    torch_host.py [--nccl] [--compile]
+
+--nccl: also all-reduces, in a group of one rank.  --compile: torch.compile of the linear model, whose
+kernels are Triton's, in place of everything else.
 
 Exit status 77 where there is no PyTorch or no GPU.
 """
@@ -88,6 +91,11 @@ def all_reduce():
 
 
 torch.manual_seed(1)
+if "--compile" in sys.argv[1:]:
+    compiled, inputs = linear_model()
+    train(torch.compile(compiled), inputs)
+    torch.cuda.synchronize()
+    sys.exit(0)
 for model_and_inputs in (linear_model(), convolution_model()):
     train(*model_and_inputs)
     replay(*model_and_inputs)

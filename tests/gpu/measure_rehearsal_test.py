@@ -1,0 +1,223 @@
+#!/usr/bin/env python3
+"""prof-measure on the simulated GPU: tables, times, resuming, replay, and what stands in its way.
+
+    measure_rehearsal_test.py PROF_MEASURE [PROF_MODEL PROF_ANALYZE]
+
+The simulated libraries are on LD_LIBRARY_PATH.  Kernels that hold the stream back take long in the
+model, and kernels of the math libraries take what the model's rules say, so times are known.
+"""
+
+import csv
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = sys.argv[1]
+MODEL, ANALYZE = (sys.argv[2:4] + [None, None])[:2]
+
+# Long enough for the virtual host to queue a pair and what lies in it.
+RULES = {"rules": [{"name": "*4hold*", "duration_us": 1000.0},
+                   {"name": "*empty_kernel*", "duration_us": 1.0},
+                   {"name": "*copy_units*", "duration_us": 7.0},
+                   {"name": "*gather_rows*", "duration_us": 11.0}],
+         "events": {"pair_bias_us": 0.5}}
+
+
+def rows_of(file):
+    with open(file, newline="", encoding="utf-8") as table:
+        return list(csv.DictReader(table))
+
+
+class Measure(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+        self.model = self.path / "model.json"
+        self.model.write_text(json.dumps(RULES))
+
+    def run_program(self, *arguments, status=0, program=PROGRAM, **variables):
+        done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True,
+                              env={**os.environ, "SIMGPU_MODEL": str(self.model), **variables},
+                              timeout=120, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def measure(self, *arguments, **more):
+        return self.run_program("--memory-gb", "8", *arguments, **more)
+
+    def test_every_suite_gives_rows_in_tables_of_their_own(self):
+        done = self.measure("--points", 4, "-o", f"{self.path}/all/")
+        tables = {file.stem: rows_of(file) for file in (self.path / "all").glob("*.csv")}
+        for suite in ["gemm", "gemm.cold", "gemm_quantise", "memory", "memory.cold", "rows",
+                      "embedding", "norm", "softmax", "attention", "conv", "conv_algorithms",
+                      "bandwidth", "collective", "floor"]:
+            self.assertTrue(tables.get(suite), f"{suite}\n{done.stderr}")
+            for row in tables[suite]:
+                self.assertGreater(float(row["time_us"]), 0)
+                self.assertGreaterEqual(int(row["samples"]), 5)
+                self.assertEqual(row["device_name"], "NVIDIA H200")
+        self.assertNotIn("floor.cold", tables)
+        self.assertEqual(list(self.path.glob("all/*.tmp")), [])
+        self.assertIn("empty pair: 0.500 us at the start, 0.500 us at the end", done.stderr)
+
+    def test_the_floor_is_taken_off(self):
+        table = self.path / "memory.csv"
+        self.measure("memory", "--points", 30, "-o", table)
+        copies = [row for row in rows_of(table) if row["kernel"] == "copy"]
+        self.assertTrue(copies)
+        for row in copies:
+            self.assertEqual(float(row["time_us"]), 7.0)
+            self.assertEqual(float(row["raw_us"]), 7.5)
+            self.assertEqual(float(row["floor_us"]), 0.5)
+            self.assertIn("copy_units", row["kernel_name"])
+            self.assertEqual(row["kernels"], "1")
+
+    def test_products_take_what_their_kernels_take_and_name_them(self):
+        grid = self.path / "grid.csv"
+        grid.write_text("m,n,k,a_type,b_type,c_type,compute_type,trans_b\n"
+                        "4096,4096,4096,bf16,bf16,bf16,f32,true\n"
+                        "4096,4096,4096,f8e4m3,f8e4m3,bf16,f32,true\n"
+                        "4096,4096,4096,f32,f32,f32,tf32,\n"
+                        "16,16,16,i64,i64,i64,f32,\n")
+        table = self.path / "gemm.csv"
+        done = self.measure("gemm", "--grid", grid, "-o", table)
+        self.assertIn("skipped 1: gemm: type i64 is not measured", done.stderr)
+        rows = {row["a_type"]: row for row in rows_of(table)}
+        flops = 2 * 4096 ** 3
+        for a_type, tflops in [("bf16", 692), ("f8e4m3", 1385), ("f32", 346)]:
+            self.assertAlmostEqual(float(rows[a_type]["time_us"]), flops / tflops * 1e-6, delta=0.01)
+            self.assertIn("gemm", rows[a_type]["kernel_name"])
+            self.assertEqual(int(rows[a_type]["blocks"]), 32 * 16)
+        self.assertRegex(rows["bf16"]["library"], r"^cublas \d")
+        self.assertRegex(rows["f8e4m3"]["library"], r"^cublasLt \d")
+
+    def test_resuming_measures_what_is_left(self):
+        table = self.path / "gemm.csv"
+        self.measure("gemm", "--points", 9, "-o", table)
+        first = rows_of(table)
+        done = self.measure("gemm", "--points", 9, "-o", table, status=1)
+        self.assertIn("exists already; --resume adds to it, --force replaces it", done.stderr)
+        lines = table.read_text().splitlines(keepends=True)
+        table.write_text("".join(lines[:4]))
+        self.measure("gemm", "--points", 9, "-o", table, "--resume")
+        self.assertEqual(sorted(row["m"] for row in rows_of(table)),
+                         sorted(row["m"] for row in first))
+        self.assertEqual(rows_of(table)[:3], first[:3])
+        self.measure("norm", "--points", 2, "-o", table, "--resume", status=1)
+        self.measure("norm", "--points", 2, "-o", table, "--force")
+        self.assertEqual(len(rows_of(table)), 2)
+
+    def test_the_order_is_the_seeds(self):
+        orders = []
+        for seed in (1, 1, 2):
+            table = self.path / "gemm.csv"
+            self.measure("gemm", "--points", 20, "-o", table, "--force", "--seed", seed)
+            orders.append([row["m"] for row in rows_of(table)])
+        self.assertEqual(orders[0], orders[1])
+        self.assertNotEqual(orders[0], orders[2])
+        self.assertEqual(sorted(orders[0]), sorted(orders[2]))
+
+    def test_what_a_run_met_is_replayed(self):
+        profile = self.path / "prof.json"
+        product = {"kind": "gemm", "source": "cublasGemmEx", "m": 512, "n": 512, "k": 512,
+                   "a_type": "bf16", "b_type": "bf16", "c_type": "bf16", "compute_type": "f32"}
+        events = [{"event_name": name, "device_id": 0, "stream": "0x1", "start_index": 2 * i,
+                   "end_index": 2 * i + 1, "met_times_within_this_stream": 0,
+                   "measured_times_ms": [0.05] * 6,
+                   "iter_start_to_event_start_times_ms": [0.0] * 6, **op}
+                  for i, (name, op) in enumerate([("a", {"op": product}), ("b", {"op": product}),
+                                                  ("c", {})])]
+        profile.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h",
+                                       "iter_time_ms": [1.0] * 6, "events": events,
+                                       "runtime_data": []}))
+        table = self.path / "alone.csv"
+        done = self.measure("--from", profile, "-o", table)
+        self.assertIn("skipped 1 events: operation not known", done.stderr)
+        rows = rows_of(table)
+        self.assertEqual([row["operation"] for row in rows],
+                         ["gemm a_type=bf16 b_type=bf16 c_type=bf16 compute_type=f32 k=512 m=512 "
+                          "n=512"])
+        if ANALYZE:
+            done = self.run_program(profile, "--isolated", table, "--machine", "h200-sxm-141gb",
+                                    "--format", "json", program=ANALYZE)
+            report = json.loads(done.stdout)
+            self.assertEqual([row["isolated"] is not None for row in report["merged_rows"]],
+                             [True, True, False])
+            self.assertIn("contention or clock", report["merged_rows"][0]["isolated"]["cause"])
+        empty = self.path / "empty.json"
+        empty.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h",
+                                     "iter_time_ms": [], "events": events[2:],
+                                     "runtime_data": []}))
+        self.measure("--from", empty, "-o", self.path / "no.csv", status=3)
+
+    def test_a_fit_and_an_evaluation_follow(self):
+        if not MODEL:
+            self.skipTest("no prof-model")
+        table = self.path / "gemm.csv"
+        self.run_program("measure", "gemm", "--memory-gb", "8", "-o", table, program=MODEL)
+        fitted = self.path / "gemm.json"
+        options = ["--model", "gemm", "--machine", "h200-sxm-141gb"]
+        self.run_program("fit", *options, "--set", "a_type=bf16", table, "-o", fitted,
+                         program=MODEL)
+        done = self.run_program("evaluate", *options, "--params", fitted, table, program=MODEL)
+        self.assertIn("MAPE", done.stdout)
+
+    def test_nothing_to_measure_on(self):
+        no_gpu = self.measure("floor", "-o", self.path / "t.csv", status=3, SIMGPU_FAIL="cuInit:100")
+        self.assertIn("no GPU", no_gpu.stderr)
+        self.assertFalse((self.path / "t.csv").exists())
+        for arguments, words in [(["--device", "3"], "there is no GPU 3: 1 found")]:
+            done = self.measure("floor", *arguments, "-o", self.path / "t.csv", status=3)
+            self.assertIn(words, done.stderr)
+
+    def test_too_little_memory_skips_what_does_not_fit(self):
+        done = self.run_program("--memory-gb", "1", "rows", "-o", self.path / "rows.csv")
+        self.assertRegex(done.stderr, r"skipped \d+: rows: needs \d+ MiB more, \d+ of \d+ MiB are left")
+        self.assertTrue(rows_of(self.path / "rows.csv"))
+        RULES_SMALL = {**RULES, "device": {"memory_bytes": 100 << 20}}
+        self.model.write_text(json.dumps(RULES_SMALL))
+        done = self.measure("floor", "-o", self.path / "t.csv", status=3)
+        self.assertIn("too little memory", done.stderr)
+
+    def test_a_gpu_that_fails_keeps_what_was_measured(self):
+        table = self.path / "norm.csv"
+        done = self.measure("norm", "-o", table, status=1,
+                            SIMGPU_FAIL="cuStreamSynchronize:700:after=200")
+        self.assertIn("cudaErrorIllegalAddress", done.stderr)
+        self.assertIn("stopped at norm ", done.stderr)
+        self.assertTrue(rows_of(table))
+
+    def test_the_time_is_up(self):
+        done = self.measure("memory", "-o", self.path / "t.csv", "--budget-s", "1", "--precision",
+                            "0.0001", "--case-s", "1000", status=4, SIMGPU_NOISE="0.2")
+        self.assertRegex(done.stderr, r"the time was up: \d+ cases are left, --resume goes on")
+
+    def test_wrong_command_lines(self):
+        for arguments, words in [
+                ([], "-o FILE or FOLDER/ is required"),
+                (["nothing", "-o", "x"], "no suite is called nothing"),
+                (["-o", self.path / "t.csv"], "expected a folder: its name ends with /"),
+                (["gemm", "--from", "p.json", "-o", "x"], "--from says what is measured"),
+                (["--grid", "g.csv", "-o", "x"], "--grid needs one suite"),
+                (["gemm", "-o", "x", "--force", "--resume"], "exclude each other"),
+                (["gemm", "-o", "x", "--budget-s", "0"], "--budget-s"),
+                (["gemm", "-o", "x", "--l2", "hot"], "--l2"),
+                (["--no-such-option"], "--no-such-option")]:
+            done = self.measure(*arguments, status=2)
+            self.assertIn(words, done.stderr)
+        done = self.measure("gemm", "--grid", self.path / "none.csv", "-o", self.path / "x.csv",
+                            status=1)
+        self.assertIn("none.csv", done.stderr)
+
+    def test_the_list_of_suites(self):
+        done = self.run_program("--list")
+        self.assertRegex(done.stdout, r"(?m)^gemm +\d+ cases  products by cuBLAS")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
