@@ -1,24 +1,35 @@
 #!/usr/bin/env bash
 # First contact with a GPU: builds here, and writes down what only a GPU can show.
 #
-#   scripts/gpu_check.sh [--only PART]... [--build-dir DIR] [--list]
+#   scripts/gpu_check.sh [--call 1|2] [--resume] [--only PART]... [--build-dir DIR] [--list]
 #
-# Parts, in this order, each with a time limit of its own (9 minutes 30 s together, without `tests`):
+# Two calls of ten minutes at most do all of it; each part has a time limit of its own.  The first
+# call, in the order of importance (9 minutes 30 s together):
 #
-#   machine   driver, clocks, compiler, libraries
+#   machine   driver, clocks, compiler, libraries; is a GPU cut up (MIG) or shared (MPS)?
 #   build     the guest, the analyzer, the examples and the GPU programs
-#   census    every launch that CUPTI counts is seen: both runtimes, cuBLAS, graphs, driver API
-#   torch     the same for PyTorch, with a captured graph and NCCL
+#   census    every launch that CUPTI counts is seen: runtimes, driver API, graphs, cuBLAS, cuDNN,
+#             NCCL, Thrust
+#   torch     the same for PyTorch, with a captured graph and NCCL, and for torch.compile
 #   bias      event pairs around kernels of known length, against CUPTI's timestamps
+#   results   the host's results are the same by every bit, also after a device reset; the guest is
+#             clean under compute-sanitizer
 #   rate      what a launch costs the host thread: bare, under the guest, under CUPTI
 #   graphs    what event nodes read and cost; what clones of a graph cost, and what they hold on to
 #   demo      the DLRM example under the guest, and its report
-#   tests     the CPU tests, on this machine (only with --only tests)
 #
-# Every part says PASS, FAIL, SKIP or FIGURE, with figures or the reason.  What a part wrote stays in
-# DIR/gpu_check, so that --only repeats one part and the rest is kept.  The archive
-# $OUT/gpu_results.tar.gz (OUT: default gpu_results) holds everything, without host names, serial
-# numbers and paths; $OUT/summary.txt the lines alone.
+# The second call (machine and build again where that is a fresh machine):
+#
+#   overhead  what measuring costs a loop, as ratios with intervals
+#   measure   prof-model measure, fits of what it measured, and a run beside its shapes alone
+#
+# Apart: tests, the CPU tests on this machine (only with --only tests).
+#
+# Every part says PASS, FAIL, SKIP or FIGURE, with figures or the reason: a line for each claim of
+# docs/gpu_results.md, with its number where it settles one.  What a part wrote stays in
+# DIR/gpu_check, so that --only repeats one part and the rest is kept; --resume leaves out the parts
+# that came to their end before.  The archive $OUT/gpu_results.tar.gz (OUT: default gpu_results)
+# holds everything, without host names, serial numbers and paths; $OUT/summary.txt the lines alone.
 #
 # Where third_party_offline/ is (scripts/offline_deps.sh), its libraries are used.
 #
@@ -28,13 +39,17 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source_dir=$PWD
 
-declare -A limit_s=([machine]=20 [build]=200 [census]=100 [torch]=100 [bias]=40 [rate]=40 [graphs]=20 [demo]=50
-  [tests]=400)
-default_parts=(machine build census torch bias rate graphs demo)
+declare -A limit_s=([machine]=15 [build]=170 [census]=95 [torch]=95 [bias]=45 [results]=45 [rate]=35
+  [graphs]=20 [demo]=50 [overhead]=130 [measure]=240 [tests]=400)
+first_call=(machine build census torch bias results rate graphs demo)
+second_call=(machine build overhead measure)
+default_parts=("${first_call[@]}" overhead measure)
 archive_limit_mib=16
 
 build_dir=build/gpu
 only=()
+call=
+resume=false
 run_part=
 
 usage() {
@@ -51,11 +66,13 @@ while (($# > 0)); do
   case "$1" in
     --help) usage; exit 0 ;;
     --list) printf '%s\n' "${default_parts[@]}" tests; exit 0 ;;
-    --only | --build-dir | --run-part)
+    --resume) resume=true; shift ;;
+    --only | --build-dir | --run-part | --call)
       (($# > 1)) || wrong_command_line "$1 needs a value"
       case "$1" in
         --build-dir) build_dir=$2 ;;
         --only) only+=("$2") ;;
+        --call) call=$2 ;;
         --run-part) run_part=$2 ;; # how this script calls itself, under timeout
       esac
       shift 2
@@ -63,6 +80,12 @@ while (($# > 0)); do
     *) wrong_command_line "unknown option $1" ;;
   esac
 done
+case "$call" in
+  '') ;;
+  1) only+=("${first_call[@]}") ;;
+  2) only+=("${second_call[@]}") ;;
+  *) wrong_command_line "--call $call: expected 1 or 2" ;;
+esac
 for part in "${only[@]}" ${run_part:+"$run_part"}; do
   [[ -n "${limit_s[$part]:-}" ]] || wrong_command_line "no part $part; --list names them"
 done
@@ -117,7 +140,19 @@ part_machine() {
   fi
   nvidia-smi --format=csv --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,pstate,mig.mode.current,persistence_mode \
     >gpu.csv 2>&1 || true
-  verdict FIGURE "$(tail -1 gpu.csv)"
+  verdict FIGURE "30: $(tail -1 gpu.csv)"
+  if pgrep -x nvidia-cuda-mps >/dev/null; then
+    verdict FIGURE '30: an MPS daemon runs'
+  else
+    verdict SKIP '30: no MPS daemon runs, so that MPS cannot be recognised'
+  fi
+  if ! grep -q 'Enabled' <(nvidia-smi --query-gpu=mig.mode.current --format=csv,noheader); then
+    verdict SKIP '30: the GPU is not cut up, so that MIG cannot be recognised'
+  fi
+  local major
+  major=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -1 | cut -d . -f 1)
+  [[ "$major" =~ ^[0-9]+$ ]] && ((major >= 545)) &&
+    verdict SKIP "46: driver $major knows kernels' names itself, an older one is needed"
 }
 
 part_build() {
@@ -176,6 +211,13 @@ part_census() {
     census_of "${program}_graph" "$programs/launch_census_$program" graph
   done
   census_of driver "$programs/launch_census_driver"
+  for program in cudnn nccl thrust; do
+    if [[ -x "$programs/launch_census_$program" ]]; then
+      census_of "$program" "$programs/launch_census_$program"
+    else
+      verdict SKIP "$program: not in this toolkit"
+    fi
+  done
   if [[ -x "$programs/launch_census_cublas" ]]; then
     census_of cublas "$programs/launch_census_cublas" gemm
     census_of cublaslt "$programs/launch_census_cublas" lt
@@ -189,6 +231,9 @@ part_torch() {
   need_file "$census"
   census_timeout_s=30
   census_of torch python3 "$source_dir/tests/gpu/torch_host.py" --nccl
+  # Both counts must come from kernels that are compiled already.
+  timeout 30 python3 "$source_dir/tests/gpu/torch_host.py" --compile >compile.log 2>&1 || true
+  census_of torch_compile python3 "$source_dir/tests/gpu/torch_host.py" --compile
 }
 
 part_bias() {
@@ -212,10 +257,15 @@ part_bias() {
   fi
   cat table.txt
   local line
+  # 14: a pair behind work is tight, one on an idle stream is not.
+  line=$(awk '$1 == "idle" { idle += $5; n_idle += $4 } $1 == "busy" { busy += $5; n_busy += $4 }
+              END { printf "%d of %d busy pairs tight, %d of %d idle ones", busy, n_busy, idle, n_idle;
+                    exit !(n_busy > 0 && busy >= 0.99 * n_busy && idle <= 0.05 * n_idle) }' table.txt) &&
+    verdict PASS "14: $line" || verdict FAIL "14: $line"
   while read -r line; do
-    verdict FIGURE "$line"
+    verdict FIGURE "12: $line"
   done < <(awk '$2 == "(none)" { print $1 " empty pair " $6 " us (p05 " $7 ", p95 " $8 ")" }
-                $2 == "spin" && $3 == 10 { print $1 " pair around 10 us: minus CUPTI " $12 \
+                $2 == "spin" && ($3 == 1 || $3 == 10 || $3 == 1000) { print $1 " pair around " $3 " us: minus CUPTI " $12 \
                   " us, minus inner time " $11 " us, tight " $5 "/" $4 }' table.txt)
 }
 
@@ -269,6 +319,101 @@ answers_of() {
       fi
       ;;
   esac
+}
+
+# lines_of NUMBER COMMAND...: takes over the lines of a script that says PASS, FAIL, FIGURE and SKIP.
+lines_of() {
+  local number=$1 word text status=0
+  shift
+  "$@" >lines.txt 2>lines.log || status=$?
+  while read -r word text; do
+    verdict "$word" "$number: $text"
+  done <lines.txt
+  if ((status != 0 && status != 1 && status != 77)); then
+    verdict FAIL "$number: $1 ended with status $status: $(tail -1 lines.log)"
+  fi
+}
+
+part_results() {
+  local program=$programs/same_results
+  need_file "$program"
+  need_file "$guest"
+  lines_of 50 "$source_dir/tests/gpu/same_results.sh" "$program" "$guest" compared
+  local sanitizer status=0
+  sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null ||
+    true)
+  if [[ -z "$sanitizer" ]]; then
+    verdict SKIP '51: no compute-sanitizer here'
+    return
+  fi
+  LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/sanitized.json INLINE_PROF_REPEAT=2 INLINE_PROF_WARMUP=3 \
+    "$sanitizer" --tool memcheck --error-exitcode 99 "$program" >sanitizer.txt 2>&1 || status=$?
+  if ((status == 0)); then
+    verdict PASS "51: $(grep -m 1 'ERROR SUMMARY' sanitizer.txt || echo 'no error')"
+  elif grep -q 'Internal Sanitizer Error' sanitizer.txt; then
+    verdict SKIP "51: $(grep -m 1 'Internal Sanitizer Error' sanitizer.txt)"
+  else
+    verdict FAIL "51: status $status: $(grep -m 1 '=========' sanitizer.txt || tail -1 sanitizer.txt)"
+  fi
+}
+
+part_overhead() {
+  local loop=$programs/overhead_loop
+  need_file "$loop"
+  need_file "$guest"
+  lines_of 52 python3 "$source_dir/tests/gpu/overhead.py" --guest "$guest" --loop "$loop" \
+    --torch "$source_dir/tests/gpu/overhead_torch.py" --seconds 20 --pairs 2
+}
+
+part_measure() {
+  local model=$build_dir/analyzer/cli/prof-model analyze=$build_dir/analyzer/cli/prof-analyze
+  local status=0 machine
+  need_file "$build_dir/analyzer/measure/prof-measure"
+  "$model" measure -o measured/ --budget-s 160 >measure.txt 2>measure.log || status=$?
+  case "$status" in
+    0 | 4) verdict FIGURE "53: $(cat measured/*.csv | wc -l) rows in $(ls measured | wc -l) tables, \
+$(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
+    3) skip_part "53: $(tail -1 measure.log)" ;;
+    *) verdict FAIL "53: status $status: $(tail -1 measure.log)"; return ;;
+  esac
+  local line
+  while read -r line; do
+    verdict SKIP "53: ${line#skipped }"
+  done < <(grep -E '^skipped .*(libc|no GPU|built without)' measure.log || true)
+  # Of a GPU that the machine table does not know there are tables, and no fit.
+  machine=$(grep -l "\"$(head -1 measure.log | cut -d , -f 1)\"" "$source_dir"/analyzer/model/machines/*.json |
+    head -1 | xargs -r basename -s .json)
+  if [[ -z "$machine" ]]; then
+    verdict SKIP "54: no machine file names this GPU: $(head -1 measure.log)"
+  else
+    fit_of gemm "$machine" measured/gemm.csv --set a_type=bf16
+    fit_of memory "$machine" measured/memory.csv
+    fit_of conv "$machine" measured/conv.csv
+  fi
+  local profile=$results/demo/prof.json
+  if [[ ! -e "$profile" ]]; then
+    verdict SKIP '55: no profile of the demo; --only demo --only measure makes one'
+  elif "$model" measure --from "$profile" -o alone.csv --budget-s 20 >>measure.txt 2>alone.log &&
+      "$analyze" "$profile" --isolated alone.csv -o isolated.txt 2>>alone.log; then
+    verdict FIGURE "55: $(grep -c . alone.csv) lines of shapes alone; \
+$(grep -cE '(none: as alone|contention|kernel choice|warmer|model)' isolated.txt || true) rows with a cause"
+  else
+    verdict FAIL "55: $(tail -1 alone.log)"
+  fi
+}
+
+# fit_of MODEL MACHINE TABLE [OPTION...]
+fit_of() {
+  local model=$1 machine=$2 table=$3
+  shift 3
+  if [[ ! -e "$table" ]]; then
+    verdict SKIP "54: $model: no $table"
+  elif timeout 60 "$build_dir/analyzer/cli/prof-model" fit --model "$model" --machine "$machine" "$@" \
+      "$table" -o "$model.json" --force 2>"fit_$model.log"; then
+    verdict FIGURE "54: $model on $machine: $(grep -m 1 -i 'cross' "fit_$model.log" || tail -1 "fit_$model.log")"
+  else
+    verdict FAIL "54: $model: $(tail -1 "fit_$model.log")"
+  fi
 }
 
 part_graphs() {
@@ -384,6 +529,11 @@ fi
 parts=("${only[@]}")
 ((${#parts[@]} > 0)) || parts=("${default_parts[@]}")
 for part in "${parts[@]}"; do
+  if [[ "$resume" == true && -e "$results/$part/ended" ]]; then
+    printf '\n== %s: done before\n' "$part"
+    cat "$results/$part/summary" 2>/dev/null || true
+    continue
+  fi
   printf '\n== %s (%d s)\n' "$part" "$SECONDS"
   rm -rf "${results:?}/$part"
   mkdir -p "$results/$part"
@@ -396,6 +546,8 @@ for part in "${parts[@]}"; do
   elif ((status != 0)); then
     printf '%-6s %s: ended with status %d: %s\n' FAIL "$part" "$status" \
       "$(tail -1 "$results/$part/output.txt")" >>"$results/$part/summary"
+  else
+    touch "$results/$part/ended"
   fi
   cat "$results/$part/summary" 2>/dev/null || printf 'nothing said\n'
 done

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace inline_prof::measure {
 namespace {
@@ -29,6 +30,10 @@ void* take_bytes(Gpu& gpu, std::size_t count, std::uint64_t seed) {
   void* memory = gpu.take(std::max<std::size_t>(count, 16));
   launch_fill_normal(gpu.stream(), memory, count / 2, Element::kBf16, seed);
   return memory;
+}
+
+Work own_kernel(std::function<void(cudaStream_t)> run, bool stand_in = false) {
+  return {.run = std::move(run), .library = {}, .stand_in = stand_in};
 }
 
 struct RowShape {
@@ -65,36 +70,36 @@ Work memory_work(const read::Op& op, Gpu& gpu) {
   const std::string kernel = text_or(op, "kernel", "");
   if (kernel == "scale") {
     auto* values = static_cast<float*>(take_bytes(gpu, read_bytes, 1));
-    return {.run = [=](cudaStream_t s) { launch_scale(s, values, 1.0001F, read_bytes / 4); }};
+    return own_kernel([=](cudaStream_t s) { launch_scale(s, values, 1.0001F, read_bytes / 4); });
   }
   if (kernel == "add") {
     auto* a = static_cast<float*>(take_bytes(gpu, read_bytes / 2, 1));
     auto* b = static_cast<float*>(take_bytes(gpu, read_bytes / 2, 2));
     auto* sum = static_cast<float*>(gpu.take(write_bytes));
-    return {.run = [=](cudaStream_t s) { launch_add(s, a, b, sum, write_bytes / 4); }};
+    return own_kernel([=](cudaStream_t s) { launch_add(s, a, b, sum, write_bytes / 4); });
   }
   void* from = take_bytes(gpu, read_bytes, 1);
   void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
   if (kernel == "copy")
-    return {.run = [=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); }};
+    return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
   if (kernel == "cast_f32_bf16") {
-    return {.run = [=](cudaStream_t s) {
+    return own_kernel([=](cudaStream_t s) {
       launch_cast(s, from, Element::kF32, to, Element::kBf16, read_bytes / 4);
-    }};
+    });
   }
   if (kernel == "cast_bf16_f32") {
-    return {.run = [=](cudaStream_t s) {
+    return own_kernel([=](cudaStream_t s) {
       launch_cast(s, from, Element::kBf16, to, Element::kF32, read_bytes / 2);
-    }};
+    });
   }
   if (kernel == "cast_bf16_f8e4m3") {
-    return {.run = [=](cudaStream_t s) {
+    return own_kernel([=](cudaStream_t s) {
       launch_cast(s, from, Element::kBf16, to, Element::kF8e4m3, read_bytes / 2);
-    }};
+    });
   }
   if (!kernel.empty()) throw Skipped(fmt::format("no kernel is called {}", kernel));
-  return {.run = [=](cudaStream_t s) { launch_move(s, from, read_bytes, to, write_bytes); },
-          .stand_in = true};
+  return own_kernel([=](cudaStream_t s) { launch_move(s, from, read_bytes, to, write_bytes); },
+                    true);
 }
 
 Work bandwidth_work(const read::Op& op, Gpu& gpu) {
@@ -103,14 +108,14 @@ Work bandwidth_work(const read::Op& op, Gpu& gpu) {
   const std::size_t write_bytes = bytes(op, "write_bytes");
   if (kernel == "write") {
     void* to = gpu.take(write_bytes);
-    return {.run = [=](cudaStream_t s) { launch_write(s, to, write_bytes); }};
+    return own_kernel([=](cudaStream_t s) { launch_write(s, to, write_bytes); });
   }
   void* from = take_bytes(gpu, read_bytes, 1);
   void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
   if (kernel == "copy")
-    return {.run = [=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); }};
+    return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
   if (kernel == "read")
-    return {.run = [=](cudaStream_t s) { launch_read(s, from, to, read_bytes); }};
+    return own_kernel([=](cudaStream_t s) { launch_read(s, from, to, read_bytes); });
   throw Skipped(fmt::format("kernel {}: expected read, write or copy", kernel));
 }
 
@@ -124,9 +129,8 @@ Work rows_work(const read::Op& op, Gpu& gpu) {
   auto* indices = static_cast<std::int64_t*>(gpu.take(product({lookups, 8})));
   launch_fill_indices(gpu.stream(), indices, static_cast<std::size_t>(lookups), rows,
                       number_or(op, "zipf_alpha", 0), 3);
-  return {.run = [=](cudaStream_t s) {
-    launch_gather_rows(s, table, row_bytes, indices, lookups, found);
-  }};
+  return own_kernel(
+      [=](cudaStream_t s) { launch_gather_rows(s, table, row_bytes, indices, lookups, found); });
 }
 
 Work embedding_work(const read::Op& op, Gpu& gpu) {
@@ -155,25 +159,23 @@ Work embedding_work(const read::Op& op, Gpu& gpu) {
   const bool stand_in = op.find("zipf_alpha") == nullptr;
   constexpr float kRate = 1e-6F;
   if (pass == "forward") {
-    return {
-        .run = [=](cudaStream_t s) { launch_embedding_forward(s, lookup, weights, bags, element); },
-        .stand_in = stand_in};
+    return own_kernel(
+        [=](cudaStream_t s) { launch_embedding_forward(s, lookup, weights, bags, element); },
+        stand_in);
   }
   auto* rows = static_cast<float*>(weights);
   const auto* gradients = static_cast<const float*>(bags);
   if (pass == "backward_sgd") {
-    return {.run = [=](cudaStream_t s) { launch_embedding_sgd(s, lookup, rows, gradients, kRate); },
-            .stand_in = stand_in};
+    return own_kernel(
+        [=](cudaStream_t s) { launch_embedding_sgd(s, lookup, rows, gradients, kRate); }, stand_in);
   }
   if (pass != "backward_rowwise_adagrad") throw Skipped(fmt::format("unknown pass {}", pass));
   auto* squares = static_cast<float*>(gpu.take(product({lookup.tables, lookup.rows, 4})));
   check(cudaMemsetAsync(squares, 0, product({lookup.tables, lookup.rows, 4}), gpu.stream()),
         "cudaMemsetAsync");
-  return {.run =
-              [=](cudaStream_t s) {
-                launch_embedding_adagrad(s, lookup, rows, squares, gradients, kRate);
-              },
-          .stand_in = stand_in};
+  return own_kernel(
+      [=](cudaStream_t s) { launch_embedding_adagrad(s, lookup, rows, squares, gradients, kRate); },
+      stand_in);
 }
 
 Work norm_work(const read::Op& op, Gpu& gpu) {
@@ -181,12 +183,11 @@ Work norm_work(const read::Op& op, Gpu& gpu) {
   const void* in = take_normal(gpu, shape.count, shape.type, 1);
   void* out = take_normal(gpu, shape.count, shape.type, 2);
   if (text_or(op, "pass", "forward") == "forward") {
-    return {.run = [=](cudaStream_t s) { launch_norm_forward(s, shape.rows, in, out); },
-            .stand_in = true};
+    return own_kernel([=](cudaStream_t s) { launch_norm_forward(s, shape.rows, in, out); }, true);
   }
   void* gradient = take_normal(gpu, shape.count, shape.type, 3);
-  return {.run = [=](cudaStream_t s) { launch_norm_backward(s, shape.rows, in, out, gradient); },
-          .stand_in = true};
+  return own_kernel([=](cudaStream_t s) { launch_norm_backward(s, shape.rows, in, out, gradient); },
+                    true);
 }
 
 Work softmax_work(const read::Op& op, Gpu& gpu) {
@@ -194,12 +195,12 @@ Work softmax_work(const read::Op& op, Gpu& gpu) {
   const void* in = take_normal(gpu, shape.count, shape.type, 1);
   void* out = take_normal(gpu, shape.count, shape.type, 2);
   if (text_or(op, "pass", "forward") == "forward") {
-    return {.run = [=](cudaStream_t s) { launch_softmax_forward(s, shape.rows, in, out, 1.0F); },
-            .stand_in = true};
+    return own_kernel([=](cudaStream_t s) { launch_softmax_forward(s, shape.rows, in, out, 1.0F); },
+                      true);
   }
   void* gradient = take_normal(gpu, shape.count, shape.type, 3);
-  return {.run = [=](cudaStream_t s) { launch_softmax_backward(s, shape.rows, in, out, gradient); },
-          .stand_in = true};
+  return own_kernel(
+      [=](cudaStream_t s) { launch_softmax_backward(s, shape.rows, in, out, gradient); }, true);
 }
 
 }  // namespace inline_prof::measure

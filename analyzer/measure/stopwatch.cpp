@@ -22,11 +22,11 @@ double seconds_since(Clock::time_point start) {
 }
 
 Work nothing() {
-  return {.run = [](cudaStream_t) {}};
+  return {.run = [](cudaStream_t) {}, .library = {}};
 }
 
 Work empty_kernel() {
-  return {.run = launch_empty};
+  return {.run = launch_empty, .library = {}};
 }
 
 }  // namespace
@@ -109,7 +109,8 @@ std::vector<double> Stopwatch::floor_times_us(const std::string& what) {
     check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
     check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
     const Work replay{
-        .run = [exec](cudaStream_t on) { check(cudaGraphLaunch(exec, on), "cudaGraphLaunch"); }};
+        .run = [exec](cudaStream_t on) { check(cudaGraphLaunch(exec, on), "cudaGraphLaunch"); },
+        .library = {}};
     const std::vector<double> times = times_us(replay, L2State::kWarm, all, 1);
     check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
     check(cudaGraphDestroy(graph), "cudaGraphDestroy");

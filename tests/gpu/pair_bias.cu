@@ -7,6 +7,8 @@
 //   idle   the stream is empty when the pair is recorded
 //   busy   the stream is held back by a long kernel until the pairs are queued
 //   graph  the events and the kernel are nodes of a graph
+//   large  as busy, with so many blocks that they fill every SM
+//   beside as busy, while another stream has work of its own all the time
 //
 // A kernel's own time is read inside it, from globaltimer: first to last instruction of its only
 // thread.  Launch and completion of the kernel are not in it; how much they take is seen from
@@ -30,7 +32,11 @@ using inline_prof::gpu_test::global_ns;
 using inline_prof::gpu_test::KernelTimes;
 
 __global__ void spin(std::int64_t cycles, KernelTimes* times) {
-  inline_prof::gpu_test::spin_and_note(cycles, times);
+  if (blockIdx.x == 0) {
+    inline_prof::gpu_test::spin_and_note(cycles, times);
+  } else {
+    inline_prof::gpu_test::spin_cycles(cycles);
+  }
 }
 
 // The same under another name: what must not be counted among the measured launches.
@@ -67,6 +73,9 @@ class Bench {
  public:
   explicit Bench(int repeats) : repeats_(repeats) {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaStreamCreateWithFlags(&other_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaDeviceGetAttribute(&sm_count_, cudaDevAttrMultiProcessorCount, 0),
+          "cudaDeviceGetAttribute");
     check(cudaMalloc(&times_, sizeof(KernelTimes) * kPairsPerHold), "cudaMalloc");
     for (Pair& pair : pairs_) {
       check(cudaEventCreate(&pair.start), "cudaEventCreate");
@@ -91,13 +100,32 @@ class Bench {
   Row busy(What what, double target_us) {
     Row row{"busy", what, target_us, {}, {}, 0};
     for (int done = 0; done < repeats_; done += kPairsPerHold) {
-      // 2 ms: 48 calls of a few microseconds each are queued well before it ends.
-      hold<<<1, 1, 0, stream_>>>(static_cast<std::int64_t>(2000 * cycles_per_us_));
+      hold<<<1, 1, 0, stream_>>>(static_cast<std::int64_t>(kHoldUs * cycles_per_us_));
       const int count = std::min(kPairsPerHold, repeats_ - done);
       for (int i = 0; i < count; ++i)
         queue_pair(row, i);
       read_pairs(row, count);
     }
+    return row;
+  }
+
+  // The kernel's own time is that of its first block, which the others resemble.
+  Row large(double target_us) {
+    blocks_ = static_cast<unsigned>(sm_count_);
+    Row row = busy(What::kSpin, target_us);
+    blocks_ = 1;
+    row.state = "large";
+    return row;
+  }
+
+  Row beside(double target_us) {
+    constexpr double kNeighbourUs = 500;
+    const double all_us = repeats_ * (target_us + kHoldUs / kPairsPerHold);
+    for (int i = 0; i < static_cast<int>(all_us / kNeighbourUs) + 1; ++i)
+      hold<<<1, 1, 0, other_>>>(static_cast<std::int64_t>(kNeighbourUs * cycles_per_us_));
+    Row row = busy(What::kSpin, target_us);
+    check(cudaStreamSynchronize(other_), "cudaStreamSynchronize");
+    row.state = "beside";
     return row;
   }
 
@@ -122,6 +150,8 @@ class Bench {
 
  private:
   static constexpr int kPairsPerHold = 16;  // as the guest's calibration queues
+  // 48 calls of a few microseconds each are queued well before it ends.
+  static constexpr double kHoldUs = 2000;
 
   struct Pair {
     cudaEvent_t start;
@@ -143,8 +173,8 @@ class Bench {
     if (what == What::kEmptyKernel) {
       empty_kernel<<<1, 1, 0, stream_>>>();
     } else if (what == What::kSpin) {
-      spin<<<1, 1, 0, stream_>>>(static_cast<std::int64_t>(target_us * cycles_per_us_),
-                                 times_ + slot);
+      spin<<<blocks_, 1, 0, stream_>>>(static_cast<std::int64_t>(target_us * cycles_per_us_),
+                                       times_ + slot);
     }
     check(cudaGetLastError(), "launch");
   }
@@ -177,7 +207,10 @@ class Bench {
   }
 
   int repeats_;
+  int sm_count_ = 1;
+  unsigned blocks_ = 1;
   cudaStream_t stream_ = nullptr;
+  cudaStream_t other_ = nullptr;
   KernelTimes* times_ = nullptr;
   Pair pairs_[kPairsPerHold] = {};
   double cycles_per_us_ = 0;
@@ -257,6 +290,8 @@ int main(int argc, char** argv) {
   measure(What::kEmptyKernel, 0);
   for (const double target_us : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0}) {
     measure(What::kSpin, target_us);
+    rows.push_back(bench.large(target_us));
+    rows.push_back(bench.beside(target_us));
   }
   if (!write_json(path, bench, rows)) {
     std::fprintf(stderr, "pair_bias: cannot write %s\n", path);

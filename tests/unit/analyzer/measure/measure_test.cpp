@@ -180,10 +180,10 @@ TEST_F(Folder, AGridGivesTheShapesOfASuite) {
 
 TEST_F(Folder, AGridOfSeerIsRead) {
   const auto ops =
-      ops_of_grid(write("Test-set-II.txt", "1\n32 64 56 56 128 3 1 1\n"), find_suite("conv"));
+      ops_of_grid(write("Test-set-II.txt", "1\n128 3 224 64 112 7 2 3\n"), find_suite("conv"));
   ASSERT_EQ(ops.size(), 1U);
   EXPECT_EQ(ops[0].kind, "conv");
-  EXPECT_EQ(integer(ops[0], "n"), 32);
+  EXPECT_EQ(integer(ops[0], "n"), 128);
 }
 
 TEST_F(Folder, AWrongGridIsRefusedWithItsPlace) {
