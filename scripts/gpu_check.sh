@@ -167,6 +167,17 @@ part_build() {
     [[ -n "$library" && -n "$header" ]] &&
       options+=(-D "CUDA_cupti_LIBRARY=$library" -D "CUDAToolkit_CUPTI_INCLUDE_DIR=${header%/*}")
   fi
+  # cuDNN and NCCL come with PyTorch where the toolkit has none.
+  local name header_file library_file
+  for name in cudnn nccl; do
+    header_file=$(wheel_file "$name.h")
+    library_file=$(wheel_file "lib$name.so.*")
+    if [[ -n "$header_file" && -n "$library_file" && ! -e /usr/local/cuda/include/$name.h &&
+      ! -e /usr/include/$name.h ]]; then
+      options+=(-D "INLINE_PROF_${name^^}_INCLUDE_DIR=${header_file%/*}"
+        -D "INLINE_PROF_${name}_LIBRARY=$library_file")
+    fi
+  done
   # What the presets need is CMake 3.25; without ninja the makefiles do.
   command -v ninja >/dev/null && options+=(-G Ninja)
   if ! (cd "$source_dir" && cmake -B "$build_dir" -D CMAKE_BUILD_TYPE=RelWithDebInfo "${options[@]}") \
@@ -258,10 +269,13 @@ part_bias() {
   cat table.txt
   local line
   # 14: a pair behind work is tight, one on an idle stream is not.
-  line=$(awk '$1 == "idle" { idle += $5; n_idle += $4 } $1 == "busy" { busy += $5; n_busy += $4 }
+  if line=$(awk '$1 == "idle" { idle += $5; n_idle += $4 } $1 == "busy" { busy += $5; n_busy += $4 }
               END { printf "%d of %d busy pairs tight, %d of %d idle ones", busy, n_busy, idle, n_idle;
-                    exit !(n_busy > 0 && busy >= 0.99 * n_busy && idle <= 0.05 * n_idle) }' table.txt) &&
-    verdict PASS "14: $line" || verdict FAIL "14: $line"
+                    exit !(n_busy > 0 && busy >= 0.99 * n_busy && idle <= 0.05 * n_idle) }' table.txt); then
+    verdict PASS "14: $line"
+  else
+    verdict FAIL "14: $line"
+  fi
   while read -r line; do
     verdict FIGURE "12: $line"
   done < <(awk '$2 == "(none)" { print $1 " empty pair " $6 " us (p05 " $7 ", p95 " $8 ")" }
@@ -365,13 +379,24 @@ part_overhead() {
     --torch "$source_dir/tests/gpu/overhead_torch.py" --seconds 20 --pairs 2
 }
 
+# Folders of the libraries that come with PyTorch, for programs that load them by name.
+wheel_folders() {
+  local name file
+  for name in 'libcudnn.so.*' 'libnccl.so.*' 'libcublas.so.*'; do
+    file=$(wheel_file "$name")
+    [[ -z "$file" ]] || printf ':%s' "${file%/*}"
+  done
+}
+
 part_measure() {
   local model=$build_dir/analyzer/cli/prof-model analyze=$build_dir/analyzer/cli/prof-analyze
   local status=0 machine
   need_file "$build_dir/analyzer/measure/prof-measure"
+  # The toolkit's own come first.
+  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64$(wheel_folders)
   "$model" measure -o measured/ --budget-s 160 >measure.txt 2>measure.log || status=$?
   case "$status" in
-    0 | 4) verdict FIGURE "53: $(cat measured/*.csv | wc -l) rows in $(ls measured | wc -l) tables, \
+    0 | 4) verdict FIGURE "53: $(cat measured/*.csv | wc -l) rows in $(find measured -name '*.csv' | wc -l) tables, \
 $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
     3) skip_part "53: $(tail -1 measure.log)" ;;
     *) verdict FAIL "53: status $status: $(tail -1 measure.log)"; return ;;
@@ -391,8 +416,13 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
     fit_of conv "$machine" measured/conv.csv
   fi
   local profile=$results/demo/prof.json
+  if [[ ! -e "$profile" ]]; then  # a fresh machine
+    profile=$PWD/prof.json
+    LD_PRELOAD=$guest INLINE_PROF_OUT=$profile INLINE_PROF_REPEAT=20 \
+      "$build_dir/examples/dlrm/dlrm" --iterations 3000 >profiled.txt 2>profiled.log || true
+  fi
   if [[ ! -e "$profile" ]]; then
-    verdict SKIP '55: no profile of the demo; --only demo --only measure makes one'
+    verdict SKIP "55: no profile of the demo: $(tail -1 profiled.log)"
   elif "$model" measure --from "$profile" -o alone.csv --budget-s 20 >>measure.txt 2>alone.log &&
       "$analyze" "$profile" --isolated alone.csv -o isolated.txt 2>>alone.log; then
     verdict FIGURE "55: $(grep -c . alone.csv) lines of shapes alone; \

@@ -40,7 +40,7 @@ int main() {
   check_nccl(ncclCommInitAll(&rank, 1, &device), "ncclCommInitAll");
 
   const auto reduce = [&] {
-    check_nccl(ncclAllReduce(from, to, kCount, ncclFloat32, ncclSum, rank, stream),
+    check_nccl(ncclAllReduce(from, to, kCount, ncclFloat32, ncclAvg, rank, stream),
                "ncclAllReduce");
   };
   cudaGraph_t graph = nullptr;
