@@ -393,7 +393,8 @@ part_measure() {
   local status=0 machine
   need_file "$build_dir/analyzer/measure/prof-measure"
   # The toolkit's own come first.
-  export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64$(wheel_folders)
+  LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64$(wheel_folders)
+  export LD_LIBRARY_PATH
   "$model" measure -o measured/ --budget-s 160 >measure.txt 2>measure.log || status=$?
   case "$status" in
     0 | 4) verdict FIGURE "53: $(cat measured/*.csv | wc -l) rows in $(find measured -name '*.csv' | wc -l) tables, \
