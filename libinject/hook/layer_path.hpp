@@ -28,7 +28,8 @@ void start_range(std::uint64_t id, const char* text) noexcept;
 void end_range(std::uint64_t id) noexcept;
 
 // A range of this thread whose text changes: what a host says that knows its whole path, and not
-// when it enters and leaves.  `id` is not 0, and its caller's; a null or empty `text` takes it away.
+// when it enters and leaves.  `id` is not 0, and its caller's; a null or empty `text` takes it
+// away.
 void set_range(std::uint64_t id, const char* text) noexcept;
 // From any thread.
 void end_set_range(std::uint64_t id) noexcept;
