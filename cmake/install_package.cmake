@@ -15,11 +15,13 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/inline_profConfig.cmake
   DESTINATION ${package_dir})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-install(FILES docs/man/prof-analyze.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-foreach(program IN ITEMS prof-analyze prof-model prof-schedule prof-run)  # found by the program's name
+foreach(program IN ITEMS prof-analyze prof-model prof-schedule prof-run)
+  install(FILES docs/man/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  # Found by the program's name.
   install(FILES cmake/prof_completion.bash RENAME ${program}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endforeach()
+install(FILES docs/man/inline_prof.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 
 # cmake --build BUILD --target package: a .tar.gz, and a .deb where dpkg can tell what it depends on.
 set(CPACK_PACKAGE_NAME inline-prof)

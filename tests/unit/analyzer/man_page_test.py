@@ -1,60 +1,105 @@
 #!/usr/bin/python3
-"""The man page and the completion know every command and option that --help lists.
+"""The man pages and the completion know every command and option that --help lists.
 
-usage: man_page_test.py PROF_ANALYZE SOURCE_DIR
+usage: man_page_test.py SOURCE_DIR PROGRAM...
 """
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
-SOURCE = pathlib.Path(sys.argv[2]).resolve()
+SOURCE = pathlib.Path(sys.argv[1]).resolve()
+PROGRAMS = {path.name: path for path in (pathlib.Path(name).resolve() for name in sys.argv[2:] if name)}
+PAGES = SOURCE / "docs/man"
 
 
-def help_of(*command):
-    return subprocess.run([str(PROGRAM), *command, "--help"], stdout=subprocess.PIPE, check=True,
+def output_of(program, *arguments):
+    return subprocess.run([str(PROGRAMS[program]), *arguments], stdout=subprocess.PIPE, check=True,
                           universal_newlines=True).stdout
 
 
-def commands():
-    below = help_of().split("Subcommands:", 1)[1]
+def commands(program):
+    below = output_of(program, "--help").partition("Subcommands:")[2]
     return re.findall(r"^  ([a-z]+)", below.split("\n\n", 1)[0], re.MULTILINE)
 
 
-def options(*command):
-    return set(re.findall(r"^ +(?:-\w,)?(--[a-z][a-z-]*)", help_of(*command), re.MULTILINE))
+def options(program, *command):
+    return set(re.findall(r"^ +(?:-\w,)?(--[a-z][a-z-]*)", output_of(program, *command, "--help"),
+                          re.MULTILINE))
 
 
-class Help(unittest.TestCase):
-    def test_lists_the_commands(self):
-        self.assertEqual(set(commands()), {"compare", "check", "timeline", "scaling", "ranks"})
+def page_text(name):
+    return (PAGES / name).read_text().replace("\\-", "-")
 
-    def test_the_man_page_has_every_command_and_option(self):
-        page = (SOURCE / "docs/man/prof-analyze.1").read_text().replace("\\-", "-")
-        for command in [(), *((name,) for name in commands())]:
-            for option in options(*command):
-                self.assertRegex(page, r"(?m)(^|[ .])%s\b" % re.escape(option), command)
-            self.assertIn("".join(command), page)
 
-    def complete(self, *words):
+def environment():
+    return set(re.findall(r"^(\w+)  \(", output_of("prof-run", "--help-env"), re.MULTILINE))
+
+
+class ManPages(unittest.TestCase):
+    def test_the_programs_list_their_commands(self):
+        self.assertEqual(set(commands("prof-analyze")),
+                         {"compare", "check", "timeline", "scaling", "ranks"})
+        self.assertIn("predict", commands("prof-model"))
+
+    def test_a_page_has_every_command_and_option(self):
+        for program in PROGRAMS:
+            page = page_text(program + ".1")
+            for command in [(), *((name,) for name in commands(program))]:
+                with self.subTest(program=program, command=command):
+                    missing = [option for option in options(program, *command)
+                               if not re.search(r'(?m)(^|[ .",])%s\b(?!-)' % re.escape(option), page)]
+                    self.assertEqual(missing, [])
+                    self.assertIn("".join(command), page)
+
+    def test_a_page_has_no_option_that_there_is_not(self):
+        for program in PROGRAMS:
+            known = {"--version"}.union(*(options(program, *command) for command in
+                                          [(), *((name,) for name in commands(program))]))
+            named = set(re.findall(r"(?<!\w)--[a-z][a-z-]*", page_text(program + ".1")))
+            self.assertEqual(named - known, set(), program)
+
+    def test_the_page_of_the_library_has_every_variable(self):
+        if "prof-run" not in PROGRAMS:
+            self.skipTest("built without CUDA")
+        page = set(re.findall(r"^\.B (\w+)$", page_text("inline_prof.7"), re.MULTILINE))
+        self.assertEqual({name for name in page if name.isupper()} - {"PMI_RANK"}, environment())
+
+    def test_every_page_is_installed_and_clean(self):
+        installed = (SOURCE / "cmake/install_package.cmake").read_text()
+        for page in PAGES.iterdir():
+            self.assertIn(page.stem, installed)
+            if shutil.which("groff"):
+                done = subprocess.run(["groff", "-man", "-ww", "-z", str(page)],
+                                      stderr=subprocess.PIPE, check=True, universal_newlines=True)
+                self.assertEqual(done.stderr, "", page)
+
+
+class Completion(unittest.TestCase):
+    def complete(self, program, *words):
         script = ('. "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _inline_prof_complete;'
                   'printf "%s\\n" "${COMPREPLY[@]}"')
         with tempfile.TemporaryDirectory() as empty:  # else its files are offered, too
             done = subprocess.run(["bash", "-c", script, "bash",
-                                   str(SOURCE / "cmake/prof_completion.bash"), str(PROGRAM), *words],
+                                   str(SOURCE / "cmake/prof_completion.bash"),
+                                   str(PROGRAMS[program]), *words],
                                   cwd=empty, stdout=subprocess.PIPE, check=True,
                                   universal_newlines=True)
         return set(done.stdout.split())
 
-    def test_the_completion_offers_them(self):
-        self.assertEqual(self.complete("comp"), {"compare"})
-        self.assertTrue({"--machine", "--format", "--top"} <= self.complete("--"))
-        self.assertEqual(self.complete("compare", "--fail"), {"--fail-on"})
-        self.assertEqual(self.complete("--fail"), set())
+    def test_offers_commands_and_options(self):
+        self.assertEqual(self.complete("prof-analyze", "comp"), {"compare"})
+        self.assertTrue({"--machine", "--format", "--top"} <= self.complete("prof-analyze", "--"))
+        self.assertEqual(self.complete("prof-analyze", "compare", "--fail"), {"--fail-on"})
+        self.assertEqual(self.complete("prof-analyze", "--fail"), set())
+
+    def test_knows_every_program(self):
+        for program in PROGRAMS:
+            self.assertEqual(self.complete(program, "--vers"), {"--version"}, program)
 
 
 if __name__ == "__main__":
