@@ -1,5 +1,6 @@
 #include "cli/analysis_arguments.hpp"
 
+#include "cli/progress.hpp"
 #include "cli/usage_error.hpp"
 #include "model/machines.hpp"
 #include "read/inputs.hpp"
@@ -74,6 +75,11 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
   options.statistic = arguments.statistic;
   options.mode = arguments.mode;
   options.keep_samples = arguments.keep_samples;
+  options.leave_out_unreadable = arguments.leave_out_unreadable;
+  Progress progress("reading");
+  options.on_joined = [&progress](std::size_t done, std::size_t all) {
+    progress.say(fmt::format("{} of {} files", done, all));
+  };
   AnalysisResult result;
   result.machines = model::builtin_machines();
   if (!arguments.machine.empty()) {
@@ -87,11 +93,10 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
     options.layers = read::read_layers(std::filesystem::path(arguments.layers));
   }
   if (!arguments.isolated.empty()) options.isolated = read::read_isolated(arguments.isolated);
-  std::vector<read::Profile> profiles;
-  for (const std::filesystem::path& file : read::expand_inputs(files)) {
-    profiles.push_back(read::read_profile(file));
-  }
-  result.analysis = join::join_profiles(std::move(profiles), result.machines, options);
+  const std::vector<std::filesystem::path> paths = read::expand_inputs(files);
+  result.analysis = join::join_files(
+      paths.size(), [&](std::size_t i) { return read::read_profile(paths[i]); }, result.machines,
+      options);
   if (options.machine) result.machines.insert(result.machines.begin(), *options.machine);
   return result;
 }

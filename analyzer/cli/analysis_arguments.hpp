@@ -20,7 +20,9 @@ struct AnalysisArguments {
   std::string event_bias = "auto";
   join::Statistic statistic = join::Statistic::kMedian;
   model::Mode mode = model::Mode::kImproved;
-  bool keep_samples = false;  // no option: what is done with the analysis decides
+  // No options: what is done with the analysis decides.
+  bool keep_samples = false;
+  bool leave_out_unreadable = false;  // not where something is judged
 };
 
 void declare_analysis(CLI::App& command, AnalysisArguments& arguments);

@@ -9,6 +9,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <malloc.h>
 #include <string>
 
 namespace inline_prof::cli {
@@ -38,7 +39,17 @@ int fail(int status, const char* what) noexcept {
   return status;
 }
 
+// The text of a file is taken and given back a thousand times where there are a thousand files: the
+// kernel need not clear it each time.
+void keep_memory() noexcept {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 int run_main(int argc, char** argv) noexcept {
+  keep_memory();
   try {
     CLI::App app(
         "Joins the kernel times in prof.json with performance models: what each layer took, "

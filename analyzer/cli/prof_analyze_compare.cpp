@@ -2,6 +2,7 @@
 #include "cli/analysis_arguments.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/result_file.hpp"
+#include "cli/terminal.hpp"
 #include "join/compare.hpp"
 #include "report/compare_report.hpp"
 
@@ -44,7 +45,9 @@ std::string text_of(const join::Comparison& comparison, const Options& options) 
     case Format::kTable:
       break;
   }
-  return report::compare_table(comparison, options.top);
+  return report::compare_table(
+      comparison,
+      {.top = options.top, .width = terminal_width(), .colour = wants_colour(options.output)});
 }
 
 // The iteration and the layers that are large enough to matter.

@@ -27,8 +27,9 @@ struct TimelineOptions {
   std::size_t most_tracks = 24;
 };
 
-void draw_timeline(const TimelineOptions& options) {
+void draw_timeline(TimelineOptions& options) {
   check_picture_name(options.output);
+  options.analysis.leave_out_unreadable = true;
   const AnalysisResult result = analyse(options.files, options.analysis);
   std::vector<std::string> words;
   for (const auto& [label, text] : report::head_lines(result.analysis))

@@ -1,20 +1,25 @@
 // prof-analyze ranks DIR: which of many ranks are late, and what collectives wait for.
 #include "cli/prof_analyze_commands.hpp"
+#include "cli/progress.hpp"
 #include "cli/result_file.hpp"
+#include "cli/terminal.hpp"
 #include "join/ranks.hpp"
+#include "join/readable.hpp"
+#include "join/two_threads.hpp"
+#include "read/input_error.hpp"
 #include "read/inputs.hpp"
 #include "read/prof_reader.hpp"
 #include "report/ranks_report.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
-#include <atomic>
 #include <filesystem>
-#include <future>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -32,41 +37,50 @@ struct Options {
   std::size_t top = 20;
 };
 
-// File by file on two threads, so that no more than two whole files are in memory; a disk is seldom
-// faster than that.
-std::vector<join::RankSummary> read_ranks(const std::vector<std::filesystem::path>& files) {
-  std::vector<join::RankSummary> summaries(files.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < files.size(); i = next++)
-      summaries[i] = join::summarise_rank(read::read_profile(files[i]));
-  };
-  std::future<void> helper = std::async(std::launch::async, work);
-  std::exception_ptr failure;
-  try {
-    work();
-  } catch (...) {
-    failure = std::current_exception();
-    next = files.size();
-  }
-  helper.get();
-  if (failure) std::rethrow_exception(failure);
-  return summaries;
+struct ReadRanks {
+  std::vector<join::RankSummary> summaries;
+  std::vector<std::string> complaints;  // about files that were left out
+};
+
+ReadRanks read_ranks(const std::vector<std::filesystem::path>& files) {
+  ReadRanks ranks;
+  Progress progress("reading");
+  join::in_two_threads(
+      files.size(),
+      [&](std::size_t i) {
+        return join::or_complaint(
+            [&] { return join::summarise_rank(read::read_profile(files[i])); });
+      },
+      [&](std::size_t i, join::Readable<join::RankSummary> rank) {
+        progress.say(fmt::format("{} of {} files", i + 1, files.size()));
+        if (rank.value) {
+          ranks.summaries.push_back(std::move(*rank.value));
+        } else {
+          ranks.complaints.push_back(rank.complaint);
+        }
+      });
+  if (ranks.summaries.empty() && !ranks.complaints.empty())
+    throw read::InputError(ranks.complaints.front());
+  return ranks;
 }
 
 void run(Options& options) {
   options.ranks.least_ratio = 1.0 + options.least_percent / 100.0;
-  const std::vector<join::RankSummary> ranks = read_ranks(read::expand_inputs(options.files));
+  const ReadRanks ranks = read_ranks(read::expand_inputs(options.files));
   join::RankComparison comparison;
   try {
-    comparison = join::compare_ranks(ranks, options.ranks);
+    comparison = join::compare_ranks(ranks.summaries, options.ranks);
   } catch (const std::invalid_argument& error) {
     throw std::runtime_error(error.what());
   }
-  write_result(options.output,
-               options.format == Format::kJson ? report::ranks_json(comparison)
-                                               : report::ranks_table(comparison, options.top),
-               options.force);
+  for (const std::string& complaint : ranks.complaints)
+    comparison.warnings.push_back("left out: " + complaint);
+  write_result(
+      options.output,
+      options.format == Format::kJson
+          ? report::ranks_json(comparison)
+          : report::ranks_table(comparison, {.top = options.top, .width = terminal_width()}),
+      options.force);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "cli/analysis_arguments.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/result_file.hpp"
+#include "cli/terminal.hpp"
 #include "cli/usage_error.hpp"
 #include "read/inputs.hpp"
 #include "read/prof_reader.hpp"
@@ -20,6 +21,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,7 +46,8 @@ struct Options {
   Format format = Format::kTable;
   std::string output = "-";
   bool force = false;
-  report::TableOptions table;
+  std::optional<std::size_t> width;
+  report::TableOptions table{.width = terminal_width()};
 };
 
 std::string original_report(const std::vector<std::string>& files) {
@@ -86,6 +89,9 @@ void run(Options& options) {
     return write_result(options.output, original_report(options.files), options.force);
   }
   options.analysis.keep_samples = options.format == Format::kHtml;
+  options.analysis.leave_out_unreadable = true;
+  if (options.width) options.table.width = *options.width;
+  options.table.colour = wants_colour(options.output);
   const AnalysisResult result = analyse(options.files, options.analysis);
   write_result(options.output, report_text(result, options), options.force);
 }
@@ -121,9 +127,10 @@ void declare_report(CLI::App& program) {
       .add_option("--top", options->table.top,
                   "Print only this many rows of the table or of md, the largest")
       ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
-  program.add_option("--width", options->table.width, "Columns of the table")
-      ->check(CLI::Range(std::size_t{40}, std::size_t{1000}))
-      ->capture_default_str();
+  program
+      .add_option("--width", options->width,
+                  "Columns of the table; default: those of the terminal, else 80")
+      ->check(CLI::Range(std::size_t{40}, std::size_t{1000}));
   // Before any command runs ...
   program.parse_complete_callback([&program, options] {
     const bool has_command = !program.get_subcommands().empty();

@@ -28,9 +28,10 @@ void write_standard_output(std::string_view text) {
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target)
-      : path_(fmt::format("{}.{}.tmp", target, getpid())),
+      : target_(target),
+        path_(fmt::format("{}.{}.tmp", target, getpid())),
         number_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)) {
-    if (number_ < 0) fail(path_, errno);
+    if (number_ < 0) fail(target_, errno);
   }
   ~TemporaryFile() {
     if (number_ >= 0) close(number_);
@@ -43,17 +44,18 @@ class TemporaryFile {
     while (!text.empty()) {
       const ssize_t written = write(number_, text.data(), text.size());
       if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail(path_, errno);
+      if (written < 0) fail(target_, errno);
       text.remove_prefix(static_cast<std::size_t>(written));
     }
     const int number = number_;
     number_ = -1;
-    if (close(number) != 0) fail(path_, errno);  // some file systems report a full disk only here
+    if (close(number) != 0) fail(target_, errno);  // some file systems report a full disk only here
   }
 
   [[nodiscard]] const char* path() const { return path_.c_str(); }
 
  private:
+  std::string target_;  // what messages call it
   std::string path_;
   int number_;
 };

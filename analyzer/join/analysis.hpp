@@ -2,6 +2,7 @@
 // report.  Times are microseconds; an empty value is not known, and the row says why.
 #pragma once
 
+#include "join/shared_text.hpp"
 #include "join/statistics.hpp"
 #include "read/profile.hpp"
 #include "read/work_graph.hpp"
@@ -25,9 +26,9 @@ struct Isolated {
 // One event of one device.
 struct Row {
   std::size_t profile = 0;  // index into Analysis::runs
-  std::string layer;
-  std::string event;
-  std::string kernel_name;
+  SharedText layer;
+  SharedText event;
+  SharedText kernel_name;
   std::int64_t device_id = 0;
   std::int64_t stream_index = 0;
   std::int64_t start_index = 0;
@@ -49,23 +50,23 @@ struct Row {
   std::optional<double> offset_us;        // median start within the iteration
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
-  std::string op_kind;  // empty if what it computes is not known
-  std::string meeting;  // of a collective: equal on all ranks that take part in it; else empty
+  SharedText op_kind;  // empty if what it computes is not known
+  SharedText meeting;  // of a collective: equal on all ranks that take part in it; else empty
   std::optional<double> flops;  // what the operation has to do at least; model/op_work.hpp
   std::optional<double> bytes;
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
   bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
   bool is_extrapolated = false;     // nothing was measured that is like this row's operation
-  std::string bound;
-  std::string model;               // "gemm"
-  std::string parameters;          // what they were fitted on, "h200-sxm-141gb bf16"; may be empty
+  SharedText bound;
+  SharedText model;                // "gemm"
+  SharedText parameters;           // what they were fitted on, "h200-sxm-141gb bf16"; may be empty
   std::optional<double> p_slower;  // one-sided: that chance alone gives a time as long, or as short
   std::optional<double> p_faster;
-  std::string reason;               // why there is no prediction
+  SharedText reason;                // why there is no prediction
   std::optional<double> ratio;      // corrected / predicted
   std::optional<double> raw_ratio;  // raw / predicted
-  std::string verdict;
+  SharedText verdict;
   std::optional<Isolated> isolated;
 };
 

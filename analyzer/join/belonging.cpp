@@ -27,11 +27,11 @@ std::string_view generation_name(read::Generation generation) {
   return "";
 }
 
-void warn_of_generations(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+void warn_of_generations(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   std::map<read::Generation, std::pair<std::size_t, std::string_view>> found;  // count, the first
-  for (const Run& run : runs) {
-    auto& [count, file] = found[run.profile.generation];
-    if (count++ == 0) file = run.profile.file;
+  for (const FileFacts& own : all) {
+    auto& [count, file] = found[own.generation];
+    if (count++ == 0) file = own.file;
   }
   if (found.size() < 2) return;
   std::vector<std::string> words;
@@ -45,10 +45,10 @@ void warn_of_generations(const std::vector<Run>& runs, std::vector<std::string>&
       fmt::join(words, ", ")));
 }
 
-void warn_of_programs(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+void warn_of_programs(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   std::set<std::string_view> hashes;
-  for (const Run& run : runs) {
-    const std::string& hash = run.profile.profiler.event_list_hash;
+  for (const FileFacts& own : all) {
+    const std::string& hash = own.event_list_hash;
     if (!hash.empty()) hashes.insert(hash);
   }
   if (hashes.size() < 2) return;
@@ -58,10 +58,10 @@ void warn_of_programs(const std::vector<Run>& runs, std::vector<std::string>& wa
       hashes.size()));
 }
 
-void warn_of_repeated_ranks(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   std::map<std::int64_t, std::vector<std::string_view>> files_of;
-  for (const Run& run : runs) {
-    if (run.profile.rank) files_of[*run.profile.rank].push_back(run.profile.file);
+  for (const FileFacts& own : all) {
+    if (own.rank) files_of[*own.rank].push_back(own.file);
   }
   for (const auto& [rank, files] : files_of) {
     if (files.size() < 2) continue;
@@ -82,14 +82,14 @@ std::string ranges(const std::vector<std::pair<std::int64_t, std::int64_t>>& gap
 }
 
 // One file alone may be what was asked for: its line in the head says which rank of how many it is.
-void warn_of_missing_ranks(const std::vector<Run>& runs, std::vector<std::string>& warnings) {
+void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
   std::int64_t world_size = 0;
-  std::set<std::int64_t> ranks;
-  for (const Run& run : runs) {
-    world_size = std::max(world_size, run.profile.world_size.value_or(0));
-    if (run.profile.rank) ranks.insert(*run.profile.rank);
+  std::set<std::int64_t> present;
+  for (const FileFacts& own : all) {
+    world_size = std::max(world_size, own.world_size.value_or(0));
+    if (own.rank) present.insert(*own.rank);
   }
-  if (runs.size() < 2 || ranks.empty()) return;
+  if (all.size() < 2 || present.empty()) return;
   std::vector<std::pair<std::int64_t, std::int64_t>> gaps;
   std::int64_t missing = 0;
   std::int64_t next = 0;
@@ -98,7 +98,7 @@ void warn_of_missing_ranks(const std::vector<Run>& runs, std::vector<std::string
     gaps.emplace_back(next, end - 1);
     missing += end - next;
   };
-  for (const std::int64_t rank : ranks) {
+  for (const std::int64_t rank : present) {
     if (rank >= world_size) break;  // it does not belong here, and closes no gap
     note_gap(rank);
     next = rank + 1;
@@ -111,12 +111,17 @@ void warn_of_missing_ranks(const std::vector<Run>& runs, std::vector<std::string
 
 }  // namespace
 
-std::vector<std::string> belonging_warnings(const std::vector<Run>& runs) {
+FileFacts file_facts(const read::Profile& profile) {
+  return {profile.file, profile.generation, profile.rank, profile.world_size,
+          profile.profiler.event_list_hash};
+}
+
+std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& all) {
   std::vector<std::string> warnings;
-  warn_of_generations(runs, warnings);
-  warn_of_programs(runs, warnings);
-  warn_of_repeated_ranks(runs, warnings);
-  warn_of_missing_ranks(runs, warnings);
+  warn_of_generations(all, warnings);
+  warn_of_programs(all, warnings);
+  warn_of_repeated_ranks(all, warnings);
+  warn_of_missing_ranks(all, warnings);
   return warnings;
 }
 

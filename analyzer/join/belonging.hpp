@@ -1,15 +1,28 @@
 #pragma once
 
-#include "join/analysis.hpp"
+#include "read/profile.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace inline_prof::join {
 
+// What a file says of the run that it comes from.
+struct FileFacts {
+  std::string file;
+  read::Generation generation = read::Generation::kThird;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> world_size;
+  std::string event_list_hash;  // empty if the file does not say
+};
+
+[[nodiscard]] FileFacts file_facts(const read::Profile& profile);
+
 // What speaks against the files being the ranks of one run: generations or programs that differ, a
 // rank that is there twice, one that is not there.  A report is made of them all the same, since
 // somebody may want to see two runs side by side; each sentence names files or ranks.
-[[nodiscard]] std::vector<std::string> belonging_warnings(const std::vector<Run>& runs);
+[[nodiscard]] std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& all);
 
 }  // namespace inline_prof::join

@@ -1,7 +1,5 @@
 #include "join/isolate.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string_view>
 
@@ -48,17 +46,16 @@ std::string cause_of(const Row& row, const Isolated& alone) {
 
 }  // namespace
 
-void set_isolated(Analysis& analysis, const std::vector<const read::Op*>& ops,
-                  const read::IsolatedTimes& times) {
-  std::size_t with_op = 0;
-  std::size_t found_rows = 0;
-  for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
-    Row& row = analysis.rows[i];
+IsolatedRows set_isolated(std::vector<Row>& rows, const std::vector<const read::Op*>& ops,
+                          const read::IsolatedTimes& times) {
+  IsolatedRows counts;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row& row = rows[i];
     if (ops[i] == nullptr || !row.corrected_us) continue;
-    ++with_op;
+    ++counts.with_op;
     const auto found = times.rows.find(read::op_text(*ops[i]));
     if (found == times.rows.end()) continue;
-    ++found_rows;
+    ++counts.found;
     Isolated alone{.alone_us = found->second.time_us,
                    .alone_ci95_us = {found->second.lower_us, found->second.upper_us},
                    .kernel_name = found->second.kernel_name,
@@ -67,11 +64,7 @@ void set_isolated(Analysis& analysis, const std::vector<const read::Op*>& ops,
     alone.cause = cause_of(row, alone);
     row.isolated = std::move(alone);
   }
-  if (found_rows < with_op) {
-    analysis.warnings.push_back(
-        fmt::format("{}: {} of {} measured events with a known operation are not in it", times.file,
-                    with_op - found_rows, with_op));
-  }
+  return counts;
 }
 
 void merge_isolated(Analysis& analysis) {

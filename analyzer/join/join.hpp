@@ -8,6 +8,8 @@
 #include "read/layers.hpp"
 #include "read/machine.hpp"
 
+#include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,9 +26,19 @@ struct JoinOptions {
   Statistic statistic = Statistic::kMedian;
   model::Mode mode = model::Mode::kImproved;  // kCompat: the plain roofline for everything
   bool keep_samples = false;                  // fill Analysis::samples_us
+  bool leave_out_unreadable = false;          // of several files, with a warning
+  std::function<void(std::size_t done, std::size_t all)> on_joined;  // after every file, if set
 };
 
-// `known` are the machines that devices are matched with.
+// Gives file number `i`, from 0.  Two threads call it at once.
+using LoadProfile = std::function<read::Profile(std::size_t i)>;
+
+// File by file: of one that is joined, only what the analysis holds stays in memory.  `known` are
+// the machines that devices are matched with.
+[[nodiscard]] Analysis join_files(std::size_t count, const LoadProfile& load,
+                                  std::span<const read::Machine> known, const JoinOptions& options);
+
+// The same of files that are in memory already.
 [[nodiscard]] Analysis join_profiles(std::vector<read::Profile> profiles,
                                      std::span<const read::Machine> known,
                                      const JoinOptions& options);

@@ -1,5 +1,6 @@
 #include "join/merge.hpp"
 
+#include "join/two_threads.hpp"
 #include "join/verdict.hpp"
 
 #include <algorithm>
@@ -15,25 +16,38 @@ MergeKey key_of(const Row& row) {
   return {row.layer, row.event, row.occurrence, row.stream_index};
 }
 
-void merge_times(MergedRow& merged, const Analysis& analysis, const std::vector<Samples>& samples,
-                 Statistic statistic) {
-  Samples all;
+// Room for the samples of one merged row, kept from row to row.
+struct Pool {
+  std::vector<double> raw_us;
+  std::vector<double> unbiased_us;
+};
+
+void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRuns& samples,
+                 Statistic statistic, Pool& pool) {
   for (const std::size_t i : merged.rows) {
-    append(all, samples[i]);
-    if (analysis.rows[i].raw_spread_us) {
-      merged.outliers += analysis.rows[i].raw_spread_us->outliers;
-    }
-    if (analysis.rows[i].corrected_us) {
-      merged.slowest_us = std::max(merged.slowest_us.value_or(0.0), *analysis.rows[i].corrected_us);
+    const Row& row = analysis.rows[i];
+    merged.samples += row.samples;
+    merged.not_tight += row.not_tight;
+    if (row.raw_spread_us) merged.outliers += row.raw_spread_us->outliers;
+    if (row.corrected_us) {
+      merged.slowest_us = std::max(merged.slowest_us.value_or(0.0), *row.corrected_us);
     }
   }
-  merged.samples = all.raw_us.size();
-  merged.not_tight = all.not_tight;
-  if (all.raw_us.empty()) return;
-  merged.raw_us = summarise(statistic, all.raw_us);
-  merged.corrected_us = std::max(0.0, summarise(statistic, all.unbiased_us));
-  if (statistic == Statistic::kMedian)
-    merged.raw_ci95_us = median_interval95(std::move(all.raw_us));
+  if (merged.samples == 0) return;
+  if (merged.rows.size() == 1) {
+    const Row& only = analysis.rows[merged.rows.front()];
+    merged.raw_us = only.raw_us;
+    merged.corrected_us = only.corrected_us;
+    merged.raw_ci95_us = only.raw_ci95_us;
+    return;
+  }
+  pool.raw_us.clear();
+  pool.unbiased_us.clear();
+  for (const std::size_t i : merged.rows)
+    samples.append_us(analysis.rows[i].profile, i, pool.raw_us, pool.unbiased_us);
+  merged.raw_us = summarise(statistic, pool.raw_us);
+  merged.corrected_us = std::max(0.0, summarise(statistic, pool.unbiased_us));
+  if (statistic == Statistic::kMedian) merged.raw_ci95_us = median_interval95(pool.raw_us);
 }
 
 // Devices that run the same operation have the same prediction; where they differ, their mean.
@@ -52,7 +66,7 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
       continue;
     }
     predicted_us.push_back(*row.predicted_us);
-    if (row.bound != merged.bound) merged.bound = "mixed";
+    if (row.bound.str() != merged.bound) merged.bound = "mixed";
     if (row.predicted_ci90_us) {
       lower_us.push_back(row.predicted_ci90_us->lower);
       upper_us.push_back(row.predicted_ci90_us->upper);
@@ -88,7 +102,7 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
 
 }  // namespace
 
-void merge_devices(Analysis& analysis, const std::vector<Samples>& samples, Statistic statistic) {
+void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic statistic) {
   std::vector<std::size_t> order(analysis.rows.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     order[i] = i;
@@ -113,14 +127,22 @@ void merge_devices(Analysis& analysis, const std::vector<Samples>& samples, Stat
     merged.is_region = merged.is_region || row.is_region;
     merged.rows.push_back(i);
   }
-  for (MergedRow& merged : analysis.merged) {
-    for (const std::size_t i : merged.rows) {
-      if (merged.parent || !analysis.rows[i].parent) continue;
-      merged.parent = merged_of.at(key_of(analysis.rows[*analysis.rows[i].parent]));
-    }
-    merge_times(merged, analysis, samples, statistic);
-    merge_predictions(merged, analysis);
-  }
+  // Of many ranks a row has hundreds of thousands of samples, and no row needs another one.
+  in_two_threads(
+      analysis.merged.size(),
+      [&](std::size_t i) {
+        static thread_local Pool pool;
+        MergedRow& merged = analysis.merged[i];
+        for (const std::size_t row : merged.rows) {
+          const auto parent = analysis.rows[row].parent;
+          if (!merged.parent && parent)
+            merged.parent = merged_of.at(key_of(analysis.rows[*parent]));
+        }
+        merge_times(merged, analysis, samples, statistic, pool);
+        merge_predictions(merged, analysis);
+        return i;
+      },
+      [](std::size_t, std::size_t) {});
 }
 
 }  // namespace inline_prof::join

@@ -28,7 +28,7 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     return;
   }
   const model::Outcome outcome =
-      predictor.predict(*input.op, *input.machine, {row.kernel_name, input.blocks});
+      predictor.predict(*input.op, *input.machine, {row.kernel_name.str(), input.blocks});
   if (!outcome.prediction) {
     row.reason = outcome.reason;
     return;
@@ -141,6 +141,9 @@ void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
     if (!predict_from_children(rows, i, children[i]))
       predict_from_op(rows[i], inputs[i], predictor);
   }
+}
+
+void judge_rows(std::vector<Row>& rows) {
   const std::vector<bool> findings = findings_of(rows);
   for (std::size_t i = 0; i < rows.size(); ++i)
     compare(rows[i], findings[i]);

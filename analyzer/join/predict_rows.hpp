@@ -5,7 +5,6 @@
 #include "read/machine.hpp"
 #include "read/op.hpp"
 
-#include <functional>
 #include <vector>
 
 namespace inline_prof::join {
@@ -17,10 +16,14 @@ struct RowInput {
   double blocks = 0;  // of the launch; 0: not known
 };
 
-// Fills in the prediction, ratio and verdict of every row, inner rows first: a region whose inner
-// rows are predicted is predicted to take their sum, or not at all if one of them has no
-// prediction.  A region without predicted inner rows is predicted from its own op, if it has one.
+// Fills in the prediction of every row, inner rows first: a region whose inner rows are predicted
+// is predicted to take their sum, or not at all if one of them has no prediction.  A region without
+// predicted inner rows is predicted from its own op, if it has one.
 void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
                   const model::Predictor& predictor);
+
+// Fills in the ratio and the verdict of predicted rows: of all files together, because one row of
+// many is called slow only if that is more than what chance does to so many.
+void judge_rows(std::vector<Row>& rows);
 
 }  // namespace inline_prof::join

@@ -220,6 +220,8 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
 RankSummary summarise_rank(const read::Profile& profile) {
   RankSummary summary;
   summary.file = profile.file;
+  summary.facts = file_facts(profile);
+  summary.is_complete = profile.complete;
   summary.event_list_hash = profile.profiler.event_list_hash;
   std::map<std::int64_t, std::size_t> place_of;
   for (const read::Event& event : profile.events) {
@@ -258,6 +260,14 @@ RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOp
   result.events = ranks.front().events.size();
   find_stragglers(ranks, devices, options, result);
   split_collectives(ranks, result);
+  std::vector<FileFacts> facts;
+  for (const RankSummary& rank : ranks) {
+    facts.push_back(rank.facts);
+    if (!rank.is_complete)
+      result.warnings.push_back(rank.file + ": a checkpoint of a run that was cut off");
+  }
+  for (std::string& warning : belonging_warnings(facts))
+    result.warnings.push_back(std::move(warning));
   return result;
 }
 

@@ -4,6 +4,7 @@
 // here are differences between ranks.
 #pragma once
 
+#include "join/belonging.hpp"
 #include "join/statistics.hpp"
 #include "read/profile.hpp"
 
@@ -31,12 +32,14 @@ struct RankDevice {
 
 // What is kept of one file: some numbers for each event, so that a thousand ranks fit into memory.
 struct RankSummary {
+  FileFacts facts;
   struct Device {
     RankDevice device;
     std::map<RankEvent, double> median_us;                                // sum over its streams
     std::map<RankEvent, std::map<std::int64_t, double>> of_iteration_us;  // collectives only
   };
   std::string file;
+  bool is_complete = true;
   std::string event_list_hash;  // empty if the file does not say
   std::set<RankEvent> events;   // whether measured or not
   std::set<RankEvent> collectives;
@@ -77,6 +80,7 @@ struct RankComparison {
   std::vector<Straggler> stragglers;         // those that lose most time first
   std::vector<CollectiveSplit> collectives;  // those that wait longest first
   std::vector<std::string> unsplit;          // collectives, with the reason
+  std::vector<std::string> warnings;         // what is odd about the files
 };
 
 // A device stands out if it is further above the median of all devices than five times their median

@@ -132,7 +132,8 @@ void add_meetings(RunWork& all, const std::vector<Row>& rows) {
 }  // namespace
 
 std::string work_name(const Row& row) {
-  std::string name = row.layer.empty() ? row.event : fmt::format("{}.{}", row.layer, row.event);
+  std::string name =
+      row.layer.empty() ? row.event.str() : fmt::format("{}.{}", row.layer, row.event);
   if (row.occurrence > 0) name += fmt::format("#{}", row.occurrence);
   return name;
 }

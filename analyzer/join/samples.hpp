@@ -4,19 +4,52 @@
 #include "join/event_bias.hpp"
 #include "join/join.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 namespace inline_prof::join {
 
-// Samples of one event, raw and with the bias taken off each of them.
-struct Samples {
-  std::vector<double> raw_us;
-  std::vector<double> unbiased_us;
-  std::size_t not_tight = 0;
+// Samples of the events of one file, in as little memory as a thousand ranks leave for it.  What an
+// event pair measured is a float of milliseconds (CUDA Runtime API 13.0, cudaEventElapsedTime), so
+// nothing is lost by keeping it as one.
+class Samples {
+ public:
+  // Of the next event.
+  void add(const read::Event& event, const EventBias& bias);
+
+  // Appends to `raw_us` the samples of event `i` as they were measured, and to `unbiased_us` less
+  // their bias.
+  void append_us(std::size_t i, std::vector<double>& raw_us,
+                 std::vector<double>& unbiased_us) const;
+
+  void shrink();
+
+ private:
+  std::vector<float> measured_ms_;
+  std::vector<std::uint32_t> ends_;  // of each event, in measured_ms_
+  std::vector<float> bias_us_;       // of each sample, or one for all those of an event
+  std::vector<std::uint32_t> bias_ends_;
 };
 
-[[nodiscard]] Samples collect_samples(const read::Event& event, const EventBias& bias);
-void append(Samples& all, const Samples& more);
+// Those of all files.
+class SamplesOfRuns {
+ public:
+  // Of the next file, whose first event is row `first_row` of the analysis.
+  void add(Samples samples, std::size_t first_row);
+  // As above, of row `row`, which is one of run `run`.
+  void append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
+                 std::vector<double>& unbiased_us) const;
+
+ private:
+  std::vector<Samples> samples_;
+  std::vector<std::size_t> first_rows_;
+};
 
 // Throws std::invalid_argument if there is no sample.
 [[nodiscard]] double summarise(Statistic statistic, const std::vector<double>& values);
+
+// Fills in the measured times of `row`, which is that of `event`.
+void set_measured(Row& row, const read::Event& event, const EventBias& bias, Statistic statistic);
 
 }  // namespace inline_prof::join

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -143,7 +144,7 @@ void add(Shares& sum, const Shares& shares, double factor) {
 }
 
 void set_times(Analysis& analysis) {
-  const UnmeasuredTimes unmeasured(analysis.rows);
+  std::optional<UnmeasuredTimes> unmeasured;  // seldom needed, and long in the making
   const auto children = children_of(analysis.rows);
   for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
     Row& row = analysis.rows[i];
@@ -151,7 +152,10 @@ void set_times(Analysis& analysis) {
     std::optional<double> time_us = row.any_occurrence ? row.mean_us : row.corrected_us;
     if (!time_us) {
       ++analysis.unmeasured_events;
-      if (children[i].empty()) time_us = unmeasured.of(row);
+      if (children[i].empty()) {
+        if (!unmeasured) unmeasured.emplace(analysis.rows);
+        time_us = unmeasured->of(row);
+      }
       if (!time_us && children[i].empty()) ++analysis.unmeasured_without_time;
     }
     if (time_us) row.in_iteration_us = in_iteration_us(row, *time_us, analysis.runs[row.profile]);

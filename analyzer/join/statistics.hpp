@@ -40,6 +40,11 @@ inline constexpr double kOutlierMads = 5.0;
 // American Statistical Association 69(346), 1974, doi:10.1080/01621459.1974.10482962.
 [[nodiscard]] std::optional<Spread> median_spread(const std::vector<double>& values);
 
+// The same three of values in ascending order: one sorting serves them all.
+[[nodiscard]] double median_of_sorted(std::span<const double> sorted);
+[[nodiscard]] std::optional<Interval> median_interval95_of_sorted(std::span<const double> sorted);
+[[nodiscard]] std::optional<Spread> median_spread_of_sorted(std::span<const double> sorted);
+
 // How far predictions are from measured times, with e = predicted / measured - 1:
 struct Errors {
   std::size_t rows = 0;

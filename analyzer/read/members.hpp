@@ -20,7 +20,7 @@ inline constexpr std::string_view kAppearsTwice = "appears twice in its object";
 
 template <typename Node, typename Target>
 struct Member {
-  const char* key;
+  std::string_view key;  // its length is known to the compiler: it is compared with every key read
   void (*read)(Node& value, Target& target);
 };
 

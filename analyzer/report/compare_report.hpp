@@ -1,15 +1,16 @@
 #pragma once
 
 #include "join/compare.hpp"
+#include "report/table_report.hpp"
 
-#include <cstddef>
 #include <string>
 
 namespace inline_prof::report {
 
-// Lines for a terminal: what differs, the iteration, the layers, then the events, at most `top` of
-// each (0: all).
-[[nodiscard]] std::string compare_table(const join::Comparison& comparison, std::size_t top);
+// Lines for a terminal: what differs, the iteration, the layers, then the events, at most
+// `options.top` of each (0: all).
+[[nodiscard]] std::string compare_table(const join::Comparison& comparison,
+                                        const TableOptions& options);
 
 // Schema "inline_prof_compare/1" (docs/schemas/compare.schema.json).
 [[nodiscard]] std::string compare_json(const join::Comparison& comparison);

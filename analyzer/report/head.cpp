@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <set>
 #include <string_view>
@@ -12,30 +14,11 @@
 namespace inline_prof::report {
 namespace {
 
-constexpr std::size_t kLabelWidth = 12;
 constexpr const char* kIterationLabel = "iteration";
 
-// "label       text", the text broken between words at `width` columns and indented to its own
-// column.
-void line(std::string& out, std::string_view label, std::string_view text, std::size_t width) {
-  std::string indent = fmt::format("{:<{}}", label, kLabelWidth);
-  const std::string clean = printable(text);
-  std::string_view rest = clean;
-  const std::size_t room = width - kLabelWidth;
-  do {
-    std::size_t length = rest.size();
-    if (length > room) {
-      const std::size_t blank = rest.rfind(' ', room);
-      length = blank == std::string_view::npos || blank == 0 ? rest.find(' ', room) : blank;
-      if (length == std::string_view::npos) length = rest.size();
-    }
-    fmt::format_to(std::back_inserter(out), "{}{}\n", indent, rest.substr(0, length));
-    indent.assign(kLabelWidth, ' ');
-    rest.remove_prefix(length);
-    while (rest.starts_with(' '))
-      rest.remove_prefix(1);
-  } while (!rest.empty());
-}
+// So many files have a line each; of more than that some stand for all.
+constexpr std::size_t kMostFiles = 8;
+constexpr std::size_t kMostWarnings = 20;
 
 std::string describe_run(const join::Run& run) {
   const read::Profile& profile = run.profile;
@@ -180,12 +163,32 @@ std::string describe_dropped(const join::Analysis& analysis) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
+void add_runs(std::vector<HeadLine>& lines, const std::vector<join::Run>& runs) {
+  const std::size_t shown = runs.size() > kMostFiles ? kMostFiles / 2 : runs.size();
+  for (std::size_t i = 0; i < shown; ++i)
+    lines.push_back({"run", describe_run(runs[i])});
+  if (shown == runs.size()) return;
+  std::vector<std::string_view> cut_off;
+  for (std::size_t i = shown; i < runs.size(); ++i) {
+    if (!runs[i].profile.complete) cut_off.push_back(runs[i].profile.file);
+  }
+  std::string text = fmt::format("and {} files more", runs.size() - shown);
+  text += cut_off.empty()
+              ? ", complete"
+              : fmt::format(", {} of them NOT COMPLETE: {}{}", cut_off.size(),
+                            fmt::join(cut_off.begin(),
+                                      cut_off.begin() + static_cast<std::ptrdiff_t>(
+                                                            std::min(cut_off.size(), kMostFiles)),
+                                      ", "),
+                            cut_off.size() > kMostFiles ? ", ..." : "");
+  lines.push_back({"", text});
+}
+
 }  // namespace
 
 std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   std::vector<HeadLine> lines;
-  for (const join::Run& run : analysis.runs)
-    lines.push_back({"run", describe_run(run)});
+  add_runs(lines, analysis.runs);
   if (!analysis.machine.empty()) lines.push_back({"machine", analysis.machine});
   if (!analysis.machine_reason.empty()) {
     lines.push_back(
@@ -222,15 +225,21 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
     for (const std::string& what : run.profile.not_seen)
       lines.push_back({"not seen", what});
   }
-  for (const std::string& warning : analysis.warnings)
-    lines.push_back({"warning", warning});
+  const std::size_t shown =
+      analysis.warnings.size() > kMostWarnings ? kMostWarnings / 2 : analysis.warnings.size();
+  for (std::size_t i = 0; i < shown; ++i)
+    lines.push_back({"warning", analysis.warnings[i]});
+  if (shown < analysis.warnings.size()) {
+    lines.push_back({"warning", fmt::format("and {} more; --format json has them all",
+                                            analysis.warnings.size() - shown)});
+  }
   return lines;
 }
 
 std::string head(const join::Analysis& analysis, std::size_t width) {
   std::string out;
   for (const auto& [label, text] : head_lines(analysis)) {
-    line(out, label, text, width);
+    add_labelled(out, label, text, width);
     if (label == kIterationLabel && analysis.shares_percent) {
       write_shares(out, *analysis.shares_us, *analysis.shares_percent);
     }

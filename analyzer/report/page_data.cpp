@@ -41,9 +41,9 @@ Json number(const std::optional<double>& value) {
 // Each name once.
 class Names {
  public:
-  std::size_t operator()(std::string_view name) {
-    const auto [it, is_new] = number_of_.try_emplace(std::string(name), names_.size());
-    if (is_new) names_.push_back(std::string(name));
+  std::size_t operator()(const std::string& name) {
+    const auto [it, is_new] = number_of_.try_emplace(name, names_.size());
+    if (is_new) names_.push_back(name);
     return it->second;
   }
   [[nodiscard]] Json take() { return std::move(names_); }
@@ -82,7 +82,8 @@ void add_comparison(Json& json, const Rows& rows, Names& names) {
   json["verdict"] = column(rows, [&](const Row& row) { return names(row.verdict); });
   json["bound"] = column(rows, [&](const Row& row) { return names(row.bound); });
   json["model"] = column(rows, [&](const Row& row) {
-    return names(row.parameters.empty() ? row.model : row.model + ", " + row.parameters);
+    return names(row.parameters.empty() ? std::string(row.model)
+                                        : fmt::format("{}, {}", row.model, row.parameters));
   });
 }
 
@@ -95,8 +96,8 @@ Json merged_json(const join::Analysis& analysis, Names& names) {
   Json json;
   json["layer"] = column(merged, [&](const Row& row) { return names(row.layer); });
   json["event"] = column(merged, [&](const Row& row) { return names(readable_name(row.event)); });
-  json["kernel"] =
-      column(merged, [&](const Row& row) { return names(readable_name(first(row).kernel_name)); });
+  json["kernel"] = column(
+      merged, [&](const Row& row) { return names(readable_name(first(row).kernel_name.str())); });
   json["op"] = column(merged, [&](const Row& row) { return names(first(row).op_kind); });
   json["flops"] = column(merged, [&](const Row& row) { return number(first(row).flops); });
   json["bytes"] = column(merged, [&](const Row& row) { return number(first(row).bytes); });

@@ -29,8 +29,8 @@ std::string device_name(const join::Run& run, std::int64_t device_id) {
 Json bar_json(const join::Row& row, double start_us, double length_us, std::int64_t process,
               std::int64_t thread) {
   Json json;
-  json["name"] = readable_name(row.event);
-  json["cat"] = row.layer.empty() ? "event" : row.layer;
+  json["name"] = readable_name(row.event.str());
+  json["cat"] = row.layer.empty() ? "event" : row.layer.str();
   json["ph"] = "X";
   json["ts"] = start_us;
   json["dur"] = length_us;

@@ -14,8 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kEventNameWidth = 44;
-
 std::string device_name(const join::RankDevice& device) {
   std::string name = device.host.empty() ? device.file : device.host;
   if (device.rank) name += fmt::format(" rank {}", *device.rank);
@@ -28,11 +26,6 @@ std::string event_name(const std::string& layer, const std::string& event,
   name += readable_name(event);
   if (occurrence > 0) name += fmt::format(" #{}", occurrence);
   return printable(name);
-}
-
-std::string padded(const std::string& text) {
-  const std::string shown = shortened(text, kEventNameWidth);
-  return shown + std::string(kEventNameWidth - columns(shown), ' ');
 }
 
 template <typename Items, typename Line>
@@ -59,36 +52,44 @@ Json device_json(const join::RankDevice& device) {
 
 }  // namespace
 
-std::string ranks_table(const join::RankComparison& comparison, std::size_t top) {
+std::string ranks_table(const join::RankComparison& comparison, const TableOptions& options) {
+  const auto fitting = [&](const std::string& text, std::size_t taken) {
+    return shortened(text, std::max<std::size_t>(options.width, taken + 20) - taken);
+  };
   std::string out =
       fmt::format("{} devices, {} events each; raw times\n", comparison.devices, comparison.events);
   add_list(out, "slow devices: median over their events, beside that of all devices",
-           "no device is slower than the others as a whole", comparison.slow_devices, top,
-           [](const join::Straggler& slow) {
-             return fmt::format("  {} {:.3f} times", padded(device_name(slow.device)), slow.ratio);
+           "no device is slower than the others as a whole", comparison.slow_devices, options.top,
+           [&](const join::Straggler& slow) {
+             return fmt::format("  {}: {:.3f} times", fitting(device_name(slow.device), 18),
+                                slow.ratio);
            });
   add_list(out, "stragglers: events that one device needs longer for than the others",
-           "no device needs longer for an event than the others", comparison.stragglers, top,
-           [](const join::Straggler& slow) {
-             return fmt::format(
-                 "  {} {}\n    {:.2f} us where the others take {:.2f} us, {:.3f} times",
-                 padded(event_name(slow.layer, slow.event, slow.occurrence)),
-                 device_name(slow.device), slow.time_us, slow.median_us, slow.ratio);
+           "no device needs longer for an event than the others", comparison.stragglers,
+           options.top, [&](const join::Straggler& slow) {
+             const std::string times = fmt::format("{:.2f} us, the others {:.2f} us, {:.3f} times",
+                                                   slow.time_us, slow.median_us, slow.ratio);
+             return fmt::format("  {}\n    {}: {}",
+                                fitting(event_name(slow.layer, slow.event, slow.occurrence), 2),
+                                fitting(device_name(slow.device), 6 + times.size()), times);
            });
   if (!comparison.collectives.empty() || !comparison.unsplit.empty()) {
-    add_list(
-        out,
-        "collectives: transfer is the least time of all devices, waiting what each takes above it",
-        "no collective could be split into transfer and waiting", comparison.collectives, top,
-        [](const join::CollectiveSplit& split) {
-          return fmt::format(
-              "  {} transfer {:.2f} us, waiting {:.2f} us, {} iterations\n    last to arrive: {}",
-              padded(event_name(split.layer, split.event, split.occurrence)), split.transfer_us,
-              split.wait_us, split.iterations, device_name(split.last));
-        });
+    add_list(out, "collectives: transfer is the least of all devices, the rest is waiting",
+             "no collective could be split into transfer and waiting", comparison.collectives,
+             options.top, [&](const join::CollectiveSplit& split) {
+               return fmt::format(
+                   "  {}\n    transfer {:.2f} us, waiting {:.2f} us, {} iterations\n"
+                   "    last to arrive: {}",
+                   fitting(event_name(split.layer, split.event, split.occurrence), 2),
+                   split.transfer_us, split.wait_us, split.iterations,
+                   fitting(device_name(split.last), 20));
+             });
   }
+  if (!comparison.warnings.empty()) out += '\n';
+  for (const std::string& warning : comparison.warnings)
+    add_labelled(out, "warning", warning, options.width);
   for (const std::string& reason : comparison.unsplit)
-    out += "not split: " + printable(reason) + "\n";
+    add_labelled(out, "not split", reason, options.width);
   return out;
 }
 
@@ -121,6 +122,7 @@ std::string ranks_json(const join::RankComparison& comparison) {
                                    {"last", device_json(split.last)}});
   }
   json["unsplit"] = comparison.unsplit;
+  json["warnings"] = comparison.warnings;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,14 +1,16 @@
 #pragma once
 
 #include "join/ranks.hpp"
+#include "report/table_report.hpp"
 
-#include <cstddef>
 #include <string>
 
 namespace inline_prof::report {
 
-// Lines for a terminal: slow devices, stragglers and collectives, at most `top` of each (0: all).
-[[nodiscard]] std::string ranks_table(const join::RankComparison& comparison, std::size_t top);
+// Lines for a terminal: slow devices, stragglers and collectives, at most `options.top` of
+// each (0: all).
+[[nodiscard]] std::string ranks_table(const join::RankComparison& comparison,
+                                      const TableOptions& options);
 
 // Schema "inline_prof_ranks/1" (docs/schemas/ranks.schema.json).
 [[nodiscard]] std::string ranks_json(const join::RankComparison& comparison);

@@ -32,12 +32,18 @@ std::string csv_interval(const std::optional<join::Interval>& interval) {
   return interval ? fmt::format("{},{}", interval->lower, interval->upper) : ",";
 }
 
-// A | would end the cell.
+// A | would end the cell, and a renderer may take what looks like HTML for that.
 std::string markdown_cell(std::string_view text) {
   std::string cell;
   for (const char c : printable(text)) {
     if (c == '|') cell += '\\';
-    cell += c;
+    if (c == '<') {
+      cell += "&lt;";
+    } else if (c == '&') {
+      cell += "&amp;";
+    } else {
+      cell += c;
+    }
   }
   return cell;
 }
@@ -57,14 +63,15 @@ std::string csv_report(const join::Analysis& analysis) {
     const read::Profile& profile = analysis.runs[row.profile].profile;
     fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{},",
                    csv_field(profile.file), csv_field(profile.host_name),
-                   profile.rank ? fmt::format("{}", *profile.rank) : "", csv_field(row.layer),
-                   csv_field(row.event), row.device_id, row.stream_index, row.start_index,
+                   profile.rank ? fmt::format("{}", *profile.rank) : "", csv_field(row.layer.str()),
+                   csv_field(row.event.str()), row.device_id, row.stream_index, row.start_index,
                    row.occurrence, row.calls, row.samples, row.not_tight, row.is_region);
     fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{}\n",
                    csv_number(row.raw_us), csv_interval(row.raw_ci95_us),
                    csv_number(row.corrected_us), csv_number(row.in_iteration_us),
                    csv_number(row.predicted_us), csv_interval(row.predicted_ci90_us),
-                   csv_number(row.ratio), row.bound, csv_field(row.model), csv_field(row.verdict));
+                   csv_number(row.ratio), row.bound, csv_field(row.model.str()),
+                   csv_field(row.verdict.str()));
   }
   return out;
 }

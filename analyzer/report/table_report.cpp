@@ -51,11 +51,27 @@ class Footnotes {
   std::map<std::string, Note> notes_;
 };
 
+// What stands behind the name of a row: the numbers, and a verdict of 18 columns at most.
+constexpr std::size_t kNumbersWidth = 82;
+// From here on the name stands on the same line.
+constexpr std::size_t kOneLineWidth = kNumbersWidth + 48;
+
+std::string marked(const std::string& verdict, bool colour) {
+  if (verdict == "slower") return painted("> slower", Mood::kBad, colour);
+  if (verdict == "faster") return painted("< faster", Mood::kGood, colour);
+  if (verdict == "as predicted") return "= as predicted";
+  return verdict;
+}
+
 std::string name_of_row(const join::MergedRow& row) {
   std::string name = row.layer.empty() ? "" : row.layer + "  ";
   name += readable_name(row.event);
   if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
   return printable(name);
+}
+
+std::size_t indent_of(const OrderedRow& place) {
+  return std::min<std::size_t>(2 * place.depth, 16);
 }
 
 // Ten lines say where to begin; a program has all of them in the JSON.
@@ -116,7 +132,17 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   const std::string header =
       fmt::format("{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n", "share", "calls", "raw us",
                   "+-95%", "corrected", "predicted", "bound", "verdict");
+  const bool is_one_line = width >= kOneLineWidth;
+  std::size_t name_width = width;
+  if (is_one_line) {  // no wider than the longest name: numbers belong near to it
+    name_width = 0;
+    for (const OrderedRow& place : order)
+      name_width =
+          std::max(name_width, indent_of(place) + columns(name_of(analysis.merged[place.row])));
+    name_width = std::min(name_width + 1, width - kNumbersWidth);
+  }
   out += '\n';
+  if (is_one_line) out.append(name_width, ' ');
   out += header;
   out += std::string(width, '-') + "\n";
 
@@ -124,14 +150,19 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   bool any_upper_bound = false;
   for (const OrderedRow& place : order) {
     const join::MergedRow& row = analysis.merged[place.row];
-    const std::size_t indent = std::min<std::size_t>(2 * place.depth, 16);
-    const std::string name = shortened(name_of_row(row), width - indent);
+    const std::size_t indent = indent_of(place);
+    const std::string name = shortened(name_of_row(row), name_width - indent);
     const bool upper_bound = 2 * row.not_tight > row.samples;
     any_upper_bound = any_upper_bound || upper_bound;
     const std::string verdict =
-        row.predicted_us ? row.verdict
+        row.predicted_us ? marked(row.verdict, options.colour)
                          : fmt::format("no prediction {}", footnotes.number_of(row.reason));
-    fmt::format_to(std::back_inserter(out), "{}{}\n", std::string(indent, ' '), name);
+    fmt::format_to(std::back_inserter(out), "{}{}", std::string(indent, ' '), name);
+    if (is_one_line) {
+      out.append(name_width - indent - columns(name), ' ');
+    } else {
+      out += '\n';
+    }
     fmt::format_to(std::back_inserter(out), "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n",
                    row.share_percent ? fmt::format("{:.1f}%", *row.share_percent) : "-", row.calls,
                    (upper_bound ? "<= " : "") + number(row.raw_us),

@@ -20,4 +20,13 @@ namespace inline_prof::report {
 // A kernel's name as a person writes it: demangled, without its parameter list.
 [[nodiscard]] std::string readable_name(std::string_view name);
 
+// Appends "label       text", the text broken between words at `width` columns and indented to its
+// own column.
+void add_labelled(std::string& out, std::string_view label, std::string_view text,
+                  std::size_t width);
+
+// What a status means to the reader.  On a terminal it is a colour, too; never a colour alone.
+enum class Mood { kGood, kBad, kUnsure, kPlain };
+[[nodiscard]] std::string painted(std::string_view text, Mood mood, bool colour);
+
 }  // namespace inline_prof::report

@@ -100,8 +100,9 @@ class TimelineDrawer {
     }
     const auto letters = static_cast<std::size_t>(std::max(0.0, (width - 6) / kLetterWidth));
     if (letters < 6) return;
-    const std::string name =
-        row.layer.empty() ? readable_name(row.event) : row.layer + " " + readable_name(row.event);
+    const std::string name = row.layer.empty()
+                                 ? readable_name(row.event.str())
+                                 : row.layer.str() + " " + readable_name(row.event.str());
     picture_.shapes.emplace_back(Label{.at = {left + 3, top + 12},
                                        .text = shortened(printable(name), letters),
                                        .size = 10,

@@ -5,13 +5,18 @@ usage: prof_analyze_commands_test.py PROF_ANALYZE SOURCE_DIR
 """
 
 import csv
+import fcntl
 import io
 import json
+import os
 import pathlib
+import pty
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 import xml.etree.ElementTree
 
@@ -68,7 +73,7 @@ class Compare(Commands):
         self.assertEqual(run("compare", self.before, self.before, "--fail-on", 5).returncode, 0)
         done = run("compare", self.before, self.slower, "--fail-on", 5)
         self.assertEqual(done.returncode, 3)
-        self.assertRegex(done.stdout, r"fc1 +100.9\d +121.1\d +1.200 +\[1.1\d+, 1.2\d+\] +SLOWER")
+        self.assertRegex(done.stdout, r"fc1\n? +100.9\d +121.1\d +1.200 +\[1.1\d+, 1.2\d+\] +> SLOWER")
         self.assertIn("1 slower, 0 undecided", done.stderr)
         self.assertEqual(run("compare", self.before, self.slower, "--fail-on", 30).returncode, 0)
         self.assertEqual(run("compare", self.before, self.slower).returncode, 0)
@@ -79,7 +84,8 @@ class Compare(Commands):
         done = run("compare", self.before, other, "--fail-on", 5)
         self.assertEqual(done.returncode, 4)
         self.assertIn("driver: 580.1 before, 570.2 after", done.stdout)
-        self.assertIn("AMBIGUOUS (the runs differ in driver)", done.stdout)
+        self.assertIn("? AMBIGUOUS (1)\n", done.stdout)
+        self.assertIn("(1)         the runs differ in driver\n", done.stdout)
         self.assertEqual(
             run("compare", self.before, other, "--fail-on", 5, "--despite", "driver").returncode, 3)
 
@@ -196,26 +202,41 @@ class Ranks(Commands):
         self.assertEqual([(s["device"]["rank"], s["layer"]) for s in report["stragglers"]],
                          [(2, "fc1"), (2, "fc2")])
         text = run("ranks", folder).stdout
-        self.assertRegex(text, r"n2 rank 2 device 0 +1.49\d times")
+        self.assertRegex(text, r"n2 rank 2 device 0: 1.49\d times")
 
     def test_ranks_of_different_programs_are_refused(self):
         done = run("ranks", self.write_ranks(4, extra=3))
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn('"fc1 surprise" in', done.stderr)
 
-    def test_a_file_that_cannot_be_read_is_named(self):
+    def test_a_file_that_cannot_be_read_is_left_out_and_named(self):
         folder = self.write_ranks(4)
         for name in ["n0.rank0.prof.json", "n3.rank3.prof.json"]:
-            (folder / name).write_text("{")
-            done = run("ranks", folder)
+            text = (folder / name).read_text()
+            (folder / name).write_text(text[:-100])
+            for command in [["ranks"], []]:
+                report = json.loads(run(*command, folder, "--format", "json").stdout)
+                self.assertEqual([name in w for w in report["warnings"] if w.startswith("left out: ")],
+                                 [True])
+                self.assertTrue(any("no file of rank" in w for w in report["warnings"]))
+            # A condition is not judged on half a run.
+            self.assertEqual(run("check", folder, "--gate", "iteration_ms<12").returncode, 1)
+            (folder / name).write_text(text)
+        self.assertEqual(json.loads(run("ranks", folder, "--format", "json").stdout)["warnings"], [])
+
+    def test_files_that_cannot_be_read_at_all_are_no_run(self):
+        folder = self.write_ranks(2)
+        for file in folder.iterdir():
+            file.write_text("{")
+        for command in [["ranks"], []]:
+            done = run(*command, folder)
             self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertIn(name, done.stderr)
-            (folder / name).write_text((folder / "n1.rank1.prof.json").read_text())
+            self.assertIn("n0.rank0.prof.json: ", done.stderr)
 
     def test_one_file_says_what_cannot_be_said(self):
         done = run("ranks", self.write_ranks(1))
         self.assertEqual(done.returncode, 0)
-        self.assertIn("not split: grads allreduce: measured on one device only", done.stdout)
+        self.assertIn("not split   grads allreduce: measured on one device only", done.stdout)
 
 
 class Pictures(Commands):
@@ -250,7 +271,85 @@ class Pictures(Commands):
         self.assertEqual(run("scaling").returncode, 2)
 
 
+class Terminal(Commands):
+    """What a person sees, in narrow and wide windows."""
+
+    def setUp(self):
+        super().setUp()
+        long_name = "a_layer_with_quite_a_name." * 3
+        self.before = self.write("before.json", profile(100))
+        self.after = self.write("after.json", profile(120))
+        document = profile(100)
+        document["events"][0]["layer_name"] = long_name
+        self.long = self.write("long.json", document)
+        self.commands = [[A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS],
+                         [self.long], ["compare", self.before, self.after],
+                         ["compare", self.long, self.long, "--despite", "gpu"],
+                         ["ranks", self.before, self.after, self.long.parent / "before.json"]]
+
+    def lines(self, columns, *arguments):
+        done = subprocess.run([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE, check=True,
+                              universal_newlines=True, env=dict(os.environ, COLUMNS=str(columns)))
+        return done.stdout.splitlines()
+
+    def on_a_terminal(self, *arguments, **environment):
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        clean = {name: value for name, value in os.environ.items()
+                 if name not in ("COLUMNS", "NO_COLOR")}
+        with subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=theirs, stderr=theirs,
+                              env=dict(clean, **{"TERM": "xterm", **environment})) as process:
+            os.close(theirs)
+            text = b""
+            while True:
+                try:
+                    more = os.read(ours, 65536)
+                except OSError:  # Linux: the other end is closed
+                    break
+                if not more:
+                    break
+                text += more
+        os.close(ours)
+        return text.decode()
+
+    def test_no_line_is_longer_than_the_window(self):
+        for arguments in self.commands:
+            lines = self.lines(80, *arguments)
+            # A path has no place to break it at.
+            self.assertEqual([line for line in lines if len(line) > 80 and "/" not in line], [])
+
+    def test_a_wide_window_has_a_line_for_each_row(self):
+        wide = self.lines(200, *self.commands[0])
+        self.assertTrue(any(line.startswith("TopMLP.fc5  fused_fully_connected.bprop #2 ") and
+                            "195.55" in line for line in wide))
+        self.assertTrue(any("fc1 " in line and "> SLOWER" in line
+                            for line in self.lines(200, *self.commands[2])))
+        self.assertEqual([line for line in wide if len(line) > 200 and "/" not in line], [])
+
+    def test_colours_are_for_terminals(self):
+        compare = self.commands[2]
+        self.assertIn("\x1b[31m> SLOWER\x1b[0m", self.on_a_terminal(*compare))
+        self.assertNotIn("\x1b", self.on_a_terminal(*compare, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.on_a_terminal(*compare, TERM="dumb"))
+        self.assertNotIn("\x1b", run(*compare).stdout)
+        report = self.on_a_terminal(*self.commands[0])
+        self.assertIn("\x1b[31m> slower\x1b[0m", report)
+        self.assertIn("= as predicted", report)
+
+    def test_the_terminals_own_width_counts(self):
+        rules = [line for line in self.on_a_terminal(*self.commands[0]).splitlines()
+                 if line.startswith("-----")]
+        self.assertEqual({len(line) for line in rules}, {100})
+
+
 class Formats(Commands):
+    def test_markdown_has_no_html_in_it(self):
+        evil = profile(100)
+        evil["events"][0]["layer_name"] = "</table><img src=x onerror=alert(1)>|&lt;"
+        text = run(self.write("p.json", evil), "--format", "md").stdout
+        self.assertNotIn("<", text)
+        self.assertIn("&lt;/table>&lt;img src=x onerror=alert(1)>\\|&amp;lt;", text)
+
     def test_the_trace_has_every_event_that_was_measured(self):
         schema = json.loads((SOURCE / "tests/data/schemas/trace_events.schema.json").read_text())
         for arguments in [[SMALL], [A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS]]:

@@ -346,6 +346,11 @@ class Output(unittest.TestCase):
         self.assertEqual(run(SMALL, "-o", self.out, "--force").returncode, 0)
         self.assertIn("54.0 %", self.out.read_text())
 
+    def test_a_folder_that_is_not_there_is_named_as_it_was_given(self):
+        done = run(SMALL, "-o", self.out.parent / "none/report.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("none/report.json: No such file or directory", done.stderr)
+
     def test_a_full_disk_is_an_error(self):
         with open("/dev/full", "w") as full:
             done = run(SMALL, stdout=full)

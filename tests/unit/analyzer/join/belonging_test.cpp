@@ -12,12 +12,12 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Run run(const std::string& file, std::optional<std::int64_t> rank,
-        std::optional<std::int64_t> world_size) {
-  Run result;
-  result.profile.file = file;
-  result.profile.rank = rank;
-  result.profile.world_size = world_size;
+FileFacts run(const std::string& file, std::optional<std::int64_t> rank,
+              std::optional<std::int64_t> world_size) {
+  FileFacts result;
+  result.file = file;
+  result.rank = rank;
+  result.world_size = world_size;
   return result;
 }
 
@@ -56,8 +56,8 @@ TEST(Belonging, AHugeWorldTakesNoTime) {
 }
 
 TEST(Belonging, GenerationsThatDifferAreNamedWithAFileOfEach) {
-  std::vector<join::Run> runs{run("old", {}, {}), run("new", {}, {}), run("newer", {}, {})};
-  runs[0].profile.generation = read::Generation::kFirst;
+  std::vector<FileFacts> runs{run("old", {}, {}), run("new", {}, {}), run("newer", {}, {})};
+  runs[0].generation = read::Generation::kFirst;
   EXPECT_THAT(
       belonging_warnings(runs),
       ElementsAre("files of different generations are not of one run: 1 of generation 1 (old), "

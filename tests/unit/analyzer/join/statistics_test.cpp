@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
+#include <random>
 #include <stdexcept>
 #include <vector>
 
@@ -48,6 +50,28 @@ TEST(MedianInterval, HoldsForManyValues) {
   ASSERT_TRUE(interval);
   EXPECT_NEAR(interval->lower, 4902, 2);
   EXPECT_NEAR(interval->upper, 5099, 2);
+}
+
+TEST(MedianInterval, IsTheSameInAnyOrder) {
+  std::vector<double> values = one_to(101);
+  const auto sorted = median_interval95_of_sorted(values);
+  ASSERT_TRUE(sorted);
+  std::mt19937 random(1);
+  for (int i = 0; i < 50; ++i) {
+    std::shuffle(values.begin(), values.end(), random);
+    const auto interval = median_interval95(values);
+    ASSERT_TRUE(interval);
+    EXPECT_DOUBLE_EQ(interval->lower, sorted->lower);
+    EXPECT_DOUBLE_EQ(interval->upper, sorted->upper);
+  }
+}
+
+TEST(MedianOfSorted, AgreesWithTheOther) {
+  const std::vector<double> sorted{1, 2, 4, 8, 16, 100};
+  EXPECT_DOUBLE_EQ(median_of_sorted(sorted), median(sorted));
+  EXPECT_THROW(static_cast<void>(median_of_sorted({})), std::invalid_argument);
+  EXPECT_EQ(median_spread_of_sorted(sorted)->outliers, median_spread(sorted)->outliers);
+  EXPECT_DOUBLE_EQ(median_spread_of_sorted(sorted)->mad, median_spread(sorted)->mad);
 }
 
 TEST(MedianSpread, CountsWhatLiesFarOut) {

@@ -1,0 +1,263 @@
+#include "join/join_run.hpp"
+
+#include "join/nesting.hpp"
+#include "join/predict_rows.hpp"
+#include "model/machines.hpp"
+#include "model/op_work.hpp"
+
+#include <inline_prof/op_kind.hpp>
+#include <inline_prof/prof_format.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace inline_prof::join {
+namespace {
+
+// Streams in the order in which a device met them, for files that only know their handles.
+class StreamNumbers {
+ public:
+  explicit StreamNumbers(const read::Profile& profile) {
+    std::vector<const read::Event*> events;
+    for (const read::Event& event : profile.events)
+      events.push_back(&event);
+    std::stable_sort(events.begin(), events.end(),
+                     [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
+    for (const read::Event* event : events) {
+      auto& of_device = numbers_[event->device_id];
+      of_device.try_emplace(event->stream, static_cast<std::int64_t>(of_device.size()));
+    }
+  }
+  [[nodiscard]] std::int64_t of(const read::Event& event) const {
+    return event.stream_index.value_or(numbers_.at(event.device_id).at(event.stream));
+  }
+
+ private:
+  std::map<std::int64_t, std::map<std::string, std::int64_t>> numbers_;
+};
+
+// Machines of one run's devices, and what there is to say about them.
+class DeviceMachines {
+ public:
+  DeviceMachines(Run& run, std::span<const read::Machine> known,
+                 const std::optional<read::Machine>& chosen) {
+    if (chosen) {
+      everywhere_ = &*chosen;
+      run.machines.assign(run.profile.devices.size(), chosen->id);
+      ids_.insert(chosen->id);
+      return;
+    }
+    if (run.profile.devices.empty()) reasons_.insert("the file does not say which GPU it ran on");
+    for (const read::Device& device : run.profile.devices) {
+      const model::Match match = model::match_machine(device, known);
+      run.machines.push_back(match.machine == nullptr ? "" : match.machine->id);
+      if (match.machine == nullptr) {
+        reasons_.insert(match.reason);
+        continue;
+      }
+      by_device_[device.device_id] = match.machine;
+      ids_.insert(match.machine->id);
+      if (!match.doubt.empty()) doubts_.insert(match.doubt);
+    }
+  }
+  [[nodiscard]] const read::Machine* of(std::int64_t device_id) const {
+    if (everywhere_ != nullptr) return everywhere_;
+    const auto it = by_device_.find(device_id);
+    return it == by_device_.end() ? nullptr : it->second;
+  }
+  [[nodiscard]] const std::set<std::string>& ids() const { return ids_; }
+  [[nodiscard]] const std::set<std::string>& reasons() const { return reasons_; }
+  [[nodiscard]] const std::set<std::string>& doubts() const { return doubts_; }
+
+ private:
+  const read::Machine* everywhere_ = nullptr;
+  std::map<std::int64_t, const read::Machine*> by_device_;
+  std::set<std::string> ids_;
+  std::set<std::string> reasons_;
+  std::set<std::string> doubts_;
+};
+
+std::string attribute_text(const read::Op& op, std::string_view name) {
+  const read::Attribute* attribute = op.find(name);
+  if (attribute == nullptr) return {};
+  if (const auto* text = std::get_if<std::string>(attribute)) return *text;
+  if (const auto* number = std::get_if<std::int64_t>(attribute)) return fmt::format("{}", *number);
+  return {};
+}
+
+// Ranks know a collective by its communicator and its number in it; where these were not seen, by
+// what it is called.
+std::string meeting_of(const read::Event& event) {
+  if (!event.op || event.op->kind != op_kind_name(OpKind::kCollective)) return {};
+  const std::string comm = attribute_text(*event.op, "comm");
+  const std::string sequence = attribute_text(*event.op, "sequence");
+  if (!comm.empty() && !sequence.empty()) return fmt::format("{} {}", comm, sequence);
+  return fmt::format("{}.{}#{}", event.layer, event.name, event.occurrence);
+}
+
+// Of the one kernel that the event launches; 0 if there are several.
+double blocks_of(const read::Event& event) {
+  if (event.kernel_names.size() > 1) return 0;
+  double blocks = 1;
+  for (const std::int64_t side : event.launch.grid)
+    blocks *= static_cast<double>(side);
+  return blocks;
+}
+
+Row make_row(const read::Event& event, std::int64_t stream_index) {
+  Row row;
+  row.layer = event.layer;
+  row.event = event.name;
+  row.kernel_name = event.kernel_name;
+  row.device_id = event.device_id;
+  row.stream_index = stream_index;
+  row.start_index = event.start_index;
+  row.end_index = event.end_index;
+  row.occurrence = event.occurrence;
+  row.calls = event.calls.value_or(1);
+  row.any_occurrence = event.has_flag(format::kFlagAnyOccurrence);
+  row.meeting = meeting_of(event);
+  if (!event.op) return row;
+  row.op_kind = event.op->kind;
+  const model::OpWork work = model::work_of(*event.op);
+  if (work.reason.empty()) {
+    row.flops = work.flops.value;
+    row.bytes = work.traffic.value;
+  }
+  return row;
+}
+
+// Hosts that run ahead give offsets of many iterations: such an offset says nothing about the place
+// of the event in its own iteration.  Returns how many were left out.
+std::size_t set_offset(Row& row, const read::Event& event,
+                       const std::optional<double>& iteration_us) {
+  if (row.any_occurrence) return 0;  // there is no iteration that it could have a place in
+  std::vector<double> usable_us;
+  std::size_t left_out = 0;
+  for (const double offset_ms : event.offsets_ms) {
+    if (!std::isfinite(offset_ms)) continue;  // the writer did not know it
+    const bool beyond = iteration_us && std::abs(offset_ms * 1e3) > *iteration_us;
+    if (beyond) {
+      ++left_out;
+    } else {
+      usable_us.push_back(offset_ms * 1e3);
+    }
+  }
+  if (!usable_us.empty()) row.offset_us = median(std::move(usable_us));
+  return left_out;
+}
+
+class RunJoiner {
+ public:
+  RunJoiner(read::Profile profile, std::span<const read::Machine> known, const JoinOptions& options)
+      : known_(known), options_(options) {
+    joined_.run.profile = std::move(profile);
+  }
+
+  JoinedRun join(const model::Predictor& predictor) {
+    Run& run = joined_.run;
+    read::Profile& profile = run.profile;
+    if (options_.layers) apply_rules(profile);
+    if (!profile.iter_time_ms.empty()) {
+      const double iteration_us = median(profile.iter_time_ms) * 1e3;
+      if (iteration_us > 0) run.iteration_us = iteration_us;  // nothing is a share of no time
+    }
+    const DeviceMachines machines(run, known_, options_.machine);
+    joined_.machine_ids = machines.ids();
+    joined_.machine_reasons = machines.reasons();
+    joined_.machine_doubts = machines.doubts();
+    joined_.rows = nested_rows(profile);
+    measure();
+    std::vector<RowInput> inputs;
+    for (const read::Event& event : profile.events) {
+      inputs.push_back({.op = event.op ? &*event.op : nullptr,
+                        .machine = machines.of(event.device_id),
+                        .blocks = blocks_of(event)});
+    }
+    predict_rows(joined_.rows, inputs, predictor);
+    if (options_.isolated) {
+      std::vector<const read::Op*> ops;
+      ops.reserve(inputs.size());
+      for (const RowInput& input : inputs)
+        ops.push_back(input.op);
+      joined_.isolated = set_isolated(joined_.rows, ops, *options_.isolated);
+    }
+    note_kernel_floor(profile);
+    for (const std::string& warning : profile.warnings)
+      warn(warning);
+    std::vector<read::Event>().swap(profile.events);
+    return std::move(joined_);
+  }
+
+ private:
+  static std::vector<Row> nested_rows(const read::Profile& profile) {
+    const StreamNumbers streams(profile);
+    std::vector<Row> rows;
+    rows.reserve(profile.events.size());
+    for (const read::Event& event : profile.events) {
+      rows.push_back(make_row(event, streams.of(event)));
+    }
+    find_nesting(rows);
+    return rows;
+  }
+
+  void measure() {
+    const read::Profile& profile = joined_.run.profile;
+    const EventBias bias(options_.event_bias, profile, joined_.rows);
+    joined_.bias_source = bias.source();
+    joined_.bias_detail = bias.detail();
+    for (const std::string& warning : bias.warnings())
+      warn(warning);
+    for (std::size_t i = 0; i < joined_.rows.size(); ++i) {
+      const read::Event& event = profile.events[i];
+      Row& row = joined_.rows[i];
+      set_measured(row, event, bias, options_.statistic);
+      joined_.samples.add(event, bias);
+      joined_.dropped_offsets += set_offset(row, event, joined_.run.iteration_us);
+      if (row.raw_us && row.bias_us > *row.raw_us) ++joined_.shorter_than_bias;
+    }
+  }
+
+  void apply_rules(read::Profile& profile) {
+    const read::Layers& layers = *options_.layers;
+    for (const std::size_t rule : read::apply_layers(layers, profile)) {
+      warn(fmt::format("rule {} of {} (\"{}\") fits no event", rule, layers.file,
+                       layers.rules[rule].match));
+    }
+  }
+
+  void note_kernel_floor(const read::Profile& profile) {
+    for (const read::Calibration& calibration : profile.calibration) {
+      if (calibration.state != read::PairState::kBusy || !calibration.empty_pair_us ||
+          !calibration.empty_kernel_pair_us) {
+        continue;
+      }
+      joined_.kernel_floors_us.push_back(calibration.empty_kernel_pair_us->median -
+                                         calibration.empty_pair_us->median);
+    }
+  }
+
+  void warn(std::string_view what) {
+    joined_.warnings.push_back(fmt::format("{}: {}", joined_.run.profile.file, what));
+  }
+
+  std::span<const read::Machine> known_;
+  const JoinOptions& options_;
+  JoinedRun joined_;
+};
+
+}  // namespace
+
+JoinedRun join_run(read::Profile profile, std::span<const read::Machine> known,
+                   const JoinOptions& options, const model::Predictor& predictor) {
+  return RunJoiner(std::move(profile), known, options).join(predictor);
+}
+
+}  // namespace inline_prof::join
