@@ -48,8 +48,9 @@ ReadRanks read_ranks(const std::vector<std::filesystem::path>& files) {
   join::in_two_threads(
       files.size(),
       [&](std::size_t i) {
-        return join::or_complaint(
-            [&] { return join::summarise_rank(read::read_profile(files[i])); });
+        return join::or_complaint([&] {
+          return join::summarise_rank(read::read_profile(files[i], read::Wanted::kWithoutOffsets));
+        });
       },
       [&](std::size_t i, join::Readable<join::RankSummary> rank) {
         progress.say(fmt::format("{} of {} files", i + 1, files.size()));

@@ -5,6 +5,7 @@
 #include "read/members.hpp"
 #include "read/op_reader.hpp"
 #include "read/profile.hpp"
+#include "read/wanted.hpp"
 
 #include <fmt/format.h>
 
@@ -244,8 +245,9 @@ struct EventFacts {
   const char* missing = nullptr;  // the first required member, of all generations, that is absent
 };
 
+// `wanted` kWithoutOffsets leaves Event::offsets_ms empty and does not look into that list.
 template <typename Node>
-[[nodiscard]] EventFacts read_event(const Node& node, Event& event) {
+[[nodiscard]] EventFacts read_event(const Node& node, Event& event, Wanted wanted = Wanted::kAll) {
   using M = Member<Node, Event>;
   static constexpr std::array members{
       M{format::kMeasuredTimesMs, [](Node& v, Event& e) { e.measured_ms = read_numbers(v); }},
@@ -289,7 +291,14 @@ template <typename Node>
       M{format::kExtraInfosStart, [](Node& v, Event& e) { e.extra_infos_start = read_texts(v); }},
       M{format::kExtraInfosStop, [](Node& v, Event& e) { e.extra_infos_stop = read_texts(v); }},
   };
-  const Seen seen = read_members(node, members, event);
+  static constexpr auto without_offsets = [] {
+    auto rest = members;
+    for (M& member : rest) {
+      if (member.key == format::kIterStartToEventStartTimesMs) member.read = [](Node&, Event&) {};
+    }
+    return rest;
+  }();
+  const Seen seen = read_members(node, wanted == Wanted::kAll ? members : without_offsets, event);
   EventFacts facts;
   facts.has_name = has(members, seen, format::kEventName);
   facts.has_occurrence = has(members, seen, format::kMetTimesWithinThisStream);

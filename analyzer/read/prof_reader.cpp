@@ -221,9 +221,9 @@ FoundProfile read_tree(const std::string& text, const std::string& label) {
 
 }  // namespace
 
-Profile read_profile(std::string text, const std::string& label) {
+Profile read_profile(std::string text, const std::string& label, Wanted wanted) {
   text.reserve(text.size() + kPaddingBytes);  // no copy if read_text made it
-  std::optional<FoundProfile> found = read_stream(text);
+  std::optional<FoundProfile> found = read_stream(text, kWindowBytes, wanted);
   if (!found) found = read_tree(text, label);
   std::string().swap(text);  // a large file need not stand in memory twice
   return check_document(std::move(*found), label);
@@ -233,8 +233,8 @@ Profile read_profile_from_tree(const std::string& text, const std::string& label
   return check_document(read_tree(text, label), label);
 }
 
-Profile read_profile(const std::filesystem::path& file) {
-  return read_profile(read_text(file), file.string());
+Profile read_profile(const std::filesystem::path& file, Wanted wanted) {
+  return read_profile(read_text(file), file.string(), wanted);
 }
 
 }  // namespace inline_prof::read

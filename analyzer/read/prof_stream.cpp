@@ -88,8 +88,8 @@ std::size_t window_length(std::string_view rest, std::size_t wanted) {
 
 class EventsReader {
  public:
-  EventsReader(std::string_view text, std::size_t window_bytes, FoundProfile& found)
-      : text_(text), window_bytes_(window_bytes), found_(found) {}
+  EventsReader(std::string_view text, std::size_t window_bytes, Wanted wanted, FoundProfile& found)
+      : text_(text), window_bytes_(window_bytes), wanted_(wanted), found_(found) {}
 
   // Reads the events from `begin` on, which is behind their opening bracket.  Returns the place of
   // the first token behind the closing one.
@@ -133,7 +133,7 @@ class EventsReader {
       throw StreamGivesUp{};
     }
     StreamNode(array).each_element([&](const StreamNode& event) {
-      found_.facts.push_back(read_event(event, found_.profile.events.emplace_back()));
+      found_.facts.push_back(read_event(event, found_.profile.events.emplace_back(), wanted_));
     });
     const char* behind = nullptr;
     if (document.current_location().get(behind) != simdjson::SUCCESS) return kNowhere;
@@ -152,6 +152,7 @@ class EventsReader {
 
   std::string_view text_;
   std::size_t window_bytes_;
+  Wanted wanted_;
   FoundProfile& found_;
   simdjson::ondemand::parser parser_;
   std::string buffer_;  // a window between its brackets
@@ -178,9 +179,9 @@ FoundProfile read_whole(std::string_view text, std::size_t capacity) {
 }
 
 FoundProfile read_in_parts(const std::string& text, std::size_t events_begin,
-                           std::size_t window_bytes) {
+                           std::size_t window_bytes, Wanted wanted) {
   FoundProfile of_events;
-  const std::size_t behind = EventsReader(text, window_bytes, of_events).read(events_begin);
+  const std::size_t behind = EventsReader(text, window_bytes, wanted, of_events).read(events_begin);
   std::string around;
   around.reserve(events_begin + 1 + (text.size() - behind) + kPaddingBytes);
   around.append(text, 0, events_begin).append("]").append(text, behind);
@@ -192,11 +193,12 @@ FoundProfile read_in_parts(const std::string& text, std::size_t events_begin,
 
 }  // namespace
 
-std::optional<FoundProfile> read_stream(const std::string& text, std::size_t window_bytes) {
+std::optional<FoundProfile> read_stream(const std::string& text, std::size_t window_bytes,
+                                        Wanted wanted) {
   try {
     const std::size_t events_begin = find_events(text);
     if (events_begin == kNowhere) return read_whole(text, text.capacity());
-    return read_in_parts(text, events_begin, window_bytes);
+    return read_in_parts(text, events_begin, window_bytes, wanted);
   } catch (const StreamGivesUp&) {
     return std::nullopt;
   }

@@ -15,6 +15,7 @@ inline constexpr std::size_t kWindowBytes = std::size_t{1} << 18;
 // however long the file is, unless a single event is that long.
 // Empty for text that is not the JSON of a profile: the tree of json_tree.hpp then says why.
 [[nodiscard]] std::optional<FoundProfile> read_stream(const std::string& text,
-                                                      std::size_t window_bytes = kWindowBytes);
+                                                      std::size_t window_bytes = kWindowBytes,
+                                                      Wanted wanted = Wanted::kAll);
 
 }  // namespace inline_prof::read

@@ -94,6 +94,20 @@ std::string deceptive() {
          R"("host_name":"n },{","warnings":["},{\"","]"],"iter_time_ms":[1]})";
 }
 
+TEST(WithoutOffsets, EverythingElseIsThere) {
+  std::string text = test::large_third_generation(std::size_t{1} << 20, 50);
+  const Profile all = read_profile(text, "p.json");
+  const Profile some = read_profile(std::move(text), "p.json", Wanted::kWithoutOffsets);
+  ASSERT_EQ(some.events.size(), all.events.size());
+  for (std::size_t i = 0; i < all.events.size(); ++i) {
+    EXPECT_FALSE(all.events[i].offsets_ms.empty());
+    EXPECT_TRUE(some.events[i].offsets_ms.empty());
+    EXPECT_EQ(some.events[i].name, all.events[i].name);
+    EXPECT_EQ(some.events[i].measured_ms, all.events[i].measured_ms);
+    EXPECT_EQ(some.events[i].iterations, all.events[i].iterations);
+  }
+}
+
 TEST(Windows, DoNotChangeWhatIsRead) {
   const auto found = read_stream(padded(deceptive()), 1);
   ASSERT_TRUE(found);
