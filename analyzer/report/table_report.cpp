@@ -118,7 +118,7 @@ void write_isolated(std::string& out, const join::Analysis& analysis, std::size_
   for (std::size_t i = 0; i < count; ++i) {
     const join::MergedRow& row = *rows[i];
     fmt::format_to(std::back_inserter(out), "{}\n{:>10} {:>10} {:>10} {}\n",
-                   shortened(name_of(row), width), number(row.corrected_us),
+                   shortened(name_of_row(row), width), number(row.corrected_us),
                    number(row.isolated->alone_us), number(row.predicted_us), row.isolated->cause);
   }
 }
@@ -138,7 +138,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     name_width = 0;
     for (const OrderedRow& place : order)
       name_width =
-          std::max(name_width, indent_of(place) + columns(name_of(analysis.merged[place.row])));
+          std::max(name_width, indent_of(place) + columns(name_of_row(analysis.merged[place.row])));
     name_width = std::min(name_width + 1, width - kNumbersWidth);
   }
   out += '\n';

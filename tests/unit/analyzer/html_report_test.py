@@ -228,6 +228,14 @@ class Report(unittest.TestCase):
         self.assertEqual(self.value(ground), "#ffffff")
         self.value("dispatchEvent(new Event('afterprint'))")
         self.assertEqual(self.value(ground), "#14181d")
+        self.page.send("Emulation.setEmulatedMedia", media="print")
+        self.addCleanup(self.page.send, "Emulation.setEmulatedMedia", media="")
+        self.page.send("Emulation.setDeviceMetricsOverride", width=718, height=1000,  # A4 less margins
+                       deviceScaleFactor=1, mobile=False)
+        self.addCleanup(self.page.send, "Emulation.setDeviceMetricsOverride", width=1200, height=900,
+                        deviceScaleFactor=1, mobile=False)
+        self.assertLessEqual(self.value("document.querySelector('#layer-table').getBoundingClientRect()"
+                                        ".right"), 718)
         pdf = self.page.send("Page.printToPDF")["data"]
         self.assertGreater(len(pdf), 10000)
 
