@@ -6,7 +6,8 @@
 # clang-format looks at every tracked C, C++ and CUDA file, shellcheck (where installed) at every
 # script.  clang-tidy looks at the .cpp files that DIR/compile_commands.json knows (default
 # build/dev): those changed since REV, or, without --tidy-base, all of them, last changed first,
-# until N seconds are over (default 60; 0 = no limit).  What was left out is counted and said.
+# until N seconds are over (default 60; 0 = no limit).  What was left out is counted and said.  A build
+# that compiles sources together (asan, tsan) knows none of them.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -109,7 +110,7 @@ tidy_one() {
   if ((tidy_deadline != 0 && $(date +%s) >= tidy_deadline)); then return 0; fi
   local output
   # The database holds warning flags that only GCC knows.
-  if output=$(clang-tidy --quiet -p "$build_dir" --extra-arg=-Wno-unknown-warning-option "$1" 2>&1)
+  if output=$(clang-tidy --quiet -p "$tidy_database" --extra-arg=-Wno-unknown-warning-option "$1" 2>&1)
   then
     echo "ok $1" >>"$tidy_log"
   else
@@ -143,10 +144,13 @@ check_tidy() {
     fi
   done
 
+  # What GCC has precompiled is nothing that clang reads: it gets the sources as they are.
+  tidy_database=$(mktemp -d)
+  sed -E 's/ -include [^ "]*cmake_pch\.h(xx)?//g' "$database" >"$tidy_database/compile_commands.json"
   tidy_log=$(mktemp)
   tidy_deadline=0
   ((tidy_seconds == 0)) || tidy_deadline=$(($(date +%s) + tidy_seconds))
-  export build_dir tidy_log tidy_deadline
+  export tidy_database tidy_log tidy_deadline
   export -f tidy_one
   if ((${#files[@]} > 0)); then
     printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" bash -c 'tidy_one "$1"' tidy_one
@@ -154,7 +158,7 @@ check_tidy() {
   local checked bad
   checked=$(wc -l <"$tidy_log")
   bad=$(grep -c '^bad ' "$tidy_log" || true)
-  rm -f "$tidy_log"
+  rm -rf "$tidy_log" "$tidy_database"
   printf 'clang-tidy: %d files checked, %d with complaints, %d skipped (limit %d s)\n' "$checked" \
     "$bad" "$((${#files[@]} - checked))" "$tidy_seconds"
   ((bad == 0)) || failed=1
