@@ -21,7 +21,7 @@
 #         of models, nothing that runs no program of ours
 #   tsan  what has threads: the guest, and the programs under it on the simulated GPU (tsan_folders
 #         below).  Schedule and models have none, and need no second look; reports read their files on
-#         two, which hand over whole results under a lock (join/two_threads.hpp)
+#         two, which hand over whole results under a lock (join/two_threads.hpp).
 # asan, tsan and the quick run without CUDA precompile the system's headers and compile the sources of a
 # target together, a dozen at a time.
 #
