@@ -23,7 +23,7 @@ endif()
 find_program(python python3)
 if(EXPECT_GUEST AND python)
   run(${WORK_DIR}/prefix/bin/prof-run --torch -- ${python} -c
-    "import inline_prof.abi as abi; print(abi.__file__, abi.library_path(), abi.find().wants())")
+    "import inline_prof.abi as abi\nprint(abi.__file__, abi.library_path(), abi.find().wants())")
   if(NOT output MATCHES "^${WORK_DIR}/prefix/[^ ]*/inline_prof/python/inline_prof/abi.py ${WORK_DIR}/prefix/[^ ]*/libinline_prof.so 7\n$")
     message(FATAL_ERROR "Python said: ${output}")
   endif()
