@@ -165,7 +165,7 @@ class Measure(unittest.TestCase):
         self.run_program("fit", *options, "--set", "a_type=bf16", table, "-o", fitted,
                          program=MODEL)
         done = self.run_program("evaluate", *options, "--params", fitted, table, program=MODEL)
-        self.assertIn("MAPE", done.stdout)
+        self.assertIn("mape_percent", done.stdout)
 
     def test_nothing_to_measure_on(self):
         no_gpu = self.measure("floor", "-o", self.path / "t.csv", status=3, SIMGPU_FAIL="cuInit:100")
