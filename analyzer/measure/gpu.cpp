@@ -18,6 +18,19 @@ int attribute(cudaDeviceAttr what, int device) {
   return value;
 }
 
+// A driver of an older major version lacks functions that the runtime calls.
+void require_driver() {
+  int driver = 0;
+  int runtime = 0;
+  check(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  if (driver == 0) return;  // there is none: counting devices says so
+  if (driver / 1000 >= runtime / 1000) return;
+  throw Skipped(fmt::format("the driver knows CUDA {}.{}, this program was built for CUDA {}.{}",
+                            driver / 1000, driver % 1000 / 10, runtime / 1000,
+                            runtime % 1000 / 10));
+}
+
 int count_devices() {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
@@ -37,6 +50,7 @@ void check(cudaError_t result, const char* what) {
 }
 
 Gpu::Gpu(int device, std::size_t most_memory_bytes) : device_(device) {
+  require_driver();
   const int count = count_devices();
   if (device < 0 || device >= count) {
     throw Skipped(fmt::format("there is no GPU {}: {} found", device, count));

@@ -171,16 +171,17 @@ class Measure(unittest.TestCase):
         no_gpu = self.measure("floor", "-o", self.path / "t.csv", status=3, SIMGPU_FAIL="cuInit:100")
         self.assertIn("no GPU", no_gpu.stderr)
         self.assertFalse((self.path / "t.csv").exists())
-        for arguments, words in [(["--device", "3"], "there is no GPU 3: 1 found")]:
-            done = self.measure("floor", *arguments, "-o", self.path / "t.csv", status=3)
-            self.assertIn(words, done.stderr)
+        other = self.measure("floor", "--device", "3", "-o", self.path / "t.csv", status=3)
+        self.assertIn("there is no GPU 3: 1 found", other.stderr)
+        old = self.measure("floor", "-o", self.path / "t.csv", status=3,
+                           SIMGPU_DRIVER_VERSION="12040")
+        self.assertIn("the driver knows CUDA 12.4, this program was built for CUDA 13.0", old.stderr)
 
     def test_too_little_memory_skips_what_does_not_fit(self):
         done = self.run_program("--memory-gb", "1", "rows", "-o", self.path / "rows.csv")
         self.assertRegex(done.stderr, r"skipped \d+: rows: needs \d+ MiB more, \d+ of \d+ MiB are left")
         self.assertTrue(rows_of(self.path / "rows.csv"))
-        RULES_SMALL = {**RULES, "device": {"memory_bytes": 100 << 20}}
-        self.model.write_text(json.dumps(RULES_SMALL))
+        self.model.write_text(json.dumps({**RULES, "device": {"memory_bytes": 100 << 20}}))
         done = self.measure("floor", "-o", self.path / "t.csv", status=3)
         self.assertIn("too little memory", done.stderr)
 
