@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 namespace inline_prof::model {
@@ -173,6 +175,35 @@ OpWork movement(Attributes& attributes) {
   return work;
 }
 
+// Bytes of a number after a cast by `recipe`, with its share of a scale, as torchao names them (see
+// model/float8): one 8-bit scale for 32 numbers of mx..., for 16 of nv...; of other recipes the
+// scales are too few to count.  Empty for a word that is none.
+std::optional<double> cast_number_bytes(const std::string& recipe) {
+  constexpr std::array<std::string_view, 4> kPlainFp8{"tensorwise", "rowwise", "rowwise_with_gw_hp",
+                                                      "blockwise_128"};
+  if (std::find(kPlainFp8.begin(), kPlainFp8.end(), recipe) != kPlainFp8.end()) return 1.0;
+  if (recipe.starts_with("mxfp8")) return 1.0 + 1.0 / 32;
+  if (recipe.starts_with("mxfp4")) return 0.5 + 1.0 / 32;
+  if (recipe.starts_with("nvfp4")) return 0.5 + 1.0 / 16;
+  return std::nullopt;
+}
+
+// A 16-bit tensor in, one of 8 or 4 bits out.  A recipe may need more passes, or the result in two
+// orders; this is what none can do without.
+OpWork cast(Attributes& attributes) {
+  constexpr double kBytesBefore = 2;
+  OpWork work;
+  const double rows = attributes.size("rows"), cols = attributes.size("cols");
+  const auto recipe = attributes.op().get<std::string>("recipe");
+  const auto bytes_after = recipe ? cast_number_bytes(*recipe) : std::nullopt;
+  if (!bytes_after) {
+    attributes.complain(recipe ? fmt::format("cast with unknown recipe {}", *recipe)
+                               : "cast without recipe");
+  }
+  work.traffic = {rows * cols * (kBytesBefore + bytes_after.value_or(0))};
+  return work;
+}
+
 OpWork work_of_kind(OpKind kind, Attributes& attributes) {
   switch (kind) {
     case OpKind::kGemm:
@@ -188,9 +219,10 @@ OpWork work_of_kind(OpKind kind, Attributes& attributes) {
       return row_wise(attributes);
     case OpKind::kMemory:
       return movement(attributes);
+    case OpKind::kCast:
+      return cast(attributes);
     case OpKind::kEmbedding:
     case OpKind::kCollective:
-    case OpKind::kCast:
     case OpKind::kRegion:
       break;
   }

@@ -169,6 +169,29 @@ TEST(Roofline, NormAndSoftmaxMoveTheirTensor) {
   }
 }
 
+TEST(Roofline, ACastReadsSixteenBitsAndWritesFewer) {
+  read::Op op = test::op_of_kind("cast");
+  set(op, "rows", std::int64_t{10000});
+  set(op, "cols", std::int64_t{1000});
+  set(op, "recipe", std::string("rowwise"));
+  EXPECT_NEAR(predicted_us(op), 300, 1e-9) << "1e7 numbers, 3 bytes each at 1e11";
+  set(op, "recipe", std::string("mxfp8_cublas"));
+  EXPECT_NEAR(predicted_us(op), 303.125, 1e-9) << "and a byte for 32 of them";
+  set(op, "recipe", std::string("nvfp4"));
+  EXPECT_NEAR(predicted_us(op), 256.25, 1e-9);
+  EXPECT_EQ(predict_roofline(op, toy_machine()).prediction->bound, Bound::kMemory);
+  set(op, "recipe", std::string("fp3"));
+  EXPECT_EQ(predict_roofline(op, toy_machine()).reason, "cast with unknown recipe fp3");
+}
+
+TEST(Roofline, ACastWithoutARecipeHasNoWidth) {
+  read::Op op = test::op_of_kind("cast");
+  EXPECT_EQ(predict_roofline(op, toy_machine()).reason, "cast without rows");
+  set(op, "rows", std::int64_t{1});
+  set(op, "cols", std::int64_t{1});
+  EXPECT_EQ(predict_roofline(op, toy_machine()).reason, "cast without recipe");
+}
+
 TEST(Roofline, SizesBeyond32BitsDoNotOverflow) {
   // 2 * 1e6 * 1e6 * 1e6 FLOP at 1e12 FLOP/s = 2e6 s.
   EXPECT_NEAR(predicted_us(gemm_op(1000000, 1000000, 1000000, "f16")), 2e12, 1);
