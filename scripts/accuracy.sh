@@ -5,7 +5,9 @@
 #   scripts/accuracy.sh PROF_MODEL DATA
 #
 # PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
-# DATA        the folder that scripts/make_params.sh takes
+# DATA        the folder that scripts/make_params.sh takes, and in it
+#   nccl_tests_h100/h100_1node_4gpu.log
+#     from xxrjun/nccl-tests-cluster at 455de4f8 (Apache-2.0)
 #
 # Whole groups are held out: widths, row counts just above a tile's edge, the longest tenth, the
 # deepest k.  "roofline" is torchao's, on the same rows:
@@ -13,7 +15,7 @@
 set -euo pipefail
 
 if [[ $# -ne 2 ]]; then
-  sed -n '2,16p' "$0" | cut -c3- >&2
+  sed -n '2,14p' "$0" | cut -c3- >&2
   exit 2
 fi
 prof_model=$(realpath "$1")
@@ -103,6 +105,14 @@ collective() {  # NAME MACHINE
 }
 header="op,num_gpus,bytes,type,time_us"
 echo "collectives"
+# NVLink and library of the H200s in its table; 32 to 512 MiB, which the H200s were measured up to.
+# Doubles, which no such table has: judged as the H200s' 16-bit numbers.
+awk -F, -v header="$header" 'BEGIN { print header > "train.csv" }
+  NR > 1 && $6 == "half" { printf "%s,%s,%.0f,f16,%.6g\n", $4, $7, $8 * 2, $9 * 1000 > "train.csv" }' \
+  "$data/aiconfigurator/nccl_h200.csv"
+"$prof_model" convert --to collective "$data/nccl_tests_h100/h100_1node_4gpu.log" -o all.csv --force 2> /dev/null
+awk -F, -v OFS=, 'NR == 1 { print; next } $1 != "sendrecv" && $3 < 6e8 { $4 = "f16"; print }' all.csv > test.csv
+collective "H100, 4 GPUs from H200's 2 and 8" h200-sxm-141gb
 awk -F, -v header="$header" 'BEGIN { print header > "train.csv"; print header > "test.csv" }
   NR > 1 { size = $6 == "half" ? 2 : 1; bytes = $8 * size; power = int(log(bytes) / log(2) + 0.5)
            printf "%s,%s,%.0f,%s,%.6g\n", $4, $7, bytes, $6 == "half" ? "f16" : "i8", $9 * 1000 > (power % 4 == 1 ? "test.csv" : "train.csv") }' \

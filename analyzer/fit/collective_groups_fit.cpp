@@ -31,22 +31,32 @@ constexpr std::array<model::Column, 4> kInputs{{
 
 constexpr Index kSizeFolds = 4;
 constexpr int kRestarts = 8;
+constexpr double kLeastTimeUs = 0.5;
 
 struct Group {
   model::CollectiveKind kind;
+  bool can_switch_add;
   std::vector<const MeasuredRow*> rows;
 };
 
-std::map<std::string, Group> groups_of(const MeasuredRows& rows, const FitRequest& request) {
+std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
   std::map<std::string, Group> groups;
   for (const MeasuredRow& row : rows) {
     const auto kind = model::collective_kind(row.texts[kOp]);
     if (!kind) {
-      throw read::InputError(fmt::format("{}: column op: unknown collective {}",
-                                         request.tables.front().label(), row.texts[kOp]));
+      throw read::InputError(
+          fmt::format("{}, column op: unknown collective {}", row.place, row.texts[kOp]));
+    }
+    // Milliseconds as microseconds, or seconds: the fastest protocol takes several.
+    if (row.time_us < kLeastTimeUs) {
+      throw read::InputError(
+          fmt::format("{}, column time_us: expected {} us at least for a collective, found {}: "
+                      "another unit?",
+                      row.place, kLeastTimeUs, row.time_us));
     }
     Group& group = groups[model::collective_group(*kind, row.texts[kType])];
     group.kind = *kind;
+    group.can_switch_add = model::can_switch_add(*kind, row.texts[kType]);
     group.rows.push_back(&row);
   }
   return groups;
@@ -54,7 +64,7 @@ std::map<std::string, Group> groups_of(const MeasuredRows& rows, const FitReques
 
 ImprovedProblem problem_of(const Group& group) {
   ImprovedProblem problem;
-  const auto specs = CollectiveAnalytic::parameters();
+  const auto specs = CollectiveAnalytic::parameters(group.can_switch_add);
   problem.specs.assign(specs.begin(), specs.end());
   problem.restarts = kRestarts;
   const auto count = static_cast<Index>(group.rows.size());
@@ -69,17 +79,18 @@ ImprovedProblem problem_of(const Group& group) {
   }
   problem.folds = folds_by_key(problem.features.col(0), kSizeFolds);
   const auto kind = group.kind;
+  const bool with_switch = group.can_switch_add;
   const auto points = problem.points;
-  problem.log_times = [kind, points](std::span<const double> values) {
-    const CollectiveAnalytic analytic(kind, values);
+  problem.log_times = [kind, with_switch, points](std::span<const double> values) {
+    const CollectiveAnalytic analytic(kind, with_switch, values);
     Eigen::VectorXd log_times(static_cast<Index>(points.size()));
     for (std::size_t i = 0; i < points.size(); ++i)
       log_times[static_cast<Index>(i)] =
           std::log(analytic.predict(points[i][0], points[i][1]).time_us);
     return log_times;
   };
-  problem.regimes = [kind, points](std::span<const double> values) {
-    const CollectiveAnalytic analytic(kind, values);
+  problem.regimes = [kind, with_switch, points](std::span<const double> values) {
+    const CollectiveAnalytic analytic(kind, with_switch, values);
     std::vector<std::string> regimes;
     for (const auto& point : points)
       regimes.emplace_back(analytic.predict(point[0], point[1]).bound);
@@ -91,7 +102,7 @@ ImprovedProblem problem_of(const Group& group) {
 // One group as a member of the file.
 nlohmann::json fit_group(const std::string& name, const Group& group, const FitRequest& request,
                          std::string& summary) {
-  const auto least = CollectiveAnalytic::parameters().size();
+  const auto least = CollectiveAnalytic::parameters(group.can_switch_add).size();
   if (group.rows.size() < least) {
     throw read::InputError(
         fmt::format("{}: {} rows of {}, but a fit of {} parameters needs {} at "
@@ -126,7 +137,7 @@ FitResult fit_collectives(const FitRequest& request) {
   const MeasuredRows rows(request, kInputs);
   FitResult result;
   nlohmann::json groups = nlohmann::json::object();
-  for (const auto& [name, group] : groups_of(rows, request))
+  for (const auto& [name, group] : groups_of(rows))
     groups[name] = fit_group(name, group, request, result.summary);
 
   read::Parameters parameters;

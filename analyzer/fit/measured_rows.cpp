@@ -46,6 +46,7 @@ MeasuredRows::MeasuredRows(const FitRequest& request, std::span<const model::Col
         row.texts.push_back(is_text && cells.has(j) ? cells.text(j) : std::string());
       }
       row.time_us = cells.number(inputs.size());
+      row.place = fmt::format("{}: line {}", table.label(), table.line(i));
       if (!keep || keep(row)) rows_.push_back(std::move(row));
     }
   }

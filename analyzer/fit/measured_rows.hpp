@@ -17,6 +17,7 @@ struct MeasuredRow {
   std::vector<double> numbers;  // of the columns asked for; NaN where a cell may be missing and is
   std::vector<std::string> texts;  // of the columns asked for
   double time_us = 0;
+  std::string place;  // "FILE: line 7"
 };
 
 class MeasuredRows {

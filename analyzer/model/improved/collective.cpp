@@ -112,8 +112,11 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
     own.parameters = json["parameters"];
     if (group.has("residual")) own.residual = json["residual"];
     if (group.has("conformal")) own.conformal = json["conformal"];
+    const std::size_t blank = name.find(' ');
+    const bool with_switch =
+        can_switch_add(*kind, blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1));
     std::vector<double> values;
-    for (const ParameterSpec& spec : CollectiveAnalytic::parameters()) {
+    for (const ParameterSpec& spec : CollectiveAnalytic::parameters(with_switch)) {
       values.push_back(own.number(spec.name));
       if (!(values.back() > 0)) {
         group.member("parameters").member(spec.name).fail("expected a number > 0");
@@ -123,7 +126,7 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
       return collective_features(point[0], point[1]);
     };
     const std::vector<double> rank_counts = own.numbers("rank_counts");
-    groups_.emplace(name, Group{CollectiveAnalytic(*kind, values),
+    groups_.emplace(name, Group{CollectiveAnalytic(*kind, with_switch, values),
                                 Calibration(read_residual(own, 2, features), read_conformal(own),
                                             is_transfer_ ? kOtherMachineSigma : kSameMachineSigma),
                                 {rank_counts.begin(), rank_counts.end()}});

@@ -1,5 +1,7 @@
 #include "model/improved/collective_analytic.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -12,7 +14,7 @@ namespace {
 constexpr double kSoftness = 20;
 
 // Starts: between NCCL's own constants for NVLink and the H200 tables of NVIDIA's AIConfigurator.
-constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces> kParameters{{
+constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces + 1> kParameters{{
     {"start0_us", 4, 0.05, 0.05, 20, "of the protocol for small messages"},
     {"step0_us", 0.7, 0.05, 0.05, 20, "a hop"},
     {"bandwidth0_gb_per_s", 30, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
@@ -25,7 +27,9 @@ constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces> kParameters
     {"step2_us", 3, 0.05, 0.05, 20, "a hop"},
     {"bandwidth2_gb_per_s", 300, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
     {"growth2", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
+    {"switch_gb_per_s", 300, 0.05, 0.05, 20, "of a GPU, to a switch that adds"},
 }};
+constexpr std::size_t kWithoutSwitch = 4 * CollectiveAnalytic::kPieces;
 
 constexpr std::array<std::pair<std::string_view, CollectiveKind>, 7> kNames{{
     {"allreduce", CollectiveKind::kAllReduce},
@@ -76,6 +80,11 @@ double growth_to(double growth, double ranks) {
   return (1 - own / ranks) / (1 - own / 4);
 }
 
+double soft_minimum(double a, double b) {
+  const double least = std::min(a, b);
+  return least * std::pow(1 + std::pow(least / std::max(a, b), kSoftness), -1 / kSoftness);
+}
+
 }  // namespace
 
 std::optional<CollectiveKind> collective_kind(std::string_view name) {
@@ -108,14 +117,23 @@ std::string_view collective_kind_name(CollectiveKind kind) {
   return "";
 }
 
-std::span<const ParameterSpec> CollectiveAnalytic::parameters() {
-  return kParameters;
+bool can_switch_add(CollectiveKind kind, std::string_view type) {
+  constexpr std::array<std::string_view, 4> kNeverAdded{"i8", "u8", "f8e4m3", "f8e5m2"};
+  return kind == CollectiveKind::kAllReduce &&
+         std::find(kNeverAdded.begin(), kNeverAdded.end(), type) == kNeverAdded.end();
 }
 
-CollectiveAnalytic::CollectiveAnalytic(CollectiveKind kind, std::span<const double> values)
-    : kind_(kind) {
-  if (values.size() != values_.size()) {
-    throw std::invalid_argument("collective: expected 12 parameters");
+std::span<const ParameterSpec> CollectiveAnalytic::parameters(bool can_switch_add) {
+  return std::span(kParameters).first(can_switch_add ? kParameters.size() : kWithoutSwitch);
+}
+
+CollectiveAnalytic::CollectiveAnalytic(CollectiveKind kind, bool can_switch_add,
+                                       std::span<const double> values)
+    : kind_(kind), can_switch_add_(can_switch_add) {
+  const std::size_t expected = parameters(can_switch_add).size();
+  if (values.size() != expected) {
+    throw std::invalid_argument(
+        fmt::format("collective: {} parameters, expected {}", values.size(), expected));
   }
   std::copy(values.begin(), values.end(), values_.begin());
 }
@@ -131,6 +149,10 @@ CollectiveTime CollectiveAnalytic::predict(double bytes, double ranks) const {
     piece.piece = j;
     piece.latency_us = value[0] + value[1] * steps;
     piece.transfer_us = kilobytes / (value[2] * growth_to(value[3], ranks));
+    if (can_switch_add_ && j + 1 == kPieces) {
+      const double by_switch_us = bytes / 1e3 * (1 + 1 / ranks) / values_[kWithoutSwitch];
+      piece.transfer_us = soft_minimum(piece.transfer_us, by_switch_us);
+    }
     piece.time_us = piece.latency_us + piece.transfer_us;
     if (j == 0 || piece.time_us < best.time_us) best = piece;
   }
