@@ -32,6 +32,8 @@ constexpr std::array<model::Column, 7> kInputs{{
 }};
 
 constexpr Index kFoldsOfAKey = 4;
+// Above the data sheet's peak there is a boost of a tenth, not a factor.
+constexpr double kFasterThanAnyBoost = 2;
 constexpr double kLongest = 0.9;  // the share of rows below the longest, which are a fold
 
 model::GemmShape shape_of(const MeasuredRow& row) {
@@ -89,6 +91,19 @@ Choice choose(const FitRequest& request) {
   return choice;
 }
 
+// Throws read::InputError for the first row that no GPU of this kind can be that fast on.
+void refuse_the_impossible(const MeasuredRows& rows, const model::GemmMachine& machine) {
+  for (const MeasuredRow& row : rows) {
+    const model::GemmShape shape = shape_of(row);
+    const double at_peak_us = 2 * shape.m * shape.n * shape.k * shape.batch / machine.flops_per_us;
+    if (row.time_us * kFasterThanAnyBoost >= at_peak_us) continue;
+    throw read::InputError(
+        fmt::format("{}, column time_us: {} us is {:.3g} times faster than the machine's peak: "
+                    "another unit, type or GPU?",
+                    row.place, row.time_us, at_peak_us / row.time_us));
+  }
+}
+
 // Empty where the row does not say, or its blocks do not bear its name out.
 std::optional<model::GemmKernel> kernel_of(const MeasuredRow& row) {
   const double blocks = row.numbers[kBlocks];
@@ -107,6 +122,8 @@ FitResult fit_gemm(const FitRequest& request) {
   rows.require(specs.size(), fmt::format("a fit of {} parameters", specs.size()));
   for (const Input input : {kM, kN, kK})
     rows.require_variety(input);
+
+  refuse_the_impossible(rows, machine);
 
   std::vector<model::GemmShape> shapes;
   std::vector<std::optional<model::GemmKernel>> kernels;

@@ -18,6 +18,10 @@ std::optional<std::vector<double>> read_prior(const FitRequest& request,
   const read::Parameters prior = read::read_parameters(request.prior, model);
   std::vector<double> values;
   for (const model::ParameterSpec& spec : problem.specs) {
+    if (spec.absent > 0 && !prior.parameters.contains(spec.name)) {
+      values.push_back(spec.start);
+      continue;
+    }
     const double value = prior.number(spec.name);
     if (!(value > 0)) {
       throw read::InputError(

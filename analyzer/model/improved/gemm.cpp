@@ -41,7 +41,8 @@ constexpr double kManyWaves = 12;  // from which a started wave no longer matter
 std::vector<double> values_of(const read::Parameters& parameters, bool with_quantise) {
   std::vector<double> values;
   for (const ParameterSpec& spec : GemmAnalytic::parameters(with_quantise)) {
-    const double value = parameters.number(spec.name);
+    const bool is_there = parameters.parameters.contains(spec.name);
+    const double value = is_there || spec.absent <= 0 ? parameters.number(spec.name) : spec.absent;
     if (!(value > 0)) {
       throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
                                          parameters.label, spec.name, value));

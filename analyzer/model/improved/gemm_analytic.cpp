@@ -35,12 +35,14 @@ enum Parameter : std::size_t {
   kStep,
   kPeakShare,
   kSharedRate,
+  kDramRamp,
+  kVector,
   kQuantiseLaunch,
   kQuantiseCost,
 };
 
 // Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see docs/models.md.
-constexpr std::array<ParameterSpec, 21> kParameters{{
+constexpr std::array<ParameterSpec, 23> kParameters{{
     {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs"},
     {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached"},
     {"write_cost", 1.3, 0.1, 0.05, 20, "of a byte written, in bytes read"},
@@ -60,17 +62,26 @@ constexpr std::array<ParameterSpec, 21> kParameters{{
     {"step_us", 0.08, 0.1, 0.05, 20, "least time of 64 elements along k"},
     {"peak_share", 0.8, 0.1, 0.05, 20, "of the data sheet's peak that a large tile reaches"},
     {"shared_gb_per_s", 100.0, 0.1, 0.05, 20, "operands into one SM"},
+    {"dram_ramp", 0.1, 0.1, 0.05, 20, "of DRAM's time that a short stream takes longer", 1e-9},
+    {"vector_us", 0.3, 0.1, 0.05, 20, "of 1024 elements along k, where C is a single row", 1e9},
     {"quantise_us", 3.0, 0.1, 0.05, 20, "start of the kernels that turn A into 8 bits"},
     {"quantise_cost", 1.0, 0.1, 0.05, 20, "their bytes, in bytes read once and written once"},
 }};
 constexpr std::size_t kWithoutQuantise = kQuantiseLaunch;
 
-constexpr double kStepElements = 64;  // along k: what kernels load at a time
-constexpr double kLeastSplit = 128;   // elements of k below which nobody splits
+constexpr double kStepElements = 64;        // along k, of the parameters that say "step"
+constexpr double kCoarseStepElements = 32;  // along k: what kernels with few tiles load at a time
+constexpr double kLeastSplit = 128;         // elements of k below which nobody splits
+// Where the blocks are a little more than the SMs, long products are split so that waves are full.
+constexpr double kMostSplitWaves = 3;
+constexpr double kLeastFillingSplit = 1024;
+constexpr double kRampUs = 100;      // after which a stream from DRAM is half way to its full rate
+constexpr double kVectorBlock = 32;  // elements of C of a block, where C is a single row
 constexpr double kLargestTile = 128 * 256;
 constexpr double kResidencyPower = 6;  // how sharply data stop to fit into L2
 constexpr double kStepPower = 4;       // how sharply the limits of a step meet
-constexpr std::array<int, 7> kSplits{1, 2, 3, 4, 6, 8, 16};
+constexpr std::array<int, 8> kSplits{1, 2, 3, 4, 5, 6, 8, 16};
+constexpr int kCoarseSplit = 5;  // of kernels with few tiles only
 constexpr std::array<double, 14> kFineSides{8,  16,  24,  32,  48,  64,  80,
                                             96, 112, 128, 160, 192, 224, 256};
 constexpr std::array<double, 4> kFineRows{64, 128, 192, 256};
@@ -188,7 +199,8 @@ GemmAnalytic::Product GemmAnalytic::product_of(const GemmShape& shape) const {
   const double dram_us =
       (a_bytes + c_bytes * v[kWriteCost]) * (kept * cold_us + (1 - kept) * warm_us) +
       b_bytes * (kept_b * cold_us + (1 - kept_b) * warm_us);
-  return {shape, dram_us, v[kL2Rate] * 1e6};
+  const double ramp = 1 + v[kDramRamp] * kRampUs / (kRampUs + dram_us);
+  return {shape, dram_us * ramp, v[kL2Rate] * 1e6};
 }
 
 void GemmAnalytic::consider(const Product& product, const Tile& tile, double unsplit, double splits,
@@ -196,7 +208,8 @@ void GemmAnalytic::consider(const Product& product, const Tile& tile, double uns
   const auto& v = values_;
   const GemmShape& shape = product.shape;
   const double blocks = unsplit * splits;
-  const double steps = std::ceil(std::ceil(shape.k / splits) / kStepElements);
+  const double own_step = machine_.has_fine_tiles ? kStepElements : kCoarseStepElements;
+  const double steps = std::ceil(std::ceil(shape.k / splits) / own_step) * own_step / kStepElements;
   const double waves = blocks / machine_.sm_count;
   const double paid_waves = waves <= 1 ? 1 : waves + (std::ceil(waves) - waves) * v[kWaveShare];
   const double compute_us = v[kFill] + paid_waves * (steps * tile.step_us + tile.epilogue_us);
@@ -221,6 +234,25 @@ void GemmAnalytic::consider(const Product& product, const Tile& tile, double uns
   best.splits = static_cast<int>(splits);
 }
 
+// C is a row or a column: no tile is worth it, each block reads columns of B.
+void GemmAnalytic::consider_vector(const Product& product, GemmTime& best) const {
+  const auto& v = values_;
+  const GemmShape& shape = product.shape;
+  const double compute_us = v[kFill] + v[kVector] * shape.k / 1024;
+  const double blocks = std::max(shape.m, shape.n) * shape.batch / kVectorBlock;
+  const double reach = std::min(1.0, std::min(1.0, blocks / machine_.sm_count) * v[kSaturation]);
+  const double dram_us = product.dram_us / reach;
+  const double time_us = v[kLaunch] + power_sum(v[kOverlap], compute_us, dram_us, 0);
+  if (time_us >= best.time_us) return;
+  best = GemmTime{};
+  best.time_us = time_us;
+  best.compute_us = compute_us;
+  best.dram_us = dram_us;
+  best.overhead_us = v[kLaunch];
+  best.tile_m = shape.m == 1 ? 1 : static_cast<int>(kVectorBlock);
+  best.tile_n = shape.m == 1 ? static_cast<int>(kVectorBlock) : 1;
+}
+
 GemmTime GemmAnalytic::finish(const Product& product, GemmTime best) const {
   const auto& v = values_;
   const GemmShape& shape = product.shape;
@@ -241,6 +273,12 @@ GemmTime GemmAnalytic::finish(const Product& product, GemmTime best) const {
   return best;
 }
 
+bool GemmAnalytic::is_worth_splitting(double unsplit, double k_of_a_split) const {
+  if (unsplit < machine_.sm_count) return k_of_a_split >= kLeastSplit;
+  return !machine_.has_fine_tiles && unsplit < kMostSplitWaves * machine_.sm_count &&
+         k_of_a_split >= kLeastFillingSplit;
+}
+
 GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
   const Product product = product_of(shape);
   GemmTime best;
@@ -248,10 +286,12 @@ GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
   for (const Tile& tile : tiles_) {
     const double unsplit = std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n) * shape.batch;
     for (const int splits : kSplits) {
-      if (splits > 1 && (unsplit >= machine_.sm_count || shape.k / splits < kLeastSplit)) break;
+      if (splits == kCoarseSplit && machine_.has_fine_tiles) continue;
+      if (splits > 1 && !is_worth_splitting(unsplit, shape.k / splits)) break;
       consider(product, tile, unsplit, splits, best);
     }
   }
+  if (!machine_.has_fine_tiles && (shape.m == 1 || shape.n == 1)) consider_vector(product, best);
   return finish(product, best);
 }
 

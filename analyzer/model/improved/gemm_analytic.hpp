@@ -43,7 +43,10 @@ struct GemmMachine {
   double flops_per_us = 0;  // of all SMs, at the data sheet's peak for the type
   double bytes_per_us = 0;  // of DRAM
   double l2_bytes = 0;
-  bool has_fine_tiles = false;  // kernels in steps of 16 columns instead of powers of two
+  // Hopper and later: kernels in steps of 8 columns instead of powers of two, whose blocks stay and
+  // take tile after tile.  The libraries before them have kernels of their own for vectors, and
+  // fill waves by splitting k.
+  bool has_fine_tiles = false;
 };
 
 // Throws std::invalid_argument where `machine` lacks the type's peak or the size of its L2.
@@ -94,6 +97,8 @@ class GemmAnalytic {
   // Replaces `best` if this tile and split are faster.
   void consider(const Product& product, const Tile& tile, double unsplit, double splits,
                 GemmTime& best) const;
+  void consider_vector(const Product& product, GemmTime& best) const;
+  [[nodiscard]] bool is_worth_splitting(double unsplit, double k_of_a_split) const;
   [[nodiscard]] GemmTime finish(const Product& product, GemmTime best) const;
 
   GemmMachine machine_;

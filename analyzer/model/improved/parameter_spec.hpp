@@ -12,6 +12,7 @@ struct ParameterSpec {
   double least = 0.05;    // of the start: how far a fit may go
   double most = 20.0;     // of the start
   std::string_view meaning;
+  double absent = 0.0;  // its value in files from before there was such a parameter; 0: required
 };
 
 }  // namespace inline_prof::model

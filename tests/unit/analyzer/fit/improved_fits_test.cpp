@@ -7,6 +7,7 @@
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -147,14 +148,32 @@ TEST(FitGemm, SaysThatAShapeIsFarFromAllItHasSeen) {
 
 TEST(FitGemm, RefusesTablesThatCannotDetermineAnything) {
   EXPECT_EQ(complaint("gemm", request(gemm_table(10, 1, 6))),
-            "table.csv: 10 rows, but a fit of 19 parameters needs 19 at least");
+            "table.csv: 10 rows, but a fit of 21 parameters needs 21 at least");
   std::string constant = "m,n,k,time_us\n";
-  for (int i = 1; i <= 20; ++i)
+  for (int i = 1; i <= 21; ++i)
     constant += fmt::format("64,{},{},{}\n", 32 * i, 64 * i, i);
   EXPECT_EQ(complaint("gemm", request(constant)),
             "table.csv: column m: 64 in every row, so nothing can be learnt about it");
   EXPECT_EQ(complaint("gemm", request("m,n,k,time_us\n1,2,3,nan\n")),
             "table.csv: line 2, column time_us: expected a number, found \"nan\"");
+}
+
+TEST(FitGemm, RefusesTimesThatNoGpuReaches) {
+  std::string milliseconds = "m,n,k,time_us\n";
+  for (int i = 1; i <= 24; ++i)
+    milliseconds += fmt::format("{0},{0},4096,{1}\n", 512 * i, 1e-3 * i * i);
+  EXPECT_THAT(complaint("gemm", request(milliseconds)),
+              testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us is .* times "
+                                    "faster than the machine's peak: another unit, type or GPU."));
+}
+
+TEST(FitCollective, RefusesWhatIsNoCollective) {
+  EXPECT_EQ(complaint("collective", request("op,num_gpus,bytes,time_us\nall_reduce,2,8,9\n"
+                                            "all_sort,2,8,9\n")),
+            "table.csv: line 3, column op: unknown collective all_sort");
+  EXPECT_EQ(complaint("collective", request("op,num_gpus,bytes,time_us\nall_reduce,2,8,0.009\n")),
+            "table.csv: line 2, column time_us: expected 0.5 us at least for a collective, found "
+            "0.009: another unit?");
 }
 
 TEST(FitMemory, FindsTheBandwidth) {
