@@ -25,7 +25,7 @@ std::string_view cause_in_the_run(const Row& row, const Isolated& alone) {
   if (!is_slower && !is_faster) return "";
   if (alone.is_stand_in) return "another kernel was measured alone";
   const bool know_both = !row.kernel_name.empty() && !alone.kernel_name.empty();
-  if (know_both && row.kernel_name != alone.kernel_name) return "kernel choice";
+  if (know_both && row.kernel_name.str() != alone.kernel_name) return "kernel choice";
   return is_slower ? "contention or clock" : "warmer cache or clock";
 }
 

@@ -141,10 +141,9 @@ class Joiner {
           shorter_than_bias_));
     }
     if (isolated_.found < isolated_.with_op) {
-      analysis_.warnings.push_back(
-          fmt::format("{}: {} of {} measured events with a known operation are not in it",
-                      options_.isolated->file, isolated_.with_op - isolated_.found,
-                      isolated_.with_op));
+      analysis_.warnings.push_back(fmt::format(
+          "{}: {} of {} measured events with a known operation are not in it",
+          options_.isolated->file, isolated_.with_op - isolated_.found, isolated_.with_op));
     }
     for (std::string& warning : belonging_warnings(facts_of(analysis_.runs))) {
       analysis_.warnings.push_back(std::move(warning));
