@@ -28,7 +28,8 @@ fs::path find_program() {
     if (access(place.c_str(), X_OK) == 0) return place;
   }
   throw std::runtime_error(
-      fmt::format("{}: not found: built without a CUDA toolkit, there is nothing to measure with",
+      fmt::format("{}: not found: built without a CUDA toolkit, or installed without component "
+                  "measure (cmake --install BUILD --component measure)",
                   places[1].lexically_normal().string()));
 }
 
