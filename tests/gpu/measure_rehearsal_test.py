@@ -11,6 +11,7 @@ import csv
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -166,6 +167,13 @@ class Measure(unittest.TestCase):
                          program=MODEL)
         done = self.run_program("evaluate", *options, "--params", fitted, table, program=MODEL)
         self.assertIn("mape_percent", done.stdout)
+
+    def test_prof_model_without_its_measuring_program(self):
+        if not MODEL:
+            self.skipTest("no prof-model")
+        lonely = shutil.copy(MODEL, self.path / "prof-model")
+        done = self.run_program("measure", "--list", program=lonely, status=1)
+        self.assertIn("prof-measure: not found: built without a CUDA toolkit", done.stderr)
 
     def test_nothing_to_measure_on(self):
         no_gpu = self.measure("floor", "-o", self.path / "t.csv", status=3, SIMGPU_FAIL="cuInit:100")
