@@ -126,14 +126,10 @@ Product product_of(const read::Op& op) {
                   .c_type = text_or(op, "c_type", text_or(op, "a_type", "")),
                   .compute = CUBLAS_COMPUTE_32F};
   const std::string compute = text_or(op, "compute_type", "f32");
-  const bool is_f32 = element_of(product.a_type) == Element::kF32;
   if (compute == "f16") {
     throw Skipped("products that add up in f16 are not measured");
   }
   if (compute == "tf32" || product.a_type == "tf32") product.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
-  // Without this the library may use tensor cores for f32 where its math mode allows them.
-  if (is_f32 && product.compute == CUBLAS_COMPUTE_32F)
-    product.compute = CUBLAS_COMPUTE_32F_PEDANTIC;
   constexpr std::int64_t kMostSide = 1 << 30;
   for (const std::int64_t side : {product.m, product.n, product.k, product.batch}) {
     if (side > kMostSide) throw Skipped(fmt::format("a side of {} is too long", side));
@@ -248,10 +244,8 @@ struct CublasWorks::Handles {
       }
     };
     const auto made = std::make_shared<Descriptors>(*lt);
-    // 8-bit products know no other way to add up, and none that is pedantic.
-    const auto compute =
-        element_of(product.a_type) == Element::kF8e4m3 ? CUBLAS_COMPUTE_32F : product.compute;
-    check_blas(lt->make_product(&made->product, compute, CUDA_R_32F), "cublasLtMatmulDescCreate");
+    check_blas(lt->make_product(&made->product, product.compute, CUDA_R_32F),
+               "cublasLtMatmulDescCreate");
     const auto set = [&](cublasLtMatmulDescAttributes_t what, const auto& value) {
       check_blas(lt->set_of_product(made->product, what, &value, sizeof value),
                  "cublasLtMatmulDescSetAttribute");
