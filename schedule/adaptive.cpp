@@ -1,5 +1,6 @@
 #include "schedule/adaptive.hpp"
 
+#include "schedule/plan.hpp"
 #include "schedule/random.hpp"
 
 #include <algorithm>
@@ -66,6 +67,7 @@ AdaptivePlan::AdaptivePlan(const std::vector<ClassMember>& events, std::vector<I
       budget_percent_(settings.budget_percent.value_or(kDefaultBudgetPercent)),
       in_rounds_(is_one_of_several_ranks) {
   check(settings);
+  check_samples(events.size(), settings.repeat);
   for (std::size_t c = 0; c < rounds_of_.size(); ++c) {
     for (const std::size_t event : rounds_of_[c].members)
       class_of_[event] = c;

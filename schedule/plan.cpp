@@ -27,17 +27,20 @@ std::vector<std::uint32_t> interleave(std::size_t event_count, std::size_t round
 
 }  // namespace
 
+void check_samples(std::size_t event_count, std::int64_t repeat) {
+  if (std::cmp_less_equal(event_count, kMaxSamples / repeat)) return;
+  throw ScheduleError(std::to_string(event_count) + " events with " + std::to_string(repeat) +
+                      " samples each, expected at most " + std::to_string(kMaxSamples) +
+                      " samples: name fewer events or lower the number of repeats");
+}
+
 Plan::Plan(std::size_t event_count, const Settings& settings)
     : event_count_(event_count), warmup_(settings.warmup), repeat_(settings.repeat) {
   check(settings);
   if (settings.policy == Policy::kAdaptive) {
     throw ScheduleError("policy adaptive chooses as it measures: no plan can be made beforehand");
   }
-  if (std::cmp_greater(event_count, kMaxSamples / repeat_)) {
-    throw ScheduleError(std::to_string(event_count) + " events with " + std::to_string(repeat_) +
-                        " samples each, expected at most " + std::to_string(kMaxSamples) +
-                        " samples: name fewer events or lower the number of repeats");
-  }
+  check_samples(event_count, repeat_);
   if (settings.policy == Policy::kInterleaved) {
     order_ = interleave(event_count, static_cast<std::size_t>(repeat_), settings.seed);
   }

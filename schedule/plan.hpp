@@ -18,6 +18,10 @@ struct Turn {
   bool operator==(const Turn&) const = default;
 };
 
+// Throws ScheduleError where all samples together are more than kMaxSamples: there must be room for
+// each before the first is taken.
+void check_samples(std::size_t event_count, std::int64_t repeat);
+
 // A pure function of (iteration, seed, number of events): ranks that chose the same events measure
 // the same one in the same iteration without talking to each other.
 class Plan {

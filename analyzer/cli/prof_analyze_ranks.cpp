@@ -3,9 +3,13 @@
 #include "cli/progress.hpp"
 #include "cli/result_file.hpp"
 #include "cli/terminal.hpp"
+#include "cli/usage_error.hpp"
 #include "join/ranks.hpp"
 #include "join/readable.hpp"
 #include "join/two_threads.hpp"
+#include "model/machines.hpp"
+#include "model/predictor.hpp"
+#include "model/units.hpp"
 #include "read/input_error.hpp"
 #include "read/inputs.hpp"
 #include "read/prof_reader.hpp"
@@ -17,6 +21,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -29,6 +34,7 @@ enum class Format { kTable, kJson };
 
 struct Options {
   std::vector<std::string> files;
+  std::string machine;  // empty: each device says what it is
   join::RankOptions ranks;
   double least_percent = 5.0;
   Format format = Format::kTable;
@@ -42,14 +48,43 @@ struct ReadRanks {
   std::vector<std::string> complaints;  // about files that were left out
 };
 
-ReadRanks read_ranks(const std::vector<std::filesystem::path>& files) {
+std::vector<read::Machine> machines_for(const std::string& chosen) {
+  std::vector<read::Machine> machines = model::builtin_machines();
+  if (chosen.empty()) return machines;
+  try {
+    return {model::choose_machine(chosen, machines)};
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--machine: {}", error.what()));
+  }
+}
+
+// By the model that prof-analyze uses for the same operation.
+join::PredictCollective predict_by(const std::vector<read::Machine>& machines, bool is_chosen) {
+  return [&machines, is_chosen](const read::Op& op,
+                                const read::Device* device) -> std::optional<double> {
+    const read::Machine* machine = is_chosen ? &machines.front()
+                                   : device == nullptr
+                                       ? nullptr
+                                       : model::match_machine(*device, machines).machine;
+    if (machine == nullptr) return std::nullopt;
+    // It reads parameter files when it first needs them, so each thread has its own.
+    static thread_local const model::Predictor predictor(model::Mode::kImproved);
+    const model::Outcome outcome = predictor.predict(op, *machine);
+    if (!outcome.prediction || !(outcome.prediction->time.value > 0)) return std::nullopt;
+    return model::in_microseconds(outcome.prediction->time);
+  };
+}
+
+ReadRanks read_ranks(const std::vector<std::filesystem::path>& files,
+                     const join::PredictCollective& predict) {
   ReadRanks ranks;
   Progress progress("reading");
   join::in_two_threads(
       files.size(),
       [&](std::size_t i) {
         return join::or_complaint([&] {
-          return join::summarise_rank(read::read_profile(files[i], read::Wanted::kWithoutOffsets));
+          return join::summarise_rank(read::read_profile(files[i], read::Wanted::kWithoutOffsets),
+                                      predict);
         });
       },
       [&](std::size_t i, join::Readable<join::RankSummary> rank) {
@@ -67,7 +102,9 @@ ReadRanks read_ranks(const std::vector<std::filesystem::path>& files) {
 
 void run(Options& options) {
   options.ranks.least_ratio = 1.0 + options.least_percent / 100.0;
-  const ReadRanks ranks = read_ranks(read::expand_inputs(options.files));
+  const std::vector<read::Machine> machines = machines_for(options.machine);
+  const ReadRanks ranks = read_ranks(read::expand_inputs(options.files),
+                                     predict_by(machines, !options.machine.empty()));
   join::RankComparison comparison;
   try {
     comparison = join::compare_ranks(ranks.summaries, options.ranks);
@@ -92,6 +129,9 @@ void declare_ranks(CLI::App& program) {
       "ranks", "Compares the ranks of a run: slow devices, stragglers, who waits in collectives");
   command->add_option("FILE", options->files, "prof.json files, one for each rank, or their folder")
       ->required();
+  command->add_option("--machine", options->machine,
+                      "GPU of all files, for the prediction of collectives: an id of prof-model "
+                      "list or a machine file; default: what each file says");
   command
       ->add_option("--least", options->least_percent,
                    "Percent by which a device must be slower to be named, at least")

@@ -41,6 +41,11 @@ std::string communicator_of(const read::Op& op) {
   return comm.empty() || sequence.empty() ? "" : fmt::format("{} {}", comm, sequence);
 }
 
+const read::Device* device_of(const read::Profile& profile, std::int64_t device_id) {
+  const auto it = std::ranges::find(profile.devices, device_id, &read::Device::device_id);
+  return it == profile.devices.end() ? nullptr : &*it;
+}
+
 void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
   const RankSummary& first = ranks.front();
   for (const RankSummary& rank : ranks) {
@@ -176,6 +181,12 @@ CollectiveSplit split(const Devices& devices, const RankEvent& event,
   result.transfer_us = median(std::move(transfers_us));
   result.wait_us = median(std::move(mean_waits_us));
   result.last = devices[last]->device;
+  for (const RankSummary::Device* device : devices) {
+    const auto it = device->predicted_us.find(event);
+    if (it == device->predicted_us.end()) continue;
+    // The slowest device's link is that of all.
+    result.predicted_us = std::max(result.predicted_us.value_or(0), it->second);
+  }
   return result;
 }
 
@@ -217,7 +228,7 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
 
 }  // namespace
 
-RankSummary summarise_rank(const read::Profile& profile) {
+RankSummary summarise_rank(const read::Profile& profile, const PredictCollective& predict) {
   RankSummary summary;
   summary.file = profile.file;
   summary.facts = file_facts(profile);
@@ -241,6 +252,8 @@ RankSummary summarise_rank(const read::Profile& profile) {
     RankSummary::Device& device = summary.devices[it->second];
     device.median_us[key] += median(event.measured_ms) * 1e3;
     if (!is_collective(event) || event.iterations.size() != event.measured_ms.size()) continue;
+    if (const auto time_us = predict(*event.op, device_of(profile, event.device_id)))
+      device.predicted_us.emplace(key, *time_us);
     for (std::size_t i = 0; i < event.iterations.size(); ++i)
       device.of_iteration_us[key][event.iterations[i]] = event.measured_ms[i] * 1e3;
   }

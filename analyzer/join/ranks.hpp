@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,6 +38,7 @@ struct RankSummary {
     RankDevice device;
     std::map<RankEvent, double> median_us;                                // sum over its streams
     std::map<RankEvent, std::map<std::int64_t, double>> of_iteration_us;  // collectives only
+    std::map<RankEvent, double> predicted_us;                             // collectives only
   };
   std::string file;
   bool is_complete = true;
@@ -47,7 +49,13 @@ struct RankSummary {
   std::vector<Device> devices;
 };
 
-[[nodiscard]] RankSummary summarise_rank(const read::Profile& profile);
+// What a model says that a collective takes on a device, in microseconds; empty where none knows
+// it.  `device` is null where the file does not say what it is.
+using PredictCollective =
+    std::function<std::optional<double>(const read::Op& op, const read::Device* device)>;
+
+[[nodiscard]] RankSummary summarise_rank(const read::Profile& profile,
+                                         const PredictCollective& predict);
 
 // A device that needs longer for an event, or for everything, than the others do.
 struct Straggler {
@@ -67,10 +75,11 @@ struct CollectiveSplit {
   std::string layer;
   std::string event;
   std::int64_t occurrence = 0;
-  std::size_t iterations = 0;  // that all devices have measured
-  double transfer_us = 0.0;    // median over iterations
-  double wait_us = 0.0;        // mean over devices, median over iterations
-  RankDevice last;             // waits least, as a median: the one the others wait for
+  std::size_t iterations = 0;          // that all devices have measured
+  double transfer_us = 0.0;            // median over iterations
+  double wait_us = 0.0;                // mean over devices, median over iterations
+  std::optional<double> predicted_us;  // of the transfer, where a model knows it
+  RankDevice last;                     // waits least, as a median: the one the others wait for
 };
 
 struct RankComparison {

@@ -77,12 +77,17 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
     add_list(out, "collectives: transfer is the least of all devices, the rest is waiting",
              "no collective could be split into transfer and waiting", comparison.collectives,
              options.top, [&](const join::CollectiveSplit& split) {
-               return fmt::format(
-                   "  {}\n    transfer {:.2f} us, waiting {:.2f} us, {} iterations\n"
-                   "    last to arrive: {}",
-                   fitting(event_name(split.layer, split.event, split.occurrence), 2),
-                   split.transfer_us, split.wait_us, split.iterations,
-                   fitting(device_name(split.last), 20));
+               std::string lines =
+                   fmt::format("  {}\n    transfer {:.2f} us, waiting {:.2f} us, {} iterations\n",
+                               fitting(event_name(split.layer, split.event, split.occurrence), 2),
+                               split.transfer_us, split.wait_us, split.iterations);
+               if (split.predicted_us) {
+                 lines +=
+                     fmt::format("    predicted {:.2f} us: the transfer takes {:.2f} times that\n",
+                                 *split.predicted_us, split.transfer_us / *split.predicted_us);
+               }
+               return lines +
+                      fmt::format("    last to arrive: {}", fitting(device_name(split.last), 20));
              });
   }
   if (!comparison.warnings.empty()) out += '\n';
@@ -113,13 +118,15 @@ std::string ranks_json(const join::RankComparison& comparison) {
   }
   json["collectives"] = Json::array();
   for (const join::CollectiveSplit& split : comparison.collectives) {
-    json["collectives"].push_back({{"layer", split.layer},
-                                   {"event", split.event},
-                                   {"occurrence", split.occurrence},
-                                   {"iterations", split.iterations},
-                                   {"transfer_us", split.transfer_us},
-                                   {"wait_us", split.wait_us},
-                                   {"last", device_json(split.last)}});
+    json["collectives"].push_back(
+        {{"layer", split.layer},
+         {"event", split.event},
+         {"occurrence", split.occurrence},
+         {"iterations", split.iterations},
+         {"transfer_us", split.transfer_us},
+         {"wait_us", split.wait_us},
+         {"predicted_us", split.predicted_us ? Json(*split.predicted_us) : Json()},
+         {"last", device_json(split.last)}});
   }
   json["unsplit"] = comparison.unsplit;
   json["warnings"] = comparison.warnings;

@@ -161,7 +161,7 @@ class Check(Commands):
 
 
 class Ranks(Commands):
-    def write_ranks(self, count, late=None, slow=None, extra=None):
+    def write_ranks(self, count, late=None, slow=None, extra=None, sent={}):
         """`late` reaches the collective 30 us after the others, `slow` takes 1.5 times as long."""
         folder = self.path / "run"
         folder.mkdir(exist_ok=True)
@@ -173,7 +173,7 @@ class Ranks(Commands):
             document["events"].append({
                 "event_name": "allreduce", "layer_name": "grads", "device_id": 0, "stream": "0x2",
                 "start_index": 4, "end_index": 5, "met_times_within_this_stream": 0,
-                "op": {"kind": "collective", "op": "all_reduce", "comm": "0xabc", "sequence": 0},
+                "op": {"kind": "collective", "op": "all_reduce", "comm": "0xabc", "sequence": 0, **sent},
                 "measured_times_ms": [0.070 + wait_ms] * 20, "iterations": list(range(11, 31))})
             if rank == extra:
                 document["events"].append(dict(document["events"][0], event_name="surprise",
@@ -193,6 +193,21 @@ class Ranks(Commands):
         self.assertAlmostEqual(split["transfer_us"], 70, 6)
         self.assertAlmostEqual(split["wait_us"], 30 * 7 / 8, 6)
         self.assertEqual(split["last"]["rank"], 5)
+        self.assertIsNone(split["predicted_us"])  # the file does not say how much was sent
+
+    def test_a_transfer_stands_beside_its_prediction(self):
+        folder = self.write_ranks(8, sent={"bytes": 1 << 25, "ranks": 8, "type": "bf16"})
+        h200 = json.loads(run("ranks", folder, "--machine", "h200-sxm-141gb", "--format",
+                              "json").stdout)["collectives"][0]["predicted_us"]
+        h100 = json.loads(run("ranks", folder, "--machine", "h100-sxm5-80gb", "--format",
+                              "json").stdout)["collectives"][0]["predicted_us"]
+        self.assertTrue(50 < h200 < 500, h200)  # 32 MiB over NVLink
+        self.assertNotEqual(h200, h100)
+        text = run("ranks", folder, "--machine", "h200-sxm-141gb").stdout
+        self.assertIn("predicted %.2f us: the transfer takes %.2f times that" % (h200, 70 / h200),
+                      text)
+        done = run("ranks", folder, "--machine", "h300")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
 
     def test_a_slow_device_is_named_as_a_whole_and_event_by_event(self):
         folder = self.write_ranks(8, slow=2)

@@ -374,5 +374,14 @@ TEST(AdaptiveBounds, CountIterations) {
   EXPECT_EQ(adaptive_bounds(100, 4, settings, {.every = 3, .pairs = 1}).least, 10 + 72);
 }
 
+TEST(Adaptive, RefusesMoreSamplesThanThereIsRoomFor) {
+  const std::vector<ClassMember> events(1000);
+  Settings settings = adaptive_settings();
+  settings.repeat = 1'000'000;
+  EXPECT_EQ(complaint_of([&] { return AdaptivePlan(events, in_a_row(1000), settings, false); }),
+            "1000 events with 1000000 samples each, expected at most 4000000 samples: name fewer "
+            "events or lower the number of repeats");
+}
+
 }  // namespace
 }  // namespace inline_prof::schedule

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 namespace inline_prof::measure {
@@ -35,8 +36,9 @@ class Folder : public testing::Test {
     return path_ / name;
   }
   static std::string read(const fs::path& file) {
-    std::ifstream in(file);
-    return {std::istreambuf_iterator<char>(in), {}};
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
   }
   fs::path path_;
 };
