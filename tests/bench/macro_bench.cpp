@@ -30,7 +30,10 @@ constexpr inline_prof_abi kTable{.size = sizeof(inline_prof_abi),
                                  .scope_pop = scope_pop,
                                  .unit_test_start = nullptr,
                                  .unit_test_stop = nullptr,
-                                 .op = nullptr};
+                                 .op = nullptr,
+                                 .wants = nullptr,
+                                 .layer_set = nullptr,
+                                 .layer_end = nullptr};
 
 // The state in which the macros find the process.
 void set_state(const inline_prof_abi* table, uint32_t gate_state) {

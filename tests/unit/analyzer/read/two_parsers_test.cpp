@@ -71,8 +71,10 @@ TEST(TwoParsers, AgreeOnEveryMissingCharacter) {
 TEST(TwoParsers, AgreeOnDuplicatesAndTrailingText) {
   for (const char* addition : {R"(,"new":1)", R"(,"rank":2)", R"(,"x":{"a":1,"a":2})",
                                R"(,"libraries":{"n":"1","n":"2"})"}) {
-    const std::string text = kSmall;
-    expect_same(text.substr(0, text.size() - 1) + addition + "}");
+    std::string text = kSmall;
+    text.pop_back();
+    text.append(addition).append("}");
+    expect_same(text);
   }
   expect_same(std::string(kSmall) + "}");
   expect_same(std::string(kSmall) + " {}");
