@@ -49,7 +49,7 @@ TEST(PolicyAdaptive, KnowsEveryClassOfAStepOf2500LaunchesWithinAHundredSteps) {
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], true) << run.output;
   ASSERT_EQ(profile["events"].size(), 2500U);
-  const double bias_us = profile["calibration"][0]["empty_pair_us"]["median_of"];
+  const double bias_us = profile["calibration"][0]["empty_pair_us"]["median"];
 
   std::map<std::string, std::vector<double>> times_of_class;
   std::map<std::string, double> truth_of_class;

@@ -161,7 +161,7 @@ TEST(FitGemm, RefusesTablesThatCannotDetermineAnything) {
 TEST(FitGemm, RefusesTimesThatNoGpuReaches) {
   std::string milliseconds = "m,n,k,time_us\n";
   for (int i = 1; i <= 24; ++i)
-    milliseconds += fmt::format("{0},{0},4096,{1}\n", 512 * i, 1e-3 * i * i);
+    milliseconds += fmt::format("{0},{0},{1},{2}\n", 512 * i, 4096 + 64 * i, 1e-3 * i * i);
   EXPECT_THAT(complaint("gemm", request(milliseconds)),
               testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us is .* times "
                                     "faster than the machine's peak: another unit, type or GPU."));

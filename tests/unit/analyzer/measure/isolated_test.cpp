@@ -10,6 +10,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <string>
+#include <unistd.h>
 
 namespace inline_prof::join {
 namespace {
@@ -21,8 +24,12 @@ constexpr const char* kHeader =
     "operation,kernel_name,stand_in,time_lower_us,time_upper_us,time_us\n";
 
 read::IsolatedTimes table_of(const std::string& rows) {
-  const fs::path file = fs::path(testing::TempDir()) / "isolated_test.csv";
+  // Tests run side by side.
+  const fs::path file =
+      fs::path(testing::TempDir()) / ("isolated_test." + std::to_string(::getpid()) + ".csv");
   std::ofstream(file) << kHeader << rows;
+  const std::unique_ptr<const fs::path, void (*)(const fs::path*)> removed(
+      &file, [](const fs::path* gone) { fs::remove(*gone); });
   return read::read_isolated(file);
 }
 
