@@ -28,7 +28,7 @@ def commands(program):
 
 
 def options(program, *command):
-    return set(re.findall(r"^ +(?:-\w,)?(--[a-z][a-z-]*)", output_of(program, *command, "--help"),
+    return set(re.findall(r"^ +(?:-\w,)?(--[a-z][a-z0-9-]*)", output_of(program, *command, "--help"),
                           re.MULTILINE))
 
 
@@ -60,7 +60,7 @@ class ManPages(unittest.TestCase):
         for program in PROGRAMS:
             known = {"--version"}.union(*(options(program, *command) for command in
                                           [(), *((name,) for name in commands(program))]))
-            named = set(re.findall(r"(?<!\w)--[a-z][a-z-]*", page_text(program + ".1")))
+            named = set(re.findall(r"(?<!\w)--[a-z][a-z0-9-]*", page_text(program + ".1")))
             self.assertEqual(named - known, set(), program)
 
     def test_the_page_of_the_library_has_every_variable(self):

@@ -349,7 +349,7 @@ class Terminal(Commands):
         self.assertNotIn("\x1b", run(*compare).stdout)
         document = json.loads(pathlib.Path(A100).read_text())
         for event in document["events"]:
-            if event["event_name"].endswith("bprop.cublasGemmEx_2"):
+            if event["name"].endswith("bprop.cublasGemmEx_2"):
                 event["measured_times_ms"] = [3 * ms for ms in event["measured_times_ms"]]
         slow = self.path / "slow.json"
         slow.write_text(json.dumps(document))
