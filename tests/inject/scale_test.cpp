@@ -111,6 +111,7 @@ TEST(HostMemory, StaysBelow16MiB) {
 }
 
 TEST(TheFile, OfTwoHundredEventsWithFiftySamplesIsBelowAMebibyte) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "two million launches, for the size of a file";
   const Workplace place;
   const HostRun run = run_host(place, "host_scale",
                                {.arguments = {"1", "1", "1", std::to_string(200 * 10'100), "10100"},

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -456,12 +457,12 @@ int run_many(const Device& device) {
 }
 
 void CUDA_CB count_down(void* counter) {
-  --*static_cast<int*>(counter);
+  --*static_cast<std::atomic<int>*>(counter);
 }
 
 // A user object must be gone once the program has destroyed its graph and its exec.
 int run_with_user_object(const Device& device) {
-  static int alive = 1;
+  static std::atomic<int> alive{1};
   CUuserObject object = nullptr;
   CUgraph graph = captured(device, chain);
   CHECK(cuUserObjectCreate(&object, &alive, count_down, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
@@ -473,7 +474,7 @@ int run_with_user_object(const Device& device) {
   CHECK(cuCtxSynchronize());
   for (int i = 0; i < 1000 && alive != 0; ++i)
     usleep(1000);
-  if (alive != 0) fail("the user object is still held", alive);
+  if (alive != 0) fail("the user object is still held", alive.load());
   return 0;
 }
 
