@@ -194,7 +194,8 @@ TEST_P(RandomGraphs, EveryKernelIsWithinItsTolerance) {
   EXPECT_GE(measured, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfManySizes, RandomGraphs, testing::Values(10, 200, INLINE_PROF_TEST_SANITIZED ? 500 : 2000));
+INSTANTIATE_TEST_SUITE_P(OfManySizes, RandomGraphs,
+                         testing::Values(10, 200, INLINE_PROF_TEST_SANITIZED ? 500 : 2000));
 
 TEST(Graphs, OfTwoExecsBothAreTimed) {
   const Workplace place;
