@@ -22,8 +22,8 @@
 #   tsan  what has threads: the guest, and the programs under it on the simulated GPU (tsan_folders
 #         below).  Schedule and models have none, and need no second look; reports read their files on
 #         two, which hand over whole results under a lock (join/two_threads.hpp).
-# asan, tsan and the quick run without CUDA precompile the system's headers and compile the sources of a
-# target together, a dozen at a time.
+# asan, tsan and the quick run without CUDA precompile the system's headers; tsan compiles the sources of
+# a target together, a dozen at a time.
 #
 # Exit status: 0 all passed, 1 something failed, 2 the command line is wrong.
 set -euo pipefail
@@ -145,7 +145,7 @@ if ! $with_cuda; then
     suffix=-no-cuda-quick
     excluded_labels='gpu|compile|fuzz'
     configure_options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= -DCMAKE_CXX_FLAGS_DEBUG=
-      -DINLINE_PROF_FUZZ=OFF -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
+      -DINLINE_PROF_FUZZ=OFF)
   fi
 fi
 
