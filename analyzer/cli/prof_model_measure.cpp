@@ -38,6 +38,7 @@ void run(const std::vector<std::string>& words) {
   std::vector<std::string> arguments{program};
   arguments.insert(arguments.end(), words.begin(), words.end());
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (std::string& argument : arguments)
     pointers.push_back(argument.data());
   pointers.push_back(nullptr);

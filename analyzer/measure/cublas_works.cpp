@@ -130,9 +130,9 @@ Product product_of(const read::Op& op) {
     throw Skipped("products that add up in f16 are not measured");
   }
   if (compute == "tf32" || product.a_type == "tf32") product.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
-  constexpr std::int64_t kMostSide = 1 << 30;
+  constexpr std::int64_t most_side = 1 << 30;
   for (const std::int64_t side : {product.m, product.n, product.k, product.batch}) {
-    if (side > kMostSide) throw Skipped(fmt::format("a side of {} is too long", side));
+    if (side > most_side) throw Skipped(fmt::format("a side of {} is too long", side));
   }
   return product;
 }
@@ -151,11 +151,11 @@ Operands take_operands(Gpu& gpu, const Product& product) {
 
 // Epilogues that need no memory beside a bias.
 std::optional<cublasLtEpilogue_t> epilogue_of(const std::string& name) {
-  constexpr std::pair<const char*, cublasLtEpilogue_t> kKnown[] = {
+  constexpr std::pair<const char*, cublasLtEpilogue_t> known[] = {
       {"none", CUBLASLT_EPILOGUE_DEFAULT}, {"relu", CUBLASLT_EPILOGUE_RELU},
       {"bias", CUBLASLT_EPILOGUE_BIAS},    {"relu_bias", CUBLASLT_EPILOGUE_RELU_BIAS},
       {"gelu", CUBLASLT_EPILOGUE_GELU},    {"gelu_bias", CUBLASLT_EPILOGUE_GELU_BIAS}};
-  for (const auto& [word, value] : kKnown) {
+  for (const auto& [word, value] : known) {
     if (name == word) return value;
   }
   return std::nullopt;

@@ -14,7 +14,6 @@ namespace inline_prof::test {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
 
 // Sanitizers only want more time.
 constexpr long kLaunches = INLINE_PROF_TEST_SANITIZED ? 200'000 : 4'000'000;

@@ -118,9 +118,9 @@ std::string_view collective_kind_name(CollectiveKind kind) {
 }
 
 bool can_switch_add(CollectiveKind kind, std::string_view type) {
-  constexpr std::array<std::string_view, 4> kNeverAdded{"i8", "u8", "f8e4m3", "f8e5m2"};
+  constexpr std::array<std::string_view, 4> never_added{"i8", "u8", "f8e4m3", "f8e5m2"};
   return kind == CollectiveKind::kAllReduce &&
-         std::find(kNeverAdded.begin(), kNeverAdded.end(), type) == kNeverAdded.end();
+         std::find(never_added.begin(), never_added.end(), type) == never_added.end();
 }
 
 std::span<const ParameterSpec> CollectiveAnalytic::parameters(bool can_switch_add) {

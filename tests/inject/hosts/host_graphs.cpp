@@ -278,9 +278,9 @@ void destroy(std::vector<CUgraphExec>& execs) {
 }
 
 int run_simple(const Device& device, CUgraph graph) {
-  std::vector<CUgraphExec> execs;
-  for (int i = 0; i < number("execs", 1); ++i)
-    execs.push_back(instantiated(graph));
+  std::vector<CUgraphExec> execs(static_cast<std::size_t>(number("execs", 1)));
+  for (CUgraphExec& exec : execs)
+    exec = instantiated(graph);
   if (number("keep_graph", 0) == 0) CHECK(cuGraphDestroy(graph));
   train(device, execs, [](int) {});
   destroy(execs);

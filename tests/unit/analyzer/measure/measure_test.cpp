@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -127,9 +128,8 @@ TEST(Repeats, EndWhenTheMedianIsKnownOrThereAreManyOfThem) {
   EXPECT_FALSE(is_enough({10, 10, 10, 10}, limits));
   EXPECT_TRUE(is_enough({10, 10, 10, 10, 10}, limits));
   EXPECT_FALSE(is_enough({10, 10, 10, 10, 11}, limits));
-  std::vector<double> wild;
-  for (int i = 0; i < 19; ++i)
-    wild.push_back(i);
+  std::vector<double> wild(19);
+  std::iota(wild.begin(), wild.end(), 0.0);
   EXPECT_FALSE(is_enough(wild, limits));
   wild.push_back(19);
   EXPECT_TRUE(is_enough(wild, limits));

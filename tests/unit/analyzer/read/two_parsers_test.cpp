@@ -49,8 +49,8 @@ TEST(TwoParsers, AgreeOnEveryTruncation) {
 TEST(TwoParsers, AgreeOnEveryChangedCharacter) {
   const std::string text = kSmall;
   // Every fifth is enough to show a sanitizer each kind of change.
-  constexpr std::size_t kStep = INLINE_PROF_TEST_SANITIZED ? 5 : 1;
-  for (std::size_t i = 0; i < text.size(); i += kStep) {
+  constexpr std::size_t step = INLINE_PROF_TEST_SANITIZED ? 5 : 1;
+  for (std::size_t i = 0; i < text.size(); i += step) {
     for (const char c : {'0', '-', '"', '\\', ',', ':', '[', '}', 'e', ' ', '\x01', '\xff'}) {
       std::string changed = text;
       changed[i] = c;
