@@ -1,5 +1,6 @@
 #include "cli/analysis_arguments.hpp"
 
+#include "cli/machine_option.hpp"
 #include "cli/progress.hpp"
 #include "cli/usage_error.hpp"
 #include "model/machines.hpp"
@@ -82,13 +83,7 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
   };
   AnalysisResult result;
   result.machines = model::builtin_machines();
-  if (!arguments.machine.empty()) {
-    try {
-      options.machine = model::choose_machine(arguments.machine, result.machines);
-    } catch (const std::invalid_argument& error) {
-      throw UsageError(fmt::format("--machine: {}", error.what()));
-    }
-  }
+  options.machine = parse_machine(arguments.machine);
   if (!arguments.layers.empty()) {
     options.layers = read::read_layers(std::filesystem::path(arguments.layers));
   }

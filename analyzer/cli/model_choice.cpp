@@ -1,7 +1,7 @@
 #include "cli/model_choice.hpp"
 
+#include "cli/machine_option.hpp"
 #include "cli/usage_error.hpp"
-#include "model/machines.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -103,15 +103,6 @@ std::map<std::string, std::string> parse_settings(const std::vector<std::string>
     }
   }
   return parsed;
-}
-
-std::optional<read::Machine> parse_machine(const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  try {
-    return model::choose_machine(name, model::builtin_machines());
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("--machine: {}", error.what()));
-  }
 }
 
 ChosenModel choose_model(const ModelArguments& arguments, const read::Table& table) {

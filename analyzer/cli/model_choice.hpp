@@ -52,7 +52,4 @@ void warn_of_repeated_rows(const read::Table& table);
 [[nodiscard]] std::map<std::string, std::string> parse_settings(
     const std::vector<std::string>& settings);
 
-// The machine of --machine; empty for "".  Throws UsageError, read::InputError.
-[[nodiscard]] std::optional<read::Machine> parse_machine(const std::string& name);
-
 }  // namespace inline_prof::cli

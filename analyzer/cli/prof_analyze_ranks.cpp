@@ -1,14 +1,14 @@
 // prof-analyze ranks DIR: which of many ranks are late, and what collectives wait for.
+#include "cli/machine_option.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_file.hpp"
 #include "cli/terminal.hpp"
-#include "cli/usage_error.hpp"
+#include "join/predict_rows.hpp"
 #include "join/ranks.hpp"
 #include "join/readable.hpp"
 #include "join/two_threads.hpp"
 #include "model/machines.hpp"
-#include "model/predictor.hpp"
 #include "model/units.hpp"
 #include "read/input_error.hpp"
 #include "read/inputs.hpp"
@@ -48,30 +48,19 @@ struct ReadRanks {
   std::vector<std::string> complaints;  // about files that were left out
 };
 
-std::vector<read::Machine> machines_for(const std::string& chosen) {
-  std::vector<read::Machine> machines = model::builtin_machines();
-  if (chosen.empty()) return machines;
-  try {
-    return {model::choose_machine(chosen, machines)};
-  } catch (const std::invalid_argument& error) {
-    throw UsageError(fmt::format("--machine: {}", error.what()));
-  }
-}
-
-// By the model that prof-analyze uses for the same operation.
-join::PredictCollective predict_by(const std::vector<read::Machine>& machines, bool is_chosen) {
-  return [&machines, is_chosen](const read::Op& op,
-                                const read::Device* device) -> std::optional<double> {
-    const read::Machine* machine = is_chosen ? &machines.front()
-                                   : device == nullptr
-                                       ? nullptr
-                                       : model::match_machine(*device, machines).machine;
+// By the model that prof-analyze uses for the same operation, for `chosen` or what a device is.
+join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
+                                   const std::vector<read::Machine>& known) {
+  return [&](const read::Op& op, const read::Device* device) -> std::optional<double> {
+    const read::Machine* machine = chosen ? &*chosen : nullptr;
+    if (machine == nullptr && device != nullptr) {
+      machine = model::match_machine(*device, known).machine;
+    }
     if (machine == nullptr) return std::nullopt;
-    // It reads parameter files when it first needs them, so each thread has its own.
-    static thread_local const model::Predictor predictor(model::Mode::kImproved);
-    const model::Outcome outcome = predictor.predict(op, *machine);
-    if (!outcome.prediction || !(outcome.prediction->time.value > 0)) return std::nullopt;
-    return model::in_microseconds(outcome.prediction->time);
+    const auto prediction =
+        join::predictor_of_this_thread(model::Mode::kImproved).predict(op, *machine).prediction;
+    if (!prediction || !(prediction->time.value > 0)) return std::nullopt;
+    return model::in_microseconds(prediction->time);
   };
 }
 
@@ -102,9 +91,9 @@ ReadRanks read_ranks(const std::vector<std::filesystem::path>& files,
 
 void run(Options& options) {
   options.ranks.least_ratio = 1.0 + options.least_percent / 100.0;
-  const std::vector<read::Machine> machines = machines_for(options.machine);
-  const ReadRanks ranks = read_ranks(read::expand_inputs(options.files),
-                                     predict_by(machines, !options.machine.empty()));
+  const std::optional<read::Machine> chosen = parse_machine(options.machine);
+  const std::vector<read::Machine> known = model::builtin_machines();
+  const ReadRanks ranks = read_ranks(read::expand_inputs(options.files), predict_by(chosen, known));
   join::RankComparison comparison;
   try {
     comparison = join::compare_ranks(ranks.summaries, options.ranks);

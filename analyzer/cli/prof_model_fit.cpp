@@ -1,4 +1,5 @@
 // prof-model fit: measured tables in, a parameter file out.
+#include "cli/machine_option.hpp"
 #include "cli/model_choice.hpp"
 #include "cli/prof_model_commands.hpp"
 #include "cli/progress.hpp"

@@ -169,11 +169,7 @@ Analysis join_files(std::size_t count, const LoadProfile& load,
                     std::span<const read::Machine> known, const JoinOptions& options) {
   Joiner joiner(options);
   const auto join_one = [&](std::size_t i) {
-    // It reads parameter files when it first needs them, so each thread has its own.
-    static thread_local const model::Predictor improved(model::Mode::kImproved);
-    static thread_local const model::Predictor compat(model::Mode::kCompat);
-    return join_run(load(i), known, options,
-                    options.mode == model::Mode::kCompat ? compat : improved);
+    return join_run(load(i), known, options, predictor_of_this_thread(options.mode));
   };
   const bool leave_out = options.leave_out_unreadable && count > 1;
   in_two_threads(

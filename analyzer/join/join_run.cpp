@@ -1,11 +1,11 @@
 #include "join/join_run.hpp"
 
+#include "join/communicator.hpp"
 #include "join/nesting.hpp"
 #include "join/predict_rows.hpp"
 #include "model/machines.hpp"
 #include "model/op_work.hpp"
 
-#include <inline_prof/op_kind.hpp>
 #include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
@@ -16,7 +16,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 namespace inline_prof::join {
 namespace {
@@ -84,21 +83,12 @@ class DeviceMachines {
   std::set<std::string> doubts_;
 };
 
-std::string attribute_text(const read::Op& op, std::string_view name) {
-  const read::Attribute* attribute = op.find(name);
-  if (attribute == nullptr) return {};
-  if (const auto* text = std::get_if<std::string>(attribute)) return *text;
-  if (const auto* number = std::get_if<std::int64_t>(attribute)) return fmt::format("{}", *number);
-  return {};
-}
-
 // Ranks know a collective by its communicator and its number in it; where these were not seen, by
 // what it is called.
 std::string meeting_of(const read::Event& event) {
-  if (!event.op || event.op->kind != op_kind_name(OpKind::kCollective)) return {};
-  const std::string comm = attribute_text(*event.op, "comm");
-  const std::string sequence = attribute_text(*event.op, "sequence");
-  if (!comm.empty() && !sequence.empty()) return fmt::format("{} {}", comm, sequence);
+  if (!is_collective(event)) return {};
+  std::string communicator = communicator_of(*event.op);
+  if (!communicator.empty()) return communicator;
   return fmt::format("{}.{}#{}", event.layer, event.name, event.occurrence);
 }
 

@@ -124,6 +124,12 @@ std::vector<bool> findings_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
+const model::Predictor& predictor_of_this_thread(model::Mode mode) {
+  static thread_local const model::Predictor improved(model::Mode::kImproved);
+  static thread_local const model::Predictor compat(model::Mode::kCompat);
+  return mode == model::Mode::kCompat ? compat : improved;
+}
+
 void predict_rows(std::vector<Row>& rows, const std::vector<RowInput>& inputs,
                   const model::Predictor& predictor) {
   const auto children = children_of(rows);

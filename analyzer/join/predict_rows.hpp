@@ -16,6 +16,9 @@ struct RowInput {
   double blocks = 0;  // of the launch; 0: not known
 };
 
+// It reads parameter files when it first needs them, so each thread has its own.
+[[nodiscard]] const model::Predictor& predictor_of_this_thread(model::Mode mode);
+
 // Fills in the prediction of every row, inner rows first: a region whose inner rows are predicted
 // is predicted to take their sum, or not at all if one of them has no prediction.  A region without
 // predicted inner rows is predicted from its own op, if it has one.

@@ -1,6 +1,6 @@
 #include "join/ranks.hpp"
 
-#include <inline_prof/op_kind.hpp>
+#include "join/communicator.hpp"
 
 #include <fmt/format.h>
 
@@ -21,24 +21,6 @@ std::string name_of(const RankEvent& event) {
   const auto& [layer, name, occurrence] = event;
   return fmt::format("{}{}{}{}", layer, layer.empty() ? "" : " ", name,
                      occurrence > 0 ? fmt::format(" #{}", occurrence) : "");
-}
-
-bool is_collective(const read::Event& event) {
-  return event.op && event.op->kind == op_kind_name(OpKind::kCollective);
-}
-
-// A word or a number, whichever the file has.
-std::string text_of_attribute(const read::Op& op, std::string_view name) {
-  if (const auto text = op.get<std::string>(name)) return *text;
-  if (const auto number = op.get<std::int64_t>(name)) return fmt::format("{}", *number);
-  return {};
-}
-
-// "COMM SEQUENCE", the same on every rank that takes part; empty if the file does not say both.
-std::string communicator_of(const read::Op& op) {
-  const std::string comm = text_of_attribute(op, "comm");
-  const std::string sequence = text_of_attribute(op, "sequence");
-  return comm.empty() || sequence.empty() ? "" : fmt::format("{} {}", comm, sequence);
 }
 
 const read::Device* device_of(const read::Profile& profile, std::int64_t device_id) {

@@ -85,16 +85,17 @@ void set_measured(Row& row, const read::Event& event, const EventBias& bias, Sta
     raw_us.push_back(event.measured_ms[i] * 1e3);
     unbiased_us.push_back(raw_us.back() - bias.of_sample_us(event, i));
   }
-  row.mean_us = std::max(0.0, mean(unbiased_us));
+  const double mean_us = mean(unbiased_us);
+  row.mean_us = std::max(0.0, mean_us);
   const double raw_mean_us = mean(raw_us);
   std::sort(raw_us.begin(), raw_us.end());
   std::sort(unbiased_us.begin(), unbiased_us.end());
-  const auto of_sorted = [&](const std::vector<double>& sorted, double mean_us) {
-    if (statistic == Statistic::kMean) return mean_us;
+  const auto of_sorted = [&](const std::vector<double>& sorted, double their_mean_us) {
+    if (statistic == Statistic::kMean) return their_mean_us;
     return statistic == Statistic::kMin ? sorted.front() : median_of_sorted(sorted);
   };
   row.raw_us = of_sorted(raw_us, raw_mean_us);
-  const double statistic_us = of_sorted(unbiased_us, mean(unbiased_us));
+  const double statistic_us = of_sorted(unbiased_us, mean_us);
   row.bias_us = *row.raw_us - statistic_us;
   row.corrected_us = std::max(0.0, statistic_us);
   row.raw_spread_us = median_spread_of_sorted(raw_us);
