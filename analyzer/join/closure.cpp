@@ -10,7 +10,12 @@ namespace inline_prof::join {
 std::optional<Closure> closure_bias(std::span<const read::Event> events,
                                     const std::vector<Row>& rows) {
   const auto is_timed = [&](std::size_t i) { return !events[i].measured_ms.empty(); };
-  const auto median_us = [&](std::size_t i) { return median(events[i].measured_ms) * 1e3; };
+  // An event may be the region of some and a child of another.
+  std::vector<std::optional<double>> medians_us(events.size());
+  const auto median_us = [&](std::size_t i) {
+    if (!medians_us[i]) medians_us[i] = median(events[i].measured_ms) * 1e3;
+    return *medians_us[i];
+  };
 
   const auto children = children_of(rows);
   std::vector<double> estimates_us;

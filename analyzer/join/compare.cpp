@@ -57,8 +57,8 @@ std::optional<Estimate> iteration_of(const Analysis& analysis) {
     for (const double time_ms : run.profile.iter_time_ms)
       times_us.push_back(time_ms * 1e3);
   }
-  const double value = median(times_us);
-  return Estimate{value, median_interval95(std::move(times_us))};
+  const MedianAndInterval of_iterations = median_and_interval95(std::span(times_us));
+  return Estimate{of_iterations.median, of_iterations.ci95};
 }
 
 double square(double value) {

@@ -101,4 +101,13 @@ double EventBias::of_sample_us(const read::Event& event, std::size_t sample) con
   return look_up(elsewhere_, state).value_or(0.0);
 }
 
+std::optional<double> EventBias::of_all_samples_us(const read::Event& event) const {
+  const double first_us = of_sample_us(event, 0);
+  if (by_device_.empty()) return first_us;
+  for (std::size_t i = 1; i < event.measured_ms.size(); ++i) {
+    if (state_of(event, i) != state_of(event, 0)) return std::nullopt;
+  }
+  return first_us;
+}
+
 }  // namespace inline_prof::join

@@ -32,6 +32,8 @@ class EventBias {
   // sample is tight or if that is not known, else idle.  A state that was not calibrated falls back
   // to busy, then idle; a device that was not calibrated to the median over those that were.
   [[nodiscard]] double of_sample_us(const read::Event& event, std::size_t sample) const;
+  // The same if it is one for all samples of `event`, of which there is one at least.
+  [[nodiscard]] std::optional<double> of_all_samples_us(const read::Event& event) const;
 
   // One of calibration, closure, given, off, none.
   [[nodiscard]] const std::string& source() const { return source_; }

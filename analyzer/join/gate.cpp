@@ -65,8 +65,8 @@ std::optional<Measured> iteration_ms(const Analysis& analysis) {
     times_ms.insert(times_ms.end(), run.profile.iter_time_ms.begin(),
                     run.profile.iter_time_ms.end());
   }
-  const double value = median(times_ms);
-  return Measured{value, median_interval95(std::move(times_ms))};
+  const MedianAndInterval of_iterations = median_and_interval95(std::span(times_ms));
+  return Measured{of_iterations.median, of_iterations.ci95};
 }
 
 // Of several files the one that paid most.

@@ -25,8 +25,9 @@ class StreamNumbers {
  public:
   explicit StreamNumbers(const read::Profile& profile) {
     std::vector<const read::Event*> events;
-    for (const read::Event& event : profile.events)
-      events.push_back(&event);
+    for (const read::Event& event : profile.events) {
+      if (!event.stream_index) events.push_back(&event);
+    }
     std::stable_sort(events.begin(), events.end(),
                      [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
     for (const read::Event* event : events) {
@@ -35,7 +36,8 @@ class StreamNumbers {
     }
   }
   [[nodiscard]] std::int64_t of(const read::Event& event) const {
-    return event.stream_index.value_or(numbers_.at(event.device_id).at(event.stream));
+    if (event.stream_index) return *event.stream_index;
+    return numbers_.at(event.device_id).at(event.stream);
   }
 
  private:
@@ -130,6 +132,7 @@ std::size_t set_offset(Row& row, const read::Event& event,
                        const std::optional<double>& iteration_us) {
   if (row.any_occurrence) return 0;  // there is no iteration that it could have a place in
   std::vector<double> usable_us;
+  usable_us.reserve(event.offsets_ms.size());
   std::size_t left_out = 0;
   for (const double offset_ms : event.offsets_ms) {
     if (!std::isfinite(offset_ms)) continue;  // the writer did not know it

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <span>
 #include <tuple>
 
 namespace inline_prof::join {
@@ -18,9 +20,54 @@ MergeKey key_of(const Row& row) {
 
 // Room for the samples of one merged row, kept from row to row.
 struct Pool {
+  std::vector<float> raw_ms;
   std::vector<double> raw_us;
   std::vector<double> unbiased_us;
 };
+
+// Of `values`, which it puts into another order; with its interval if it is the median.
+template <typename Value>
+MedianAndInterval summarise(Statistic statistic, std::vector<Value>& values) {
+  switch (statistic) {
+    case Statistic::kMedian:
+      return median_and_interval95(std::span(values));
+    case Statistic::kMean:
+      return {mean(std::vector<double>(values.begin(), values.end())), {}};
+    case Statistic::kMin:
+      break;
+  }
+  return {static_cast<double>(*std::min_element(values.begin(), values.end())), {}};
+}
+
+// What is taken off every sample of `merged`, if that is one value.
+std::optional<double> common_bias_us(const MergedRow& merged, const Analysis& analysis,
+                                     const SamplesOfRuns& samples) {
+  std::optional<float> common;
+  for (const std::size_t i : merged.rows) {
+    const std::size_t run = analysis.rows[i].profile;
+    for (const float bias_us : samples.of(run).bias_us(samples.event_of(run, i))) {
+      if (common.value_or(bias_us) != bias_us) return std::nullopt;
+      common = bias_us;
+    }
+  }
+  return common;
+}
+
+// One bias moves all samples alike, so that their order is that of the raw ones.
+void merge_times_of_one_bias(MergedRow& merged, const Analysis& analysis,
+                             const SamplesOfRuns& samples, Statistic statistic, double bias_us,
+                             Pool& pool) {
+  pool.raw_ms.clear();
+  for (const std::size_t i : merged.rows) {
+    const std::size_t run = analysis.rows[i].profile;
+    const std::span<const float> times_ms = samples.of(run).measured_ms(samples.event_of(run, i));
+    pool.raw_ms.insert(pool.raw_ms.end(), times_ms.begin(), times_ms.end());
+  }
+  const MedianAndInterval of_ms = summarise(statistic, pool.raw_ms);
+  merged.raw_us = of_ms.median * 1e3;
+  merged.corrected_us = std::max(0.0, *merged.raw_us - bias_us);
+  if (of_ms.ci95) merged.raw_ci95_us = {of_ms.ci95->lower * 1e3, of_ms.ci95->upper * 1e3};
+}
 
 void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRuns& samples,
                  Statistic statistic, Pool& pool) {
@@ -41,13 +88,18 @@ void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRun
     merged.raw_ci95_us = only.raw_ci95_us;
     return;
   }
+  if (const auto bias_us = common_bias_us(merged, analysis, samples)) {
+    merge_times_of_one_bias(merged, analysis, samples, statistic, *bias_us, pool);
+    return;
+  }
   pool.raw_us.clear();
   pool.unbiased_us.clear();
   for (const std::size_t i : merged.rows)
     samples.append_us(analysis.rows[i].profile, i, pool.raw_us, pool.unbiased_us);
-  merged.raw_us = summarise(statistic, pool.raw_us);
-  merged.corrected_us = std::max(0.0, summarise(statistic, pool.unbiased_us));
-  if (statistic == Statistic::kMedian) merged.raw_ci95_us = median_interval95(pool.raw_us);
+  const MedianAndInterval raw_us = summarise(statistic, pool.raw_us);
+  merged.raw_us = raw_us.median;
+  merged.raw_ci95_us = raw_us.ci95;
+  merged.corrected_us = std::max(0.0, summarise(statistic, pool.unbiased_us).median);
 }
 
 // Devices that run the same operation have the same prediction; where they differ, their mean.

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace inline_prof::join {
@@ -23,6 +24,11 @@ class Samples {
   void append_us(std::size_t i, std::vector<double>& raw_us,
                  std::vector<double>& unbiased_us) const;
 
+  // Of event `i`, as they were measured.
+  [[nodiscard]] std::span<const float> measured_ms(std::size_t i) const;
+  // What is taken off each of them, or off all if it is one value.
+  [[nodiscard]] std::span<const float> bias_us(std::size_t i) const;
+
   void shrink();
 
  private:
@@ -37,6 +43,11 @@ class SamplesOfRuns {
  public:
   // Of the next file, whose first event is row `first_row` of the analysis.
   void add(Samples samples, std::size_t first_row);
+  // Those of the file behind `run`, and which of its events row `row` is.
+  [[nodiscard]] const Samples& of(std::size_t run) const { return samples_[run]; }
+  [[nodiscard]] std::size_t event_of(std::size_t run, std::size_t row) const {
+    return row - first_rows_[run];
+  }
   // As above, of row `row`, which is one of run `run`.
   void append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
                  std::vector<double>& unbiased_us) const;
@@ -45,9 +56,6 @@ class SamplesOfRuns {
   std::vector<Samples> samples_;
   std::vector<std::size_t> first_rows_;
 };
-
-// Throws std::invalid_argument if there is no sample.
-[[nodiscard]] double summarise(Statistic statistic, const std::vector<double>& values);
 
 // Fills in the measured times of `row`, which is that of `event`.
 void set_measured(Row& row, const read::Event& event, const EventBias& bias, Statistic statistic);

@@ -17,12 +17,19 @@ struct Interval {
 
 [[nodiscard]] double mean(std::span<const double> values);
 
-// Interval that holds the median of the distribution behind `values` with a probability of 95 % at
-// least, whatever that distribution is: the order statistics l and n+1-l (counted from 1) with the
-// largest l for which P(B < l) <= 2.5 %, B binomial with n trials of probability 1/2.
-// Empty for fewer than 6 values: P(B < 1) = 2^-5 = 3.1 % already, so not even the extremes do.
-// Source: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., Wiley, 2003, section 7.1.
-[[nodiscard]] std::optional<Interval> median_interval95(std::vector<double> values);
+// The median of `values`, which are put into another order, and the interval that holds the median
+// of the distribution behind them with a probability of 95 % at least, whatever that distribution
+// is: the order statistics l and n+1-l (counted from 1) with the largest l for which P(B < l)
+// <= 2.5 %, B binomial with n trials of probability 1/2.  There is none for fewer than 6 values:
+// P(B < 1) = 2^-5 = 3.1 % already, so not even the extremes do.  Throws std::invalid_argument if
+// there are no values. Source: H. A. David, H. N. Nagaraja, "Order Statistics", 3rd ed., Wiley,
+// 2003, section 7.1.
+struct MedianAndInterval {
+  double median = 0.0;
+  std::optional<Interval> ci95;
+};
+[[nodiscard]] MedianAndInterval median_and_interval95(std::span<double> values);
+[[nodiscard]] MedianAndInterval median_and_interval95(std::span<float> values);
 
 // How far the values lie from their median, and how many of them much further.  Unlike a standard
 // deviation neither is moved by a few wild values, however wild.

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -24,13 +26,17 @@ TEST(Median, IsTheMiddleOrTheMeanOfTheTwoMiddleOnes) {
   EXPECT_THROW(static_cast<void>(median({})), std::invalid_argument);
 }
 
+std::optional<Interval> interval_of(std::vector<double> values) {
+  return median_and_interval95(std::span(values)).ci95;
+}
+
 TEST(MedianInterval, FiveValuesAreTooFew) {
-  EXPECT_FALSE(median_interval95(one_to(5)));
+  EXPECT_FALSE(interval_of(one_to(5)));
 }
 
 TEST(MedianInterval, SixValuesGiveTheirExtremes) {
   // P(B < 1) = 1/64 = 1.6 %, P(B < 2) = 7/64: the first and the last.
-  const auto interval = median_interval95(one_to(6));
+  const auto interval = interval_of(one_to(6));
   ASSERT_TRUE(interval);
   EXPECT_DOUBLE_EQ(interval->lower, 1);
   EXPECT_DOUBLE_EQ(interval->upper, 6);
@@ -38,7 +44,7 @@ TEST(MedianInterval, SixValuesGiveTheirExtremes) {
 
 TEST(MedianInterval, FiftyValuesGiveTheEighteenthAndTheThirtyThird) {
   // The tables of the sign test: for n = 50 at 95 %, ranks 18 and 33.
-  const auto interval = median_interval95(one_to(50));
+  const auto interval = interval_of(one_to(50));
   ASSERT_TRUE(interval);
   EXPECT_DOUBLE_EQ(interval->lower, 18);
   EXPECT_DOUBLE_EQ(interval->upper, 33);
@@ -46,7 +52,7 @@ TEST(MedianInterval, FiftyValuesGiveTheEighteenthAndTheThirtyThird) {
 
 TEST(MedianInterval, HoldsForManyValues) {
   // n/2 - 1.96 sqrt(n)/2 = 5000 - 98 for n = 10000.
-  const auto interval = median_interval95(one_to(10000));
+  const auto interval = interval_of(one_to(10000));
   ASSERT_TRUE(interval);
   EXPECT_NEAR(interval->lower, 4902, 2);
   EXPECT_NEAR(interval->upper, 5099, 2);
@@ -59,11 +65,26 @@ TEST(MedianInterval, IsTheSameInAnyOrder) {
   std::mt19937 random(1);
   for (int i = 0; i < 50; ++i) {
     std::shuffle(values.begin(), values.end(), random);
-    const auto interval = median_interval95(values);
+    const auto interval = interval_of(values);
     ASSERT_TRUE(interval);
     EXPECT_DOUBLE_EQ(interval->lower, sorted->lower);
     EXPECT_DOUBLE_EQ(interval->upper, sorted->upper);
   }
+}
+
+TEST(MedianAndInterval, GivesTheMedianOfAnyNumberOfValues) {
+  std::mt19937 random(2);
+  for (std::size_t count = 1; count < 40; ++count) {
+    std::vector<double> values = one_to(count);
+    std::shuffle(values.begin(), values.end(), random);
+    std::vector<float> floats(values.begin(), values.end());
+    EXPECT_DOUBLE_EQ(median_and_interval95(std::span(values)).median,
+                     0.5 * (1 + static_cast<double>(count)));
+    EXPECT_DOUBLE_EQ(median_and_interval95(std::span(floats)).median,
+                     0.5 * (1 + static_cast<double>(count)));
+  }
+  EXPECT_THROW(static_cast<void>(median_and_interval95(std::span<double>())),
+               std::invalid_argument);
 }
 
 TEST(MedianOfSorted, AgreesWithTheOther) {
@@ -80,6 +101,20 @@ TEST(MedianSpread, CountsWhatLiesFarOut) {
   ASSERT_TRUE(spread);
   EXPECT_DOUBLE_EQ(spread->mad, 1.5);
   EXPECT_EQ(spread->outliers, 1U);
+}
+
+TEST(MedianSpread, IsTheMedianOfAllDistances) {
+  std::mt19937 random(3);
+  std::lognormal_distribution<double> skewed(0, 1);
+  for (std::size_t count = 3; count < 60; ++count) {
+    std::vector<double> values(count);
+    for (double& value : values)
+      value = skewed(random);
+    std::vector<double> distances;
+    for (const double value : values)
+      distances.push_back(std::abs(value - median(values)));
+    EXPECT_DOUBLE_EQ(median_spread(values).value().mad, median(distances));
+  }
 }
 
 TEST(MedianSpread, OneWildValueDoesNotHideAnother) {
