@@ -1,4 +1,5 @@
 #include "read/iteration_graph_tree.hpp"
+#include "read/tree_time.hpp"
 
 #include <array>
 #include <utility>
@@ -6,16 +7,11 @@
 namespace inline_prof::read {
 namespace {
 
-double time_us(const TreeNode& node) {
-  const double time = node.number();
-  if (time < 0 || time > 1e16) node.fail("expected a time from 0 to 1e16 us");
-  return time;
-}
-
 std::map<std::string, double> times(const TreeNode& node) {
   std::map<std::string, double> result;
-  node.each_member(
-      [&](std::string_view name, const TreeNode& time) { result.emplace(name, time_us(time)); });
+  node.each_member([&](std::string_view name, const TreeNode& time) {
+    result.emplace(name, duration_us(time));
+  });
   return result;
 }
 
@@ -40,7 +36,7 @@ IterationOperator read_operator(const TreeNode& node) {
   set_kind(node.member("kind"), result);
   if (node.has("kernels_us")) {
     node.member("kernels_us").each_element([&](const TreeNode& kernel) {
-      result.kernels_us.push_back(time_us(kernel));
+      result.kernels_us.push_back(duration_us(kernel));
     });
   }
   if (node.has("depends_on_comm")) {
@@ -55,7 +51,7 @@ IterationOperator read_operator(const TreeNode& node) {
 IterationGraph graph_from(const TreeNode& node, const std::string& label) {
   IterationGraph graph;
   graph.label = label;
-  graph.costs.between = time_us(node.member("t1"));
+  graph.costs.between = duration_us(node.member("t1"));
   graph.costs.before = times(node.member("t2"));
   graph.costs.after = times(node.member("t3"));
   graph.costs.launch = times(node.member("t4"));

@@ -1,3 +1,4 @@
+#include "read/tree_time.hpp"
 #include "read/work_graph_tree.hpp"
 
 #include <map>
@@ -5,12 +6,6 @@
 
 namespace inline_prof::read {
 namespace {
-
-double node_time_us(const TreeNode& node) {
-  const double time = node.number();
-  if (!(time >= 0) || time > 1e16) node.fail("expected a time from 0 to 1e16 us");
-  return time;
-}
 
 Wait read_wait(const TreeNode& node, std::size_t work_count) {
   Wait wait;
@@ -20,18 +15,18 @@ Wait read_wait(const TreeNode& node, std::size_t work_count) {
     work.fail(
         fmt::format("expected the index of one of {} works, found {}", work_count, wait.work));
   }
-  if (node.has("delay_us")) wait.delay_us = node_time_us(node.member("delay_us"));
+  if (node.has("delay_us")) wait.delay_us = duration_us(node.member("delay_us"));
   return wait;
 }
 
 Work read_work(const TreeNode& node, std::size_t work_count) {
   Work work;
   work.name = node.member("name").text();
-  work.time_us = node_time_us(node.member("time_us"));
+  work.time_us = duration_us(node.member("time_us"));
   if (node.has("predicted_us") && !node.member("predicted_us").is_null()) {
-    work.predicted_us = node_time_us(node.member("predicted_us"));
+    work.predicted_us = duration_us(node.member("predicted_us"));
   }
-  if (node.has("not_before_us")) work.not_before_us = node_time_us(node.member("not_before_us"));
+  if (node.has("not_before_us")) work.not_before_us = duration_us(node.member("not_before_us"));
   if (node.has("waits")) {
     node.member("waits").each_element(
         [&](const TreeNode& wait) { work.waits.push_back(read_wait(wait, work_count)); });

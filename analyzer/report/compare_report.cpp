@@ -1,5 +1,6 @@
 #include "report/compare_report.hpp"
 
+#include "report/csv.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -156,25 +157,12 @@ Json times_json(const std::vector<join::ComparedTime>& times) {
   return json;
 }
 
-std::string csv_field(std::string_view text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
-std::string csv_interval(const std::optional<join::Interval>& interval) {
-  return interval ? fmt::format("{},{}", interval->lower, interval->upper) : ",";
-}
-
 void add_csv(std::string& out, std::string_view kind, const join::ComparedTime& time) {
   fmt::format_to(std::back_inserter(out), "{},{},{},{},{},{},{},{},{},{},{},{},{}\n", kind,
                  csv_field(time.layer), csv_field(time.event), time.occurrence,
-                 time.share_percent ? fmt::format("{}", *time.share_percent) : "",
-                 time.before_us.value, csv_interval(time.before_us.ci95), time.after_us.value,
-                 csv_interval(time.after_us.ci95), time.ratio ? fmt::format("{}", *time.ratio) : "",
+                 csv_number(time.share_percent), time.before_us.value,
+                 csv_interval(time.before_us.ci95), time.after_us.value,
+                 csv_interval(time.after_us.ci95), csv_number(time.ratio),
                  csv_interval(time.ratio_ci95), change_name(time.change), csv_field(time.reason));
 }
 

@@ -1,5 +1,6 @@
 #include "report/row_tables.hpp"
 
+#include "report/csv.hpp"
 #include "report/head.hpp"
 #include "report/row_order.hpp"
 #include "report/text.hpp"
@@ -12,25 +13,6 @@
 
 namespace inline_prof::report {
 namespace {
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
-
-// All digits that a double has: another program goes on calculating with them.
-std::string csv_number(const std::optional<double>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
-
-std::string csv_interval(const std::optional<join::Interval>& interval) {
-  return interval ? fmt::format("{},{}", interval->lower, interval->upper) : ",";
-}
 
 // A | would end the cell, and a renderer may take what looks like HTML for that.
 std::string markdown_cell(std::string_view text) {
