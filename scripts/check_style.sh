@@ -7,7 +7,8 @@
 # script.  clang-tidy looks at the .cpp files that DIR/compile_commands.json knows (default
 # build/dev): those changed since REV, or, without --tidy-base, all of them, last changed first,
 # until N seconds are over (default 60; 0 = no limit).  What was left out is counted and said.  A build
-# that compiles sources together (asan, tsan) knows none of them.
+# that compiles sources together (CMAKE_UNITY_BUILD) knows none of them: scripts/test.sh configures
+# build/tidy for this.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -3,8 +3,8 @@
 #
 #   scripts/test.sh [--quick] [--preset NAME]... [--no-cuda] [--no-install] [--tidy-base REV]
 #
-#   --quick          preset dev alone, and of the style checks only the formatting; with --no-cuda
-#                    unoptimised, and without the fuzz targets and tests/compile
+#   --quick          one preset, and of the style checks only the formatting: dev, or asan with
+#                    --no-cuda
 #   --preset NAME    this preset (dev, asan or tsan) instead of all three; may be repeated
 #   --no-cuda        without a CUDA toolkit: the schedule and the analyzer; also INLINE_PROF_CUDA=OFF
 #                    in the environment
@@ -15,15 +15,15 @@
 # benchmarks are built with preset dev and not timed.
 #
 # What each preset runs:
-#   dev   everything; the programs for the GPU are built, and not run.  Each source is compiled alone,
-#         those of the tests behind precompiled headers of the system
-#   asan  what reads other people's bytes or lives in a host: no examples, no benchmarks, no arithmetic
-#         of models, nothing that runs no program of ours
-#   tsan  what has threads: the guest, and the programs under it on the simulated GPU (tsan_folders
-#         below).  Schedule and models have none, and need no second look; reports read their files on
-#         two, which hand over whole results under a lock (join/two_threads.hpp).
-# asan, tsan and the quick run without CUDA precompile the system's headers; tsan compiles the sources of
-# a target together, a dozen at a time.
+#   dev   everything; the programs for the GPU are built, for one architecture, and not run
+#   asan  with CUDA what lives in a host: the guest, the macros, and the programs under them on the
+#         simulated GPU (guest_folders below); with --no-cuda what reads other people's bytes: schedule
+#         and analyzer.  No examples, no benchmarks, nothing that runs no program of ours
+#   tsan  what has threads: the guest and the programs under it (threaded_folders below).  Reports read
+#         their files on two, which hand over whole results under a lock (join/two_threads.hpp).
+# All of them compile the sources of a target together, a dozen at a time, and precompile the system's
+# headers for what is not optimised.  A source that leans on what others include is found by clang-tidy,
+# which looks at each alone, and by `cmake --preset dev`.
 #
 # Exit status: 0 all passed, 1 something failed, 2 the command line is wrong.
 set -euo pipefail
@@ -32,7 +32,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/dependencies.sh
 . scripts/dependencies.sh
 
-tsan_folders=(tests/unit/libinject tests/inject)
+guest_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
+threaded_folders=(tests/unit/libinject tests/inject)
 test_timeout_seconds=60  # a test takes seconds at most; only a dead-lock gets there
 
 usage() {
@@ -74,6 +75,7 @@ done
 if ((${#presets[@]} == 0)); then
   if $quick; then
     presets=(dev)
+    $with_cuda || presets=(asan)
   elif $with_cuda; then
     presets=(dev asan tsan)
   else
@@ -139,14 +141,7 @@ fi
 excluded_labels=gpu
 if ! $with_cuda; then
   suffix=-no-cuda
-  configure_options+=(-DINLINE_PROF_CUDA=OFF -DINLINE_PROF_PCH=ON)
-  if $quick; then
-    # Preset dev with CUDA shows how the same sources do, alone and optimised.
-    suffix=-no-cuda-quick
-    excluded_labels='gpu|compile|fuzz'
-    configure_options+=(-DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG= -DCMAKE_CXX_FLAGS_DEBUG=
-      -DINLINE_PROF_FUZZ=OFF)
-  fi
+  configure_options+=(-DINLINE_PROF_CUDA=OFF)
 fi
 
 # The thread sanitizer of GCC 12 gives up where the kernel places a program too randomly
@@ -184,7 +179,7 @@ count_results() {
 
 # What ctest says of tests that pass is not worth thousands of lines.
 without_passes() {
-  grep --line-buffered --invert-match --extended-regexp \
+  grep --text --line-buffered --invert-match --extended-regexp \
     '^ +Start +[0-9]+: |^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed +[0-9.]+ sec' || true
 }
 
@@ -207,8 +202,8 @@ run_preset() {
   local -a options=("${configure_options[@]}") targets=() folders=()
   if [[ "$preset" == dev ]]; then
     # The GPU programs must compile, wherever they will run.
-    options+=(-DINLINE_PROF_GPU_TESTS=ON)
-    if $with_cuda; then options+=(-DINLINE_PROF_PCH=TESTS); fi
+    options+=(-DINLINE_PROF_GPU_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES=90-real -DINLINE_PROF_PCH=TESTS
+      -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
   else
     options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF)
   fi
@@ -218,21 +213,19 @@ run_preset() {
     broken+=("configuring $build_dir")
     return
   fi
-  if [[ "$preset" == tsan ]]; then
-    for folder in "${tsan_folders[@]}"; do
-      if [[ -f "$build_dir/$folder/CTestTestfile.cmake" ]]; then
-        folders+=("$folder")
-        targets+=("$folder/all")
-      fi
-    done
-    if ((${#folders[@]} == 0)); then
+  case "$preset-$with_cuda" in
+    tsan-true) folders=("${threaded_folders[@]}") ;;
+    asan-true) folders=("${guest_folders[@]}") ;;
+    tsan-false)
       printf 'preset tsan: nothing here has threads\n'
       return
-    fi
-    targets+=(libinject/all tests/simgpu/all)
-  else
-    folders=(.)
+      ;;
+    *) folders=(.) ;;
+  esac
+  if [[ "${folders[0]}" == . ]]; then
     targets=(all)
+  else
+    targets=("${folders[@]/%//all}" libinject/all tests/simgpu/all)
   fi
   say "preset $preset: build"
   if ! cmake --build "$build_dir" --parallel "$(nproc)" --target "${targets[@]}"; then
@@ -250,8 +243,13 @@ for preset in "${presets[@]}"; do
 done
 
 say "style"
-scripts/check_style.sh --build-dir "build/${presets[0]}$suffix" "${style_options[@]}" ||
-  broken+=("the style check")
+if ! $quick; then
+  # Each source alone, which no build above knows; nothing is built there.
+  options=("${configure_options[@]}" -DINLINE_PROF_GPU_TESTS=ON)
+  style_options+=(--build-dir build/tidy)
+  cmake --preset dev -B build/tidy "${options[@]}" >/dev/null || broken+=("configuring build/tidy")
+fi
+scripts/check_style.sh "${style_options[@]}" || broken+=("the style check")
 
 say "done"
 ((skipped == 0)) || printf '%d skipped\n' "$skipped"

@@ -194,7 +194,7 @@ nvtxDomainHandle_t domain_create_w(const wchar_t* name) {
 }
 
 template <typename Function>
-NvtxFunctionPointer address(Function* function) noexcept {
+NvtxFunctionPointer as_pointer(Function* function) noexcept {
   return reinterpret_cast<NvtxFunctionPointer>(function);
 }
 
@@ -202,22 +202,22 @@ NvtxFunctionPointer address(Function* function) noexcept {
 
 const std::array<NvtxFunction, kNvtxFunctions>& nvtx_functions() noexcept {
   static const std::array<NvtxFunction, kNvtxFunctions> functions{{
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeStartEx, address(start_ex)},
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeStartA, address(start_a)},
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeStartW, address(start_w)},
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeEnd, address(end)},
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushEx, address(push_ex)},
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushA, address(push_a)},
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushW, address(push_w)},
-      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePop, address(pop)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeStartEx, address(domain_start_ex)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeEnd, address(domain_end)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePushEx, address(domain_push_ex)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePop, address(domain_pop)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRegisterStringA, address(register_string_a)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRegisterStringW, address(register_string_w)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainCreateA, address(domain_create_a)},
-      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainCreateW, address(domain_create_w)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeStartEx, as_pointer(start_ex)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeStartA, as_pointer(start_a)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeStartW, as_pointer(start_w)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangeEnd, as_pointer(end)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushEx, as_pointer(push_ex)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushA, as_pointer(push_a)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePushW, as_pointer(push_w)},
+      {NVTX_CB_MODULE_CORE, NVTX_CBID_CORE_RangePop, as_pointer(pop)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeStartEx, as_pointer(domain_start_ex)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangeEnd, as_pointer(domain_end)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePushEx, as_pointer(domain_push_ex)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRangePop, as_pointer(domain_pop)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRegisterStringA, as_pointer(register_string_a)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainRegisterStringW, as_pointer(register_string_w)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainCreateA, as_pointer(domain_create_a)},
+      {NVTX_CB_MODULE_CORE2, NVTX_CBID_CORE2_DomainCreateW, as_pointer(domain_create_w)},
   }};
   return functions;
 }
