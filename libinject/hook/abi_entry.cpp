@@ -77,6 +77,10 @@ void abi_layer_end(std::uint64_t id) noexcept {
   end_set_range(id);
 }
 
+void abi_layer_follow(std::uint64_t id, const char* const* path) noexcept {
+  follow_range(id, path);
+}
+
 constexpr inline_prof_abi kTable{
     .size = sizeof(inline_prof_abi),
     .initialize = abi_initialize,
@@ -91,6 +95,7 @@ constexpr inline_prof_abi kTable{
     .wants = abi_wants,
     .layer_set = abi_layer_set,
     .layer_end = abi_layer_end,
+    .layer_follow = abi_layer_follow,
 };
 
 }  // namespace

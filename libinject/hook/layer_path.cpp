@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 namespace inline_prof::hook {
 namespace {
@@ -54,7 +55,8 @@ void erase_started(std::uint64_t id) noexcept {
 
 // --- this thread's own: plain memory, so that a thread's end costs and needs nothing
 
-enum class Kind : std::uint8_t { kPushed, kStarted, kSet };
+// The text of a followed range is the pointer to what is followed.
+enum class Kind : std::uint8_t { kPushed, kStarted, kSet, kFollowed };
 
 struct OpenRanges {
   std::array<std::uint64_t, kDeepest> keys;  // RangeOwner or id
@@ -109,12 +111,10 @@ std::size_t length_that_fits(const char* text, std::size_t room) noexcept {
 }
 
 // False where there is no room for another range.
-bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
+bool add_bytes(std::uint64_t key, Kind kind, const void* bytes, std::size_t length) noexcept {
   if (ranges.count == kDeepest) drop_ended();
-  if (ranges.count == kDeepest) return false;
-  const std::size_t length =
-      text == nullptr ? 0 : length_that_fits(text, kLongestText - ranges.text_length);
-  if (length > 0) std::memcpy(&ranges.text[ranges.text_length], text, length);
+  if (ranges.count == kDeepest || ranges.text_length + length > kLongestText) return false;
+  if (length > 0) std::memcpy(&ranges.text[ranges.text_length], bytes, length);
   ranges.keys[ranges.count] = key;
   ranges.lengths[ranges.count] = static_cast<std::uint16_t>(length);
   ranges.kinds[ranges.count] = kind;
@@ -123,19 +123,68 @@ bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
   return true;
 }
 
+bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
+  if (ranges.count == kDeepest) drop_ended();
+  const std::size_t length =
+      text == nullptr ? 0 : length_that_fits(text, kLongestText - ranges.text_length);
+  return add_bytes(key, kind, text, length);
+}
+
 // Ids of set ranges are counters of the host's: apart from those of NVTX.
 constexpr std::uint64_t kSetId = std::uint64_t{1} << 63U;
 
-// Gives range `at`, whose text begins at `begin`, another text.
-void replace_text(std::size_t at, std::size_t begin, const char* text) noexcept {
-  const std::size_t old_length = ranges.lengths[at];
+struct Place {
+  std::size_t at;     // number of the range; ranges.count where there is none
+  std::size_t begin;  // of its text
+};
+
+// The set or followed range of `key`, also one that another thread has ended.
+Place find_set(std::uint64_t key) noexcept {
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    const Kind kind = ranges.kinds[i - 1];
+    if ((kind == Kind::kSet || kind == Kind::kFollowed) && ranges.keys[i - 1] == key) {
+      return {.at = i - 1, .begin = begin};
+    }
+  }
+  return {.at = ranges.count, .begin = ranges.text_length};
+}
+
+// What comes next under `key` stands innermost again.
+void take_away(std::uint64_t key, Place found) noexcept {
+  if (found.at == ranges.count) return;
+  erase_started(key);
+  remove(found.at, found.begin);
+}
+
+void replace_text(Place place, const char* text) noexcept {
+  const std::size_t old_length = ranges.lengths[place.at];
   const std::size_t others = ranges.text_length - old_length;
   const std::size_t length = length_that_fits(text, kLongestText - others);
-  char* const place = ranges.text.data() + begin;
-  std::memmove(place + length, place + old_length, ranges.text_length - begin - old_length);
-  std::memcpy(place, text, length);
-  ranges.lengths[at] = static_cast<std::uint16_t>(length);
+  char* const begin = ranges.text.data() + place.begin;
+  std::memmove(begin + length, begin + old_length, ranges.text_length - place.begin - old_length);
+  std::memcpy(begin, text, length);
+  ranges.lengths[place.at] = static_cast<std::uint16_t>(length);
   ranges.text_length = static_cast<std::uint32_t>(others + length);
+}
+
+// What the followed range whose text begins at `begin` follows.
+const char* const* pointer_at(std::size_t begin) noexcept {
+  const char* const* followed = nullptr;
+  std::memcpy(&followed, &ranges.text[begin], sizeof(followed));
+  return followed;
+}
+
+// The text of the range there, as it is now.  Once events are not looked for, whoever let us follow
+// a pointer need not keep it any more.
+std::string_view text_of(Place place) noexcept {
+  if (ranges.kinds[place.at] != Kind::kFollowed) {
+    return {&ranges.text[place.begin], ranges.lengths[place.at]};
+  }
+  const char* const text = is_wanted() ? *pointer_at(place.begin) : nullptr;
+  return text == nullptr ? std::string_view{}
+                         : std::string_view{text, length_that_fits(text, kLongestText)};
 }
 
 }  // namespace
@@ -175,18 +224,27 @@ void set_range(std::uint64_t id, const char* text) noexcept {
   if (!is_wanted()) return;
   const std::uint64_t key = id | kSetId;
   const bool is_none = text == nullptr || *text == '\0';
-  std::size_t begin = ranges.text_length;
-  for (std::size_t i = ranges.count; i > 0; --i) {
-    begin -= ranges.lengths[i - 1];
-    if (ranges.kinds[i - 1] != Kind::kSet || ranges.keys[i - 1] != key) continue;
-    if (!is_none && is_started(key)) return replace_text(i - 1, begin, text);
-    // Taken away here, or ended by another thread since: what comes next stands innermost again.
-    erase_started(key);
-    remove(i - 1, begin);
-    break;
+  const Place found = find_set(key);
+  const bool is_open = found.at < ranges.count && is_started(key);
+  if (is_open && !is_none && ranges.kinds[found.at] == Kind::kSet) {
+    return replace_text(found, text);
   }
+  take_away(key, found);
   if (is_none || !insert_started(key)) return;
   if (!add(key, Kind::kSet, text)) erase_started(key);
+}
+
+void follow_range(std::uint64_t id, const char* const* text) noexcept {
+  if (!is_wanted()) return;
+  const std::uint64_t key = id | kSetId;
+  const Place found = find_set(key);
+  const bool is_open = found.at < ranges.count && is_started(key);
+  if (is_open && ranges.kinds[found.at] == Kind::kFollowed && pointer_at(found.begin) == text) {
+    return;
+  }
+  take_away(key, found);
+  if (text == nullptr || !insert_started(key)) return;
+  if (!add_bytes(key, Kind::kFollowed, &text, sizeof(text))) erase_started(key);
 }
 
 void end_set_range(std::uint64_t id) noexcept {
@@ -198,9 +256,10 @@ std::string current_layer() {
   std::string path;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < ranges.count; ++i) {
-    if (ranges.lengths[i] > 0) {
+    const std::string_view text = text_of({.at = i, .begin = begin});
+    if (!text.empty()) {
       if (!path.empty()) path.push_back('.');
-      path.append(&ranges.text[begin], ranges.lengths[i]);
+      path.append(text);
     }
     begin += ranges.lengths[i];
   }

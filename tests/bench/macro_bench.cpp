@@ -33,7 +33,8 @@ constexpr inline_prof_abi kTable{.size = sizeof(inline_prof_abi),
                                  .op = nullptr,
                                  .wants = nullptr,
                                  .layer_set = nullptr,
-                                 .layer_end = nullptr};
+                                 .layer_end = nullptr,
+                                 .layer_follow = nullptr};
 
 // The state in which the macros find the process.
 void set_state(const inline_prof_abi* table, uint32_t gate_state) {

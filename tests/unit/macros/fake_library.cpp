@@ -108,9 +108,25 @@ void layer_end(uint64_t id) {
   write_down(fmt::format("layer_end {}", id));
 }
 
-inline_prof_abi table{
-    sizeof(inline_prof_abi), initialize,     iteration, record, record_data, scope_push, scope_pop,
-    unit_test_start,         unit_test_stop, op,        wants,  layer_set,   layer_end};
+void layer_follow(uint64_t id, const char* const* path) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("layer_follow {} {}", id, or_dash(path == nullptr ? nullptr : *path)));
+}
+
+inline_prof_abi table{sizeof(inline_prof_abi),
+                      initialize,
+                      iteration,
+                      record,
+                      record_data,
+                      scope_push,
+                      scope_pop,
+                      unit_test_start,
+                      unit_test_stop,
+                      op,
+                      wants,
+                      layer_set,
+                      layer_end,
+                      layer_follow};
 
 int call_count() {
   const std::scoped_lock lock(mutex);

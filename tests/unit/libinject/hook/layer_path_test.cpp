@@ -95,5 +95,74 @@ TEST(SetRange, TextThatHasNoRoomIsCut) {
   });
 }
 
+TEST(FollowRange, TextIsWhatThePointerPointsToNow) {
+  on_a_thread([] {
+    const char* path = "Net";
+    push_range(kDefaultRangeOwner, "step");
+    follow_range(7, &path);
+    EXPECT_EQ(current_layer(), "step.Net");
+    push_range(kDefaultRangeOwner, "mine");
+    path = "Net.blocks.0";
+    EXPECT_EQ(current_layer(), "step.Net.blocks.0.mine");
+    path = nullptr;
+    EXPECT_EQ(current_layer(), "step.mine");
+    follow_range(7, &path);
+    path = "Net";
+    EXPECT_EQ(current_layer(), "step.Net.mine") << "the same again changes nothing";
+    pop_range(kDefaultRangeOwner);
+    pop_range(kDefaultRangeOwner);
+    EXPECT_EQ(current_layer(), "Net");
+    set_range(7, nullptr);
+    EXPECT_EQ(current_layer(), "");
+  });
+}
+
+TEST(FollowRange, IsReplacedByASetOneAndByAnother) {
+  on_a_thread([] {
+    const char* first = "first";
+    const char* second = "second";
+    follow_range(8, &first);
+    follow_range(8, &second);
+    EXPECT_EQ(current_layer(), "second");
+    set_range(8, "set");
+    second = "other";
+    EXPECT_EQ(current_layer(), "set");
+    follow_range(8, &second);
+    EXPECT_EQ(current_layer(), "other");
+    follow_range(8, nullptr);
+    EXPECT_EQ(current_layer(), "");
+  });
+}
+
+TEST(FollowRange, AnotherThreadEndsIt) {
+  on_a_thread([] {
+    const char* path = "backward";
+    follow_range(9, &path);
+    on_a_thread([] { end_set_range(9); });
+    EXPECT_EQ(current_layer(), "");
+    follow_range(9, &path);
+    EXPECT_EQ(current_layer(), "backward");
+    set_range(9, nullptr);
+  });
+}
+
+TEST(FollowRange, ALongPathIsCutAndOneWithoutRoomIsNone) {
+  on_a_thread([] {
+    const std::string longer(300, 'a');
+    const char* path = longer.c_str();
+    follow_range(10, &path);
+    EXPECT_EQ(current_layer(), std::string(256, 'a'));
+    set_range(10, nullptr);
+    push_range(kDefaultRangeOwner, std::string(250, 'b').c_str());
+    follow_range(10, &path);
+    EXPECT_EQ(current_layer(), std::string(250, 'b')) << "not even the pointer has room";
+    pop_range(kDefaultRangeOwner);
+    EXPECT_EQ(current_layer(), "");
+    follow_range(10, &path);
+    EXPECT_EQ(current_layer(), std::string(256, 'a')) << "the id was not used up";
+    set_range(10, nullptr);
+  });
+}
+
 }  // namespace
 }  // namespace inline_prof::hook
