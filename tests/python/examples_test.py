@@ -1,7 +1,6 @@
 """The examples learn, on the CPU, and give the same numbers with hooks as without."""
 
 import contextlib
-import importlib.util
 import io
 import os
 import pathlib
@@ -14,27 +13,20 @@ from needs import torch_or_skip
 
 torch = torch_or_skip()
 
+import models
 from fake_abi import hooked
 
-FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples/pytorch"
 GPT = ["--device", "cpu", "--steps", "12", "--batch", "4", "--length", "16", "--width", "32",
        "--heads", "4", "--layers", "2", "--vocabulary", "32"]
 DLRM = ["--device", "cpu", "--steps", "25", "--batch", "256", "--tables", "3", "--rows", "500",
         "--width", "16"]
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, FOLDER / (name + ".py"))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def run(name, arguments):
     """(exit status, what it printed)"""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        return load(name).main(arguments), said.getvalue()
+        return models.example(name).main(arguments), said.getvalue()
 
 
 class Examples(unittest.TestCase):

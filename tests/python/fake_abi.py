@@ -1,11 +1,25 @@
 """A library that only writes down what it is told, for tests of the hooks."""
 
 import contextlib
+import ctypes
 
 import inline_prof.abi
 from inline_prof.abi import WANTS_ITERATIONS, WANTS_LABELS, WANTS_LAYERS
 
 EVERYTHING = WANTS_LAYERS | WANTS_LABELS | WANTS_ITERATIONS
+
+
+class Word:
+    """Abi.layer_word(), which says when it is written to."""
+
+    def __init__(self, abi):
+        self._abi = abi
+        self.address = 0
+
+    def __setitem__(self, index, address):
+        assert index == 0
+        self.address = address
+        self._abi.on_write(self)
 
 
 class FakeAbi:
@@ -16,7 +30,7 @@ class FakeAbi:
         self.iterations = 0
         self.labels = []
         self.ops = []
-        self.paths = {}  # id -> path
+        self._words = {}  # id of a layer -> the Word that is followed
         self.on_path = lambda path: None
 
     def wants(self):
@@ -31,18 +45,29 @@ class FakeAbi:
     def op(self, label, kind, attributes):
         self.ops.append((label.decode(), kind, attributes))
 
-    def layer_set(self, key, path):
-        self.paths[key.value] = path
+    def layer_word(self):
+        return Word(self)
+
+    def layer_follow(self, key, word):
+        self._words[key] = word
         self.on_path(self.path())
 
     def layer_end(self, key):
-        self.paths.pop(key.value, None)
-        self.on_path(self.path())
+        if self._words.pop(key, None) is not None:
+            self.on_path(self.path())
+
+    def on_write(self, word):
+        if word in list(self._words.values()):
+            self.on_path(self.path())
+
+    def open_paths(self):
+        """Of all threads that have one."""
+        return [ctypes.string_at(word.address).decode() for word in list(self._words.values())
+                if word.address]
 
     def path(self):
         """The path of a process with one thread at work."""
-        open_paths = [path.decode() for path in self.paths.values() if path]
-        return open_paths[0] if open_paths else ""
+        return next(iter(self.open_paths()), "")
 
 
 @contextlib.contextmanager

@@ -1,31 +1,33 @@
-"""Small models as users write them: a GPT and a DLRM."""
+"""The models of examples/pytorch, small, with batches and losses; and a GPT of another shape."""
+
+import importlib.util
+import pathlib
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-
-class Attention(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
-
-    def forward(self, x):
-        batch, length, width = x.shape
-        q, k, v = self.qkv(x).split(width, dim=2)
-        q, k, v = (t.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
-                   for t in (q, k, v))
-        weights = (q @ k.transpose(-2, -1)) * (k.shape[-1] ** -0.5)
-        mask = torch.ones(length, length, dtype=torch.bool).tril()
-        weights = F.softmax(weights.masked_fill(~mask, float("-inf")), dim=-1)
-        y = (weights @ v).transpose(1, 2).reshape(batch, length, width)
-        return self.out(y)
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/pytorch"
 
 
-class AttentionOfThree(Attention):
-    """The same with three projections, which nothing orders in the backward pass."""
+def example(name):
+    """examples/pytorch/NAME.py as a module."""
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / (name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_gpt = example("gpt")
+_dlrm = example("dlrm")
+_GPT = _gpt.parse(["--device", "cpu", "--batch", "2", "--length", "16", "--width", "32", "--heads",
+                   "4", "--layers", "3", "--vocabulary", "50"])
+_DLRM = _dlrm.parse(["--device", "cpu", "--batch", "8", "--tables", "3", "--rows", "200", "--bag", "3",
+                     "--width", "16"])
+
+
+class AttentionOfThree(_gpt.Attention):
+    """Attention with three projections, which nothing orders in the backward pass."""
 
     def __init__(self, width, heads):
         super().__init__(width, heads)
@@ -44,78 +46,35 @@ class AttentionOfThree(Attention):
         return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
 
 
-class Mlp(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.up = nn.Linear(width, 4 * width)
-        self.down = nn.Linear(4 * width, width)
-
-    def forward(self, x):
-        return self.down(F.gelu(self.up(x)))
+def gpt():
+    return _gpt.Gpt(_GPT)
 
 
-class Block(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.norm1 = nn.LayerNorm(width)
-        self.attention = Attention(width, heads)
-        self.norm2 = nn.LayerNorm(width)
-        self.mlp = Mlp(width)
-
-    def forward(self, x):
-        x = x + self.attention(self.norm1(x))
-        return x + self.mlp(self.norm2(x))
+def gpt_of_three_projections():
+    model = gpt()
+    for block in model.blocks:
+        block.attention = AttentionOfThree(_GPT.width, _GPT.heads)
+    return model
 
 
-class Gpt(nn.Module):
-    def __init__(self, words=50, length=16, width=32, heads=4, layers=3):
-        super().__init__()
-        self.tokens = nn.Embedding(words, width)
-        self.positions = nn.Embedding(length, width)
-        self.blocks = nn.ModuleList([Block(width, heads) for _ in range(layers)])
-        self.norm = nn.LayerNorm(width)
-        self.head = nn.Linear(width, words, bias=False)
-
-    def forward(self, tokens):
-        positions = torch.arange(tokens.shape[1])
-        x = self.tokens(tokens) + self.positions(positions)
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(x))
+def dlrm():
+    return _dlrm.Dlrm(_DLRM)
 
 
-class Dlrm(nn.Module):
-    def __init__(self, dense=13, rows=(100, 200, 300), width=16):
-        super().__init__()
-        self.bottom = nn.Sequential(nn.Linear(dense, 32), nn.ReLU(), nn.Linear(32, width), nn.ReLU())
-        self.embeddings = nn.ModuleList(
-            [nn.EmbeddingBag(count, width, mode="sum") for count in rows])
-        vectors = len(rows) + 1
-        pairs = vectors * (vectors - 1) // 2
-        self.register_buffer("pairs", torch.tril_indices(vectors, vectors, -1))
-        self.top = nn.Sequential(nn.Linear(width + pairs, 32), nn.ReLU(), nn.Linear(32, 1))
-
-    def forward(self, dense, indices):
-        x = self.bottom(dense)
-        vectors = [x] + [bag(part) for bag, part in zip(self.embeddings, indices)]
-        stacked = torch.stack(vectors, dim=1)
-        products = torch.bmm(stacked, stacked.transpose(1, 2))
-        chosen = products[:, self.pairs[0], self.pairs[1]]
-        return self.top(torch.cat([x, chosen], dim=1))
-
-
-def gpt_batch(words=50, batch=2, length=16):
-    tokens = torch.randint(words, (batch, length))
-    return (tokens,), tokens
+def gpt_batch():
+    """(arguments of the model, target)"""
+    tokens, target = _gpt.sequences(_GPT, torch.device("cpu"))
+    return (tokens,), target
 
 
 def gpt_loss(output, target):
     return F.cross_entropy(output.flatten(0, 1), target.flatten())
 
 
-def dlrm_batch(rows=(100, 200, 300), batch=8, bag=3):
-    indices = [torch.randint(count, (batch, bag)) for count in rows]
-    return (torch.randn(batch, 13), indices), torch.rand(batch, 1)
+def dlrm_batch():
+    """(arguments of the model, target)"""
+    dense, indices, clicked = _dlrm.clicks(_DLRM, torch.device("cpu"))
+    return (dense, indices), clicked
 
 
 def dlrm_loss(output, target):

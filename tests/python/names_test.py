@@ -41,25 +41,22 @@ class Names(unittest.TestCase):
 
     def test_gpt(self):
         inputs, target = models.gpt_batch()
-        shares = shares_of(models.Gpt(), inputs, target, models.gpt_loss)
+        shares = shares_of(models.gpt(), inputs, target, models.gpt_loss)
         self.check(shares, {"forward": 500, "backward": 800})
 
     def test_dlrm(self):
         inputs, target = models.dlrm_batch()
-        shares = shares_of(models.Dlrm(), inputs, target, models.dlrm_loss)
+        shares = shares_of(models.dlrm(), inputs, target, models.dlrm_loss)
         self.check(shares, {"forward": 100, "backward": 150})
 
     def test_gpt_with_projections_side_by_side(self):
-        model = models.Gpt()
-        for block in model.blocks:
-            block.attention = models.AttentionOfThree(32, 4)
         inputs, target = models.gpt_batch()
-        shares = shares_of(model, inputs, target, models.gpt_loss)
+        shares = shares_of(models.gpt_of_three_projections(), inputs, target, models.gpt_loss)
         self.check(shares, {"forward": 500, "backward": 800})
 
     def test_without_hooks_no_call_has_its_path(self):
         inputs, target = models.gpt_batch()
-        shares = shares_of(models.Gpt(), inputs, target, models.gpt_loss, with_hooks=False)
+        shares = shares_of(models.gpt(), inputs, target, models.gpt_loss, with_hooks=False)
         for share, count, _ in shares.values():
             self.assertEqual(share, 0.0)
             self.assertGreater(count, 500)

@@ -4,6 +4,7 @@ Nothing is loaded and nothing is linked: a process without the library has no ta
 `find()` gives None.
 """
 
+import array
 import ctypes
 import os
 
@@ -45,6 +46,7 @@ class Table(ctypes.Structure):
         ("wants", _function(ctypes.c_uint32)),
         ("layer_set", _function(None, ctypes.c_uint64, ctypes.c_char_p)),
         ("layer_end", _function(None, ctypes.c_uint64)),
+        ("layer_follow", _function(None, ctypes.c_uint64, ctypes.c_void_p)),
     ]
 
 
@@ -56,27 +58,35 @@ class Abi:
         self.iteration = table.iteration
         self.record = table.record
         self.wants = table.wants
-        # Called at every entry and exit of a module.  Without declared types ctypes passes objects
-        # on as they are, in half the time: (layer_key(), bytes or None).
-        self.layer_set = ctypes.PYFUNCTYPE(None)(
-            ctypes.cast(table.layer_set, ctypes.c_void_p).value)
+        self.layer_set = table.layer_set
         self.layer_end = table.layer_end
+        self._layer_follow = table.layer_follow
         self._op = table.op
 
     def op(self, label, kind, attributes):
         """Describes the next start of `label` (bytes) on this thread: a dict of integers and strings."""
-        array = (Attribute * len(attributes))()
-        for place, (name, value) in zip(array, attributes.items()):
+        given = (Attribute * len(attributes))()
+        for place, (name, value) in zip(given, attributes.items()):
             place.name = name.encode()
             if isinstance(value, str):
                 place.text = value.encode()
             else:
                 place.value = int(value)
-        self._op(None, label, kind.encode(), array, len(attributes))
+        self._op(None, label, kind.encode(), given, len(attributes))
+
+    @staticmethod
+    def layer_word():
+        """Memory for layer_follow(): element 0 is the address_of() a path, or 0 for none."""
+        return array.array("Q", [0])
+
+    def layer_follow(self, key, word):
+        """From now on this thread's layer is what `word`, of layer_word(), says at the time."""
+        self._layer_follow(key, word.buffer_info()[0])
 
 
-# The `id` of layer_set and layer_end.
-layer_key = ctypes.c_uint64
+def address_of(text):
+    """Where the characters of `text` (bytes) are, as long as it is alive."""
+    return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value
 
 
 class AbiError(Exception):

@@ -10,17 +10,15 @@ those of the first one's module.
 import torch
 from torch import Tensor
 
-_MARK = "inline_prof"  # in a node's own dictionary (Node.metadata): it has a hook of ours
+MARK = "inline_prof"  # in a node's own dictionary (Node.metadata): it has a hook of ours
 _CARRIERS = 1024  # tensors that are made at a time
-_tracing_state = torch._C._get_tracing_state  # not None while torch.jit.trace writes a graph down
 _MOST_TENSORS = 16  # of one call's arguments or results
 
 
 class Backward:
     """Sets hooks on autograd's nodes, and ends the paths that they set."""
 
-    def __init__(self, abi, threads, guard):
-        self._abi = abi
+    def __init__(self, threads, guard):
         self._threads = threads
         self._guard = guard
         self._set_here = []  # Threads with a path that a node's hook set
@@ -59,15 +57,10 @@ class Backward:
         return place.carrier
 
     def _marker(self, carriers_work):
-        """mark_node(node, place): names a node, unless it is named already."""
-        tracing_state = _tracing_state
+        """mark_node(node, place): names a node, which has had no MARK before."""
         carrier_of = self._carrier_of
 
         def mark_node(node, place):
-            words = node.metadata
-            if _MARK in words or tracing_state() is not None:
-                return
-            words[_MARK] = True
             carrier = place.carrier
             if carrier is None and carriers_work:
                 carrier = carrier_of(place)
@@ -80,20 +73,16 @@ class Backward:
 
     def _entering(self, path):
         threads = self._threads
-        layer_set = self._abi.layer_set
+        address = path.address
 
         def entering(_):
             try:
                 thread = threads.mine
-                if not self.is_on or (thread.path is path and self._is_open):
-                    return
-                if not self._is_open:
-                    self._begin()
-                if not thread.in_backward:
-                    thread.in_backward = True
-                    self._set_here.append(thread)
-                thread.path = path
-                layer_set(thread.id, path)
+                if thread.in_backward and self._is_open:
+                    thread.word[0] = address
+                    thread.path = path
+                elif self.is_on:
+                    self._enter(thread, path)
             except Exception as error:
                 self._guard(error)
 
@@ -107,7 +96,10 @@ class Backward:
             except RuntimeError:
                 return  # a view that autograd refuses, as it will tell whoever uses it
             if node is not None:
-                self.mark_node(node, place)
+                words = node.metadata
+                if MARK not in words:
+                    words[MARK] = True
+                    self.mark_node(node, place)
         elif isinstance(value, (tuple, list)):
             for each in value[:_MOST_TENSORS]:
                 if type(each) is Tensor:
@@ -117,11 +109,17 @@ class Backward:
                 if type(each) is Tensor:
                     self.mark(each, place)
 
-    # --- the end of a pass
+    # --- a pass
 
-    def _begin(self):
-        torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
-        self._is_open = True
+    def _enter(self, thread, path):
+        """The first of our hooks on this thread in a pass."""
+        if not self._is_open:
+            torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
+            self._is_open = True
+        if not thread.in_backward:
+            thread.in_backward = True
+            self._set_here.append(thread)
+        thread.set(path)
 
     def _end_guarded(self):
         try:
@@ -137,9 +135,6 @@ class Backward:
         for thread in ended:
             thread.in_backward = False
             if thread is mine and thread.stack:
-                # A backward pass inside a module's forward.
-                thread.path = thread.stack[-1].path
-                self._abi.layer_set(thread.id, thread.path)
+                thread.set(thread.stack[-1])  # a backward pass inside a module's forward
             else:
-                thread.path = None
-                self._abi.layer_end(thread.id)
+                thread.end()

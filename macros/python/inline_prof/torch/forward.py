@@ -5,6 +5,7 @@ import sys
 import torch
 from torch import Tensor
 
+from .backward import MARK
 from .compiling import is_compiling
 from .places import Place
 
@@ -24,7 +25,10 @@ def _modules_at_work(frame):
 
 def _drop_left_behind(stack, frame):
     """Takes places off that were left by an exception: their modules' calls are no longer open."""
-    at_work = _modules_at_work(frame)[1:]
+    at_work = _modules_at_work(frame)
+    if not at_work:
+        return  # the program calls modules in a way of its own
+    del at_work[0]
     kept = []
     for place in stack:
         if place.key in at_work:
@@ -33,10 +37,9 @@ def _drop_left_behind(stack, frame):
     stack[:] = kept
 
 
-def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
-    """The two global hooks.  Everything they touch is a local of this function: they run at every
-    call of every module."""
-    layer_set = abi.layer_set
+def make_hooks(threads, places, backward, shapes, guard, on_root):
+    """The two global hooks.  Everything they touch is a local of this function, and what is common is
+    written out: they run at every call of every module."""
     outside = Place(0, "")  # what calls a root has no layer
     roots = places.roots
     mark = backward.mark
@@ -47,7 +50,7 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
         if stack:
             # Not a child that is known: see whether what is open is still open.
             _drop_left_behind(stack, sys._getframe(2))
-            thread.path = stack[-1].path if stack else thread.base
+            thread.set(stack[-1] if stack else thread.base)
         if not stack:
             return places.root(module)
         key = id(module)
@@ -63,15 +66,9 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
             thread = threads.mine
             stack = thread.stack
             if stack:
-                caller = stack[-1]
-                place = caller.children.get(id(module)) or find_place(thread, module)
+                place = stack[-1].children.get(id(module)) or find_place(thread, module)
             else:
                 place = roots.get(id(module)) or find_place(thread, module)
-            if stack:
-                caller = stack[-1]
-            else:
-                caller = outside
-                thread.base = thread.path
             for value in args:
                 if type(value) is Tensor:
                     try:
@@ -79,11 +76,17 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
                     except RuntimeError:
                         continue  # as in Backward.mark
                     if node is not None:
-                        mark_node(node, caller)
+                        words = node.metadata
+                        if MARK not in words:
+                            words[MARK] = True
+                            mark_node(node, stack[-1] if stack else outside)
+            if stack:
+                thread.word[0] = place.address
+                thread.path = place
+            else:
+                thread.base = thread.path
+                thread.set(place)
             stack.append(place)
-            path = place.path
-            thread.path = path
-            layer_set(thread.id, path)
             if place.shape is not None:
                 shapes.enter(place.shape, module, args)
         except Exception as error:
@@ -106,15 +109,27 @@ def make_hooks(abi, threads, places, backward, shapes, guard, on_root):
                 while stack[-1].key != key:
                     stack.pop()
                 place = stack[-1]
-            if type(result) is not Tensor or result.requires_grad:
+            if type(result) is not Tensor:
                 mark(result, place)
+            elif result.requires_grad:
+                try:
+                    node = result.grad_fn
+                    if node is not None:
+                        words = node.metadata
+                        if MARK not in words:
+                            words[MARK] = True
+                            mark_node(node, place)
+                except RuntimeError:
+                    pass  # as in Backward.mark
             if place.shape is not None:
                 shapes.leave(place.shape, module, args, result)
             stack.pop()
-            path = stack[-1].path if stack else thread.base
-            thread.path = path
-            layer_set(thread.id, path)
-            if not stack:
+            if stack:
+                place = stack[-1]
+                thread.word[0] = place.address
+                thread.path = place
+            else:
+                thread.set(thread.base)
                 on_root()
         except Exception as error:
             guard(error)

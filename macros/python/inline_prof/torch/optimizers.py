@@ -11,6 +11,9 @@ import weakref
 
 import torch
 
+from .compiling import is_compiling
+from .threads import Path
+
 # Steps of the others after which an optimizer without one is not in use any more.
 _FORGOTTEN_AFTER = 64
 
@@ -47,8 +50,7 @@ class Iterations:
 class Optimizers:
     """Hooks on every optimizer's step."""
 
-    def __init__(self, abi, threads, shapes, guard, on_step):
-        self._abi = abi
+    def __init__(self, threads, shapes, guard, on_step):
         self._threads = threads
         self._shapes = shapes
         self._guard = guard
@@ -86,6 +88,8 @@ class Optimizers:
             each()
 
     def _before(self, optimizer, args, kwargs):
+        if is_compiling is not None and is_compiling():
+            return
         try:
             thread = self._threads.mine
             steps = thread.steps
@@ -97,15 +101,16 @@ class Optimizers:
             name = type(optimizer).__name__
             path = self._paths.get(name)
             if path is None:
-                path = self._paths[name] = ("optimizer." + name).encode("utf-8", "replace")
-            thread.path = path
-            self._abi.layer_set(thread.id, path)
+                path = self._paths[name] = Path("optimizer." + name)
+            thread.set(path)
             if len(steps) == 1:
                 self._shapes.enter_step(optimizer)
         except Exception as error:
             self._guard(error)
 
     def _after(self, optimizer, args, kwargs):
+        if is_compiling is not None and is_compiling():
+            return
         try:
             thread = self._threads.mine
             steps = thread.steps
@@ -117,8 +122,7 @@ class Optimizers:
                 path = steps.pop()[1]
                 if not steps:
                     self._shapes.leave_step(optimizer)
-                thread.path = path
-                self._abi.layer_set(thread.id, path)
+                thread.set(path)
             if steps:
                 return  # a part of another optimizer's step
             self._on_step(self._iterations.step(optimizer))

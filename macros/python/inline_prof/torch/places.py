@@ -8,6 +8,8 @@ nothing here keeps one alive.
 
 import weakref
 
+from .threads import Path
+
 # Wrappers that are not layers of the model: a run with one of them has the names of a run without.
 _WRAPPERS = {
     "DataParallel": ("module",),
@@ -19,17 +21,15 @@ _WRAPPERS = {
 _WRAPPER_NAMES = frozenset(("_fsdp_wrapped_module", "_orig_mod", "_checkpoint_wrapped_module"))
 
 
-class Place:
+class Place(Path):
     """One module as called by one caller."""
 
-    __slots__ = ("key", "path", "text", "backward", "children", "module", "carrier", "shape",
-                 "__weakref__")
+    __slots__ = ("key", "backward", "children", "module", "carrier", "shape", "__weakref__")
 
     def __init__(self, key, text):
+        super().__init__(text)
         self.key = key  # id() of the module
-        self.text = text
-        self.path = text.encode("utf-8", "replace")
-        self.backward = (text + ".backward").encode("utf-8", "replace") if text else None
+        self.backward = Path(text + ".backward" if text else "")
         self.children = {}  # id() of a module -> Place
         self.module = None  # a weak reference
         self.carrier = None  # backward.py's

@@ -1,9 +1,12 @@
 """The hooks of a process, from the first one set to the last one gone."""
 
+import inspect
+
 import torch
 
 from .. import abi as words
 from .backward import Backward
+from .compiling import silence_warning
 from .descriptions import of_module
 from .forward import make_hooks
 from .optimizers import Optimizers
@@ -26,16 +29,16 @@ class Session:
         self._is_over = False
         self._marks_by_hand = False
         self._root_calls = 0
-        threads = Threads()
+        threads = Threads(abi)
         self._shapes = Shapes(abi, self._fail)
-        self._backward = Backward(abi, threads, self._fail)
+        self._backward = Backward(threads, self._fail)
         self._backward.refill()
         self._places = Places(of_module)
-        enter, leave = make_hooks(abi, threads, self._places, self._backward, self._shapes,
-                                  self._fail, self._on_root)
-        self._optimizers = Optimizers(abi, threads, self._shapes, self._fail, self._on_step)
+        enter, leave = make_hooks(threads, self._places, self._backward, self._shapes, self._fail,
+                                  self._on_root)
+        self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step)
         self._names_modules = True
-        self._handles = []
+        self._undo = []
         try:
             self._optimizers.install()
             self._set_module_hooks(enter, leave)
@@ -45,13 +48,19 @@ class Session:
 
     def _set_module_hooks(self, enter, leave):
         modules = torch.nn.modules.module
-        self._handles.append(modules.register_module_forward_pre_hook(enter))
-        self._handles.append(modules.register_module_forward_hook(leave))
+        self._undo.append(silence_warning())
+        self._undo.append(modules.register_module_forward_pre_hook(enter).remove)
+        register = modules.register_module_forward_hook
+        # PyTorch 2 can call a hook after a forward that raised, too.
+        options = {}
+        if "always_call" in inspect.signature(register).parameters:
+            options["always_call"] = True
+        self._undo.append(register(leave, **options).remove)
 
     def _remove_module_hooks(self):
-        handles, self._handles = self._handles, []
-        for handle in handles:
-            handle.remove()
+        undo, self._undo = self._undo, []
+        for each in undo:
+            each()
 
     def iteration(self):
         """The host says by hand that an iteration begins."""

@@ -1,30 +1,69 @@
-"""What is at work on a thread."""
+"""What is at work on a thread, and which layer the library sees there."""
 
 import itertools
 import threading
 
-from ..abi import layer_key
+from ..abi import address_of
 
 _ids = itertools.count(1)
 
 
+class Path:
+    """The name of a layer, in memory that the library reads; an empty one is none."""
+
+    __slots__ = ("text", "address", "_characters")
+
+    def __init__(self, text):
+        self.text = text
+        self._characters = text.encode("utf-8", "replace")
+        self.address = address_of(self._characters) if text else 0
+
+
 class Thread:
-    """One thread's open modules and the path that the library was told last."""
+    """One thread's open modules and its path.
 
-    __slots__ = ("id", "stack", "path", "base", "in_backward", "steps")
+    The library follows `word`: whoever changes the path of a thread that has one writes its address
+    there, and the Path itself, which must live as long, to `path`."""
 
-    def __init__(self):
-        self.id = layer_key(next(_ids))
+    __slots__ = ("word", "path", "stack", "base", "in_backward", "steps", "_abi", "_id", "_last")
+
+    def __init__(self, abi):
+        self._abi = abi
+        self._id = next(_ids)
+        self._last = None  # what `word` points to after end()
+        self.word = abi.layer_word()
+        self.path = None  # a Path; None: the library does not follow
         self.stack = []  # open Places, outermost first
-        self.path = None
         self.base = None  # the path around the outermost open module
         self.in_backward = False
         self.steps = []  # open steps: (id() of the optimizer, path before)
+
+    def __del__(self):
+        try:
+            self._abi.layer_end(self._id)
+        except Exception:  # the interpreter ends
+            pass
+
+    def set(self, path):
+        """What this thread does from now on is in `path`, a Path; None: in no layer."""
+        if path is None:
+            self.end()
+        else:
+            self.word[0] = path.address
+            if self.path is None:
+                self._abi.layer_follow(self._id, self.word)
+            self.path = path
+
+    def end(self):
+        """No layer; from any thread."""
+        self._abi.layer_end(self._id)
+        # Not freed yet: the thread may be reading it.
+        self._last, self.path = self.path, None
 
 
 class Threads(threading.local):
     """`.mine` is the calling thread's."""
 
-    def __init__(self):
+    def __init__(self, abi):
         super().__init__()
-        self.mine = Thread()
+        self.mine = Thread(abi)
