@@ -13,8 +13,11 @@ import sys
 
 from .. import abi as _abi
 
-_active = None
-_forked = False
+# A notebook may reload this module: what is set stays what there is.
+_is_reloaded = "_active" in globals()
+if not _is_reloaded:
+    _active = None  # the session.Session
+    _forked = False
 
 
 def install():
@@ -81,6 +84,7 @@ def _stop_in_child():
     remove()
 
 
-os.register_at_fork(after_in_child=_stop_in_child)
+if not _is_reloaded:
+    os.register_at_fork(after_in_child=_stop_in_child)
 
 install()
