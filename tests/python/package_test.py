@@ -38,11 +38,34 @@ class Folder(unittest.TestCase):
 
 
 class Files(unittest.TestCase):
+    def files(self):
+        found = sorted(PACKAGE.rglob("*.py")) + sorted((ROOT / "examples/pytorch").glob("*.py"))
+        self.assertGreater(len(found), 12)
+        return found
+
     def test_are_written_in_python_3_8(self):
-        files = sorted(PACKAGE.rglob("*.py")) + sorted((ROOT / "examples/pytorch").glob("*.py"))
-        self.assertGreater(len(files), 12)
-        for file in files:
+        for file in self.files():
             ast.parse(file.read_text(), str(file), feature_version=(3, 8))
+
+    def test_import_nothing_that_a_newer_python_has_not(self):
+        """Modules that are gone in 3.12 (PEP 632, imp, async) and 3.13 (PEP 594, lib2to3)."""
+        gone = set("asynchat asyncore distutils imp smtpd aifc audioop cgi cgitb chunk crypt imghdr "
+                   "lib2to3 mailcap msilib nis nntplib ossaudiodev pipes sndhdr spwd sunau telnetlib "
+                   "uu xdrlib".split())
+        for file in self.files():
+            for node in ast.walk(ast.parse(file.read_text())):
+                names = [each.name for each in node.names] if isinstance(node, ast.Import) else \
+                    [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                for name in names:
+                    self.assertNotIn(name.partition(".")[0], gone, file)
+
+    def test_are_imported_without_a_warning(self):
+        code = ("import inline_prof, inline_prof.abi, inline_prof.hugectr, inline_prof.importing, "
+                "inline_prof.profiles, inline_prof.reports, inline_prof.torch\n"
+                "inline_prof.abi.find()")
+        done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True,
+                              text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_need_nothing_but_the_standard_library(self):
         code = ("import sys; sys.modules.update(dict.fromkeys(['torch', 'numpy', 'pandas',"
@@ -240,13 +263,26 @@ class HugeCtr(Folder):
         self.assertAlmostEqual(result["avg_iter_time_ms"],
                                sum(raw["iter_time_ms"]) / len(raw["iter_time_ms"]), 12)
         self.assertEqual(sorted(result["timeline"]), ["device_%d" % i for i in range(8)])
-        entries = [e for streams in result["timeline"].values() for s in streams.values() for e in s]
-        self.assertEqual(len(entries), 512)
-        first = min(raw["events"], key=lambda event: event["start_index"])
-        same = min(entries, key=lambda entry: entry["start_index"])
-        self.assertEqual(same["label"], first["layer_name"] + "." + first["name"])
-        self.assertEqual(same["avg_measured_time_ms"],
-                         sum(first["measured_times_ms"]) / len(first["measured_times_ms"]))
+        # The notebook's rules: devices and streams in the order of start_index, streams numbered over
+        # all devices, plain means.
+        expected, streams = {}, []
+        for event in sorted(raw["events"], key=lambda event: event["start_index"]):
+            if event["stream"] not in streams:
+                streams.append(event["stream"])
+            place = ("device_%d" % event["device_id"], "stream_%d" % streams.index(event["stream"]))
+            times = event["measured_times_ms"]
+            offsets = event["iter_start_to_event_start_times_ms"]
+            expected.setdefault(place, []).append({
+                "name": event["name"], "start_index": event["start_index"],
+                "end_index": event["end_index"],
+                "label": event["layer_name"] + "." + event["name"],
+                "avg_measured_time_ms": sum(times) / len(times),
+                "avg_iter_start_to_event_start_time_ms": sum(offsets) / len(offsets)})
+        found = {(device, stream): entries for device, streams in result["timeline"].items()
+                 for stream, entries in streams.items()}
+        self.assertEqual(list(found), list(expected))
+        self.assertEqual(found, expected)
+        self.assertEqual(sum(map(len, found.values())), 512)
 
     def test_results_are_printed_as_json(self):
         said = io.StringIO()
@@ -291,6 +327,9 @@ class HugeCtr(Folder):
                          ["1", "2"]).bar.call_args_list
         self.assertEqual(len(bars), 2 * (1 + 2 * 3))
         self.assertEqual(bars[0][0], (-0.25, 2.0))
+        bars = self.draw(lambda *given: hugectr.scaling_chart(*given, show_iter_time=False),
+                         [self.RESULT], ["1"]).bar.call_args_list
+        self.assertEqual(len(bars), 2 * 3)
         with self.assertRaisesRegex(ValueError, "found 1 names for 2 results"):
             hugectr.scaling_chart([self.RESULT, self.RESULT], ["1"])
 

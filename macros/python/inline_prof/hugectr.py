@@ -187,9 +187,9 @@ def timeline_chart(result):
     return figure
 
 
-def scaling_chart(results, names):
-    """Three bars a run: the iteration; its events, the mean over devices; their slowest device.
-    Gives the figure."""
+def scaling_chart(results, names, show_iter_time=True):
+    """Three bars a run: the iteration, unless `show_iter_time` is false; its events, the mean over
+    devices; their slowest device.  Gives the figure."""
     if len(results) != len(names):
         raise ValueError("found %d names for %d results, expected as many" %
                          (len(names), len(results)))
@@ -205,7 +205,8 @@ def scaling_chart(results, names):
                     for event in timeline:
                         times.setdefault(event["label"], []).append(event["avg_measured_time_ms"])
         whole = max((host["avg_iter_time_ms"] or 0.0 for host in result), default=0.0)
-        axes.bar(place - 0.25, whole, width=0.23, color=_COLORS[0], alpha=0.9)
+        if show_iter_time:
+            axes.bar(place - 0.25, whole, width=0.23, color=_COLORS[0], alpha=0.9)
         mean_top = slowest_top = 0.0
         for number, (label, values) in enumerate(times.items()):
             color = _COLORS[number % len(_COLORS)]
