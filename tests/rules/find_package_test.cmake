@@ -1,12 +1,6 @@
 # Installs the build to an empty prefix and lets a project of its own find it there.
-function(run)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT status EQUAL 0)
-    list(JOIN ARGN " " command)
-    message(FATAL_ERROR "${command}\n${output}\nexit status ${status}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/python_of_prefix.cmake)
 
 file(REMOVE_RECURSE ${WORK_DIR})
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
@@ -19,12 +13,7 @@ if(NOT output STREQUAL "consumer ok\n")
   message(FATAL_ERROR "the consumer said: ${output}")
 endif()
 
-# prof-run finds the installed Python package, and Python the library.
 find_program(python python3)
 if(EXPECT_GUEST AND python)
-  run(${WORK_DIR}/prefix/bin/prof-run --torch -- ${python} -c
-    "import inline_prof.abi as abi\nprint(abi.__file__, abi.library_path(), abi.find().wants())")
-  if(NOT output MATCHES "^${WORK_DIR}/prefix/[^ ]*/inline_prof/python/inline_prof/abi.py ${WORK_DIR}/prefix/[^ ]*/libinline_prof.so 7\n$")
-    message(FATAL_ERROR "Python said: ${output}")
-  endif()
+  check_python(${WORK_DIR}/prefix ${python})
 endif()
