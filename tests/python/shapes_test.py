@@ -4,6 +4,8 @@ On the CPU nothing has a label, so a stream is made up here."""
 
 import contextlib
 import enum
+import sys
+import types
 import unittest
 import unittest.mock
 
@@ -196,6 +198,42 @@ class ShapesTest(unittest.TestCase):
         self.assertIs(getattr(nn.functional, name), original)
         self.assertIs(ours(query, key, key), query)  # one that a module had imported by name
         self.assertEqual(calls, [(None, 0.0, True), (None, 2.0, False), (None, 0.0, False)])
+
+    def test_flash_attentions_function(self):
+        class FlashAttnFunc(torch.autograd.Function):  # as flash-attn 2's
+            @staticmethod
+            def forward(context, q, k, v, dropout_p, softmax_scale, causal):
+                return q * 1
+
+            @staticmethod
+            def backward(context, gradient):
+                return (gradient,) + (None,) * 5
+
+        def flash_attn_func(q, k, v, causal=False):
+            return FlashAttnFunc.apply(q, k, v, 0.0, None, causal)
+
+        name = "flash_attn.flash_attn_interface"
+        library = types.SimpleNamespace(FlashAttnFunc=FlashAttnFunc)
+        query = torch.ones(2, 5, 8, 16, dtype=torch.bfloat16, requires_grad=True)
+        key = torch.ones(2, 6, 4, 16, dtype=torch.bfloat16)
+        with unittest.mock.patch.dict(sys.modules, {name: library}):
+            with unittest.mock.patch.dict(sys.modules, {"torch._dynamo": types.ModuleType("it")}):
+                self.assertNotIn("apply", [each[1] for each in descriptions.functions()])
+            sys.modules.pop("torch._dynamo", None)  # put back with the rest
+            nn.Identity()(torch.ones(1))
+        self.check(lambda *args: flash_attn_func(*args, causal=True), (query, key, key), "attention",
+                   "attention", {"batch": 2, "heads": 8, "kv_heads": 4, "q_len": 5, "kv_len": 6,
+                                 "head_dim": 16, "causal": 1, "pass": "forward", "type": "bf16"},
+                   {"pass": "backward"})
+        self.abi.ops.clear()
+        packed = torch.ones(10, 8, 16, dtype=torch.bfloat16)
+        flash_attn_func(packed, packed, packed)
+        self.assertEqual(self.abi.ops, [])
+        hooks.remove()
+        self.assertNotIn("apply", vars(FlashAttnFunc))
+        self.abi.labels.clear()
+        flash_attn_func(query, key, key)
+        self.assertEqual(self.abi.labels, [])
 
     def test_a_function_that_is_an_operator_to_torch_jit_stays_one(self):
         description = descriptions.Description("activation", "memory", lambda module, args: None)

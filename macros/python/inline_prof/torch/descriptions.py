@@ -4,6 +4,8 @@ Known by the name of their class, so that nothing of theirs is imported.  Each d
 (label, kind, attributes of one call, names of the autograd node that is its backward pass).
 """
 
+import sys
+
 import torch
 
 _TYPES = {
@@ -193,15 +195,30 @@ def _grouped_mm(_, args):
     return shape
 
 
+def _flash(_, args):
+    """flash-attn's, whose heads stand behind the length."""
+    query, key = args[0], args[1]
+    if query.dim() != 4 or key.dim() != 4:  # packed sequences of different length
+        return None
+    return _attention(query, key, 2, 1, args[5])
+
+
 def functions():
     """Functions without a module: (namespace, name, names of their arguments, Description)."""
-    return [
+    found = [
         (torch.nn.functional, "scaled_dot_product_attention",
          ("query", "key", "value", "attn_mask", "dropout_p", "is_causal"),
          Description("attention", "attention", _sdpa, "ScaledDotProduct")),
         (torch, "_grouped_mm", ("self", "mat2"),
          Description("grouped_gemm", "grouped_gemm", _grouped_mm)),
     ]
+    # What flash_attn_func() calls, also where that was imported by name.  torch.compile's tracer knows
+    # an autograd.Function by its `apply`, so a program that has loaded the tracer keeps its own.
+    flash = getattr(sys.modules.get("flash_attn.flash_attn_interface"), "FlashAttnFunc", None)
+    if flash is not None and "torch._dynamo" not in sys.modules:
+        found.append((flash, "apply", ("q", "k", "v", "dropout_p", "softmax_scale", "causal"),
+                      Description("attention", "attention", _flash, "FlashAttnFunc")))
+    return found
 
 
 # Of each element of a parameter: how many tensors of its size an optimizer reads and writes.

@@ -31,7 +31,7 @@ class Shapes:
     def __init__(self, abi, guard):
         self._abi = abi
         self._guard = guard
-        self._patched = []  # (namespace, name, original, ours)
+        self._patched = []  # (namespace, name, original or None, ours)
         self._is_met = False
         self.is_on = True
         self.describes = True
@@ -161,8 +161,10 @@ class Shapes:
             if original is None:
                 continue
             ours = self._around(original, parameters, description)
+            # A class may have it from another one, and gets it back from there.
+            is_own = name in vars(namespace)
             setattr(namespace, name, ours)
-            self._patched.append((namespace, name, original, ours))
+            self._patched.append((namespace, name, original if is_own else None, ours))
 
     def _around(self, original, parameters, description):
         @functools.wraps(original)
@@ -202,5 +204,9 @@ class Shapes:
         self.is_on = False
         patched, self._patched = self._patched, []
         for namespace, name, original, ours in patched:
-            if getattr(namespace, name, None) is ours:
+            if getattr(namespace, name, None) is not ours:
+                continue
+            if original is None:
+                delattr(namespace, name)
+            else:
                 setattr(namespace, name, original)
