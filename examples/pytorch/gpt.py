@@ -8,6 +8,7 @@ Under torchrun the gradients are averaged over the ranks; with --sharded the par
 
 import argparse
 import contextlib
+import functools
 import os
 import sys
 
@@ -103,8 +104,11 @@ def distributed(options):
         torch.cuda.set_device(device)
     if options.sharded:
         from torch.distributed.fsdp import FullyShardedDataParallel
+        from torch.distributed.fsdp.wrap import transformer_auto_wrap_policy
 
-        return device, FullyShardedDataParallel
+        # A block at a time: its parameters are gathered before it is called, and given up after.
+        blocks = functools.partial(transformer_auto_wrap_policy, transformer_layer_cls={Block})
+        return device, functools.partial(FullyShardedDataParallel, auto_wrap_policy=blocks)
     from torch.nn.parallel import DistributedDataParallel
 
     return device, DistributedDataParallel

@@ -242,6 +242,24 @@ class PathsTest(unittest.TestCase):
         DistributedDataParallel(Calls(CheckpointWrapper(Calls(self.told()))))(self.x)
         self.assertEqual(self.log, ["Calls.parts.0.parts.0"])
 
+    def test_a_sharded_model_has_the_names_of_one_that_is_not(self):
+        class FSDPModule:
+            pass
+
+        def fully_shard(module):  # as PyTorch's
+            kind = type(module)
+            module.__class__ = type("FSDP" + kind.__name__, (FSDPModule, kind), {})
+            return module
+
+        class Hidden(nn.Module):
+            def forward(self, x):
+                return hidden(x)
+
+        hidden = fully_shard(self.told())
+        model = fully_shard(Calls(fully_shard(Calls(self.told())), Hidden()))
+        model(self.x)
+        self.assertEqual(self.log, ["Calls.parts.0.parts.0", "Calls.parts.1.Told"])
+
     def test_threads_have_paths_of_their_own(self):
         meeting = threading.Barrier(2)
         seen = []

@@ -168,9 +168,18 @@ _MODULES = {
 }
 
 
+def plain_class(module):
+    """A module's class, as its program has written it: PyTorch's fully_shard() makes a class FSDP...
+    of it and FSDPModule."""
+    kind = type(module)
+    bases = kind.__bases__
+    is_sharded = len(bases) == 2 and bases[0].__name__ == "FSDPModule"
+    return bases[1] if is_sharded else kind
+
+
 def of_module(module):
     """The Description of a module; None for one that is not known."""
-    name = type(module).__name__
+    name = plain_class(module).__name__
     if name.endswith("RMSNorm"):
         return _RMS_NORM
     return _MODULES.get(name)

@@ -8,6 +8,7 @@ nothing here keeps one alive.
 
 import weakref
 
+from .descriptions import plain_class
 from .threads import Path
 
 # Wrappers that are not layers of the model: a run with one of them has the names of a run without.
@@ -51,7 +52,7 @@ def _class_name(module):
         if inner is None:
             break
         module, inner = inner, _inner(inner)
-    name = type(module).__name__
+    name = plain_class(module).__name__
     # A module that was scripted keeps the name of what it was.
     return module.original_name if name == "RecursiveScriptModule" else name
 
