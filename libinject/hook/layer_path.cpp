@@ -133,13 +133,13 @@ bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
 // Ids of set ranges are counters of the host's: apart from those of NVTX.
 constexpr std::uint64_t kSetId = std::uint64_t{1} << 63U;
 
-struct Place {
+struct LabelPlace {
   std::size_t at;     // number of the range; ranges.count where there is none
   std::size_t begin;  // of its text
 };
 
 // The set or followed range of `key`, also one that another thread has ended.
-Place find_set(std::uint64_t key) noexcept {
+LabelPlace find_set(std::uint64_t key) noexcept {
   std::size_t begin = ranges.text_length;
   for (std::size_t i = ranges.count; i > 0; --i) {
     begin -= ranges.lengths[i - 1];
@@ -152,13 +152,13 @@ Place find_set(std::uint64_t key) noexcept {
 }
 
 // What comes next under `key` stands innermost again.
-void take_away(std::uint64_t key, Place found) noexcept {
+void take_away(std::uint64_t key, LabelPlace found) noexcept {
   if (found.at == ranges.count) return;
   erase_started(key);
   remove(found.at, found.begin);
 }
 
-void replace_text(Place place, const char* text) noexcept {
+void replace_text(LabelPlace place, const char* text) noexcept {
   const std::size_t old_length = ranges.lengths[place.at];
   const std::size_t others = ranges.text_length - old_length;
   const std::size_t length = length_that_fits(text, kLongestText - others);
@@ -178,7 +178,7 @@ const char* const* pointer_at(std::size_t begin) noexcept {
 
 // The text of the range there, as it is now.  Once events are not looked for, whoever let us follow
 // a pointer need not keep it any more.
-std::string_view text_of(Place place) noexcept {
+std::string_view text_of(LabelPlace place) noexcept {
   if (ranges.kinds[place.at] != Kind::kFollowed) {
     return {&ranges.text[place.begin], ranges.lengths[place.at]};
   }
@@ -224,7 +224,7 @@ void set_range(std::uint64_t id, const char* text) noexcept {
   if (!is_wanted()) return;
   const std::uint64_t key = id | kSetId;
   const bool is_none = text == nullptr || *text == '\0';
-  const Place found = find_set(key);
+  const LabelPlace found = find_set(key);
   const bool is_open = found.at < ranges.count && is_started(key);
   if (is_open && !is_none && ranges.kinds[found.at] == Kind::kSet) {
     return replace_text(found, text);
@@ -237,7 +237,7 @@ void set_range(std::uint64_t id, const char* text) noexcept {
 void follow_range(std::uint64_t id, const char* const* text) noexcept {
   if (!is_wanted()) return;
   const std::uint64_t key = id | kSetId;
-  const Place found = find_set(key);
+  const LabelPlace found = find_set(key);
   const bool is_open = found.at < ranges.count && is_started(key);
   if (is_open && ranges.kinds[found.at] == Kind::kFollowed && pointer_at(found.begin) == text) {
     return;

@@ -3,7 +3,9 @@ include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/python_of_prefix.cmake)
 
 file(REMOVE_RECURSE ${WORK_DIR})
-run(${CPACK} -G DEB --config ${BUILD_DIR}/CPackConfig.cmake -B ${WORK_DIR})
+# Packed quickly, for it is unpacked at once.
+run(${CPACK} -G DEB --config ${BUILD_DIR}/CPackConfig.cmake -B ${WORK_DIR}
+  -D CPACK_DEBIAN_COMPRESSION_TYPE=zstd)
 file(GLOB package ${WORK_DIR}/*.deb)
 run(dpkg-deb --extract ${package} ${WORK_DIR}/root)
 set(prefix ${WORK_DIR}/root/usr)
