@@ -113,8 +113,10 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
     if (group.has("residual")) own.residual = json["residual"];
     if (group.has("conformal")) own.conformal = json["conformal"];
     const std::size_t blank = name.find(' ');
+    // A file from before there was a switch in the model was fitted without one.
     const bool with_switch =
-        can_switch_add(*kind, blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1));
+        can_switch_add(*kind, blank == name.npos ? name.substr(0, 0) : name.substr(blank + 1)) &&
+        own.parameters.contains(kSwitchParameter);
     std::vector<double> values;
     for (const ParameterSpec& spec : CollectiveAnalytic::parameters(with_switch)) {
       values.push_back(own.number(spec.name));

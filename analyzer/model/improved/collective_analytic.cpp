@@ -27,7 +27,7 @@ constexpr std::array<ParameterSpec, 4 * CollectiveAnalytic::kPieces + 1> kParame
     {"step2_us", 3, 0.05, 0.05, 20, "a hop"},
     {"bandwidth2_gb_per_s", 300, 0.05, 0.05, 20, "of a GPU, on 4 GPUs"},
     {"growth2", 1, 0.3, 0.3, 10, "bandwidth on 8 GPUs over that on 2"},
-    {"switch_gb_per_s", 300, 0.05, 0.05, 20, "of a GPU, to a switch that adds"},
+    {kSwitchParameter, 300, 0.05, 0.05, 20, "of a GPU, to a switch that adds"},
 }};
 constexpr std::size_t kWithoutSwitch = 4 * CollectiveAnalytic::kPieces;
 

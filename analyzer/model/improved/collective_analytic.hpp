@@ -30,6 +30,9 @@ enum class CollectiveKind {
 // Whether NVLink SHARP adds numbers of this type (NCCL, ncclNvlsSupported); `type` may be empty.
 [[nodiscard]] bool can_switch_add(CollectiveKind kind, std::string_view type);
 
+// The parameter that only CollectiveAnalytic::parameters(true) has.
+inline constexpr const char* kSwitchParameter = "switch_gb_per_s";
+
 struct CollectiveTime {
   double time_us = 0;
   double latency_us = 0;  // of the piece that is fastest

@@ -208,6 +208,15 @@ TEST(FitCollective, PredictsARankCountBetweenTheMeasuredOnes) {
     EXPECT_TRUE(p->is_other_rank_count);
   }
   EXPECT_FALSE(fitted.predict(model::CollectiveKind::kAllToAll, "f16", 1e6, 2));
+
+  // Files from before the model knew of switches do not have the last parameter.
+  auto parameters = read::parse_parameters(result.file_text, "p", "collective");
+  parameters.parameters[model::kCollectiveGroups]["all_reduce f16"]["parameters"].erase(
+      model::kSwitchParameter);
+  const model::CalibratedCollectives older(parameters, "");
+  const auto p = older.predict(model::CollectiveKind::kAllReduce, "f16", 1024, 4);
+  ASSERT_TRUE(p);
+  EXPECT_NEAR(p->estimate.time_us / time(1024, 4), 1, 0.06);
 }
 
 }  // namespace
