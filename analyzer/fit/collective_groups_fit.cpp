@@ -3,6 +3,7 @@
 #include "fit/collective_fit.hpp"
 #include "fit/improved_fit.hpp"
 #include "fit/measured_rows.hpp"
+#include "fit/plausible_times.hpp"
 #include "model/improved/collective.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +13,8 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::fit {
 namespace {
@@ -32,6 +35,8 @@ constexpr std::array<model::Column, 4> kInputs{{
 constexpr Index kSizeFolds = 4;
 constexpr int kRestarts = 8;
 constexpr double kLeastTimeUs = 0.5;
+// Whose time is latency, whatever links the ranks.
+constexpr double kSmallMessageBytes = 1 << 20;
 
 struct Group {
   model::CollectiveKind kind;
@@ -41,6 +46,7 @@ struct Group {
 
 std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
   std::map<std::string, Group> groups;
+  std::vector<BoundedRow> bounded;
   for (const MeasuredRow& row : rows) {
     const auto kind = model::collective_kind(row.texts[kOp]);
     if (!kind) {
@@ -58,7 +64,9 @@ std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
     group.kind = *kind;
     group.can_switch_add = model::can_switch_add(*kind, row.texts[kType]);
     group.rows.push_back(&row);
+    if (row.numbers[kBytes] <= kSmallMessageBytes) bounded.push_back({&row, 0});
   }
+  refuse_another_unit(std::move(bounded));
   return groups;
 }
 

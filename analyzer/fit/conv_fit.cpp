@@ -2,6 +2,7 @@
 
 #include "fit/improved_fit.hpp"
 #include "fit/measured_rows.hpp"
+#include "fit/plausible_times.hpp"
 #include "model/improved/conv.hpp"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <map>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 namespace inline_prof::fit {
 namespace {
@@ -72,6 +74,11 @@ std::vector<std::vector<Index>> folds_of(const std::vector<MeasuredConv>& convs)
   return folds_by_key(keys, kConvFolds);
 }
 
+// What the multiplications of a plain convolution take at peak; Winograd's are a few times fewer.
+double at_peak_us(const model::ConvShape& s, const model::ConvMachine& machine) {
+  return 2 * s.n * s.k * s.p() * s.q() * s.c / s.groups * s.r * s.s / machine.flops_per_us;
+}
+
 FitResult fit_conv(const FitRequest& request) {
   const Choice choice = choose(request);
   const auto machine = model::conv_machine(*request.machine, choice.type);
@@ -91,6 +98,7 @@ FitResult fit_conv(const FitRequest& request) {
   std::vector<MeasuredConv> convs;
   ImprovedProblem problem;
   std::vector<double> log_measured;
+  std::vector<BoundedRow> bounded;
   std::size_t nameless = 0;
   std::size_t impossible = 0;
   for (const MeasuredRow& row : rows) {
@@ -108,6 +116,7 @@ FitResult fit_conv(const FitRequest& request) {
       }
     }
     log_measured.push_back(std::log(row.time_us));
+    bounded.push_back({&row, at_peak_us(conv.shape, machine)});
     problem.points.push_back(model::conv_point(conv.shape, conv.kernel));
     convs.push_back(conv);
   }
@@ -117,6 +126,7 @@ FitResult fit_conv(const FitRequest& request) {
         fmt::format("{} rows with a kernel that is known to compute a convolution, a fit needs {}",
                     convs.size(), specs.size()));
   }
+  refuse_another_unit(std::move(bounded));
   problem.log_measured = Eigen::Map<const Eigen::VectorXd>(log_measured.data(), count);
   for (Index i = 0; i < count; ++i) {
     const MeasuredConv& conv = convs[static_cast<std::size_t>(i)];

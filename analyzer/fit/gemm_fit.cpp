@@ -2,6 +2,7 @@
 
 #include "fit/improved_fit.hpp"
 #include "fit/measured_rows.hpp"
+#include "fit/plausible_times.hpp"
 #include "model/improved/gemm.hpp"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 namespace inline_prof::fit {
 namespace {
@@ -91,17 +93,24 @@ Choice choose(const FitRequest& request) {
   return choice;
 }
 
-// Throws read::InputError for the first row that no GPU of this kind can be that fast on.
-void refuse_the_impossible(const MeasuredRows& rows, const model::GemmMachine& machine) {
+// Throws read::InputError for a table in another unit, and for the first row that no GPU of this
+// kind can be that fast on.
+void refuse_the_impossible(const MeasuredRows& rows, const model::GemmTypes& types,
+                           const model::GemmMachine& machine) {
+  std::vector<BoundedRow> bounded;
   for (const MeasuredRow& row : rows) {
     const model::GemmShape shape = shape_of(row);
     const double at_peak_us = 2 * shape.m * shape.n * shape.k * shape.batch / machine.flops_per_us;
+    const double bytes = types.operand_bytes * (shape.m + shape.n) * shape.k +
+                         types.output_bytes * shape.m * shape.n;
+    bounded.push_back({&row, std::max(at_peak_us, bytes * shape.batch / machine.bytes_per_us)});
     if (row.time_us * kFasterThanAnyBoost >= at_peak_us) continue;
     throw read::InputError(
         fmt::format("{}, column time_us: {} us is {:.3g} times faster than the machine's peak: "
                     "another unit, type or GPU?",
                     row.place, row.time_us, at_peak_us / row.time_us));
   }
+  refuse_another_unit(std::move(bounded));
 }
 
 // Empty where the row does not say, or its blocks do not bear its name out.
@@ -123,7 +132,7 @@ FitResult fit_gemm(const FitRequest& request) {
   for (const Input input : {kM, kN, kK})
     rows.require_variety(input);
 
-  refuse_the_impossible(rows, machine);
+  refuse_the_impossible(rows, choice.types, machine);
 
   std::vector<model::GemmShape> shapes;
   std::vector<std::optional<model::GemmKernel>> kernels;

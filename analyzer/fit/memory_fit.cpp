@@ -2,6 +2,7 @@
 
 #include "fit/improved_fit.hpp"
 #include "fit/measured_rows.hpp"
+#include "fit/plausible_times.hpp"
 #include "model/improved/memory.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace inline_prof::fit {
 namespace {
@@ -39,14 +41,17 @@ FitResult fit_memory(const FitRequest& request) {
   problem.log_measured.resize(count);
   problem.features.resize(count, 2);
   std::vector<double> bytes;
+  std::vector<BoundedRow> bounded;
   for (Index i = 0; i < count; ++i) {
     const MeasuredRow& row = rows[static_cast<std::size_t>(i)];
     const double read_bytes = row.numbers[kReadBytes], write_bytes = row.numbers[kWriteBytes];
     bytes.push_back(read_bytes + write_bytes);
+    bounded.push_back({&row, bytes.back() / machine.bytes_per_us});
     problem.log_measured[i] = std::log(row.time_us);
     problem.features.row(i) = model::memory_features(read_bytes, write_bytes).transpose();
     problem.points.push_back({read_bytes, write_bytes});
   }
+  refuse_another_unit(std::move(bounded));
   // The launch floor is the timer's as much as the GPU's: from 2 us in a graph to 50 us with a host
   // that launches every time.  The least time tells.
   problem.specs.front().start = 0.95 * std::exp(problem.log_measured.minCoeff());

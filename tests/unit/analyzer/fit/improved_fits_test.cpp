@@ -167,6 +167,60 @@ TEST(FitGemm, RefusesTimesThatNoGpuReaches) {
                                     "faster than the machine's peak: another unit, type or GPU."));
 }
 
+TEST(FitGemm, RefusesATableInAnotherUnit) {
+  // 2.7 us and the like: whatever the shapes, only the launches tell nanoseconds from microseconds.
+  for (const double factor : {1e3, 1e-3}) {
+    EXPECT_THAT(complaint("gemm", request(gemm_table(60, factor, 7))),
+                testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us .*: another "
+                                      "unit, type or GPU."))
+        << factor;
+  }
+  EXPECT_EQ(complaint("gemm", request(gemm_table(30, 20, 7))), "nothing");  // slow, but possible
+}
+
+TEST(FitMemory, RefusesATableInAnotherUnit) {
+  const auto table = [](double factor) {
+    std::string text = "read_bytes,write_bytes,time_us\n";
+    for (int i = 0; i < 24; ++i) {
+      const double bytes = std::exp2(14 + 0.75 * i);
+      text += fmt::format("{:.0f},{:.0f},{:.5f}\n", bytes, bytes, factor * (5 + 2 * bytes / 4e6));
+    }
+    return text;
+  };
+  for (const double factor : {1e3, 1e-3}) {
+    EXPECT_THAT(complaint("memory", request(table(factor))),
+                testing::MatchesRegex("table.csv: line [0-9]+, column time_us: .* us where about "
+                                      ".* us were expected, and half of all rows are as far off: "
+                                      "another unit, type or GPU."))
+        << factor;
+  }
+  EXPECT_EQ(complaint("memory", request(table(10))), "nothing");
+}
+
+TEST(FitConv, RefusesATableInAnotherUnit) {
+  const auto table = [](double factor) {
+    std::string text = "n,c,h,w,k,r,s,stride,pad,time_us\n";
+    for (int i = 1; i <= 30; ++i) {
+      text += fmt::format("{},{},28,28,{},3,3,1,1,{:.4f}\n", 8 * i, 32 * i, 64 * (1 + i % 7),
+                          factor * (30 + 10 * i * i));
+    }
+    return text;
+  };
+  for (const double factor : {1e3, 1e-3}) {
+    EXPECT_THAT(complaint("conv", request(table(factor))),
+                testing::HasSubstr("another unit, type or GPU?"))
+        << factor;
+  }
+}
+
+TEST(FitCollective, RefusesNanoseconds) {
+  std::string text = "op,num_gpus,bytes,type,time_us\n";
+  for (int i = 10; i < 30; ++i)
+    text += fmt::format("all_reduce,8,{},f16,{}\n", 1 << i, 16e3 + (1 << i) / 300);
+  EXPECT_THAT(complaint("collective", request(text)),
+              testing::HasSubstr("us where about 10 us were expected"));
+}
+
 TEST(FitCollective, RefusesWhatIsNoCollective) {
   EXPECT_EQ(complaint("collective", request("op,num_gpus,bytes,time_us\nall_reduce,2,8,9\n"
                                             "all_sort,2,8,9\n")),
