@@ -2,9 +2,35 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 namespace inline_prof::model {
+namespace {
+
+constexpr double kTailShare = 0.05;
+constexpr std::size_t kLeastTail = 10;  // scores that tell how fast a tail falls off
+
+// Of `sorted`, ascending.
+double share_as_high(const std::vector<double>& sorted, double score) {
+  const auto count = sorted.size();
+  const auto all = static_cast<double>(count) + 1;
+  const auto as_high =
+      static_cast<double>(sorted.end() - std::lower_bound(sorted.begin(), sorted.end(), score));
+  const double counted = (1 + as_high) / all;
+  const auto tail =
+      std::max(kLeastTail, static_cast<std::size_t>(kTailShare * static_cast<double>(count)));
+  if (count < 2 * tail) return counted;
+  const auto begin = sorted.end() - static_cast<std::ptrdiff_t>(tail);
+  if (score <= *begin) return counted;
+  const double mean = std::accumulate(begin, sorted.end(), 0.0) / static_cast<double>(tail);
+  if (!(mean > *begin)) return counted;
+  const double expected =
+      static_cast<double>(tail + 1) / all * std::exp(-(score - *begin) / (mean - *begin));
+  return std::min(counted, std::max(expected, as_high / all));
+}
+
+}  // namespace
 
 ConformalTable::ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores)
     : scores_(std::move(scores)) {
@@ -34,15 +60,15 @@ ConformalTable::Range ConformalTable::range(std::string_view regime, double leve
 }
 
 double ConformalTable::share_above(std::string_view regime, double score) const {
-  const auto& scores = of(regime);
-  const auto at_least = scores.end() - std::lower_bound(scores.begin(), scores.end(), score);
-  return (1.0 + static_cast<double>(at_least)) / (1.0 + static_cast<double>(scores.size()));
+  return share_as_high(of(regime), score);
 }
 
 double ConformalTable::share_below(std::string_view regime, double score) const {
   const auto& scores = of(regime);
-  const auto at_most = std::upper_bound(scores.begin(), scores.end(), score) - scores.begin();
-  return (1.0 + static_cast<double>(at_most)) / (1.0 + static_cast<double>(scores.size()));
+  std::vector<double> mirrored(scores.rbegin(), scores.rend());
+  for (double& value : mirrored)
+    value = -value;
+  return share_as_high(mirrored, -score);
 }
 
 }  // namespace inline_prof::model

@@ -37,7 +37,12 @@ class ConformalTable {
   // Holds a score with the probability `level`, the rest evenly on both sides.
   [[nodiscard]] Range range(std::string_view regime, double level) const;
 
-  // Share of held-out scores as high as `score`, and as low: one-sided p-values, never 0.
+  // One-sided p-values, never 0: the share of held-out scores as high as `score`, and as low.
+  // Where few or none are, the outer scores' mean distance from where they begin says how fast
+  // further ones get rare: an exponential tail (J. Pickands, "Statistical inference using extreme
+  // order statistics", Annals of Statistics 3(1), 1975; its shape 0).  Counting alone could not
+  // say less than 1 in n + 1, and of hundreds of tests made at once no single one would then be
+  // found, however far off.
   [[nodiscard]] double share_above(std::string_view regime, double score) const;
   [[nodiscard]] double share_below(std::string_view regime, double score) const;
 

@@ -218,8 +218,36 @@ TEST(ConformalTable, HoldsTheShareThatItIsAskedFor) {
   const ConformalTable table({{ConformalTable::kAll, scores}});
   EXPECT_DOUBLE_EQ(table.range("any", 0.9).lower, -45);  // the 5th smallest of 99
   EXPECT_DOUBLE_EQ(table.range("any", 0.9).upper, 45);
-  EXPECT_DOUBLE_EQ(table.share_above("any", 49), 0.02);  // (1 + 1) / 100
-  EXPECT_DOUBLE_EQ(table.share_above("any", 100), 0.01);
+  EXPECT_DOUBLE_EQ(table.share_above("any", 0), 0.51);  // (1 + 50) / 100
+  EXPECT_DOUBLE_EQ(table.share_above("any", 40), 0.11);
+  EXPECT_DOUBLE_EQ(table.share_below("any", -40), 0.11);
+}
+
+TEST(ConformalTable, SaysHowRareAScoreIsThatNoneReached) {
+  std::vector<double> scores(99);
+  std::iota(scores.begin(), scores.end(), -49.0);
+  const ConformalTable table({{ConformalTable::kAll, scores}});
+  // The 10 outer ones, from 40 on, lie 4.5 above it on average.
+  EXPECT_DOUBLE_EQ(table.share_above("any", 53.5), 0.11 * std::exp(-3));
+  EXPECT_DOUBLE_EQ(table.share_below("any", -53.5), 0.11 * std::exp(-3));
+  EXPECT_LT(table.share_above("any", 100), 1e-5);
+  EXPECT_GT(table.share_above("any", 100), 0);
+}
+
+TEST(ConformalTable, OneWildScoreMakesFurtherOnesBelievable) {
+  std::vector<double> scores(99);
+  std::iota(scores.begin(), scores.end(), -49.0);
+  scores.back() = 500;
+  const ConformalTable table({{ConformalTable::kAll, scores}});
+  EXPECT_GE(table.share_above("any", 500), 0.01);  // one of a hundred was as high
+  EXPECT_GT(table.share_above("any", 600), 1e-7);
+  EXPECT_LE(table.share_above("any", 600), 0.01);
+}
+
+TEST(ConformalTable, CountsWhereThereAreTooFewForATail) {
+  const ConformalTable table({{ConformalTable::kAll, {-2, -1, 0, 1, 2}}});
+  EXPECT_DOUBLE_EQ(table.share_above("any", 100), 1.0 / 6);
+  EXPECT_DOUBLE_EQ(ConformalTable().share_above("any", 100), 1);
 }
 
 TEST(MaternProcess, GoesThroughItsPointsAndForgetsFarAway) {
