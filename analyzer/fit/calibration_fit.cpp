@@ -51,8 +51,14 @@ model::MaternProcess process_of(const CalibrationInput& input, const model::Mate
 struct HeldOut {
   Index row;
   double residual;  // ln(measured / predicted)
-  double sigma;
+  double growth;    // of errors at this distance from the nearest row of the fit
 };
+
+// Residuals beyond this share of all are taken for this large where they say what is usual nearby:
+// a single wild one would hide others.
+constexpr double kTame = 0.95;
+// A fit that is nearer than a hundredth of a percent has seen no noise.
+constexpr double kLeastError = 1e-4;
 
 void judge_fold(const CalibrationInput& input, const model::MaternScales& scales,
                 const std::vector<Index>& fold, std::vector<HeldOut>& results) {
@@ -63,30 +69,58 @@ void judge_fold(const CalibrationInput& input, const model::MaternScales& scales
   for (const Index row : fold) {
     const auto point = process.estimate(input.features.row(row).transpose());
     const double correction = std::log(model::bounded_correction(scales, point.mean));
-    results.push_back({row, targets[row] - correction, model::calibration_sigma(scales, point)});
+    results.push_back({row, targets[row] - correction, model::error_growth(point.distance)});
   }
 }
 
-model::ConformalTable table_of(const CalibrationInput& input, const std::vector<HeldOut>& results) {
-  std::map<std::string, std::vector<double>, std::less<>> scores;
-  for (const HeldOut& result : results) {
-    const double score = result.residual / result.sigma;
-    scores[model::ConformalTable::kAll].push_back(score);
-    scores[input.regimes[static_cast<std::size_t>(result.row)]].push_back(score);
+// The mean error of each of `points` over the folds that held it out, as if next to a fitted row.
+model::LocalScale scale_of(const std::vector<Index>& points, const std::vector<HeldOut>& results) {
+  std::vector<double> errors;
+  for (const HeldOut& result : results)
+    errors.push_back(std::abs(result.residual) / result.growth);
+  const double most = model::quantile(errors, kTame);
+  std::map<Index, std::pair<double, double>> sums;  // of errors and of folds
+  double all = 0;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const double error = std::clamp(errors[i], kLeastError, std::max(kLeastError, most));
+    auto& [sum, folds] = sums[results[i].row];
+    sum += error;
+    folds += 1;
+    all += error / static_cast<double>(results.size());
   }
-  return model::ConformalTable(std::move(scores));
+  Eigen::ArrayXd usual(static_cast<Index>(points.size()));
+  for (Index i = 0; i < usual.size(); ++i) {
+    const auto found = sums.find(points[static_cast<std::size_t>(i)]);
+    const double error = found == sums.end() ? all : found->second.first / found->second.second;
+    usual[i] = model::rounded(error);  // as the file says it
+  }
+  return model::LocalScale(std::move(usual));
 }
 
-void summarise(const CalibrationInput& input, const std::vector<HeldOut>& results,
-               CalibrationResult& result) {
+// What a row's errors are measured by: never by themselves.
+std::vector<double> sigmas_of(const CalibrationInput& input, const model::MaternProcess& process,
+                              const model::LocalScale& scale, const std::vector<HeldOut>& results) {
+  std::vector<double> sigmas;
+  for (const HeldOut& held : results) {
+    const auto distances = process.distances(input.features.row(held.row).transpose());
+    sigmas.push_back(scale.from_others(distances) * held.growth);
+  }
+  return sigmas;
+}
+
+void judge(const std::vector<HeldOut>& results, const std::vector<double>& sigmas,
+           CalibrationResult& result) {
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < results.size(); ++i)
+    scores.push_back(results[i].residual / sigmas[i]);
+  result.table = model::ConformalTable({{model::ConformalTable::kAll, scores}});
+  const auto range = result.table.range(model::ConformalTable::kAll, 0.9);
   std::vector<double> widths;
   double inside = 0, error = 0;
-  for (const HeldOut& held : results) {
-    const auto range = result.table.range(input.regimes[static_cast<std::size_t>(held.row)], 0.9);
-    const double score = held.residual / held.sigma;
-    if (score >= range.lower && score <= range.upper) inside += 1;
-    error += std::abs(std::expm1(-held.residual));
-    widths.push_back((std::exp(range.upper * held.sigma) - std::exp(range.lower * held.sigma)) / 2);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (scores[i] >= range.lower && scores[i] <= range.upper) inside += 1;
+    error += std::abs(std::expm1(-results[i].residual));
+    widths.push_back((std::exp(range.upper * sigmas[i]) - std::exp(range.lower * sigmas[i])) / 2);
   }
   const auto count = static_cast<double>(results.size());
   result.held_out_mape = error / count;
@@ -107,8 +141,9 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
   std::vector<Index> all(static_cast<std::size_t>(count));
   for (Index i = 0; i < count; ++i)
     all[static_cast<std::size_t>(i)] = i;
+  result.points = thinned(std::move(all));
   const model::MaternProcess process =
-      process_of(input, result.scales, result.targets, thinned(all));
+      process_of(input, result.scales, result.targets, result.points);
   double error = 0;
   for (Index i = 0; i < count; ++i) {
     const double correction = std::log(
@@ -121,8 +156,8 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
   for (const auto& fold : input.folds)
     judge_fold(input, result.scales, fold, results);
   if (results.empty()) throw std::invalid_argument("calibration: no folds");
-  result.table = table_of(input, results);
-  summarise(input, results, result);
+  result.scale = scale_of(result.points, results);
+  judge(results, sigmas_of(input, process, result.scale, results), result);
   return result;
 }
 

@@ -9,7 +9,6 @@
 #include <Eigen/Core>
 
 #include <functional>
-#include <string>
 #include <vector>
 
 namespace inline_prof::fit {
@@ -19,7 +18,6 @@ struct CalibrationInput {
   Eigen::MatrixXd features;      // a row for each measurement
   Eigen::VectorXd log_measured;  // ln(us)
   Eigen::VectorXd log_analytic;
-  std::vector<std::string> regimes;
   // Groups of rows that are held out together; a row may be in several.
   std::vector<std::vector<Eigen::Index>> folds;
   // ln(analytic time) of every row, with the model fitted to the rows of `training` only.
@@ -30,6 +28,9 @@ struct CalibrationResult {
   model::MaternScales scales;
   Eigen::VectorXd targets;  // of the process: ln(measured / analytic)
   Eigen::VectorXd noise_factors;
+  // The rows that the process is made of: all of them, or as many as are spread over them.
+  std::vector<Eigen::Index> points;
+  model::LocalScale scale;  // at these
   model::ConformalTable table;
   double in_sample_mape = 0;  // fractions
   double held_out_mape = 0;

@@ -97,14 +97,6 @@ ImprovedProblem problem_of(const Group& group) {
           std::log(analytic.predict(points[i][0], points[i][1]).time_us);
     return log_times;
   };
-  problem.regimes = [kind, with_switch, points](std::span<const double> values) {
-    const CollectiveAnalytic analytic(kind, with_switch, values);
-    std::vector<std::string> regimes;
-    regimes.reserve(points.size());
-    for (const auto& point : points)
-      regimes.emplace_back(analytic.predict(point[0], point[1]).bound);
-    return regimes;
-  };
   return problem;
 }
 

@@ -49,21 +49,17 @@ void write_analytic(const ImprovedProblem& problem, const LeastSquaresResult& re
   }
 }
 
-// The process learns from so many rows at most; see fit_calibration.
-constexpr std::size_t kMostStoredPoints = 1000;
-
 void write_residual(const ImprovedProblem& problem, const CalibrationResult& calibration,
                     read::Parameters& parameters) {
   model::StoredResidual stored;
   stored.scales = calibration.scales;
-  const std::size_t count = problem.points.size();
-  const std::size_t kept = std::min(count, kMostStoredPoints);
-  for (std::size_t i = 0; i < kept; ++i) {
-    const std::size_t at = i * count / kept;
-    stored.points.push_back(problem.points[at]);
-    stored.targets.push_back(calibration.targets[static_cast<Index>(at)]);
-    stored.noise_factors.push_back(calibration.noise_factors[static_cast<Index>(at)]);
+  for (const Index at : calibration.points) {
+    stored.points.push_back(problem.points[static_cast<std::size_t>(at)]);
+    stored.targets.push_back(calibration.targets[at]);
+    stored.noise_factors.push_back(calibration.noise_factors[at]);
   }
+  const Eigen::ArrayXd& errors = calibration.scale.usual_errors();
+  stored.usual_errors.assign(errors.data(), errors.data() + errors.size());
   parameters.residual = model::residual_json(stored);
   parameters.conformal = model::conformal_json(calibration.table);
 }
@@ -83,7 +79,6 @@ std::string fit_improved(const ImprovedProblem& problem, const FitRequest& reque
   CalibrationInput input{.features = problem.features,
                          .log_measured = problem.log_measured,
                          .log_analytic = problem.log_times(values),
-                         .regimes = problem.regimes(values),
                          .folds = problem.folds,
                          .refit = [&](const std::vector<Index>& training) {
                            return fit.refit(result.theta, training);

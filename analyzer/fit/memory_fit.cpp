@@ -63,13 +63,6 @@ FitResult fit_memory(const FitRequest& request) {
       log_times[i] = std::log(analytic.predict(bytes[static_cast<std::size_t>(i)]).time_us);
     return log_times;
   };
-  problem.regimes = [&](std::span<const double> values) {
-    const model::MemoryAnalytic analytic(machine, values);
-    std::vector<std::string> regimes;
-    for (const double size : bytes)
-      regimes.emplace_back(analytic.predict(size).bound);
-    return regimes;
-  };
 
   read::Parameters parameters;
   parameters.model = "memory";

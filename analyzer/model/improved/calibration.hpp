@@ -3,6 +3,7 @@
 #pragma once
 
 #include "model/improved/conformal.hpp"
+#include "model/improved/local_scale.hpp"
 #include "model/improved/matern_process.hpp"
 
 #include <Eigen/Core>
@@ -26,16 +27,18 @@ class Calibration {
     double time_us = 0;
     double lower_us = 0, upper_us = 0;  // 90 %
     double correction = 1;              // of the analytic time
-    double sigma = 0;                   // of ln(time), before the conformal table
+    double sigma = 0;                   // usual error of ln(time), before the conformal table
     double distance = 0;                // to the nearest measured point
     double unit_sigma = 0;
   };
 
   Calibration() = default;
+  // `scale`: of held-out errors near the points of the process; empty for files from before it was
+  // stored, where the process's own standard deviation stands in.
   // `unit_sigma`: kSameMachineSigma or kOtherMachineSigma.  Without `uses_mean` the process says
   // how sure the analytic time is and does not correct it: where waves fill up differently, what it
   // has learnt about them is wrong.
-  Calibration(MaternProcess process, ConformalTable table, double unit_sigma,
+  Calibration(MaternProcess process, LocalScale scale, ConformalTable table, double unit_sigma,
               bool uses_mean = true);
 
   // Whether there is anything to say about the error.
@@ -55,16 +58,18 @@ class Calibration {
 
  private:
   [[nodiscard]] double correction(double mean) const;
+  [[nodiscard]] double sigma(const Eigen::VectorXd& features,
+                             const MaternProcess::Estimate& point) const;
 
   MaternProcess process_;
+  LocalScale scale_;
   ConformalTable table_;
   double unit_sigma_ = kSameMachineSigma;
   bool uses_mean_ = true;
 };
 
-// The standard deviation of ln(measured / predicted) that the process gives itself at a point.
-[[nodiscard]] double calibration_sigma(const MaternScales& scales,
-                                       const MaternProcess::Estimate& estimate);
+// How many times larger errors are at this distance from the nearest point than next to it.
+[[nodiscard]] double error_growth(double distance);
 
 // The factor exp(mean), held within three signals: further is a sum of many neighbours' noise.
 [[nodiscard]] double bounded_correction(const MaternScales& scales, double mean);

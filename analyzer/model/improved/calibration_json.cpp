@@ -51,7 +51,8 @@ json residual_json(const StoredResidual& residual) {
           {"noise", rounded(residual.scales.noise)},
           {"points", points},
           {"targets", rounded_list(residual.targets)},
-          {"noise_factors", rounded_list(residual.noise_factors)}};
+          {"noise_factors", rounded_list(residual.noise_factors)},
+          {"usual_errors", rounded_list(residual.usual_errors)}};
 }
 
 json conformal_json(const ConformalTable& table) {
@@ -104,6 +105,22 @@ MaternProcess read_residual(const read::Parameters& parameters, std::size_t poin
             Eigen::Map<const Eigen::VectorXd>(factors.data(), count)};
   } catch (const std::invalid_argument& error) {
     node.fail(error.what());
+  }
+}
+
+LocalScale read_local_scale(const read::Parameters& parameters) {
+  if (!parameters.residual.contains("usual_errors")) return {};
+  const json document{{"residual", parameters.residual}};
+  const read::TreeNode residual = read::TreeNode(document, parameters.label).member("residual");
+  const read::TreeNode node = residual.member("usual_errors");
+  const std::vector<double> errors = number_list(node);
+  const std::size_t points = number_list(residual.member("targets")).size();
+  if (errors.size() != points) node.fail(fmt::format("expected {} numbers", points));
+  try {
+    return LocalScale(
+        Eigen::Map<const Eigen::ArrayXd>(errors.data(), static_cast<Eigen::Index>(errors.size())));
+  } catch (const std::invalid_argument&) {
+    node.fail("expected numbers > 0");
   }
 }
 

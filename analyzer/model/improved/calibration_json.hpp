@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/improved/conformal.hpp"
+#include "model/improved/local_scale.hpp"
 #include "model/improved/matern_process.hpp"
 #include "read/parameters.hpp"
 
@@ -21,6 +22,7 @@ struct StoredResidual {
   std::vector<RawPoint> points;
   std::vector<double> targets;        // ln(measured / analytic)
   std::vector<double> noise_factors;  // of each point
+  std::vector<double> usual_errors;   // of each point, when it was held out
 };
 
 [[nodiscard]] nlohmann::json residual_json(const StoredResidual& residual);
@@ -29,6 +31,8 @@ struct StoredResidual {
 // Empty where the file has none.  `point_size` is how many numbers a point has.  Throws InputError.
 [[nodiscard]] MaternProcess read_residual(const read::Parameters& parameters,
                                           std::size_t point_size, const FeaturesOf& features);
+// Empty where the file has none, as older files.
+[[nodiscard]] LocalScale read_local_scale(const read::Parameters& parameters);
 [[nodiscard]] ConformalTable read_conformal(const read::Parameters& parameters);
 
 // Five digits: what a fit can know, and a quarter of the bytes.

@@ -129,7 +129,8 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
     };
     const std::vector<double> rank_counts = own.numbers("rank_counts");
     groups_.emplace(name, Group{CollectiveAnalytic(*kind, with_switch, values),
-                                Calibration(read_residual(own, 2, features), read_conformal(own),
+                                Calibration(read_residual(own, 2, features), read_local_scale(own),
+                                            read_conformal(own),
                                             is_transfer_ ? kOtherMachineSigma : kSameMachineSigma),
                                 {rank_counts.begin(), rank_counts.end()}});
   });

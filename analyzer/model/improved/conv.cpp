@@ -267,8 +267,9 @@ CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::M
     return conv_features(shape_of(point), kernel_of(point), machine_);
   };
   const bool has_same_waves = parameters.number("sm_count") == machine_.sm_count;
-  calibration_ = {read_residual(parameters, kConvPointSize, features), read_conformal(parameters),
-                  is_transfer_ ? kOtherMachineSigma : kSameMachineSigma, has_same_waves};
+  calibration_ = {read_residual(parameters, kConvPointSize, features), read_local_scale(parameters),
+                  read_conformal(parameters), is_transfer_ ? kOtherMachineSigma : kSameMachineSigma,
+                  has_same_waves};
 }
 
 CalibratedConv::Prediction CalibratedConv::predict(const ConvShape& shape,

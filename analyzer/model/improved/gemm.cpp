@@ -84,8 +84,9 @@ Calibration calibration_of(const read::Parameters& parameters, const GemmMachine
     return gemm_features({point[0], point[1], point[2], point[3]}, machine, kernel);
   };
   const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
-  return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_conformal(parameters),
-          is_transfer ? kOtherMachineSigma : kSameMachineSigma, has_same_waves};
+  return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_local_scale(parameters),
+          read_conformal(parameters), is_transfer ? kOtherMachineSigma : kSameMachineSigma,
+          has_same_waves};
 }
 
 class GemmModel : public TableModel {

@@ -51,6 +51,10 @@ ArrayXd MaternProcess::squared_distances(const VectorXd& features) const {
   return (points_.colwise() - scaled).colwise().squaredNorm().transpose().array();
 }
 
+ArrayXd MaternProcess::distances(const VectorXd& features) const {
+  return squared_distances(features).sqrt();
+}
+
 double MaternProcess::mean(const VectorXd& features) const {
   if (is_empty()) return 0;
   return matern_covariance(scales_.signal, squared_distances(features))

@@ -143,8 +143,8 @@ CalibratedMemory::CalibratedMemory(const read::Parameters& parameters, const rea
       calibration_(
           read_residual(parameters, 2,
                         [](const RawPoint& point) { return memory_features(point[0], point[1]); }),
-          read_conformal(parameters), is_transfer_ ? kOtherMachineSigma : kSameMachineSigma,
-          !is_transfer_) {}
+          read_local_scale(parameters), read_conformal(parameters),
+          is_transfer_ ? kOtherMachineSigma : kSameMachineSigma, !is_transfer_) {}
 
 CalibratedMemory::Prediction CalibratedMemory::predict(double read_bytes,
                                                        double write_bytes) const {

@@ -267,6 +267,35 @@ class RealFile(unittest.TestCase):
             100 * errors["compat"], 100 * errors["improved"]))
         self.assertLess(errors["improved"], errors["compat"])
 
+    def test_a_product_that_takes_twice_as_long_is_called_slower(self):
+        """On every device; the others' verdicts stay."""
+        layer, event = "TopMLP.fc5", "fused_fully_connected.bprop.cublasGemmEx_1"
+
+        def verdicts(document):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder) / "prof.json"
+                path.write_text(json.dumps(document))
+                report = json.loads(run(path, "--machine", "a100-sxm4-40gb", "--layers",
+                                        A100_LAYERS, "--format", "json").stdout)
+            return {(row["device_id"], row["layer"], row["event"], row["occurrence"]):
+                    row["verdict"] for row in report["rows"] if row["op"] == "gemm"}
+
+        document = json.loads(A100.read_text())
+        before = verdicts(document)
+        for row in document["events"]:
+            if (row["layer_name"], row["name"]) == (layer, event):
+                row["measured_times_ms"] = [2 * time for time in row["measured_times_ms"]]
+        after = verdicts(document)
+        ours = [row for row in before if row[1:3] == (layer, event)]
+        self.assertEqual(len(ours), 8)
+        for row in ours:
+            self.assertEqual(before[row], "as predicted")
+            self.assertEqual(after[row], "slower")
+        slower = [sum(verdict == "slower" for verdict in found.values())
+                  for found in (before, after)]
+        print("\nslower of %d products: %d, with one of them twice as slow on 8 devices %d" % (
+            len(before), slower[0], slower[1]))
+
 
 class Options(unittest.TestCase):
     def test_a_wrong_command_line_ends_with_2(self):

@@ -84,6 +84,36 @@ TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
   EXPECT_FALSE(fitted.is_transfer());
 }
 
+// Times of thin products scatter by a factor of two, those of others by 2 %.
+std::string table_with_riddles(int rows, std::uint64_t seed) {
+  const read::Table even(gemm_table(rows, 1, seed), "even");
+  std::mt19937_64 random(seed);
+  std::string text = "m,n,k,time_us\n";
+  for (std::size_t i = 0; i < even.row_count(); ++i) {
+    const double m = even.number(i, 0);
+    const double noise = m < 256 ? std::exp2(uniform(random) - 0.5) : 1;
+    text += fmt::format("{},{},{},{:.4f}\n", m, even.number(i, 1), even.number(i, 2),
+                        even.number(i, 3) * noise);
+  }
+  return text;
+}
+
+TEST(FitGemm, IsLessSureWhereItWasWrongMoreOften) {
+  const auto result = find_fit("gemm").fit(request(table_with_riddles(80, 8)));
+  auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
+  const auto width = [&](double m) {
+    const model::CalibratedGemm fitted(parameters, machine("h200-sxm-141gb"));
+    const auto p = fitted.predict({m, 1024, 1024, 1});
+    return p.estimate.upper_us / p.estimate.lower_us;
+  };
+  EXPECT_GT(width(64), 1.15 * width(2048));
+  // Files from before errors were kept by point still have an interval.
+  parameters.residual.erase("usual_errors");
+  EXPECT_GT(width(64), 1.01);
+  parameters.residual["usual_errors"] = {0.1, 0.2};
+  EXPECT_THROW(width(64), read::InputError);
+}
+
 // Kernels that the library should not have chosen: always 64 x 32, whatever the shape.
 std::string table_of_one_kernel(int rows, std::uint64_t seed) {
   const auto types = *model::gemm_types("bf16");

@@ -4,6 +4,7 @@
 #include "model/improved/gemm_analytic.hpp"
 #include "model/improved/gemm_kernel.hpp"
 #include "model/improved/index_distribution.hpp"
+#include "model/improved/local_scale.hpp"
 #include "model/improved/matern_process.hpp"
 #include "model/machines.hpp"
 
@@ -248,6 +249,23 @@ TEST(ConformalTable, CountsWhereThereAreTooFewForATail) {
   const ConformalTable table({{ConformalTable::kAll, {-2, -1, 0, 1, 2}}});
   EXPECT_DOUBLE_EQ(table.share_above("any", 100), 1.0 / 6);
   EXPECT_DOUBLE_EQ(ConformalTable().share_above("any", 100), 1);
+}
+
+TEST(LocalScale, IsWhatIsUsualNearby) {
+  const LocalScale scale(Eigen::Array3d(0.02, 0.02, 0.2));
+  const Eigen::Array3d near_the_first(0.1, 0.1, 30), near_the_last(30, 30, 0.1);
+  EXPECT_LT(scale.at(near_the_first), 0.05);
+  EXPECT_GT(scale.at(near_the_last), 0.1);
+  // Far from all of them only their mean is left.
+  EXPECT_NEAR(scale.at(Eigen::Array3d(90, 90, 90)), 0.08, 1e-9);
+}
+
+TEST(LocalScale, APointIsNotJudgedByItself) {
+  const LocalScale scale(Eigen::Array3d(0.02, 0.02, 0.2));
+  const Eigen::Array3d at_the_last(0.1, 0.1, 0);
+  EXPECT_LT(scale.from_others(at_the_last), scale.at(at_the_last));
+  EXPECT_THROW(LocalScale(Eigen::Array2d(0.1, 0)), std::invalid_argument);
+  EXPECT_TRUE(LocalScale().is_empty());
 }
 
 TEST(MaternProcess, GoesThroughItsPointsAndForgetsFarAway) {
