@@ -8,6 +8,8 @@
 # DATA        the folder that scripts/make_params.sh takes, and in it
 #   nccl_tests_h100/h100_1node_4gpu.log
 #     from xxrjun/nccl-tests-cluster at 455de4f8 (Apache-2.0)
+#   deepbench_v100/conv_v100.csv
+#     from baidu-research/DeepBench at da81ba78 (Apache-2.0), DeepBench_NV_V100.xlsx as CSV
 #
 # Whole groups are held out: widths, row counts just above a tile's edge, the longest tenth, the
 # deepest k.  "roofline" is torchao's, on the same rows:
@@ -15,7 +17,7 @@
 set -euo pipefail
 
 if [[ $# -ne 2 ]]; then
-  sed -n '2,14p' "$0" | cut -c3- >&2
+  sed -n '2,16p' "$0" | cut -c3- >&2
   exit 2
 fi
 prof_model=$(realpath "$1")
@@ -30,6 +32,16 @@ summary() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i }
       $1 == "all" { printf "n %5d  MAPE %5.2f %%  interval holds %5.1f %%  half-width %5.1f %%", $2,
                     $at["mape_percent"], $at["coverage_percent"], $at["half_width_percent"] }'
+}
+
+# What a slowdown of 20 % does to the rows that were within their intervals, and to those that were
+# not: the share above the upper end, with it and without it.
+slowed() {
+  "$prof_model" predict "$@" -o slowed.csv --force 2> /dev/null
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
+    { time = $at["time_us"]; most = $at["predicted_upper_us"]; ++n
+      above += time > most; slow += 1.2 * time > most }
+    END { printf "20 %% slower: %4.1f %% above it, as they are %4.1f %%", 100 * slow / n, 100 * above / n }' slowed.csv
 }
 
 roofline() {  # TABLE PEAK_TFLOPS GB_PER_S OPERAND_BYTES
@@ -49,8 +61,8 @@ gemm() {
     { if ($held) print > \"test.csv\"; else print > \"train.csv\" }" table.csv
   "$prof_model" fit --model gemm --machine "$machine" --set a_type="$type" --boundary "$boundary" \
     --points "$points" --seed 1 train.csv -o params.json --force 2> /dev/null
-  printf '%-32s %s  %s\n' "$name" \
-    "$(summary --model gemm --machine "$machine" --set a_type="$type" --params params.json test.csv)" \
+  local asked=(--model gemm --machine "$machine" --set a_type="$type" --params params.json test.csv)
+  printf '%-32s %s  %s  %s\n' "$name" "$(summary "${asked[@]}")" "$(slowed "${asked[@]}")" \
     "$(roofline test.csv "$peak" "$bandwidth" "$bytes")"
 }
 
@@ -125,6 +137,24 @@ for limit in 0 1048576; do
   collective "H100, 4 GPUs from 2 and 8$([[ $limit -gt 0 ]] && echo ", >= 1 MiB")" h100-sxm5-80gb
 done
 
+# The same 4 GPUs read off the table itself: the mean, on a logarithmic scale, of what 2 and 8 GPUs
+# take for the same message, and of what 4 take for the next smaller and the next larger one.
+for limit in 0 1048576; do
+  awk -F, -v limit=$limit 'function off(guess, time) { return guess < time ? 1 - guess / time : guess / time - 1 }
+    NR > 1 && $8 != "" { time[$3, $8, $6] = $11; if ($8 == 4) { op[++n] = $3; size[n] = $6 } }
+    END {
+      for (i = 1; i <= n; ++i) {
+        if (size[i] < limit) continue
+        t = time[op[i], 4, size[i]]; ++rows
+        ranks += off(sqrt(time[op[i], 2, size[i]] * time[op[i], 8, size[i]]), t)
+        smaller = time[op[i], 4, size[i] / 2]; larger = time[op[i], 4, size[i] * 2]
+        if (smaller == "" || larger == "") continue
+        sizes += off(sqrt(smaller * larger), t); ++inner }
+      printf "%-32s between 2 and 8 GPUs: n %5d  MAPE %5.2f %%; between the next sizes: n %5d  MAPE %5.2f %%\n",
+             "H100, 4 GPUs, interpolated" (limit > 0 ? ", >= 1 MiB" : ""), rows, 100 * ranks / rows, inner, 100 * sizes / inner }' \
+    "$data/xla_h100/collectives_h100_8gpu_host.csv"
+done
+
 # Messages that are longer take longer: what is left if a curve may be any that does not fall, one
 # for each operation, and has seen the very rows.  The least sum of |predicted/measured - 1|, by
 # dynamic programming over the measured times.
@@ -169,4 +199,14 @@ for gpu in A100_80GB_PCIe:a100-pcie-80gb V100-PCIE-32GB:v100-pcie-32gb; do
   printf '%-32s ' "${gpu%%:*}"
   "$prof_model" fit --model conv --machine "${gpu##*:}" --set kernel=known --points 600 --seed 1 \
     conv.csv -o conv.json --force 2>&1 | grep 'held out'
+done
+
+echo "convolutions, DeepBench on V100, the fastest algorithm assumed, layers held out in turn"
+"$prof_model" convert --to conv "$data/deepbench_v100/conv_v100.csv" -o conv.csv --force 2> /dev/null
+for type in f16 f32; do
+  for direction in forward backward_data backward_filter; do
+    printf '%-32s ' "$type $direction"
+    "$prof_model" fit --model conv --machine v100-sxm2-16gb --set type=$type --set direction=$direction \
+      conv.csv -o conv.json --force 2>&1 | grep 'held out'
+  done
 done

@@ -10,8 +10,9 @@
 
 namespace inline_prof::model {
 
-// Held-out residuals ln(measured / predicted), each divided by the standard deviation that the
-// model gave itself there; one sorted list for each regime, and "all".
+// Held-out residuals ln(measured / predicted), each divided by the error that is usual there; one
+// sorted list, "all".  Files of earlier versions have one for each regime ("compute", "memory",
+// ...) as well.
 //
 // Split conformal prediction: V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random
 // World", 2005, section 4.1; by regime ("Mondrian"): section 4.5.  What is held out are whole
@@ -31,7 +32,7 @@ class ConformalTable {
   [[nodiscard]] bool is_empty() const { return scores_.empty(); }
 
   struct Range {
-    double lower = 0;  // standard deviations, <= 0 as a rule
+    double lower = 0;  // usual errors, <= 0 as a rule
     double upper = 0;
   };
   // Holds a score with the probability `level`, the rest evenly on both sides.

@@ -72,15 +72,19 @@ TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
   const auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
   const model::CalibratedGemm fitted(parameters, machine("h200-sxm-141gb"));
   const read::Table unseen(gemm_table(60, 1.3, 2), "unseen");
-  double error = 0, inside = 0;
+  double error = 0, inside = 0, too_slow = 0, called_slow = 0;
   for (std::size_t i = 0; i < 60; ++i) {
     const auto p = fitted.predict({unseen.number(i, 0), unseen.number(i, 1), unseen.number(i, 2)});
     const double measured = unseen.number(i, 3);
     error += std::abs(p.estimate.time_us / measured - 1) / 60;
     if (measured > p.estimate.lower_us && measured < p.estimate.upper_us) inside += 1.0 / 60;
+    if (measured > p.estimate.upper_us) too_slow += 1.0 / 60;
+    if (1.2 * measured > p.estimate.upper_us) called_slow += 1.0 / 60;
   }
   EXPECT_LT(error, 0.06);
   EXPECT_GT(inside, 0.75);
+  EXPECT_LT(too_slow, 0.15);
+  EXPECT_GT(called_slow, 0.75);
   EXPECT_FALSE(fitted.is_transfer());
 }
 
