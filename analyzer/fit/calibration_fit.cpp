@@ -108,19 +108,27 @@ std::vector<double> sigmas_of(const CalibrationInput& input, const model::Matern
   return sigmas;
 }
 
-void judge(const std::vector<HeldOut>& results, const std::vector<double>& sigmas,
-           CalibrationResult& result) {
-  std::vector<double> scores;
-  for (std::size_t i = 0; i < results.size(); ++i)
-    scores.push_back(results[i].residual / sigmas[i]);
-  result.table = model::ConformalTable({{model::ConformalTable::kAll, scores}});
-  const auto range = result.table.range(model::ConformalTable::kAll, 0.9);
+void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
+           const std::vector<double>& sigmas, CalibrationResult& result) {
+  const auto regime_of = [&](const HeldOut& held) {
+    return input.regimes.empty() ? std::string(model::ConformalTable::kAll)
+                                 : input.regimes[static_cast<std::size_t>(held.row)];
+  };
+  std::map<std::string, std::vector<double>, std::less<>> scores;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const double score = results[i].residual / sigmas[i];
+    scores[model::ConformalTable::kAll].push_back(score);
+    if (!input.regimes.empty()) scores[regime_of(results[i])].push_back(score);
+  }
+  result.table = model::ConformalTable(std::move(scores));
   std::vector<double> widths;
   double inside = 0, error = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (scores[i] >= range.lower && scores[i] <= range.upper) inside += 1;
+    const auto range = result.table.range(regime_of(results[i]), 0.9);
+    const double lower = range.lower * sigmas[i], upper = range.upper * sigmas[i];
+    if (results[i].residual >= lower && results[i].residual <= upper) inside += 1;
     error += std::abs(std::expm1(-results[i].residual));
-    widths.push_back((std::exp(range.upper * sigmas[i]) - std::exp(range.lower * sigmas[i])) / 2);
+    widths.push_back((std::exp(upper) - std::exp(lower)) / 2);
   }
   const auto count = static_cast<double>(results.size());
   result.held_out_mape = error / count;
@@ -157,7 +165,7 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
     judge_fold(input, result.scales, fold, results);
   if (results.empty()) throw std::invalid_argument("calibration: no folds");
   result.scale = scale_of(result.points, results);
-  judge(results, sigmas_of(input, process, result.scale, results), result);
+  judge(input, results, sigmas_of(input, process, result.scale, results), result);
   return result;
 }
 

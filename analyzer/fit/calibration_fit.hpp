@@ -9,6 +9,7 @@
 #include <Eigen/Core>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace inline_prof::fit {
@@ -18,6 +19,8 @@ struct CalibrationInput {
   Eigen::MatrixXd features;      // a row for each measurement
   Eigen::VectorXd log_measured;  // ln(us)
   Eigen::VectorXd log_analytic;
+  // Of each row, where rows of one regime are to be judged by each other; else empty.
+  std::vector<std::string> regimes;
   // Groups of rows that are held out together; a row may be in several.
   std::vector<std::vector<Eigen::Index>> folds;
   // ln(analytic time) of every row, with the model fitted to the rows of `training` only.

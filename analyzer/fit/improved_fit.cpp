@@ -76,13 +76,15 @@ std::string fit_improved(const ImprovedProblem& problem, const FitRequest& reque
   write_analytic(problem, result, values, parameters);
 
   request.say("fitting to all but a group of rows at a time");
-  CalibrationInput input{.features = problem.features,
-                         .log_measured = problem.log_measured,
-                         .log_analytic = problem.log_times(values),
-                         .folds = problem.folds,
-                         .refit = [&](const std::vector<Index>& training) {
-                           return fit.refit(result.theta, training);
-                         }};
+  CalibrationInput input{
+      .features = problem.features,
+      .log_measured = problem.log_measured,
+      .log_analytic = problem.log_times(values),
+      .regimes = problem.regimes ? problem.regimes(values) : std::vector<std::string>(),
+      .folds = problem.folds,
+      .refit = [&](const std::vector<Index>& training) {
+        return fit.refit(result.theta, training);
+      }};
   const CalibrationResult calibration = fit_calibration(input);
   write_residual(problem, calibration, parameters);
 

@@ -21,6 +21,9 @@ struct ImprovedProblem {
   Eigen::MatrixXd features;
   std::vector<model::RawPoint> points;  // what the features come from, for the parameter file
   std::vector<std::vector<Eigen::Index>> folds;
+  // What bounds each row, with these parameters: only for a model whose rows' errors differ by that
+  // more than by where they lie.
+  std::function<std::vector<std::string>(std::span<const double> values)> regimes;
   int restarts = 2;
 };
 

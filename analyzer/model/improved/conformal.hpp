@@ -11,8 +11,7 @@
 namespace inline_prof::model {
 
 // Held-out residuals ln(measured / predicted), each divided by the error that is usual there; one
-// sorted list, "all".  Files of earlier versions have one for each regime ("compute", "memory",
-// ...) as well.
+// sorted list, "all", and where a fit tells regimes apart ("compute", "memory", ...) one for each.
 //
 // Split conformal prediction: V. Vovk, A. Gammerman, G. Shafer, "Algorithmic Learning in a Random
 // World", 2005, section 4.1; by regime ("Mondrian"): section 4.5.  What is held out are whole
