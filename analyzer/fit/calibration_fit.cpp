@@ -125,10 +125,10 @@ void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
   double inside = 0, error = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto range = result.table.range(regime_of(results[i]), 0.9);
-    const double lower = range.lower * sigmas[i], upper = range.upper * sigmas[i];
-    if (results[i].residual >= lower && results[i].residual <= upper) inside += 1;
+    const double score = results[i].residual / sigmas[i];
+    if (score >= range.lower && score <= range.upper) inside += 1;
     error += std::abs(std::expm1(-results[i].residual));
-    widths.push_back((std::exp(upper) - std::exp(lower)) / 2);
+    widths.push_back((std::exp(range.upper * sigmas[i]) - std::exp(range.lower * sigmas[i])) / 2);
   }
   const auto count = static_cast<double>(results.size());
   result.held_out_mape = error / count;
