@@ -178,7 +178,7 @@ const char* const* pointer_at(std::size_t begin) noexcept {
 
 // The text of the range there, as it is now.  Once events are not looked for, whoever let us follow
 // a pointer need not keep it any more.
-std::string_view text_of(LabelPlace place) noexcept {
+std::string_view text_at(LabelPlace place) noexcept {
   if (ranges.kinds[place.at] != Kind::kFollowed) {
     return {&ranges.text[place.begin], ranges.lengths[place.at]};
   }
@@ -256,7 +256,7 @@ std::string current_layer() {
   std::string path;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < ranges.count; ++i) {
-    const std::string_view text = text_of({.at = i, .begin = begin});
+    const std::string_view text = text_at({.at = i, .begin = begin});
     if (!text.empty()) {
       if (!path.empty()) path.push_back('.');
       path.append(text);
