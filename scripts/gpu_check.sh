@@ -12,6 +12,8 @@
 #             NCCL, Thrust
 #   torch     the same for PyTorch, with a captured graph and NCCL, and for torch.compile
 #   bias      event pairs around kernels of known length, against CUPTI's timestamps
+#   backends  iteration times against CUPTI's; pairs in CUPTI's callbacks; first launches and leaving
+#             beside other threads; programmatic launches
 #   results   the host's results are the same by every bit, also after a device reset; the guest is
 #             clean under compute-sanitizer
 #   rate      what a launch costs the host thread: bare, under the guest, under CUPTI
@@ -39,9 +41,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source_dir=$PWD
 
-declare -A limit_s=([machine]=15 [build]=170 [census]=95 [torch]=95 [bias]=45 [results]=45 [rate]=35
+declare -A limit_s=([machine]=15 [build]=170 [census]=95 [torch]=95 [bias]=45 [backends]=60 [results]=45 [rate]=35
   [graphs]=20 [demo]=50 [overhead]=130 [measure]=240 [tests]=400)
-first_call=(machine build census torch bias results rate graphs demo)
+first_call=(machine build census torch bias backends results rate graphs demo)
 second_call=(machine build overhead measure)
 default_parts=("${first_call[@]}" overhead measure)
 archive_limit_mib=16
@@ -303,7 +305,7 @@ part_rate() {
     for state in bare counting measuring detached cupti; do
       printf '%d %s %s\n' "$round" "$state" "${words[$state]}" >>rates.txt
     done
-    verdict FIGURE "ns a launch (median p05 p95), round $round: bare ${words[bare]}; \
+    verdict FIGURE "19, 20, 22, 28: ns a launch (median p05 p95), round $round: bare ${words[bare]}; \
 counting ${words[counting]}; measuring ${words[measuring]}; detached ${words[detached]}; \
 CUPTI callback ${words[cupti]}"
   done
@@ -335,17 +337,27 @@ answers_of() {
   esac
 }
 
-# lines_of NUMBER COMMAND...: takes over the lines of a script that says PASS, FAIL, FIGURE and SKIP.
+# lines_of NUMBER COMMAND...: takes over the lines of a script that says PASS, FAIL, FIGURE and SKIP;
+# NUMBER is empty where they have their own.
 lines_of() {
   local number=$1 word text status=0
   shift
   "$@" >lines.txt 2>lines.log || status=$?
   while read -r word text; do
-    verdict "$word" "$number: $text"
+    verdict "$word" "${number:+$number: }$text"
   done <lines.txt
   if ((status != 0 && status != 1 && status != 77)); then
-    verdict FAIL "$number: $1 ended with status $status: $(tail -1 lines.log)"
+    verdict FAIL "${number:+$number: }$1 ended with status $status: $(tail -1 lines.log)"
   fi
+}
+
+part_backends() {
+  need_file "$guest"
+  need_file "$census"
+  need_file "$programs/paced_loop"
+  lines_of '' python3 "$source_dir/tests/gpu/paced_loop.py" --guest "$guest" --census "$census" \
+    --loop "$programs/paced_loop" --work "$PWD/paced" --timeout 10
+  answers_of pdl_overlap
 }
 
 part_results() {

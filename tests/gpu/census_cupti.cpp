@@ -3,10 +3,14 @@
 // Writes CENSUS_OUT (default census.json) when the process ends:
 //
 //   {"cupti_version": 130001,
-//    "driver_calls": {"cuLaunchKernel": 150, "cuGraphLaunch": 100},   // calls of the host, by
-//    function "kernels": {"add_one": 75},                       // of the kernel launches among
-//    them, by name "activities": {"add_one": [1120, 1088]},          // device durations in ns, in
-//    start order "dropped_records": 0, "errors": []}
+//    "driver_calls": {"cuLaunchKernel": 150, "cuGraphLaunch": 100},
+//    "kernels": {"add_one": 75},
+//    "activities": {"add_one": [1120, 1088]},
+//    "starts": {"add_one": [0, 5200]},
+//    "dropped_records": 0, "errors": []}
+//
+// Calls of the host by function, its kernel launches by name, the kernels' durations on the device
+// in nanoseconds in the order of their starts, and those starts since the first of all.
 //
 // It has nothing of the guest in it, so that a mistake cannot be made twice.
 #include <cuda.h>
@@ -124,12 +128,20 @@ void write_census() {
   file["driver_calls"] = census().driver_calls;
   file["kernels"] = census().kernels;
   file["activities"] = nlohmann::ordered_json::object();
+  file["starts"] = nlohmann::ordered_json::object();
+  std::uint64_t first_ns = UINT64_MAX;
   for (auto& [name, activities] : census().activities) {
     std::sort(activities.begin(), activities.end(),
               [](const Activity& a, const Activity& b) { return a.start_ns < b.start_ns; });
+    first_ns = std::min(first_ns, activities.front().start_ns);
+  }
+  for (const auto& [name, activities] : census().activities) {
     auto& durations = file["activities"][name] = nlohmann::ordered_json::array();
-    for (const Activity& activity : activities)
+    auto& starts = file["starts"][name] = nlohmann::ordered_json::array();
+    for (const Activity& activity : activities) {
       durations.push_back(activity.duration_ns);
+      starts.push_back(activity.start_ns - first_ns);
+    }
   }
   file["dropped_records"] = census().dropped_records;
   file["errors"] = census().errors;

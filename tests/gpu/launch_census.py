@@ -13,44 +13,13 @@ Prints one line `PASS|FAIL|SKIP PROGRAM: figures`; exit status 0, 1, or 77 for a
 
 import argparse
 import json
-import os
 import pathlib
-import subprocess
 import sys
 
-SKIPPED = 77
-CANNOT_START = 127  # what ld.so exits with
+from host_program import SKIPPED, Failure, Skip, preloaded, run
+
 WHOLE_RUN = 1_000_000_000  # warm-up iterations; no program comes near
 GRAPH_LAUNCHES = ("cuGraphLaunch", "cuGraphLaunch_ptsz")
-
-
-class Skip(Exception):
-    pass
-
-
-class Failure(Exception):
-    pass
-
-
-def run(program, variables, timeout_s):
-    """Runs the program; raises Skip or Failure with the last line it said."""
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("INLINE_PROF_", "PROFILING_"))}
-    environment.update(variables)
-    try:
-        done = subprocess.run(program, env=environment, capture_output=True, text=True,
-                              timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise Failure(f"still running after {timeout_s} s") from error
-    except FileNotFoundError as error:
-        raise Skip(f"no such program: {program[0]}") from error
-    last_words = (done.stderr.strip().splitlines() or ["(nothing on stderr)"])[-1]
-    if done.returncode == SKIPPED:
-        raise Skip(last_words)
-    if done.returncode == CANNOT_START and "error while loading shared libraries" in done.stderr:
-        raise Skip(last_words)  # no driver, or no cuBLAS
-    if done.returncode != 0:
-        raise Failure(f"exit status {done.returncode}: {last_words}")
 
 
 def read_json(path, who):
@@ -85,9 +54,7 @@ def empty_folder(work):
 
 
 def guest_variables(options, path):
-    preload = " ".join(filter(None, [str(options.guest), os.environ.get("LD_PRELOAD")]))
-    return {"LD_PRELOAD": preload, "INLINE_PROF_OUT": str(path),
-            "INLINE_PROF_WARMUP": str(WHOLE_RUN)}
+    return preloaded(options.guest, path, warmup=WHOLE_RUN)
 
 
 def compare_with_expected(options):

@@ -16,22 +16,17 @@ excludes 0.3 %; afterwards 0 lies within it.  --short: a few blocks, whose ratio
 """
 
 import argparse
-import os
 import pathlib
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
+from host_program import Failure, Skip, injected, preloaded, run
+
 GOAL = 0.001
 EXCLUDED = 0.003
 RESAMPLES = 2000
-
-
-class Skip(Exception):
-    pass
 
 
 def quads(blocks):
@@ -72,20 +67,7 @@ def judge_afterwards(found):
 
 
 def blocks_of(command, variables, timeout_s):
-    environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith(("INLINE_PROF_", "PROFILING_"))}
-    environment.update(variables)
-    try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True,
-                              timeout=timeout_s, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise Skip(f"still running after {timeout_s} s") from error
-    last_words = (done.stderr.strip().splitlines() or ["(nothing on stderr)"])[-1]
-    if done.returncode == SKIPPED:
-        raise Skip(last_words)
-    if done.returncode != 0:
-        raise RuntimeError(f"exit status {done.returncode}: {last_words}")
-    lines = [line.split() for line in done.stdout.splitlines()]
+    lines = [line.split() for line in run(command, variables, timeout_s).stdout.splitlines()]
     return [(state, float(time)) for state, time in lines]
 
 
@@ -100,17 +82,15 @@ class Comparison:
         print(f"{verdict} {text}", flush=True)
         self.failed = self.failed or verdict == "FAIL"
 
-    def guest(self, **settings):
+    def output(self):
         self.files += 1
-        variables = {"LD_PRELOAD": str(self.options.guest),
-                     "INLINE_PROF_OUT": f"{self.folder}/prof.{self.files}.json"}
-        variables.update({f"INLINE_PROF_{name.upper()}": value for name, value in settings.items()})
-        return variables
+        return f"{self.folder}/prof.{self.files}.json"
 
-    def injected(self, **settings):
-        variables = self.guest(backend="cupti", **settings)
-        variables["CUDA_INJECTION64_PATH"] = variables.pop("LD_PRELOAD")
-        return variables
+    def guest(self, **settings):
+        return preloaded(self.options.guest, self.output(), **settings)
+
+    def injected(self):
+        return injected(self.options.guest, self.output(), backend="cupti")
 
     def attempt(self, name, measure, judge=None):
         try:
@@ -118,7 +98,7 @@ class Comparison:
         except Skip as reason:
             self.say("SKIP", f"{name}: {reason}")
             return
-        except (RuntimeError, ValueError) as error:
+        except (Failure, ValueError) as error:
             self.say("FAIL", f"{name}: {error}")
             return
         if not ratios:

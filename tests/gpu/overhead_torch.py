@@ -10,10 +10,10 @@ Exit status 77 where there is no PyTorch or no GPU.
 import argparse
 import contextlib
 import signal
-import sys
 import time
 
-SKIPPED = 77
+from torch_gpu import torch
+
 WARM_UP_STEPS = 30
 
 parser = argparse.ArgumentParser()
@@ -23,15 +23,6 @@ how = parser.add_mutually_exclusive_group()
 how.add_argument("--toggle", action="store_true")
 how.add_argument("--profiler", action="store_true")
 options = parser.parse_args()
-
-try:
-    import torch
-except ImportError as error:
-    print(f"skipped: {error}", file=sys.stderr)
-    sys.exit(SKIPPED)
-if not torch.cuda.is_available():
-    print("skipped: PyTorch sees no GPU", file=sys.stderr)
-    sys.exit(SKIPPED)
 
 torch.manual_seed(1)
 layers = []

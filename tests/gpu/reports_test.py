@@ -2,9 +2,12 @@
 
 import copy
 import unittest
+import unittest.mock
 
+import host_program
 import launch_census
 import overhead
+import paced_loop
 import pair_bias_report
 
 
@@ -23,26 +26,101 @@ class LaunchCensus(unittest.TestCase):
         self.assertIn("CUPTI (100, 4), guest (100, 4); side by side: CUPTI (164, 4)", words)
 
     def test_a_launch_that_the_guest_missed_fails(self):
-        with self.assertRaises(launch_census.Failure):
+        with self.assertRaises(host_program.Failure):
             launch_census.compare(census(100, 4), profile(99), census(100, 4), profile(100))
 
     def test_a_graph_launch_that_the_guest_missed_fails(self):
-        with self.assertRaises(launch_census.Failure):
+        with self.assertRaises(host_program.Failure):
             launch_census.compare(census(100, 4), profile(100), census(100, 4), profile(100, 3))
 
     def test_a_launch_that_disappears_beside_cupti_fails(self):
-        with self.assertRaises(launch_census.Failure):
+        with self.assertRaises(host_program.Failure):
             launch_census.compare(census(100, 4), profile(100), census(99, 4), profile(100))
 
     def test_no_launch_at_all_fails(self):
-        with self.assertRaises(launch_census.Failure):
+        with self.assertRaises(host_program.Failure):
             launch_census.compare({"driver_calls": {}, "errors": []}, profile(0),
                                   {"driver_calls": {}, "errors": []}, profile(0))
 
     def test_a_cupti_that_refuses_skips(self):
         refused = {"driver_calls": {}, "errors": ["cuptiSubscribe: somebody else"]}
-        with self.assertRaises(launch_census.Skip):
+        with self.assertRaises(host_program.Skip):
             launch_census.compare(refused, profile(100), census(100, 4), profile(100))
+
+
+class HostProgram(unittest.TestCase):
+    def test_ends_are_told_apart(self):
+        def shell(words):
+            return host_program.run(["sh", "-c", words], {}, 5)
+        self.assertEqual(shell("echo out; echo words >&2"), ("out\n", "words"))
+        for words, error, said in (("echo why >&2; exit 77", host_program.Skip, "why"),
+                                   ("echo why >&2; exit 3", host_program.Failure, "exit status 3: why"),
+                                   ("echo 'error while loading shared libraries' >&2; exit 127",
+                                    host_program.Skip, "shared libraries"),
+                                   ("no_such_command_here", host_program.Failure, "exit status 127")):
+            with self.assertRaisesRegex(error, said):
+                shell(words)
+        with self.assertRaisesRegex(host_program.Failure, "still running after 0.2 s"):
+            host_program.run(["sleep", "5"], {}, 0.2)
+        with self.assertRaisesRegex(host_program.Skip, "no such program"):
+            host_program.run(["/nonexistent/program"], {}, 1)
+
+    def test_settings_of_others_do_not_reach_it(self):
+        with unittest.mock.patch.dict("os.environ", {"INLINE_PROF_WARMUP": "7", "PROFILING_DIR": "x"}):
+            told = host_program.run(["sh", "-c", "env"], host_program.injected("/g", "o", repeat=3), 5)
+        self.assertNotIn("INLINE_PROF_WARMUP", told.stdout)
+        self.assertNotIn("PROFILING_DIR", told.stdout)
+        for line in ("CUDA_INJECTION64_PATH=/g", "INLINE_PROF_OUT=o", "INLINE_PROF_REPEAT=3"):
+            self.assertIn(line + "\n", told.stdout)
+
+
+class PacedLoop(unittest.TestCase):
+    LENGTHS_US = [100 + 20 * (i * i % 5) for i in range(60)]
+
+    def census(self, lengths_us):
+        starts, now = [0], 0
+        for length in lengths_us:
+            now += int(length * 1000)
+            starts.append(now)
+        return {"errors": [], "starts": {"_ZN1a6beginsEv": starts, "other": [1]}}
+
+    def profile(self, lengths_us):
+        return {"iter_time_ms": [length * 1e-3 for length in lengths_us]}
+
+    def test_the_warm_up_is_left_out_wherever_it_ends(self):
+        words = paced_loop.compare_iterations(self.profile(self.LENGTHS_US[8:]),
+                                              self.census(self.LENGTHS_US))
+        self.assertIn("52 iterations of 100 to 180 us: median difference 0.00 us", words)
+
+    def test_times_that_are_off_fail(self):
+        longer = [length + 4 for length in self.LENGTHS_US]
+        with self.assertRaisesRegex(host_program.Failure, "median difference 4.00 us"):
+            paced_loop.compare_iterations(self.profile(longer), self.census(self.LENGTHS_US))
+        wild = [length * (1.2 if i % 8 == 0 else 1) for i, length in enumerate(self.LENGTHS_US)]
+        with self.assertRaisesRegex(host_program.Failure, "median difference 0.00 us"):
+            paced_loop.compare_iterations(self.profile(wild), self.census(self.LENGTHS_US))
+        with self.assertRaisesRegex(host_program.Failure, "only 3 iteration times"):
+            paced_loop.compare_iterations(self.profile([1, 2, 3]), self.census(self.LENGTHS_US))
+
+    def backend(self, times_ms, tight=True, **kernels):
+        events = [{"kernel_name": name, "measured_times_ms": times, "tight": [tight] * len(times)}
+                  for name, times in {"k": times_ms, **kernels}.items()]
+        return {"events": events, "dropped": {"cuda_errors": 0}, "warnings": [],
+                "calibration": [{"state": "idle", "empty_pair_us": {"median": 4.0, "count": 64}},
+                                {"state": "busy", "empty_pair_us": {"median": 1.0, "count": 64}}]}
+
+    def test_backends_are_compared_less_their_empty_pairs(self):
+        paced_loop.compare_backends(self.backend([0.021]), self.backend([0.024], tight=False))
+        for other in (self.backend([0.024]), self.backend([0.021], more=[0.1]), self.backend([])):
+            with self.assertRaises(host_program.Failure):
+                paced_loop.compare_backends(self.backend([0.021]), other)
+
+    def test_a_context_that_was_not_calibrated_fails(self):
+        profile = self.backend([0.02])
+        self.assertEqual(paced_loop.check_calibration(profile), "busy 1.00 us, idle 4.00 us")
+        profile["calibration"].pop()
+        with self.assertRaisesRegex(host_program.Failure, "state busy"):
+            paced_loop.check_calibration(profile)
 
 
 class PairBiasReport(unittest.TestCase):

@@ -1,0 +1,60 @@
+"""Programs that are watched: how they are run, and how their ends are read."""
+
+import collections
+import os
+import subprocess
+
+SKIPPED = 77
+CANNOT_START = 127  # what ld.so exits with
+
+
+class Skip(Exception):
+    """It cannot run here; the text says why."""
+
+
+class Failure(Exception):
+    pass
+
+
+Ended = collections.namedtuple("Ended", "stdout last_words")
+
+
+def run(command, variables, timeout_s):
+    """What the command printed; raises Skip or Failure with the last line it said on stderr.
+
+    Nobody else's settings of the guest reach it.
+    """
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("INLINE_PROF_", "PROFILING_"))}
+    environment.update(variables)
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True,
+                              timeout=timeout_s, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"still running after {timeout_s:g} s") from error
+    except FileNotFoundError as error:
+        raise Skip(f"no such program: {command[0]}") from error
+    last_words = (done.stderr.strip().splitlines() or ["(nothing on stderr)"])[-1]
+    if done.returncode == SKIPPED:
+        raise Skip(last_words)
+    if done.returncode == CANNOT_START and "error while loading shared libraries" in done.stderr:
+        raise Skip(last_words)  # no driver, or no cuBLAS
+    if done.returncode != 0:
+        raise Failure(f"exit status {done.returncode}: {last_words}")
+    return Ended(done.stdout, last_words)
+
+
+def preloaded(guest, output, **settings):
+    """Variables for a program under the guest, which writes `output`."""
+    preload = " ".join(filter(None, [str(guest), os.environ.get("LD_PRELOAD")]))
+    return {"LD_PRELOAD": preload, **_settings(output, settings)}
+
+
+def injected(guest, output, **settings):
+    """The same, the guest being loaded by the driver: its backend is then cupti."""
+    return {"CUDA_INJECTION64_PATH": str(guest), **_settings(output, settings)}
+
+
+def _settings(output, settings):
+    return {"INLINE_PROF_OUT": str(output),
+            **{f"INLINE_PROF_{name.upper()}": str(value) for name, value in settings.items()}}
