@@ -23,6 +23,8 @@
 # The second call (machine and build again where that is a fresh machine):
 #
 #   overhead  what measuring costs a loop, as ratios with intervals
+#   examples  whole programs under the guest, the DLRM, graphs and PyTorch: is their iteration
+#             explained?  Their html reports stay
 #   measure   prof-model measure, fits of what it measured, and a run beside its shapes alone
 #
 # Apart: tests, the CPU tests on this machine (only with --only tests).
@@ -41,11 +43,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source_dir=$PWD
 
-declare -A limit_s=([machine]=15 [build]=170 [census]=95 [torch]=95 [bias]=45 [backends]=60 [results]=45 [rate]=35
-  [graphs]=20 [demo]=50 [overhead]=130 [measure]=240 [tests]=400)
+declare -A limit_s=([machine]=15 [build]=170 [census]=85 [torch]=85 [bias]=45 [backends]=35 [results]=45 [rate]=30
+  [graphs]=20 [demo]=45 [overhead]=110 [measure]=220 [examples]=75 [tests]=400)
 first_call=(machine build census torch bias backends results rate graphs demo)
-second_call=(machine build overhead measure)
-default_parts=("${first_call[@]}" overhead measure)
+second_call=(machine build overhead examples measure)
+default_parts=("${first_call[@]}" overhead examples measure)
 archive_limit_mib=16
 
 build_dir=build/gpu
@@ -157,29 +159,54 @@ part_machine() {
     verdict SKIP "46: driver $major knows kernels' names itself, an older one is needed"
 }
 
+# Whether the toolkit itself has a header.
+toolkit_has() {
+  local root=${CUDAToolkit_ROOT:-/usr/local/cuda} folder
+  for folder in "$root/include" "$root/extras/CUPTI/include" /usr/include; do
+    [[ ! -e "$folder/$1" ]] || return 0
+  done
+  return 1
+}
+
+# Appends to `options`, and to the compilers' system folders, what the toolkit came without and PyTorch's packages have.
+options_for_wheels() {
+  local header name file
+  for header in cublas_v2.h cupti.h nvtx3/nvToolsExt.h; do
+    toolkit_has "$header" && continue
+    file=$(wheel_file "$header")
+    [[ -n "$file" ]] || continue
+    file=${file%/"$header"}
+    export C_INCLUDE_PATH=$file${C_INCLUDE_PATH:+:$C_INCLUDE_PATH}
+    export CPLUS_INCLUDE_PATH=$file${CPLUS_INCLUDE_PATH:+:$CPLUS_INCLUDE_PATH}
+    case "$header" in
+      cublas_v2.h)
+        for name in cublas cublasLt; do
+          options+=(-D "CUDA_${name}_LIBRARY=$(wheel_file "lib$name.so.*")")
+        done
+        ;;
+      cupti.h)
+        options+=(-D "CUDA_cupti_LIBRARY=$(wheel_file 'libcupti.so.*')"
+          -D "CUDAToolkit_CUPTI_INCLUDE_DIR=$file" -D "INLINE_PROF_CUPTI_INCLUDE_DIR=$file")
+        ;;
+    esac
+  done
+  for name in cudnn nccl; do
+    toolkit_has "$name.h" && continue
+    header=$(wheel_file "$name.h")
+    file=$(wheel_file "lib$name.so.*")
+    if [[ -n "$header" && -n "$file" ]]; then
+      options+=(-D "INLINE_PROF_${name^^}_INCLUDE_DIR=${header%/*}"
+        -D "INLINE_PROF_${name}_LIBRARY=$file")
+    fi
+  done
+}
+
 part_build() {
   local -a options=(-D INLINE_PROF_GPU_TESTS=ON -D INLINE_PROF_BENCH=OFF
     -D CMAKE_CUDA_ARCHITECTURES=native)
   [[ -d "$source_dir/third_party_offline/usr" ]] &&
     options+=(-D "CMAKE_PREFIX_PATH=$source_dir/third_party_offline/usr")
-  if [[ -z "$(find /usr/local/cuda*/ -name 'libcupti.so*' -print -quit 2>/dev/null)" ]]; then
-    local library header
-    library=$(wheel_file 'libcupti.so*')
-    header=$(wheel_file cupti.h)
-    [[ -n "$library" && -n "$header" ]] &&
-      options+=(-D "CUDA_cupti_LIBRARY=$library" -D "CUDAToolkit_CUPTI_INCLUDE_DIR=${header%/*}")
-  fi
-  # cuDNN and NCCL come with PyTorch where the toolkit has none.
-  local name header_file library_file
-  for name in cudnn nccl; do
-    header_file=$(wheel_file "$name.h")
-    library_file=$(wheel_file "lib$name.so.*")
-    if [[ -n "$header_file" && -n "$library_file" && ! -e /usr/local/cuda/include/$name.h &&
-      ! -e /usr/include/$name.h ]]; then
-      options+=(-D "INLINE_PROF_${name^^}_INCLUDE_DIR=${header_file%/*}"
-        -D "INLINE_PROF_${name}_LIBRARY=$library_file")
-    fi
-  done
+  options_for_wheels
   # What the presets need is CMake 3.25; without ninja the makefiles do.
   command -v ninja >/dev/null && options+=(-G Ninja)
   if ! (cd "$source_dir" && cmake -B "$build_dir" -D CMAKE_BUILD_TYPE=RelWithDebInfo "${options[@]}") \
@@ -187,11 +214,14 @@ part_build() {
     verdict FAIL "configure: $(grep -m 1 -A 2 'CMake Error' configure.log | tr -s ' \n' ' ')"
     return
   fi
-  local folder target
-  for folder in libinject analyzer tests/gpu examples; do
-    target=$folder/all
+  # In the order of what the other parts can do without: only Ninja knows folders as targets.
+  local folder
+  local -a target
+  for folder in libinject tests/gpu examples analyzer; do
     [[ -d "$build_dir/$folder" ]] || continue
-    if (cd "$source_dir" && cmake --build "$build_dir" --parallel --target "$target") \
+    target=(--target "$folder/all")
+    [[ -e "$build_dir/build.ninja" ]] || target=()
+    if (cd "$source_dir" && cmake --build "$build_dir" --parallel "$(nproc)" "${target[@]}") \
         >"build_${folder//\//_}.log" 2>&1; then
       verdict PASS "$folder built after $SECONDS s"
     else
@@ -201,6 +231,10 @@ part_build() {
   ldd "$guest" >ldd_guest.txt 2>&1 || true
 }
 
+# Claims that the census of each host settles; all of them settle 11, for the counts side by side.
+declare -A census_claim=([static]=1 [shared]=2 [cublas]=3 [cublaslt]=4 [static_graph]=5
+  [shared_graph]=5 [driver]=6 [torch]=7 [nccl]=8 [cudnn]=9 [thrust]=56 [torch_compile]=57)
+
 # census_of NAME PROGRAM [ARGUMENT...]
 census_of() {
   local name=$1 line status=0
@@ -209,9 +243,9 @@ census_of() {
     --work "$name" --timeout "${census_timeout_s:-20}" -- "$@") || status=$?
   printf '%s\n' "$line" >>census.log
   if ((status != 0 && status != 1 && status != 77)) || [[ -z "$line" ]]; then
-    verdict FAIL "$name: launch_census.py ended with status $status"
+    verdict FAIL "${census_claim[$name]}, 11: $name: launch_census.py ended with status $status"
   else
-    verdict "${line%% *}" "$name: ${line#* }"
+    verdict "${line%% *}" "${census_claim[$name]}, 11: $name: ${line#* }"
   fi
 }
 
@@ -228,14 +262,14 @@ part_census() {
     if [[ -x "$programs/launch_census_$program" ]]; then
       census_of "$program" "$programs/launch_census_$program"
     else
-      verdict SKIP "$program: not in this toolkit"
+      verdict SKIP "${census_claim[$program]}: $program: not in this toolkit"
     fi
   done
   if [[ -x "$programs/launch_census_cublas" ]]; then
     census_of cublas "$programs/launch_census_cublas" gemm
     census_of cublaslt "$programs/launch_census_cublas" lt
   else
-    verdict SKIP "cuBLAS: not in this toolkit"
+    verdict SKIP "3, 4: cuBLAS: not in this toolkit"
   fi
 }
 
@@ -279,10 +313,13 @@ part_bias() {
     verdict FAIL "14: $line"
   fi
   while read -r line; do
-    verdict FIGURE "12: $line"
-  done < <(awk '$2 == "(none)" { print $1 " empty pair " $6 " us (p05 " $7 ", p95 " $8 ")" }
-                $2 == "spin" && ($3 == 1 || $3 == 10 || $3 == 1000) { print $1 " pair around " $3 " us: minus CUPTI " $12 \
-                  " us, minus inner time " $11 " us, tight " $5 "/" $4 }' table.txt)
+    verdict FIGURE "$line"
+  done < <(awk '$2 == "(none)" { print "12, 13, 16: " $1 " empty pair " $6 " us (p05 " $7 ", p95 " $8 ")" }
+                $2 == "empty_kernel" { print "13: " $1 " pair around an empty kernel " $6 " us, minus CUPTI " $12 " us" }
+                $2 == "spin" && ($3 == 1 || $3 == 10 || $3 == 1000) {
+                  claims = ($1 == "large" || $1 == "beside") ? "12, 58: " : "12: "
+                  print claims $1 " pair around " $3 " us: minus CUPTI " $12 " us, minus inner time " $11 \
+                    " us, tight " $5 "/" $4 }' table.txt)
 }
 
 part_rate() {
@@ -317,21 +354,22 @@ rate_under_guest() {
     "${command[@]}" 2>>rate.log
 }
 
-# answers_of PROGRAM: takes over the lines of a program that says PASS, FAIL and FIGURE itself.
+# answers_of PROGRAM CLAIMS: takes over the lines of a program that says PASS, FAIL and FIGURE itself.
 answers_of() {
-  local status=0 word text
-  need_file "$programs/$1"
-  timeout --kill-after=1 9 "$programs/$1" >"$1.txt" 2>"$1.log" || status=$?
+  local program=$1 claims=$2 status=0 word text
+  need_file "$programs/$program"
+  timeout --kill-after=1 9 "$programs/$program" >"$program.txt" 2>"$program.log" || status=$?
   while read -r word text; do
-    verdict "$word" "$text"
-  done <"$1.txt"
+    verdict "$word" "$claims: $text"
+  done <"$program.txt"
   case "$status" in
     0) ;;
-    77 | 127) verdict SKIP "$1: $(tail -1 "$1.log")" ;; # 127: no driver to link with
+    77 | 127) verdict SKIP "$claims: $program: $(tail -1 "$program.log")" ;; # 127: no driver
     *)
       # Its own FAIL says more.
-      if ((status != 1)) || ! grep -q '^FAIL' "$1.txt"; then
-        verdict FAIL "$1: status $status after '$(tail -1 "$1.txt")': $(tail -1 "$1.log")"
+      if ((status != 1)) || ! grep -q '^FAIL' "$program.txt"; then
+        verdict FAIL "$claims: $program: status $status after '$(tail -1 "$program.txt")': \
+$(tail -1 "$program.log")"
       fi
       ;;
   esac
@@ -357,7 +395,7 @@ part_backends() {
   need_file "$programs/paced_loop"
   lines_of '' python3 "$source_dir/tests/gpu/paced_loop.py" --guest "$guest" --census "$census" \
     --loop "$programs/paced_loop" --work "$PWD/paced" --timeout 10
-  answers_of pdl_overlap
+  answers_of pdl_overlap 18
 }
 
 part_results() {
@@ -460,8 +498,8 @@ fit_of() {
 }
 
 part_graphs() {
-  answers_of graph_node_times
-  answers_of graph_clone
+  answers_of graph_node_times '26, 48, 49'
+  answers_of graph_clone '23, 24, 25'
 }
 
 part_demo() {
@@ -477,15 +515,15 @@ part_demo() {
   LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/prof.json INLINE_PROF_REPEAT=20 \
     "$dlrm/dlrm" --iterations 4000 >profiled.txt 2>profiled.log || status=$?
   if ((status != 0)); then
-    verdict FAIL "under the guest, status $status: $(tail -1 profiled.txt) $(tail -1 profiled.log)"
+    verdict FAIL "32: under the guest, status $status: $(tail -1 profiled.txt) $(tail -1 profiled.log)"
     return
   fi
-  verdict PASS "under the guest: $(tail -1 profiled.txt)"
+  verdict PASS "32: under the guest: $(tail -1 profiled.txt)"
   if [[ ! -e prof.json ]]; then
     verdict FAIL "no prof.json: $(tail -1 profiled.log)"
     return
   fi
-  verdict FIGURE "$(python3 - <<'PYTHON'
+  verdict FIGURE "15, 21: $(python3 - <<'PYTHON'
 import json
 profile = json.load(open("prof.json"))
 samples = sum(len(event["measured_times_ms"]) for event in profile["events"])
@@ -506,9 +544,48 @@ PYTHON
   fi
   if "$analyze" prof.json -o report.txt 2>analyze.log &&
     "$analyze" prof.json --format json -o report.json 2>>analyze.log; then
-    verdict PASS "report: $(head -1 report.txt)"
+    verdict PASS "31: report: $(head -1 report.txt)"
   else
-    verdict FAIL "prof-analyze: $(tail -1 analyze.log)"
+    verdict FAIL "31: prof-analyze: $(tail -1 analyze.log)"
+  fi
+}
+
+# example_report NAME COMMAND...: the command under the guest, its report, and what that explains.
+example_report() {
+  local name=$1 status=0
+  local analyze=$build_dir/analyzer/cli/prof-analyze
+  shift
+  INLINE_PROF_OUT=$PWD/$name.prof.json timeout --kill-after=2 45 "$build_dir/libinject/run/prof-run" "$@" \
+    >"$name.txt" 2>"$name.log" || status=$?
+  if ((status != 0)); then
+    verdict FAIL "$name: status $status: $(tail -1 "$name.txt") $(tail -1 "$name.log")"
+  elif [[ ! -e $name.prof.json ]]; then
+    verdict FAIL "$name: no prof.json: $(tail -1 "$name.log")"
+  elif "$analyze" "$name.prof.json" --format html -o "$name.html" 2>>"$name.log" &&
+    "$analyze" "$name.prof.json" --format json -o "$name.report.json" 2>>"$name.log"; then
+    lines_of '' python3 "$source_dir/tests/gpu/end_to_end.py" "$name" "$name.report.json"
+  else
+    verdict FAIL "$name: prof-analyze: $(tail -1 "$name.log")"
+  fi
+}
+
+part_examples() {
+  need_file "$build_dir/libinject/run/prof-run"
+  need_file "$build_dir/analyzer/cli/prof-analyze"
+  local name
+  for name in dlrm graph; do
+    if [[ -x "$build_dir/examples/$name/$name" ]]; then
+      example_report "$name" --repeat 20 -- "$build_dir/examples/$name/$name" --iterations 20000
+    else
+      verdict SKIP "59, 60: $name was not built"
+    fi
+  done
+  # As long as its GPU needs for a step, the host has made the next one's data.
+  if python3 "$source_dir/tests/gpu/torch_gpu.py" 2>torch.log; then
+    example_report pytorch --torch --policy adaptive -- python3 "$source_dir/examples/pytorch/gpt.py" \
+      --steps 1000 --batch 128 --width 1024 --heads 16
+  else
+    verdict SKIP "59, 60: pytorch: $(tail -1 torch.log)"
   fi
 }
 

@@ -26,6 +26,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -118,8 +119,17 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream_id, std::uint8
   std::free(buffer);
 }
 
+// CENSUS_ACTIVITIES=0: count calls only.
+bool wants_activities() {
+  const char* wanted = std::getenv("CENSUS_ACTIVITIES");
+  return wanted == nullptr || std::string_view(wanted) != "0";
+}
+
 void write_census() {
-  succeeded(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
+  // Refused where no buffers were registered.
+  if (wants_activities()) {
+    succeeded(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
+  }
   const std::lock_guard lock(census().mutex);
   std::uint32_t version = 0;
   cuptiGetVersion(&version);
@@ -164,9 +174,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
                 "graph callback");
     }
   }
-  // CENSUS_ACTIVITIES=0: count calls only.
-  const char* activities = std::getenv("CENSUS_ACTIVITIES");
-  if (activities == nullptr || std::string(activities) != "0") {
+  if (wants_activities()) {
     succeeded(cuptiActivityRegisterCallbacks(give_buffer, take_buffer),
               "cuptiActivityRegisterCallbacks");
     succeeded(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), "cuptiActivityEnable");

@@ -98,10 +98,10 @@ def compare(alone, ours, both, ours_beside):
                f"{(kernel_launches(both), graph_launches(both))}, guest {beside}")
     if sum(expected) == 0:
         raise Failure("CUPTI saw no launch at all; " + figures)
-    if seen != expected or beside != expected or graph_launches(both) != expected[1]:
+    if seen != expected or beside != expected:
         raise Failure(figures)
-    # CUPTI sees the kernels of the guest's own calibration too; the guest does not count those.
-    if kernel_launches(both) < expected[0]:
+    # CUPTI sees the launches of the guest's own calibration too; the guest does not count those.
+    if kernel_launches(both) < expected[0] or graph_launches(both) < expected[1]:
         raise Failure(figures)
     return figures
 

@@ -4,6 +4,7 @@ import copy
 import unittest
 import unittest.mock
 
+import end_to_end
 import host_program
 import launch_census
 import overhead
@@ -36,6 +37,13 @@ class LaunchCensus(unittest.TestCase):
     def test_a_launch_that_disappears_beside_cupti_fails(self):
         with self.assertRaises(host_program.Failure):
             launch_census.compare(census(100, 4), profile(100), census(99, 4), profile(100))
+
+    def test_a_replay_that_disappears_beside_cupti_fails(self):
+        with self.assertRaises(host_program.Failure):
+            launch_census.compare(census(100, 4), profile(100), census(100, 3), profile(100))
+
+    def test_launches_of_the_guests_calibration_may_come_on_top(self):
+        launch_census.compare(census(100, 4), profile(100), census(229, 134), profile(100))
 
     def test_no_launch_at_all_fails(self):
         with self.assertRaises(host_program.Failure):
@@ -155,6 +163,26 @@ class PairBiasReport(unittest.TestCase):
         self.rows[2]["pair_us"] = [4.4, 4.4]
         lines = pair_bias_report.summarise({"rows": self.rows}, None)
         self.assertEqual(pair_bias_report.too_short(lines, 32), [lines[2]])
+
+
+class EndToEnd(unittest.TestCase):
+    def report(self, path_us=100.0, predicted=60.0, measured=30.0):
+        return {"iteration_us": 100.0, "longest_path_us": path_us, "longest_path_reason": "cyclic",
+                "shares": {"predicted": predicted, "measured": measured, "seen": 0.0,
+                           "idle": 100 - predicted - measured}, "shares_reason": None}
+
+    def test_five_percent_either_way(self):
+        for path_us, word in ((104.9, "PASS"), (95.1, "PASS"), (105.1, "FAIL"), (94.9, "FAIL")):
+            self.assertEqual(end_to_end.rebuilt(self.report(path_us))[0], word)
+        self.assertEqual(end_to_end.rebuilt(self.report(None)),
+                         ("SKIP", "no iteration to compare: cyclic"))
+
+    def test_what_is_measured_counts_with_or_without_a_prediction(self):
+        self.assertEqual(end_to_end.explained(self.report())[0], "PASS")
+        word, text = end_to_end.explained(self.report(measured=29.0))
+        self.assertEqual(word, "FAIL")
+        self.assertIn("11.0 % idle or not seen", text)
+        self.assertEqual(end_to_end.explained({"shares": None, "shares_reason": "no iterations"})[0], "SKIP")
 
 
 class Overhead(unittest.TestCase):
