@@ -445,7 +445,7 @@ part_measure() {
   # The toolkit's own come first.
   LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64$(wheel_folders)
   export LD_LIBRARY_PATH
-  "$model" measure -o measured/ --budget-s 160 >measure.txt 2>measure.log || status=$?
+  "$model" measure -o measured/ --budget-s 140 >measure.txt 2>measure.log || status=$?
   case "$status" in
     0 | 4) verdict FIGURE "53: $(cat measured/*.csv | wc -l) rows in $(find measured -name '*.csv' | wc -l) tables, \
 $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
@@ -456,6 +456,7 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
   while read -r line; do
     verdict SKIP "53: ${line#skipped }"
   done < <(grep -E '^skipped .*(libc|no GPU|built without)' measure.log || true)
+  counted_of "$model"
   # Of a GPU that the machine table does not know there are tables, and no fit.
   machine=$(grep -l "\"$(head -1 measure.log | cut -d , -f 1)\"" "$source_dir"/analyzer/model/machines/*.json |
     head -1 | xargs -r basename -s .json)
@@ -480,6 +481,26 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
 $(grep -cE '(none: as alone|contention|kernel choice|warmer|model)' isolated.txt || true) rows with a cause"
   else
     verdict FAIL "55: $(tail -1 alone.log)"
+  fi
+}
+
+# counted_of MODEL_PROGRAM: what counters do to clocks, from times taken with and without them.
+counted_of() {
+  if ! "$1" measure memory --counters --points 40 --budget-s 15 -o counted.csv >>measure.txt 2>counted.log &&
+    [[ ! -e counted.csv ]]; then
+    verdict SKIP "29: $(tail -1 counted.log)"
+  elif grep -q '^counters are not read' counted.log; then
+    verdict SKIP "29: $(grep -m 1 '^counters are not read' counted.log)"
+  else
+    verdict FIGURE "29: $(python3 - <<'PYTHON'
+import csv, statistics
+with open("counted.csv", newline="") as file:
+    ratios = [float(row["counted_ns"]) / float(row["time_us"]) * 1e-3 for row in csv.DictReader(file)
+              if float(row["time_us"]) > 20]
+print(f"{len(ratios)} kernels of 20 us and more take {statistics.median(ratios):.3f} times as long while they are "
+      "counted (median)" if ratios else "no kernel was long enough")
+PYTHON
+    )"
   fi
 }
 

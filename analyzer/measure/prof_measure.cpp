@@ -6,6 +6,7 @@
 // before all was measured: --resume goes on.
 #include "measure/case_files.hpp"
 #include "measure/gpu.hpp"
+#include "measure/range_counters.hpp"
 #include "measure/result_table.hpp"
 #include "measure/run_cases.hpp"
 #include "measure/suites.hpp"
@@ -104,7 +105,9 @@ class Plan {
     for (const auto& [name, columns] : tables_to_make_) {
       const fs::path file =
           is_folder_ ? fs::path(arguments_.output) / (name + ".csv") : fs::path(arguments_.output);
-      tables.try_emplace(name, file, columns, if_there);
+      tables.try_emplace(
+          name, file, columns, if_there,
+          arguments_.run.counters ? counter_columns() : std::vector<std::string_view>{});
     }
     return tables;
   }
@@ -247,6 +250,9 @@ void declare(CLI::App& app, Arguments& arguments) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--seed", arguments.run.seed, "Seed of the order")->capture_default_str();
+  app.add_flag("--counters", arguments.run.counters,
+               "Read the GPU's counters, too: bytes of L2 and DRAM, instructions of the pipes, in "
+               "runs of their own");
   app.add_flag("--resume", arguments.resume,
                "Keep the rows of tables that exist, measure the rest");
   app.add_flag("--force", arguments.force, "Replace tables that exist");

@@ -35,11 +35,12 @@ std::string cell_of(const read::Op& op, std::string_view column) {
 }
 
 ResultTable::ResultTable(fs::path file, const std::vector<std::string_view>& columns,
-                         IfThere if_there)
+                         IfThere if_there, const std::vector<std::string_view>& more)
     : file_(std::move(file)),
       columns_(columns.begin(), columns.end()),
       key_columns_(columns.size()) {
   columns_.insert(columns_.end(), measured_columns().begin(), measured_columns().end());
+  columns_.insert(columns_.end() - 1, more.begin(), more.end());
   if (!fs::exists(file_) || if_there == IfThere::kReplace) return;
   if (if_there == IfThere::kRefuse) {
     throw read::InputError(fmt::format(

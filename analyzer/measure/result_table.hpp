@@ -22,10 +22,11 @@ enum class IfThere : std::uint8_t { kRefuse, kReplace, kResume };
 
 class ResultTable {
  public:
-  // `columns` tell the rows apart.  kResume takes over the rows of a file that is there.
-  // Throws read::InputError: the file is there and may not be, or its header is another one.
+  // `columns` tell the rows apart; `more` stand in front of the last measured one.  kResume takes
+  // over the rows of a file that is there. Throws read::InputError: the file is there and may not
+  // be, or its header is another one.
   ResultTable(std::filesystem::path file, const std::vector<std::string_view>& columns,
-              IfThere if_there);
+              IfThere if_there, const std::vector<std::string_view>& more = {});
 
   [[nodiscard]] const std::filesystem::path& file() const { return file_; }
   [[nodiscard]] std::size_t row_count() const { return rows_.size(); }

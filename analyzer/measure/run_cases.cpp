@@ -3,6 +3,7 @@
 #include "measure/gpu.hpp"
 #include "measure/gpu_state.hpp"
 #include "measure/launched_kernels.hpp"
+#include "measure/range_counters.hpp"
 #include "measure/stopwatch.hpp"
 #include "measure/works.hpp"
 
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <random>
 
@@ -84,6 +86,7 @@ class Runner {
     } catch (const Skipped& reason) {
       std::fprintf(stderr, "clocks, power and temperature are not known: %s\n", reason.what());
     }
+    if (options.counters) open_counters();
     floor_us_ = stopwatch_.measure_floor_us();
   }
 
@@ -115,6 +118,7 @@ class Runner {
     if (work.stand_in) cells["stand_in"] = "true";
     if (algorithm >= 0) cells["algorithm"] = fmt::format("{}", algorithm);
     bandwidths_.add(one, std::stod(cells["time_us"]));
+    count(work, cells);
     return cells;
   }
 
@@ -127,6 +131,27 @@ class Runner {
   }
 
  private:
+  // Without counters there are times all the same.
+  void open_counters() {
+    try {
+      counters_ = std::make_unique<RangeCounters>(gpu_);
+    } catch (const Skipped& reason) {
+      std::fprintf(stderr, "counters are not read: %s\n", reason.what());
+    }
+  }
+
+  void count(const Work& work, Cells& cells) {
+    if (!counters_) return;
+    try {
+      const std::vector<double> values = counters_->count(work);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        cells[std::string(counter_columns()[i])] = fmt::format("{:.0f}", values[i]);
+    } catch (const Skipped& reason) {
+      counters_.reset();
+      std::fprintf(stderr, "counters are not read any more: %s\n", reason.what());
+    }
+  }
+
   Work prepare(const read::Op& op, std::int64_t& algorithm) {
     if (op.kind == "gemm") return cublas_.gemm(op);
     if (op.kind == "attention") return cublas_.attention(op);
@@ -175,6 +200,7 @@ class Runner {
   CudnnWorks cudnn_;
   NcclWorks nccl_;
   std::optional<GpuStateReader> state_;
+  std::unique_ptr<RangeCounters> counters_;
   Bandwidths bandwidths_;
   double floor_us_ = 0;
 };

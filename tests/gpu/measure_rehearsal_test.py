@@ -97,6 +97,34 @@ class Measure(unittest.TestCase):
         self.assertRegex(rows["bf16"]["library"], r"^cublas \d")
         self.assertRegex(rows["f8e4m3"]["library"], r"^cublasLt \d")
 
+    def test_counters_are_read_in_runs_of_their_own(self):
+        table = self.path / "memory.csv"
+        done = self.measure("memory", "--points", 30, "--counters", "-o", table)
+        self.assertNotIn("counters are not read", done.stderr)
+        copies = [row for row in rows_of(table) if row["kernel"] == "copy"]
+        self.assertTrue(copies)
+        for row in copies:
+            self.assertEqual(float(row["time_us"]), 7.0)
+            # One kernel, of which the simulated counters count 1000 of everything.
+            self.assertEqual(row["counted_ns"], "7000")
+            for column in ("dram_read_bytes", "dram_write_bytes", "l2_bytes", "fma_instructions",
+                           "tensor_instructions"):
+                self.assertEqual(row[column], "1000")
+
+    def test_times_stay_where_counters_cannot_be_read(self):
+        for failure, words in [
+                ("cuptiRangeProfilerEnable:35", "counters are not read: the driver lets only administrators"),
+                ("cuptiProfilerInitialize:39", "counters are not read: cuptiProfilerInitialize: "
+                                               "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"),
+                ("cuptiRangeProfilerStart:999", "counters are not read any more: cuptiRangeProfilerStart")]:
+            table = self.path / "memory.csv"
+            done = self.measure("memory", "--points", 8, "--counters", "--force", "-o", table,
+                                SIMGPU_FAIL=failure)
+            self.assertIn(words, done.stderr)
+            for row in rows_of(table):
+                self.assertEqual(row["counted_ns"], "")
+                self.assertGreater(float(row["time_us"]), 0)
+
     def test_resuming_measures_what_is_left(self):
         table = self.path / "gemm.csv"
         self.measure("gemm", "--points", 9, "-o", table)
@@ -167,6 +195,43 @@ class Measure(unittest.TestCase):
                          program=MODEL)
         done = self.run_program("evaluate", *options, "--params", fitted, table, program=MODEL)
         self.assertIn("mape_percent", done.stdout)
+
+    def test_what_was_measured_is_taken_over(self):
+        if not MODEL:
+            self.skipTest("no prof-model")
+        measured, into = self.path / "measured", self.path / "into"
+        measured.mkdir()
+        (into / "params").mkdir(parents=True)
+        source = pathlib.Path(__file__).resolve().parents[2]
+        shutil.copytree(source / "analyzer" / "model" / "machines", into / "machines")
+        self.measure("memory", "--points", 60, "-o", measured / "memory.csv")
+        script = source / "scripts" / "adopt_measurements.py"
+        arguments = [MODEL, measured, "h200-sxm-141gb", "--into", into]
+        # The simulated streams are as fast as you like.
+        bandwidth = "kernel,read_bytes,write_bytes,device_name,driver_version,time_us\n"
+        (measured / "bandwidth.csv").write_text(
+            bandwidth + "read,4100000000,0,NVIDIA H200,CUDA 13.0,1000\nread,4100,0,NVIDIA H200,CUDA 13.0,0.1\n" +
+            "copy,2000000000,2000000000,NVIDIA H200,CUDA 13.0,1000\n" * 30)
+        done = self.run_program(*arguments, program=script)
+        self.assertIn("h200-sxm-141gb.json: 4100 GB/s measured", done.stdout)
+        self.assertRegex(done.stdout, r"\| memory \| a third in turn \| 60 \| [0-9.]+ % \|")
+        self.assertIn("left out: gemm bf16: no gemm.csv", done.stderr)
+        machine = json.loads((into / "machines" / "h200-sxm-141gb.json").read_text())
+        self.assertEqual(machine["memory_gb_per_s"], {"datasheet": 4800, "measured": 4100})
+        self.assertTrue(machine["sources"]["memory_gb_per_s"].endswith(
+            "; measured: read stream of prof-model measure, CUDA 13.0"))
+        self.assertTrue((into / "params" / "memory_h200-sxm-141gb.json").exists())
+        # A second time the same, and nothing of another GPU or beyond its data sheet.
+        (measured / "memory.csv").unlink()
+        before = (into / "machines" / "h200-sxm-141gb.json").read_text()
+        self.run_program(*arguments, program=script)
+        self.assertEqual((into / "machines" / "h200-sxm-141gb.json").read_text(), before)
+        for line, words in (("read,5100000000,0,NVIDIA H200,CUDA 13.0,1000\n", "more than the data sheet's 4800"),
+                            ("read,4100000000,0,NVIDIA A100,CUDA 13.0,1000\n", "is no NVIDIA A100")):
+            (measured / "bandwidth.csv").write_text(bandwidth + line * 30)
+            done = self.run_program(*arguments, program=script, status=1)
+            self.assertIn(words, done.stderr)
+        self.run_program(MODEL, measured, "no-machine", "--into", into, program=script, status=2)
 
     def test_prof_model_without_its_measuring_program(self):
         if not MODEL:

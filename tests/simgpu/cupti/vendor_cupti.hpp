@@ -7,4 +7,10 @@
 #pragma GCC visibility push(default)
 #include <cuda.h>
 #include <cupti.h>
+#if __has_include(<cupti_range_profiler.h>)
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#endif
 #pragma GCC visibility pop
