@@ -1,3 +1,4 @@
+#include "measure/cudnn_engines.hpp"
 #include "measure/dynamic_library.hpp"
 #include "measure/works.hpp"
 
@@ -111,6 +112,7 @@ struct Layer {
   cudnnFilterDescriptor_t filter = nullptr;
   cudnnConvolutionDescriptor_t convolution = nullptr;
   std::int64_t input_count = 0, filter_count = 0, output_count = 0;
+  EngineConvolution for_engines;  // the same without its data
 
   Layer(const CudnnFunctions& functions, const read::Op& op) : dnn(functions) {
     const std::string type = text_or(op, "type", "f32");
@@ -145,6 +147,14 @@ struct Layer {
     input_count = std::int64_t{n} * c * h * w;
     filter_count = std::int64_t{k} * (c / groups) * r * s;
     output_count = std::int64_t{images} * maps * p * q;
+    for_engines = {.type = data,
+                   .channels_last = format == CUDNN_TENSOR_NHWC,
+                   .input = {n, c, h, w},
+                   .filter = {k, c / groups, r, s},
+                   .output = {images, maps, p, q},
+                   .stride = {stride[0], stride[1]},
+                   .pad = {pad[0], pad[1]},
+                   .dilation = {dilation[0], dilation[1]}};
   }
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -162,6 +172,11 @@ struct Layer {
     throw Skipped(fmt::format("convolutions of {} are not measured", type));
   }
 };
+
+std::string version_of(const CudnnFunctions& dnn) {
+  const std::size_t version = dnn.get_version();
+  return fmt::format("cudnn {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
+}
 
 // In the order of the functions' parameters: two tensors that are read, and one that is written.
 template <typename Functions, typename First, typename Second, typename Result>
@@ -196,10 +211,7 @@ Work work_of(const CudnnFunctions& dnn, cudnnHandle_t handle, Gpu& gpu,
                       result.second),
                   "the convolution");
   };
-  const std::size_t version = dnn.get_version();
-  return {.run = run,
-          .library =
-              fmt::format("cudnn {}.{}.{}", version / 10000, version % 10000 / 100, version % 100)};
+  return {.run = run, .library = version_of(dnn)};
 }
 
 }  // namespace
@@ -234,6 +246,16 @@ Work CudnnWorks::convolution(const read::Op& op, std::int64_t& chosen) {
   chosen = op.get<std::int64_t>("algo").value_or(-1);
   const std::string direction = text_or(op, "direction", "forward");
   const cudnnHandle_t handle = handles_->handle;
+  if (const auto engine = op.get<std::int64_t>("engine")) {
+    if (direction != "forward") throw Skipped("engines are measured for forward passes");
+    EngineConvolution wanted = layer->for_engines;
+    wanted.input_data = input;
+    wanted.filter_data = filter;
+    wanted.output_data = output;
+    Work work = engine_work(handle, gpu_, wanted, *engine);
+    work.library = version_of(dnn);
+    return work;
+  }
   if (direction == "forward") {
     return work_of(dnn, handle, gpu_, layer, dnn.forward, in, weights, out, chosen);
   }

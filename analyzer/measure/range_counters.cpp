@@ -106,6 +106,7 @@ struct CuptiFunctions {
 const std::vector<std::string_view>& counter_columns() {
   static const std::vector<std::string_view> columns = [] {
     std::vector<std::string_view> names;
+    names.reserve(kCounters.size());
     for (const Counter& counter : kCounters)
       names.push_back(counter.column);
     return names;
@@ -120,6 +121,7 @@ struct RangeCounters::Session {
   std::vector<std::uint8_t> config;
 
   explicit Session(int device) {
+    metrics.reserve(kCounters.size());
     for (const Counter& counter : kCounters)
       metrics.push_back(counter.metric);
     auto profiler = INLINE_PROF_SIZED(CUpti_Profiler_Initialize_Params);

@@ -237,6 +237,22 @@ Ops conv_algorithm_ops(const GpuFacts&) {
   return ops;
 }
 
+// Numbers beyond what cuDNN has for a layer are skipped.
+Ops conv_engine_ops(const GpuFacts&) {
+  constexpr std::int64_t kMostEngines = 64;
+  Ops ops;
+  for (const std::size_t layer : {2UL, 4UL, 9UL}) {
+    for (const char* type : {"f32", "f16"}) {
+      for (std::int64_t engine = 0; engine < kMostEngines; ++engine) {
+        Attributes attributes = convolution(kLayers.at(layer), 32, type, "forward");
+        attributes.emplace_back("engine", engine);
+        ops.push_back(op_of("conv", std::move(attributes)));
+      }
+    }
+  }
+  return ops;
+}
+
 // Read, write and copy streams from well inside the L2 to well outside of it.
 Ops bandwidth_ops(const GpuFacts& gpu) {
   Ops ops;
@@ -286,6 +302,11 @@ std::span<const Suite> all_suites() {
   static const std::vector<std::string_view> conv_columns{
       "n",   "c",        "h",     "w",        "k",      "r",    "s",         "stride",
       "pad", "stride_w", "pad_w", "dilation", "groups", "type", "direction", "algo"};
+  static const std::vector<std::string_view> conv_engine_columns = [&] {
+    std::vector<std::string_view> columns = conv_columns;
+    columns.back() = "engine";
+    return columns;
+  }();
   static const std::vector<Suite> suites{
       {"gemm",
        "products by cuBLAS and cuBLASLt: bf16, f8e4m3, f16, tf32, f32",
@@ -323,6 +344,8 @@ std::span<const Suite> all_suites() {
       {"conv", "convolutions by the algorithm that cuDNN chooses", conv_columns, conv_ops, true},
       {"conv_algorithms", "convolutions by each algorithm that cuDNN has", conv_columns,
        conv_algorithm_ops, false},
+      {"conv_engines", "forward convolutions by each engine of cuDNN's graph interface",
+       conv_engine_columns, conv_engine_ops, false},
       {"bandwidth",
        "of L2 and DRAM",
        {"kernel", "read_bytes", "write_bytes"},

@@ -56,7 +56,7 @@ class Measure(unittest.TestCase):
         tables = {file.stem: rows_of(file) for file in (self.path / "all").glob("*.csv")}
         for suite in ["gemm", "gemm.cold", "gemm_quantise", "memory", "memory.cold", "rows",
                       "embedding", "norm", "softmax", "attention", "conv", "conv_algorithms",
-                      "bandwidth", "collective", "floor"]:
+                      "conv_engines", "bandwidth", "collective", "floor"]:
             self.assertTrue(tables.get(suite), f"{suite}\n{done.stderr}")
             for row in tables[suite]:
                 self.assertGreater(float(row["time_us"]), 0)
@@ -96,6 +96,17 @@ class Measure(unittest.TestCase):
             self.assertEqual(int(rows[a_type]["blocks"]), 32 * 16)
         self.assertRegex(rows["bf16"]["library"], r"^cublas \d")
         self.assertRegex(rows["f8e4m3"]["library"], r"^cublasLt \d")
+
+    def test_engines_are_measured_one_by_one(self):
+        table = self.path / "engines.csv"
+        done = self.measure("conv_engines", "-o", table)
+        rows = rows_of(table)
+        engines = {row["engine"] for row in rows if row["type"] == "f16"}
+        self.assertGreater(len(engines), 1)
+        for row in rows:
+            self.assertRegex(row["library"], r"^cudnn \d")
+            self.assertTrue(row["kernel_name"])
+        self.assertIn("cuDNN has no engine of this number for this convolution", done.stderr)
 
     def test_counters_are_read_in_runs_of_their_own(self):
         table = self.path / "memory.csv"
