@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <span>
-#include <vector>
 
 namespace inline_prof::measure {
 namespace {
