@@ -45,12 +45,6 @@ while (($# > 0)); do
   esac
 done
 
-# Where CMake will find the toolkit, too.
-has_cuda_toolkit() {
-  command -v nvcc >/dev/null || [[ -x "${CUDAToolkit_ROOT:-}/bin/nvcc" ||
-    -x "${CUDA_PATH:-}/bin/nvcc" || -x /usr/local/cuda/bin/nvcc ]]
-}
-
 # A driver that answers and has a GPU.
 has_gpu() {
   command -v nvidia-smi >/dev/null && [[ "$(nvidia-smi -L 2>/dev/null)" == *"GPU "* ]]

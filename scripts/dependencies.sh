@@ -2,7 +2,7 @@
 # The one list of Debian packages, by purpose, and the function that installs what is missing.
 #
 #   scripts/dependencies.sh build test     installs (as root), or says which line to run
-#   . scripts/dependencies.sh              gives require_packages to another script
+#   . scripts/dependencies.sh              gives require_packages and has_cuda_toolkit to another script
 #
 # Works on Debian 12 and on Ubuntu 24.04.  On other systems it names what is needed and goes on:
 # CMake then says which library it misses.
@@ -33,6 +33,17 @@ optional_packages() {
         python3-torch ;;
     style) printf 'shellcheck\n' ;;
   esac
+}
+
+# Looks where CMake will, in the same order.
+has_cuda_toolkit() {
+  local folder
+  command -v nvcc >/dev/null && return 0
+  [[ -x "${CUDACXX:-}" ]] && return 0
+  for folder in "${CUDAToolkit_ROOT:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local/cuda-*; do
+    [[ -x "$folder/bin/nvcc" ]] && return 0
+  done
+  return 1
 }
 
 package_is_installed() {

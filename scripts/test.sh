@@ -94,17 +94,6 @@ say() {
   printf '\n== %s (%d s)\n' "$1" "$SECONDS"
 }
 
-# Where CMake will look, in the same order.
-has_cuda_toolkit() {
-  local folder
-  command -v nvcc >/dev/null && return 0
-  [[ -x "${CUDACXX:-}" ]] && return 0
-  for folder in "${CUDAToolkit_ROOT:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr/local/cuda-*; do
-    [[ -x "$folder/bin/nvcc" ]] && return 0
-  done
-  return 1
-}
-
 if $install_missing; then
   say "packages"
   require_packages build test style
