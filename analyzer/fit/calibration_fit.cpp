@@ -76,6 +76,7 @@ void judge_fold(const CalibrationInput& input, const model::MaternScales& scales
 // The mean error of each of `points` over the folds that held it out, as if next to a fitted row.
 model::LocalScale scale_of(const std::vector<Index>& points, const std::vector<HeldOut>& results) {
   std::vector<double> errors;
+  errors.reserve(results.size());
   for (const HeldOut& result : results)
     errors.push_back(std::abs(result.residual) / result.growth);
   const double most = model::quantile(errors, kTame);

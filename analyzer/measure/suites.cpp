@@ -237,9 +237,10 @@ Ops conv_algorithm_ops(const GpuFacts&) {
   return ops;
 }
 
+constexpr std::int64_t kMostEngines = 64;
+
 // Numbers beyond what cuDNN has for a layer are skipped.
 Ops conv_engine_ops(const GpuFacts&) {
-  constexpr std::int64_t kMostEngines = 64;
   Ops ops;
   for (const std::size_t layer : {2UL, 4UL, 9UL}) {
     for (const char* type : {"f32", "f16"}) {
