@@ -3,6 +3,7 @@
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate failed,
 // 4 a gate could not be decided.
 #include "cli/prof_analyze_commands.hpp"
+#include "cli/result_file.hpp"
 #include "cli/usage_error.hpp"
 
 #include <CLI/CLI.hpp>
@@ -43,8 +44,8 @@ int fail(int status, const char* what) noexcept {
 // kernel need not clear it each time.
 void keep_memory() noexcept {
 #ifdef __GLIBC__
-  mallopt(M_MMAP_THRESHOLD, 16 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 16 << 20);  // NOLINT(concurrency-mt-unsafe): before any thread
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);  // NOLINT(concurrency-mt-unsafe)
 #endif
 }
 
@@ -83,5 +84,6 @@ int run_main(int argc, char** argv) noexcept {
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
+  inline_prof::cli::set_arguments(argc, argv);
   return inline_prof::cli::run_main(argc, argv);
 }

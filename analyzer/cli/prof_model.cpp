@@ -2,6 +2,7 @@
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
 #include "cli/prof_model_commands.hpp"
+#include "cli/result_file.hpp"
 #include "cli/usage_error.hpp"
 
 #include <CLI/CLI.hpp>
@@ -66,5 +67,6 @@ int run_main(int argc, char** argv) noexcept {
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
+  inline_prof::cli::set_arguments(argc, argv);
   return inline_prof::cli::run_main(argc, argv);
 }

@@ -373,5 +373,6 @@ int run_main(int argc, char** argv) noexcept {
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
+  inline_prof::cli::set_arguments(argc, argv);
   return inline_prof::cli::run_main(argc, argv);
 }

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 #include <unistd.h>
+#include <vector>
 
 namespace inline_prof::cli {
 namespace {
@@ -16,6 +17,31 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const std::string& path, int error) {
   throw OutputError(fmt::format("{}: {}", path, std::generic_category().message(error)));
+}
+
+std::vector<std::string>& arguments() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+bool names_a_profile(const fs::path& file) {
+  const std::string name = file.filename().string();
+  return name == "prof.json" || name.ends_with(".prof.json") || name.ends_with(".one_shot.json");
+}
+
+// `target` exists and is about to be replaced.
+bool is_an_input(const fs::path& target) {
+  std::error_code error;
+  std::size_t times = 0;
+  for (const std::string& word : arguments()) {
+    if (fs::is_directory(word, error)) {
+      const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+      if (names_a_profile(target) && fs::equivalent(word, folder, error)) return true;
+    } else if (fs::equivalent(word, target, error)) {
+      ++times;
+    }
+  }
+  return times > 1;
 }
 
 void write_standard_output(std::string_view text) {
@@ -73,6 +99,16 @@ void move_to_free_name(const TemporaryFile& file, const std::string& path) {
 
 }  // namespace
 
+void set_arguments(int count, const char* const* words) {
+  arguments().clear();
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    // "--output=FILE" is FILE.
+    const std::size_t value = word.starts_with("--") ? word.find('=') : std::string_view::npos;
+    arguments().emplace_back(value == std::string_view::npos ? word : word.substr(value + 1));
+  }
+}
+
 void write_result(const std::string& path, std::string_view text, bool force) {
   if (path == "-") return write_standard_output(text);
 
@@ -86,6 +122,9 @@ void write_result(const std::string& path, std::string_view text, bool force) {
     if (!force) throw OutputError(fmt::format("{}: exists already; --force replaces it", path));
     if (!fs::is_regular_file(target, error)) {
       throw OutputError(fmt::format("{}: is not a regular file and is left alone", path));
+    }
+    if (is_an_input(target)) {
+      throw OutputError(fmt::format("{}: is one of the inputs and is left alone", path));
     }
   }
   TemporaryFile file(target);

@@ -12,6 +12,11 @@ class OutputError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// To be called with what the program was started with, before write_result: a file that is among it
+// twice, as the output and as an input, or lies as a profile in a folder that is an input, is not
+// replaced, whatever is forced.
+void set_arguments(int count, const char* const* arguments);
+
 // Puts `text` into the file `path`, or on standard output for "-".  A file appears whole or not at
 // all; an existing one is replaced only where `force` says so, and only if it is a regular file.
 // Throws OutputError.

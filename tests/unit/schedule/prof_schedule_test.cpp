@@ -191,6 +191,16 @@ TEST_F(ProfSchedule, NeverReplacesAFileUnlessForced) {
   EXPECT_THAT(content(path("prof.schedule")), StartsWith("10\n"));
 }
 
+TEST_F(ProfSchedule, NeverReplacesItsInput) {
+  file("s.json", kSpec);
+  for (const char* output : {"-o s.json", "-o ./s.json", "--output=s.json"}) {
+    const Outcome result = run("s.json --force " + std::string(output));
+    EXPECT_EQ(result.exit_status, 1) << output;
+    EXPECT_THAT(result.words, HasSubstr("s.json: is one of the inputs and is left alone\n"));
+    EXPECT_EQ(content(path("s.json")), kSpec);
+  }
+}
+
 TEST_F(ProfSchedule, ReplacesNothingButRegularFiles) {
   file("s.json", kSpec);
   EXPECT_EQ(run("s.json --force -o /dev/null").words,
