@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace inline_prof::join {
@@ -70,6 +71,22 @@ void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::
   }
 }
 
+// Files that know no rank: what is there twice shows in the host and its devices.
+void warn_of_repeated_hosts(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  using Place = std::tuple<read::Generation, std::string_view, std::vector<std::int64_t>>;
+  std::map<Place, std::vector<std::string_view>> files_of;
+  for (const FileFacts& own : all) {
+    if (!own.rank && !own.host.empty())
+      files_of[{own.generation, own.host, own.device_ids}].push_back(own.file);
+  }
+  for (const auto& [place, files] : files_of) {
+    if (files.size() < 2) continue;
+    warnings.push_back(fmt::format(
+        "{} files without a rank are of the same devices of host {}: {}; all of them count",
+        files.size(), std::get<1>(place), fmt::join(files, ", ")));
+  }
+}
+
 // "0, 2 to 5, 7"
 std::string ranges(const std::vector<std::pair<std::int64_t, std::int64_t>>& gaps) {
   std::vector<std::string> words;
@@ -112,8 +129,17 @@ void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::s
 }  // namespace
 
 FileFacts file_facts(const read::Profile& profile) {
-  return {profile.file, profile.generation, profile.rank, profile.world_size,
-          profile.profiler.event_list_hash};
+  FileFacts facts{.file = profile.file,
+                  .generation = profile.generation,
+                  .rank = profile.rank,
+                  .world_size = profile.world_size,
+                  .event_list_hash = profile.profiler.event_list_hash,
+                  .host = profile.host_name,
+                  .device_ids = {}};
+  for (const read::Device& device : profile.devices)
+    facts.device_ids.push_back(device.device_id);
+  std::ranges::sort(facts.device_ids);
+  return facts;
 }
 
 std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& all) {
@@ -121,6 +147,7 @@ std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& all) {
   warn_of_generations(all, warnings);
   warn_of_programs(all, warnings);
   warn_of_repeated_ranks(all, warnings);
+  warn_of_repeated_hosts(all, warnings);
   warn_of_missing_ranks(all, warnings);
   return warnings;
 }

@@ -16,13 +16,16 @@ struct FileFacts {
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   std::string event_list_hash;  // empty if the file does not say
+  std::string host;
+  std::vector<std::int64_t> device_ids;  // empty if the file does not list them
 };
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);
 
 // What speaks against the files being the ranks of one run: generations or programs that differ, a
-// rank that is there twice, one that is not there.  A report is made of them all the same, since
-// somebody may want to see two runs side by side; each sentence names files or ranks.
+// rank or, where ranks are not known, a host's devices that are there twice, one that is not there.
+// A report is made of them all the same, since somebody may want to see two runs side by side; each
+// sentence names files or ranks.
 [[nodiscard]] std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& all);
 
 }  // namespace inline_prof::join

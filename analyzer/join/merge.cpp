@@ -3,9 +3,12 @@
 #include "join/two_threads.hpp"
 #include "join/verdict.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <tuple>
 
@@ -152,6 +155,39 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
                            says("extrapolated"), says("slower") || says("faster"));
 }
 
+bool lies_in(const std::vector<MergedRow>& merged, std::size_t row, std::size_t region) {
+  for (std::optional<std::size_t> at = row; at; at = merged[*at].parent) {
+    if (*at == region) return true;
+  }
+  return false;
+}
+
+// A merged row lies in what one of its rows lies in, unless that lies in it already: devices may
+// nest in different ways, and a name may be met within itself.
+void set_parents(Analysis& analysis, const std::map<MergeKey, std::size_t>& merged_of) {
+  std::set<std::string> in_each_other;
+  for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
+    MergedRow& merged = analysis.merged[i];
+    for (const std::size_t row : merged.rows) {
+      const std::optional<std::size_t> of_row = analysis.rows[row].parent;
+      if (merged.parent) break;
+      if (!of_row) continue;
+      const std::size_t parent = merged_of.at(key_of(analysis.rows[*of_row]));
+      if (lies_in(analysis.merged, parent, i)) {
+        in_each_other.insert(fmt::format("{}.{}", merged.layer, merged.event));
+      } else {
+        merged.parent = parent;
+      }
+    }
+  }
+  if (in_each_other.empty()) return;
+  analysis.warnings.push_back(
+      fmt::format("{} enclose each other on different devices, or themselves: each stands for "
+                  "itself where that "
+                  "is so",
+                  fmt::join(in_each_other, ", ")));
+}
+
 }  // namespace
 
 void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic statistic) {
@@ -179,17 +215,13 @@ void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic s
     merged.is_region = merged.is_region || row.is_region;
     merged.rows.push_back(i);
   }
+  set_parents(analysis, merged_of);
   // Of many ranks a row has hundreds of thousands of samples, and no row needs another one.
   in_two_threads(
       analysis.merged.size(),
       [&](std::size_t i) {
         static thread_local Pool pool;
         MergedRow& merged = analysis.merged[i];
-        for (const std::size_t row : merged.rows) {
-          const auto parent = analysis.rows[row].parent;
-          if (!merged.parent && parent)
-            merged.parent = merged_of.at(key_of(analysis.rows[*parent]));
-        }
         merge_times(merged, analysis, samples, statistic, pool);
         merge_predictions(merged, analysis);
         return i;

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <optional>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 namespace inline_prof::join {
@@ -208,6 +211,25 @@ void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& re
   std::ranges::stable_sort(result.collectives, std::greater{}, &CollectiveSplit::wait_us);
 }
 
+using DeviceName = std::tuple<std::string, std::optional<std::int64_t>, std::int64_t>;
+
+DeviceName name_of(const RankDevice& device) {
+  return {device.host, device.rank, device.device_id};
+}
+
+void mark_names_met_twice(const Devices& devices, RankComparison& result) {
+  std::map<DeviceName, std::size_t> times;
+  for (const RankSummary::Device* device : devices)
+    ++times[name_of(device->device)];
+  const auto mark = [&](RankDevice& device) { device.is_named_twice = times[name_of(device)] > 1; };
+  for (Straggler& slow : result.slow_devices)
+    mark(slow.device);
+  for (Straggler& slow : result.stragglers)
+    mark(slow.device);
+  for (CollectiveSplit& split : result.collectives)
+    mark(split.last);
+}
+
 }  // namespace
 
 RankSummary summarise_rank(const read::Profile& profile, const PredictCollective& predict) {
@@ -228,8 +250,10 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
     if (event.measured_ms.empty()) continue;
     const auto [it, is_new] = place_of.try_emplace(event.device_id, summary.devices.size());
     if (is_new) {
-      summary.devices.emplace_back().device = {profile.file, profile.host_name, profile.rank,
-                                               event.device_id};
+      summary.devices.emplace_back().device = {.file = profile.file,
+                                               .host = profile.host_name,
+                                               .rank = profile.rank,
+                                               .device_id = event.device_id};
     }
     RankSummary::Device& device = summary.devices[it->second];
     device.median_us[key] += median(event.measured_ms) * 1e3;
@@ -255,6 +279,7 @@ RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOp
   result.events = ranks.front().events.size();
   find_stragglers(ranks, devices, options, result);
   split_collectives(ranks, result);
+  mark_names_met_twice(devices, result);
   std::vector<FileFacts> facts;
   for (const RankSummary& rank : ranks) {
     facts.push_back(rank.facts);

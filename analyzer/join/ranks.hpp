@@ -29,6 +29,7 @@ struct RankDevice {
   std::string host;
   std::optional<std::int64_t> rank;
   std::int64_t device_id = 0;
+  bool is_named_twice = false;  // another file has the same host, rank and device
 };
 
 // What is kept of one file: some numbers for each event, so that a thousand ranks fit into memory.

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string device_name(const join::RankDevice& device) {
-  std::string name = device.host.empty() ? device.file : device.host;
+  std::string name = device.host.empty() || device.is_named_twice ? device.file : device.host;
   if (device.rank) name += fmt::format(" rank {}", *device.rank);
   return printable(fmt::format("{} device {}", name, device.device_id));
 }

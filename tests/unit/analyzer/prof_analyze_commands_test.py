@@ -160,6 +160,59 @@ class Check(Commands):
         self.assertEqual(run("check", SMALL).returncode, 2)
 
 
+def nested(devices):
+    """A region in a region in a region; `devices` has their names, outermost first, for each device."""
+    events = []
+    for device, names in enumerate(devices):
+        for depth, name in enumerate(names):
+            events.append({"event_name": name, "layer_name": "L", "device_id": device, "stream": "0x1",
+                           "start_index": 10 * device + depth, "end_index": 10 * device + 9 - depth,
+                           "met_times_within_this_stream": 0, "measured_times_ms": [0.5 - 0.1 * depth] * 10})
+    return {"schema": "inline_prof/1", "iter_time_ms": [1.0] * 10, "events": events}
+
+
+class Nesting(Commands):
+    def test_devices_that_nest_in_different_ways_end_and_say_so(self):
+        for devices in [["abc", "bac"], ["aab"], ["abc", "bca", "cab"]]:
+            file = self.write("nested.prof.json", nested(devices))
+            for arguments in [[], ["--format", "html"], ["--format", "prometheus"], ["--format", "json"]]:
+                done = subprocess.run([PROGRAM, file, *arguments], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, universal_newlines=True, check=False,
+                                      timeout=20)
+                self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertIn("enclose each other on different devices, or themselves",
+                          " ".join(report["warnings"]))
+            table = run(file).stdout
+            for name in set("".join(devices)):
+                self.assertIn("L  %s\n" % name, table)
+            self.assertEqual(run("compare", file, file).returncode, 0)
+
+    def test_devices_that_nest_alike_say_nothing(self):
+        file = self.write("nested.prof.json", nested(["abc", "abc"]))
+        self.assertNotIn("enclose", run(file, "--format", "json").stdout)
+
+
+class Outputs(Commands):
+    def test_an_input_is_never_replaced(self):
+        file = self.write("a.prof.json", profile(100))
+        other = self.write("b.prof.json", profile(120))
+        before = file.read_bytes()
+        linked = self.path / "linked"
+        linked.symlink_to(file)
+        for arguments in [[file, "-o", file], [file, "-o", linked], [file, "--output=%s" % file],
+                          ["compare", other, file, "-o", file],
+                          [self.path, "-o", file], ["ranks", self.path, "-o", file]]:
+            done = run(*arguments, "--force")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), arguments)
+            self.assertIn("is one of the inputs and is left alone", done.stderr)
+            self.assertEqual(file.read_bytes(), before)
+        report = self.path / "report.txt"
+        report.write_text("old")
+        self.assertEqual(run(file, "-o", report, "--force").returncode, 0)
+        self.assertNotEqual(report.read_text(), "old")
+
+
 class Ranks(Commands):
     def write_ranks(self, count, late=None, slow=None, extra=None, sent={}):
         """`late` reaches the collective 30 us after the others, `slow` takes 1.5 times as long."""
@@ -218,6 +271,17 @@ class Ranks(Commands):
                          [(2, "fc1"), (2, "fc2")])
         text = run("ranks", folder).stdout
         self.assertRegex(text, r"n2 rank 2 device 0: 1.49\d times")
+
+    def test_devices_of_one_name_are_told_apart_by_their_files(self):
+        folder = self.path / "copies"
+        folder.mkdir()
+        for name, factor in [("a", 1), ("b", 1), ("c", 2)]:
+            document = profile(100 * factor, host_name="n1")
+            document["events"][1]["measured_times_ms"] = [0.05 * factor] * 20
+            (folder / (name + ".prof.json")).write_text(json.dumps(document))
+        text = run("ranks", folder).stdout
+        self.assertRegex(text, r"c.prof.json device 0: 2.0\d\d times")
+        self.assertIn("3 files without a rank are of the same devices of host n1", " ".join(text.split()))
 
     def test_ranks_of_different_programs_are_refused(self):
         done = run("ranks", self.write_ranks(4, extra=3))

@@ -48,6 +48,17 @@ TEST(Belonging, ARepeatedRankIsNamedWithItsFiles) {
               ElementsAre("2 files say that they are rank 0: a, c; all of them count"));
 }
 
+TEST(Belonging, WithoutRanksTheSameDevicesOfAHostAreNamed) {
+  std::vector<FileFacts> runs{run("a", {}, {}), run("b", {}, {}), run("c", {}, {}),
+                              run("d", 0, {})};
+  for (FileFacts& facts : runs)
+    facts.host = "n1";
+  runs[2].device_ids = {4, 5};
+  EXPECT_THAT(belonging_warnings(runs),
+              ElementsAre("2 files without a rank are of the same devices of host n1: a, b; all of "
+                          "them count"));
+}
+
 TEST(Belonging, AHugeWorldTakesNoTime) {
   EXPECT_THAT(belonging_warnings({run("a", 0, INT64_MAX), run("b", 1, INT64_MAX)}),
               ElementsAre("no file of rank 2 to 9223372036854775806: 9223372036854775805 of "
