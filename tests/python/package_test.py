@@ -250,10 +250,25 @@ class HugeCtr(Folder):
             self.generate({"mine": {"forward_events": ["e"]}})
 
     def test_what_cannot_stand_in_a_schedule_is_refused(self):
-        with self.assertRaisesRegex(ValueError, "'a b'"):
+        with self.assertRaisesRegex(ValueError, "TopMLP.fc4: 'a b'"):
             self.generate({"TopMLP.fc4": ["a b"]})
+        with self.assertRaisesRegex(ValueError, "TopMLP.fc4: '': an empty name"):
+            self.generate({"TopMLP.fc4": [""]})
+        for layer, event, word in (("TopMLP.fc4", "fc\u00e9.fprop", "fc\u00e9.fprop"),
+                                   ("Mine\u00fc", "fc.fprop", "Mine\u00fc")):
+            given = {layer: {"forward_events": [event], "forward_occurrence": 0}}
+            with self.assertRaisesRegex(ValueError, "'%s': .* ASCII" % word):
+                self.generate(given)
         with self.assertRaisesRegex(ValueError, "sideward_events"):
             self.generate({"TopMLP.fc4": {"sideward_events": []}})
+
+    def test_a_schedule_that_is_there_is_overwritten_by_a_good_one_only(self):
+        path = self.write("before\n", "prof.schedule")
+        with self.assertRaises(ValueError):
+            self.generate({"TopMLP.fc4": ["fc.fprop", "fc\u00e9.fprop"]})
+        self.assertEqual(path.read_text(), "before\n")
+        self.assertEqual(self.generate({"TopMLP.fc4": ["fc.fprop"]}, 1, 0),
+                         "0\nfc.fprop 1 TopMLP.fc4 3")
 
     def test_results_are_those_of_the_real_file(self):
         (self.folder / A100.name).symlink_to(A100)

@@ -54,13 +54,30 @@ def _directions_of(layer, events):
     return split
 
 
+def _check_word(layer, word):
+    """What would part a line wrongly, or be another name in the file, is refused."""
+    if not word:
+        trouble = "an empty name"
+    elif any(character.isspace() for character in word):
+        trouble = "a name with blanks"
+    elif not word.isascii():
+        trouble = "a name with letters beyond ASCII"
+    else:
+        return
+    raise ValueError("%s: %r: %s cannot stand in prof.schedule" % (layer, word, trouble))
+
+
 def generate_schedule(schedule, repeat_for_each_event=50, warmup_iterations=10,
                       outfile="prof.schedule"):
     """Writes prof.schedule: the warm-up, then a line a sample, layer by layer as `schedule` has
     them.
 
     `schedule` is {layer: {"forward_events": [...], "backward_events": [...]}}.  Also understood is
-    generate_schedule(schedule, DIRECTORY), which writes DIRECTORY/prof.schedule."""
+    generate_schedule(schedule, DIRECTORY), which writes DIRECTORY/prof.schedule.
+
+    A file that is there is overwritten, as by the original: a notebook's cells run again and again.
+    `prof-schedule -o` asks for --force first.  Raises ValueError, and writes nothing, where a name
+    has blanks or letters beyond ASCII."""
     if isinstance(repeat_for_each_event, (str, os.PathLike)):
         outfile = os.path.join(os.fspath(repeat_for_each_event), "prof.schedule")
         repeat_for_each_event = 50
@@ -74,12 +91,11 @@ def generate_schedule(schedule, repeat_for_each_event=50, warmup_iterations=10,
             occurrence = occurrences[_DIRECTIONS.index(key[:-len("_events")])]
             for event in events[key]:
                 for word in (event, layer):
-                    if not word or any(character.isspace() for character in word):
-                        raise ValueError("%r: a name with blanks cannot stand in prof.schedule" % word)
+                    _check_word(layer, word)
                 for _ in range(repeat_for_each_event):
                     iteration += 1
                     lines.append("%s %d %s %d" % (event, iteration, layer, occurrence))
-    with open(outfile, "w", encoding="ascii", errors="ignore") as file:
+    with open(outfile, "w", encoding="ascii") as file:
         file.write("\n".join(lines))
 
 
