@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -298,6 +299,20 @@ class HugeCtr(Folder):
         self.assertEqual(list(found), list(expected))
         self.assertEqual(found, expected)
         self.assertEqual(sum(map(len, found.values())), 512)
+
+    def test_no_profile_is_an_error_that_names_the_folder(self):
+        file = self.write("no profile", "notes.txt")
+        for place, found in ((self.folder / "none", "found nothing, expected a folder"),
+                             (file, "found a file, expected a folder"),
+                             (self.folder, "found no profile in it, expected \\*.prof.json")):
+            with self.assertRaisesRegex(inline_prof.ProfileError,
+                                        "^%s: %s" % (re.escape(str(place)), found)):
+                hugectr.parse_result(place)
+
+    def test_a_single_prof_json_is_a_result(self):
+        self.write({"host_name": "n1", "iter_time_ms": [4.0, 5.0], "events": []}, "prof.json")
+        self.assertEqual(hugectr.parse_result(self.folder),
+                         [{"host_name": "n1", "avg_iter_time_ms": 4.5, "timeline": {}}])
 
     def test_results_are_printed_as_json(self):
         said = io.StringIO()

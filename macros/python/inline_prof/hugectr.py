@@ -11,7 +11,7 @@ import glob
 import json
 import os
 
-from .profiles import read
+from .profiles import ProfileError, read
 
 # How often an event of this name was met before, in the DLRM that HugeCTR's notebook profiles: its
 # fully connected layers share one event name, forward in their order and backward in reverse.
@@ -126,11 +126,21 @@ def _timeline(events):
     return result
 
 
+def _profiles_in(folder):
+    """The paths of a folder's profiles, sorted; at least one."""
+    if not os.path.isdir(folder):
+        found = "a file" if os.path.exists(folder) else "nothing"
+        raise ProfileError("%s: found %s, expected a folder with *.prof.json files" % (folder, found))
+    paths = sorted(glob.glob(os.path.join(glob.escape(folder), "*prof.json")))
+    if not paths:
+        raise ProfileError("%s: found no profile in it, expected *.prof.json or prof.json" % folder)
+    return paths
+
+
 def parse_result(prof_dir="."):
     """Every *.prof.json in `prof_dir`, also prof.json: a list of {host_name, avg_iter_time_ms,
-    timeline}."""
-    paths = sorted(glob.glob(os.path.join(glob.escape(os.fspath(prof_dir)), "*prof.json")))
-    profiles = [read(path) for path in paths]
+    timeline}.  Raises ProfileError, also where there is none; the original gave an empty list."""
+    profiles = [read(path) for path in _profiles_in(os.fspath(prof_dir))]
     return [{"host_name": profile.get("host_name", ""),
              "avg_iter_time_ms": _mean(profile["iter_time_ms"]),
              "timeline": _timeline(profile["events"])} for profile in profiles]
