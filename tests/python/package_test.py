@@ -154,19 +154,30 @@ class Reading(Folder):
 
     def test_what_is_no_profile_is_refused_with_its_place(self):
         for text, words in (
-                ("{", "not JSON"), ("[]", "/: found list, expected an object"),
-                ("{}", "/events: found NoneType, expected a list"),
-                ('{"events": [3]}', "/events/0: found int, expected an object"),
-                ('{"events": [{"event_name": 3}]}', "/events/0/event_name: found 3"),
-                ('{"events": [{"event_name": "x", "measured_times_ms": ["a"]}]}',
-                 "/events/0/measured_times_ms: found 'a', expected a number"),
-                ('{"events": [], "iter_time_ms": 3}', "/iter_time_ms: found int"),
-                ('{"schema": "inline_prof/9", "events": []}', "/schema: found 'inline_prof/9'")):
+                ("[]", "/: expected an object, found an array"),
+                ("null", "/: expected an object, found null"),
+                ("{}", '/: missing "events": not a prof.json'),
+                ('{"events": null}', "/events: expected an array, found null"),
+                ('{"events": {}}', "/events: expected an array, found an object"),
+                ('{"events": [3]}', "/events/0: expected an object, found 3"),
+                ('{"events": [{}]}', '/events/0: missing "event_name"'),
+                ('{"events": [{"event_name": true}]}',
+                 "/events/0/event_name: expected the event's name, found true"),
+                ('{"events": [{"event_name": "x", "measured_times_ms": 0.1}]}',
+                 "/events/0/measured_times_ms: expected an array of numbers, found 0.1"),
+                ('{"events": [{"event_name": "x", "measured_times_ms": [0.1, "a"]}]}',
+                 '/events/0/measured_times_ms/1: expected a number, found "a"'),
+                ('{"events": [], "iter_time_ms": 3}',
+                 "/iter_time_ms: expected an array of numbers, found 3"),
+                ('{"schema": "inline_prof/1", "events": []}', '/: missing "iter_time_ms"'),
+                ('{"schema": "inline_prof/9", "events": []}',
+                 '/schema: expected "inline_prof/1", found "inline_prof/9"')):
             path = self.write(text)
             with self.assertRaises(inline_prof.ProfileError, msg=text) as caught:
                 inline_prof.read(path)
-            self.assertIn(words, str(caught.exception))
-            self.assertIn(str(path), str(caught.exception))
+            self.assertEqual(str(caught.exception), "%s: %s" % (path, words))
+        with self.assertRaisesRegex(inline_prof.ProfileError, "x.prof.json: not JSON: "):
+            inline_prof.read(self.write("{"))
         with self.assertRaisesRegex(inline_prof.ProfileError, "No such file"):
             inline_prof.read(self.folder / "none.json")
 

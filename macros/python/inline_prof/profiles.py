@@ -27,6 +27,19 @@ def _fail(path, place, words):
     raise ProfileError("%s: %s: %s" % (path, place, words))
 
 
+def _in_json_words(value):
+    """What stands in the file, as somebody who has not read it with Python would say it."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "an array"
+    return json.dumps(value)
+
+
+def _fail_type(path, place, expected, value):
+    _fail(path, place, "expected %s, found %s" % (expected, _in_json_words(value)))
+
+
 def _load(path):
     try:
         with open(path, encoding="utf-8") as file:
@@ -39,20 +52,21 @@ def _load(path):
 
 def _list_of_times(path, place, values):
     if not isinstance(values, list):
-        _fail(path, place, "found %s, expected a list of numbers" % type(values).__name__)
-    for value in values:
+        _fail_type(path, place, "an array of numbers", values)
+    for index, value in enumerate(values):
         if isinstance(value, bool) or not isinstance(value, (int, float, type(None))):
-            _fail(path, place, "found %r, expected a number" % (value,))
+            _fail_type(path, "%s/%d" % (place, index), "a number", value)
     return values
 
 
 def _event(path, index, event, name_key):
     place = "/events/%d" % index
     if not isinstance(event, dict):
-        _fail(path, place, "found %s, expected an object" % type(event).__name__)
-    if not isinstance(event.get(name_key), str):
-        _fail(path, "%s/%s" % (place, name_key),
-              "found %r, expected the event's name" % (event.get(name_key),))
+        _fail_type(path, place, "an object", event)
+    if name_key not in event:
+        _fail(path, place, 'missing "%s"' % name_key)
+    if not isinstance(event[name_key], str):
+        _fail_type(path, "%s/%s" % (place, name_key), "the event's name", event[name_key])
     result = {key: list(value) if isinstance(value, list) else value
               for key, value in _EVENT_DEFAULTS.items()}
     result.update(event)
@@ -80,13 +94,15 @@ def read(path):
     path = os.fspath(path)
     profile = _load(path)
     if not isinstance(profile, dict):
-        _fail(path, "/", "found %s, expected an object" % type(profile).__name__)
-    events = profile.get("events")
+        _fail_type(path, "/", "an object", profile)
+    if "events" not in profile:
+        _fail(path, "/", 'missing "events": not a prof.json')
+    events = profile["events"]
     if not isinstance(events, list):
-        _fail(path, "/events", "found %s, expected a list" % type(events).__name__)
+        _fail_type(path, "/events", "an array", events)
     schema = profile.get("schema")
     if schema is not None and schema != SCHEMA:
-        _fail(path, "/schema", "found %r, expected %r" % (schema, SCHEMA))
+        _fail_type(path, "/schema", '"%s"' % SCHEMA, schema)
     is_first = schema is None and bool(events) and isinstance(events[0], dict) and "name" in events[0]
     name_key = "name" if is_first else "event_name"
     result = dict(profile)
@@ -94,7 +110,9 @@ def read(path):
     result["events"] = [_event(path, i, event, name_key) for i, event in enumerate(events)]
     if result["generation"] == 2 and "iter_time_ms" not in profile:
         result["iter_time_ms"] = _one_shot_iterations(result["events"])
-    _list_of_times(path, "/iter_time_ms", result.get("iter_time_ms"))
+    if "iter_time_ms" not in result:
+        _fail(path, "/", 'missing "iter_time_ms"')
+    _list_of_times(path, "/iter_time_ms", result["iter_time_ms"])
     return result
 
 
