@@ -210,6 +210,15 @@ class Reports(Folder):
                                    force=True, layers=pathlib.Path("l.json"), top=None),
                 "a.json b.json --machine h200-sxm-141gb --event-bias 1.5 --force --layers l.json ")
 
+    def test_paths_come_one_by_one_or_as_a_list(self):
+        a, b = pathlib.Path("a.json"), "b.json"
+        with self.analyzer('echo "$@"'):
+            for paths in ([a, b], [[a, b]], [(a, b)], [iter([a, b])], [a, [b]]):
+                self.assertEqual(inline_prof.report(*paths, top=1), "a.json b.json --top 1\n")
+            for wrong in (3, [a, None]):
+                with self.assertRaisesRegex(TypeError, "expected a path or a list of paths"):
+                    inline_prof.report(wrong)
+
     def test_json_comes_as_a_dict(self):
         with self.analyzer("""echo '{"a": 1}'"""):
             self.assertEqual(inline_prof.report("x", format="json"), {"a": 1})

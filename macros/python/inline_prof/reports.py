@@ -36,16 +36,28 @@ def find_analyzer():
     return None
 
 
+def _each_path(given):
+    """Paths, and what lists of paths hold: as strings."""
+    for one in given:
+        if isinstance(one, (str, bytes, os.PathLike)):
+            yield os.fspath(one)
+        elif hasattr(one, "__iter__"):
+            yield from _each_path(one)
+        else:
+            raise TypeError("report: found %r, expected a path or a list of paths" % (one,))
+
+
 def report(*paths, **options):
     """What `prof-analyze PATHS...` prints; with format="json" as a dict.
 
+    Paths are files of one run, one for each rank, or folders of them: one by one or as a list.
     Options are prof-analyze's, without their dashes and with `_` for `-`: report("prof.json",
     machine="h200-sxm-141gb", top=10, event_bias="off").  True is an option without a value.  Raises
     ReportError."""
     analyzer = find_analyzer()
     if analyzer is None:
         raise ReportError("prof-analyze is neither beside libinline_prof.so nor on PATH")
-    command = [analyzer] + [os.fspath(path) for path in paths]
+    command = [analyzer] + list(_each_path(paths))
     for name, value in options.items():
         if value is None or value is False:
             continue
