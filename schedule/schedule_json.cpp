@@ -31,6 +31,7 @@ class Reader {
   Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   Spec read(const JsonValue& root) {
+    refuse_prof_json(root);
     Spec spec;
     for (const JsonMember& member : members(root, "the schedule")) {
       read_member(member, spec);
@@ -47,6 +48,19 @@ class Reader {
 
  private:
   using Kind = JsonValue::Kind;
+
+  // What a run has written, given where what it is to measure belongs.
+  void refuse_prof_json(const JsonValue& root) const {
+    const auto is_of_schedule = [](const JsonMember& member) {
+      return std::ranges::find(kTopKeys, member.key) != kTopKeys.end();
+    };
+    if (std::ranges::any_of(root.members, is_of_schedule)) return;
+    for (const JsonMember& member : root.members) {
+      if (member.key != "events" || member.value.kind != Kind::kArray) continue;
+      fail(root.offset,
+           "what looks like a prof.json, expected a schedule; prof-schedule --from makes one");
+    }
+  }
 
   [[noreturn]] void fail(std::size_t offset, const std::string& what) const {
     throw ScheduleError(file_, json_place(text_, offset), what);

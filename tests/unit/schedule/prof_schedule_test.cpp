@@ -274,6 +274,10 @@ TEST_F(ProfSchedule, GivesOneForInputThatCannotBeUsed) {
   EXPECT_EQ(run(".").exit_status, 1);
   file("s.json", "{}");
   EXPECT_EQ(run("s.json").exit_status, 1);
+  file("a.prof.json", R"({"schema": "inline_prof/1", "iter_time_ms": [], "events": []})");
+  EXPECT_EQ(run("a.prof.json").words,
+            "prof-schedule: a.prof.json: line 1, column 1: what looks like a prof.json, expected a "
+            "schedule; prof-schedule --from makes one\n");
   file("prof.json", R"({"events": [{"event_name": 7}]})");
   EXPECT_EQ(run("--from prof.json").words,
             "prof-schedule: prof.json: /events/0/event_name: a value of type number, expected a "
