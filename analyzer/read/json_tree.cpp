@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <set>
+#include <string_view>
 
 namespace inline_prof::read {
 namespace {
@@ -71,6 +72,22 @@ class StructureCheck {
   std::vector<Level> levels_;
 };
 
+std::string byte_found(char byte) {
+  const bool is_printable = byte > ' ' && byte < 0x7f;
+  return is_printable ? fmt::format("{}", byte)
+                      : fmt::format("byte 0x{:02x}", static_cast<unsigned char>(byte));
+}
+
+// The parser says what it expects behind some of its errors only.
+std::string_view expected_by(std::string_view words) {
+  if (words.find("invalid string") != std::string_view::npos) {
+    return "a string of UTF-8 without control characters";
+  }
+  constexpr std::string_view mark = "; expected ";
+  const std::size_t place = words.rfind(mark);
+  return place == std::string_view::npos ? "a value" : words.substr(place + mark.size());
+}
+
 }  // namespace
 
 std::string pointer_token(std::string_view text) {
@@ -99,7 +116,9 @@ json parse_json(std::string_view text, const std::string& label) {
       throw InputError(
           fmt::format("{}: byte {}: not valid JSON: the file ends too early", label, error.byte));
     }
-    throw InputError(fmt::format("{}: byte {}: not valid JSON", label, error.byte));
+    throw InputError(fmt::format("{}: byte {}: not valid JSON: found {}, expected {}", label,
+                                 error.byte, byte_found(text[error.byte - 1]),
+                                 expected_by(error.what())));
   } catch (const json::out_of_range&) {
     check.fail("the number is too large for a 64-bit floating-point value");
   }

@@ -158,13 +158,18 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"Garbage",
                  "\x7f"
                  "ELF\x02\x01",
-                 "p.json: byte 1: not valid JSON"},
-        BadInput{"Zeros", std::string(100, '\0'), "p.json: byte 1: not valid JSON"},
+                 "p.json: byte 1: not valid JSON: found byte 0x7f, expected a value"},
+        BadInput{"Zeros", std::string(100, '\0'),
+                 "p.json: byte 1: not valid JSON: found byte 0x00, expected '[', '{', or a literal"},
         BadInput{"TextBehind", R"({"schema":"inline_prof/1"} x)",
-                 "p.json: byte 28: not valid JSON"},
+                 "p.json: byte 28: not valid JSON: found x, expected end of input"},
+        BadInput{"NoComma", R"({"schema":"inline_prof/1" 7})",
+                 "p.json: byte 27: not valid JSON: found 7, expected '}'"},
         BadInput{"Nan", with_event(R"(,"measured_times_ms":[NaN])"),
-                 "p.json: byte 187: not valid JSON"},
-        BadInput{"NotUtf8", "{\"schema\":\"\xff\"}", "p.json: byte 12: not valid JSON"},
+                 "p.json: byte 187: not valid JSON: found N, expected a value"},
+        BadInput{"NotUtf8", "{\"schema\":\"\xff\"}",
+                 "p.json: byte 12: not valid JSON: found byte 0xff, expected a string of UTF-8 "
+                 "without control characters"},
         BadInput{"Overflow", with_event(R"(,"measured_times_ms":[1,1e999])"),
                  "p.json: /events/0/measured_times_ms/1: the number is too large for a 64-bit "
                  "floating-point value"},
