@@ -1,20 +1,19 @@
 #include "cli/grid_output.hpp"
 
+#include "cli/option_values.hpp"
 #include "cli/result_file.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <map>
 
 namespace inline_prof::cli {
 
 void declare_grid_output(CLI::App& command, GridOutput& output) {
-  const std::map<std::string, report::GridFormat> formats{{"table", report::GridFormat::kTable},
-                                                          {"csv", report::GridFormat::kCsv},
-                                                          {"md", report::GridFormat::kMarkdown},
-                                                          {"json", report::GridFormat::kJson}};
-  command.add_option("--format", output.format, "What to print")
-      ->transform(CLI::CheckedTransformer(formats))
+  const NamedValues<report::GridFormat> formats{{"table", report::GridFormat::kTable},
+                                                {"csv", report::GridFormat::kCsv},
+                                                {"md", report::GridFormat::kMarkdown},
+                                                {"json", report::GridFormat::kJson}};
+  take_name(command.add_option("--format", output.format, "What to print"), formats)
       ->default_str("table");
   command.add_option("-o,--output", output.file, "File to write; - is standard output")
       ->capture_default_str();

@@ -1,10 +1,13 @@
 #include "cli/model_choice.hpp"
 
 #include "cli/machine_option.hpp"
+#include "cli/option_values.hpp"
 #include "cli/usage_error.hpp"
+#include "model/shipped_parameters.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -38,12 +41,38 @@ void check_needs(const ModelEntry& entry, const ModelArguments& arguments) {
   if (entry.params == Need::kNone && !arguments.params.empty()) {
     throw UsageError(fmt::format("--params: {} has no parameters", entry.name));
   }
-  if (entry.params == Need::kRequired && arguments.params.empty()) {
-    throw UsageError(fmt::format("{} needs --params: {}", entry.name, entry.params_meaning));
-  }
   if (!entry.has_constant_sets && arguments.constants) {
     throw UsageError(fmt::format("--constants: {} has one set of constants", entry.name));
   }
+}
+
+// What --params says, else the shipped set of the machine if it has just one; empty where a model
+// can do without.
+std::string chosen_params(const ModelEntry& entry, const ModelArguments& arguments,
+                          const model::ModelOptions& options) {
+  if (!arguments.params.empty()) return arguments.params;
+  const bool is_wanted =
+      entry.params == Need::kRequired ||
+      (entry.params == Need::kOptional && options.mode == model::Mode::kImproved);
+  if (!is_wanted) return "";
+  if (options.machine) {
+    const std::vector<std::string> own = model::shipped_sets(entry.name, options.machine->id);
+    if (own.size() == 1) {
+      std::fprintf(stderr, "prof-model: --params %s: the shipped set of this machine\n",
+                   own.front().c_str());
+      return own.front();
+    }
+    if (!own.empty()) {
+      throw UsageError(
+          fmt::format("{} needs --params: a file, or one of the shipped sets of {}: {}", entry.name,
+                      options.machine->id, fmt::join(own, ", ")));
+    }
+  }
+  const std::vector<std::string> all = model::shipped_sets(entry.name, "");
+  const std::string shipped =
+      all.empty() ? "" : fmt::format("; shipped are {}", fmt::join(all, ", "));
+  throw UsageError(
+      fmt::format("{} needs --params: {}{}", entry.name, entry.params_meaning, shipped));
 }
 
 // Moves the settings that are the model's own into `options`; what stays are columns.
@@ -73,18 +102,20 @@ void declare_model(CLI::App& command, ModelArguments& arguments) {
   command.add_option("--model", arguments.model, "Model to use; prof-model list names them")
       ->required();
   command.add_option("--machine", arguments.machine, "Machine to predict for, an id or a file");
-  const std::map<std::string, model::Mode> modes{{"compat", model::Mode::kCompat},
-                                                 {"improved", model::Mode::kImproved}};
-  command
-      .add_option("--mode", arguments.mode,
-                  "compat: what the published model gives, to the digit; improved: ours")
-      ->transform(CLI::CheckedTransformer(modes));
-  command.add_option("--params", arguments.params, "Parameters of the model");
-  const std::map<std::string, model::ConstantSet> sets{{"original", model::ConstantSet::kOriginal},
-                                                       {"main", model::ConstantSet::kMain}};
-  command
-      .add_option("--constants", arguments.constants, "Edition of a published model's constants")
-      ->transform(CLI::CheckedTransformer(sets));
+  const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
+                                       {"improved", model::Mode::kImproved}};
+  take_name(
+      command.add_option("--mode", arguments.mode,
+                         "compat: what the published model gives, to the digit; improved: ours"),
+      modes);
+  command.add_option("--params", arguments.params,
+                     "Parameters of the model: a file, or the name of a shipped set; default: the "
+                     "shipped set of --machine, where there is one");
+  const NamedValues<model::ConstantSet> sets{{"original", model::ConstantSet::kOriginal},
+                                             {"main", model::ConstantSet::kMain}};
+  take_name(command.add_option("--constants", arguments.constants,
+                               "Edition of a published model's constants"),
+            sets);
   command
       .add_option("--set", arguments.settings,
                   "NAME=VALUE: a setting of the model, or a column that the table does not have")
@@ -117,9 +148,9 @@ ChosenModel choose_model(const ModelArguments& arguments, const read::Table& tab
   model::ModelOptions options;
   options.mode = chosen_mode(*chosen.entry, arguments.mode);
   options.constants = arguments.constants.value_or(model::ConstantSet::kOriginal);
-  options.params = arguments.params;
   options.input_name = table.label();
   options.machine = chosen.machine = parse_machine(arguments.machine);
+  options.params = chosen_params(*chosen.entry, arguments, options);
   chosen.constants = parse_settings(arguments.settings);
   take_settings(*chosen.entry, chosen.constants, options);
   try {

@@ -1,5 +1,6 @@
 // prof-analyze ranks DIR: which of many ranks are late, and what collectives wait for.
 #include "cli/machine_option.hpp"
+#include "cli/option_values.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/progress.hpp"
 #include "cli/result_file.hpp"
@@ -19,7 +20,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -120,21 +120,20 @@ void declare_ranks(CLI::App& program) {
       ->required();
   command->add_option("--machine", options->machine,
                       "GPU of all files, for the prediction of collectives: an id of prof-model "
-                      "list or a machine file; default: what each file says");
+                      "list --machines or a machine file; default: what each file says");
   command
       ->add_option("--least", options->least_percent,
                    "Percent by which a device must be slower to be named, at least")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(between(0.0, 1000.0))
       ->capture_default_str();
-  const std::map<std::string, Format> formats{{"table", Format::kTable}, {"json", Format::kJson}};
-  command->add_option("--format", options->format, "What to print")
-      ->transform(CLI::CheckedTransformer(formats))
+  const NamedValues<Format> formats{{"table", Format::kTable}, {"json", Format::kJson}};
+  take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("table");
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
       ->capture_default_str();
   command->add_flag("--force", options->force, "Replace the output file if it exists");
   command->add_option("--top", options->top, "Print only this many of each list of the table")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}))
+      ->check(between(std::size_t{1}, std::size_t{1000000}))
       ->capture_default_str();
   command->callback([options] { run(*options); });
 }

@@ -18,6 +18,7 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  prof-model list                                  the models there are\n"
     "  prof-model list embedding_forward                what one of them reads and gives\n"
+    "  prof-model list --machines                       the GPUs that --machine takes\n"
     "  prof-model predict --model embedding_forward shapes.csv -o predicted.csv\n"
     "  prof-model evaluate --model fc --params measured.csv test.csv\n"
     "  prof-model iteration --params measured.csv trace.json\n"

@@ -1,9 +1,11 @@
-// prof-model list: the models, or the columns of one.
+// prof-model list: the models, the columns of one, or the machines.
 #include "cli/grid_output.hpp"
 #include "cli/prof_model_commands.hpp"
 #include "cli/usage_error.hpp"
 #include "fit/fits.hpp"
+#include "model/machines.hpp"
 #include "model/registry.hpp"
+#include "model/shipped_parameters.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,6 +21,7 @@ namespace {
 
 struct Options {
   std::string model;
+  bool machines = false;
   GridOutput output;
 };
 
@@ -106,7 +109,32 @@ report::Grid columns(const model::ModelEntry& entry) {
   return grid;
 }
 
+// The ids that --machine takes, and for which models there are parameters.
+report::Grid machines() {
+  report::Grid grid{
+      {"machine", "device", "sm_count", "memory_gib", "memory_gb_per_s", "parameters"}, {}};
+  for (const read::Machine& machine : model::builtin_machines()) {
+    std::string sets;
+    for (const model::ModelEntry& entry : model::all_models()) {
+      for (const std::string& set : model::shipped_sets(entry.name, machine.id))
+        sets += fmt::format("{}{}", sets.empty() ? "" : " ", set);
+    }
+    grid.rows.push_back({machine.id, machine.names.empty() ? "" : machine.names.front(),
+                         static_cast<double>(machine.sm_count),
+                         machine.memory_gib ? model::Part(*machine.memory_gib) : model::Part(),
+                         machine.memory_gb_per_s, sets});
+  }
+  return grid;
+}
+
 void run(const Options& options) {
+  if (options.machines) {
+    if (!options.model.empty()) {
+      throw UsageError(
+          fmt::format("--machines: expected no model beside it, found {}", options.model));
+    }
+    return write_grid(machines(), options.output);
+  }
   if (options.model.empty()) return write_grid(models(), options.output);
   try {
     write_grid(columns(model::find_model(options.model)), options.output);
@@ -119,8 +147,11 @@ void run(const Options& options) {
 
 void declare_list(CLI::App& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = program.add_subcommand("list", "Names the models, or what one of them reads");
+  CLI::App* command =
+      program.add_subcommand("list", "Names the models, what one of them reads, or the machines");
   command->add_option("MODEL", options->model, "Show the columns of this model");
+  command->add_flag("--machines", options->machines,
+                    "Show the GPUs that --machine takes, and their shipped parameters");
   declare_grid_output(*command, options->output);
   command->callback([options] { run(*options); });
 }

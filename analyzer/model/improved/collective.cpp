@@ -2,6 +2,7 @@
 
 #include "model/collective/collective_model.hpp"
 #include "model/improved/calibration_json.hpp"
+#include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
@@ -84,7 +85,7 @@ std::unique_ptr<TableModel> make(const ModelOptions& options) {
     throw std::invalid_argument("--mode improved needs --params: what prof-model fit has written");
   }
   return std::make_unique<ImprovedCollectives>(
-      read::read_parameters(options.params, "collective"),
+      choose_parameters(options.params, "collective"),
       options.machine ? options.machine->id : std::string());
 }
 

@@ -1,6 +1,7 @@
 #include "model/improved/conv.hpp"
 
 #include "model/improved/calibration_json.hpp"
+#include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
@@ -175,7 +176,7 @@ class ConvModel : public TableModel {
 };
 
 std::unique_ptr<TableModel> make_conv(const ModelOptions& options) {
-  return std::make_unique<ConvModel>(options, read::read_parameters(options.params, "conv"));
+  return std::make_unique<ConvModel>(options, choose_parameters(options.params, "conv"));
 }
 
 }  // namespace
@@ -299,7 +300,8 @@ ModelEntry conv_entry() {
           .inputs = kInputs,
           .machine = Need::kRequired,
           .params = Need::kRequired,
-          .params_meaning = "parameters that prof-model fit --model conv has written",
+          .params_meaning =
+              "parameters that prof-model fit --model conv has written, or a shipped set of them",
           .make = make_conv};
 }
 

@@ -1,6 +1,7 @@
 #include "model/improved/gemm.hpp"
 
 #include "model/improved/calibration_json.hpp"
+#include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
@@ -171,7 +172,7 @@ class GemmModel : public TableModel {
 };
 
 std::unique_ptr<TableModel> make_gemm(const ModelOptions& options) {
-  return std::make_unique<GemmModel>(options, read::read_parameters(options.params, "gemm"));
+  return std::make_unique<GemmModel>(options, choose_parameters(options.params, "gemm"));
 }
 
 }  // namespace
@@ -237,7 +238,8 @@ ModelEntry gemm_entry() {
           .inputs = kInputs,
           .machine = Need::kRequired,
           .params = Need::kRequired,
-          .params_meaning = "parameters that prof-model fit --model gemm has written",
+          .params_meaning =
+              "parameters that prof-model fit --model gemm has written, or a shipped set of them",
           .settings = {{"interval", "on", "on, or off: the time alone, several times as fast"}},
           .make = make_gemm};
 }

@@ -2,6 +2,7 @@
 
 #include "model/improved/calibration_json.hpp"
 #include "model/improved/power_sum.hpp"
+#include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>
@@ -88,7 +89,7 @@ class MemoryModel : public TableModel {
 };
 
 std::unique_ptr<TableModel> make_memory(const ModelOptions& options) {
-  return std::make_unique<MemoryModel>(read::read_parameters(options.params, "memory"),
+  return std::make_unique<MemoryModel>(choose_parameters(options.params, "memory"),
                                        *options.machine);
 }
 
@@ -176,7 +177,8 @@ ModelEntry memory_entry() {
           .inputs = kInputs,
           .machine = Need::kRequired,
           .params = Need::kRequired,
-          .params_meaning = "parameters that prof-model fit --model memory has written",
+          .params_meaning =
+              "parameters that prof-model fit --model memory has written, or a shipped set of them",
           .settings = {},
           .make = make_memory};
 }

@@ -63,6 +63,58 @@ class List(Folder):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("embedding_forward", done.stderr)
 
+    def test_names_the_machines_and_what_is_shipped_for_them(self):
+        machines = {row["machine"]: row for row in
+                    json.loads(run("list", "--machines", "--format", "json").stdout)}
+        self.assertEqual(machines["h200-sxm-141gb"]["sm_count"], 132)
+        self.assertIn("memory_v100-pcie-32gb", machines["v100-pcie-32gb"]["parameters"].split())
+        refused = run("predict", "--model", "gemm", "--machine", "none", FC)
+        known = refused.stderr.partition("choose from ")[2].partition(", or")[0]
+        self.assertEqual(set(machines), set(known.split(", ")))
+        done = run("list", "gemm", "--machines")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--machines: expected no model beside it, found gemm", done.stderr)
+
+
+class ShippedParameters(Folder):
+    """Parameters that come with the program, without a file."""
+
+    def predict(self, *arguments):
+        table = self.write("t.csv", "m,n,k\n4096,4096,4096\n")
+        return run("predict", "--model", "gemm", table, *arguments)
+
+    def time_us(self, done):
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return float(next(csv.DictReader(io.StringIO(done.stdout)))["predicted_us"])
+
+    def test_the_only_set_of_a_machine_is_taken_and_named(self):
+        done = self.predict("--machine", "h100-sxm5-80gb")
+        self.assertIn("--params gemm_h100-sxm5-80gb_bf16: the shipped set of this machine\n",
+                      done.stderr)
+        named = self.predict("--machine", "h100-sxm5-80gb", "--params", "gemm_h100-sxm5-80gb_bf16")
+        self.assertEqual((named.stdout, named.stderr), (done.stdout, ""))
+        self.assertTrue(150 < self.time_us(done) < 400)  # 137 GFLOP at 500 to 900 TFLOP/s
+
+    def test_of_several_sets_one_has_to_be_named(self):
+        done = self.predict("--machine", "h200-sxm-141gb")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("one of the shipped sets of h200-sxm-141gb: gemm_h200-sxm-141gb_bf16, "
+                      "gemm_h200-sxm-141gb_f8e4m3\n", done.stderr)
+        self.assertGreater(
+            self.time_us(self.predict("--machine", "h200-sxm-141gb", "--params",
+                                      "gemm_h200-sxm-141gb_bf16")), 0)
+
+    def test_where_there_is_none_those_of_others_are_named(self):
+        done = self.predict("--machine", "titan-v")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("gemm needs --params", done.stderr)
+        self.assertIn("gemm_b200-sxm-180gb_bf16", done.stderr)
+
+    def test_a_set_of_another_model_is_refused(self):
+        done = self.predict("--machine", "v100-pcie-32gb", "--params", "memory_v100-pcie-32gb")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("parameters of model memory, expected of gemm", done.stderr)
+
 
 class Predict(Folder):
     def predict(self, *arguments):
