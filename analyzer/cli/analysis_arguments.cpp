@@ -1,6 +1,7 @@
 #include "cli/analysis_arguments.hpp"
 
 #include "cli/machine_option.hpp"
+#include "cli/option_values.hpp"
 #include "cli/progress.hpp"
 #include "cli/usage_error.hpp"
 #include "model/machines.hpp"
@@ -14,7 +15,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -49,19 +49,20 @@ void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
       .add_option("--event-bias", arguments.event_bias,
                   "What an event pair adds to a time: auto (from the file), microseconds, or off")
       ->capture_default_str();
-  const std::map<std::string, join::Statistic> statistics{{"median", join::Statistic::kMedian},
-                                                          {"mean", join::Statistic::kMean},
-                                                          {"min", join::Statistic::kMin}};
-  command.add_option("--statistic", arguments.statistic, "What stands for the samples of a row")
-      ->transform(CLI::CheckedTransformer(statistics))
+  const NamedValues<join::Statistic> statistics{{"median", join::Statistic::kMedian},
+                                                {"mean", join::Statistic::kMean},
+                                                {"min", join::Statistic::kMin}};
+  take_name(command.add_option("--statistic", arguments.statistic,
+                               "What stands for the samples of a row"),
+            statistics)
       ->default_str("median");
-  const std::map<std::string, model::Mode> modes{{"improved", model::Mode::kImproved},
-                                                 {"compat", model::Mode::kCompat}};
-  command
-      .add_option("--mode", arguments.mode,
-                  "improved: fitted models where there are parameters, else the roofline; compat: "
-                  "the plain roofline for everything")
-      ->transform(CLI::CheckedTransformer(modes))
+  const NamedValues<model::Mode> modes{{"improved", model::Mode::kImproved},
+                                       {"compat", model::Mode::kCompat}};
+  take_name(command.add_option(
+                "--mode", arguments.mode,
+                "improved: fitted models where there are parameters, else the roofline; compat: "
+                "the plain roofline for everything"),
+            modes)
       ->default_str("improved");
 }
 

@@ -1,5 +1,6 @@
 // prof-analyze check FILE --gate 'ratio<1.3': does a run meet its conditions?
 #include "cli/analysis_arguments.hpp"
+#include "cli/option_values.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/result_file.hpp"
 #include "cli/usage_error.hpp"
@@ -9,7 +10,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -84,12 +84,11 @@ void declare_check(CLI::App& program, int& status) {
       ->required()
       ->allow_extra_args(false);
   declare_analysis(*command, options->analysis);
-  const std::map<std::string, report::GridFormat> formats{{"table", report::GridFormat::kTable},
-                                                          {"csv", report::GridFormat::kCsv},
-                                                          {"md", report::GridFormat::kMarkdown},
-                                                          {"json", report::GridFormat::kJson}};
-  command->add_option("--format", options->format, "What to print")
-      ->transform(CLI::CheckedTransformer(formats))
+  const NamedValues<report::GridFormat> formats{{"table", report::GridFormat::kTable},
+                                                {"csv", report::GridFormat::kCsv},
+                                                {"md", report::GridFormat::kMarkdown},
+                                                {"json", report::GridFormat::kJson}};
+  take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("table");
   command->callback([options, &status] { status = run(*options); });
 }

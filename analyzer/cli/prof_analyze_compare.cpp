@@ -1,5 +1,6 @@
 // prof-analyze compare BEFORE AFTER: is the second run slower?
 #include "cli/analysis_arguments.hpp"
+#include "cli/option_values.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/result_file.hpp"
 #include "cli/terminal.hpp"
@@ -10,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -102,37 +102,35 @@ void declare_compare(CLI::App& program, int& status) {
   command
       ->add_option("--margin", options->margin_percent,
                    "Percent by which times may differ and still be the same")
-      ->check(CLI::Range(0.0, 1000.0))
+      ->check(between(0.0, 1000.0))
       ->capture_default_str();
   command
       ->add_option(
           "--fail-on", options->fail_on_percent,
           "Like --margin, and exit with 3 if the iteration or a layer is slower, with 4 if "
           "one cannot be decided and none is slower")
-      ->check(CLI::Range(0.0, 1000.0));
+      ->check(between(0.0, 1000.0));
   command
       ->add_option("--min-share", options->min_share_percent,
                    "Percent of the iteration that a layer must have to count for --fail-on")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(between(0.0, 100.0))
       ->capture_default_str();
   command
       ->add_option("--despite", options->despite,
                    "Judge although the runs differ in this: gpu, clocks, mig, driver, libraries or "
                    "events; may be repeated")
-      ->check(CLI::IsMember(
-          std::vector<std::string>{"gpu", "clocks", "mig", "driver", "libraries", "events"}))
+      ->check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "events"}))
       ->delimiter(',')
       ->allow_extra_args(false);
-  const std::map<std::string, Format> formats{
+  const NamedValues<Format> formats{
       {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}};
-  command->add_option("--format", options->format, "What to print")
-      ->transform(CLI::CheckedTransformer(formats))
+  take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("table");
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
       ->capture_default_str();
   command->add_flag("--force", options->force, "Replace the output file if it exists");
   command->add_option("--top", options->top, "Print only this many layers and events, the largest")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+      ->check(between(std::size_t{1}, std::size_t{1000000}));
   command->callback([options, &status] { status = run(*options); });
 }
 

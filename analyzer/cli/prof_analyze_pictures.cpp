@@ -1,8 +1,10 @@
 // prof-analyze timeline and scaling: pictures of one run, and of several beside each other.
 #include "cli/analysis_arguments.hpp"
+#include "cli/option_values.hpp"
 #include "cli/picture_output.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/result_file.hpp"
+#include "cli/usage_error.hpp"
 #include "report/grid.hpp"
 #include "report/head.hpp"
 #include "report/plot/timeline_picture.hpp"
@@ -11,8 +13,8 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,17 +46,28 @@ struct ScalingOptions {
   std::string output;  // empty: a table on standard output
   bool force = false;
   std::size_t most_layers = 9;
-  report::GridFormat format = report::GridFormat::kTable;
+  std::optional<report::GridFormat> format;  // empty: a table, or the picture
 };
 
 void show_scaling(const ScalingOptions& options) {
-  if (!options.output.empty()) check_picture_name(options.output);
+  if (!options.output.empty()) {
+    check_picture_name(options.output);
+    if (options.format) {
+      throw UsageError(
+          fmt::format("--format: expected none beside -o {}, whose ending says what picture it is",
+                      options.output));
+    }
+  }
   std::vector<report::ScalingPoint> points;
   for (const std::string& run : options.runs)
     points.push_back(report::scaling_point(run, analyse({run}, options.analysis).analysis));
   if (options.output.empty()) {
+    const auto format = options.format.value_or(report::GridFormat::kTable);
     return write_result(
-        "-", report::grid_text(report::scaling_grid(points, options.most_layers), options.format),
+        "-",
+        format == report::GridFormat::kJson
+            ? report::scaling_json(points, options.most_layers)
+            : report::grid_text(report::scaling_grid(points, options.most_layers), format),
         false);
   }
   std::vector<std::string> words;
@@ -77,7 +90,7 @@ void declare_timeline(CLI::App& program) {
       ->required();
   command->add_flag("--force", options->force, "Replace the picture if it exists");
   command->add_option("--top", options->most_tracks, "Draw only this many streams, the first")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{10000}))
+      ->check(between(std::size_t{1}, std::size_t{10000}))
       ->capture_default_str();
   command->callback([options] { draw_timeline(*options); });
 }
@@ -98,14 +111,15 @@ void declare_scaling(CLI::App& program) {
                       "Picture to write: .svg, .png or .html; default: a table on standard output");
   command->add_flag("--force", options->force, "Replace the picture if it exists");
   command->add_option("--top", options->most_layers, "Show only this many layers, the largest")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000}))
+      ->check(between(std::size_t{1}, std::size_t{1000}))
       ->capture_default_str();
-  const std::map<std::string, report::GridFormat> formats{{"table", report::GridFormat::kTable},
-                                                          {"csv", report::GridFormat::kCsv},
-                                                          {"md", report::GridFormat::kMarkdown},
-                                                          {"json", report::GridFormat::kJson}};
-  command->add_option("--format", options->format, "What to print where no picture is asked for")
-      ->transform(CLI::CheckedTransformer(formats))
+  const NamedValues<report::GridFormat> formats{{"table", report::GridFormat::kTable},
+                                                {"csv", report::GridFormat::kCsv},
+                                                {"md", report::GridFormat::kMarkdown},
+                                                {"json", report::GridFormat::kJson}};
+  take_name(command->add_option("--format", options->format,
+                                "What to print where no picture is asked for"),
+            formats)
       ->default_str("table");
   command->callback([options] { show_scaling(*options); });
 }

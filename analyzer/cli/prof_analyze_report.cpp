@@ -1,5 +1,6 @@
 // prof-analyze FILE...: the report of one run.
 #include "cli/analysis_arguments.hpp"
+#include "cli/option_values.hpp"
 #include "cli/prof_analyze_commands.hpp"
 #include "cli/result_file.hpp"
 #include "cli/terminal.hpp"
@@ -19,7 +20,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -104,21 +104,21 @@ void declare_report(CLI::App& program) {
                      "prof.json files of one run, one for each rank, or folders of *.prof.json "
                      "files");
   declare_analysis(program, options->analysis);
-  const std::map<std::string, Format> formats{{"table", Format::kTable},
-                                              {"json", Format::kJson},
-                                              {"csv", Format::kCsv},
-                                              {"md", Format::kMarkdown},
-                                              {"html", Format::kHtml},
-                                              {"perfetto", Format::kPerfetto},
-                                              {"prometheus", Format::kPrometheus},
-                                              {"works", Format::kWorks},
-                                              {"original", Format::kOriginal}};
-  program
-      .add_option("--format", options->format,
-                  "What to print; html: one page with charts; perfetto: a mean iteration as a "
-                  "trace; prometheus: for the textfile collector; works: what prof-model iteration "
-                  "reads; original: what the original profiler's parse_result gave")
-      ->transform(CLI::CheckedTransformer(formats))
+  const NamedValues<Format> formats{{"table", Format::kTable},
+                                    {"json", Format::kJson},
+                                    {"csv", Format::kCsv},
+                                    {"md", Format::kMarkdown},
+                                    {"html", Format::kHtml},
+                                    {"perfetto", Format::kPerfetto},
+                                    {"prometheus", Format::kPrometheus},
+                                    {"works", Format::kWorks},
+                                    {"original", Format::kOriginal}};
+  take_name(program.add_option(
+                "--format", options->format,
+                "What to print; html: one page with charts; perfetto: a mean iteration as a "
+                "trace; prometheus: for the textfile collector; works: what prof-model iteration "
+                "reads; original: what the original profiler's parse_result gave"),
+            formats)
       ->default_str("table");
   program.add_option("-o,--output", options->output, "File to write; - is standard output")
       ->capture_default_str();
@@ -126,11 +126,11 @@ void declare_report(CLI::App& program) {
   program
       .add_option("--top", options->table.top,
                   "Print only this many rows of the table or of md, the largest")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1000000}));
+      ->check(between(std::size_t{1}, std::size_t{1000000}));
   program
       .add_option("--width", options->width,
                   "Columns of the table; default: those of the terminal, else 80")
-      ->check(CLI::Range(std::size_t{40}, std::size_t{1000}));
+      ->check(between(std::size_t{40}, std::size_t{1000}));
   // Before any command runs ...
   program.parse_complete_callback([&program, options] {
     const bool has_command = !program.get_subcommands().empty();

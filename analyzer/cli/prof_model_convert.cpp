@@ -1,5 +1,6 @@
 // prof-model convert: measurements of others as the tables that models are fitted to.
 #include "cli/model_choice.hpp"
+#include "cli/option_values.hpp"
 #include "cli/prof_model_commands.hpp"
 #include "cli/result_file.hpp"
 #include "cli/usage_error.hpp"
@@ -53,7 +54,7 @@ void declare_convert(CLI::App& program) {
                   read::sources_text());
   command->add_option("--to", options->kind, "Kind of table to make")
       ->required()
-      ->check(CLI::IsMember(read::table_kinds()));
+      ->check(one_of(read::table_kinds()));
   command
       ->add_option("--set", options->settings,
                    "NAME=VALUE: what the files do not say: op, num_gpus, type; or place=in, the "

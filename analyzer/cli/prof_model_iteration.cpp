@@ -1,5 +1,6 @@
 // prof-model iteration: what an iteration takes from end to end, from a trace.
 #include "cli/model_choice.hpp"
+#include "cli/option_values.hpp"
 #include "cli/prof_model_commands.hpp"
 #include "cli/result_file.hpp"
 #include "cli/usage_error.hpp"
@@ -17,7 +18,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -206,12 +206,11 @@ void declare_iteration(CLI::App& program) {
           "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the works "
           "that prof-analyze --format works writes")
       ->required();
-  const std::map<std::string, model::Mode> modes{{"compat", model::Mode::kCompat},
-                                                 {"improved", model::Mode::kImproved}};
-  command
-      ->add_option("--mode", options->mode,
-                   "compat: the published DLRM models; improved: the longest path")
-      ->transform(CLI::CheckedTransformer(modes));
+  const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
+                                       {"improved", model::Mode::kImproved}};
+  take_name(command->add_option("--mode", options->mode,
+                                "compat: the published DLRM models; improved: the longest path"),
+            modes);
   command
       ->add_option("--scale", options->scales,
                    "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "
@@ -225,14 +224,14 @@ void declare_iteration(CLI::App& program) {
                       "NAME=VALUE: what the GPU can do, or kernel_prefix of the measured products");
   command->add_option("--iterations", options->iterations,
                       "Use only so many iterations from the first mark \"## Forward ##\" on");
-  const std::map<std::string, model::KernelTimes> kernels{
-      {"predicted", model::KernelTimes::kPredicted}, {"measured", model::KernelTimes::kMeasured}};
-  command->add_option("--kernels", options->kernels, "Whose times: the models' or the trace's")
-      ->transform(CLI::CheckedTransformer(kernels))
+  const NamedValues<model::KernelTimes> kernels{{"predicted", model::KernelTimes::kPredicted},
+                                                {"measured", model::KernelTimes::kMeasured}};
+  take_name(
+      command->add_option("--kernels", options->kernels, "Whose times: the models' or the trace's"),
+      kernels)
       ->default_str("predicted");
-  const std::map<std::string, Format> formats{{"json", Format::kJson}, {"table", Format::kTable}};
-  command->add_option("--format", options->format, "What to print")
-      ->transform(CLI::CheckedTransformer(formats))
+  const NamedValues<Format> formats{{"json", Format::kJson}, {"table", Format::kTable}};
+  take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("json");
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
       ->capture_default_str();

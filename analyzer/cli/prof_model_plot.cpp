@@ -1,5 +1,6 @@
 // prof-model plot: pictures of a model beside measured times.
 #include "cli/model_choice.hpp"
+#include "cli/option_values.hpp"
 #include "cli/picture_output.hpp"
 #include "cli/prof_model_commands.hpp"
 #include "cli/usage_error.hpp"
@@ -232,7 +233,7 @@ void declare_plot(CLI::App& program) {
   command
       ->add_option("--kind", options->kind,
                    "curve: time and bandwidth over message size; scatter; errors; or all")
-      ->check(CLI::IsMember(std::vector<std::string>{"all", "curve", "scatter", "errors"}))
+      ->check(one_of({"all", "curve", "scatter", "errors"}))
       ->capture_default_str();
   command->add_option("--curve", options->curve, "Draw only this curve of the table");
   command->add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")

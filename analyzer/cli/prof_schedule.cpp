@@ -2,6 +2,7 @@
 // prof.json into a prof.schedule.
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
+#include "cli/option_values.hpp"
 #include "cli/prior_run.hpp"
 #include "cli/result_file.hpp"
 #include "cli/schedule_summary.hpp"
@@ -296,16 +297,16 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output, "write the schedule here; - is standard output");
   app.add_flag("--force", options.force, "replace an existing file");
   app.add_option("--warmup", options.choices.warmup, "iterations before the first sample [10]")
-      ->check(CLI::Range(std::int64_t{0}, schedule::kMaxWarmup));
+      ->check(between(std::int64_t{0}, schedule::kMaxWarmup));
   app.add_option("--repeat", options.choices.repeat, "samples of each event [50]")
-      ->check(CLI::Range(std::int64_t{1}, schedule::kMaxRepeat));
+      ->check(between(std::int64_t{1}, schedule::kMaxRepeat));
   app.add_option_function<std::string>(
          "--policy",
          [&options](const std::string& name) {
            options.choices.policy = schedule::policy_from_name(name);
          },
          "in_order, interleaved or adaptive [in_order]")
-      ->check(CLI::IsMember({"in_order", "interleaved", "adaptive"}));
+      ->check(one_of({"in_order", "interleaved", "adaptive"}));
   app.add_option_function<std::string>(
       "--budget",
       [&options](const std::string& text) {
@@ -316,7 +317,7 @@ void add_options(CLI::App& app, Options& options) {
       "of an iteration's time, for adaptive: 0.1% or 0.001 [0.1%]");
   app.add_option("--target-ci", options.choices.target_ci,
                  "half width of a class's 95 % interval over its median, for adaptive [0.03]")
-      ->check(CLI::Range(1e-6, 1.0 - 1e-6));
+      ->check(between(1e-6, 1.0 - 1e-6));
   app.add_option_function<std::string>(
       "--seed", [&options](const std::string& text) { options.choices.seed = seed_of(text); },
       "of a shuffled order, an integer from 0 [1]");
@@ -324,7 +325,7 @@ void add_options(CLI::App& app, Options& options) {
                  "milliseconds an iteration takes [median of --from]")
       ->check(CLI::PositiveNumber);
   app.add_option("--format", options.format, "of the summary: table or json")
-      ->check(CLI::IsMember({"table", "json"}));
+      ->check(one_of({"table", "json"}));
   app.add_flag("--list", options.list, "one line for each event, or class, in the table");
   app.set_version_flag("--version", "prof-schedule " INLINE_PROF_VERSION);
   app.footer(kExamples);

@@ -3,12 +3,16 @@
 #include "report/layer_sums.hpp"
 #include "report/text.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
 namespace inline_prof::report {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // Outer rows of a layer, summed for each device of each run file.
 std::optional<LayerTimes> times_of(const LayerSum& sum, const join::Analysis& analysis) {
@@ -43,6 +47,29 @@ std::vector<std::string> largest_layers(std::span<const ScalingPoint> points, st
       layers, [&](const auto& a, const auto& b) { return largest_us[a] > largest_us[b]; });
   if (most > 0 && layers.size() > most) layers.resize(most);
   return layers;
+}
+
+// One line of the table: of a layer, or of the iteration where there is none.
+struct ScalingTime {
+  const ScalingPoint* point = nullptr;
+  std::optional<std::string> layer;
+  LayerTimes times;
+};
+
+std::vector<ScalingTime> times_in_order(std::span<const ScalingPoint> points,
+                                        std::size_t most_layers) {
+  std::vector<ScalingTime> times;
+  for (const ScalingPoint& point : points) {
+    if (point.iteration_us)
+      times.push_back({&point, {}, {*point.iteration_us, *point.iteration_us}});
+  }
+  for (const std::string& layer : largest_layers(points, most_layers)) {
+    for (const ScalingPoint& point : points) {
+      const auto it = point.layers.find(layer);
+      if (it != point.layers.end()) times.push_back({&point, layer, it->second});
+    }
+  }
+  return times;
 }
 
 // Where each run stands on the axis, and what the axis is called.
@@ -109,20 +136,25 @@ ScalingPoint scaling_point(std::string run, const join::Analysis& analysis) {
 Grid scaling_grid(std::span<const ScalingPoint> points, std::size_t most_layers) {
   Grid grid;
   grid.columns = {"run", "gpus", "layer", "mean_us", "slowest_us"};
-  const auto add = [&](const ScalingPoint& point, const std::string& layer, double mean_us,
-                       double slowest_us) {
-    grid.rows.push_back({point.run, static_cast<double>(point.gpus), layer, mean_us, slowest_us});
-  };
-  for (const ScalingPoint& point : points) {
-    if (point.iteration_us) add(point, "", *point.iteration_us, *point.iteration_us);
-  }
-  for (const std::string& layer : largest_layers(points, most_layers)) {
-    for (const ScalingPoint& point : points) {
-      const auto it = point.layers.find(layer);
-      if (it != point.layers.end()) add(point, layer, it->second.mean_us, it->second.slowest_us);
-    }
+  for (const ScalingTime& time : times_in_order(points, most_layers)) {
+    grid.rows.push_back({time.point->run, static_cast<double>(time.point->gpus),
+                         time.layer.value_or(""), time.times.mean_us, time.times.slowest_us});
   }
   return grid;
+}
+
+std::string scaling_json(std::span<const ScalingPoint> points, std::size_t most_layers) {
+  Json json;
+  json["schema"] = "inline_prof_scaling/1";
+  json["times"] = Json::array();
+  for (const ScalingTime& time : times_in_order(points, most_layers)) {
+    json["times"].push_back({{"run", time.point->run},
+                             {"gpus", time.point->gpus},
+                             {"layer", time.layer ? Json(*time.layer) : Json()},
+                             {"mean_us", time.times.mean_us},
+                             {"slowest_us", time.times.slowest_us}});
+  }
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::vector<Chart> scaling_charts(std::span<const ScalingPoint> points, std::size_t most_layers) {

@@ -339,7 +339,12 @@ class Pictures(Commands):
                     json.dumps(profile(100 + 10 * rank, rank=rank)))
             runs.append(folder)
         done = run("scaling", *runs, "--format", "json", "--event-bias", "off")
-        rows = json.loads(done.stdout)
+        document = json.loads(done.stdout)
+        schema = json.loads((SOURCE / "docs/schemas/scaling.schema.json").read_text())
+        jsonschema.Draft7Validator.check_schema(schema)
+        jsonschema.validate(document, schema)
+        rows = document["times"]
+        self.assertEqual([row["gpus"] for row in rows if row["layer"] is None], [1, 2, 4])
         of_fc1 = [(row["gpus"], round(row["mean_us"]), round(row["slowest_us"]))
                   for row in rows if row["layer"] == "fc1"]
         self.assertEqual(of_fc1, [(1, 101, 101), (2, 106, 111), (4, 116, 131)])
@@ -348,6 +353,46 @@ class Pictures(Commands):
             self.assertEqual(run("scaling", *runs, "-o", picture).returncode, 0)
             self.assertIn("slowest device", picture.read_text())
         self.assertEqual(run("scaling").returncode, 2)
+
+    def test_a_picture_and_a_format_of_text_are_refused_together(self):
+        picture = self.path / "s.svg"
+        done = run("scaling", SMALL, "-o", picture, "--format", "json")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("--format: expected none beside -o %s" % picture, done.stderr)
+        self.assertFalse(picture.exists())
+
+
+class OptionValues(Commands):
+    def refused(self, *arguments):
+        done = run(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+        return done.stderr
+
+    def test_a_name_that_is_none_is_refused_with_those_there_are(self):
+        self.assertIn("--format: expected one of table, json, csv, md, html, perfetto, prometheus, "
+                      "works, original, found htm\n", self.refused(SMALL, "--format", "htm"))
+        self.assertIn("--mode: expected one of improved, compat, found 7\n",
+                      self.refused(SMALL, "--mode", 7))
+        self.assertIn("--despite: expected one of gpu, clocks, mig, driver, libraries, events, "
+                      "found gpus\n", self.refused("compare", SMALL, SMALL, "--despite", "gpus"))
+
+    def test_the_number_behind_a_name_is_no_name(self):
+        self.assertIn("found 1\n", self.refused(SMALL, "--format", 1))
+        self.assertEqual(run(SMALL, "--format", "json").stdout[:1], "{")
+
+    def test_the_help_shows_names_alone(self):
+        text = " ".join(run("--help").stdout.split())
+        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,prometheus,works,original}",
+                      text)
+        self.assertNotIn("->", text)
+
+    def test_what_is_no_number_is_refused_with_its_range(self):
+        for found in ["abc", "0", "1000001", "-1", "5x", ""]:
+            self.assertIn("--top: expected an integer from 1 to 1000000, found %s\n" % found,
+                          self.refused(SMALL, "--top=" + found))
+        for found in ["abc", "nan", "-1", "1001"]:
+            self.assertIn("--least: expected a number from 0 to 1000, found %s\n" % found,
+                          self.refused("ranks", SMALL, "--least=" + found))
 
 
 class Terminal(Commands):
