@@ -85,7 +85,9 @@ std::string_view expected_by(std::string_view words) {
   }
   constexpr std::string_view mark = "; expected ";
   const std::size_t place = words.rfind(mark);
-  return place == std::string_view::npos ? "a value" : words.substr(place + mark.size());
+  if (place == std::string_view::npos) return "a value";
+  const std::string_view expected = words.substr(place + mark.size());
+  return expected.starts_with("'['") ? "a value" : expected;  // "'[', '{', or a literal"
 }
 
 }  // namespace

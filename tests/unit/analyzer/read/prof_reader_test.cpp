@@ -160,7 +160,7 @@ INSTANTIATE_TEST_SUITE_P(
                  "ELF\x02\x01",
                  "p.json: byte 1: not valid JSON: found byte 0x7f, expected a value"},
         BadInput{"Zeros", std::string(100, '\0'),
-                 "p.json: byte 1: not valid JSON: found byte 0x00, expected '[', '{', or a literal"},
+                 "p.json: byte 1: not valid JSON: found byte 0x00, expected a value"},
         BadInput{"TextBehind", R"({"schema":"inline_prof/1"} x)",
                  "p.json: byte 28: not valid JSON: found x, expected end of input"},
         BadInput{"NoComma", R"({"schema":"inline_prof/1" 7})",
