@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 
-
 namespace inline_prof::cli {
 
 void declare_grid_output(CLI::App& command, GridOutput& output) {

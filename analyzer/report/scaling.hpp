@@ -33,7 +33,8 @@ struct ScalingPoint {
 // in any run, at most `most_layers` (0: all).
 [[nodiscard]] Grid scaling_grid(std::span<const ScalingPoint> points, std::size_t most_layers);
 
-// The same as inline_prof_scaling/1; the layer of the iteration is null, as "" may be a layer's name.
+// The same as inline_prof_scaling/1; the layer of the iteration is null, as "" may be a layer's
+// name.
 [[nodiscard]] std::string scaling_json(std::span<const ScalingPoint> points,
                                        std::size_t most_layers);
 

@@ -89,8 +89,9 @@ TEST(ReadMachine, RefusesANumberThatStandsThereTwice) {
 TEST(ReadMachine, RefusesWhatIsNoNumber) {
   EXPECT_EQ(complaint_about("launch_floor_us", "\"2\""),
             "m.json: /launch_floor_us: expected a number, found \"2\"");
-  EXPECT_THAT(complaint_about("launch_floor_us", "NaN"),
-              testing::MatchesRegex("m.json: byte [0-9]+: not valid JSON: found N, expected a value"));
+  EXPECT_THAT(
+      complaint_about("launch_floor_us", "NaN"),
+      testing::MatchesRegex("m.json: byte [0-9]+: not valid JSON: found N, expected a value"));
   EXPECT_EQ(complaint_about("peak_tflops", "312"),
             "m.json: /peak_tflops: expected an object, found 312");
 }

@@ -49,7 +49,8 @@ TEST(Parameters, OfAnotherKindAreRefused) {
   EXPECT_EQ(complaint_about(R"({"schema":"inline_prof_params/2"})"),
             "p.json: /schema: this build reads inline_prof_params/1, found inline_prof_params/2");
   EXPECT_EQ(complaint_about("[]"), "p.json: /: expected an object, found an array");
-  EXPECT_EQ(complaint_about("m,n\n1,2\n"), "p.json: byte 1: not valid JSON: found m, expected a value");
+  EXPECT_EQ(complaint_about("m,n\n1,2\n"),
+            "p.json: byte 1: not valid JSON: found m, expected a value");
   EXPECT_EQ(
       complaint_about(
           R"({"schema":"inline_prof_params/1","model":"gemm","machine":"toy","parameters":[],"version":1})"),
