@@ -4,7 +4,6 @@
 // Exit status: 0 done, 1 the input cannot be used or the GPU failed, 2 the command line is wrong,
 // 3 nothing could be measured here (no GPU, too little memory, libraries absent), 4 the time was up
 // before all was measured: --resume goes on.
-#include "cli/option_values.hpp"
 #include "measure/case_files.hpp"
 #include "measure/gpu.hpp"
 #include "measure/range_counters.hpp"
@@ -225,28 +224,27 @@ void declare(CLI::App& app, Arguments& arguments) {
                  "the table");
   app.add_option("-o,--output", arguments.output,
                  "Table to write, or for several tables a folder, whose name ends with /");
-  const NamedValues<L2Choice> choices{
+  const std::map<std::string, L2Choice> choices{
       {"warm", L2Choice::kWarm}, {"cold", L2Choice::kCold}, {"both", L2Choice::kBoth}};
-  take_name(
-      app.add_option("--l2", arguments.l2,
-                     "What the L2 holds: warm, cold, or both (cold ones in tables of their own); "
-                     "default: warm for one suite, both for several"),
-      choices);
+  app.add_option("--l2", arguments.l2,
+                 "What the L2 holds: warm, cold, or both (cold ones in tables of their own); "
+                 "default: warm for one suite, both for several")
+      ->transform(CLI::CheckedTransformer(choices));
   app.add_option("--points", arguments.points, "Only so many cases of each table")
       ->check(CLI::PositiveNumber);
   app.add_option("--budget-s", arguments.run.budget_s, "Seconds for everything")
-      ->check(between(1.0, 1e6))
+      ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   app.add_option("--case-s", arguments.run.case_s, "Seconds for the repeats of a case")
-      ->check(between(1e-3, 1e4))
+      ->check(CLI::Range(1e-3, 1e4))
       ->capture_default_str();
   app.add_option("--precision", arguments.run.repeats.precision,
                  "A case is done when half the interval of its median is this part of it")
-      ->check(between(1e-4, 1.0))
+      ->check(CLI::Range(1e-4, 1.0))
       ->capture_default_str();
   app.add_option("--memory-gb", arguments.run.memory_gb,
                  "Most memory to take on the GPU, 10^9 bytes")
-      ->check(between(0.1, 1e4))
+      ->check(CLI::Range(0.1, 1e4))
       ->capture_default_str();
   app.add_option("--device", arguments.run.device, "Number of the GPU")
       ->check(CLI::NonNegativeNumber)
