@@ -41,6 +41,7 @@ std::vector<std::string> largest_layers(std::span<const ScalingPoint> points, st
     }
   }
   std::vector<std::string> layers;
+  layers.reserve(largest_us.size());
   for (const auto& [layer, time_us] : largest_us)
     layers.push_back(layer);
   std::ranges::stable_sort(
