@@ -1,5 +1,7 @@
 #include "cli/result_file.hpp"
 
+#include "read/profile_name.hpp"
+
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -24,11 +26,6 @@ std::vector<std::string>& arguments() {
   return words;
 }
 
-bool names_a_profile(const fs::path& file) {
-  const std::string name = file.filename().string();
-  return name == "prof.json" || name.ends_with(".prof.json") || name.ends_with(".one_shot.json");
-}
-
 // `target` exists and is about to be replaced.
 bool is_an_input(const fs::path& target) {
   std::error_code error;
@@ -36,7 +33,8 @@ bool is_an_input(const fs::path& target) {
   for (const std::string& word : arguments()) {
     if (fs::is_directory(word, error)) {
       const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-      if (names_a_profile(target) && fs::equivalent(word, folder, error)) return true;
+      const bool is_profile = read::is_profile_name(target.filename().string());
+      if (is_profile && fs::equivalent(word, folder, error)) return true;
     } else if (fs::equivalent(word, target, error)) {
       ++times;
     }

@@ -1,5 +1,6 @@
 #include "join/compare.hpp"
 
+#include "join/outermost.hpp"
 #include "join/run_differences.hpp"
 
 #include <fmt/format.h>
@@ -27,14 +28,6 @@ EventIndex index_of(const Analysis& analysis) {
     index.emplace(EventKey{row.layer, row.event, row.occurrence, nth}, i);
   }
   return index;
-}
-
-bool is_outermost_of_layer(const Analysis& analysis, std::size_t row) {
-  const auto& merged = analysis.merged;
-  for (auto parent = merged[row].parent; parent; parent = merged[*parent].parent) {
-    if (merged[*parent].layer == merged[row].layer) return false;
-  }
-  return true;
 }
 
 // Time in an iteration.  The interval is that of the raw median, moved and stretched like it.
@@ -219,7 +212,7 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
     time.after_us = *time_after;
     judge.decide(time);
     result.events.push_back(std::move(time));
-    if (!is_outermost_of_layer(before, row_before)) continue;
+    if (!is_outermost_of_layer(before.merged, row_before)) continue;
     LayerSums& sums = layers[row.layer];
     sums.before.add(*time_before);
     sums.after.add(*time_after);

@@ -47,8 +47,7 @@ std::optional<double> common_bias_us(const MergedRow& merged, const Analysis& an
                                      const SamplesOfRuns& samples) {
   std::optional<float> common;
   for (const std::size_t i : merged.rows) {
-    const std::size_t run = analysis.rows[i].profile;
-    for (const float bias_us : samples.of(run).bias_us(samples.event_of(run, i))) {
+    for (const float bias_us : samples.bias_us(analysis.rows[i].profile, i)) {
       if (common.value_or(bias_us) != bias_us) return std::nullopt;
       common = bias_us;
     }
@@ -62,8 +61,7 @@ void merge_times_of_one_bias(MergedRow& merged, const Analysis& analysis,
                              Pool& pool) {
   pool.raw_ms.clear();
   for (const std::size_t i : merged.rows) {
-    const std::size_t run = analysis.rows[i].profile;
-    const std::span<const float> times_ms = samples.of(run).measured_ms(samples.event_of(run, i));
+    const std::span<const float> times_ms = samples.measured_ms(analysis.rows[i].profile, i);
     pool.raw_ms.insert(pool.raw_ms.end(), times_ms.begin(), times_ms.end());
   }
   const MedianAndInterval of_ms = summarise(statistic, pool.raw_ms);

@@ -36,4 +36,11 @@ std::map<DeviceKey, std::vector<std::size_t>> outermost_rows(
   return outermost;
 }
 
+bool is_outermost_of_layer(const std::vector<MergedRow>& merged, std::size_t row) {
+  for (auto parent = merged[row].parent; parent; parent = merged[*parent].parent) {
+    if (merged[*parent].layer == merged[row].layer) return false;
+  }
+  return true;
+}
+
 }  // namespace inline_prof::join

@@ -66,7 +66,7 @@ void SamplesOfRuns::add(Samples samples, std::size_t first_row) {
 
 void SamplesOfRuns::append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
                               std::vector<double>& unbiased_us) const {
-  of(run).append_us(event_of(run, row), raw_us, unbiased_us);
+  samples_[run].append_us(row - first_rows_[run], raw_us, unbiased_us);
 }
 
 namespace {

@@ -43,12 +43,13 @@ class SamplesOfRuns {
  public:
   // Of the next file, whose first event is row `first_row` of the analysis.
   void add(Samples samples, std::size_t first_row);
-  // Those of the file behind `run`, and which of its events row `row` is.
-  [[nodiscard]] const Samples& of(std::size_t run) const { return samples_[run]; }
-  [[nodiscard]] std::size_t event_of(std::size_t run, std::size_t row) const {
-    return row - first_rows_[run];
-  }
   // As above, of row `row`, which is one of run `run`.
+  [[nodiscard]] std::span<const float> measured_ms(std::size_t run, std::size_t row) const {
+    return samples_[run].measured_ms(row - first_rows_[run]);
+  }
+  [[nodiscard]] std::span<const float> bias_us(std::size_t run, std::size_t row) const {
+    return samples_[run].bias_us(row - first_rows_[run]);
+  }
   void append_us(std::size_t run, std::size_t row, std::vector<double>& raw_us,
                  std::vector<double>& unbiased_us) const;
 

@@ -1,21 +1,17 @@
 #include "read/inputs.hpp"
 
 #include "read/input_error.hpp"
+#include "read/profile_name.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <system_error>
 
 namespace inline_prof::read {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_profile_name(std::string_view name) {
-  return name == "prof.json" || name.ends_with(".prof.json") || name.ends_with(".one_shot.json");
-}
 
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;

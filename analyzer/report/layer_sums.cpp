@@ -1,5 +1,7 @@
 #include "report/layer_sums.hpp"
 
+#include "join/outermost.hpp"
+
 #include <map>
 #include <string_view>
 
@@ -13,13 +15,6 @@ class Summer {
     for (std::size_t i = 0; i < merged_.size(); ++i) {
       if (merged_[i].parent) children_[*merged_[i].parent].push_back(i);
     }
-  }
-
-  [[nodiscard]] bool is_outer(std::size_t row) const {
-    for (auto parent = merged_[row].parent; parent; parent = merged_[*parent].parent) {
-      if (merged_[*parent].layer == merged_[row].layer) return false;
-    }
-    return true;
   }
 
   void add(LayerSum& sum, std::size_t outer) const {
@@ -62,7 +57,7 @@ std::vector<LayerSum> layer_sums(const join::Analysis& analysis) {
     if (is_new) sums.emplace_back().layer = layer;
     LayerSum& sum = sums[it->second];
     sum.rows.push_back(i);
-    if (!summer.is_outer(i)) continue;
+    if (!join::is_outermost_of_layer(analysis.merged, i)) continue;
     sum.outer_rows.push_back(i);
     summer.add(sum, i);
   }
