@@ -18,7 +18,7 @@
 namespace inline_prof::cli {
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::vector<std::string> files;
   std::vector<std::string> gates;
   AnalysisArguments analysis;
@@ -49,7 +49,7 @@ std::vector<join::Gate> parse_gates(const std::vector<std::string>& texts) {
   return gates;
 }
 
-int run(const Options& options) {
+int run_check(const CheckOptions& options) {
   const std::vector<join::Gate> gates = parse_gates(options.gates);
   require_median(options.analysis);
   const AnalysisResult result = analyse(options.files, options.analysis);
@@ -71,7 +71,7 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_check(CLI::App& program, int& status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CheckOptions>();
   CLI::App* command = program.add_subcommand("check", "Checks that a run meets conditions");
   command->add_option("FILE", options->files, "prof.json files of one run, or their folder")
       ->required();
@@ -90,7 +90,7 @@ void declare_check(CLI::App& program, int& status) {
                                                 {"json", report::GridFormat::kJson}};
   take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("table");
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, &status] { status = run_check(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -20,13 +20,13 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class Format { kTable, kJson, kCsv };
+enum class CompareFormat { kTable, kJson, kCsv };
 
-struct Options {
+struct CompareOptions {
   std::string before;
   std::string after;
   AnalysisArguments analysis;
-  Format format = Format::kTable;
+  CompareFormat format = CompareFormat::kTable;
   std::string output = "-";
   bool force = false;
   std::size_t top = 0;
@@ -36,13 +36,13 @@ struct Options {
   std::vector<std::string> despite;
 };
 
-std::string text_of(const join::Comparison& comparison, const Options& options) {
+std::string text_of(const join::Comparison& comparison, const CompareOptions& options) {
   switch (options.format) {
-    case Format::kJson:
+    case CompareFormat::kJson:
       return report::compare_json(comparison);
-    case Format::kCsv:
+    case CompareFormat::kCsv:
       return report::compare_csv(comparison);
-    case Format::kTable:
+    case CompareFormat::kTable:
       break;
   }
   return report::compare_table(
@@ -71,7 +71,7 @@ int gate_status(const join::Comparison& comparison, double min_share_percent) {
   return ambiguous > 0 || gated.empty() ? kGateUndecided : 0;
 }
 
-int run(const Options& options) {
+int run_compare(const CompareOptions& options) {
   require_median(options.analysis);
   const AnalysisResult before = analyse({options.before}, options.analysis);
   const AnalysisResult after = analyse({options.after}, options.analysis);
@@ -92,7 +92,7 @@ int run(const Options& options) {
 }  // namespace
 
 void declare_compare(CLI::App& program, int& status) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CompareOptions>();
   CLI::App* command = program.add_subcommand(
       "compare", "Compares two runs of a program, layer by layer, with 95 % intervals");
   command->add_option("BEFORE", options->before, "prof.json file, or folder of one run's files")
@@ -122,8 +122,9 @@ void declare_compare(CLI::App& program, int& status) {
       ->check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "events"}))
       ->delimiter(',')
       ->allow_extra_args(false);
-  const NamedValues<Format> formats{
-      {"table", Format::kTable}, {"json", Format::kJson}, {"csv", Format::kCsv}};
+  const NamedValues<CompareFormat> formats{{"table", CompareFormat::kTable},
+                                           {"json", CompareFormat::kJson},
+                                           {"csv", CompareFormat::kCsv}};
   take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("table");
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
@@ -131,7 +132,7 @@ void declare_compare(CLI::App& program, int& status) {
   command->add_flag("--force", options->force, "Replace the output file if it exists");
   command->add_option("--top", options->top, "Print only this many layers and events, the largest")
       ->check(between(std::size_t{1}, std::size_t{1000000}));
-  command->callback([options, &status] { status = run(*options); });
+  command->callback([options, &status] { status = run_compare(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -30,14 +30,14 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class Format { kTable, kJson };
+enum class RanksFormat { kTable, kJson };
 
-struct Options {
+struct RanksOptions {
   std::vector<std::string> files;
   std::string machine;  // empty: each device says what it is
   join::RankOptions ranks;
   double least_percent = 5.0;
-  Format format = Format::kTable;
+  RanksFormat format = RanksFormat::kTable;
   std::string output = "-";
   bool force = false;
   std::size_t top = 20;
@@ -89,7 +89,7 @@ ReadRanks read_ranks(const std::vector<std::filesystem::path>& files,
   return ranks;
 }
 
-void run(Options& options) {
+void run_ranks(RanksOptions& options) {
   options.ranks.least_ratio = 1.0 + options.least_percent / 100.0;
   const std::optional<read::Machine> chosen = parse_machine(options.machine);
   const std::vector<read::Machine> known = model::builtin_machines();
@@ -104,7 +104,7 @@ void run(Options& options) {
     comparison.warnings.push_back("left out: " + complaint);
   write_result(
       options.output,
-      options.format == Format::kJson
+      options.format == RanksFormat::kJson
           ? report::ranks_json(comparison)
           : report::ranks_table(comparison, {.top = options.top, .width = terminal_width()}),
       options.force);
@@ -113,7 +113,7 @@ void run(Options& options) {
 }  // namespace
 
 void declare_ranks(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<RanksOptions>();
   CLI::App* command = program.add_subcommand(
       "ranks", "Compares the ranks of a run: slow devices, stragglers, who waits in collectives");
   command->add_option("FILE", options->files, "prof.json files, one for each rank, or their folder")
@@ -126,7 +126,8 @@ void declare_ranks(CLI::App& program) {
                    "Percent by which a device must be slower to be named, at least")
       ->check(between(0.0, 1000.0))
       ->capture_default_str();
-  const NamedValues<Format> formats{{"table", Format::kTable}, {"json", Format::kJson}};
+  const NamedValues<RanksFormat> formats{{"table", RanksFormat::kTable},
+                                         {"json", RanksFormat::kJson}};
   take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("table");
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
@@ -135,7 +136,7 @@ void declare_ranks(CLI::App& program) {
   command->add_option("--top", options->top, "Print only this many of each list of the table")
       ->check(between(std::size_t{1}, std::size_t{1000000}))
       ->capture_default_str();
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_ranks(*options); });
 }
 
 }  // namespace inline_prof::cli

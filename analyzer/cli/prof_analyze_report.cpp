@@ -28,7 +28,7 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class Format {
+enum class ReportFormat {
   kTable,
   kJson,
   kCsv,
@@ -40,10 +40,10 @@ enum class Format {
   kOriginal
 };
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> files;
   AnalysisArguments analysis;
-  Format format = Format::kTable;
+  ReportFormat format = ReportFormat::kTable;
   std::string output = "-";
   bool force = false;
   std::optional<std::size_t> width;
@@ -57,38 +57,38 @@ std::string original_report(const std::vector<std::string>& files) {
   return report::original_report(profiles);
 }
 
-std::string report_text(const AnalysisResult& result, const Options& options) {
+std::string report_text(const AnalysisResult& result, const ReportOptions& options) {
   switch (options.format) {
-    case Format::kJson:
+    case ReportFormat::kJson:
       return report::json_report(result.analysis);
-    case Format::kCsv:
+    case ReportFormat::kCsv:
       return report::csv_report(result.analysis);
-    case Format::kMarkdown:
+    case ReportFormat::kMarkdown:
       return report::markdown_report(result.analysis, options.table.top);
-    case Format::kHtml:
+    case ReportFormat::kHtml:
       if (!report::html_has_charts()) {
         std::fputs("prof-analyze: built without D3 (Debian: node-d3), so the page has no charts\n",
                    stderr);
       }
       return report::html_report(result.analysis, result.machines);
-    case Format::kPerfetto:
+    case ReportFormat::kPerfetto:
       return report::perfetto_report(result.analysis);
-    case Format::kPrometheus:
+    case ReportFormat::kPrometheus:
       return report::prometheus_report(result.analysis);
-    case Format::kWorks:
+    case ReportFormat::kWorks:
       return report::works_report(result.analysis);
-    case Format::kOriginal:  // needs no analysis, and never comes here
-    case Format::kTable:
+    case ReportFormat::kOriginal:  // needs no analysis, and never comes here
+    case ReportFormat::kTable:
       break;
   }
   return report::table_report(result.analysis, options.table);
 }
 
-void run(Options& options) {
-  if (options.format == Format::kOriginal) {
+void run_report(ReportOptions& options) {
+  if (options.format == ReportFormat::kOriginal) {
     return write_result(options.output, original_report(options.files), options.force);
   }
-  options.analysis.keep_samples = options.format == Format::kHtml;
+  options.analysis.keep_samples = options.format == ReportFormat::kHtml;
   options.analysis.leave_out_unreadable = true;
   if (options.width) options.table.width = *options.width;
   options.table.colour = wants_colour(options.output);
@@ -99,20 +99,20 @@ void run(Options& options) {
 }  // namespace
 
 void declare_report(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ReportOptions>();
   program.add_option("FILE", options->files,
                      "prof.json files of one run, one for each rank, or folders of *.prof.json "
                      "files");
   declare_analysis(program, options->analysis);
-  const NamedValues<Format> formats{{"table", Format::kTable},
-                                    {"json", Format::kJson},
-                                    {"csv", Format::kCsv},
-                                    {"md", Format::kMarkdown},
-                                    {"html", Format::kHtml},
-                                    {"perfetto", Format::kPerfetto},
-                                    {"prometheus", Format::kPrometheus},
-                                    {"works", Format::kWorks},
-                                    {"original", Format::kOriginal}};
+  const NamedValues<ReportFormat> formats{{"table", ReportFormat::kTable},
+                                          {"json", ReportFormat::kJson},
+                                          {"csv", ReportFormat::kCsv},
+                                          {"md", ReportFormat::kMarkdown},
+                                          {"html", ReportFormat::kHtml},
+                                          {"perfetto", ReportFormat::kPerfetto},
+                                          {"prometheus", ReportFormat::kPrometheus},
+                                          {"works", ReportFormat::kWorks},
+                                          {"original", ReportFormat::kOriginal}};
   take_name(program.add_option(
                 "--format", options->format,
                 "What to print; html: one page with charts; perfetto: a mean iteration as a "
@@ -141,7 +141,7 @@ void declare_report(CLI::App& program) {
   });
   // ... and where there is none.
   program.final_callback([&program, options] {
-    if (program.get_subcommands().empty()) run(*options);
+    if (program.get_subcommands().empty()) run_report(*options);
   });
 }
 

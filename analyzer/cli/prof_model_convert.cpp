@@ -19,7 +19,7 @@
 namespace inline_prof::cli {
 namespace {
 
-struct Options {
+struct ConvertOptions {
   std::string kind;
   std::vector<std::string> settings;
   std::vector<std::string> files;
@@ -27,7 +27,7 @@ struct Options {
   bool force = false;
 };
 
-void run(const Options& options) {
+void run_convert(const ConvertOptions& options) {
   const auto settings = parse_settings(options.settings);
   std::vector<read::Measurements> parts;
   for (const std::string& file : options.files) {
@@ -47,7 +47,7 @@ void run(const Options& options) {
 }  // namespace
 
 void declare_convert(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = program.add_subcommand(
       "convert", "Makes tables to fit out of logs and of tables that others have published");
   command->footer("What each kind can be made from, with the columns that tell a table:\n" +
@@ -65,7 +65,7 @@ void declare_convert(CLI::App& program) {
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
       ->capture_default_str();
   command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_convert(*options); });
 }
 
 }  // namespace inline_prof::cli

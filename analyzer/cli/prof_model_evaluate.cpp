@@ -21,7 +21,7 @@
 namespace inline_prof::cli {
 namespace {
 
-struct Options {
+struct EvaluateOptions {
   ModelArguments model;
   std::vector<std::string> inputs;
   std::string measured = "time_us";
@@ -83,7 +83,8 @@ std::optional<model::Judgement> judge_tables(const ChosenModel& chosen,
   }
 }
 
-void judge_usually(const Options& options, const read::Table& table, const ChosenModel& chosen) {
+void judge_usually(const EvaluateOptions& options, const read::Table& table,
+                   const ChosenModel& chosen) {
   warn_of_repeated_rows(table);
   model::RowReader reader = row_reader(chosen, table);
   const std::size_t measured = table.require(options.measured);
@@ -123,7 +124,7 @@ void judge_usually(const Options& options, const read::Table& table, const Chose
   write_grid(grid, options.output);
 }
 
-void run(const Options& options) {
+void run_evaluate(const EvaluateOptions& options) {
   std::vector<read::Table> tables;
   for (const std::string& file : options.inputs)
     tables.push_back(read::read_table(file));
@@ -142,7 +143,7 @@ void run(const Options& options) {
 }  // namespace
 
 void declare_evaluate(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EvaluateOptions>();
   CLI::App* command =
       program.add_subcommand("evaluate", "Compares predictions with measured times");
   declare_model(*command, options->model);
@@ -155,7 +156,7 @@ void declare_evaluate(CLI::App& program) {
                    "Column whose values are judged apart, if it is there")
       ->capture_default_str();
   declare_grid_output(*command, options->output);
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_evaluate(*options); });
 }
 
 }  // namespace inline_prof::cli

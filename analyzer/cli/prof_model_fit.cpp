@@ -23,7 +23,7 @@
 namespace inline_prof::cli {
 namespace {
 
-struct Options {
+struct FitOptions {
   std::string model;
   std::string machine;
   std::vector<std::string> settings;
@@ -44,7 +44,7 @@ const fit::FitEntry& find_fit(const std::string& model) {
   }
 }
 
-void run(const Options& options) {
+void run_fit(const FitOptions& options) {
   const fit::FitEntry& entry = find_fit(options.model);
   if (entry.needs_machine && options.machine.empty()) {
     throw UsageError(fmt::format("the fit of {} needs --machine", options.model));
@@ -81,7 +81,7 @@ void run(const Options& options) {
 }  // namespace
 
 void declare_fit(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<FitOptions>();
   CLI::App* command =
       program.add_subcommand("fit", "Makes parameters of a model from measured tables");
   command->add_option("--model", options->model, "Model to fit")->required();
@@ -101,7 +101,7 @@ void declare_fit(CLI::App& program) {
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
       ->capture_default_str();
   command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_fit(*options); });
 }
 
 }  // namespace inline_prof::cli

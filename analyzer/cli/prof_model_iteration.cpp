@@ -27,9 +27,9 @@
 namespace inline_prof::cli {
 namespace {
 
-enum class Format { kJson, kTable };
+enum class IterationFormat { kJson, kTable };
 
-struct Options {
+struct IterationOptions {
   std::string input;
   std::optional<model::Mode> mode;  // empty: the only one for work graphs, compat for the rest
   std::vector<std::string> scales;  // GLOB=FACTOR
@@ -38,7 +38,7 @@ struct Options {
   std::vector<std::string> settings;
   std::size_t iterations = 0;
   model::KernelTimes kernels = model::KernelTimes::kPredicted;
-  Format format = Format::kJson;
+  IterationFormat format = IterationFormat::kJson;
   std::string output = "-";
   bool force = false;
 };
@@ -61,7 +61,7 @@ double limit(const std::string& name, const std::string& text) {
   return *value;
 }
 
-model::WhatIf parse_what_if(const Options& options) {
+model::WhatIf parse_what_if(const IterationOptions& options) {
   model::WhatIf what_if;
   what_if.is_prediction_met = options.is_prediction_met;
   for (const std::string& text : options.scales) {
@@ -107,7 +107,8 @@ std::string take_settings(const std::vector<std::string>& settings, model::Looku
 
 class Analysis {
  public:
-  explicit Analysis(const Options& options) : options_(options), what_if_(parse_what_if(options)) {
+  explicit Analysis(const IterationOptions& options)
+      : options_(options), what_if_(parse_what_if(options)) {
     const std::string prefix = take_settings(options.settings, models_.machine);
     if (options.params.empty()) return;
     model::ProductFile file = model::read_product_file(options.params, prefix);
@@ -124,16 +125,18 @@ class Analysis {
       std::vector<std::string> texts;
       for (const read::IterationGraph& graph : result.graphs)
         texts.push_back(text(graph));
-      if (options_.format == Format::kTable) return fmt::format("{}", fmt::join(texts, "\n"));
+      if (options_.format == IterationFormat::kTable)
+        return fmt::format("{}", fmt::join(texts, "\n"));
       return texts.size() == 1 ? texts.front() : fmt::format("[{}]", fmt::join(texts, ",\n"));
     }
-    return options_.format == Format::kJson ? report::iteration_json(result)
-                                            : report::iteration_text(result);
+    return options_.format == IterationFormat::kJson ? report::iteration_json(result)
+                                                     : report::iteration_text(result);
   }
   [[nodiscard]] std::string text(const read::IterationGraph& graph) const {
     if (is_improved()) return text(work_of(graph));
     const model::WalkResult result = model::walk(graph);
-    return options_.format == Format::kJson ? report::walk_json(result) : report::walk_text(result);
+    return options_.format == IterationFormat::kJson ? report::walk_json(result)
+                                                     : report::walk_text(result);
   }
   [[nodiscard]] std::string text(const read::WorkGraph& graph) const {
     if (options_.mode == model::Mode::kCompat) {
@@ -145,8 +148,8 @@ class Analysis {
       const bool is_asked = what_if_.is_prediction_met || !what_if_.scales.empty();
       const auto asked =
           is_asked ? std::optional<std::span<const model::OtherTime>>(others) : std::nullopt;
-      return options_.format == Format::kJson ? report::what_if_json(path, asked)
-                                              : report::what_if_text(path, asked);
+      return options_.format == IterationFormat::kJson ? report::what_if_json(path, asked)
+                                                       : report::what_if_text(path, asked);
     } catch (const std::invalid_argument& error) {
       throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
     }
@@ -163,7 +166,7 @@ class Analysis {
     }
   }
 
-  const Options& options_;
+  const IterationOptions& options_;
   model::WhatIf what_if_;
   model::OperatorModels models_;
   std::optional<model::ProductTable> products_;
@@ -176,7 +179,7 @@ bool holds_works(const read::IterationFile& file) {
   return !file.inputs.empty();
 }
 
-void run(Options options) {
+void run_iteration(IterationOptions options) {
   const read::IterationFile file = read::read_iteration_file(options.input);
   if (!options.mode && holds_works(file)) options.mode = model::Mode::kImproved;
   if (options.mode != model::Mode::kImproved &&
@@ -184,7 +187,7 @@ void run(Options options) {
     throw UsageError("--scale and --met-prediction need --mode improved");
   }
   const Analysis analysis(options);
-  const bool is_json = options.format == Format::kJson;
+  const bool is_json = options.format == IterationFormat::kJson;
   std::string text;
   for (const auto& input : file.inputs) {
     if (!text.empty()) text += is_json ? ",\n" : "\n";
@@ -197,7 +200,7 @@ void run(Options options) {
 }  // namespace
 
 void declare_iteration(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<IterationOptions>();
   CLI::App* command =
       program.add_subcommand("iteration", "Says what an iteration takes from end to end");
   command
@@ -230,13 +233,14 @@ void declare_iteration(CLI::App& program) {
       command->add_option("--kernels", options->kernels, "Whose times: the models' or the trace's"),
       kernels)
       ->default_str("predicted");
-  const NamedValues<Format> formats{{"json", Format::kJson}, {"table", Format::kTable}};
+  const NamedValues<IterationFormat> formats{{"json", IterationFormat::kJson},
+                                             {"table", IterationFormat::kTable}};
   take_name(command->add_option("--format", options->format, "What to print"), formats)
       ->default_str("json");
   command->add_option("-o,--output", options->output, "File to write; - is standard output")
       ->capture_default_str();
   command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_iteration(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -19,7 +19,7 @@
 namespace inline_prof::cli {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::string model;
   bool machines = false;
   GridOutput output;
@@ -127,7 +127,7 @@ report::Grid machines() {
   return grid;
 }
 
-void run(const Options& options) {
+void run_list(const ListOptions& options) {
   if (options.machines) {
     if (!options.model.empty()) {
       throw UsageError(
@@ -146,14 +146,14 @@ void run(const Options& options) {
 }  // namespace
 
 void declare_list(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ListOptions>();
   CLI::App* command =
       program.add_subcommand("list", "Names the models, what one of them reads, or the machines");
   command->add_option("MODEL", options->model, "Show the columns of this model");
   command->add_flag("--machines", options->machines,
                     "Show the GPUs that --machine takes, and their shipped parameters");
   declare_grid_output(*command, options->output);
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_list(*options); });
 }
 
 }  // namespace inline_prof::cli

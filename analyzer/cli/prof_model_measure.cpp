@@ -33,7 +33,7 @@ fs::path find_program() {
                   places[1].lexically_normal().string()));
 }
 
-void run(const std::vector<std::string>& words) {
+void run_measure(const std::vector<std::string>& words) {
   const std::string program = find_program().string();
   std::vector<std::string> arguments{program};
   arguments.insert(arguments.end(), words.begin(), words.end());
@@ -53,7 +53,7 @@ void declare_measure(CLI::App& program) {
       "measure", "Times shapes alone on a GPU, as tables to fit (--help tells how)");
   command->set_help_flag();
   command->prefix_command();  // all that follows is the other program's
-  command->callback([command] { run(command->remaining()); });
+  command->callback([command] { run_measure(command->remaining()); });
 }
 
 }  // namespace inline_prof::cli

@@ -27,7 +27,7 @@
 namespace inline_prof::cli {
 namespace {
 
-struct Options {
+struct PlotOptions {
   ModelArguments model;
   std::string input;
   std::string measured;  // empty: time_us or latency_us
@@ -77,7 +77,7 @@ Comparison compare(const read::Table& table, const ChosenModel& chosen, std::siz
 }
 
 // The rows of the curve that is asked for, else all.
-std::vector<std::size_t> chosen_rows(const Options& options, const read::Table& table) {
+std::vector<std::size_t> chosen_rows(const PlotOptions& options, const read::Table& table) {
   if (options.curve.empty()) {
     std::vector<std::size_t> rows(table.row_count());
     std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -148,7 +148,7 @@ void add_turning_points(const ModelArguments& model, const fit::MeasuredCurve& m
   curve.saturated_from = std::exp2(it->curve.saturated_from);
 }
 
-std::vector<report::Chart> curve_charts(const Options& options, const read::Table& table,
+std::vector<report::Chart> curve_charts(const PlotOptions& options, const read::Table& table,
                                         const ChosenModel& chosen) {
   std::vector<report::Chart> charts;
   for (const fit::MeasuredCurve& measured : fit::measured_curves(table)) {
@@ -184,7 +184,7 @@ std::string sentence(const model::ErrorSummary& errors) {
       100 * errors.gmae);
 }
 
-void run(const Options& options) {
+void run_plot(const PlotOptions& options) {
   check_picture_name(options.output);
   const bool all = options.kind == "all";
   const bool is_collective = options.model.model == "collective";
@@ -222,7 +222,7 @@ void run(const Options& options) {
 }  // namespace
 
 void declare_plot(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlotOptions>();
   CLI::App* command =
       program.add_subcommand("plot", "Draws predictions beside measured times: svg, png or html");
   declare_model(*command, options->model);
@@ -239,7 +239,7 @@ void declare_plot(CLI::App& program) {
   command->add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")
       ->required();
   command->add_flag("--force", options->force, "Replace the picture if it exists");
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_plot(*options); });
 }
 
 }  // namespace inline_prof::cli

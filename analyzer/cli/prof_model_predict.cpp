@@ -16,7 +16,7 @@
 namespace inline_prof::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   ModelArguments model;
   std::string input;
   std::string output = "-";
@@ -61,7 +61,7 @@ void add_prediction(std::string& text, const model::RowPrediction& prediction, s
   text += '\n';
 }
 
-void run(const Options& options) {
+void run_predict(const PredictOptions& options) {
   const read::Table table = read::read_table(options.input);
   const ChosenModel chosen = choose_model(options.model, table);
   model::RowReader reader = row_reader(chosen, table);
@@ -82,7 +82,7 @@ void run(const Options& options) {
 }  // namespace
 
 void declare_predict(CLI::App& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PredictOptions>();
   CLI::App* command = program.add_subcommand("predict", "Predicts every row of a table");
   declare_model(*command, options->model);
   command->add_option("TABLE", options->input, "CSV file; prof-model list MODEL names its columns")
@@ -92,7 +92,7 @@ void declare_predict(CLI::App& program) {
   command->add_flag("--force", options->force, "Replace the output file if it exists");
   command->add_flag("--explain", options->explain,
                     "Say for every row how the prediction comes about, on standard error");
-  command->callback([options] { run(*options); });
+  command->callback([options] { run_predict(*options); });
 }
 
 }  // namespace inline_prof::cli
