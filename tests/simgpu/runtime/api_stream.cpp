@@ -268,7 +268,10 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
   static const RuntimeEntry entry{__func__};
   return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.event_elapsed_time(milliseconds, start, end);
+    // Drivers before 12.8 have the first one alone.
+    return driver.event_elapsed_time != nullptr
+               ? driver.event_elapsed_time(milliseconds, start, end)
+               : driver.event_elapsed_time_v1(milliseconds, start, end);
   });
 }
 
