@@ -178,6 +178,9 @@ run_tests() {
   local -a command=(ctest --test-dir "$1/$3" --parallel "$(nproc)" --timeout "$test_timeout_seconds"
     --output-on-failure --no-tests=error --label-exclude "^($excluded_labels)\$" --output-junit "$junit")
   [[ "$1" == build/tsan* ]] && command=("${fixed_addresses[@]}" "${command[@]}")
+  # Undefined behaviour traps there: with this its place is printed.
+  [[ "$1" == build/asan* ]] &&
+    command=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_sigill=1" "${command[@]}")
   local failed_before=$failed
   rm -f "$junit"
   "${command[@]}" </dev/null | without_passes || status=${PIPESTATUS[0]}
@@ -194,7 +197,7 @@ run_preset() {
     options+=(-DINLINE_PROF_GPU_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES=90-real -DINLINE_PROF_PCH=TESTS
       -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
   else
-    options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF)
+    options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF -DINLINE_PROF_UB_TRAPS=ON)
   fi
 
   say "preset $preset: configure"
