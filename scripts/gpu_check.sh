@@ -12,6 +12,8 @@
 #   census    every launch that CUPTI counts is seen: runtimes, driver API, graphs, cuBLAS, cuDNN,
 #             NCCL, Thrust
 #   torch     the same for PyTorch, with a captured graph and NCCL, and for torch.compile
+#   libraries what calls of cuBLAS, cuDNN, NCCL and PyTorch say they compute, their kernels beside
+#             the simulated ones, where NCCL launches, ranks on two GPUs
 #   bias      event pairs around kernels of known length, against CUPTI's timestamps
 #   backends  iteration times against CUPTI's; pairs in CUPTI's callbacks; first launches and leaving
 #             beside other threads; programmatic launches
@@ -44,9 +46,9 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source_dir=$PWD
 
-declare -A limit_s=([machine]=15 [build]=170 [census]=85 [torch]=85 [bias]=45 [backends]=35 [results]=45 [rate]=30
+declare -A limit_s=([machine]=15 [build]=170 [census]=85 [torch]=85 [libraries]=45 [bias]=45 [backends]=35 [results]=45 [rate]=30
   [graphs]=20 [demo]=45 [overhead]=110 [measure]=220 [examples]=75 [tests]=400)
-first_call=(machine build census torch bias backends results rate graphs demo)
+first_call=(machine build census torch libraries bias backends results rate graphs demo)
 second_call=(machine build overhead examples measure)
 default_parts=("${first_call[@]}" overhead examples measure)
 archive_limit_mib=16
@@ -164,10 +166,6 @@ part_machine() {
   if ! grep -q 'Enabled' <(nvidia-smi --query-gpu=mig.mode.current --format=csv,noheader); then
     verdict SKIP '30: the GPU is not cut up, so that MIG cannot be recognised'
   fi
-  local major
-  major=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -1 | cut -d . -f 1)
-  [[ "$major" =~ ^[0-9]+$ ]] && ((major >= 545)) &&
-    verdict SKIP "46: driver $major knows kernels' names itself, an older one is needed"
 }
 
 # Whether the toolkit itself has a header.
@@ -246,6 +244,8 @@ part_build() {
 declare -A census_claim=([static]=1 [shared]=2 [cublas]=3 [cublaslt]=4 [static_graph]=5
   [shared_graph]=5 [driver]=6 [torch]=7 [nccl]=8 [cudnn]=9 [thrust]=56 [torch_compile]=57)
 
+declare -A library_claims=([cudnn_descriptors]='38, 44' [nccl_launches]=43)
+
 # census_of NAME PROGRAM [ARGUMENT...]
 census_of() {
   local name=$1 line status=0
@@ -292,6 +292,37 @@ part_torch() {
   # Both counts must come from kernels that are compiled already.
   timeout 30 python3 "$source_dir/tests/gpu/torch_host.py" --compile >compile.log 2>&1 || true
   census_of torch_compile python3 "$source_dir/tests/gpu/torch_host.py" --compile
+}
+
+part_libraries() {
+  local scripts=$source_dir/tests/gpu name simulated
+  need_file "$guest"
+  need_gpu '37, 38, 39, 42, 43, 44, 46, 47'
+  for name in cudnn_descriptors nccl_launches; do
+    if [[ -x "$programs/$name" ]]; then
+      answers_of "$name" "${library_claims[$name]}"
+    else
+      verdict SKIP "${library_claims[$name]}: $name was not built: its library is not in this toolkit"
+    fi
+  done
+  # Beside the real libraries: it needs no GPU.
+  LD_LIBRARY_PATH=$build_dir/simgpu/lib timeout 20 python3 "$scripts/library_calls.py" --guest "$guest" \
+    --work simulated --rows simulated.json --timeout 15 --host cublas="$programs/library_calls_cublas" \
+    --host cudnn="$programs/library_calls_cudnn" >simulated.txt 2>&1 &
+  simulated=$!
+  lines_of '' python3 "$scripts/library_calls.py" --guest "$guest" --work real --rows real.json \
+    --launches nccl_launches.txt --timeout 20 --host cublas="$programs/library_calls_cublas" \
+    --host cudnn="$programs/library_calls_cudnn" --host nccl="$programs/library_calls_nccl" \
+    --host conv="$build_dir/examples/conv/conv" --host torch="$scripts/library_calls_torch.py"
+  wait "$simulated" || true
+  if [[ -x "$programs/kernel_words" && -e real.json ]]; then
+    lines_of '' python3 "$scripts/library_kernels.py" real.json simulated.json \
+      --kernel-words "$programs/kernel_words" --table kernels.csv
+  else
+    verdict SKIP '39: no operations, or no kernel_words to read names with'
+  fi
+  lines_of '' python3 "$scripts/allreduce_ranks.py" --guest "$guest" --work "$PWD/ranks" --timeout 15 \
+    --program "$build_dir/examples/allreduce/allreduce"
 }
 
 part_bias() {
@@ -365,13 +396,15 @@ rate_under_guest() {
     "${command[@]}" 2>>rate.log
 }
 
-# answers_of PROGRAM CLAIMS: takes over the lines of a program that says PASS, FAIL and FIGURE itself.
+# answers_of PROGRAM CLAIMS: takes over the lines of a program that says PASS, FAIL and FIGURE itself;
+# a line may begin with the claim that it is of.
 answers_of() {
   local program=$1 claims=$2 status=0 word text
   need_file "$programs/$program"
   timeout --kill-after=1 9 "$programs/$program" >"$program.txt" 2>"$program.log" || status=$?
   while read -r word text; do
-    verdict "$word" "$claims: $text"
+    [[ "$text" =~ ^[0-9,\ ]+: ]] || text="$claims: $text"
+    verdict "$word" "$text"
   done <"$program.txt"
   case "$status" in
     0) ;;

@@ -6,6 +6,7 @@ import subprocess
 
 SKIPPED = 77
 CANNOT_START = 127  # what ld.so exits with
+FAILURES_LINES = 3
 
 
 class Skip(Exception):
@@ -20,7 +21,7 @@ Ended = collections.namedtuple("Ended", "stdout last_words")
 
 
 def run(command, variables, timeout_s):
-    """What the command printed; raises Skip or Failure with the last line it said on stderr.
+    """What the command printed; raises Skip or Failure with the last line it said, on stderr if anything.
 
     Nobody else's settings of the guest reach it.
     """
@@ -34,14 +35,21 @@ def run(command, variables, timeout_s):
         raise Failure(f"still running after {timeout_s:g} s") from error
     except FileNotFoundError as error:
         raise Skip(f"no such program: {command[0]}") from error
-    last_words = (done.stderr.strip().splitlines() or ["(nothing on stderr)"])[-1]
+    last_words = (done.stderr.strip().splitlines() or done.stdout.strip().splitlines() or ["(nothing said)"])[-1]
     if done.returncode == SKIPPED:
         raise Skip(last_words)
     if done.returncode == CANNOT_START and "error while loading shared libraries" in done.stderr:
         raise Skip(last_words)  # no driver, or no cuBLAS
     if done.returncode != 0:
-        raise Failure(f"exit status {done.returncode}: {last_words}")
+        raise Failure(f"exit status {done.returncode}: {what_went_wrong(done)}")
     return Ended(done.stdout, last_words)
+
+
+def what_went_wrong(done):
+    """The last lines of a program that failed: its own, if it said anything beside the guest."""
+    lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
+    own = [line for line in lines if not line.startswith("inline_prof: ")]
+    return " | ".join((own or lines or ["(nothing said)"])[-FAILURES_LINES:])
 
 
 def preloaded(guest, output, **settings):

@@ -4,9 +4,12 @@ import copy
 import unittest
 import unittest.mock
 
+import allreduce_ranks
 import end_to_end
 import host_program
 import launch_census
+import library_calls
+import library_kernels
 import overhead
 import paced_loop
 import pair_bias_report
@@ -72,6 +75,13 @@ class HostProgram(unittest.TestCase):
             host_program.run(["sleep", "5"], {}, 0.2)
         with self.assertRaisesRegex(host_program.Skip, "no such program"):
             host_program.run(["/nonexistent/program"], {}, 1)
+
+    def test_a_failure_is_told_in_the_programs_words(self):
+        for script, words in (("echo cause >&2; echo end >&2; echo 'inline_prof: ended' >&2; exit 1", "1: cause [|] end$"),
+                              ("echo 'inline_prof: ended' >&2; exit 1", "1: inline_prof: ended$"),
+                              ("echo 'FAIL: loss'; exit 1", "1: FAIL: loss$"), ("exit 1", "nothing said")):
+            with self.assertRaisesRegex(host_program.Failure, words):
+                host_program.run(["sh", "-c", script], {}, 5)
 
     def test_settings_of_others_do_not_reach_it(self):
         with unittest.mock.patch.dict("os.environ", {"INLINE_PROF_WARMUP": "7", "PROFILING_DIR": "x"}):
@@ -183,6 +193,126 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(word, "FAIL")
         self.assertIn("11.0 % idle or not seen", text)
         self.assertEqual(end_to_end.explained({"shares": None, "shares_reason": "no iterations"})[0], "SKIP")
+
+
+class LibraryCalls(unittest.TestCase):
+    KNOWN = {"a": [{"event": "gemm", "op": {"kind": "gemm", "m": 1, "n": 2}}],
+             "b": [{"event": "gemm", "op": {"kind": "gemm", "m": 3, "n": 4}, "or": {"m": 4, "n": 3}}],
+             "by algorithm *": [{"event": "conv", "op": {"kind": "conv", "algo": "*"}}],
+             "sum": [{"event": "all", "ranks": "several", "of_all_ranks": True,
+                      "op": {"kind": "collective", "bytes": 8}},
+                     {"event": "all", "ranks": "one", "times": 2, "op": {"kind": "collective", "bytes": 4}}]}
+
+    def event(self, index, name="gemm", device=0, **op):
+        return {"event_name": name, "device_id": device, "start_index": index, "kernel_names": ["k"], "kernel_name": "k",
+                "grid": [2, 3, 1], "op": {"kind": "gemm", **op}}
+
+    def faults(self, calls, events, ranks=1, told=True):
+        return library_calls.judge(self.KNOWN, calls, ranks, {"events": events}, told)[1]
+
+    def test_calls_find_their_events_in_any_order(self):
+        events = [self.event(2, m=1, n=2), self.event(0, m=4, n=3)]
+        self.assertEqual(self.faults(["a", "b"], events), [])
+
+    def test_a_field_that_differs_is_told_and_spoils_no_other(self):
+        events = [self.event(0, m=1, n=7), self.event(2, m=3, n=4)]
+        self.assertEqual(self.faults(["a", "b"], events), ["a: n 7, expected 2"])
+        events[0].pop("op")
+        self.assertEqual(self.faults(["a", "b"], events), ["a: no operation"])
+
+    def test_missing_and_further_events_are_told(self):
+        self.assertEqual(self.faults(["a"], []), ["a: no event gemm is left for it"])
+        events = [self.event(0, m=1, n=2), self.event(2, m=9, n=9)]
+        self.assertEqual(self.faults(["a"], events), ['gemm: nobody asked for {"kind": "gemm", "m": 9, "n": 9}'])
+        self.assertEqual(self.faults(["a"], events, told=False), [])
+        self.assertEqual(self.faults(["c"], events, told=False), ["c: library_calls.json does not know it"])
+
+    def test_expectations_follow_names_and_ranks(self):
+        ops = [event["ops"][0] for event in library_calls.expected_of(self.KNOWN, "by algorithm 7", 1)]
+        self.assertEqual(ops, [{"kind": "conv", "algo": 7}])
+        ops = [event["ops"][0] for event in library_calls.expected_of(self.KNOWN, "sum", 2)]
+        self.assertEqual(ops, [{"kind": "collective", "bytes": 16, "ranks": 2}])
+        self.assertEqual(len(library_calls.expected_of(self.KNOWN, "sum", 1)), 2)
+        on_both = [self.event(i, name="all", device=i, bytes=16, ranks=2) for i in (0, 1)]
+        for event in on_both:
+            event["op"]["kind"] = "collective"
+        self.assertEqual(self.faults(["sum"], on_both, ranks=2), [])
+        on_both[1]["op"]["bytes"] = 8
+        self.assertEqual(self.faults(["sum"], on_both, ranks=2), ["sum on GPU 1: bytes 8, expected 16"])
+
+    def test_kernels_of_older_drivers_must_have_names(self):
+        def profile(version, *names):
+            return {"devices": [{"cuda_version": version}], "events": [{"kernel_names": list(names)}]}
+        self.assertEqual(library_calls.judge_names([profile("12.3", "k")])[0], "SKIP")
+        self.assertEqual(library_calls.judge_names([profile("12.2", "k")])[0], "PASS")
+        self.assertEqual(library_calls.judge_names([profile("12.2", "k", "kernel_without_a_name~2")])[0], "FAIL")
+        self.assertEqual(library_calls.judge_names([])[0], "SKIP")
+
+
+class LibraryKernels(unittest.TestCase):
+    def row(self, call, **op):
+        return {"call": call, "op": op, "kernel": "k", "kernels": ["k"], "grid": [2, 3, 1], "about": ""}
+
+    def test_the_analyzer_is_asked_for_the_kernel_it_looks_at(self):
+        product = self.row("a", kind="gemm", m=8, n=9, k=10, batch=2)
+        self.assertEqual(library_kernels.question(product), "gemm 0 0 1 8 9 10 2 6 k")
+        convolution = self.row("b", kind="conv", r=3, s=5, stride=[2, 1])
+        self.assertEqual(library_kernels.question(convolution), "conv 3 5 2 1 1 1 1 6 k")
+
+    def test_names_that_tell_too_little_fail(self):
+        rows = [self.row("a", kind="gemm", m=8, n=9, k=10, batch=1), self.row("v", kind="gemm", m=1, n=9, k=10, batch=1),
+                self.row("forward by algorithm 7", kind="conv"), self.row("graph forward", kind="conv")]
+        good = [["64x64", "64x64", "1"], ["-", "-", "-"], ["winograd_nonfused", "-"], ["implicit_gemm", "64x64"]]
+        self.assertEqual([word for word, _ in library_kernels.summaries(rows, good)], ["PASS", "PASS", "FIGURE"])
+        bad = [["-", "-", "-"], ["-", "-", "-"], ["winograd", "-"], ["-", "-"]]
+        (gemm, gemm_text), (conv, conv_text), _ = library_kernels.summaries(rows, bad)
+        self.assertEqual((gemm, conv), ("FAIL", "FAIL"))
+        self.assertIn("1 of 2 products", gemm_text)
+        self.assertIn("a: k: no tile in the name", gemm_text)
+        self.assertIn("forward by algorithm 7: k: taken for winograd, expected winograd_nonfused", conv_text)
+        self.assertIn("graph forward: k: known for no convolution", conv_text)
+
+
+class AllreduceRanks(unittest.TestCase):
+    def profiles(self):
+        def event(place, length_ms, start_ms):
+            return {"event_name": "all_reduce", "met_times_within_this_stream": place, "calls": 1,
+                    "measured_times_ms": [length_ms] * 3, "iter_start_to_event_start_times_ms": [start_ms] * 3,
+                    "op": {"kind": "collective", "op": "all_reduce", "count": 4096 * 4096, "bytes": 1 << 25,
+                           "type": "f16", "ranks": 2, "sequence": place, "comm": "0x1", "source": "ncclAllReduce"}}
+        # The late rank's iterations begin 0.2 ms later.
+        return [{"rank": 0, "events": [event(i, 0.6 + 0.1 * i, 1.0 + i) for i in range(4)]},
+                {"rank": 1, "events": [event(i, 0.1, 1.3 + 1.1 * i) for i in range(4)]}]
+
+    def test_collectives_that_end_together_pass(self):
+        profiles = self.profiles()
+        self.assertIn("4 ncclAllReduce", allreduce_ranks.check_events(profiles))
+        self.assertIn("begin 200 us before", allreduce_ranks.check_waiting(profiles))
+
+    def test_what_is_missing_or_differs_fails(self):
+        for change, words in ((lambda rank: rank["events"].pop(), "rank 1 has 3 events"),
+                              (lambda rank: rank["events"][2]["op"].update(ranks=1), "#2: ranks 1, expected 2"),
+                              (lambda rank: rank["events"][0]["op"].update(comm="0x2"), "ranks differ"),
+                              (lambda rank: rank["events"][0].pop("op"), "#0: kind None, expected collective"),
+                              (lambda rank: rank.update(rank=0), "says rank 0")):
+            profiles = self.profiles()
+            change(profiles[1])
+            with self.assertRaisesRegex(host_program.Failure, words):
+                allreduce_ranks.check_events(profiles)
+
+    def test_a_wait_that_is_not_seen_fails(self):
+        for place, length_ms in ((3, 0.1), (1, 0.5), (2, None)):
+            profiles = self.profiles()
+            profiles[0]["events"][place]["measured_times_ms"] = [] if length_ms is None else [length_ms] * 3
+            with self.assertRaises(host_program.Failure):
+                allreduce_ranks.check_waiting(profiles)
+
+    def test_weights(self):
+        self.assertIn("sum of all weights", allreduce_ranks.check_weights("x\nPASS: the sum of all weights is 1\n"))
+        with self.assertRaises(host_program.Failure):
+            allreduce_ranks.check_weights("FAIL: the sum of all weights is 1 to 2")
+        with self.assertRaises(host_program.Skip):
+            allreduce_ranks.check_weights("simulated GPU: not checked")
 
 
 class Overhead(unittest.TestCase):

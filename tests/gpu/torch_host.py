@@ -9,29 +9,13 @@ kernels are Triton's, in place of everything else.
 Exit status 77 where there is no PyTorch or no GPU.
 """
 
-import ctypes
 import sys
 import tempfile
 
+from iteration_mark import iteration_mark
 from torch_gpu import torch
 
 STEPS = 20
-
-
-class Abi(ctypes.Structure):
-    """The head of struct inline_prof_abi (abi.h): all that is needed here."""
-    _fields_ = [("size", ctypes.c_uint64), ("initialize", ctypes.c_void_p),
-                ("iteration", ctypes.CFUNCTYPE(None))]
-
-
-def iteration_mark():
-    """The guest's iteration call; does nothing where the guest is not preloaded."""
-    try:
-        get_abi = ctypes.CDLL(None).inline_prof_abi_v1
-    except AttributeError:
-        return lambda: None
-    get_abi.restype = ctypes.POINTER(Abi)
-    return get_abi().contents.iteration
 
 
 mark_iteration = iteration_mark()

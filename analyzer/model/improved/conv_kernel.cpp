@@ -80,6 +80,15 @@ std::optional<ConvKernel> parse_conv_kernel(std::string_view name, double r, dou
                     .tile_m = tile.m,
                     .tile_n = tile.n,
                     .winograd_tile = {}};
+  // The first of a call's kernels may be the one that prepares the image.
+  if (contains(name, "winograd_nonfused")) {
+    kernel.algorithm = ConvAlgorithm::kWinogradNonfused;
+    return kernel;
+  }
+  if (contains(name, "im2col")) {
+    kernel.algorithm = ConvAlgorithm::kExplicitGemm;
+    return kernel;
+  }
   if (contains(name, "winograd")) {
     kernel.algorithm = ConvAlgorithm::kWinograd;
     kernel.winograd_tile = find_winograd_tile(name);

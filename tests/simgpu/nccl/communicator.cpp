@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -203,10 +204,10 @@ ncclResult_t ncclComm::keep_until_gone(CUgraph graph) {
   return result_of(result, "cuGraphRetainUserObject");
 }
 
-// A communicator of one rank: NCCL copies, and does nothing in place.
+// A communicator of one rank: NCCL copies for a collective, and does nothing in place.
 ncclResult_t ncclComm::copy_alone(const std::vector<Operation>& operations) {
   for (const Operation& operation : operations) {
-    if (operation.receive == nullptr || operation.send == operation.receive) continue;
+    if (is_pairwise(operation.kind) || operation.send == operation.receive) continue;
     const CUresult result =
         driver->copy(reinterpret_cast<CUdeviceptr>(operation.receive),
                      reinterpret_cast<CUdeviceptr>(operation.send),
@@ -216,9 +217,19 @@ ncclResult_t ncclComm::copy_alone(const std::vector<Operation>& operations) {
   return ncclSuccess;
 }
 
+// NCCL 2.28.9, src/enqueue.cc, taskAppend: what one rank sends to itself goes through a kernel, as
+// to any other.
 ncclResult_t ncclComm::launch(const std::vector<Operation>& operations) {
   const CurrentContext current(*driver, context);
-  if (ranks == 1) return copy_alone(operations);
+  if (ranks > 1) return launch_kernel(operations);
+  std::vector<Operation> sent;
+  std::copy_if(operations.begin(), operations.end(), std::back_inserter(sent),
+               [](const Operation& operation) { return is_pairwise(operation.kind); });
+  const ncclResult_t copied = copy_alone(operations);
+  return copied != ncclSuccess || sent.empty() ? copied : launch_kernel(sent);
+}
+
+ncclResult_t ncclComm::launch_kernel(const std::vector<Operation>& operations) {
   const std::lock_guard lock(mutex);
 
   const cudaStream_t stream = operations.front().stream;

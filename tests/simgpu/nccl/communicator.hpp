@@ -101,4 +101,5 @@ struct ncclComm {
   CUresult find_kernel(const std::string& name, CUfunction& function);
   ncclResult_t order(cudaStream_t earlier, cudaStream_t later);
   ncclResult_t copy_alone(const std::vector<inline_prof::simgpu::Operation>& operations);
+  ncclResult_t launch_kernel(const std::vector<inline_prof::simgpu::Operation>& operations);
 };

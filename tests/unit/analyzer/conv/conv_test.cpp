@@ -33,6 +33,13 @@ TEST(ConvKernelName, TellsTheAlgorithm) {
             ConvAlgorithm::kImplicitGemm);
 }
 
+TEST(ConvKernelName, OfTheKernelThatPreparesTheImageTellsIt) {
+  EXPECT_EQ(kernel_3x3("void cudnn::winograd_nonfused::winogradForwardData4x4<float>")->algorithm,
+            ConvAlgorithm::kWinogradNonfused);
+  EXPECT_EQ(kernel_3x3("void cudnn::ops::im2col4d_kernel<float, long>")->algorithm,
+            ConvAlgorithm::kExplicitGemm);
+}
+
 TEST(ConvKernelName, OfAProductIsNoWinogradForOtherFilters) {
   EXPECT_EQ(parse_conv_kernel("volta_sgemm_64x64_nn", 1, 1, 1)->algorithm,
             ConvAlgorithm::kExplicitGemm);

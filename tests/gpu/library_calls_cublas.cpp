@@ -1,0 +1,316 @@
+// Matrix products of known shapes by cuBLAS and cuBLASLt, each once an iteration.
+#include "gpu_check.hpp"
+#include "named_calls.hpp"
+
+#include <inline_prof/profile.hpp>
+
+#include <cublasLt.h>
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+
+namespace {
+
+using inline_prof::gpu_test::check;
+using inline_prof::gpu_test::NamedCalls;
+using inline_prof::gpu_test::NotHere;
+using inline_prof::gpu_test::Refused;
+
+constexpr int kIterations = 60;
+constexpr std::size_t kBytes = std::size_t{64} << 20;  // of each matrix, and of the workspace
+const float kOne = 1.0F;
+const float kZero = 0.0F;
+const double kOneDouble = 1.0;
+const double kZeroDouble = 0.0;
+
+void accept(cublasStatus_t status, const char* what) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw Refused(std::string(what) + " answers " + cublasGetStatusString(status));
+}
+
+void* take_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  check(cudaMemset(memory, 0, bytes), "cudaMemset");
+  return memory;
+}
+
+struct Memory {
+  void* a = take_memory(kBytes);
+  void* b = take_memory(kBytes);
+  void* c = take_memory(kBytes);
+  void* workspace = take_memory(kBytes);
+};
+
+// --- cuBLAS
+
+void add_typed_products(NamedCalls& calls, cublasHandle_t handle, const Memory& memory) {
+  const auto* a = static_cast<const float*>(memory.a);
+  const auto* b = static_cast<const float*>(memory.b);
+  auto* c = static_cast<float*>(memory.c);
+  calls.add("sgemm", [=] {
+    return [=] {
+      accept(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 64, 48, 32, &kOne, a, 64, b, 32, &kZero,
+                         c, 64),
+             "cublasSgemm");
+    };
+  });
+  calls.add("sgemm in tf32, A transposed", [=] {
+    return [=] {
+      accept(cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH), "cublasSetMathMode");
+      const cublasStatus_t status = cublasSgemm(handle, CUBLAS_OP_T, CUBLAS_OP_N, 128, 80, 96,
+                                                &kOne, a, 96, b, 96, &kZero, c, 128);
+      accept(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH), "cublasSetMathMode");
+      accept(status, "cublasSgemm");
+    };
+  });
+  calls.add("dgemm, B transposed", [=] {
+    return [=] {
+      accept(cublasDgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, 40, 56, 24, &kOneDouble,
+                         static_cast<const double*>(memory.a), 40,
+                         static_cast<const double*>(memory.b), 56, &kZeroDouble,
+                         static_cast<double*>(memory.c), 40),
+             "cublasDgemm");
+    };
+  });
+  calls.add("sgemm in batches, by pointers", [=] {
+    constexpr int batch = 3;
+    const std::array<const void*, 3 * batch> host{memory.a, memory.a, memory.a, memory.b, memory.b,
+                                                  memory.b, memory.c, memory.c, memory.c};
+    void* device = take_memory(sizeof host);
+    check(cudaMemcpy(device, host.data(), sizeof host, cudaMemcpyHostToDevice), "cudaMemcpy");
+    return [=] {
+      auto* pointers = static_cast<float**>(device);
+      accept(cublasSgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 72, 88, 104, &kOne, pointers, 72,
+                                pointers + batch, 104, &kZero, pointers + 2 * batch, 72, batch),
+             "cublasSgemmBatched");
+    };
+  });
+}
+
+struct Shape {
+  int m;
+  int n;
+  int k;
+};
+
+// f32 sums.
+void add_gemm_ex(NamedCalls& calls, cublasHandle_t handle, const Memory& memory,
+                 const std::string& name, const Shape& shape, cudaDataType inputs,
+                 cudaDataType output) {
+  calls.add(name, [=] {
+    return [=] {
+      accept(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, shape.m, shape.n, shape.k, &kOne,
+                          memory.a, inputs, shape.m, memory.b, inputs, shape.k, &kZero, memory.c,
+                          output, shape.m, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+             "cublasGemmEx");
+    };
+  });
+}
+
+void add_products(NamedCalls& calls, cublasHandle_t handle, const Memory& memory) {
+  add_typed_products(calls, handle, memory);
+  add_gemm_ex(calls, handle, memory, "gemmEx of bf16 to f32", {256, 512, 1024}, CUDA_R_16BF,
+              CUDA_R_32F);
+  add_gemm_ex(calls, handle, memory, "gemmEx of f16, large", {4096, 2048, 1024}, CUDA_R_16F,
+              CUDA_R_16F);
+  add_gemm_ex(calls, handle, memory, "gemmEx of f16, one column", {2048, 1, 4096}, CUDA_R_16F,
+              CUDA_R_16F);
+  add_gemm_ex(calls, handle, memory, "gemmEx of f16, long k", {64, 72, 16384}, CUDA_R_16F,
+              CUDA_R_16F);
+  calls.add("gemmStridedBatchedEx of f16", [=] {
+    return [=] {
+      accept(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 128, 64, 96, &kOne,
+                                        memory.a, CUDA_R_16F, 96, 128 * 96, memory.b, CUDA_R_16F,
+                                        96, 64 * 96, &kZero, memory.c, CUDA_R_16F, 128, 128 * 64, 6,
+                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+             "cublasGemmStridedBatchedEx");
+    };
+  });
+}
+
+// --- cuBLASLt
+
+// op(A) is m x k, op(B) k x n, D m x n, all in the same order.
+struct Product {
+  std::string name;
+  Shape shape;
+  cudaDataType inputs = CUDA_R_16BF;
+  cudaDataType output = CUDA_R_16BF;
+  cublasOperation_t trans_a = CUBLAS_OP_N;
+  cublasLtOrder_t order = CUBLASLT_ORDER_COL;
+  cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  int batch = 1;
+  int least_capability = 80;
+};
+
+cublasLtMatrixLayout_t layout(const Product& product, cudaDataType type, int rows, int columns) {
+  cublasLtMatrixLayout_t made = nullptr;
+  const bool by_column = product.order == CUBLASLT_ORDER_COL;
+  accept(
+      cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
+                                 static_cast<std::uint64_t>(columns), by_column ? rows : columns),
+      "cublasLtMatrixLayoutCreate");
+  const std::int32_t order = product.order;
+  const std::int32_t batch = product.batch;
+  const std::int64_t stride = static_cast<std::int64_t>(rows) * columns;
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t name, const void* value, std::size_t size) {
+    accept(cublasLtMatrixLayoutSetAttribute(made, name, value, size),
+           "cublasLtMatrixLayoutSetAttribute");
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order);
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
+  return made;
+}
+
+// "id 66, tile 20, stages 10, splits of k 1"; -1: not told.
+std::string words_of(const cublasLtMatmulAlgo_t& algorithm) {
+  const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t name) {
+    std::int32_t value = -1;
+    std::size_t written = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, name, &value, sizeof value, &written);
+    return std::to_string(status == CUBLAS_STATUS_SUCCESS ? value : -1);
+  };
+  return "id " + number(CUBLASLT_ALGO_CONFIG_ID) + ", tile " +
+         number(CUBLASLT_ALGO_CONFIG_TILE_ID) + ", stages " +
+         number(CUBLASLT_ALGO_CONFIG_STAGES_ID) + ", splits of k " +
+         number(CUBLASLT_ALGO_CONFIG_SPLITK_NUM) + ", reduction " +
+         number(CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME);
+}
+
+// The descriptors of a product live as long as the process.
+struct Prepared {
+  cublasLtMatmulDesc_t description = nullptr;
+  cublasLtMatrixLayout_t a = nullptr;
+  cublasLtMatrixLayout_t b = nullptr;
+  cublasLtMatrixLayout_t d = nullptr;
+  cublasLtMatmulAlgo_t algorithm = {};
+};
+
+void choose_algorithm(cublasLtHandle_t handle, Prepared& prepared) {
+  cublasLtMatmulPreference_t preference = nullptr;
+  accept(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
+  accept(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                              &kBytes, sizeof kBytes),
+         "cublasLtMatmulPreferenceSetAttribute");
+  cublasLtMatmulHeuristicResult_t result{};
+  int count = 0;
+  accept(cublasLtMatmulAlgoGetHeuristic(handle, prepared.description, prepared.a, prepared.b,
+                                        prepared.d, prepared.d, preference, 1, &result, &count),
+         "cublasLtMatmulAlgoGetHeuristic");
+  accept(cublasLtMatmulPreferenceDestroy(preference), "cublasLtMatmulPreferenceDestroy");
+  if (count < 1) throw Refused("cublasLtMatmulAlgoGetHeuristic has no algorithm");
+  accept(result.state, "the heuristic's first algorithm");
+  prepared.algorithm = result.algo;
+}
+
+Prepared prepare(cublasLtHandle_t handle, const Memory& memory, const Product& product) {
+  Prepared made;
+  accept(cublasLtMatmulDescCreate(&made.description, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+         "cublasLtMatmulDescCreate");
+  const auto set = [&](cublasLtMatmulDescAttributes_t name, const void* value, std::size_t size) {
+    accept(cublasLtMatmulDescSetAttribute(made.description, name, value, size),
+           "cublasLtMatmulDescSetAttribute");
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, &product.trans_a, sizeof product.trans_a);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, &product.epilogue, sizeof product.epilogue);
+  if (product.epilogue != CUBLASLT_EPILOGUE_DEFAULT) {
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, &memory.workspace, sizeof memory.workspace);
+  }
+  if (product.inputs == CUDA_R_8F_E4M3) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, &memory.workspace, sizeof memory.workspace);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, &memory.workspace, sizeof memory.workspace);
+  }
+  const auto [m, n, k] = product.shape;
+  const bool a_lies = product.trans_a != CUBLAS_OP_N;
+  made.a = layout(product, product.inputs, a_lies ? k : m, a_lies ? m : k);
+  made.b = layout(product, product.inputs, k, n);
+  made.d = layout(product, product.output, m, n);
+  choose_algorithm(handle, made);
+  return made;
+}
+
+int compute_capability() {
+  int major = 0;
+  int minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "the capability");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0), "the capability");
+  return 10 * major + minor;
+}
+
+void add_matmul(NamedCalls& calls, cublasLtHandle_t handle, cudaStream_t stream,
+                const Memory& memory, const Product& product) {
+  calls.add(product.name, [&] {
+    if (compute_capability() < product.least_capability) {
+      throw NotHere("needs capability " + std::to_string(product.least_capability / 10) + "." +
+                    std::to_string(product.least_capability % 10));
+    }
+    const Prepared made = prepare(handle, memory, product);
+    std::printf("about %s: %s\n", product.name.c_str(), words_of(made.algorithm).c_str());
+    // The workspace lies behind what the scales and the bias are read from.
+    constexpr std::size_t apart = std::size_t{1} << 20;
+    void* workspace = static_cast<char*>(memory.workspace) + apart;
+    return [=] {
+      accept(cublasLtMatmul(handle, made.description, &kOne, memory.a, made.a, memory.b, made.b,
+                            &kZero, memory.c, made.d, memory.c, made.d, &made.algorithm, workspace,
+                            kBytes - apart, stream),
+             "cublasLtMatmul");
+    };
+  });
+}
+
+void add_matmuls(NamedCalls& calls, cublasLtHandle_t handle, cudaStream_t stream,
+                 const Memory& memory) {
+  const Product products[]{
+      {.name = "Lt of bf16, A transposed, with bias and relu",
+       .shape = {192, 160, 128},
+       .trans_a = CUBLAS_OP_T,
+       .epilogue = CUBLASLT_EPILOGUE_RELU_BIAS},
+      {.name = "Lt of f16 by rows",
+       .shape = {144, 112, 80},
+       .inputs = CUDA_R_16F,
+       .output = CUDA_R_16F,
+       .order = CUBLASLT_ORDER_ROW},
+      {.name = "Lt of bf16 in batches", .shape = {256, 128, 64}, .batch = 4},
+      {.name = "Lt of f8 to bf16",
+       .shape = {256, 384, 512},
+       .inputs = CUDA_R_8F_E4M3,
+       .trans_a = CUBLAS_OP_T,
+       .least_capability = 89},
+      {.name = "Lt of bf16, large", .shape = {4096, 2048, 2048}, .trans_a = CUBLAS_OP_T},
+      {.name = "Lt of bf16, long k", .shape = {80, 64, 16384}, .trans_a = CUBLAS_OP_T},
+  };
+  for (const Product& product : products)
+    add_matmul(calls, handle, stream, memory, product);
+}
+
+}  // namespace
+
+int main() {
+  inline_prof::gpu_test::skip_without_gpu();
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+  const Memory memory;
+  NamedCalls calls;
+  cublasHandle_t handle = nullptr;
+  cublasLtHandle_t lt_handle = nullptr;
+  try {
+    accept(cublasCreate(&handle), "cublasCreate");
+    accept(cublasSetStream(handle, stream), "cublasSetStream");
+    accept(cublasLtCreate(&lt_handle), "cublasLtCreate");
+  } catch (const Refused& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  add_products(calls, handle, memory);
+  add_matmuls(calls, lt_handle, stream, memory);
+  check(cudaDeviceSynchronize(), "the first calls");
+  const bool is_good = calls.make_all(kIterations, [] { PROFILE_ITERATION(); });
+  check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  return is_good ? 0 : 1;
+}

@@ -1,0 +1,71 @@
+// Library calls of known shapes, each with a name: what is compared afterwards is looked up by it
+// (library_calls.json).  A call that a library refuses is said and left out; the others go on.
+//
+//   call NAME            it was made in every iteration
+//   refused NAME: WORDS  the library did not take it
+//   skipped NAME: WORDS  not for this GPU
+//   about NAME: WORDS    what a table may want to know: an algorithm
+#pragma once
+
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::gpu_test {
+
+struct Refused : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+struct NotHere : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class NamedCalls {
+ public:
+  using Call = std::function<void()>;
+
+  // A host that is ended has said by then what it knew.
+  NamedCalls() { std::setvbuf(stdout, nullptr, _IOLBF, 0); }
+
+  // `prepare` makes what the call needs, and returns the call; it is made once to see whether it
+  // works.
+  void add(const std::string& name, const std::function<Call()>& prepare) {
+    try {
+      Call call = prepare();
+      call();
+      calls_.emplace_back(name, std::move(call));
+    } catch (const NotHere& error) {
+      std::printf("skipped %s: %s\n", name.c_str(), error.what());
+    } catch (const Refused& error) {
+      std::printf("refused %s: %s\n", name.c_str(), error.what());
+    }
+  }
+
+  // Returns whether all were made.  `begin_iteration` comes before each round of them.
+  bool make_all(int iterations, const Call& begin_iteration) const {
+    std::string name;
+    try {
+      for (int i = 0; i < iterations; ++i) {
+        begin_iteration();
+        for (const auto& [each, call] : calls_) {
+          name = each;
+          call();
+        }
+      }
+    } catch (const Refused& error) {
+      std::printf("refused %s: %s\n", name.c_str(), error.what());
+      return false;
+    }
+    for (const auto& [each, call] : calls_)
+      std::printf("call %s\n", each.c_str());
+    return true;
+  }
+
+ private:
+  std::vector<std::pair<std::string, Call>> calls_;
+};
+
+}  // namespace inline_prof::gpu_test
