@@ -19,9 +19,19 @@ namespace {
 constexpr std::size_t kMostDescriptors = 65536;
 constexpr std::int64_t kMostDimensions = 8;  // CUDNN_DIM_MAX
 
+// What a convolution descriptor holds.
+struct Settings {
+  std::vector<std::int64_t> stride;
+  std::vector<std::int64_t> pad;
+  std::vector<std::int64_t> dilation;
+  std::optional<std::int64_t> spatial_dimensions;
+};
+
 struct PlanBook {
   std::mutex mutex;
   std::unordered_map<const void*, std::shared_ptr<const record::Op>> operations;
+  // By the operation that was given them: it does not give all of them back (kKinds).
+  std::unordered_map<const void*, Settings> settings;
 };
 
 // Never destroyed: plans are executed while the process ends.
@@ -69,27 +79,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   [[nodiscard]] bool is_read() const { return is_read_; }
-
-  [[nodiscard]] std::vector<std::int64_t> integers(int name) const {
-    std::vector<std::int64_t> values(kMostDimensions);
-    std::int64_t count = 0;
-    if (!is_read_ || backend_.get(raw_, name, cudnn::kInt64Attribute, kMostDimensions, &count,
-                                  values.data()) != cudnn::kSuccess) {
-      return {};
-    }
-    values.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, kMostDimensions)));
-    return values;
-  }
-
-  [[nodiscard]] const char* type_word() const {
-    int type = -1;
-    std::int64_t count = 0;
-    if (!is_read_ || backend_.get(raw_, cudnn::kTensorDataType, cudnn::kDataTypeAttribute, 1,
-                                  &count, &type) != cudnn::kSuccess) {
-      return nullptr;
-    }
-    return cudnn::type_word(type);
-  }
+  [[nodiscard]] void* raw() const { return raw_; }
 
  private:
   const Backend& backend_;
@@ -97,7 +87,48 @@ class Child {
   bool is_read_ = false;
 };
 
-// The names of one kind of convolution's attributes.
+std::vector<std::int64_t> integers(const Backend& backend, void* descriptor, int name) {
+  std::vector<std::int64_t> values(kMostDimensions);
+  std::int64_t count = 0;
+  if (backend.get(descriptor, name, cudnn::kInt64Attribute, kMostDimensions, &count,
+                  values.data()) != cudnn::kSuccess) {
+    return {};
+  }
+  values.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, kMostDimensions)));
+  return values;
+}
+
+// Of an attribute that is one number: the library refuses to be asked for more (cuDNN 9.19).
+std::optional<std::int64_t> integer(const Backend& backend, void* descriptor, int name) {
+  std::int64_t value = 0;
+  std::int64_t count = 0;
+  if (backend.get(descriptor, name, cudnn::kInt64Attribute, 1, &count, &value) != cudnn::kSuccess) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+const char* type_word(const Backend& backend, void* tensor) {
+  int type = -1;
+  std::int64_t count = 0;
+  if (backend.get(tensor, cudnn::kTensorDataType, cudnn::kDataTypeAttribute, 1, &count, &type) !=
+      cudnn::kSuccess) {
+    return nullptr;
+  }
+  return cudnn::type_word(type);
+}
+
+Settings read_settings(const Backend& backend, void* convolution) {
+  return {.stride = integers(backend, convolution, cudnn::kConvolutionStrides),
+          .pad = integers(backend, convolution, cudnn::kConvolutionPrePaddings),
+          .dilation = integers(backend, convolution, cudnn::kConvolutionDilations),
+          .spatial_dimensions = integer(backend, convolution, cudnn::kConvolutionSpatialDims)};
+}
+
+// The names of one kind of convolution's attributes.  An operation gives its tensors back by them;
+// of the convolution descriptors cuDNN 9.19 gives back that of a forward one alone (backward data
+// has its own by the name of backward filter, which has an empty one).  So those are read when the
+// host hands them over.
 struct Names {
   const char* direction;
   int convolution;
@@ -130,26 +161,31 @@ std::int64_t merge_filter_groups(std::vector<std::int64_t>& sizes) {
   return groups;
 }
 
+Settings settings_of(const void* operation) {
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  const auto known = plans.settings.find(operation);
+  return known == plans.settings.end() ? Settings{} : known->second;
+}
+
 std::optional<Convolution> read_convolution(const Backend& backend, void* operation,
                                             const Names& names) {
-  const Child how(backend, operation, names.convolution, cudnn::kConvolutionDescriptor);
-  if (!how.is_read()) return std::nullopt;
   const Child image(backend, operation, names.image, cudnn::kTensorDescriptor);
   const Child filter(backend, operation, names.filter, cudnn::kTensorDescriptor);
   const Child output(backend, operation, names.output, cudnn::kTensorDescriptor);
+  if (!image.is_read() || !filter.is_read() || !output.is_read()) return std::nullopt;
+  const Settings settings = settings_of(operation);
   Convolution convolution{.direction = names.direction,
-                          .type = image.type_word(),
-                          .image = image.integers(cudnn::kTensorDimensions),
-                          .image_strides = image.integers(cudnn::kTensorStrides),
-                          .filter = filter.integers(cudnn::kTensorDimensions),
-                          .output = output.integers(cudnn::kTensorDimensions),
-                          .stride = how.integers(cudnn::kConvolutionStrides),
-                          .pad = how.integers(cudnn::kConvolutionPrePaddings),
-                          .dilation = how.integers(cudnn::kConvolutionDilations)};
+                          .type = type_word(backend, image.raw()),
+                          .image = integers(backend, image.raw(), cudnn::kTensorDimensions),
+                          .image_strides = integers(backend, image.raw(), cudnn::kTensorStrides),
+                          .filter = integers(backend, filter.raw(), cudnn::kTensorDimensions),
+                          .output = integers(backend, output.raw(), cudnn::kTensorDimensions),
+                          .stride = settings.stride,
+                          .pad = settings.pad,
+                          .dilation = settings.dilation};
   // Five dimensions are three spatial ones without groups, too.
-  if (how.integers(cudnn::kConvolutionSpatialDims) != std::vector<std::int64_t>{2}) {
-    return convolution;
-  }
+  if (settings.spatial_dimensions != 2) return convolution;
   merge_image_groups(convolution.image, &convolution.image_strides);
   merge_image_groups(convolution.output, nullptr);
   convolution.groups = merge_filter_groups(convolution.filter);
@@ -177,11 +213,26 @@ std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* ele
   return nullptr;
 }
 
+void note_settings(void* real, const void* operation, void* convolution) {
+  const Backend backend(real);
+  if (!backend.is_complete()) return;
+  Settings settings = read_settings(backend, convolution);
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  if (plans.settings.size() < kMostDescriptors) plans.settings[operation] = std::move(settings);
+}
+
 }  // namespace
 
 void note_descriptors_set(void* real, void* descriptor, int name, const void* elements,
                           std::int64_t count) {
   if (elements == nullptr || count < 1) return;
+  const bool is_convolution = std::any_of(
+      kKinds.begin(), kKinds.end(), [&](const Names& names) { return names.convolution == name; });
+  if (is_convolution) {
+    note_settings(real, descriptor, *static_cast<void* const*>(elements));
+    return;
+  }
   std::shared_ptr<const record::Op> operation;
   if (name == cudnn::kGraphOperations) operation = operation_of_graph(real, elements, count);
   PlanBook& plans = plan_book();
@@ -211,6 +262,7 @@ void forget_descriptor(const void* descriptor) {
   PlanBook& plans = plan_book();
   const std::lock_guard lock(plans.mutex);
   plans.operations.erase(descriptor);
+  plans.settings.erase(descriptor);
 }
 
 std::optional<record::Op> operation_of_plan(const void* plan) {

@@ -2,8 +2,9 @@
 //
 // A finalized plan does not say: the library gives its configuration, engine and graph back, but
 // not the graph's operations (CUDNN_ATTR_OPERATIONGRAPH_OPS: CUDNN_STATUS_NOT_SUPPORTED in cuDNN
-// 9.19).  So the operations are read when the host puts them into a graph, and are handed on to
-// whatever descriptor is made from one that has them.
+// 9.19).  So the operations are read when the host puts them into a graph, the strides and paddings
+// of each when the host gives it them, and are handed on to whatever descriptor is made from one
+// that has them.
 #pragma once
 
 #include "hook/vendor_cudnn.hpp"

@@ -56,6 +56,14 @@ class Descriptor {
     return *this;
   }
 
+  // Of an attribute that is one number: the library refuses to be asked for more.
+  [[nodiscard]] std::int64_t integer_of(cudnnBackendAttributeName_t name) const {
+    std::int64_t value = 0;
+    std::int64_t count = 0;
+    accept(cudnnBackendGetAttribute(raw_, name, CUDNN_TYPE_INT64, 1, &count, &value),
+           "cudnnBackendGetAttribute(" + std::to_string(name) + ")");
+    return value;
+  }
   [[nodiscard]] Integers integers_of(cudnnBackendAttributeName_t name) const {
     constexpr std::int64_t most = 8;  // CUDNN_DIM_MAX
     Integers values(most);
@@ -133,8 +141,7 @@ inline Descriptor graph_tensor(std::int64_t id, const Integers& sizes, bool is_v
   return made;
 }
 
-inline Descriptor graph_convolution(const Direction& direction, const GraphShape& shape,
-                                    bool output_is_virtual = false) {
+inline Descriptor convolution_settings() {
   Descriptor how(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   how.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE,
           std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT})
@@ -145,6 +152,11 @@ inline Descriptor graph_convolution(const Direction& direction, const GraphShape
                           CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES})
     how.integers(name, {1, 1});
   how.finalize("a convolution");
+  return how;
+}
+
+inline Descriptor graph_convolution(const Direction& direction, const GraphShape& shape,
+                                    bool output_is_virtual = false) {
   Descriptor operation(direction.operation);
   operation
       .child(direction.image,
@@ -154,7 +166,7 @@ inline Descriptor graph_convolution(const Direction& direction, const GraphShape
       .child(direction.output,
              graph_tensor('y', {shape.images, shape.filters, shape.height, shape.width},
                           output_is_virtual))
-      .child(direction.convolution, how);
+      .child(direction.convolution, convolution_settings());
   operation.finalize(std::string("a convolution ") + direction.name);
   return operation;
 }

@@ -207,14 +207,13 @@ Descriptor pack_of(const Memory& memory, bool is_fused) {
 NamedCalls::Call execution(cudnnHandle_t handle, const Memory& memory, const std::string& name,
                            const Descriptor& graph, bool is_fused) {
   const auto plan = std::make_shared<Descriptor>(inline_prof::gpu_test::graph_plan(handle, graph));
-  const auto bytes = plan->integers_of(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
-  expect_room(bytes.empty() ? 0 : static_cast<std::size_t>(bytes.front()));
+  expect_room(static_cast<std::size_t>(plan->integer_of(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)));
   const Descriptor configuration =
       plan->read(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
   const Descriptor engine =
       configuration.read(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   std::printf("about %s: engine %d\n", name.c_str(),
-              static_cast<int>(engine.integers_of(CUDNN_ATTR_ENGINE_GLOBAL_INDEX).at(0)));
+              static_cast<int>(engine.integer_of(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)));
   const auto pack = std::make_shared<Descriptor>(pack_of(memory, is_fused));
   return
       [=] { accept(cudnnBackendExecute(handle, plan->raw(), pack->raw()), "cudnnBackendExecute"); };

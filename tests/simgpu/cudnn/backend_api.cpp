@@ -121,10 +121,18 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
     if (rule == nullptr) return CUDNN_STATUS_BAD_PARAM;
     // The real library (9.19) does not give the operations of a graph back.
     if (name == CUDNN_ATTR_OPERATIONGRAPH_OPS) return CUDNN_STATUS_NOT_SUPPORTED;
+    // Nor the convolution of a backward one: backward data refuses, backward filter copies nothing.
+    if (name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC) return CUDNN_STATUS_BAD_PARAM;
+    if (name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC) {
+      if (element_count != nullptr) *element_count = 1;
+      return CUDNN_STATUS_SUCCESS;
+    }
     const BackendAttribute* set = source.find(name);
     if (set == nullptr && type == CUDNN_TYPE_BACKEND_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
     const BackendAttribute attribute = set != nullptr ? *set : default_of(*rule);
     if (type != attribute.type) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+    // Nor has it room for more values than there can be (9.19).
+    if (rule->max_count == 1 && requested > 1) return CUDNN_STATUS_BAD_PARAM;
     if (requested < 0 || (requested > 0 && elements == nullptr)) return CUDNN_STATUS_BAD_PARAM;
     const std::int64_t written = std::min(requested, attribute.count);
     if (element_count != nullptr) *element_count = requested == 0 ? attribute.count : written;

@@ -133,10 +133,12 @@ TEST(CudnnBackend, ChecksDescriptorsAsTheVendorsDoes) {
   EXPECT_THAT(
       simulated.lines(),
       ElementsAre("incomplete 2000", "get early 1001", "wrong type 2010", "not its own 2000",
-                  "too many 2000", "two 0", "2: 8 64 3", "how many 0", "4", "virtual 0",
-                  "set late 2000", "twice 2000", "x 8 2 32 56 56", "w 2 64 32 3 3",
-                  "y 8 2 64 56 56", "into another type 2000", "operations 3000", "engines",
-                  "unfinished child 2004", "no descriptor 2002", "unknown 4003"))
+                  "too many 2000", "two 0", "2: 8 64 3", "how many 0", "4",
+                  "room for two where one is 2000", "virtual 0", "set late 2000", "twice 2000",
+                  "x 8 2 32 56 56", "w 2 64 32 3 3", "y 8 2 64 56 56", "forward 0", "in it 0",
+                  "backward data 2000", "in it 1001", "backward filter 0", "in it 1001",
+                  "into another type 2000", "operations 3000", "engines", "unfinished child 2004",
+                  "no descriptor 2002", "unknown 4003"))
       << simulated.errors;
 }
 

@@ -163,6 +163,18 @@ void print_dims(const char* what, const Descriptor& operation, cudnnBackendAttri
   std::printf("%s%s\n", what, text.c_str());
 }
 
+// Whether an operation gives its convolution back, and whether that has anything in it.
+void show_convolution(const char* what, Descriptor operation, cudnnBackendAttributeName_t name) {
+  operation.finalize();
+  const Descriptor found(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = found.raw();
+  std::int64_t dimensions = 0, count = 0;
+  show(what, cudnnBackendGetAttribute(operation.raw(), name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                      &count, &raw));
+  show("in it", cudnnBackendGetAttribute(raw, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64,
+                                         1, &count, &dimensions));
+}
+
 void descriptors() {
   Descriptor early(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   show("incomplete", cudnnBackendFinalize(early.raw()));
@@ -183,6 +195,10 @@ void descriptors() {
               static_cast<int>(dims[1]), static_cast<int>(dims[2]));
   show("how many", cudnnBackendGetAttribute(x->raw(), kDims, CUDNN_TYPE_INT64, 0, &count, nullptr));
   std::printf("%d\n", static_cast<int>(count));
+  std::int64_t numbers[2] = {};
+  show("room for two where one is",
+       cudnnBackendGetAttribute(layer.settings.raw(), CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
+                                CUDNN_TYPE_INT64, 2, &count, numbers));
   bool is_virtual = true;
   must(cudnnBackendGetAttribute(x->raw(), CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1,
                                 &count, &is_virtual));
@@ -198,6 +214,11 @@ void descriptors() {
   print_dims("x", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
   print_dims("w", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
   print_dims("y", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+  show_convolution("forward", layer.forward(), CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
+  show_convolution("backward data", layer.backward_data(),
+                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC);
+  show_convolution("backward filter", layer.backward_filter(),
+                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC);
   Descriptor unlike(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = unlike.raw();
   show("into another type",
