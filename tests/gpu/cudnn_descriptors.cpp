@@ -64,11 +64,26 @@ void expect_no_operations(Answers& answers, const Direction& direction, const De
                          direction.name, cudnnGetErrorString(status), static_cast<int>(count)));
 }
 
+// The guest reads them when the host hands them over, because of what 9.19 answers without a GPU.
+void show_settings(Answers& answers, const Direction& direction, const Descriptor& operation) {
+  const Descriptor found(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  cudnnBackendDescriptor_t raw = found.raw();
+  std::int64_t count = 0;
+  std::int64_t dimensions = 0;
+  const cudnnStatus_t given = cudnnBackendGetAttribute(
+      operation.raw(), direction.convolution, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &raw);
+  const cudnnStatus_t inside = cudnnBackendGetAttribute(raw, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
+                                                        CUDNN_TYPE_INT64, 1, &count, &dimensions);
+  answers.figure(text_of("44: %s gives its convolution descriptor back: %s, and in it: %s",
+                         direction.name, cudnnGetErrorString(given), cudnnGetErrorString(inside)));
+}
+
 void look_at(Answers& answers, cudnnHandle_t handle, const Direction& direction,
              const GraphShape& shape) {
   try {
     const Descriptor operation = inline_prof::gpu_test::graph_convolution(direction, shape);
     expect_sizes(answers, direction, shape, operation, "finalized");
+    show_settings(answers, direction, operation);
     const Descriptor graph = inline_prof::gpu_test::graph_of(handle, {&operation});
     expect_no_operations(answers, direction, graph);
     const Descriptor plan = inline_prof::gpu_test::graph_plan(handle, graph);
