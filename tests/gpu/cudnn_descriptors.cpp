@@ -86,6 +86,7 @@ void look_at(Answers& answers, cudnnHandle_t handle, const Direction& direction,
     show_settings(answers, direction, operation);
     const Descriptor graph = inline_prof::gpu_test::graph_of(handle, {&operation});
     expect_no_operations(answers, direction, graph);
+    if (shape.groups > 1) return;  // plans may take a second each to be compiled
     const Descriptor plan = inline_prof::gpu_test::graph_plan(handle, graph);
     expect_sizes(answers, direction, shape, operation, "with a plan");
   } catch (const Refused& error) {

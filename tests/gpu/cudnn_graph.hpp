@@ -173,6 +173,7 @@ inline Descriptor graph_convolution(const Direction& direction, const GraphShape
 
 inline Descriptor graph_of(cudnnHandle_t handle, const std::vector<const Descriptor*>& operations) {
   std::vector<cudnnBackendDescriptor_t> raw;
+  raw.reserve(operations.size());
   for (const Descriptor* operation : operations)
     raw.push_back(operation->raw());
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);

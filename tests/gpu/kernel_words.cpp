@@ -12,7 +12,6 @@
 
 namespace {
 
-using inline_prof::model::GemmKernel;
 using inline_prof::model::GemmShape;
 
 std::string tile_of(double m, double n) {

@@ -77,7 +77,7 @@ void add_typed_products(NamedCalls& calls, cublasHandle_t handle, const Memory& 
     };
   });
   calls.add("sgemm in batches, by pointers", [=] {
-    constexpr int batch = 3;
+    constexpr std::size_t batch = 3;
     const std::array<const void*, 3 * batch> host{memory.a, memory.a, memory.a, memory.b, memory.b,
                                                   memory.b, memory.c, memory.c, memory.c};
     void* device = take_memory(sizeof host);
@@ -85,7 +85,8 @@ void add_typed_products(NamedCalls& calls, cublasHandle_t handle, const Memory& 
     return [=] {
       auto* pointers = static_cast<float**>(device);
       accept(cublasSgemmBatched(handle, CUBLAS_OP_N, CUBLAS_OP_N, 72, 88, 104, &kOne, pointers, 72,
-                                pointers + batch, 104, &kZero, pointers + 2 * batch, 72, batch),
+                                pointers + batch, 104, &kZero, pointers + 2 * batch, 72,
+                                static_cast<int>(batch)),
              "cublasSgemmBatched");
     };
   });
@@ -122,10 +123,12 @@ void add_products(NamedCalls& calls, cublasHandle_t handle, const Memory& memory
   add_gemm_ex(calls, handle, memory, "gemmEx of f16, long k", {64, 72, 16384}, CUDA_R_16F,
               CUDA_R_16F);
   calls.add("gemmStridedBatchedEx of f16", [=] {
+    constexpr int batch = 6;
+    constexpr long long m = 128, n = 64, k = 96;
     return [=] {
-      accept(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 128, 64, 96, &kOne,
-                                        memory.a, CUDA_R_16F, 96, 128 * 96, memory.b, CUDA_R_16F,
-                                        96, 64 * 96, &kZero, memory.c, CUDA_R_16F, 128, 128 * 64, 6,
+      accept(cublasGemmStridedBatchedEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, m, n, k, &kOne, memory.a,
+                                        CUDA_R_16F, k, m * k, memory.b, CUDA_R_16F, k, n * k,
+                                        &kZero, memory.c, CUDA_R_16F, m, m * n, batch,
                                         CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
              "cublasGemmStridedBatchedEx");
     };

@@ -5,15 +5,18 @@
 
 #include <inline_prof/profile.hpp>
 
-#include <memory>
-
 using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NcclCalls;
 using inline_prof::gpu_test::NcclCase;
 using inline_prof::gpu_test::Refused;
 
+namespace {
+
+constexpr int kIterations = 40;
+
+}  // namespace
+
 int main() {
-  constexpr int kIterations = 40;
   inline_prof::gpu_test::skip_without_gpu();
   NamedCalls calls;
   try {

@@ -144,6 +144,7 @@ struct Layer {
 
 Descriptor graph_of(const std::vector<const Descriptor*>& operations) {
   std::vector<cudnnBackendDescriptor_t> raw;
+  raw.reserve(operations.size());
   for (const Descriptor* operation : operations)
     raw.push_back(operation->raw());
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -179,10 +180,10 @@ void descriptors() {
   Descriptor early(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   show("incomplete", cudnnBackendFinalize(early.raw()));
   std::int64_t dims[8] = {1, 2, 3, 4, 5, 6, 7, 8}, count = -1;
-  constexpr auto kDims = CUDNN_ATTR_TENSOR_DIMENSIONS;
+  constexpr auto dims_name = CUDNN_ATTR_TENSOR_DIMENSIONS;
   show("get early",
-       cudnnBackendGetAttribute(early.raw(), kDims, CUDNN_TYPE_INT64, 8, &count, dims));
-  show("wrong type", cudnnBackendSetAttribute(early.raw(), kDims, CUDNN_TYPE_FLOAT, 3, dims));
+       cudnnBackendGetAttribute(early.raw(), dims_name, CUDNN_TYPE_INT64, 8, &count, dims));
+  show("wrong type", cudnnBackendSetAttribute(early.raw(), dims_name, CUDNN_TYPE_FLOAT, 3, dims));
   show("not its own", cudnnBackendSetAttribute(early.raw(), CUDNN_ATTR_CONVOLUTION_COMP_TYPE,
                                                CUDNN_TYPE_INT64, 1, dims));
   show("too many", cudnnBackendSetAttribute(early.raw(), CUDNN_ATTR_TENSOR_UNIQUE_ID,
@@ -190,10 +191,11 @@ void descriptors() {
 
   const Layer layer;
   const auto* x = &layer.x;
-  show("two", cudnnBackendGetAttribute(x->raw(), kDims, CUDNN_TYPE_INT64, 2, &count, dims));
+  show("two", cudnnBackendGetAttribute(x->raw(), dims_name, CUDNN_TYPE_INT64, 2, &count, dims));
   std::printf("%d: %d %d %d\n", static_cast<int>(count), static_cast<int>(dims[0]),
               static_cast<int>(dims[1]), static_cast<int>(dims[2]));
-  show("how many", cudnnBackendGetAttribute(x->raw(), kDims, CUDNN_TYPE_INT64, 0, &count, nullptr));
+  show("how many",
+       cudnnBackendGetAttribute(x->raw(), dims_name, CUDNN_TYPE_INT64, 0, &count, nullptr));
   std::printf("%d\n", static_cast<int>(count));
   std::int64_t numbers[2] = {};
   show("room for two where one is",
@@ -203,7 +205,7 @@ void descriptors() {
   must(cudnnBackendGetAttribute(x->raw(), CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1,
                                 &count, &is_virtual));
   std::printf("virtual %d\n", is_virtual ? 1 : 0);
-  show("set late", cudnnBackendSetAttribute(x->raw(), kDims, CUDNN_TYPE_INT64, 3, dims));
+  show("set late", cudnnBackendSetAttribute(x->raw(), dims_name, CUDNN_TYPE_INT64, 3, dims));
   show("twice", cudnnBackendFinalize(x->raw()));
 
   const Descriptor forward = [&] {
