@@ -19,7 +19,7 @@ using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NotHere;
 using inline_prof::gpu_test::Refused;
 
-constexpr int kIterations = 60;
+constexpr int kIterations = 45;
 constexpr std::size_t kBytes = std::size_t{64} << 20;  // of each matrix, and of the workspace
 const float kOne = 1.0F;
 const float kZero = 0.0F;

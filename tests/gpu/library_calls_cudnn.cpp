@@ -23,7 +23,7 @@ using inline_prof::gpu_test::kDirections;
 using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NotHere;
 
-constexpr int kIterations = 60;
+constexpr int kIterations = 45;
 constexpr std::size_t kBytes = std::size_t{64} << 20;  // of each tensor
 constexpr std::size_t kWorkspaceBytes = std::size_t{512} << 20;
 const float kOne = 1.0F;
