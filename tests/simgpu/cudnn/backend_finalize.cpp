@@ -114,13 +114,27 @@ cudnnStatus_t finalize_plan(BackendDescriptor& plan) {
   return CUDNN_STATUS_SUCCESS;
 }
 
-// The results: a configuration for each engine that can run the graph, finalized.
+// The engines that a mode proposes, of those that can run the graph.  A ranks all of them, and so
+// does B, which the real library passes on to A; INSTANT has the first alone; FALLBACK has what is
+// there when A's fail, so here the order is turned round.
+std::vector<std::int64_t> proposed_engines(const GraphWork& work, cudnnBackendHeurMode_t mode) {
+  std::vector<std::int64_t> engines;
+  for (std::int64_t index = 0; index < kEngineCount; ++index) {
+    if (engine_supports(work, index)) engines.push_back(index);
+  }
+  if (mode == CUDNN_HEUR_MODE_FALLBACK) std::reverse(engines.begin(), engines.end());
+  if (mode == CUDNN_HEUR_MODE_INSTANT && !engines.empty()) engines.resize(1);
+  return engines;
+}
+
+// The results: a configuration for each engine that is proposed, finalized.
 cudnnStatus_t finalize_heuristic(BackendDescriptor& heuristic) {
+  const auto mode = heuristic.value<cudnnBackendHeurMode_t>(CUDNN_ATTR_ENGINEHEUR_MODE);
+  if (mode < 0 || mode >= CUDNN_HEUR_MODES_COUNT) return CUDNN_STATUS_BAD_PARAM;
   const auto& graph = heuristic.find(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)->children.front();
   const GraphWork work = work_of(*graph);
   BackendAttribute results{CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, {}, {}};
-  for (std::int64_t index = 0; index < kEngineCount; ++index) {
-    if (!engine_supports(work, index)) continue;
+  for (const std::int64_t index : proposed_engines(work, mode)) {
     auto engine = std::make_shared<BackendDescriptor>();
     engine->type = CUDNN_BACKEND_ENGINE_DESCRIPTOR;
     engine->attributes[CUDNN_ATTR_ENGINE_OPERATION_GRAPH] = {
@@ -161,6 +175,15 @@ cudnnStatus_t finalize(BackendDescriptor& descriptor) {
       return finalize_operation(descriptor);
     case CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR:
       return finalize_graph(descriptor);
+    case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR:
+    case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR:
+#if CUDNN_VERSION >= 91300
+    case CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR:
+#endif
+      return check_operation(descriptor);
     case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
       return finalize_engine(descriptor);
     case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR:

@@ -115,6 +115,12 @@ void add_pointwise(const BackendDescriptor& operation, GraphWork& work) {
   }
 }
 
+// Operations that engines know in the graphs of fused_work() alone.
+bool is_fused_only(cudnnBackendDescriptorType_t type) {
+  return type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR ||
+         type == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR;
+}
+
 }  // namespace
 
 cudnnStatus_t describe_operation(const BackendDescriptor& operation, Convolution& convolution) {
@@ -166,7 +172,17 @@ cudnnStatus_t describe_operation(const BackendDescriptor& operation, Convolution
 }
 
 cudnnStatus_t describe_graph(const BackendDescriptor& graph, GraphWork& work) {
-  for (const DescriptorPointer& operation : graph.find(CUDNN_ATTR_OPERATIONGRAPH_OPS)->children) {
+  const auto& operations = graph.find(CUDNN_ATTR_OPERATIONGRAPH_OPS)->children;
+  work.fused = fused_work(operations);
+  for (const DescriptorPointer& operation : operations) {
+    if (const auto status = check_in_graph(*operation); status != CUDNN_STATUS_SUCCESS)
+      return status;
+    if (work.fused || is_fused_only(operation->type)) {
+      work.is_unknown = !work.fused;
+      for (const DescriptorPointer& tensor : tensors_of(*operation))
+        add_tensor(*tensor, work);
+      continue;
+    }
     if (operation->type == CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR) {
       add_pointwise(*operation, work);
       continue;
@@ -186,14 +202,15 @@ cudnnStatus_t describe_graph(const BackendDescriptor& graph, GraphWork& work) {
 }
 
 ConvMethod engine_method(std::int64_t index) {
-  constexpr std::array kMethods{ConvMethod::kImplicitGemm, ConvMethod::kWinogradNonfused,
-                                ConvMethod::kDirect, ConvMethod::kFftTiling};
-  static_assert(kMethods.size() == kEngineCount);
-  return kMethods[static_cast<std::size_t>(index)];
+  constexpr std::array methods{ConvMethod::kImplicitGemm, ConvMethod::kWinogradNonfused,
+                               ConvMethod::kDirect, ConvMethod::kFftTiling};
+  static_assert(methods.size() == kEngineCount);
+  return methods[static_cast<std::size_t>(index)];
 }
 
-// Only the first engine fuses; pointwise operations alone are its, too.
+// Only the first engine fuses; pointwise operations alone, attention and norms are its, too.
 bool engine_supports(const GraphWork& work, std::int64_t index) {
+  if (work.is_unknown) return false;
   if (!work.convolution) return index == 0;
   return is_supported(*work.convolution, engine_method(index)) &&
          (index == 0 || work.epilogue.empty());
@@ -205,6 +222,14 @@ std::int64_t engine_workspace_bytes(const GraphWork& work, std::int64_t index) {
 }
 
 std::vector<KernelCall> engine_kernels(const GraphWork& work, std::int64_t index) {
+  if (work.fused) {
+    KernelCall call;
+    call.name = work.fused->kernel;
+    call.grid = {static_cast<unsigned>(work.fused->blocks), 1, 1};
+    call.threads = 384;
+    call.work = {.flops = work.fused->flops, .bytes = work.fused->bytes};
+    return {call};
+  }
   if (!work.convolution) {
     return {move_kernel({"ops", "generated" + work.epilogue + "_kernel"}, work.extra_bytes)};
   }

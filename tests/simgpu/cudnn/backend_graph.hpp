@@ -2,15 +2,19 @@
 #pragma once
 
 #include "cudnn/backend_descriptor.hpp"
+#include "cudnn/backend_operations.hpp"
 #include "cudnn/convolution.hpp"
 
 #include <string>
 
 namespace inline_prof::simgpu {
 
-// A graph of at most one convolution; every pointwise operation beside it is fused into its kernel.
+// A graph of at most one convolution, where every pointwise operation is fused into its kernel; of
+// attention or a norm; of pointwise operations alone; or one that no engine knows.
 struct GraphWork {
   std::optional<Convolution> convolution;
+  std::optional<FusedWork> fused;
+  bool is_unknown = false;
   std::string epilogue;                  // "_add_relu", for the kernel's name
   double extra_bytes = 0;                // tensors of the pointwise operations that are in memory
   std::vector<std::int64_t> tensor_ids;  // whose pointers a variant pack must give
