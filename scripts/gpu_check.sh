@@ -494,8 +494,11 @@ part_measure() {
     0 | 4) verdict FIGURE "53: $(cat measured/*.csv | wc -l) rows in $(find measured -name '*.csv' | wc -l) tables, \
 $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
     3) skip_part "53: $(tail -1 measure.log)" ;;
-    *) verdict FAIL "53: status $status: $(tail -1 measure.log)"; return ;;
+    *)  # What was measured before the GPU failed is kept.
+      verdict FAIL "53: status $status: $(grep -E '^stopped at' measure.log || true) $(tail -1 measure.log)"
+      [[ -e measured/gemm.csv ]] || return 0 ;;
   esac
+  by_cudnn_of measured measure.log
   local line
   while read -r line; do
     verdict SKIP "53: ${line#skipped }"
@@ -526,6 +529,43 @@ $(grep -cE '(none: as alone|contention|kernel choice|warmer|model)' isolated.txt
   else
     verdict FAIL "55: $(tail -1 alone.log)"
   fi
+}
+
+# by_cudnn_of FOLDER LOG: a line for each thing that cuDNN's graph interface was asked to do.
+by_cudnn_of() {
+  local line
+  while read -r line; do
+    verdict "${line%% *}" "53: ${line#* }"
+  done < <(python3 - "$@" <<'PYTHON'
+import csv, pathlib, statistics, sys
+folder, log = map(pathlib.Path, sys.argv[1:])
+reasons = [line for line in log.read_text().splitlines() if line.startswith("skipped ")]
+def rows_of(name):
+    try:
+        with open(folder / name, newline="") as file:
+            return list(csv.DictReader(file))
+    except OSError:
+        return []
+def say(name, what, rows, more):
+    if rows:
+        print(f"FIGURE {what}: {len(rows)} rows, {more}, {rows[0]['library']}, {rows[0]['kernel_name'][:90]}")
+    else:
+        why = [line for line in reasons if f": {name}: " in line]
+        print(f"SKIP {what}: no row; {'; '.join(why[:4]) or 'the time was up before'}")
+time = lambda row: float(row["time_us"])
+engines = rows_of("conv_engines.csv")
+for direction in ("forward", "backward_data", "backward_filter"):
+    rows = [row for row in engines if row["direction"] == direction]
+    layer = lambda row: tuple(row[name] for name in ("c", "h", "k", "r", "type"))
+    best = {}
+    for row in rows:
+        best[layer(row)] = min(time(row), best.get(layer(row), time(row)))
+    picks = [time(row) / best[layer(row)] for row in rows if row["heuristic"] == "a"]
+    say("conv_engines", f"{direction} convolutions by engine", rows,
+        f"mode A's first takes {statistics.median(picks):.2f} times the fastest (median of {len(picks)})"
+        if picks else "mode A's first was not measured")
+PYTHON
+  )
 }
 
 # counted_of MODEL_PROGRAM: what counters do to clocks, from times taken with and without them.

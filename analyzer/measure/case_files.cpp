@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <set>
 
 namespace inline_prof::measure {
@@ -57,12 +58,11 @@ std::string kind_of(const Suite& suite) {
 std::vector<read::Op> ops_of_grid(const std::filesystem::path& file, const Suite& suite) {
   const std::string kind = kind_of(suite);
   // A grid of another's format becomes a table of ours first.
-  const read::Table table =
-      file.extension() == ".txt" && kind == "conv"
-          ? read::Table(
-                read::csv_text(read::convert_measurements(file, kind, read::ConvertSettings{})),
-                file.string())
-          : read::read_table(file);
+  const bool is_seers = file.extension() == ".txt" && kind == "conv";
+  const read::Table table = is_seers ? read::Table(read::csv_text(read::convert_measurements(
+                                                       file, kind, read::ConvertSettings{})),
+                                                   file.string())
+                                     : read::read_table(file);
   std::vector<std::size_t> columns;
   for (std::size_t i = 0; i < table.columns().size(); ++i) {
     if (std::ranges::find(suite.columns, table.columns()[i]) != suite.columns.end())
@@ -77,11 +77,18 @@ std::vector<read::Op> ops_of_grid(const std::filesystem::path& file, const Suite
     read::Op op{.kind = kind, .source = {}, .attributes = {}};
     for (const std::size_t column : columns) {
       const std::string cell = table.cell(row, column);
-      if (!cell.empty()) {
+      // A layer of SEER's is one in every pass, where all ways are measured.
+      const bool is_assumed =
+          is_seers && suite.each_way != nullptr && table.columns()[column] == "direction";
+      if (!cell.empty() && !is_assumed) {
         op.attributes.emplace_back(table.columns()[column], attribute_of(table, row, column, cell));
       }
     }
-    ops.push_back(std::move(op));
+    if (suite.each_way == nullptr) {
+      ops.push_back(std::move(op));
+    } else {
+      std::ranges::move(suite.each_way(op), std::back_inserter(ops));
+    }
   }
   return ops;
 }

@@ -1,31 +1,38 @@
-// Convolutions by one engine of cuDNN's graph interface, which has more of them than algorithms.
+// Graphs of cuDNN's backend interface, run by one of its engines.
 #pragma once
 
+#include "measure/cudnn_backend.hpp"
 #include "measure/gpu.hpp"
 
-#include <array>
 #include <cstdint>
-#include <cudnn.h>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::measure {
 
-struct EngineConvolution {
-  cudnnDataType_t type = CUDNN_DATA_FLOAT;
-  bool channels_last = false;
-  std::array<std::int64_t, 4> input{};   // n, c, h, w
-  std::array<std::int64_t, 4> filter{};  // k, c / groups, r, s
-  std::array<std::int64_t, 4> output{};  // n, k, p, q
-  std::array<std::int64_t, 2> stride{};
-  std::array<std::int64_t, 2> pad{};
-  std::array<std::int64_t, 2> dilation{};
-  void* input_data = nullptr;
-  void* filter_data = nullptr;
-  void* output_data = nullptr;
+struct PlannedGraph {
+  BackendGraph graph;
+  EnginePlan plan;
+  std::string proposed_by;  // as places_of() says it
+
+  PlannedGraph(const BackendFunctions& functions, BackendTarget target)
+      : graph(functions, std::move(target)) {}
 };
 
-// The forward pass by engine number `engine` of those that cuDNN counts for it, with the settings
-// that the engine has by itself.  Throws Skipped where there is none, or it cannot do this one.
-[[nodiscard]] Work engine_work(cudnnHandle_t handle, Gpu& gpu, const EngineConvolution& convolution,
-                               std::int64_t engine);
+// Throw Skipped where cuDNN has no such engine for the graph, or the mode proposes none.
+[[nodiscard]] EnginePlan plan_by_number(const BackendGraph& graph, std::int64_t engine);
+[[nodiscard]] EnginePlan plan_by_heuristic(const BackendGraph& graph, std::string_view mode);
+
+// By the number of the tensor.
+using TensorsInMemory = std::vector<std::pair<std::int64_t, void*>>;
+using HostValue = std::pair<std::int64_t, float>;
+
+[[nodiscard]] Work engine_work(cudnnHandle_t handle, Gpu& gpu,
+                               std::shared_ptr<const PlannedGraph> planned,
+                               const TensorsInMemory& tensors,
+                               const std::vector<HostValue>& values);
 
 }  // namespace inline_prof::measure

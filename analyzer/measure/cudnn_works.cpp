@@ -1,4 +1,5 @@
 #include "measure/cudnn_engines.hpp"
+#include "measure/cudnn_graphs.hpp"
 #include "measure/dynamic_library.hpp"
 #include "measure/works.hpp"
 
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cudnn.h>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -105,6 +107,22 @@ std::array<int, 2> sides(const read::Op& op, const std::string& name, std::int64
   return {static_cast<int>(first), static_cast<int>(last)};
 }
 
+cudnnDataType_t dnn_type(const read::Op& op) {
+  const std::string type = text_or(op, "type", "f32");
+  if (type == "f32" || type == "tf32") return CUDNN_DATA_FLOAT;
+  if (type == "f16") return CUDNN_DATA_HALF;
+  if (type == "bf16") return CUDNN_DATA_BFLOAT16;
+  throw Skipped(fmt::format("{} of {} is not measured with cuDNN", op.kind, type));
+}
+
+ConvPass pass_of(const read::Op& op) {
+  const std::string direction = text_or(op, "direction", "forward");
+  if (direction == "forward") return ConvPass::kForward;
+  if (direction == "backward_data") return ConvPass::kBackwardData;
+  if (direction == "backward_filter") return ConvPass::kBackwardFilter;
+  throw Skipped(fmt::format("unknown direction {}", direction));
+}
+
 // Descriptors of one convolution.
 struct Layer {
   const CudnnFunctions& dnn;
@@ -112,11 +130,11 @@ struct Layer {
   cudnnFilterDescriptor_t filter = nullptr;
   cudnnConvolutionDescriptor_t convolution = nullptr;
   std::int64_t input_count = 0, filter_count = 0, output_count = 0;
-  EngineConvolution for_engines;  // the same without its data
+  ConvShape shape;  // the same for the backend interface
 
   Layer(const CudnnFunctions& functions, const read::Op& op) : dnn(functions) {
     const std::string type = text_or(op, "type", "f32");
-    const cudnnDataType_t data = data_type(type);
+    const cudnnDataType_t data = dnn_type(op);
     const std::string layout = text_or(op, "layout", "nchw");
     const cudnnTensorFormat_t format = layout == "nhwc" ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW;
     const auto side = [&](const char* name) { return static_cast<int>(integer(op, name)); };
@@ -147,14 +165,15 @@ struct Layer {
     input_count = std::int64_t{n} * c * h * w;
     filter_count = std::int64_t{k} * (c / groups) * r * s;
     output_count = std::int64_t{images} * maps * p * q;
-    for_engines = {.type = data,
-                   .channels_last = format == CUDNN_TENSOR_NHWC,
-                   .input = {n, c, h, w},
-                   .filter = {k, c / groups, r, s},
-                   .output = {images, maps, p, q},
-                   .stride = {stride[0], stride[1]},
-                   .pad = {pad[0], pad[1]},
-                   .dilation = {dilation[0], dilation[1]}};
+    shape = {.pass = pass_of(op),
+             .type = data,
+             .channels_last = format == CUDNN_TENSOR_NHWC,
+             .input = {n, c, h, w},
+             .filter = {k, c / groups, r, s},
+             .output = {images, maps, p, q},
+             .stride = {stride[0], stride[1]},
+             .pad = {pad[0], pad[1]},
+             .dilation = {dilation[0], dilation[1]}};
   }
   Layer(const Layer&) = delete;
   Layer& operator=(const Layer&) = delete;
@@ -163,13 +182,6 @@ struct Layer {
     if (filter != nullptr) dnn.destroy_filter(filter);
     if (output != nullptr) dnn.destroy_tensor(output);
     if (input != nullptr) dnn.destroy_tensor(input);
-  }
-
-  static cudnnDataType_t data_type(const std::string& type) {
-    if (type == "f32" || type == "tf32") return CUDNN_DATA_FLOAT;
-    if (type == "f16") return CUDNN_DATA_HALF;
-    if (type == "bf16") return CUDNN_DATA_BFLOAT16;
-    throw Skipped(fmt::format("convolutions of {} are not measured", type));
   }
 };
 
@@ -218,7 +230,9 @@ Work work_of(const CudnnFunctions& dnn, cudnnHandle_t handle, Gpu& gpu,
 
 struct CudnnWorks::Handles {
   CudnnFunctions functions;
+  BackendFunctions backend;
   cudnnHandle_t handle = nullptr;
+  std::map<std::string, Rankings> rankings;  // of layers
 
   explicit Handles(const Gpu& gpu) {
     functions.check_dnn(functions.create(&handle), "cudnnCreate");
@@ -227,45 +241,68 @@ struct CudnnWorks::Handles {
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
   ~Handles() { functions.destroy(handle); }
+
+  // The heuristics are asked once for a layer, not for each of its engines.
+  [[nodiscard]] const Rankings& rankings_of_layer(read::Op op, const PlannedGraph& one) {
+    std::erase_if(op.attributes, [](const auto& attribute) {
+      return attribute.first == "engine" || attribute.first == "heuristic";
+    });
+    const std::string key = read::op_text(op);
+    auto found = rankings.find(key);
+    if (found == rankings.end()) found = rankings.emplace(key, rankings_of(one.graph)).first;
+    return found->second;
+  }
 };
 
 CudnnWorks::CudnnWorks(Gpu& gpu) : gpu_(gpu) {}
 CudnnWorks::~CudnnWorks() = default;
 
-Work CudnnWorks::convolution(const read::Op& op, std::int64_t& chosen) {
+CudnnWorks::Handles& CudnnWorks::handles() {
   if (!handles_) handles_ = std::make_unique<Handles>(gpu_);
-  const CudnnFunctions& dnn = handles_->functions;
+  return *handles_;
+}
+
+Work CudnnWorks::convolution(const read::Op& op, Choice& choice) {
+  Handles& own = handles();
+  const CudnnFunctions& dnn = own.functions;
   const auto layer = std::make_shared<Layer>(dnn, op);
+  const auto engine = op.get<std::int64_t>("engine");
+  const std::string heuristic = text_or(op, "heuristic", "");
+  std::shared_ptr<PlannedGraph> planned;
+  if (engine || !heuristic.empty()) {
+    planned = std::make_shared<PlannedGraph>(own.backend, BackendTarget(own.handle));
+    add_convolution(planned->graph, layer->shape);
+    planned->plan = engine ? plan_by_number(planned->graph, *engine)
+                           : plan_by_heuristic(planned->graph, heuristic);
+    choice = {.number = planned->plan.engine,
+              .proposed_by = places_of(planned->plan.engine, own.rankings_of_layer(op, *planned))};
+  }
   const std::string type = text_or(op, "type", "f32");
   void* input = take_normal(gpu_, layer->input_count, type, 1);
   void* filter = take_normal(gpu_, layer->filter_count, type, 2);
   void* output = take_normal(gpu_, layer->output_count, type, 3);
-  const std::pair in(layer->input, input);
-  const std::pair weights(layer->filter, filter);
-  const std::pair out(layer->output, output);
-  chosen = op.get<std::int64_t>("algo").value_or(-1);
-  const std::string direction = text_or(op, "direction", "forward");
-  const cudnnHandle_t handle = handles_->handle;
-  if (const auto engine = op.get<std::int64_t>("engine")) {
-    if (direction != "forward") throw Skipped("engines are measured for forward passes");
-    EngineConvolution wanted = layer->for_engines;
-    wanted.input_data = input;
-    wanted.filter_data = filter;
-    wanted.output_data = output;
-    Work work = engine_work(handle, gpu_, wanted, *engine);
+  if (planned) {
+    Work work = engine_work(
+        own.handle, gpu_, planned,
+        {{ConvIds::kInput, input}, {ConvIds::kFilter, filter}, {ConvIds::kOutput, output}}, {});
     work.library = version_of(dnn);
     return work;
   }
-  if (direction == "forward") {
-    return work_of(dnn, handle, gpu_, layer, dnn.forward, in, weights, out, chosen);
+  const std::pair in(layer->input, input);
+  const std::pair weights(layer->filter, filter);
+  const std::pair out(layer->output, output);
+  choice.number = op.get<std::int64_t>("algo").value_or(-1);
+  switch (layer->shape.pass) {
+    case ConvPass::kForward:
+      break;
+    case ConvPass::kBackwardData:
+      return work_of(dnn, own.handle, gpu_, layer, dnn.backward_data, weights, out, in,
+                     choice.number);
+    case ConvPass::kBackwardFilter:
+      return work_of(dnn, own.handle, gpu_, layer, dnn.backward_filter, in, out, weights,
+                     choice.number);
   }
-  if (direction == "backward_data") {
-    return work_of(dnn, handle, gpu_, layer, dnn.backward_data, weights, out, in, chosen);
-  }
-  if (direction == "backward_filter") {
-    return work_of(dnn, handle, gpu_, layer, dnn.backward_filter, in, out, weights, chosen);
-  }
-  throw Skipped(fmt::format("unknown direction {}", direction));
+  return work_of(dnn, own.handle, gpu_, layer, dnn.forward, in, weights, out, choice.number);
 }
 
 }  // namespace inline_prof::measure

@@ -30,8 +30,12 @@ DynamicLibrary::DynamicLibrary(std::initializer_list<const char*> names) {
   throw Skipped(first_error);
 }
 
+void* DynamicLibrary::address_or_null(const char* name) const {
+  return dlsym(handle_, name);
+}
+
 void* DynamicLibrary::address(const char* name) const {
-  void* found = dlsym(handle_, name);
+  void* found = address_or_null(name);
   if (found == nullptr) throw Skipped(fmt::format("{} has no {}", name_, name));
   return found;
 }

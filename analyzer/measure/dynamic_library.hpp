@@ -16,9 +16,15 @@ class DynamicLibrary {
   void find(Function*& function, const char* name) const {
     function = reinterpret_cast<Function*>(address(name));
   }
+  // Null where the library does not have it.
+  template <typename Function>
+  void find_optional(Function*& function, const char* name) const {
+    function = reinterpret_cast<Function*>(address_or_null(name));
+  }
 
  private:
   [[nodiscard]] void* address(const char* name) const;
+  [[nodiscard]] void* address_or_null(const char* name) const;
 
   std::string name_;
   void* handle_ = nullptr;  // stays loaded: threads of such a library outlive everything of ours

@@ -8,7 +8,7 @@ struct CudnnWorks::Handles {};
 CudnnWorks::CudnnWorks(Gpu& gpu) : gpu_(gpu) {}
 CudnnWorks::~CudnnWorks() = default;
 
-Work CudnnWorks::convolution(const read::Op&, std::int64_t&) {
+Work CudnnWorks::convolution(const read::Op&, Choice&) {
   throw Skipped("built without cudnn.h");
 }
 

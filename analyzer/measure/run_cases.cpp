@@ -5,6 +5,7 @@
 #include "measure/launched_kernels.hpp"
 #include "measure/range_counters.hpp"
 #include "measure/stopwatch.hpp"
+#include "measure/turns.hpp"
 #include "measure/works.hpp"
 
 #include <fmt/format.h>
@@ -92,11 +93,11 @@ class Runner {
 
   Cells measure(const Case& one) {
     gpu_.give_back();
-    std::int64_t algorithm = -1;
+    Choice choice;
     if (one.op.kind == "floor") {
       return cells_of(stopwatch_.floor_times_us(text_or(one.op, "what", "")), 0, {}, {});
     }
-    const Work work = prepare(one.op, algorithm);
+    const Work work = prepare(one.op, choice);
     work.run(gpu_.stream());
     check(cudaGetLastError(), "first launch");
     check(cudaStreamSynchronize(gpu_.stream()), "first run");
@@ -116,7 +117,8 @@ class Runner {
     Cells cells = cells_of(times, floor_us_, kernels, state);
     cells["library"] = work.library;
     if (work.stand_in) cells["stand_in"] = "true";
-    if (algorithm >= 0) cells["algorithm"] = fmt::format("{}", algorithm);
+    if (choice.number >= 0) cells["algorithm"] = fmt::format("{}", choice.number);
+    cells["proposed_by"] = choice.proposed_by;
     bandwidths_.add(one, std::stod(cells["time_us"]));
     count(work, cells);
     return cells;
@@ -152,10 +154,10 @@ class Runner {
     }
   }
 
-  Work prepare(const read::Op& op, std::int64_t& algorithm) {
+  Work prepare(const read::Op& op, Choice& choice) {
     if (op.kind == "gemm") return cublas_.gemm(op);
     if (op.kind == "attention") return cublas_.attention(op);
-    if (op.kind == "conv") return cudnn_.convolution(op, algorithm);
+    if (op.kind == "conv") return cudnn_.convolution(op, choice);
     if (op.kind == "collective") return nccl_.collective(op);
     if (op.kind == "memory") return memory_work(op, gpu_);
     if (op.kind == "rows") return rows_work(op, gpu_);
@@ -221,27 +223,32 @@ RunOutcome run_cases(std::vector<Case> cases, std::map<std::string, ResultTable>
   Runner runner(options);
   const auto start = Clock::now();
   auto last_save = start;
-  for (std::size_t i = 0; i < cases.size(); ++i) {
+  const std::size_t count = cases.size();
+  Turns turns(std::move(cases));
+  while (turns.left() > 0) {
     if (seconds_since(start) > options.budget_s) {
-      outcome.left_over = cases.size() - i;
+      outcome.left_over = turns.left();
       break;
     }
+    const Case one = *turns.next();
+    const auto case_start = Clock::now();
     try {
-      tables.at(cases[i].table).add(cases[i].op, runner.measure(cases[i]));
+      tables.at(one.table).add(one.op, runner.measure(one));
       ++outcome.measured;
     } catch (const Skipped& reason) {
       static_cast<void>(cudaGetLastError());  // what the library met is not ours to stumble over
-      ++outcome.skipped[fmt::format("{}: {}", cases[i].table, reason.what())];
+      ++outcome.skipped[fmt::format("{}: {}", one.table, reason.what())];
     } catch (const GpuError&) {
       save_all(tables);
-      std::fprintf(stderr, "stopped at %s of table %s\n", read::op_text(cases[i].op).c_str(),
-                   cases[i].table.c_str());
+      std::fprintf(stderr, "stopped at %s of table %s\n", read::op_text(one.op).c_str(),
+                   one.table.c_str());
       throw;
     }
+    turns.add_time(one.table, seconds_since(case_start));
     if (seconds_since(last_save) > kSecondsBetweenSaves) {
       save_all(tables);
       last_save = Clock::now();
-      std::fprintf(stderr, "%zu of %zu cases, %.0f of %.0f s\n", i + 1, cases.size(),
+      std::fprintf(stderr, "%zu of %zu cases, %.0f of %.0f s\n", count - turns.left(), count,
                    seconds_since(start), options.budget_s);
     }
   }

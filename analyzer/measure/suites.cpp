@@ -223,32 +223,64 @@ Ops conv_ops(const GpuFacts&) {
   return ops;
 }
 
-Ops conv_algorithm_ops(const GpuFacts&) {
+read::Op with(read::Op op, const char* name, read::Attribute value) {
+  op.attributes.emplace_back(name, std::move(value));
+  return op;
+}
+
+// In the passes that a layer stands for: one, or all three if it names none.
+Ops in_passes(const read::Op& op,
+              void (*add)(Ops& ops, const read::Op& op, const Direction& pass)) {
   Ops ops;
+  const std::string pass = text_or(op, "direction", "");
   for (const Direction& direction : kDirections) {
-    for (std::int64_t algorithm = 0; algorithm < direction.algorithms; ++algorithm) {
-      for (const Layer& layer : kLayers) {
-        Attributes attributes = convolution(layer, 32, "f32", direction.name);
-        attributes.emplace_back("algo", algorithm);
-        ops.push_back(op_of("conv", std::move(attributes)));
-      }
-    }
+    if (pass.empty()) add(ops, with(op, "direction", text(direction.name)), direction);
+    if (pass == direction.name) add(ops, op, direction);
   }
   return ops;
 }
 
-constexpr std::int64_t kMostEngines = 64;
+Ops each_algorithm(const read::Op& op) {
+  if (op.find("algo") != nullptr) return {op};
+  return in_passes(op, [](Ops& ops, const read::Op& layer, const Direction& pass) {
+    for (std::int64_t algorithm = 0; algorithm < pass.algorithms; ++algorithm)
+      ops.push_back(with(layer, "algo", algorithm));
+  });
+}
+
+constexpr std::int64_t kMostEngines = 96;  // cuDNN 9.19 counts 75 to 85 for convolutions
 
 // Numbers beyond what cuDNN has for a layer are skipped.
+Ops each_engine(const read::Op& op) {
+  if (op.find("engine") != nullptr || op.find("heuristic") != nullptr) return {op};
+  return in_passes(op, [](Ops& ops, const read::Op& layer, const Direction&) {
+    for (const char* mode : {"a", "b", "instant", "fallback"})
+      ops.push_back(with(layer, "heuristic", text(mode)));
+    for (std::int64_t engine = 0; engine < kMostEngines; ++engine)
+      ops.push_back(with(layer, "engine", engine));
+  });
+}
+
+void append(Ops& ops, const Ops& more) {
+  ops.insert(ops.end(), more.begin(), more.end());
+}
+
+Ops conv_algorithm_ops(const GpuFacts&) {
+  Ops ops;
+  for (const Direction& direction : kDirections) {
+    for (const Layer& layer : kLayers)
+      append(ops, each_algorithm(op_of("conv", convolution(layer, 32, "f32", direction.name))));
+  }
+  return ops;
+}
+
 Ops conv_engine_ops(const GpuFacts&) {
   Ops ops;
   for (const std::size_t layer : {2UL, 4UL, 9UL}) {
     for (const char* type : {"f32", "f16"}) {
-      for (std::int64_t engine = 0; engine < kMostEngines; ++engine) {
-        Attributes attributes = convolution(kLayers.at(layer), 32, type, "forward");
-        attributes.emplace_back("engine", engine);
-        ops.push_back(op_of("conv", std::move(attributes)));
-      }
+      for (const Direction& direction : kDirections)
+        append(ops, each_engine(
+                        op_of("conv", convolution(kLayers.at(layer), 32, type, direction.name))));
     }
   }
   return ops;
@@ -306,6 +338,7 @@ std::span<const Suite> all_suites() {
   static const std::vector<std::string_view> conv_engine_columns = [&] {
     std::vector<std::string_view> columns = conv_columns;
     columns.back() = "engine";
+    columns.emplace_back("heuristic");
     return columns;
   }();
   static const std::vector<Suite> suites{
@@ -344,9 +377,10 @@ std::span<const Suite> all_suites() {
        true},
       {"conv", "convolutions by the algorithm that cuDNN chooses", conv_columns, conv_ops, true},
       {"conv_algorithms", "convolutions by each algorithm that cuDNN has", conv_columns,
-       conv_algorithm_ops, false},
-      {"conv_engines", "forward convolutions by each engine of cuDNN's graph interface",
-       conv_engine_columns, conv_engine_ops, false},
+       conv_algorithm_ops, false, each_algorithm},
+      {"conv_engines",
+       "convolutions by each engine of cuDNN's graph interface, and as its heuristics propose",
+       conv_engine_columns, conv_engine_ops, false, each_engine},
       {"bandwidth",
        "of L2 and DRAM",
        {"kernel", "read_bytes", "write_bytes"},

@@ -22,6 +22,8 @@ struct Suite {
   std::vector<std::string_view> columns;  // attributes that tell the rows of its table apart
   std::vector<read::Op> (*ops)(const GpuFacts& gpu);
   bool has_cold_cases = false;  // the L2's content matters
+  // What an operation stands for that names none of a library's ways; null: for itself.
+  std::vector<read::Op> (*each_way)(const read::Op& op) = nullptr;
 };
 
 [[nodiscard]] std::span<const Suite> all_suites();

@@ -6,6 +6,8 @@
 #include "read/op.hpp"
 
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace inline_prof::measure {
 
@@ -27,6 +29,12 @@ class CublasWorks {
   std::unique_ptr<Handles> handles_;
 };
 
+// Which of a library's ways was taken, where it has several.
+struct Choice {
+  std::int64_t number = -1;  // of the algorithm or the engine
+  std::string proposed_by;   // modes of cuDNN's heuristics, each with the place of this engine
+};
+
 class CudnnWorks {
  public:
   explicit CudnnWorks(Gpu& gpu);
@@ -34,12 +42,14 @@ class CudnnWorks {
   CudnnWorks(const CudnnWorks&) = delete;
   CudnnWorks& operator=(const CudnnWorks&) = delete;
 
-  // By the algorithm that the operation names, else by the first choice of cuDNN's heuristic.
-  // `chosen` gets its number.
-  [[nodiscard]] Work convolution(const read::Op& op, std::int64_t& chosen);
+  // By the algorithm or the engine that the operation names, or by the first proposal of the
+  // heuristic mode that it names; else by the algorithm that cuDNN chooses.
+  [[nodiscard]] Work convolution(const read::Op& op, Choice& choice);
 
  private:
   struct Handles;
+  Handles& handles();
+
   Gpu& gpu_;
   std::unique_ptr<Handles> handles_;
 };

@@ -101,12 +101,39 @@ class Measure(unittest.TestCase):
         table = self.path / "engines.csv"
         done = self.measure("conv_engines", "-o", table)
         rows = rows_of(table)
-        engines = {row["engine"] for row in rows if row["type"] == "f16"}
-        self.assertGreater(len(engines), 1)
+        for direction, word in [("forward", "fprop"), ("backward_data", "dgrad"),
+                                ("backward_filter", "wgrad")]:
+            of_pass = [row for row in rows if row["type"] == "f16" and row["direction"] == direction]
+            self.assertGreater(len({row["engine"] for row in of_pass}), 1)
+            first = next(row for row in of_pass if row["engine"] == "0")
+            self.assertIn(word, first["kernel_name"])
+            self.assertRegex(first["proposed_by"], r"^a:1 b:1 instant:1( fallback:\d)?$")
         for row in rows:
             self.assertRegex(row["library"], r"^cudnn \d")
             self.assertTrue(row["kernel_name"])
         self.assertIn("cuDNN has no engine of this number for this convolution", done.stderr)
+
+    def test_what_heuristics_propose_is_measured(self):
+        grid = self.path / "grid.csv"
+        columns = "n,c,h,w,k,r,s,stride,pad,type,direction,heuristic,engine"
+        layer = "32,64,56,56,64,3,3,1,1,f32,forward"
+        grid.write_text("\n".join([columns, f"{layer},a,", f"{layer},fallback,", f"{layer},best,",
+                                   f"{layer},,0", f"{layer},,1"]) + "\n")
+        table = self.path / "engines.csv"
+        done = self.measure("conv_engines", "--grid", grid, "-o", table)
+        self.assertIn("heuristic best: expected a, b, instant or fallback", done.stderr)
+        rows = {row["heuristic"] or row["engine"]: row for row in rows_of(table)}
+        self.assertEqual(sorted(rows), ["0", "1", "a", "fallback"])
+        # The simulated heuristics rank engines by their numbers, and the other way round.
+        self.assertEqual([rows[name]["algorithm"] for name in ("a", "fallback", "0", "1")],
+                         ["0", "3", "0", "1"])
+        self.assertEqual(rows["0"]["time_us"], rows["a"]["time_us"])
+        self.assertEqual(rows["1"]["proposed_by"], "a:2 b:2 fallback:3")
+        if MODEL:
+            done = self.run_program("evaluate", "--model", "conv", "--machine", "a100-pcie-80gb",
+                                    "--params", "conv_a100-pcie-80gb_f32_forward", table,
+                                    program=MODEL)
+            self.assertIn("mape_percent", done.stdout)
 
     def test_counters_are_read_in_runs_of_their_own(self):
         table = self.path / "memory.csv"

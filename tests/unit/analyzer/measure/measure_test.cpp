@@ -4,6 +4,7 @@
 #include "measure/repeats.hpp"
 #include "measure/result_table.hpp"
 #include "measure/suites.hpp"
+#include "measure/turns.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -188,6 +190,21 @@ TEST_F(Folder, AGridOfSeerIsRead) {
   EXPECT_EQ(integer(ops[0], "n"), 128);
 }
 
+TEST_F(Folder, ALayerOfAGridStandsForEveryWayThatItDoesNotName) {
+  const auto count = [&](const char* name, const char* text, const char* suite) {
+    return ops_of_grid(write(name, text), find_suite(suite)).size();
+  };
+  constexpr const char* layer = "1\n128 3 224 64 112 7 2 3\n";
+  // Algorithms of cuDNN's three enumerations; four modes and 96 engines in each pass.
+  EXPECT_EQ(count("t.txt", layer, "conv_algorithms"), 8U + 6U + 7U);
+  EXPECT_EQ(count("t.txt", layer, "conv_engines"), 3U * 100U);
+  EXPECT_EQ(count("g.csv", "n,direction\n8,backward_data\n", "conv_algorithms"), 6U);
+  EXPECT_EQ(count("g.csv", "n,direction,algo\n8,backward_data,1\n", "conv_algorithms"), 1U);
+  EXPECT_EQ(count("g.csv", "n,direction,engine,heuristic\n8,forward,,a\n8,,3,\n8,forward,,\n",
+                  "conv_engines"),
+            1U + 1U + 100U);
+}
+
 TEST_F(Folder, AWrongGridIsRefusedWithItsPlace) {
   const Suite& gemm = find_suite("gemm");
   const auto complaint = [&](const char* text) {
@@ -215,6 +232,31 @@ TEST(ProfileOps, AreTakenOnceAndCountedWhereTheyCannotBeReplayed) {
   EXPECT_EQ(found.ops.size(), 2U);
   EXPECT_THAT(found.skipped, ElementsAre(testing::Pair("operation not known", 1U),
                                          testing::Pair("region cannot be replayed", 1U)));
+}
+
+Case case_of(const char* table, std::int64_t m) {
+  return {.table = table, .op = product(m)};
+}
+
+std::string name_of(const std::optional<Case>& one) {
+  return one ? one->table + std::to_string(integer(one->op, "m")) : "none";
+}
+
+TEST(Turns, GoToTheTableWithTheLeastTimeInTheOrderGiven) {
+  Turns turns({case_of("slow", 1), case_of("slow", 2), case_of("quick", 1), case_of("quick", 2),
+               case_of("quick", 3)});
+  EXPECT_EQ(name_of(turns.next()), "quick1");
+  turns.add_time("quick", 1);
+  EXPECT_EQ(name_of(turns.next()), "slow1");
+  turns.add_time("slow", 5);
+  EXPECT_EQ(turns.left(), 3U);
+  EXPECT_EQ(name_of(turns.next()), "quick2");
+  turns.add_time("quick", 1);
+  EXPECT_EQ(name_of(turns.next()), "quick3");
+  // What a table leaves goes to the others.
+  EXPECT_EQ(name_of(turns.next()), "slow2");
+  EXPECT_EQ(turns.left(), 0U);
+  EXPECT_EQ(name_of(turns.next()), "none");
 }
 
 TEST(CaseAttributes, ThatAreMissingOrSenselessSkipTheCase) {
