@@ -553,6 +553,20 @@ def say(name, what, rows, more):
         why = [line for line in reasons if f": {name}: " in line]
         print(f"SKIP {what}: no row; {'; '.join(why[:4]) or 'the time was up before'}")
 time = lambda row: float(row["time_us"])
+attention = rows_of("attention.csv")
+shape = lambda row: tuple(row[name] for name in ("batch", "q_len", "head_dim", "causal", "kv_heads"))
+products = {shape(row): time(row) for row in attention if row["implementation"] == "products"}
+for way in ("cudnn_sdpa", "cudnn_graph"):
+    rows = [row for row in attention if row["implementation"] == way]
+    ratios = [products[shape(row)] / time(row) for row in rows if shape(row) in products]
+    say("attention", f"attention by {way}", rows,
+        f"{statistics.median(ratios):.2f} times as fast as products (median)" if ratios else "no products beside them")
+norms = rows_of("norm.csv")
+for way in ("cudnn_layer_norm", "cudnn_rms_norm"):
+    rows = [row for row in norms if row["implementation"] == way]
+    speeds = [(2 if row["pass"] == "forward" else 3) * 2 * int(row["rows"]) * int(row["cols"]) / time(row) * 1e-3
+              for row in rows]
+    say("norm", f"norms by {way}", rows, f"up to {max(speeds, default=0):.0f} GB/s")
 engines = rows_of("conv_engines.csv")
 for direction in ("forward", "backward_data", "backward_filter"):
     rows = [row for row in engines if row["direction"] == direction]

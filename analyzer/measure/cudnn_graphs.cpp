@@ -1,9 +1,14 @@
 #include "measure/cudnn_graphs.hpp"
 
+#include "measure/case.hpp"
+
+#include <initializer_list>
+
 namespace inline_prof::measure {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
+using Place = BackendTensor::Place;
 
 template <std::size_t kCount>
 Sizes listed(const std::array<std::int64_t, kCount>& values) {
@@ -56,6 +61,139 @@ const BackendDescriptor& conv_tensor(BackendGraph& graph, const ConvShape& shape
                                                       : dense_strides(listed(sizes))});
 }
 
+const BackendDescriptor& host_value(BackendGraph& graph, std::int64_t id) {
+  return graph.tensor({.id = id,
+                       .type = CUDNN_DATA_FLOAT,
+                       .sizes = {1, 1, 1, 1},
+                       .strides = {1, 1, 1, 1},
+                       .place = Place::kHostValue});
+}
+
+struct AttentionTensors {
+  const BackendDescriptor& q;
+  const BackendDescriptor& k;  // the parts multiply by it transposed
+  const BackendDescriptor& v;
+  const BackendDescriptor& o;
+};
+
+// Heads lie one after the other, each a matrix of rows of head_dim numbers.
+AttentionTensors attention_tensors(BackendGraph& graph, const AttentionShape& shape,
+                                   bool k_is_transposed) {
+  const Sizes q{shape.batch, shape.heads, shape.q_len, shape.head_dim};
+  const Sizes kv{shape.batch, shape.kv_heads, shape.kv_len, shape.head_dim};
+  const auto dense = [&](std::int64_t id, const Sizes& sizes) -> const BackendDescriptor& {
+    return graph.tensor(
+        {.id = id, .type = shape.type, .sizes = sizes, .strides = dense_strides(sizes)});
+  };
+  const Sizes strides = dense_strides(kv);
+  return {.q = dense(AttentionIds::kQ, q),
+          .k = k_is_transposed
+                   ? graph.tensor({.id = AttentionIds::kK,
+                                   .type = shape.type,
+                                   .sizes = {kv[0], kv[1], kv[3], kv[2]},
+                                   .strides = {strides[0], strides[1], strides[3], strides[2]}})
+                   : dense(AttentionIds::kK, kv),
+          .v = dense(AttentionIds::kV, kv),
+          .o = dense(AttentionIds::kO, q)};
+}
+
+// Builds a chain of small operations, with results that never reach the memory.
+class Parts {
+ public:
+  explicit Parts(BackendGraph& graph) : graph_(graph) {}
+
+  const BackendDescriptor& result(const Sizes& sizes, cudnnDataType_t type) {
+    return graph_.tensor({.id = next_id_++,
+                          .type = type,
+                          .sizes = sizes,
+                          .strides = dense_strides(sizes),
+                          .place = Place::kVirtual});
+  }
+
+  void product(const BackendDescriptor& a, const BackendDescriptor& b, const BackendDescriptor& c) {
+    BackendDescriptor& how = graph_.make(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
+    how.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
+        .finalize("how a product adds up");
+    graph_.operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
+        .set(CUDNN_ATTR_OPERATION_MATMUL_ADESC, a)
+        .set(CUDNN_ATTR_OPERATION_MATMUL_BDESC, b)
+        .set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, c)
+        .set(CUDNN_ATTR_OPERATION_MATMUL_DESC, how)
+        .finalize("a product");
+  }
+
+  void reduction(cudnnReduceTensorOp_t what, const BackendDescriptor& x,
+                 const BackendDescriptor& y) {
+    BackendDescriptor& how = graph_.make(CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
+    how.set(CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE, what)
+        .set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT)
+        .finalize("how a row is reduced");
+    graph_.operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR)
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x)
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y)
+        .set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, how)
+        .finalize("a reduction");
+  }
+
+  // y = f(x), f(x, b), or t ? x : b.
+  void pointwise(cudnnPointwiseMode_t mode, std::initializer_list<const BackendDescriptor*> inputs,
+                 const BackendDescriptor& y, cudnnDataType_t compute = CUDNN_DATA_FLOAT) {
+    constexpr std::array input_names{CUDNN_ATTR_OPERATION_POINTWISE_XDESC,
+                                     CUDNN_ATTR_OPERATION_POINTWISE_BDESC,
+                                     CUDNN_ATTR_OPERATION_POINTWISE_TDESC};
+    const BackendDescriptor& how = pointwise_settings(mode, compute, -1);
+    BackendDescriptor& operation = graph_.operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
+    std::size_t i = 0;
+    for (const BackendDescriptor* input : inputs)
+      operation.set(input_names.at(i++), *input);
+    operation.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y).finalize("a pointwise operation");
+  }
+
+  // The place of each element along an axis.
+  void index(std::int64_t axis, const BackendDescriptor& x, const BackendDescriptor& y) {
+    graph_.operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR)
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR,
+             pointwise_settings(CUDNN_POINTWISE_GEN_INDEX, CUDNN_DATA_INT32, axis))
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x)
+        .set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y)
+        .finalize("an index");
+  }
+
+ private:
+  const BackendDescriptor& pointwise_settings(cudnnPointwiseMode_t mode, cudnnDataType_t compute,
+                                              std::int64_t axis) {
+    BackendDescriptor& how = graph_.make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode)
+        .set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, compute);
+    if (axis >= 0) how.set(CUDNN_ATTR_POINTWISE_AXIS, CUDNN_TYPE_INT64, axis);
+    how.finalize("a pointwise mode");
+    return how;
+  }
+
+  BackendGraph& graph_;
+  std::int64_t next_id_ = 1000;
+};
+
+struct NormTensors {
+  Sizes rows, row, column;
+  cudnnDataType_t type;
+
+  explicit NormTensors(const NormShape& shape)
+      : rows{shape.rows, shape.columns, 1, 1},
+        row{1, shape.columns, 1, 1},
+        column{shape.rows, 1, 1, 1},
+        type(shape.type) {}
+
+  // Columns are the channels of images of one point, the channel fastest.
+  const BackendDescriptor& make(BackendGraph& graph, std::int64_t id, const Sizes& sizes,
+                                cudnnDataType_t of) const {
+    const std::int64_t columns = sizes[1];
+    return graph.tensor(
+        {.id = id, .type = of, .sizes = sizes, .strides = {columns, 1, columns, columns}});
+  }
+};
+
 }  // namespace
 
 void add_convolution(BackendGraph& graph, const ConvShape& shape) {
@@ -80,6 +218,125 @@ void add_convolution(BackendGraph& graph, const ConvShape& shape) {
       .set(names.alpha, CUDNN_TYPE_FLOAT, 1.0F)
       .set(names.beta, CUDNN_TYPE_FLOAT, 0.0F)
       .finalize("the convolution's operation");
+  graph.finalize();
+}
+
+void add_attention_operation(BackendGraph& graph, const AttentionShape& shape) {
+  if (shape.is_causal) throw Skipped("cuDNN's attention operation has no mask");
+#if CUDNN_VERSION >= 91300
+  const AttentionTensors tensors = attention_tensors(graph, shape, false);
+  graph.operation(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR)
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, tensors.q)
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, tensors.k)
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, tensors.v)
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, tensors.o)
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, host_value(graph, AttentionIds::kScale))
+      .finalize("the attention operation");
+  graph.finalize();
+#else
+  static_cast<void>(graph);
+  throw Skipped("built with a cuDNN that has no attention operation: expected 9.13 or newer");
+#endif
+}
+
+void add_attention_parts(BackendGraph& graph, const AttentionShape& shape) {
+  const AttentionTensors tensors = attention_tensors(graph, shape, true);
+  const Sizes all{shape.batch, shape.heads, shape.q_len, shape.kv_len};
+  const Sizes per_row{shape.batch, shape.heads, shape.q_len, 1};
+  Parts parts(graph);
+  const auto scores = [&]() -> const BackendDescriptor& {
+    return parts.result(all, CUDNN_DATA_FLOAT);
+  };
+  const BackendDescriptor* last = &scores();
+  parts.product(tensors.q, tensors.k, *last);
+  const auto then = [&](cudnnPointwiseMode_t mode, const BackendDescriptor& with) {
+    const BackendDescriptor& next = scores();
+    parts.pointwise(mode, {last, &with}, next);
+    last = &next;
+  };
+  then(CUDNN_POINTWISE_MUL, host_value(graph, AttentionIds::kScale));
+  if (shape.is_causal) {
+    const BackendDescriptor& row = parts.result(all, CUDNN_DATA_INT32);
+    const BackendDescriptor& column = parts.result(all, CUDNN_DATA_INT32);
+    const BackendDescriptor& is_seen = parts.result(all, CUDNN_DATA_BOOLEAN);
+    const BackendDescriptor& masked = scores();
+    parts.index(2, *last, row);
+    parts.index(3, *last, column);
+    parts.pointwise(CUDNN_POINTWISE_CMP_GE, {&row, &column}, is_seen, CUDNN_DATA_BOOLEAN);
+    parts.pointwise(CUDNN_POINTWISE_BINARY_SELECT,
+                    {last, &host_value(graph, AttentionIds::kMinusInfinity), &is_seen}, masked);
+    last = &masked;
+  }
+  const BackendDescriptor& largest = parts.result(per_row, CUDNN_DATA_FLOAT);
+  parts.reduction(CUDNN_REDUCE_TENSOR_MAX, *last, largest);
+  then(CUDNN_POINTWISE_SUB, largest);
+  const BackendDescriptor& powers = scores();
+  parts.pointwise(CUDNN_POINTWISE_EXP, {last}, powers);
+  const BackendDescriptor& sum = parts.result(per_row, CUDNN_DATA_FLOAT);
+  parts.reduction(CUDNN_REDUCE_TENSOR_ADD, powers, sum);
+  // The logarithm that a backward pass reads: engines know the graph only with it.
+  const BackendDescriptor& log_of_sum = parts.result(per_row, CUDNN_DATA_FLOAT);
+  const BackendDescriptor& statistics = parts.result(per_row, CUDNN_DATA_FLOAT);
+  parts.pointwise(CUDNN_POINTWISE_LOG, {&sum}, log_of_sum);
+  parts.pointwise(CUDNN_POINTWISE_ADD, {&largest, &log_of_sum}, statistics);
+  // The second product reads what it multiplies in the type of the tensors.
+  const BackendDescriptor& shares = parts.result(all, shape.type);
+  parts.pointwise(CUDNN_POINTWISE_DIV, {&powers, &sum}, shares);
+  parts.product(shares, tensors.v, tensors.o);
+  graph.finalize();
+}
+
+void add_norm_forward(BackendGraph& graph, const NormShape& shape) {
+  const NormTensors tensors(shape);
+  const bool is_layer_norm = shape.mode == CUDNN_LAYER_NORM;
+  BackendDescriptor& operation = graph.operation(CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, shape.mode)
+      .set(CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, CUDNN_NORM_FWD_TRAINING)
+      .set(CUDNN_ATTR_OPERATION_NORM_FWD_XDESC,
+           tensors.make(graph, NormIds::kX, tensors.rows, tensors.type))
+      .set(CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,
+           tensors.make(graph, NormIds::kScale, tensors.row, CUDNN_DATA_FLOAT))
+      .set(CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC, host_value(graph, NormIds::kEpsilon))
+      .set(CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC,
+           tensors.make(graph, NormIds::kInverseDeviation, tensors.column, CUDNN_DATA_FLOAT))
+      .set(CUDNN_ATTR_OPERATION_NORM_FWD_YDESC,
+           tensors.make(graph, NormIds::kY, tensors.rows, tensors.type));
+  if (is_layer_norm) {
+    operation
+        .set(CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC,
+             tensors.make(graph, NormIds::kBias, tensors.row, CUDNN_DATA_FLOAT))
+        .set(CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC,
+             tensors.make(graph, NormIds::kMean, tensors.column, CUDNN_DATA_FLOAT));
+  }
+  operation.finalize("the norm's operation");
+  graph.finalize();
+}
+
+void add_norm_backward(BackendGraph& graph, const NormShape& shape) {
+  const NormTensors tensors(shape);
+  const bool is_layer_norm = shape.mode == CUDNN_LAYER_NORM;
+  BackendDescriptor& operation = graph.operation(CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR);
+  operation.set(CUDNN_ATTR_OPERATION_NORM_BWD_MODE, CUDNN_TYPE_NORM_MODE, shape.mode)
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_XDESC,
+           tensors.make(graph, NormIds::kX, tensors.rows, tensors.type))
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC,
+           tensors.make(graph, NormIds::kDy, tensors.rows, tensors.type))
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC,
+           tensors.make(graph, NormIds::kScale, tensors.row, CUDNN_DATA_FLOAT))
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC,
+           tensors.make(graph, NormIds::kInverseDeviation, tensors.column, CUDNN_DATA_FLOAT))
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
+           tensors.make(graph, NormIds::kDscale, tensors.row, CUDNN_DATA_FLOAT))
+      .set(CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC,
+           tensors.make(graph, NormIds::kDx, tensors.rows, tensors.type));
+  if (is_layer_norm) {
+    operation
+        .set(CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC,
+             tensors.make(graph, NormIds::kMean, tensors.column, CUDNN_DATA_FLOAT))
+        .set(CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC,
+             tensors.make(graph, NormIds::kDbias, tensors.row, CUDNN_DATA_FLOAT));
+  }
+  operation.finalize("the norm's operation");
   graph.finalize();
 }
 

@@ -29,4 +29,41 @@ struct ConvIds {
 };
 void add_convolution(BackendGraph& graph, const ConvShape& shape);
 
+struct AttentionShape {
+  cudnnDataType_t type = CUDNN_DATA_BFLOAT16;
+  std::int64_t batch = 1;
+  std::int64_t heads = 1;
+  std::int64_t kv_heads = 1;
+  std::int64_t q_len = 1;
+  std::int64_t kv_len = 1;
+  std::int64_t head_dim = 1;
+  bool is_causal = false;  // query i sees the keys up to i
+};
+struct AttentionIds {
+  static constexpr std::int64_t kQ = 'q', kK = 'k', kV = 'v', kO = 'o';
+  static constexpr std::int64_t kScale = 's', kMinusInfinity = 'm';  // f32 values of the host's
+};
+// The forward pass as the library's one operation for it (cuDNN 9.13), which has no mask yet.
+// Throws Skipped where it was built with an older header.
+void add_attention_operation(BackendGraph& graph, const AttentionShape& shape);
+// The same as products, a mask, and the softmax's parts, whose results never reach the memory: the
+// graph that cuDNN's engines for attention recognise.
+void add_attention_parts(BackendGraph& graph, const AttentionShape& shape);
+
+struct NormShape {
+  cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;  // or CUDNN_RMS_NORM
+  cudnnDataType_t type = CUDNN_DATA_BFLOAT16;      // of rows; scale, bias, statistics are f32
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+};
+struct NormIds {
+  static constexpr std::int64_t kX = 'x', kY = 'y', kScale = 's', kBias = 'b', kMean = 'm',
+                                kInverseDeviation = 'v';
+  static constexpr std::int64_t kDx = 'X', kDy = 'Y', kDscale = 'S', kDbias = 'B';
+  static constexpr std::int64_t kEpsilon = 'e';  // an f32 value of the host's
+};
+// As training has it: with the statistics that the backward pass reads.
+void add_norm_forward(BackendGraph& graph, const NormShape& shape);
+void add_norm_backward(BackendGraph& graph, const NormShape& shape);
+
 }  // namespace inline_prof::measure

@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cudnn.h>
+#include <functional>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -226,12 +229,15 @@ Work work_of(const CudnnFunctions& dnn, cudnnHandle_t handle, Gpu& gpu,
   return {.run = run, .library = version_of(dnn)};
 }
 
+using PlannedGraphs = std::map<std::string, std::shared_ptr<const PlannedGraph>>;
+
 }  // namespace
 
 struct CudnnWorks::Handles {
   CudnnFunctions functions;
   BackendFunctions backend;
   cudnnHandle_t handle = nullptr;
+  PlannedGraphs planned;
   std::map<std::string, Rankings> rankings;  // of layers
 
   explicit Handles(const Gpu& gpu) {
@@ -240,7 +246,25 @@ struct CudnnWorks::Handles {
   }
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
-  ~Handles() { functions.destroy(handle); }
+  ~Handles() {
+    planned.clear();
+    functions.destroy(handle);
+  }
+
+  // A graph by its best plan.  Engines that are compiled when they are planned take up to a second,
+  // and the same operation comes twice, with a warm and a cold L2: plans are kept.
+  [[nodiscard]] std::shared_ptr<const PlannedGraph> plan(
+      const read::Op& op, const std::function<void(BackendGraph&)>& add) {
+    const std::string key = read::op_text(op);
+    const auto found = planned.find(key);
+    if (found != planned.end()) return found->second;
+    auto made = std::make_shared<PlannedGraph>(backend, BackendTarget(handle));
+    add(made->graph);
+    made->plan = first_plan(made->graph);
+    made->proposed_by = places_of(made->plan.engine, rankings_of(made->graph));
+    planned.emplace(key, made);
+    return made;
+  }
 
   // The heuristics are asked once for a layer, not for each of its engines.
   [[nodiscard]] const Rankings& rankings_of_layer(read::Op op, const PlannedGraph& one) {
@@ -303,6 +327,97 @@ Work CudnnWorks::convolution(const read::Op& op, Choice& choice) {
                      choice.number);
   }
   return work_of(dnn, own.handle, gpu_, layer, dnn.forward, in, weights, out, choice.number);
+}
+
+Work CudnnWorks::attention(const read::Op& op, std::string_view implementation, Choice& choice) {
+  if (implementation != "cudnn_sdpa" && implementation != "cudnn_graph")
+    throw Skipped(fmt::format("attention has no implementation {}", implementation));
+  if (text_or(op, "pass", "forward") != "forward")
+    throw Skipped("attention is measured in the forward pass only");
+  const std::string type = text_or(op, "type", "bf16");
+  const AttentionShape shape{.type = dnn_type(op),
+                             .batch = integer(op, "batch"),
+                             .heads = integer(op, "heads"),
+                             .kv_heads = integer_or(op, "kv_heads", integer(op, "heads")),
+                             .q_len = integer(op, "q_len"),
+                             .kv_len = integer(op, "kv_len"),
+                             .head_dim = integer(op, "head_dim"),
+                             .is_causal = is_set(op, "causal")};
+  if (shape.is_causal && shape.q_len != shape.kv_len)
+    throw Skipped("causal attention of unequal lengths is not measured");
+  Handles& own = handles();
+  read::Op named = op;  // one shape may be planned both ways
+  named.attributes.emplace_back("planned", std::string(implementation));
+  const auto planned = own.plan(named, [&](BackendGraph& graph) {
+    if (implementation == "cudnn_sdpa") {
+      add_attention_operation(graph, shape);
+    } else {
+      add_attention_parts(graph, shape);
+    }
+  });
+  const std::int64_t q_count = shape.batch * shape.heads * shape.q_len * shape.head_dim;
+  const std::int64_t kv_count = shape.batch * shape.kv_heads * shape.kv_len * shape.head_dim;
+  const TensorsInMemory tensors{{AttentionIds::kQ, take_normal(gpu_, q_count, type, 1)},
+                                {AttentionIds::kK, take_normal(gpu_, kv_count, type, 2)},
+                                {AttentionIds::kV, take_normal(gpu_, kv_count, type, 3)},
+                                {AttentionIds::kO, take_normal(gpu_, q_count, type, 4)}};
+  std::vector<HostValue> values{
+      {AttentionIds::kScale, 1.0F / std::sqrt(static_cast<float>(shape.head_dim))}};
+  if (shape.is_causal)
+    values.push_back({AttentionIds::kMinusInfinity, -std::numeric_limits<float>::infinity()});
+  choice = {.number = planned->plan.engine, .proposed_by = planned->proposed_by};
+  Work work = engine_work(own.handle, gpu_, planned, tensors, values);
+  work.library = version_of(own.functions);
+  return work;
+}
+
+Work CudnnWorks::norm(const read::Op& op, std::string_view implementation, Choice& choice) {
+  const bool is_layer_norm = implementation == "cudnn_layer_norm";
+  if (!is_layer_norm && implementation != "cudnn_rms_norm")
+    throw Skipped(fmt::format("norm has no implementation {}", implementation));
+  const std::string type = text_or(op, "type", "f32");
+  const NormShape shape{.mode = is_layer_norm ? CUDNN_LAYER_NORM : CUDNN_RMS_NORM,
+                        .type = dnn_type(op),
+                        .rows = integer(op, "rows"),
+                        .columns = integer(op, "cols")};
+  const std::string pass = text_or(op, "pass", "forward");
+  const bool is_forward = pass == "forward";
+  if (!is_forward && pass != "backward") throw Skipped(fmt::format("unknown pass {}", pass));
+  Handles& own = handles();
+  const auto planned = own.plan(op, [&](BackendGraph& graph) {
+    if (is_forward) {
+      add_norm_forward(graph, shape);
+    } else {
+      add_norm_backward(graph, shape);
+    }
+  });
+  const auto rows = [&](std::uint64_t seed) {
+    return take_normal(gpu_, shape.rows * shape.columns, type, seed);
+  };
+  const auto row = [&](std::uint64_t seed) {
+    return take_normal(gpu_, shape.columns, "f32", seed);
+  };
+  const auto column = [&](std::uint64_t seed) {
+    return take_normal(gpu_, shape.rows, "f32", seed);
+  };
+  TensorsInMemory tensors{
+      {NormIds::kX, rows(1)}, {NormIds::kScale, row(2)}, {NormIds::kInverseDeviation, column(3)}};
+  if (is_layer_norm) tensors.push_back({NormIds::kMean, column(4)});
+  std::vector<HostValue> values;
+  if (is_forward) {
+    tensors.push_back({NormIds::kY, rows(5)});
+    if (is_layer_norm) tensors.push_back({NormIds::kBias, row(6)});
+    values.push_back({NormIds::kEpsilon, 1e-5F});
+  } else {
+    tensors.push_back({NormIds::kDy, rows(5)});
+    tensors.push_back({NormIds::kDx, rows(6)});
+    tensors.push_back({NormIds::kDscale, row(7)});
+    if (is_layer_norm) tensors.push_back({NormIds::kDbias, row(8)});
+  }
+  choice = {.number = planned->plan.engine, .proposed_by = planned->proposed_by};
+  Work work = engine_work(own.handle, gpu_, planned, tensors, values);
+  work.library = version_of(own.functions);
+  return work;
 }
 
 }  // namespace inline_prof::measure

@@ -75,11 +75,11 @@ std::vector<LaunchedKernel> launched_kernels(const Work& work, const Gpu& gpu) {
 }
 
 const LaunchedKernel* main_kernel(const std::vector<LaunchedKernel>& kernels) {
-  constexpr std::array<std::string_view, 7> kWords{"gemm",  "conv",     "fprop", "dgrad",
-                                                   "wgrad", "winograd", "nvjet"};
+  constexpr std::array<std::string_view, 9> words{"gemm",     "conv",  "fprop", "dgrad", "wgrad",
+                                                  "winograd", "nvjet", "sdpa",  "flash"};
   const auto multiplies = [&](const LaunchedKernel& kernel) {
     return std::ranges::any_of(
-        kWords, [&](std::string_view word) { return kernel.name.find(word) != std::string::npos; });
+        words, [&](std::string_view word) { return kernel.name.find(word) != std::string::npos; });
   };
   const auto found = std::ranges::find_if(kernels, multiplies);
   if (found != kernels.end()) return &*found;

@@ -11,5 +11,11 @@ CudnnWorks::~CudnnWorks() = default;
 Work CudnnWorks::convolution(const read::Op&, Choice&) {
   throw Skipped("built without cudnn.h");
 }
+Work CudnnWorks::attention(const read::Op&, std::string_view, Choice&) {
+  throw Skipped("built without cudnn.h");
+}
+Work CudnnWorks::norm(const read::Op&, std::string_view, Choice&) {
+  throw Skipped("built without cudnn.h");
+}
 
 }  // namespace inline_prof::measure

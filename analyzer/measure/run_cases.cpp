@@ -156,16 +156,45 @@ class Runner {
 
   Work prepare(const read::Op& op, Choice& choice) {
     if (op.kind == "gemm") return cublas_.gemm(op);
-    if (op.kind == "attention") return cublas_.attention(op);
+    if (op.kind == "attention") return attention(op, choice);
     if (op.kind == "conv") return cudnn_.convolution(op, choice);
     if (op.kind == "collective") return nccl_.collective(op);
     if (op.kind == "memory") return memory_work(op, gpu_);
     if (op.kind == "rows") return rows_work(op, gpu_);
     if (op.kind == "bandwidth") return bandwidth_work(op, gpu_);
     if (op.kind == "embedding") return embedding_work(op, gpu_);
-    if (op.kind == "norm") return norm_work(op, gpu_);
+    if (op.kind == "norm") return norm(op, choice);
     if (op.kind == "softmax") return softmax_work(op, gpu_);
     throw Skipped(fmt::format("{} is not measured", op.kind));
+  }
+
+  // A run's attention is fused as a rule, by one library or another: cuDNN stands in for it, and
+  // products where cuDNN cannot.
+  Work attention(const read::Op& op, Choice& choice) {
+    const std::string wanted = text_or(op, "implementation", "");
+    if (wanted == "products") return cublas_.attention(op);
+    if (!wanted.empty()) return cudnn_.attention(op, wanted, choice);
+    std::string reasons;
+    for (const char* implementation : {"cudnn_sdpa", "cudnn_graph"}) {
+      try {
+        Work work = cudnn_.attention(op, implementation, choice);
+        work.stand_in = true;
+        return work;
+      } catch (const Skipped& reason) {
+        reasons += fmt::format("{}: {}; ", implementation, reason.what());
+        gpu_.give_back();
+      }
+    }
+    try {
+      return cublas_.attention(op);
+    } catch (const Skipped& reason) {
+      throw Skipped(fmt::format("{}products: {}", reasons, reason.what()));
+    }
+  }
+
+  Work norm(const read::Op& op, Choice& choice) {
+    const std::string wanted = text_or(op, "implementation", "own");
+    return wanted == "own" ? norm_work(op, gpu_) : cudnn_.norm(op, wanted, choice);
   }
 
   [[nodiscard]] Cells cells_of(const std::vector<double>& times, double floor_us,

@@ -150,26 +150,55 @@ Ops rows_and_columns(const char* kind) {
   return ops;
 }
 
+// Ours, and cuDNN's for a part of the shapes: its engines are compiled when they are planned.
 Ops norm_ops(const GpuFacts&) {
-  return rows_and_columns("norm");
+  Ops ops = rows_and_columns("norm");
+  for (read::Op& op : ops)
+    op.attributes.emplace_back("implementation", text("own"));
+  for (const char* implementation : {"cudnn_layer_norm", "cudnn_rms_norm"}) {
+    for (const char* pass : {"forward", "backward"}) {
+      for (const std::int64_t columns : {1024, 4096, 8192}) {
+        for (const std::int64_t rows : {2048, 32768}) {
+          ops.push_back(op_of("norm", {{"rows", rows},
+                                       {"cols", columns},
+                                       {"type", text("bf16")},
+                                       {"pass", text(pass)},
+                                       {"implementation", text(implementation)}}));
+        }
+      }
+    }
+  }
+  return ops;
 }
 
 Ops softmax_ops(const GpuFacts&) {
   return rows_and_columns("softmax");
 }
 
+// Without a mask as products and as cuDNN's one operation, with one as the graph that cuDNN fuses;
+// two lengths as that graph without a mask, to compare; and heads that share their keys.
 Ops attention_ops(const GpuFacts&) {
   Ops ops;
+  const auto add = [&](std::int64_t batch, std::int64_t length, std::int64_t head_dim,
+                       const char* implementation, bool is_causal, std::int64_t kv_heads) {
+    Attributes attributes{{"batch", batch},          {"heads", std::int64_t{16}},
+                          {"q_len", length},         {"kv_len", length},
+                          {"head_dim", head_dim},    {"type", text("bf16")},
+                          {"pass", text("forward")}, {"implementation", text(implementation)}};
+    if (kv_heads != 16) attributes.emplace_back("kv_heads", kv_heads);
+    if (is_causal) attributes.emplace_back("causal", true);
+    ops.push_back(op_of("attention", std::move(attributes)));
+  };
   for (const std::int64_t length : {128, 512, 1024, 2048, 4096}) {
     for (const std::int64_t head_dim : {64, 128}) {
       for (const std::int64_t batch : {1, 8}) {
-        ops.push_back(op_of("attention", {{"batch", batch},
-                                          {"heads", std::int64_t{16}},
-                                          {"q_len", length},
-                                          {"kv_len", length},
-                                          {"head_dim", head_dim},
-                                          {"type", text("bf16")},
-                                          {"pass", text("forward")}}));
+        add(batch, length, head_dim, "products", false, 16);
+        add(batch, length, head_dim, "cudnn_sdpa", false, 16);
+        add(batch, length, head_dim, "cudnn_graph", true, 16);
+      }
+      if (length == 1024 || length == 4096) {
+        add(8, length, head_dim, "cudnn_graph", false, 16);
+        add(8, length, head_dim, "cudnn_sdpa", false, 4);
       }
     }
   }
@@ -368,11 +397,16 @@ std::span<const Suite> all_suites() {
        {"batch", "tables", "rows", "bag", "dim", "type", "pass", "zipf_alpha"},
        embedding_ops,
        true},
-      {"norm", "layer norms", {"rows", "cols", "type", "pass"}, norm_ops, true},
+      {"norm",
+       "layer and RMS norms, of our own and by cuDNN",
+       {"rows", "cols", "type", "pass", "implementation"},
+       norm_ops,
+       true},
       {"softmax", "softmax over rows", {"rows", "cols", "type", "pass"}, softmax_ops, true},
       {"attention",
-       "two products with a softmax between them, not fused",
-       {"batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim", "causal", "type", "pass"},
+       "fused by cuDNN, and as two products with a softmax between them",
+       {"batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim", "causal", "type", "pass",
+        "implementation"},
        attention_ops,
        true},
       {"conv", "convolutions by the algorithm that cuDNN chooses", conv_columns, conv_ops, true},

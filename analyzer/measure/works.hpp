@@ -45,6 +45,11 @@ class CudnnWorks {
   // By the algorithm or the engine that the operation names, or by the first proposal of the
   // heuristic mode that it names; else by the algorithm that cuDNN chooses.
   [[nodiscard]] Work convolution(const read::Op& op, Choice& choice);
+  // In one kernel, by cuDNN's operation for it ("cudnn_sdpa") or the graph of its parts
+  // ("cudnn_graph").
+  [[nodiscard]] Work attention(const read::Op& op, std::string_view implementation, Choice& choice);
+  // "cudnn_layer_norm" or "cudnn_rms_norm".
+  [[nodiscard]] Work norm(const read::Op& op, std::string_view implementation, Choice& choice);
 
  private:
   struct Handles;

@@ -135,6 +135,72 @@ class Measure(unittest.TestCase):
                                     program=MODEL)
             self.assertIn("mape_percent", done.stdout)
 
+    def test_attention_is_measured_fused_and_as_products(self):
+        grid = self.path / "grid.csv"
+        columns = "batch,heads,kv_heads,q_len,kv_len,head_dim,type,pass,causal,implementation"
+        shape = "8,16,,2048,2048,128,bf16,forward"
+        shared = "8,16,4,2048,2048,128,bf16,forward"
+        grid.write_text("\n".join([
+            columns, f"{shape},,products", f"{shape},,cudnn_sdpa", f"{shape},,cudnn_graph",
+            f"{shape},true,cudnn_graph", f"{shared},,cudnn_sdpa", f"{shape},true,cudnn_sdpa",
+            f"{shape},,flash", "8,16,3,2048,2048,128,bf16,forward,,cudnn_sdpa",
+            "8,16,,2048,1024,128,bf16,forward,true,cudnn_graph",
+            "8,16,,2048,2048,128,bf16,backward,,cudnn_sdpa",
+            "8,16,,2048,2048,128,i8,forward,,cudnn_sdpa"]) + "\n")
+        table = self.path / "attention.csv"
+        done = self.measure("attention", "--grid", grid, "-o", table)
+        for words in ["cuDNN's attention operation has no mask",
+                      "attention has no implementation flash",
+                      "the attention operation answers CUDNN_STATUS_BAD_PARAM",
+                      "causal attention of unequal lengths is not measured",
+                      "attention is measured in the forward pass only",
+                      "attention of i8 is not measured with cuDNN"]:
+            self.assertIn(f"skipped 1: attention: {words}", done.stderr)
+        rows = {(row["implementation"], row["causal"], row["kv_heads"]): row
+                for row in rows_of(table)}
+        self.assertEqual(len(rows), 5)
+        # 4 b h q k d operations, half of them under a mask; the model's rate for fused attention.
+        fused_us = 4 * 8 * 16 * 2048 * 2048 * 128 / 495 * 1e-6
+        for key, time_us in [(("cudnn_sdpa", "", ""), fused_us), (("cudnn_graph", "", ""), fused_us),
+                             (("cudnn_graph", "true", ""), fused_us / 2),
+                             (("cudnn_sdpa", "", "4"), fused_us)]:
+            self.assertAlmostEqual(float(rows[key]["time_us"]), time_us, delta=0.01)
+            self.assertIn("sdpa", rows[key]["kernel_name"])
+            self.assertEqual(rows[key]["kernels"], "1")
+            self.assertEqual(rows[key]["stand_in"], "")
+            self.assertRegex(rows[key]["library"], r"^cudnn \d")
+        self.assertEqual(rows["products", "", ""]["kernels"], "3")
+        self.assertRegex(rows["products", "", ""]["library"], r"^cublas \d")
+
+    def test_norms_of_cudnn_are_measured_beside_ours(self):
+        table = self.path / "norm.csv"
+        self.measure("norm", "-o", table)
+        kernels = {"cudnn_layer_norm": "ln", "cudnn_rms_norm": "rms"}
+        rows = rows_of(table)
+        for implementation, word in kernels.items():
+            for direction, name in [("forward", "fwd"), ("backward", "bwd")]:
+                found = [row for row in rows if row["implementation"] == implementation
+                         and row["pass"] == direction]
+                self.assertEqual(len(found), 6)
+                for row in found:
+                    self.assertIn(f"{word}_{name}_kernel", row["kernel_name"])
+                    self.assertEqual(row["algorithm"], "0")
+                    # x and y, or x, dy and dx, at the model's 4080 GB/s, and little else.
+                    tensors = 2 if direction == "forward" else 3
+                    least_us = tensors * 2 * int(row["rows"]) * int(row["cols"]) / 4080e3
+                    if least_us > 5:
+                        self.assertAlmostEqual(float(row["time_us"]), least_us,
+                                               delta=0.03 * least_us)
+
+    def test_cudnn_that_fails_skips_its_cases_and_says_where(self):
+        for failure, words in [
+                ("cudnnCreate:1001", "cudnnCreate answers CUDNN_STATUS_NOT_INITIALIZED"),
+                ("cudnnBackendExecute:5000", "this engine's run answers CUDNN_STATUS_EXECUTION_FAILED")]:
+            table = self.path / "attention.csv"
+            done = self.measure("attention", "--force", "-o", table, SIMGPU_FAIL=failure)
+            self.assertIn(words, done.stderr)
+            self.assertEqual({row["implementation"] for row in rows_of(table)}, {"products"})
+
     def test_counters_are_read_in_runs_of_their_own(self):
         table = self.path / "memory.csv"
         done = self.measure("memory", "--points", 30, "--counters", "-o", table)
@@ -216,6 +282,34 @@ class Measure(unittest.TestCase):
             self.assertEqual([row["isolated"] is not None for row in report["merged_rows"]],
                              [True, True, False])
             self.assertIn("contention or clock", report["merged_rows"][0]["isolated"]["cause"])
+        attention = {"kind": "attention", "source": "F.scaled_dot_product_attention", "batch": 2,
+                     "heads": 16, "q_len": 512, "kv_len": 512, "head_dim": 64, "type": "bf16",
+                     "pass": "forward"}
+        for event, op in zip(events, [attention, {**attention, "causal": True}, attention]):
+            event["op"] = op
+        profile.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h",
+                                       "iter_time_ms": [1.0] * 6, "events": events,
+                                       "runtime_data": []}))
+        # Fused, as nearly all attention is; products where cuDNN fails, which have no mask.
+        self.measure("--from", profile, "-o", table, "--force")
+        rows = rows_of(table)
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            self.assertRegex(row["library"], r"^cudnn \d")
+            self.assertEqual(row["stand_in"], "true")
+        done = self.measure("--from", profile, "-o", table, "--force", SIMGPU_FAIL="cudnnCreate:1001")
+        rows = rows_of(table)
+        self.assertEqual(len(rows), 1)
+        self.assertRegex(rows[0]["library"], r"^cublas \d")
+        self.assertIn("products: causal attention is not measured", done.stderr)
+        if ANALYZE:
+            done = self.run_program(profile, "--isolated", table, "--machine", "h200-sxm-141gb",
+                                    "--format", "json", program=ANALYZE)
+            self.assertEqual([row["isolated"] is not None
+                              for row in json.loads(done.stdout)["merged_rows"]],
+                             [True, False, True])
+        for event in events:
+            del event["op"]
         empty = self.path / "empty.json"
         empty.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h",
                                      "iter_time_ms": [], "events": events[2:],
