@@ -41,6 +41,14 @@ ResultTable::ResultTable(fs::path file, const std::vector<std::string_view>& col
       key_columns_(columns.size()) {
   columns_.insert(columns_.end(), measured_columns().begin(), measured_columns().end());
   columns_.insert(columns_.end() - 1, more.begin(), more.end());
+  if (if_there == IfThere::kResume) {
+    std::ifstream stopped(stopped_file());
+    for (std::string line; std::getline(stopped, line);)
+      stopped_gpu_.insert(line);
+  } else if (if_there == IfThere::kReplace) {
+    std::error_code none_there;
+    fs::remove(stopped_file(), none_there);
+  }
   if (!fs::exists(file_) || if_there == IfThere::kReplace) return;
   if (if_there == IfThere::kRefuse) {
     throw read::InputError(fmt::format(
@@ -81,6 +89,18 @@ void ResultTable::add(const read::Op& op, const Cells& cells) {
   }
   rows_.push_back(std::move(row));
   is_changed_ = true;
+}
+
+bool ResultTable::has_stopped_gpu(const read::Op& op) const {
+  return stopped_gpu_.contains(read::op_text(op));
+}
+
+void ResultTable::add_stopped_gpu(const read::Op& op) {
+  stopped_gpu_.insert(read::op_text(op));
+  std::ofstream out(stopped_file(), std::ios::app);
+  out << read::op_text(op) << '\n';
+  out.close();
+  if (!out) throw std::runtime_error(fmt::format("{}: cannot be written", stopped_file().string()));
 }
 
 void ResultTable::save() {

@@ -33,18 +33,25 @@ class ResultTable {
   [[nodiscard]] bool has(const read::Op& op) const;
   void add(const read::Op& op, const Cells& cells);
 
+  // Operations that have cost an earlier run its GPU stand in a file beside the table, from which
+  // kResume takes them over.  Throws std::runtime_error where it cannot be written.
+  [[nodiscard]] bool has_stopped_gpu(const read::Op& op) const;
+  void add_stopped_gpu(const read::Op& op);
+
   // Puts all rows where the file is, at once; nothing if there is no new one.
   // Throws std::runtime_error.
   void save();
 
  private:
   [[nodiscard]] std::vector<std::string> key_of(const read::Op& op) const;
+  [[nodiscard]] std::filesystem::path stopped_file() const { return file_.string() + ".stopped"; }
 
   std::filesystem::path file_;
   std::vector<std::string> columns_;
   std::size_t key_columns_;
   std::vector<std::vector<std::string>> rows_;
   std::set<std::vector<std::string>> keys_;
+  std::set<std::string> stopped_gpu_;
   bool is_changed_ = false;
 };
 

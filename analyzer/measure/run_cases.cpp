@@ -247,6 +247,11 @@ RunOutcome run_cases(std::vector<Case> cases, std::map<std::string, ResultTable>
                      const RunOptions& options) {
   std::erase_if(cases, [&](const Case& one) { return tables.at(one.table).has(one.op); });
   RunOutcome outcome;
+  std::erase_if(cases, [&](const Case& one) {
+    if (!tables.at(one.table).has_stopped_gpu(one.op)) return false;
+    ++outcome.skipped[fmt::format("{}: stopped the GPU in an earlier run", one.table)];
+    return true;
+  });
   if (cases.empty()) return outcome;
   shuffle(cases, options.seed);
   Runner runner(options);
@@ -269,8 +274,9 @@ RunOutcome run_cases(std::vector<Case> cases, std::map<std::string, ResultTable>
       ++outcome.skipped[fmt::format("{}: {}", one.table, reason.what())];
     } catch (const GpuError&) {
       save_all(tables);
-      std::fprintf(stderr, "stopped at %s of table %s\n", read::op_text(one.op).c_str(),
-                   one.table.c_str());
+      std::fprintf(stderr, "stopped at %s of table %s; --resume goes on without it\n",
+                   read::op_text(one.op).c_str(), one.table.c_str());
+      tables.at(one.table).add_stopped_gpu(one.op);
       throw;
     }
     turns.add_time(one.table, seconds_since(case_start));

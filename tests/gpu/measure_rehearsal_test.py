@@ -395,8 +395,16 @@ class Measure(unittest.TestCase):
         done = self.measure("norm", "-o", table, status=1,
                             SIMGPU_FAIL="cuStreamSynchronize:700:after=200")
         self.assertIn("cudaErrorIllegalAddress", done.stderr)
-        self.assertIn("stopped at norm ", done.stderr)
-        self.assertTrue(rows_of(table))
+        self.assertRegex(done.stderr, "stopped at norm .* of table norm; --resume goes on without it")
+        before = rows_of(table)
+        self.assertTrue(before)
+        # The same case would stop the GPU again.
+        done = self.measure("norm", "-o", table, "--resume")
+        self.assertIn("skipped 1: norm: stopped the GPU in an earlier run", done.stderr)
+        self.assertEqual(len(rows_of(table)), 71)
+        self.assertEqual(rows_of(table)[:len(before)], before)
+        self.measure("norm", "-o", table, "--force")
+        self.assertEqual(len(rows_of(table)), 72)
 
     def test_the_time_is_up(self):
         # Thousands of cases; more than a second's worth of system calls.

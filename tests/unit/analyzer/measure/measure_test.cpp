@@ -166,6 +166,22 @@ TEST_F(Folder, ATableIsWholeAndTakenUpAgain) {
   EXPECT_EQ(ResultTable(file, {"m"}, IfThere::kReplace).row_count(), 0U);
 }
 
+TEST_F(Folder, WhatStoppedTheGpuIsRememberedUntilTheTableIsReplaced) {
+  const fs::path file = path_ / "t.csv";
+  ResultTable(file, {"m"}, IfThere::kRefuse).add_stopped_gpu(product(3));
+  ResultTable resumed(file, {"m"}, IfThere::kResume);
+  EXPECT_TRUE(resumed.has_stopped_gpu(product(3)));
+  EXPECT_FALSE(resumed.has_stopped_gpu(product(4)));
+  EXPECT_FALSE(resumed.has(product(3)));
+  EXPECT_FALSE(ResultTable(file, {"m"}, IfThere::kReplace).has_stopped_gpu(product(3)));
+  EXPECT_FALSE(ResultTable(file, {"m"}, IfThere::kResume).has_stopped_gpu(product(3)));
+  EXPECT_THAT(
+      complaint_of([&] {
+        ResultTable(path_ / "no" / "t.csv", {"m"}, IfThere::kRefuse).add_stopped_gpu(product(3));
+      }),
+      HasSubstr("cannot be written"));
+}
+
 TEST_F(Folder, ATableThatCannotBeWrittenSaysSo) {
   ResultTable table(path_ / "no" / "t.csv", {"m"}, IfThere::kRefuse);
   table.add(product(3), {{"time_us", "1.5"}});
