@@ -23,13 +23,15 @@ namespace {
 
 join::BiasSetting parse_event_bias(const std::string& text) {
   if (text == "auto") return {};
+  if (text == "chain") return {.kind = join::BiasSetting::Kind::kChain, .given_us = 0.0};
   if (text == "off") return {.kind = join::BiasSetting::Kind::kOff, .given_us = 0.0};
   double given_us = 0.0;
   const char* end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, given_us);
   if (error != std::errc{} || rest != end || !std::isfinite(given_us) || given_us < 0) {
     throw UsageError(fmt::format(
-        "--event-bias: expected auto, off or a number of microseconds >= 0, found {}", text));
+        "--event-bias: expected auto, chain, off or a number of microseconds >= 0, found {}",
+        text));
   }
   return {.kind = join::BiasSetting::Kind::kGiven, .given_us = given_us};
 }
@@ -46,8 +48,10 @@ void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
   command.add_option("--isolated", arguments.isolated,
                      "Table of prof-model measure --from: the same operations alone on the GPU");
   command
-      .add_option("--event-bias", arguments.event_bias,
-                  "What an event pair adds to a time: auto (from the file), microseconds, or off")
+      .add_option(
+          "--event-bias", arguments.event_bias,
+          "What an event pair adds to a time: auto (from the file), chain (the file's pairs "
+          "around chains of kernels), microseconds, or off")
       ->capture_default_str();
   const NamedValues<join::Statistic> statistics{{"median", join::Statistic::kMedian},
                                                 {"mean", join::Statistic::kMean},

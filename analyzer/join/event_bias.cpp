@@ -36,6 +36,14 @@ std::optional<double> look_up(const std::array<std::optional<double>, 3>& by_sta
 
 }  // namespace
 
+std::optional<double> chain_bias_us(const read::Calibration& calibration) {
+  if (!calibration.empty_kernel_pair_us || !calibration.added_kernel_us) return std::nullopt;
+  const double kernel_us = calibration.added_kernel_us->median;
+  const double bias_us = calibration.empty_kernel_pair_us->median - kernel_us;
+  if (kernel_us <= 0 || bias_us <= 0) return std::nullopt;
+  return bias_us;
+}
+
 EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile,
                      const std::vector<Row>& rows) {
   switch (setting.kind) {
@@ -47,22 +55,31 @@ EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile,
       source_ = "off";
       break;
     case BiasSetting::Kind::kAuto:
-      use_calibration(profile);
+    case BiasSetting::Kind::kChain:
+      use_calibration(profile, setting.kind == BiasSetting::Kind::kChain);
       if (by_device_.empty()) use_closure(profile, rows);
       break;
   }
 }
 
-void EventBias::use_calibration(const read::Profile& profile) {
+void EventBias::use_calibration(const read::Profile& profile, bool against_chain) {
   std::array<std::vector<double>, 3> all;
+  bool has_chain = false;
   for (const read::Calibration& calibration : profile.calibration) {
-    if (!calibration.empty_pair_us) continue;
-    const double pair_us = calibration.empty_pair_us->median;
-    by_device_[calibration.device_id][index(calibration.state)] = pair_us;
-    all[index(calibration.state)].push_back(pair_us);
+    std::optional<double> bias_us = against_chain ? chain_bias_us(calibration) : std::nullopt;
+    has_chain = has_chain || bias_us;
+    if (!bias_us && calibration.empty_pair_us) bias_us = calibration.empty_pair_us->median;
+    if (!bias_us) continue;
+    by_device_[calibration.device_id][index(calibration.state)] = bias_us;
+    all[index(calibration.state)].push_back(*bias_us);
+  }
+  if (against_chain && !has_chain) {
+    warnings_.emplace_back(
+        "--event-bias chain: the file has no pairs around a chain of kernels "
+        "(added_kernel_us); read as by auto");
   }
   if (by_device_.empty()) return;
-  source_ = "calibration";
+  source_ = has_chain ? "chain" : "calibration";
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!all[i].empty()) elsewhere_[i] = median(all[i]);
   }

@@ -121,6 +121,8 @@ template <typename Node>
         [](Node& v, Calibration& c) { c.empty_pair_us = read_distribution(v); }},
       M{format::kEmptyKernelPairUs,
         [](Node& v, Calibration& c) { c.empty_kernel_pair_us = read_distribution(v); }},
+      M{format::kAddedKernelUs,
+        [](Node& v, Calibration& c) { c.added_kernel_us = read_distribution(v); }},
   };
   Calibration calibration;
   const Seen seen = read_members(node, members, calibration);

@@ -45,12 +45,14 @@ struct Device {
 
 enum class PairState { kBusy, kIdle, kGraph };
 
-// What an event pair around nothing, and around an empty kernel, was measured to take.
+// What an event pair around nothing, and around an empty kernel, was measured to take, and how much
+// longer it gets by each further kernel.
 struct Calibration {
   std::int64_t device_id = 0;
   PairState state = PairState::kBusy;
   std::optional<Distribution> empty_pair_us;
   std::optional<Distribution> empty_kernel_pair_us;
+  std::optional<Distribution> added_kernel_us;
 };
 
 // Was the GPU still behind the host when the sample was taken?

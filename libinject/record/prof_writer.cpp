@@ -193,6 +193,9 @@ class ProfWriter {
       if (calibration.empty_kernel_pair) {
         distribution(format::kEmptyKernelPairUs, *calibration.empty_kernel_pair);
       }
+      if (calibration.added_kernel) {
+        distribution(format::kAddedKernelUs, *calibration.added_kernel);
+      }
       json_.end_object();
     }
     json_.end_array();

@@ -40,6 +40,7 @@ struct Calibration {
   std::string state;  // busy, idle
   Distribution empty_pair;
   std::optional<Distribution> empty_kernel_pair;
+  std::optional<Distribution> added_kernel;  // what each further empty kernel adds to a pair
 };
 
 // What CUPTI saw beside us.

@@ -21,7 +21,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kPairs = 64;
 constexpr std::size_t kPairsPerHold =
-    16;  // two records and a launch each: far below any queue limit
+    16;  // two records and at most nine launches each: far below any queue limit
+// Pairs around one kernel and these more; each stands for that many, so that few are enough.
+constexpr int kKernelsAdded = 8;
+constexpr std::size_t kChainPairs = 16;
 constexpr auto kLongestHold = std::chrono::milliseconds(2);
 // Of this thread's processor time, which polling burns: a machine so busy that the thread hardly
 // runs does not cut the calibration short.
@@ -94,7 +97,8 @@ class Calibrator {
     CUevent start = nullptr;
     CUevent stop = nullptr;
   };
-  using Fill = bool (Calibrator::*)(bool with_kernel, std::vector<double>& times_us);
+  // Fills in `count` times of pairs around so many kernels.
+  using Fill = bool (Calibrator::*)(int kernels, std::size_t count, std::vector<double>& times_us);
 
   bool create(std::string& note) {
     const auto& cuda = sys::cuda();
@@ -132,7 +136,7 @@ class Calibrator {
   void warm_up() {
     deadline_ = thread_time() + kLongestMeasure;
     std::vector<double> discarded;
-    if (record_pair(pairs_[0], kernel_ != nullptr)) read_pair(pairs_[0], discarded);
+    if (record_pair(pairs_[0], kernel_ != nullptr ? 1 : 0)) read_pair(pairs_[0], discarded);
   }
 
   const char* why_no_hold() {
@@ -165,12 +169,14 @@ class Calibrator {
     if (flag_ != nullptr) __atomic_store_n(flag_, holds_, __ATOMIC_RELEASE);
   }
 
-  bool record_pair(const Pair& pair, bool with_kernel) {
+  bool record_pair(const Pair& pair, int kernels) {
     const auto& cuda = sys::cuda();
     if (cuda.cuEventRecord(pair.start, stream_) != CUDA_SUCCESS) return false;
-    if (with_kernel && cuda.cuLaunchKernel(kernel_, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr,
-                                           nullptr) != CUDA_SUCCESS) {
-      return false;
+    for (int i = 0; i < kernels; ++i) {
+      if (cuda.cuLaunchKernel(kernel_, 1, 1, 1, 1, 1, 1, 0, stream_, nullptr, nullptr) !=
+          CUDA_SUCCESS) {
+        return false;
+      }
     }
     return cuda.cuEventRecord(pair.stop, stream_) == CUDA_SUCCESS;
   }
@@ -193,15 +199,15 @@ class Calibrator {
     return true;
   }
 
-  bool fill_idle(bool with_kernel, std::vector<double>& times_us) {
-    for (std::size_t i = 0; i < kPairs; ++i) {
-      if (!record_pair(pairs_[0], with_kernel) || !read_pair(pairs_[0], times_us)) return false;
+  bool fill_idle(int kernels, std::size_t count, std::vector<double>& times_us) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!record_pair(pairs_[0], kernels) || !read_pair(pairs_[0], times_us)) return false;
     }
     return true;
   }
 
-  bool fill_busy(bool with_kernel, std::vector<double>& times_us) {
-    while (times_us.size() < kPairs) {
+  bool fill_busy(int kernels, std::size_t count, std::vector<double>& times_us) {
+    while (times_us.size() < count) {
       ++holds_;
       if (sys::cuda().cuStreamWaitValue32(stream_, device_flag_, holds_,
                                           CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
@@ -212,7 +218,7 @@ class Calibrator {
       bool recorded = true;
       std::size_t queued = 0;
       while (recorded && queued < kPairsPerHold && Clock::now() - held_since < kLongestHold) {
-        recorded = record_pair(pairs_[queued], with_kernel);
+        recorded = record_pair(pairs_[queued], kernels);
         if (recorded) ++queued;
       }
       release();
@@ -224,14 +230,13 @@ class Calibrator {
     return true;
   }
 
-  // Between nodes of a graph: start, the kernel where there is one, stop.
+  // A chain of nodes: start, the kernels, stop.
   class PairGraph {
    public:
-    PairGraph(const Pair& pair, CUfunction kernel) {
+    PairGraph(const Pair& pair, CUfunction kernel, int kernels) {
       const auto& api = sys::graph_api();
-      CUgraphNode start = nullptr;
-      CUgraphNode between = nullptr;
-      CUgraphNode stop = nullptr;
+      CUgraphNode last = nullptr;
+      CUgraphNode next = nullptr;
       CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
       parameters.func = kernel;
       parameters.gridDimX = parameters.gridDimY = parameters.gridDimZ = 1;
@@ -240,13 +245,12 @@ class Calibrator {
         graph_ = nullptr;
         return;
       }
-      if (api.add_event_record(&start, graph_, nullptr, 0, pair.start) != CUDA_SUCCESS) return;
-      if (kernel != nullptr &&
-          api.add_kernel(&between, graph_, &start, 1, &parameters) != CUDA_SUCCESS) {
-        return;
+      if (api.add_event_record(&last, graph_, nullptr, 0, pair.start) != CUDA_SUCCESS) return;
+      for (int i = 0; i < kernels; ++i) {
+        if (api.add_kernel(&next, graph_, &last, 1, &parameters) != CUDA_SUCCESS) return;
+        last = next;
       }
-      const CUgraphNode* before = kernel != nullptr ? &between : &start;
-      if (api.add_event_record(&stop, graph_, before, 1, pair.stop) != CUDA_SUCCESS ||
+      if (api.add_event_record(&next, graph_, &last, 1, pair.stop) != CUDA_SUCCESS ||
           api.instantiate(&exec_, graph_, 0) != CUDA_SUCCESS) {
         exec_ = nullptr;
       }
@@ -268,21 +272,27 @@ class Calibrator {
     CUgraphExec exec_ = nullptr;
   };
 
-  bool fill_graph(bool with_kernel, std::vector<double>& times_us) {
-    const PairGraph graph(pairs_[0], with_kernel ? kernel_ : nullptr);
+  bool fill_graph(int kernels, std::size_t count, std::vector<double>& times_us) {
+    const PairGraph graph(pairs_[0], kernel_, kernels);
     std::vector<double> first;  // pays for the upload
     if (!graph.launch(stream_) || !read_pair(pairs_[0], first)) return false;
-    for (std::size_t i = 0; i < kPairs; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       if (!graph.launch(stream_) || !read_pair(pairs_[0], times_us)) return false;
     }
     return true;
   }
 
-  void measure(const char* state, Fill fill, CalibrationResult& result) {
+  // As many as could be read before the deadline.
+  std::vector<double> filled(Fill fill, int kernels, std::size_t count) {
     std::vector<double> times_us;
-    times_us.reserve(kPairs);
+    times_us.reserve(count);
     deadline_ = thread_time() + kLongestMeasure;
-    (this->*fill)(false, times_us);
+    (this->*fill)(kernels, count, times_us);
+    return times_us;
+  }
+
+  void measure(const char* state, Fill fill, CalibrationResult& result) {
+    std::vector<double> times_us = filled(fill, 0, kPairs);
     if (times_us.empty()) {
       result.note.append(result.note.empty() ? "" : "; ").append(state);
       result.note.append(": no pair could be read");
@@ -291,12 +301,18 @@ class Calibrator {
     record::Calibration calibration{.device_id = device_id_,
                                     .state = state,
                                     .empty_pair = distribution_of(times_us),
-                                    .empty_kernel_pair = std::nullopt};
+                                    .empty_kernel_pair = std::nullopt,
+                                    .added_kernel = std::nullopt};
     if (kernel_ != nullptr) {
-      times_us.clear();
-      deadline_ = thread_time() + kLongestMeasure;
-      (this->*fill)(true, times_us);
+      times_us = filled(fill, 1, kPairs);
       if (!times_us.empty()) calibration.empty_kernel_pair = distribution_of(times_us);
+    }
+    // On an idle stream kernels wait for their launches, not for each other.
+    if (calibration.empty_kernel_pair && fill != &Calibrator::fill_idle) {
+      times_us = filled(fill, 1 + kKernelsAdded, kChainPairs);
+      for (double& time_us : times_us)
+        time_us = (time_us - calibration.empty_kernel_pair->median_us) / kKernelsAdded;
+      if (!times_us.empty()) calibration.added_kernel = distribution_of(times_us);
     }
     result.states.push_back(std::move(calibration));
   }

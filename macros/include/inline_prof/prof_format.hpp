@@ -65,6 +65,7 @@ inline constexpr const char* kStateIdle = "idle";
 inline constexpr const char* kStateGraph = "graph";
 inline constexpr const char* kEmptyPairUs = "empty_pair_us";
 inline constexpr const char* kEmptyKernelPairUs = "empty_kernel_pair_us";
+inline constexpr const char* kAddedKernelUs = "added_kernel_us";
 inline constexpr const char* kMedian = "median";
 inline constexpr const char* kP05 = "p05";
 inline constexpr const char* kP95 = "p95";

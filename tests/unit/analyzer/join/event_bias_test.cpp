@@ -40,6 +40,42 @@ TEST(EventBias, NodesOfGraphsHaveTheirOwn) {
       << "the pair around a whole graph stands in the stream";
 }
 
+TEST(EventBias, OfAChainIsWhatThePairTakesBeyondItsPart) {
+  read::Calibration chain = calibration(0, PairState::kGraph, 2);
+  EXPECT_EQ(chain_bias_us(chain), std::nullopt) << "only the empty pair";
+  chain.empty_kernel_pair_us = read::Distribution{};
+  chain.empty_kernel_pair_us->median = 4.5;
+  EXPECT_EQ(chain_bias_us(chain), std::nullopt) << "no chain";
+  chain.added_kernel_us = read::Distribution{};
+  chain.added_kernel_us->median = 1.75;
+  EXPECT_EQ(chain_bias_us(chain), 2.75);
+  chain.added_kernel_us->median = 5;
+  EXPECT_EQ(chain_bias_us(chain), std::nullopt) << "longer in a chain than its pair reads";
+  chain.added_kernel_us->median = 0;
+  EXPECT_EQ(chain_bias_us(chain), std::nullopt) << "kernels that take no time";
+}
+
+TEST(EventBias, TakesTheChainOnlyWhenAsked) {
+  read::Profile profile = calibrated();
+  const BiasSetting chain{.kind = BiasSetting::Kind::kChain};
+  const EventBias without(chain, profile, {});
+  EXPECT_EQ(without.source(), "calibration");
+  EXPECT_THAT(without.warnings(), testing::ElementsAre(testing::HasSubstr("added_kernel_us")));
+  EXPECT_EQ(without.of_sample_us(kMixed, 0), 5);
+
+  read::Calibration& busy = profile.calibration[0];
+  busy.empty_kernel_pair_us = read::Distribution{};
+  busy.empty_kernel_pair_us->median = 8;
+  busy.added_kernel_us = read::Distribution{};
+  busy.added_kernel_us->median = 2;
+  EXPECT_EQ(EventBias({}, profile, {}).of_sample_us(kMixed, 0), 5);
+  const EventBias with(chain, profile, {});
+  EXPECT_EQ(with.source(), "chain");
+  EXPECT_THAT(with.warnings(), testing::IsEmpty());
+  EXPECT_EQ(with.of_sample_us(kMixed, 0), 6);
+  EXPECT_EQ(with.of_sample_us(kMixed, 1), 7) << "idle has no chain";
+}
+
 TEST(EventBias, FallsBackToTheNearestState) {
   read::Profile profile = profile_of({}, 1000);
   profile.calibration = {calibration(0, PairState::kIdle, 7)};

@@ -153,7 +153,8 @@ TEST_F(ProfJson, WritesTheDeviceAndItsCalibration) {
       "driver_version": "580.159", "cuda_version": "13.0"}])"));
   EXPECT_EQ(file["calibration"], json::parse(R"([{"device_id": 0, "state": "busy",
       "empty_pair_us": {"median": 4.5, "p05": 4.25, "p95": 5.0, "count": 64},
-      "empty_kernel_pair_us": {"median": 6.5, "p05": 6.0, "p95": 7.0, "count": 63}}])"));
+      "empty_kernel_pair_us": {"median": 6.5, "p05": 6.0, "p95": 7.0, "count": 63},
+      "added_kernel_us": {"median": 1.5, "p05": 1.25, "p95": 2.0, "count": 16}}])"));
 }
 
 TEST_F(ProfJson, WritesTheShapeAndTheOperationOfAnEvent) {

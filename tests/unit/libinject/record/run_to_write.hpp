@@ -63,7 +63,8 @@ inline void fill(RunRecord& run) {
       {.device_id = 0,
        .state = "busy",
        .empty_pair = {.median_us = 4.5, .p05_us = 4.25, .p95_us = 5, .count = 64},
-       .empty_kernel_pair = Distribution{.median_us = 6.5, .p05_us = 6, .p95_us = 7, .count = 63}});
+       .empty_kernel_pair = Distribution{.median_us = 6.5, .p05_us = 6, .p95_us = 7, .count = 63},
+       .added_kernel = Distribution{.median_us = 1.5, .p05_us = 1.25, .p95_us = 2, .count = 16}});
   run.iteration_times.restart(2);
   run.iteration_times.add(11, 4.5F);
   run.iteration_times.add(12, 4.75F);
