@@ -13,6 +13,7 @@ import library_kernels
 import overhead
 import paced_loop
 import pair_bias_report
+import training
 
 
 def census(kernels, graphs):
@@ -348,6 +349,78 @@ class Overhead(unittest.TestCase):
         self.assertIsNone(overhead.judge_measuring((0.0005, -0.004, 0.005)))  # too wide to tell
         self.assertTrue(overhead.judge_afterwards((0.001, -0.001, 0.002)))
         self.assertFalse(overhead.judge_afterwards((0.002, 0.001, 0.003)))
+
+
+class TrainingTest(unittest.TestCase):
+    KERNELS = ["batch", "forward", "forward", "update"]
+
+    @staticmethod
+    def profile(kernels, source="auto", time_ms=0.5, layers=None):
+        return {"profiler": {"iteration_source": source, "iteration_confidence": 1},
+                "dropped": {"irregular_iteration": 0}, "warnings": ["nothing repeats"],
+                "iter_time_ms": [time_ms] * 90,
+                "events": [{"start_index": 2 * i, "kernel_names": [kernel], "event_name": kernel, "grid": [1, 1, 1],
+                            "layer_name": (layers or {}).get(i, ""), "iterations": []}
+                           for i, kernel in enumerate(kernels)]}
+
+    def failure(self, check, *arguments):
+        with self.assertRaises(training.Failure) as caught:
+            check(*arguments)
+        return str(caught.exception)
+
+    def test_the_found_iteration_is_the_marked_one(self):
+        marked = self.profile(self.KERNELS, "macro")
+        self.assertIn("500.0 us found", training.compare_iterations(self.profile(self.KERNELS), marked))
+        turned = self.profile(self.KERNELS[3:] + self.KERNELS[:3])
+        self.assertIn("begin 3 of 4", self.failure(training.compare_iterations, turned, marked))
+        self.assertIn("launch 4 of 8 is batch", self.failure(training.compare_iterations,
+                                                             self.profile(2 * self.KERNELS), marked))
+        self.assertIn("more than 10 % apart", self.failure(training.compare_iterations,
+                                                           self.profile(self.KERNELS, time_ms=1), marked))
+        self.assertIn("nothing repeats", self.failure(training.compare_iterations,
+                                                      self.profile(self.KERNELS, "none"), marked))
+        with self.assertRaises(training.Skip):
+            training.compare_iterations(marked, marked)
+
+    def test_other_events_leave_the_first_kernel(self):
+        marked = self.profile(["region", *self.KERNELS], "macro")
+        found = self.profile(self.KERNELS)
+        self.assertTrue(training.compare_iterations(found, marked, ("batch", "update")))
+        self.assertIn("begin with batch", self.failure(training.compare_iterations, found, marked, ("update",)))
+
+    def test_iterations_are_counted(self):
+        self.assertIn("90 of 100", training.count_iterations(self.profile(self.KERNELS * 100), 100))
+        for steps in (89, 200):
+            self.failure(training.count_iterations, self.profile(self.KERNELS * 100), steps)
+
+    def budgeted(self, iterations, interval):
+        profile = self.profile(["a"], time_ms=1)
+        profile["events"][0]["iterations"] = iterations
+        profile["calibration"] = [{"state": "busy", "empty_pair_us": {"median": 4.0},
+                                   "empty_kernel_pair_us": {"median": 7.0}, "added_kernel_us": {"median": 2.0}}]
+        profile["overhead"] = {"slowdown_percent": sum(interval) / 2, "slowdown_percent_ci95": interval}
+        return profile
+
+    def test_a_budget_is_kept_by_pairs_and_by_the_receipt(self):
+        every_second = list(range(1, 101, 2))  # a pair of 10 us in 2 ms
+        for interval, word in (((0.9, 1.05), "PASS"), ((0.5, 1.5), "SKIP"), ((1.2, 1.3), "FAIL")):
+            self.assertEqual(training.judge_budget(self.budgeted(every_second, interval), 0.5)[0], word)
+        self.assertEqual(training.judge_budget(self.budgeted(every_second, (0.9, 1.1)), 0.4)[0], "FAIL")
+        unmeasured = self.budgeted(every_second, (0, 0))
+        unmeasured["overhead"] = {"slowdown_percent_ci95": None, "method": "not measured"}
+        self.assertEqual(training.judge_budget(unmeasured, 1)[0], "SKIP")
+        self.failure(training.judge_budget, self.budgeted([], (0, 0)), 1)
+
+    def test_layers_are_the_ranges(self):
+        profile = self.profile(self.KERNELS, layers={1: "forward.a", 2: "forward.b"})
+        self.assertTrue(training.compare_layers(profile, ["", "forward.a", "forward.b", ""]))
+        self.assertIn("launch 2 has 'forward.b'", self.failure(training.compare_layers, profile,
+                                                               ["", "forward.a", "forward.c", ""]))
+        self.failure(training.compare_layers, profile, ["", "forward.a", "forward.b"])
+        paths = ["forward", "forward.a", "forward.b"]
+        self.assertTrue(training.compare_paths(profile, paths))
+        self.assertIn("forward.c", self.failure(training.compare_paths, profile, [*paths, "forward.c"]))
+        self.assertIn("no ranges: forward.b", self.failure(training.compare_paths, profile, paths[:2]))
 
 
 if __name__ == "__main__":
