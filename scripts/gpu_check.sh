@@ -49,7 +49,8 @@
 #
 # Where third_party_offline/ is (scripts/offline_deps.sh), its libraries are used.
 #
-# Exit status: 0 no part failed, 1 one did, 2 the command line is wrong.
+# Exit status: 0 no part failed, 1 one did, 2 the command line is wrong, 3 what was found cannot be
+# written: DIR or OUT is not writable, or a disk is full.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -137,7 +138,14 @@ programs=$build_dir/tests/gpu
 
 # verdict PASS|FAIL|SKIP|FIGURE TEXT: a line of the summary, from inside a part.
 verdict() {
-  printf '%-6s %s: %s\n' "$1" "$run_part" "$2" | tee -a "$results/$run_part/summary"
+  local line
+  printf -v line '%-6s %s: %s' "$1" "$run_part" "$2"
+  printf '%s\n' "$line" || true
+  # A full disk must not keep the next claim from being checked.
+  if ! printf '%s\n' "$line" >>"$results/$run_part/summary"; then
+    printf '%s\n' "$line" >&9
+    is_written=false
+  fi
 }
 
 skip_part() {
@@ -147,6 +155,15 @@ skip_part() {
 
 need_file() {
   [[ -e "$1" ]] || skip_part "$1 was not built"
+}
+
+# cannot_run STATUS FILE...: whether a program's end, whose last words the files hold, says that this GPU
+# or driver cannot be used as it is.  77: the program said so itself; 127: no driver to load.
+cannot_run() {
+  local status=$1
+  shift
+  ((status != 77 && status != 127)) || return 0
+  ((status != 0)) && tail -qn 2 "$@" 2>/dev/null | grep -qE 'out of memory|busy or unavailable|no CUDA-capable device|insufficient for CUDA runtime|unsupported toolchain|no kernel image'
 }
 
 # For hosts that take a missing GPU for an error.
@@ -255,8 +272,9 @@ part_build() {
   fi
   # In the order of what the other parts can do without: only Ninja knows folders as targets.
   local folder
-  local -a target
-  for folder in libinject tests/gpu examples analyzer; do
+  local -a target folders=(libinject tests/gpu examples analyzer)
+  [[ "$call" != 3 ]] || folders=(libinject examples analyzer) # what measure needs
+  for folder in "${folders[@]}"; do
     [[ -d "$build_dir/$folder" ]] || continue
     target=(--target "$folder/all")
     [[ -e "$build_dir/build.ninja" ]] || target=()
@@ -358,8 +376,13 @@ part_libraries() {
 part_bias() {
   local bias=$programs/pair_bias
   need_file "$bias"
-  if ! "$bias" pairs.json 2>pair_bias.log; then
+  local status=0
+  "$bias" pairs.json 2>pair_bias.log || status=$?
+  if cannot_run "$status" pair_bias.log; then
     verdict SKIP "$(tail -1 pair_bias.log)"
+    return
+  elif ((status != 0)); then
+    verdict FAIL "12, 13, 14, 16, 58: pair_bias: status $status: $(tail -1 pair_bias.log)"
     return
   fi
   local -a reference=()
@@ -404,7 +427,7 @@ part_rate() {
   # Interleaved, so that a drift of the clocks falls on all states alike.
   for round in 1 2 3; do
     if ! words[bare]=$("${command[@]}" 2>>rate.log); then
-      skip_part "$(tail -1 rate.log)"
+      skip_part "19, 20, 22, 28: $(tail -1 rate.log)"
     fi
     words[counting]=$(rate_under_guest 1000000000 50) || words[counting]=failed
     words[measuring]=$(rate_under_guest 5 100000) || words[measuring]=failed
@@ -438,10 +461,11 @@ answers_of() {
   done <"$program.txt"
   case "$status" in
     0) ;;
-    77 | 127) verdict SKIP "$claims: $program: $(tail -1 "$program.log")" ;; # 127: no driver
     *)
       # Its own FAIL says more.
-      if ((status != 1)) || ! grep -q '^FAIL' "$program.txt"; then
+      if cannot_run "$status" "$program.log"; then
+        verdict SKIP "$claims: $program: $(tail -1 "$program.log")"
+      elif ((status != 1)) || ! grep -q '^FAIL' "$program.txt"; then
         verdict FAIL "$claims: $program: status $status after '$(tail -1 "$program.txt")': \
 $(tail -1 "$program.log")"
       fi
@@ -514,13 +538,14 @@ wheel_folders() {
 
 part_measure() {
   local model=$build_dir/analyzer/cli/prof-model analyze=$build_dir/analyzer/cli/prof-analyze
-  local status=0 machine
+  local status=0 machine budget_s=$((run_limit_s - measure_rest_s))
+  ((budget_s > 10)) || budget_s=10
   need_file "$build_dir/analyzer/measure/prof-measure"
   # The toolkit's own come first.
   LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}:/usr/local/cuda/lib64$(wheel_folders)
   export LD_LIBRARY_PATH
-  local again until=$((SECONDS + run_limit_s - measure_rest_s))
-  "$model" measure -o measured/ --budget-s "$((run_limit_s - measure_rest_s))" >measure.txt 2>measure.log || status=$?
+  local again until=$((SECONDS + budget_s))
+  "$model" measure -o measured/ --budget-s "$budget_s" >measure.txt 2>measure.log || status=$?
   # An algorithm or engine that costs the process its GPU is left out, and the rest goes on.
   for again in 1 2 3; do
     if [[ "$status" != 1 || $((until - SECONDS)) -lt 10 ]] || ! grep -q '^stopped at' measure.log; then break; fi
@@ -530,7 +555,7 @@ part_measure() {
     "$model" measure -o measured/ --resume --budget-s $((until - SECONDS)) >>measure.txt 2>measure.log || status=$?
   done
   case "$status" in
-    0 | 4) verdict FIGURE "53: in $((run_limit_s - measure_rest_s)) s $(cat measured/*.csv | wc -l) rows in $(find measured -name '*.csv' | wc -l) tables, \
+    0 | 4) verdict FIGURE "53: in $budget_s s $(cat measured/*.csv | wc -l) rows in $(find measured -name '*.csv' | wc -l) tables, \
 $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
     3) skip_part "53: $(tail -1 measure.log)" ;;
     *)  # What was measured before the GPU failed is kept.
@@ -545,7 +570,7 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
   counted_of "$model"
   # Of a GPU that the machine table does not know there are tables, and no fit.
   machine=$(grep -l "\"$(head -1 measure.log | cut -d , -f 1)\"" "$source_dir"/analyzer/model/machines/*.json |
-    head -1 | xargs -r basename -s .json)
+    head -1 | xargs -r basename -s .json) || true # it names none
   if [[ -z "$machine" ]]; then
     verdict SKIP "54: no machine file names this GPU: $(head -1 measure.log)"
   else
@@ -665,12 +690,15 @@ part_demo() {
   need_file "$dlrm/dlrm"
   need_file "$guest"
   need_gpu '15, 21, 31, 32'
-  if ! "$dlrm/dlrm_plain" --iterations 2000 >plain.txt 2>&1; then
-    verdict FAIL "the example alone: $(tail -1 plain.txt)"
+  local status=0
+  "$dlrm/dlrm_plain" --iterations 2000 >plain.txt 2>plain.log || status=$?
+  if cannot_run "$status" plain.log; then
+    skip_part "15, 21, 31, 32: $(tail -1 plain.log)"
+  elif ((status != 0)); then
+    verdict FAIL "the example alone: $(tail -1 plain.txt) $(tail -1 plain.log)"
     return
   fi
   verdict PASS "the example alone: $(tail -1 plain.txt)"
-  local status=0
   LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/prof.json INLINE_PROF_REPEAT=20 \
     "$dlrm/dlrm" --iterations 4000 >profiled.txt 2>profiled.log || status=$?
   if ((status != 0)); then
@@ -716,7 +744,9 @@ example_report() {
   shift
   INLINE_PROF_OUT=$PWD/$name.prof.json timeout --kill-after=2 45 "$build_dir/libinject/run/prof-run" "$@" \
     >"$name.txt" 2>"$name.log" || status=$?
-  if ((status != 0)); then
+  if cannot_run "$status" "$name.log"; then
+    verdict SKIP "59, 60: $name: $(tail -1 "$name.log")"
+  elif ((status != 0)); then
     verdict FAIL "$name: status $status: $(tail -1 "$name.txt") $(tail -1 "$name.log")"
   elif [[ ! -e $name.prof.json ]]; then
     verdict FAIL "$name: no prof.json: $(tail -1 "$name.log")"
@@ -787,27 +817,31 @@ scrub() {
     -e "s|$source_dir|.|g" -e "s|${HOME:-/nonexistent}/|~/|g")
   # A name of one or two letters would be cut out of ordinary words.
   ((${#host} < 3)) || edits+=(-e "s/$host/host/g")
-  find "$1" -type f -exec grep -lI . {} + | while IFS= read -r file; do
-    sed -E -i "${edits[@]}" "$file"
+  { find "$1" -type f -exec grep -lI . {} + || true; } | while IFS= read -r file; do # grep: all are empty
+    sed -E -i "${edits[@]}" "$file" || exit 1
   done
 }
 
+# False, with the reason on stderr, where a disk is full.
 pack() {
-  local out=${OUT:-gpu_results} copy part
-  copy=$(mktemp -d)
-  mkdir -p "$out" "$copy/gpu_results"
+  local copy part
+  copy=$(mktemp -d) && mkdir -p "$copy/gpu_results" || return
   for part in "${default_parts[@]}" tests; do
-    [[ -d "$results/$part" ]] && cp -r "$results/$part" "$copy/gpu_results/"
+    if [[ -d "$results/$part" ]]; then cp -r "$results/$part" "$copy/gpu_results/" || break; fi
   done
-  scrub "$copy/gpu_results"
-  for part in "${default_parts[@]}" tests; do
-    if [[ -f "$copy/gpu_results/$part/summary" ]]; then cat "$copy/gpu_results/$part/summary"; fi
-  done >"$copy/gpu_results/summary.txt"
-  cp "$copy/gpu_results/summary.txt" "$out/summary.txt"
   # Logs are what can grow; the figures cannot.
   find "$copy" -type f -size +4M -exec truncate --size=4M {} +
-  tar -C "$copy" -czf "$out/gpu_results.tar.gz" gpu_results
-  rm -rf "$copy"
+  if scrub "$copy/gpu_results" &&
+    for part in "${default_parts[@]}" tests; do
+      if [[ -f "$copy/gpu_results/$part/summary" ]]; then cat "$copy/gpu_results/$part/summary"; fi
+    done >"$copy/gpu_results/summary.txt" &&
+    cp "$copy/gpu_results/summary.txt" "$out/summary.txt" &&
+    tar -C "$copy" -czf "$out/gpu_results.tar.gz" gpu_results; then
+    rm -rf "$copy"
+  else
+    rm -rf "$copy"
+    return 1
+  fi
   local mib
   mib=$(du --block-size=1M "$out/gpu_results.tar.gz" | cut -f 1)
   printf '%s: %d MiB\n' "$out/gpu_results.tar.gz" "$mib"
@@ -815,15 +849,31 @@ pack() {
     "$archive_limit_mib" >&2
 }
 
+# cannot_write WHAT FOLDER: the end, for want of a place for the results.
+cannot_write() {
+  printf 'gpu_check.sh: the %s cannot be written to %s: no permission, or the disk is full\n' "$1" "$2" >&2
+  exit 3
+}
+
+not_written=4 # the status of a part whose lines did not all get into its summary
+is_written=true
 if [[ -n "$run_part" ]]; then
+  { true >&9; } 2>/dev/null || exec 9>&2 # where lines go that cannot be written
   mkdir -p "$results/$run_part"
   cd "$results/$run_part"
   "part_$run_part"
+  [[ "$is_written" == true ]] || exit "$not_written"
   exit 0
 fi
 
+out=${OUT:-gpu_results}
+# Before ten minutes of work, not after them.
+mkdir -p "$results" 2>/dev/null && echo >"$results/.probe" && rm "$results/.probe" || cannot_write results "$results"
+mkdir -p "$out" 2>/dev/null && echo >"$out/.probe" && rm "$out/.probe" || cannot_write archive "$out"
+
 parts=("${only[@]}")
 ((${#parts[@]} > 0)) || parts=("${default_parts[@]}")
+has_failed=false
 for part in "${parts[@]}"; do
   if [[ "$resume" == true && -e "$results/$part/ended" ]]; then
     printf '\n== %s: done before\n' "$part"
@@ -832,23 +882,34 @@ for part in "${parts[@]}"; do
   fi
   printf '\n== %s (%d s)\n' "$part" "$SECONDS"
   rm -rf "${results:?}/$part"
-  mkdir -p "$results/$part"
+  mkdir -p "$results/$part" || cannot_write results "$results"
   status=0
   limit=$(part_limit_s "$part")
   timeout --kill-after=5 "$limit" \
     "$source_dir/scripts/gpu_check.sh" --build-dir "$build_dir" --results "$results" --run-part "$part" \
-    --run-limit "$limit" </dev/null >"$results/$part/output.txt" 2>&1 || status=$?
+    --run-limit "$limit" ${call:+--call "$call"} </dev/null 9>&2 >"$results/$part/output.txt" 2>&1 || status=$?
+  last=
   if ((status == 124 || status == 137)); then
-    printf '%-6s %s: over its limit of %d s; what it had not said by then is open\n' SKIP "$part" "$limit" \
-      >>"$results/$part/summary"
+    last=$(printf '%-6s %s: over its limit of %d s; what it had not said by then is open' SKIP "$part" "$limit")
+  elif ((status == not_written)); then
+    last=$(printf '%-6s %s: what it said could not be written' SKIP "$part")
+    is_written=false
   elif ((status != 0)); then
-    printf '%-6s %s: ended with status %d: %s\n' FAIL "$part" "$status" \
-      "$(tail -1 "$results/$part/output.txt")" >>"$results/$part/summary"
+    last=$(printf '%-6s %s: ended with status %d: %s' FAIL "$part" "$status" \
+      "$(tail -1 "$results/$part/output.txt")")
+    has_failed=true
+  fi
+  cat "$results/$part/summary" 2>/dev/null || [[ -n "$last" ]] || printf 'nothing said\n'
+  if [[ -n "$last" ]]; then
+    printf '%s\n' "$last"
+    printf '%s\n' "$last" >>"$results/$part/summary" || is_written=false
   else
     touch "$results/$part/ended"
   fi
-  cat "$results/$part/summary" 2>/dev/null || printf 'nothing said\n'
+  echo >"$results/.probe" || is_written=false
 done
+rm -f "$results/.probe"
 printf '\n'
-pack
-! grep -hq '^FAIL' "$results"/*/summary
+pack || cannot_write archive "$out"
+[[ "$is_written" == true ]] || cannot_write results "$results"
+[[ "$has_failed" == false ]] && ! grep -hq '^FAIL' "$results"/*/summary

@@ -306,7 +306,11 @@ bool start_iteration(State& state) {
       start_measured_iteration(state, iteration);
       return false;
     case Phase::kDraining:
-      if (!poll_all(state) && ++state.draining_iterations < kLongestDraining) return false;
+      // Another thread may have made the context, and still calibrate it.
+      if ((!poll_all(state) || state.calibrating.load() > 0) &&
+          ++state.draining_iterations < kLongestDraining) {
+        return false;
+      }
       finish(state);
       return true;
     case Phase::kUnitTests:

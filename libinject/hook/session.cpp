@@ -283,10 +283,12 @@ void context_created(CUcontext context) {
       if (known.context() == context && known.is_alive()) return;
     }
     timer = timer_of(*run, context);
+    if (timer == nullptr) return;
+    run->calibrating.fetch_add(1);
   }
-  if (timer == nullptr) return;
   timer::CalibrationResult result = timer::calibrate(context, timer->device_id());
   const std::lock_guard lock(run->run.mutex);
+  run->calibrating.fetch_sub(1);
   if (!result.note.empty()) run->run.warnings.push_back(std::move(result.note));
   // One set per device: the first context's.
   for (const record::Calibration& known : run->run.calibrations) {

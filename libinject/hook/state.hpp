@@ -124,6 +124,8 @@ struct State {
   std::atomic<std::int64_t> iteration{0};
   std::atomic<bool> exit_when_done{false};
   std::atomic<bool> table_full{false};
+  std::atomic<int> calibrating{
+      0};  // contexts whose calibration goes on, each on a thread of the host's
   std::atomic<bool> throw_samples_away{false};  // pairs are recorded for their cost alone
 
   // Guards everything below.  Held for look-ups and small insertions, never during I/O.

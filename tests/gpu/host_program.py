@@ -9,6 +9,11 @@ CANNOT_START = 127  # what ld.so exits with
 FAILURES_LINES = 3
 
 
+# What a GPU or a driver says that cannot be used as it is; no fault of the program's.
+NOT_OURS = ("out of memory", "busy or unavailable", "no CUDA-capable device",
+            "insufficient for CUDA runtime", "unsupported toolchain", "no kernel image")
+
+
 class Skip(Exception):
     """It cannot run here; the text says why."""
 
@@ -40,6 +45,8 @@ def run(command, variables, timeout_s):
         raise Skip(last_words)
     if done.returncode == CANNOT_START and "error while loading shared libraries" in done.stderr:
         raise Skip(last_words)  # no driver, or no cuBLAS
+    if done.returncode != 0 and any(words in last_words for words in NOT_OURS):
+        raise Skip(last_words)
     if done.returncode != 0:
         raise Failure(f"exit status {done.returncode}: {what_went_wrong(done)}")
     return Ended(done.stdout, last_words)

@@ -21,6 +21,9 @@ status=$?
 if ((status == 77 || status == 127)); then
   say SKIP "results: $(tail -1 "$folder/alone.log")"
   exit 77
+elif ((status != 0)) && grep -q 'out of memory' "$folder/alone.log"; then
+  say SKIP "results: $(tail -1 "$folder/alone.log")"
+  exit 77
 elif ((status != 0)); then
   say FAIL "the program alone: status $status: $(tail -1 "$folder/alone.log")"
   exit 1

@@ -262,6 +262,8 @@ class Checks:
         with self.claim(40, "dlrm"):
             if not self.options.dlrm or not self.options.dlrm_plain:
                 raise Skip("the example was not built")
+            # The example takes a missing GPU for an error.
+            run([str(self.options.loop), "--steps", "1"], {}, self.options.timeout)
             steps = ["--iterations", DLRM_STEPS]
             _, marked = self.under_guest("dlrm_marked", [self.options.dlrm, *steps], receipt=0)
             _, found = self.under_guest("dlrm_found", [self.options.dlrm_plain, *steps], receipt=0)
