@@ -153,6 +153,10 @@ skip_part() {
   exit 0
 }
 
+need_python() {
+  command -v python3 >/dev/null || skip_part "$1: no python3 on the path"
+}
+
 need_file() {
   [[ -e "$1" ]] || skip_part "$1 was not built"
 }
@@ -186,6 +190,11 @@ for folder in nvidia.__path__:
 PYTHON
 }
 
+# What would put another tool, or other settings of the guest, into every program below.
+foreign_settings() {
+  compgen -e | grep -E '^(CUDA_INJECTION(32|64)_PATH|NVTX_INJECTION(32|64)_PATH|(INLINE_PROF|PROFILING)_.*)$' || true
+}
+
 part_machine() {
   local tool
   uname -srm >uname.txt
@@ -197,9 +206,11 @@ part_machine() {
   python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())' \
     >torch.txt 2>&1 || true
   env | grep -E '^(CUDA|NVIDIA|NCCL|LD_)' | sort >environment.txt || true
+  [[ -z "$taken_out" ]] || verdict FIGURE "taken out of the environment, for every part: $taken_out"
+  [[ -z "${LD_PRELOAD:-}" ]] || verdict FIGURE "LD_PRELOAD is $LD_PRELOAD, in every part"
   command -v nvidia-smi >/dev/null || return 0
   if ! nvidia-smi -q >nvidia_smi.txt 2>&1; then
-    verdict FAIL "nvidia-smi: $(tail -1 nvidia_smi.txt)"
+    verdict SKIP "30: nvidia-smi: $(tail -1 nvidia_smi.txt)"
     return
   fi
   nvidia-smi --format=csv --query-gpu=name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,pstate,mig.mode.current,persistence_mode \
@@ -258,6 +269,12 @@ options_for_wheels() {
 }
 
 part_build() {
+  local tool
+  for tool in cmake c++; do
+    command -v "$tool" >/dev/null || skip_part "no $tool on the path"
+  done
+  command -v "${CUDACXX:-nvcc}" >/dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] ||
+    skip_part 'no nvcc, on the path or in /usr/local/cuda/bin'
   local -a options=(-D INLINE_PROF_GPU_TESTS=ON -D INLINE_PROF_BENCH=OFF
     -D CMAKE_CUDA_ARCHITECTURES=native)
   [[ -d "$source_dir/third_party_offline/usr" ]] &&
@@ -309,6 +326,7 @@ census_of() {
 }
 
 part_census() {
+  need_python '1 to 6, 8, 9, 11, 56'
   need_file "$guest"
   need_file "$census"
   local program
@@ -333,6 +351,7 @@ part_census() {
 }
 
 part_torch() {
+  need_python '7, 8, 11, 57'
   need_file "$guest"
   need_file "$census"
   census_timeout_s=30
@@ -374,6 +393,7 @@ part_libraries() {
 }
 
 part_bias() {
+  need_python '12, 13, 14, 16, 58'
   local bias=$programs/pair_bias
   need_file "$bias"
   local status=0
@@ -400,7 +420,7 @@ part_bias() {
   cat table.txt
   local line
   # 14: a pair behind work is tight, one on an idle stream is not.
-  if line=$(awk '$1 == "idle" { idle += $5; n_idle += $4 } $1 == "busy" { busy += $5; n_busy += $4 }
+  if line=$(awk '$2 == "(none)" { next } $1 == "idle" { idle += $5; n_idle += $4 } $1 == "busy" { busy += $5; n_busy += $4 }
               END { printf "%d of %d busy pairs tight, %d of %d idle ones", busy, n_busy, idle, n_idle;
                     exit !(n_busy > 0 && busy >= 0.99 * n_busy && idle <= 0.05 * n_idle) }' table.txt); then
     verdict PASS "14: $line"
@@ -488,6 +508,7 @@ lines_of() {
 }
 
 part_backends() {
+  need_python '17, 27, 34, 35'
   need_file "$guest"
   need_file "$census"
   need_file "$programs/paced_loop"
@@ -520,6 +541,7 @@ part_results() {
 }
 
 part_overhead() {
+  need_python '52'
   local loop=$programs/overhead_loop
   need_file "$loop"
   need_file "$guest"
@@ -653,6 +675,8 @@ counted_of() {
     verdict SKIP "29: $(tail -1 counted.log)"
   elif grep -q '^counters are not read' counted.log; then
     verdict SKIP "29: $(grep -m 1 '^counters are not read' counted.log)"
+  elif ! command -v python3 >/dev/null; then
+    verdict SKIP '29: no python3 on the path'
   else
     verdict FIGURE "29: $(python3 - <<'PYTHON'
 import csv, statistics
@@ -675,6 +699,8 @@ fit_of() {
   elif timeout 60 "$build_dir/analyzer/cli/prof-model" fit --model "$model" --machine "$machine" "$@" \
       "$table" -o "$model.json" --force 2>"fit_$model.log"; then
     verdict FIGURE "54: $model on $machine: $(grep -m 1 -i 'cross' "fit_$model.log" || tail -1 "fit_$model.log")"
+  elif grep -q 'rows, but a fit of' "fit_$model.log"; then # the time was up before there were more
+    verdict SKIP "54: $model: $(grep -m 1 'rows, but a fit of' "fit_$model.log")"
   else
     verdict FAIL "54: $model: $(tail -1 "fit_$model.log")"
   fi
@@ -686,6 +712,7 @@ part_graphs() {
 }
 
 part_demo() {
+  need_python '15, 21, 31, 32'
   local dlrm=$build_dir/examples/dlrm analyze=$build_dir/analyzer/cli/prof-analyze
   need_file "$dlrm/dlrm"
   need_file "$guest"
@@ -760,6 +787,7 @@ example_report() {
 }
 
 part_training() {
+  need_python '40, 41, 45'
   need_file "$guest"
   need_file "$programs/training_loop"
   local -a dlrm=()
@@ -771,6 +799,7 @@ part_training() {
 }
 
 part_examples() {
+  need_python '59, 60'
   need_file "$build_dir/libinject/run/prof-run"
   need_file "$build_dir/analyzer/cli/prof-analyze"
   need_gpu '59, 60'
@@ -861,6 +890,8 @@ if [[ -n "$run_part" ]]; then
   { true >&9; } 2>/dev/null || exec 9>&2 # where lines go that cannot be written
   mkdir -p "$results/$run_part"
   cd "$results/$run_part"
+  taken_out=$(foreign_settings | tr '\n' ' ')
+  for name in $taken_out; do unset "$name"; done
   "part_$run_part"
   [[ "$is_written" == true ]] || exit "$not_written"
   exit 0
