@@ -5,7 +5,8 @@
 //
 // A step makes a batch, goes forward and backward through six layers and updates their weights.
 // Beside the steps there is what real programs have: layers are set up in an order of their own,
-// every 50th step reads the loss back, and every 200th is followed by an evaluation of three batches.
+// every 50th step reads the loss back, and every 200th is followed by an evaluation of three
+// batches.
 //
 // --mark: each step says PROFILE_ITERATION.  --ranges: NVTX ranges around the parts and the layers.
 // Prints a JSON object: steps, launches of a step, its first kernel; with --ranges how many ranges
