@@ -203,7 +203,7 @@ part_machine() {
   done
   ldd --version 2>/dev/null | head -1 >glibc.txt || true
   nvcc --version >nvcc.txt 2>&1 || true
-  python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())' \
+  timeout 8 python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version())' \
     >torch.txt 2>&1 || true
   env | grep -E '^(CUDA|NVIDIA|NCCL|LD_)' | sort >environment.txt || true
   [[ -z "$taken_out" ]] || verdict FIGURE "taken out of the environment, for every part: $taken_out"
