@@ -23,7 +23,7 @@ if options.device == "cuda":
     from torch_gpu import torch
 else:
     import torch
-from guest_mark import iteration_mark
+from iteration_mark import iteration_mark
 
 LAYERS = 4
 WIDTH = 512
