@@ -36,6 +36,7 @@ struct Row {
   std::int64_t occurrence = 0;
   std::int64_t calls = 1;  // in an iteration; for any_occurrence: in the whole run
   bool any_occurrence = false;
+  bool is_graph_node = false;         // of a CUDA graph, which may run others beside it
   bool is_region = false;             // encloses other rows on its stream
   std::optional<std::size_t> parent;  // the smallest row that encloses this one; index into rows
 

@@ -1,5 +1,6 @@
 #include "join/run_work.hpp"
 
+#include "join/lanes.hpp"
 #include "join/nesting.hpp"
 #include "join/outermost.hpp"
 
@@ -23,7 +24,7 @@ constexpr double kFollowsWithinUs = 10.0;
 // One work as it was measured.
 struct MeasuredWork {
   std::size_t work = 0;
-  std::int64_t stream = 0;
+  std::size_t lane = 0;
   double start_us = 0.0;
   double end_us = 0.0;
 };
@@ -32,19 +33,19 @@ bool is_mostly_late(const Row& row) {
   return 2 * row.not_tight > row.samples;
 }
 
-// The last two works of each stream.  When another work starts, at most the last one still runs.
-class LastOfStreams {
+// The last two works of each lane.  When another work starts, at most the last one still runs.
+class LastOfLanes {
  public:
-  [[nodiscard]] const MeasuredWork* last_of(std::int64_t stream) const {
-    const auto it = last_.find(stream);
+  [[nodiscard]] const MeasuredWork* last_of(std::size_t lane) const {
+    const auto it = last_.find(lane);
     return it == last_.end() ? nullptr : &it->second.back();
   }
 
-  // The last work of another stream that had just ended when `next` started; null if there is none.
+  // The last work of another lane that had just ended when `next` started; null if there is none.
   [[nodiscard]] const MeasuredWork* ended_just_before(const MeasuredWork& next) const {
     const MeasuredWork* found = nullptr;
-    for (const auto& [stream, works] : last_) {
-      if (stream == next.stream) continue;
+    for (const auto& [lane, works] : last_) {
+      if (lane == next.lane) continue;
       for (const MeasuredWork& other : works) {
         const bool has_just_ended =
             other.end_us <= next.start_us && other.end_us >= next.start_us - kFollowsWithinUs;
@@ -55,26 +56,24 @@ class LastOfStreams {
   }
 
   void add(const MeasuredWork& work) {
-    std::vector<MeasuredWork>& works = last_[work.stream];
+    std::vector<MeasuredWork>& works = last_[work.lane];
     if (works.size() == 2) works.erase(works.begin());
     works.push_back(work);
   }
 
  private:
-  std::map<std::int64_t, std::vector<MeasuredWork>> last_;
+  std::map<std::size_t, std::vector<MeasuredWork>> last_;
 };
 
-// Places the works of one device in time, each stream in its order.
+// Places the works of one device in time, each lane in its order.
 std::vector<MeasuredWork> placed(const std::vector<Row>& rows, const RunWork& all,
                                  std::size_t first_work) {
   std::vector<MeasuredWork> measured;
-  std::map<std::int64_t, double> stream_end_us;
+  Lanes lanes;
   for (std::size_t work = first_work; work < all.rows.size(); ++work) {
     const Row& row = rows[all.rows[work]];
-    double& end_us = stream_end_us[row.stream_index];
-    const double start_us = std::max(row.offset_us.value_or(end_us), end_us);
-    end_us = start_us + *row.in_iteration_us;
-    measured.push_back({work, row.stream_index, start_us, end_us});
+    const Lanes::Place place = lanes.place(row);
+    measured.push_back({work, place.lane, place.start_us, place.start_us + *row.in_iteration_us});
   }
   std::stable_sort(
       measured.begin(), measured.end(),
@@ -84,10 +83,10 @@ std::vector<MeasuredWork> placed(const std::vector<Row>& rows, const RunWork& al
 
 // What each work of one device waits for, from when it started.
 void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_work) {
-  LastOfStreams last;
+  LastOfLanes last;
   for (const MeasuredWork& next : placed(rows, all, first_work)) {
     read::Work& work = all.graph.works[next.work];
-    const MeasuredWork* before = last.last_of(next.stream);
+    const MeasuredWork* before = last.last_of(next.lane);
     const double gap_us = before == nullptr ? next.start_us : next.start_us - before->end_us;
     const bool follows = before != nullptr && gap_us <= kFollowsWithinUs;
     const MeasuredWork* other = follows ? nullptr : last.ended_just_before(next);

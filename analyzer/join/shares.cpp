@@ -1,5 +1,6 @@
 #include "join/shares.hpp"
 
+#include "join/lanes.hpp"
 #include "join/nesting.hpp"
 #include "join/outermost.hpp"
 #include "join/timeline.hpp"
@@ -114,19 +115,17 @@ std::vector<double> claimed_times(const std::vector<Row>& rows,
                                   const std::vector<std::size_t>& roots) {
   std::vector<double> claimed_us;
   std::vector<Piece> pieces;
-  std::map<std::int64_t, double> stream_end_us;
+  Lanes lanes;
   bool placed = true;  // rows without a place in the iteration can only be added up
   for (const std::size_t i : roots) {
     const Row& row = rows[i];
     const double length_us = *row.in_iteration_us;
     claimed_us.push_back(length_us);
     if (row.any_occurrence) placed = false;
-    double& end_us = stream_end_us[row.stream_index];
-    const double start_us = std::max(row.offset_us.value_or(end_us), end_us);
-    end_us = start_us + length_us;
-    pieces.push_back({static_cast<std::size_t>(row.stream_index), start_us, length_us});
+    const Lanes::Place place = lanes.place(row);
+    pieces.push_back({place.lane, place.start_us, length_us});
   }
-  if (!placed || stream_end_us.size() < 2) return claimed_us;
+  if (!placed || lanes.count() < 2) return claimed_us;
   return busy_time(std::move(pieces));
 }
 

@@ -15,11 +15,11 @@ struct Edge {
 }  // namespace
 
 std::vector<double> busy_time(std::vector<Piece> pieces) {
-  std::map<std::size_t, double> stream_end_us;
+  std::map<std::size_t, double> lane_end_us;
   std::vector<Edge> edges;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Piece& piece = pieces[i];
-    const auto [end, first] = stream_end_us.try_emplace(piece.stream, piece.start_us);
+    const auto [end, first] = lane_end_us.try_emplace(piece.lane, piece.start_us);
     piece.start_us = std::max(piece.start_us, end->second);
     end->second = piece.start_us + piece.length_us;
     edges.push_back({piece.start_us, i, true});
@@ -31,7 +31,7 @@ std::vector<double> busy_time(std::vector<Piece> pieces) {
   });
 
   std::vector<double> claimed_us(pieces.size(), 0.0);
-  std::vector<std::size_t> running;  // at most one piece a stream
+  std::vector<std::size_t> running;  // at most one piece a lane
   double now_us = 0.0;
   for (const Edge& edge : edges) {
     for (const std::size_t piece : running) {

@@ -5,15 +5,16 @@
 
 namespace inline_prof::join {
 
-// Work of one stream of a device, in order.  Times from the start of the iteration, microseconds.
+// Work of one lane of a device (lanes.hpp), in order.  Times from the start of the iteration,
+// microseconds.
 struct Piece {
-  std::size_t stream = 0;
-  double start_us = 0.0;  // not before the piece before it on the stream ended: see busy_time
+  std::size_t lane = 0;
+  double start_us = 0.0;  // not before the piece before it on its lane ended: see busy_time
   double length_us = 0.0;
 };
 
 // How much of the device's time each piece may claim: a moment at which n pieces run counts 1/n for
-// each, so that the sum is the length of the union.  Streams are in order, so a piece that seems to
+// each, so that the sum is the length of the union.  Lanes are in order, so a piece that seems to
 // start before the one before it ended (medians of different iterations) starts where that ended.
 [[nodiscard]] std::vector<double> busy_time(std::vector<Piece> pieces);
 

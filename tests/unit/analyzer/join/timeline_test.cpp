@@ -1,5 +1,7 @@
 #include "join/timeline.hpp"
 
+#include "join/lanes.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,42 +15,75 @@ auto near(double value) {
   return DoubleNear(value, 1e-9);
 }
 
+Row placed_row(double offset_us, double length_us, bool is_graph_node) {
+  Row row;
+  row.offset_us = offset_us;
+  row.in_iteration_us = length_us;
+  row.is_graph_node = is_graph_node;
+  return row;
+}
+
+TEST(Lanes, KernelsOfAGraphMayRunBesideEachOther) {
+  Lanes lanes;
+  EXPECT_EQ(lanes.place(placed_row(0, 10, true)).lane, 0U);
+  EXPECT_EQ(lanes.place(placed_row(10, 30, true)).lane, 0U);
+  const Lanes::Place beside = lanes.place(placed_row(11, 10, true));
+  EXPECT_EQ(beside.lane, 1U);
+  EXPECT_DOUBLE_EQ(beside.start_us, 11);
+  EXPECT_EQ(lanes.place(placed_row(21, 5, true)).lane, 1U) << "the branch goes on";
+  const Lanes::Place joined = lanes.place(placed_row(39.5, 10, true));
+  EXPECT_EQ(joined.lane, 0U) << "what ended last";
+  EXPECT_DOUBLE_EQ(joined.start_us, 40) << "medians that are off make no branch";
+  EXPECT_EQ(lanes.count(), 2U);
+}
+
+TEST(Lanes, AStreamIsInOrder) {
+  Lanes lanes;
+  EXPECT_EQ(lanes.place(placed_row(0, 20, false)).lane, 0U);
+  const Lanes::Place next = lanes.place(placed_row(5, 20, false));
+  EXPECT_EQ(next.lane, 0U);
+  EXPECT_DOUBLE_EQ(next.start_us, 20);
+  Row other = placed_row(5, 20, false);
+  other.stream_index = 1;
+  EXPECT_EQ(lanes.place(other).lane, 1U);
+}
+
 TEST(BusyTime, OneStreamIsASum) {
-  EXPECT_THAT(busy_time({{.stream = 0, .start_us = 0, .length_us = 10},
-                         {.stream = 0, .start_us = 50, .length_us = 20}}),
+  EXPECT_THAT(busy_time({{.lane = 0, .start_us = 0, .length_us = 10},
+                         {.lane = 0, .start_us = 50, .length_us = 20}}),
               ElementsAre(near(10), near(20)));
 }
 
 TEST(BusyTime, OneStreamNeverRunsTwoPiecesAtOnce) {
   // The medians of two iterations say that the second starts before the first has ended.
-  EXPECT_THAT(busy_time({{.stream = 0, .start_us = 0, .length_us = 10},
-                         {.stream = 0, .start_us = 7, .length_us = 20}}),
+  EXPECT_THAT(busy_time({{.lane = 0, .start_us = 0, .length_us = 10},
+                         {.lane = 0, .start_us = 7, .length_us = 20}}),
               ElementsAre(near(10), near(20)));
 }
 
 TEST(BusyTime, ASharedMomentIsSplitEvenly) {
   // Union [0, 30): 0-10 first alone, 10-20 both, 20-30 second alone.
-  EXPECT_THAT(busy_time({{.stream = 0, .start_us = 0, .length_us = 20},
-                         {.stream = 1, .start_us = 10, .length_us = 20}}),
+  EXPECT_THAT(busy_time({{.lane = 0, .start_us = 0, .length_us = 20},
+                         {.lane = 1, .start_us = 10, .length_us = 20}}),
               ElementsAre(near(15), near(15)));
 }
 
 TEST(BusyTime, WhatTouchesDoesNotOverlap) {
-  EXPECT_THAT(busy_time({{.stream = 0, .start_us = -5, .length_us = 5},
-                         {.stream = 1, .start_us = 0, .length_us = 5}}),
+  EXPECT_THAT(busy_time({{.lane = 0, .start_us = -5, .length_us = 5},
+                         {.lane = 1, .start_us = 0, .length_us = 5}}),
               ElementsAre(near(5), near(5)));
 }
 
 TEST(BusyTime, ThreeStreamsShareInThirds) {
-  EXPECT_THAT(busy_time({{.stream = 0, .start_us = 0, .length_us = 30},
-                         {.stream = 1, .start_us = 0, .length_us = 30},
-                         {.stream = 2, .start_us = 0, .length_us = 30}}),
+  EXPECT_THAT(busy_time({{.lane = 0, .start_us = 0, .length_us = 30},
+                         {.lane = 1, .start_us = 0, .length_us = 30},
+                         {.lane = 2, .start_us = 0, .length_us = 30}}),
               ElementsAre(near(10), near(10), near(10)));
 }
 
 TEST(BusyTime, NothingTakesNoTime) {
   EXPECT_TRUE(busy_time({}).empty());
-  EXPECT_THAT(busy_time({{.stream = 0, .start_us = 3, .length_us = 0}}), ElementsAre(near(0)));
+  EXPECT_THAT(busy_time({{.lane = 0, .start_us = 3, .length_us = 0}}), ElementsAre(near(0)));
 }
 
 }  // namespace

@@ -77,6 +77,36 @@ TEST(WorthFixing, ALayerBehindAnotherStreamSavesNothing) {
   EXPECT_THAT(analysis.worth_fixing, ElementsAre(0));
 }
 
+// One stream: after the fork a branch of 30 us and one of two times 10 us, then the join.
+read::Profile forked() {
+  std::vector<read::Event> events;
+  const auto add = [&](const std::string& name, double offset_us, double time_us) {
+    const auto index = static_cast<std::int64_t>(2 * events.size());
+    events.push_back(EventBuilder(name, index, index + 1)
+                         .in_graph()
+                         .flag("graph_node")
+                         .samples_us({time_us})
+                         .offset_us(offset_us)
+                         .op(taking_us(5)));
+  };
+  add("fork", 0, 10);
+  add("long", 10, 30);
+  add("short 1", 10, 10);
+  add("short 2", 20, 10);
+  add("join", 40, 10);
+  return profile_of(std::move(events), 50);
+}
+
+TEST(WorthFixing, BranchesOfAGraphRunBesideEachOther) {
+  const Analysis analysis = join_all({forked()});
+  EXPECT_NEAR(analysis.longest_path_us.value(), 50, kToleranceUs);
+  EXPECT_EQ(saved(analysis, "short 1"), 0) << "hidden";
+  EXPECT_NEAR(saved(analysis, "long"), 20, kToleranceUs) << "until the other branch ends";
+  EXPECT_NEAR(saved(analysis, "join"), 5, kToleranceUs);
+  ASSERT_TRUE(analysis.shares_us);
+  EXPECT_TRUE(analysis.warnings.empty()) << "their times are shared out, not scaled down";
+}
+
 TEST(WorthFixing, WorkThatStartsWhenAnotherStreamEndsWaitsForIt) {
   // b on stream 1 starts 2 us after a on stream 0 has ended, c on stream 0 1 us after b: a chain.
   const Analysis analysis = join_all({profile_of(

@@ -1,0 +1,35 @@
+#include "join/lanes.hpp"
+
+#include <algorithm>
+
+namespace inline_prof::join {
+namespace {
+
+// Of the shorter one of two works: less is no overlap, but what medians are off.
+constexpr double kLeastOverlap = 0.5;
+
+}  // namespace
+
+// The lane that was in use last, and is free by now; a graph's kernel gets a new one where none is.
+Lanes::Lane& Lanes::lane_for(std::vector<Lane>& lanes, const Row& row) {
+  const bool may_be_beside = row.is_graph_node && row.offset_us;
+  Lane* found = nullptr;
+  for (Lane& lane : lanes) {
+    const double slack_us = kLeastOverlap * std::min(lane.last_us, *row.in_iteration_us);
+    if (may_be_beside && lane.end_us > *row.offset_us + slack_us) continue;
+    if (found == nullptr || lane.end_us > found->end_us) found = &lane;
+  }
+  if (found != nullptr) return *found;
+  lanes.push_back({.number = count_++});
+  return lanes.back();
+}
+
+Lanes::Place Lanes::place(const Row& row) {
+  Lane& lane = lane_for(lanes_of_[row.stream_index], row);
+  const double start_us = std::max(row.offset_us.value_or(lane.end_us), lane.end_us);
+  lane.last_us = *row.in_iteration_us;
+  lane.end_us = start_us + lane.last_us;
+  return {.lane = lane.number, .start_us = start_us};
+}
+
+}  // namespace inline_prof::join
