@@ -362,6 +362,7 @@ part_torch() {
 }
 
 part_libraries() {
+  need_python '37, 38, 39, 42, 43, 44, 46, 47'
   local scripts=$source_dir/tests/gpu name simulated
   need_file "$guest"
   need_gpu '37, 38, 39, 42, 43, 44, 46, 47'
@@ -878,6 +879,10 @@ pack() {
     "$archive_limit_mib" >&2
 }
 
+can_write() {
+  { mkdir -p "$1" && echo >"$1/.probe" && rm "$1/.probe"; } 2>/dev/null
+}
+
 # cannot_write WHAT FOLDER: the end, for want of a place for the results.
 cannot_write() {
   printf 'gpu_check.sh: the %s cannot be written to %s: no permission, or the disk is full\n' "$1" "$2" >&2
@@ -899,8 +904,8 @@ fi
 
 out=${OUT:-gpu_results}
 # Before ten minutes of work, not after them.
-mkdir -p "$results" 2>/dev/null && echo >"$results/.probe" && rm "$results/.probe" || cannot_write results "$results"
-mkdir -p "$out" 2>/dev/null && echo >"$out/.probe" && rm "$out/.probe" || cannot_write archive "$out"
+can_write "$results" || cannot_write results "$results"
+can_write "$out" || cannot_write archive "$out"
 
 parts=("${only[@]}")
 ((${#parts[@]} > 0)) || parts=("${default_parts[@]}")
