@@ -16,8 +16,8 @@ Lanes::Lane& Lanes::lane_for(std::vector<Lane>& lanes, const Row& row) {
   Lane* found = nullptr;
   for (Lane& lane : lanes) {
     const double slack_us = kLeastOverlap * std::min(lane.last_us, *row.in_iteration_us);
-    if (may_be_beside && lane.end_us > *row.offset_us + slack_us) continue;
-    if (found == nullptr || lane.end_us > found->end_us) found = &lane;
+    if (may_be_beside && lane.seen_end_us > *row.offset_us + slack_us) continue;
+    if (found == nullptr || lane.seen_end_us > found->seen_end_us) found = &lane;
   }
   if (found != nullptr) return *found;
   lanes.push_back({.number = count_++});
@@ -29,6 +29,7 @@ Lanes::Place Lanes::place(const Row& row) {
   const double start_us = std::max(row.offset_us.value_or(lane.end_us), lane.end_us);
   lane.last_us = *row.in_iteration_us;
   lane.end_us = start_us + lane.last_us;
+  lane.seen_end_us = row.offset_us.value_or(start_us) + lane.last_us;
   return {.lane = lane.number, .start_us = start_us};
 }
 

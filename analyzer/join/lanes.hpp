@@ -29,7 +29,8 @@ class Lanes {
   struct Lane {
     std::size_t number = 0;
     double end_us = 0.0;
-    double last_us = 0.0;  // length of the last work
+    double seen_end_us = 0.0;  // without what the works before it pushed it back
+    double last_us = 0.0;      // length of the last work
   };
   Lane& lane_for(std::vector<Lane>& lanes, const Row& row);
 

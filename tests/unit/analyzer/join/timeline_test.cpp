@@ -37,6 +37,17 @@ TEST(Lanes, KernelsOfAGraphMayRunBesideEachOther) {
   EXPECT_EQ(lanes.count(), 2U);
 }
 
+TEST(Lanes, AChainOfTimesThatAreTooLongStaysOne) {
+  Lanes lanes;
+  double end_us = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Lanes::Place place = lanes.place(placed_row(2 * i, 2.5, true));
+    EXPECT_EQ(place.lane, 0U) << i;
+    end_us = place.start_us + 2.5;
+  }
+  EXPECT_DOUBLE_EQ(end_us, 50) << "and is seen to be too long";
+}
+
 TEST(Lanes, AStreamIsInOrder) {
   Lanes lanes;
   EXPECT_EQ(lanes.place(placed_row(0, 20, false)).lane, 0U);
