@@ -125,14 +125,25 @@ std::vector<schedule::ClassMember> name_classes(State& state) {
   return members;
 }
 
-// The median of what a pair measures with nothing in it, as calibrated behind other work; a
-// plausible one where the calibration had to be left out.
-double bias_ms(State& state) {
+// GPU time that a pair adds, as calibrated: what it takes around an empty kernel beyond what a
+// further kernel takes, which is what a budget pays for; where that was not measured what it takes
+// around nothing.
+double pair_us(const record::Calibration& calibration) {
+  if (calibration.empty_kernel_pair && calibration.added_kernel) {
+    const double us =
+        calibration.empty_kernel_pair->median_us - calibration.added_kernel->median_us;
+    if (us > 0 && calibration.added_kernel->median_us > 0) return us;
+  }
+  return calibration.empty_pair.median_us;
+}
+
+// Behind other work; a plausible one where the calibration had to be left out.
+double pair_ms(State& state) {
   constexpr double plausible_us = 5;
   const std::lock_guard lock(state.run.mutex);
   double us = plausible_us;
   for (const record::Calibration& calibration : state.run.calibrations) {
-    if (calibration.empty_pair.median_us > 0) us = calibration.empty_pair.median_us;
+    if (const double calibrated_us = pair_us(calibration); calibrated_us > 0) us = calibrated_us;
     if (calibration.state == "busy") break;
   }
   return us / 1e3;
@@ -147,7 +158,7 @@ void begin_adaptive(State& state, const std::vector<schedule::ClassMember>& memb
   const bool is_one_of_several = state.config.world_size.value_or(1) > 1;
   state.adaptive = std::make_unique<AdaptiveCourse>(
       schedule::AdaptivePlan(members, std::move(ranges), state.settings, is_one_of_several),
-      bias_ms(state));
+      pair_ms(state));
 }
 
 // Kernels inside graphs are measured in visits of their own (graph_course.hpp); the plan is for
