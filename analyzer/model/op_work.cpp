@@ -128,6 +128,7 @@ OpWork convolution(Attributes& attributes) {
   const double element = attributes.element("type", &work.operands);
   work.flops = {2 * n * k * p * q * (c / groups) * r * s};
   work.traffic = {element * (n * c * h * w + k * (c / groups) * r * s + n * k * p * q)};
+  work.compute_type = attributes.op().get<std::string>("compute_type").value_or("");
   return work;
 }
 

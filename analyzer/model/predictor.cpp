@@ -286,6 +286,17 @@ struct Predictor::Shipped {
   }
 };
 
+namespace {
+
+// cuDNN runs convolutions of f32 on tensor cores unless it is told not to (cuDNN, "Data Types and
+// Enums": CUDNN_DEFAULT_MATH), and no operation says what it was told.  The kernel's name does.
+bool is_tf32_convolution(const read::Op& op, std::string_view kernel_name) {
+  return op_kind_from_name(op.kind) == OpKind::kConv && !op.find("compute_type") &&
+         op.get<std::string>("type") == "f32" && kernel_name.find("tf32") != kernel_name.npos;
+}
+
+}  // namespace
+
 Predictor::Predictor(Mode mode) {
   if (mode == Mode::kImproved) shipped_ = std::make_unique<Shipped>();
 }
@@ -304,7 +315,10 @@ Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
     if (kind == OpKind::kCollective) improved = shipped_->predict_collective(op, machine);
     if (improved) return {std::move(improved), ""};
   }
-  return predict_roofline(op, machine);
+  if (!is_tf32_convolution(op, kernel.name)) return predict_roofline(op, machine);
+  read::Op on_tensor_cores = op;
+  on_tensor_cores.attributes.emplace_back("compute_type", std::string("tf32"));
+  return predict_roofline(on_tensor_cores, machine);
 }
 
 }  // namespace inline_prof::model

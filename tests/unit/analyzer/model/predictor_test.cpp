@@ -117,6 +117,29 @@ TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
   EXPECT_EQ(small.prediction->model, "roofline");
 }
 
+TEST(Predictor, BoundsConvolutionsByTheUnitsTheirKernelRunsOn) {
+  read::Op op;
+  op.kind = "conv";
+  op.attributes = {{"type", std::string("f32")}};
+  const std::vector<std::pair<std::string, std::int64_t>> sizes{
+      {"n", 32}, {"c", 256}, {"h", 56}, {"w", 56}, {"k", 256}, {"r", 3}, {"s", 3}, {"pad", 1}};
+  for (const auto& [name, size] : sizes)
+    op.attributes.emplace_back(name, size);
+  const Predictor compat(Mode::kCompat);
+  const read::Machine a100 = machine("a100-pcie-80gb");
+  const auto time_us = [&](const char* kernel) {
+    const auto outcome = compat.predict(op, a100, {kernel, 330});
+    EXPECT_TRUE(outcome.prediction) << outcome.reason;
+    return in_microseconds(outcome.prediction->time);
+  };
+  const double scalar_us = time_us("");
+  EXPECT_EQ(time_us("ampere_scudnn_128x64_relu_medium_nn_v1"), scalar_us);
+  EXPECT_NEAR(time_us("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw"),
+              scalar_us * 19.5 / 156, scalar_us * 0.001);
+  op.attributes.emplace_back("compute_type", std::string("f32"));
+  EXPECT_EQ(time_us("a_kernel_for_tf32"), scalar_us) << "the operation's own word counts";
+}
+
 TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
   read::Op op;
   op.kind = "conv";
