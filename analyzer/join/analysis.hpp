@@ -133,7 +133,7 @@ struct Analysis {
   double event_bias_us = 0.0;     // median over the measured rows
   std::string event_bias_source;  // calibration, chain, closure, given, off, none; several joined by ","
   std::string event_bias_detail;  // words about it; may be empty
-  std::optional<double> kernel_floor_us;  // empty kernel pair less empty pair, reported only
+  std::optional<double> kernel_floor_us;  // empty kernel pair less empty pair (or by chain), reported only
   std::optional<double> iteration_us;     // mean over devices
   std::optional<Shares> shares_percent;
   std::optional<Shares> shares_us;

@@ -233,8 +233,11 @@ class RunJoiner {
           !calibration.empty_kernel_pair_us) {
         continue;
       }
-      joined_.kernel_floors_us.push_back(calibration.empty_kernel_pair_us->median -
-                                         calibration.empty_pair_us->median);
+      double pair_us = calibration.empty_pair_us->median;
+      if (options_.event_bias.kind == BiasSetting::Kind::kChain) {
+        pair_us = chain_bias_us(calibration).value_or(pair_us);
+      }
+      joined_.kernel_floors_us.push_back(calibration.empty_kernel_pair_us->median - pair_us);
     }
   }
 

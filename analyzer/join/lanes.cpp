@@ -7,10 +7,14 @@ namespace {
 
 // Of the shorter one of two works: less is no overlap, but what medians are off.
 constexpr double kLeastOverlap = 0.5;
+// Grids that a GPU runs at a time (CUDA C++ Programming Guide 13, technical specifications per
+// compute capability), so that no file takes quadratic time.
+constexpr std::size_t kMostAtATime = 128;
 
 }  // namespace
 
-// The lane that was in use last, and is free by now; a graph's kernel gets a new one where none is.
+// The lane that was in use last, and is free by now; a graph's kernel gets a new one where none is,
+// or the next one to be free.
 Lanes::Lane& Lanes::lane_for(std::vector<Lane>& lanes, const Row& row) {
   const bool may_be_beside = row.is_graph_node && row.offset_us;
   Lane* found = nullptr;
@@ -20,6 +24,11 @@ Lanes::Lane& Lanes::lane_for(std::vector<Lane>& lanes, const Row& row) {
     if (found == nullptr || lane.seen_end_us > found->seen_end_us) found = &lane;
   }
   if (found != nullptr) return *found;
+  if (lanes.size() == kMostAtATime) {
+    return *std::min_element(lanes.begin(), lanes.end(), [](const Lane& a, const Lane& b) {
+      return a.seen_end_us < b.seen_end_us;
+    });
+  }
   lanes.push_back({.number = count_++});
   return lanes.back();
 }

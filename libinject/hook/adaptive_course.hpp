@@ -13,7 +13,7 @@ struct State;
 
 class AdaptiveCourse {
  public:
-  // `bias_ms`: what a pair measures with nothing between its events.  The GPU spends it once for
+  // `bias_ms`: what a pair measures beyond what is between its events.  The GPU spends it once for
   // each of the two.
   AdaptiveCourse(schedule::AdaptivePlan plan, double bias_ms)
       : plan_(std::move(plan)), bias_ms_(bias_ms) {}

@@ -37,6 +37,13 @@ TEST(Lanes, KernelsOfAGraphMayRunBesideEachOther) {
   EXPECT_EQ(lanes.count(), 2U);
 }
 
+TEST(Lanes, AreNoMoreThanAGpuRunsAtATime) {
+  Lanes lanes;
+  for (int i = 0; i < 1000; ++i)
+    lanes.place(placed_row(0, 10, true));
+  EXPECT_EQ(lanes.count(), 128U);
+}
+
 TEST(Lanes, AChainOfTimesThatAreTooLongStaysOne) {
   Lanes lanes;
   double end_us = 0;
