@@ -128,13 +128,15 @@ struct Analysis {
   // Corrected samples of each row, for reports that show them; empty unless they were asked for.
   std::vector<std::vector<double>> samples_us;
   std::string statistic = "median";
-  std::string machine;            // id; several joined by ","; empty if none is known
-  std::string machine_reason;     // why a machine is not known
-  double event_bias_us = 0.0;     // median over the measured rows
-  std::string event_bias_source;  // calibration, chain, closure, given, off, none; several joined by ","
+  std::string machine;         // id; several joined by ","; empty if none is known
+  std::string machine_reason;  // why a machine is not known
+  double event_bias_us = 0.0;  // median over the measured rows
+  // calibration, chain, closure, given, off, none; several joined by ","
+  std::string event_bias_source;
   std::string event_bias_detail;  // words about it; may be empty
-  std::optional<double> kernel_floor_us;  // empty kernel pair less empty pair (or by chain), reported only
-  std::optional<double> iteration_us;     // mean over devices
+  // Pair around an empty kernel less one around nothing, or by chain; reported only.
+  std::optional<double> kernel_floor_us;
+  std::optional<double> iteration_us;  // mean over devices
   std::optional<Shares> shares_percent;
   std::optional<Shares> shares_us;
   std::string shares_reason;               // why there are none

@@ -28,9 +28,10 @@ struct BiasSetting {
 // The bias of one file's samples.
 class EventBias {
  public:
-  // auto: the file's pairs around nothing, else from closure; with neither nothing is taken off, and
-  // source() says so.  chain: as chain_bias_us() has it, for a state without a chain its pair around
-  // nothing; a file without any chain is read as by auto, with a warning.  `rows` are those of profile.events, one each, nested.
+  // auto: the file's pairs around nothing, else from closure; with neither nothing is taken off,
+  // and source() says so.  chain: as chain_bias_us() has it, for a state without a chain its pair
+  // around nothing; a file without any chain is read as by auto, with a warning.  `rows` are those
+  // of profile.events, one each, nested.
   EventBias(const BiasSetting& setting, const read::Profile& profile, const std::vector<Row>& rows);
 
   // To be taken off sample number `sample` of `event`.  From a calibration it is the pair's bias in

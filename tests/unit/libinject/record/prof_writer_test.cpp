@@ -114,6 +114,13 @@ TEST_F(ProfJson, KeepsTheMembersOfGeneration2) {
                              "data": ["6912", "x\"y"]}])"));
 }
 
+// Readers refuse an event that ends before it starts.
+TEST_F(ProfJson, AnEventThatIsStillOpenEndsWhereItStarts) {
+  EventRecord& open = add_event(run_, "open");
+  open.end_index = -1;
+  EXPECT_EQ(written(run_)["events"].back()["end_index"], open.start_index);
+}
+
 TEST_F(ProfJson, WritesTheProcessAndTheProfiler) {
   WriteFacts facts;
   facts.complete = true;
