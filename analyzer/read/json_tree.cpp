@@ -86,8 +86,9 @@ std::string_view expected_by(std::string_view words) {
   constexpr std::string_view mark = "; expected ";
   const std::size_t place = words.rfind(mark);
   if (place == std::string_view::npos) return "a value";
-  const std::string_view expected = words.substr(place + mark.size());
-  return expected.starts_with("'['") ? "a value" : expected;  // "'[', '{', or a literal"
+  std::string_view expected = words.substr(place + mark.size());
+  expected = expected.substr(0, expected.find("; last read: "));  // bytes of the file, as they are
+  return expected.starts_with("'['") ? "a value" : expected;      // "'[', '{', or a literal"
 }
 
 }  // namespace

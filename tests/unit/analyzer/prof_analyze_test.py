@@ -67,8 +67,9 @@ class Files(unittest.TestCase):
         (self.path / "cut.json").write_text(SMALL.read_text()[:1000])
         (self.path / "empty.json").write_text("")
         (self.path / "garbage.json").write_bytes(os.urandom(1000))
+        (self.path / "number.json").write_bytes(b"-\x9d\xca")
         os.truncate(os.open(self.path / "sparse.json", os.O_CREAT | os.O_WRONLY), 1 << 40)
-        for name in ["cut.json", "empty.json", "garbage.json", "sparse.json", "none.json"]:
+        for name in ["cut.json", "empty.json", "garbage.json", "number.json", "sparse.json", "none.json"]:
             done = run(self.path / name)
             self.assertEqual(done.returncode, 1, name)
             self.assertEqual(done.stdout, "", name)
