@@ -2,6 +2,7 @@
 
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
+#include "timer/hold_watch.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <optional>
 #include <sched.h>
 
@@ -64,6 +66,7 @@ class Calibrator {
 
   ~Calibrator() {
     release();  // never leave a stream waiting
+    watch_.reset();
     const auto& cuda = sys::cuda();
     for (Pair& pair : pairs_) {
       if (pair.start != nullptr) cuda.cuEventDestroy(pair.start);
@@ -85,6 +88,10 @@ class Calibrator {
       result.note.append(reason);
     } else {
       measure("busy", &Calibrator::fill_busy, result);
+      if (watch_->has_ended_one()) {
+        result.note.append(result.note.empty() ? "" : "; ");
+        result.note.append("busy calibration cut short: launches wait until they have run");
+      }
     }
     if (sys::graph_api().can_time_nodes() && sys::graph_api().add_kernel != nullptr) {
       measure("graph", &Calibrator::fill_graph, result);
@@ -147,6 +154,12 @@ class Calibrator {
     if (connections != nullptr && std::strcmp(connections, "1") == 0) {
       return "CUDA_DEVICE_MAX_CONNECTIONS is 1";
     }
+    // A launch behind our hold would never return.
+    const char* blocking =
+        std::getenv("CUDA_LAUNCH_BLOCKING");  // NOLINT(concurrency-mt-unsafe): only read
+    if (blocking != nullptr && std::strcmp(blocking, "") != 0 && std::strcmp(blocking, "0") != 0) {
+      return "CUDA_LAUNCH_BLOCKING is set";
+    }
     if (cuda.cuStreamWaitValue32 == nullptr || cuda.cuMemHostAlloc == nullptr ||
         cuda.cuMemFreeHost == nullptr || cuda.cuMemHostGetDevicePointer == nullptr) {
       return "the driver has no stream memory operations";
@@ -161,10 +174,13 @@ class Calibrator {
     if (cuda.cuMemHostGetDevicePointer(&device_flag_, memory, 0) != CUDA_SUCCESS) {
       return "pinned memory has no device address";
     }
+    watch_ = std::make_unique<HoldWatch>();
+    if (!watch_->start(flag_)) return "no thread that could end a hold";
     return nullptr;
   }
 
   void release() noexcept {
+    if (watch_) watch_->end();
     // A plain store is enough: the memory is host memory that the GPU polls.
     if (flag_ != nullptr) __atomic_store_n(flag_, holds_, __ATOMIC_RELEASE);
   }
@@ -209,6 +225,7 @@ class Calibrator {
   bool fill_busy(int kernels, std::size_t count, std::vector<double>& times_us) {
     while (times_us.size() < count) {
       ++holds_;
+      watch_->begin(holds_);
       if (sys::cuda().cuStreamWaitValue32(stream_, device_flag_, holds_,
                                           CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
         release();
@@ -222,6 +239,10 @@ class Calibrator {
         if (recorded) ++queued;
       }
       release();
+      if (watch_->has_ended_one()) {  // nothing was held back
+        times_us.clear();
+        return false;
+      }
       for (std::size_t i = 0; i < queued; ++i) {
         if (!read_pair(pairs_[i], times_us)) return false;
       }
@@ -326,6 +347,7 @@ class Calibrator {
   volatile std::uint32_t* flag_ = nullptr;
   CUdeviceptr device_flag_ = 0;
   std::uint32_t holds_ = 0;
+  std::unique_ptr<HoldWatch> watch_;
 };
 
 }  // namespace

@@ -143,6 +143,27 @@ TEST(OneHardwareQueue, IsNeverHeldBack) {
   EXPECT_THAT(profile["warnings"].dump(), HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS is 1"));
 }
 
+TEST(LaunchesThatWait, AreNeverHeldBack) {
+  const Workplace place;
+  const HostRun run = train(place, {"CUDA_LAUNCH_BLOCKING=1", "SIMGPU_HANG_LIMIT_S=5"});
+  ASSERT_EQ(run.exit_status, 0) << run.output;
+  const auto profile = place.json();
+  EXPECT_THAT(calibrated_states(profile), ElementsAre("idle", "graph"));
+  EXPECT_THAT(profile["warnings"].dump(), HasSubstr("CUDA_LAUNCH_BLOCKING is set"));
+}
+
+// A tool that looks at one kernel at a time says nothing in the environment.
+TEST(LaunchesThatWait, EndTheHoldThatTheyWaitFor) {
+  const Workplace place;
+  const HostRun run = train(place, {"SIMGPU_LAUNCH_BLOCKING=1", "SIMGPU_HANG_LIMIT_S=5"});
+  ASSERT_EQ(run.exit_status, 0) << run.output;
+  const auto profile = place.json();
+  EXPECT_THAT(calibrated_states(profile), ElementsAre("idle", "busy", "graph"));
+  EXPECT_TRUE(profile["calibration"][1].contains("empty_pair_us"));
+  EXPECT_FALSE(profile["calibration"][1].contains("empty_kernel_pair_us"));
+  EXPECT_THAT(profile["warnings"].dump(), HasSubstr("launches wait until they have run"));
+}
+
 TEST(TheHost, IsUnharmedWhenItIsCapturing) {
   const Workplace place;
   const HostRun run = train(place, {}, {"--capture", "--no-labels"});

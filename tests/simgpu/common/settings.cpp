@@ -92,6 +92,10 @@ constexpr std::array kVariables{
                if (v != "normal" && v != "null") refuse(n, v, "normal or null");
                s.null_launch = v == "null";
              }},
+    Variable{"SIMGPU_LAUNCH_BLOCKING",
+             [](Settings& s, std::string_view n, std::string_view v) {
+               s.launch_blocking = number(n, v, 0, 1, "0 or 1") == 1;
+             }},
     Variable{"SIMGPU_KERNEL_HANDLES",
              [](Settings& s, std::string_view n, std::string_view v) {
                if (v != "function" && v != "kernel") refuse(n, v, "function or kernel");
@@ -166,6 +170,7 @@ ProcessSettings read_environment() {
 Settings parse_settings(const std::vector<std::string_view>& environment) {
   Settings settings;
   for (const auto entry : environment) {
+    if (entry == "CUDA_LAUNCH_BLOCKING=1") settings.launch_blocking = true;
     if (!entry.starts_with("SIMGPU_")) continue;
     const auto equals = entry.find('=');
     const auto name = entry.substr(0, equals);

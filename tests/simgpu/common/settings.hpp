@@ -33,6 +33,7 @@ struct Settings {
   std::uint64_t truth_durations = 1000;  // per row of the truth file
   std::string log_file;
   bool null_launch = false;
+  bool launch_blocking = false;        // a launch returns when it has run
   bool launch_kernel_handles = false;  // the runtime launches CUkernel handles, not CUfunctions
   double hang_limit_s = 30.0;          // real time that a synchronising call waits for the host
   std::vector<FailRule> fail_rules;
@@ -44,8 +45,8 @@ struct Settings {
   std::optional<int> queue_depth, driver_version;
 };
 
-// `environment` holds NAME=VALUE entries; others than SIMGPU_* are ignored.
-// Throws SettingsError with a sentence that names variable, value and what is allowed.
+// `environment` holds NAME=VALUE entries; others than SIMGPU_* and CUDA_LAUNCH_BLOCKING are
+// ignored. Throws SettingsError with a sentence that names variable, value and what is allowed.
 [[nodiscard]] Settings parse_settings(const std::vector<std::string_view>& environment);
 
 // The settings of this process; `error` is set when they cannot be used (the rest is then default).

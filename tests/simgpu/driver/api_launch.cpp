@@ -15,6 +15,7 @@ void launch(Simulator& s, Stream& stream, const LaunchRequest& request) {
   const Function& function = resolve(s, request.function, *stream.context);
   if (function.context != stream.context) throw Failure{CUDA_ERROR_INVALID_HANDLE};
   s.launch(stream, kernel_work(function, request), request);
+  if (process_settings().settings.launch_blocking && !s.capturing(stream)) s.synchronize(stream);
 }
 
 // The attributes change how a GPU schedules the kernel; here they are accepted where that has no
