@@ -73,11 +73,7 @@ void EventBias::use_calibration(const read::Profile& profile, bool against_chain
     by_device_[calibration.device_id][index(calibration.state)] = bias_us;
     all[index(calibration.state)].push_back(*bias_us);
   }
-  if (against_chain && !has_chain) {
-    warnings_.emplace_back(
-        "--event-bias chain: the file has no pairs around a chain of kernels "
-        "(added_kernel_us); read as by auto");
-  }
+  if (against_chain && !has_chain) warn_of_no_chain(profile);
   if (by_device_.empty()) return;
   source_ = has_chain ? "chain" : "calibration";
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -94,6 +90,23 @@ void EventBias::use_calibration(const read::Profile& profile, bool against_chain
         fmt::format("device {} was not calibrated: the median of the other devices is taken",
                     fmt::join(missing, ", ")));
   }
+}
+
+void EventBias::warn_of_no_chain(const read::Profile& profile) {
+  constexpr std::string_view read_as = "read as by auto";
+  for (const read::Calibration& calibration : profile.calibration) {
+    if (!calibration.empty_kernel_pair_us || !calibration.added_kernel_us) continue;
+    warnings_.push_back(fmt::format(
+        "--event-bias chain: a further kernel adds {:g} us to a pair that takes {:g} us around "
+        "one, "
+        "expected more than 0 and less than the pair; {}",
+        calibration.added_kernel_us->median, calibration.empty_kernel_pair_us->median, read_as));
+    return;
+  }
+  warnings_.push_back(
+      fmt::format("--event-bias chain: the file has no pairs around a chain of "
+                  "kernels (added_kernel_us); {}",
+                  read_as));
 }
 
 void EventBias::use_closure(const read::Profile& profile, const std::vector<Row>& rows) {

@@ -52,6 +52,7 @@ class EventBias {
   using ByState = std::array<std::optional<double>, 3>;  // indexed by read::PairState
 
   void use_calibration(const read::Profile& profile, bool against_chain);
+  void warn_of_no_chain(const read::Profile& profile);
   void use_closure(const read::Profile& profile, const std::vector<Row>& rows);
 
   double constant_us_ = 0.0;

@@ -132,7 +132,9 @@ double pair_us(const record::Calibration& calibration) {
   if (calibration.empty_kernel_pair && calibration.added_kernel) {
     const double us =
         calibration.empty_kernel_pair->median_us - calibration.added_kernel->median_us;
-    if (us > 0 && calibration.added_kernel->median_us > 0) return us;
+    // Less than around nothing it cannot be, and nothing at all would be a budget without end.
+    if (calibration.added_kernel->median_us > 0)
+      return std::max(us, calibration.empty_pair.median_us);
   }
   return calibration.empty_pair.median_us;
 }

@@ -41,10 +41,12 @@ def explained(report):
             f"{shares['seen']:.1f} % seen, {shares['idle']:.1f} % idle or not seen")
 
 
-def rebuilt_by_chain(report):
-    """(word, text) of claim 13."""
+def rebuilt_by_chain(report, without):
+    """(word, text) of claim 13; `without` is the report without the option."""
     if "chain" not in report["event_bias_source"]:
         return "SKIP", f"no chain of kernels was timed: event bias by {report['event_bias_source']}"
+    if report["event_bias_us"] == without["event_bias_us"]:
+        return "SKIP", "no sample was taken where a chain was timed (pairs on an idle stream)"
     word, text = rebuilt(report)
     return word, f"with --event-bias chain, {report['event_bias_us']:.2f} us: {text}"
 
@@ -55,9 +57,8 @@ def main(name, path, chain_path):
         with open(each, encoding="utf-8") as file:
             reports.append(json.load(file))
     failed = False
-    for claim, judge, report in ((59, rebuilt, reports[0]), (13, rebuilt_by_chain, reports[1]),
-                                 (60, explained, reports[0])):
-        word, text = judge(report)
+    for claim, (word, text) in ((59, rebuilt(reports[0])), (13, rebuilt_by_chain(reports[1], reports[0])),
+                                (60, explained(reports[0]))):
         failed = failed or word == "FAIL"
         print(f"{word} {claim}: {name}: {text}")
     return 1 if failed else 0

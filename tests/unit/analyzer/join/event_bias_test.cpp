@@ -67,6 +67,9 @@ TEST(EventBias, TakesTheChainOnlyWhenAsked) {
   busy.empty_kernel_pair_us = read::Distribution{};
   busy.empty_kernel_pair_us->median = 8;
   busy.added_kernel_us = read::Distribution{};
+  busy.added_kernel_us->median = 9;
+  EXPECT_THAT(EventBias(chain, profile, {}).warnings(),
+              testing::ElementsAre(testing::HasSubstr("adds 9 us to a pair that takes 8 us")));
   busy.added_kernel_us->median = 2;
   EXPECT_EQ(EventBias({}, profile, {}).of_sample_us(kMixed, 0), 5);
   const EventBias with(chain, profile, {});
