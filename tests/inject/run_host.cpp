@@ -21,8 +21,9 @@ constexpr int kStopped = 124;
 
 bool is_ours(std::string_view entry) {
   for (const std::string_view prefix :
-       {"INLINE_PROF_", "PROFILING_", "SIMGPU_", "LD_PRELOAD=", "LD_LIBRARY_PATH=", "RANK=",
-        "WORLD_SIZE=", "LOCAL_RANK=", "OMPI_", "PMI_", "SLURM_", "CUDA_", "NVTX_"}) {
+       {"INLINE_PROF_", "PROFILING_", "SIMGPU_",
+        "LD_PRELOAD=", "LD_LIBRARY_PATH=", "RANK=", "WORLD_SIZE=", "LOCAL_RANK=", "OMPI_", "PMI_",
+        "SLURM_", "CUDA_", "NVTX_", "ASAN_OPTIONS="}) {
     if (entry.starts_with(prefix)) return true;
   }
   return false;
