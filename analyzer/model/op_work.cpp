@@ -180,9 +180,9 @@ OpWork movement(Attributes& attributes) {
 // model/float8): one 8-bit scale for 32 numbers of mx..., for 16 of nv...; of other recipes the
 // scales are too few to count.  Empty for a word that is none.
 std::optional<double> cast_number_bytes(const std::string& recipe) {
-  constexpr std::array<std::string_view, 4> kPlainFp8{"tensorwise", "rowwise", "rowwise_with_gw_hp",
+  constexpr std::array<std::string_view, 4> plain_fp8{"tensorwise", "rowwise", "rowwise_with_gw_hp",
                                                       "blockwise_128"};
-  if (std::find(kPlainFp8.begin(), kPlainFp8.end(), recipe) != kPlainFp8.end()) return 1.0;
+  if (std::find(plain_fp8.begin(), plain_fp8.end(), recipe) != plain_fp8.end()) return 1.0;
   if (recipe.starts_with("mxfp8")) return 1.0 + 1.0 / 32;
   if (recipe.starts_with("mxfp4")) return 0.5 + 1.0 / 32;
   if (recipe.starts_with("nvfp4")) return 0.5 + 1.0 / 16;
@@ -192,7 +192,7 @@ std::optional<double> cast_number_bytes(const std::string& recipe) {
 // A 16-bit tensor in, one of 8 or 4 bits out.  A recipe may need more passes, or the result in two
 // orders; this is what none can do without.
 OpWork cast(Attributes& attributes) {
-  constexpr double kBytesBefore = 2;
+  constexpr double bytes_before = 2;
   OpWork work;
   const double rows = attributes.size("rows"), cols = attributes.size("cols");
   const auto recipe = attributes.op().get<std::string>("recipe");
@@ -201,7 +201,7 @@ OpWork cast(Attributes& attributes) {
     attributes.complain(recipe ? fmt::format("cast with unknown recipe {}", *recipe)
                                : "cast without recipe");
   }
-  work.traffic = {rows * cols * (kBytesBefore + bytes_after.value_or(0))};
+  work.traffic = {rows * cols * (bytes_before + bytes_after.value_or(0))};
   return work;
 }
 
