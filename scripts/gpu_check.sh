@@ -263,7 +263,7 @@ options_for_wheels() {
     file=$(wheel_file "lib$name.so.*")
     if [[ -n "$header" && -n "$file" ]]; then
       options+=(-D "INLINE_PROF_${name^^}_INCLUDE_DIR=${header%/*}"
-        -D "INLINE_PROF_${name}_LIBRARY=$file")
+        -D "INLINE_PROF_${name^^}_LIBRARY=$file")
     fi
   done
 }
@@ -289,7 +289,7 @@ part_build() {
   fi
   # In the order of what the other parts can do without: only Ninja knows folders as targets.
   local folder
-  local -a target folders=(libinject tests/gpu examples analyzer)
+  local -a target folders=(libinject tests/gpu tests/simgpu examples analyzer)
   [[ "$call" != 3 ]] || folders=(libinject examples analyzer) # what measure needs
   for folder in "${folders[@]}"; do
     [[ -d "$build_dir/$folder" ]] || continue
@@ -361,6 +361,18 @@ part_torch() {
   census_of torch_compile python3 "$source_dir/tests/gpu/torch_host.py" --compile
 }
 
+# Why the hosts of library calls cannot run on the simulated libraries: one that is not there would be the real one.
+no_simulation() {
+  local host folder=$build_dir/simgpu/lib
+  [[ -e "$folder/libcuda.so.1" ]] || printf 'the simulated libcuda.so.1 was not built; '
+  for host in cublas cudnn; do
+    [[ ! -x "$programs/library_calls_$host" ]] || LD_LIBRARY_PATH=$folder ldd "$programs/library_calls_$host" 2>&1 |
+      awk -v folder="$folder/" -v host="$host" '
+        $1 ~ /^lib(cudart|cublas|cublasLt|cudnn)[.]so/ && index($3, folder) != 1 {
+          printf "library_calls_%s has another %s than the simulated one; ", host, $1 }' || true
+  done
+}
+
 part_libraries() {
   need_python '37, 38, 39, 42, 43, 44, 46, 47'
   local scripts=$source_dir/tests/gpu name simulated
@@ -373,8 +385,10 @@ part_libraries() {
       verdict SKIP "${library_claims[$name]}: $name was not built: its library is not in this toolkit"
     fi
   done
+  local why
+  why=$(no_simulation)
   # Beside the real libraries: it needs no GPU.
-  LD_LIBRARY_PATH=$build_dir/simgpu/lib timeout 20 python3 "$scripts/library_calls.py" --guest "$guest" \
+  [[ -n "$why" ]] || LD_LIBRARY_PATH=$build_dir/simgpu/lib timeout 20 python3 "$scripts/library_calls.py" --guest "$guest" \
     --work simulated --rows simulated.json --timeout 15 --host cublas="$programs/library_calls_cublas" \
     --host cudnn="$programs/library_calls_cudnn" >simulated.txt 2>&1 &
   simulated=$!
@@ -384,6 +398,7 @@ part_libraries() {
     --host conv="$build_dir/examples/conv/conv" --host torch="$scripts/library_calls_torch.py"
   wait "$simulated" || true
   if [[ -x "$programs/kernel_words" && -e real.json ]]; then
+    [[ -z "$why" ]] || verdict SKIP "39: nothing is set beside the real kernels: $why"
     lines_of '' python3 "$scripts/library_kernels.py" real.json simulated.json \
       --kernel-words "$programs/kernel_words" --table kernels.csv
   else

@@ -263,7 +263,8 @@ def main():
     lines.append(judge_names(profiles))
     if options.rows:
         versions = {host.name: libraries_of(host.profile) for host in hosts if host.profile is not None}
-        options.rows.write_text(json.dumps({"rows": rows, "libraries": versions}, indent=1) + "\n")
+        gpus = sorted({device["uuid"] for profile in profiles for device in profile["devices"]})
+        options.rows.write_text(json.dumps({"rows": rows, "libraries": versions, "gpus": gpus}, indent=1) + "\n")
     for word, text in lines:
         print(word, text)
     said = {word for word, _ in lines}

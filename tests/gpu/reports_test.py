@@ -268,6 +268,22 @@ class LibraryKernels(unittest.TestCase):
         convolution = self.row("b", kind="conv", r=3, s=5, stride=[2, 1])
         self.assertEqual(library_kernels.question(convolution), "conv 3 5 2 1 1 1 1 6 k")
 
+    def test_a_row_without_a_kernels_name_leaves_the_others(self):
+        rows = [self.row("a", kind="gemm", m=8, n=9, k=10, batch=1), self.row("b", kind="gemm", m=8, n=9, k=10, batch=1)]
+        rows[0]["kernel"] = ""
+        answers = library_kernels.ask("cat", rows)
+        self.assertEqual(answers, [library_kernels.UNNAMED, "gemm 0 0 1 8 9 10 1 6 k".split()])
+        self.assertEqual([word for word, _ in library_kernels.summaries(rows, answers)], ["SKIP", "PASS", "SKIP", "FIGURE"])
+        rows[1]["kernel"] = None
+        self.assertEqual(library_kernels.ask("cat", rows), 2 * [library_kernels.UNNAMED])
+        self.assertNotIn("PASS", [word for word, _ in library_kernels.summaries(rows, 2 * [library_kernels.UNNAMED])])
+
+    def test_only_the_simulated_gpu_is_set_beside_the_real_one(self):
+        simulated = "GPU-73696d67-7075-4000-8000-000000000000"
+        self.assertTrue(library_kernels.is_simulated({"gpus": [simulated]}))
+        for gpus in ([], [simulated, "GPU-01234567-89ab"], ["GPU-01234567-89ab"]):
+            self.assertFalse(library_kernels.is_simulated({"gpus": gpus}))
+
     def test_names_that_tell_too_little_fail(self):
         rows = [self.row("a", kind="gemm", m=8, n=9, k=10, batch=1), self.row("v", kind="gemm", m=1, n=9, k=10, batch=1),
                 self.row("forward by algorithm 7", kind="conv"), self.row("graph forward", kind="conv")]
