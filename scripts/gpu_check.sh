@@ -170,6 +170,24 @@ cannot_run() {
   ((status != 0)) && tail -qn 2 "$@" 2>/dev/null | grep -qE 'out of memory|busy or unavailable|no CUDA-capable device|insufficient for CUDA runtime|unsupported toolchain|no kernel image'
 }
 
+# within SECONDS COMMAND...: the command's status, or 124 or 137 where it had to be ended.
+within() {
+  timeout --kill-after=2 "$@"
+}
+
+was_ended() {
+  (($1 == 124 || $1 == 137))
+}
+
+# ending STATUS SECONDS [WHERE]: how a command ended that ran within that time, in words.
+ending() {
+  if was_ended "$1"; then
+    printf 'did not end within %d s%s' "$2" "${3:+ $3}"
+  else
+    printf 'status %d%s' "$1" "${3:+ $3}"
+  fi
+}
+
 # For hosts that take a missing GPU for an error.
 need_gpu() {
   local status=0
@@ -413,18 +431,21 @@ part_bias() {
   local bias=$programs/pair_bias
   need_file "$bias"
   local status=0
-  "$bias" pairs.json 2>pair_bias.log || status=$?
+  within 20 "$bias" pairs.json 2>pair_bias.log || status=$?
   if cannot_run "$status" pair_bias.log; then
     verdict SKIP "$(tail -1 pair_bias.log)"
     return
   elif ((status != 0)); then
-    verdict FAIL "12, 13, 14, 16, 58: pair_bias: status $status: $(tail -1 pair_bias.log)"
+    verdict FAIL "12, 13, 14, 16, 58: pair_bias: $(ending "$status" 20): $(tail -1 pair_bias.log)"
     return
   fi
   local -a reference=()
-  if [[ -e "$census" ]] && CUDA_INJECTION64_PATH=$census CENSUS_OUT=$PWD/census.json \
-      "$bias" under_cupti.json 2>>pair_bias.log && [[ -e census.json ]]; then
+  [[ ! -e "$census" ]] || within 17 env CUDA_INJECTION64_PATH="$census" CENSUS_OUT="$PWD/census.json" \
+    "$bias" under_cupti.json 2>>pair_bias.log || status=$?
+  if [[ "$status" == 0 && -e census.json ]]; then
     reference=(under_cupti.json census.json)
+  elif was_ended "$status"; then
+    verdict SKIP "no CUPTI reference: pair_bias $(ending "$status" 17 'under CUPTI')"
   else
     verdict SKIP "no CUPTI reference: $(tail -1 pair_bias.log)"
   fi
@@ -459,16 +480,24 @@ part_rate() {
   need_file "$guest"
   local -a command=("$rate" --iterations 1200 --launches 100)
   local -A words=() # by state
-  local round state
+  # What rate_under_guest is given; in the last one 100 events: done by half-time.
+  local -A settings=([counting]='1000000000 50' [measuring]='5 100000' [detached]='5 1')
+  local round state status
   # Interleaved, so that a drift of the clocks falls on all states alike.
   for round in 1 2 3; do
-    if ! words[bare]=$("${command[@]}" 2>>rate.log); then
-      skip_part "19, 20, 22, 28: $(tail -1 rate.log)"
-    fi
-    words[counting]=$(rate_under_guest 1000000000 50) || words[counting]=failed
-    words[measuring]=$(rate_under_guest 5 100000) || words[measuring]=failed
-    words[detached]=$(rate_under_guest 5 1) || words[detached]=failed # 100 events: done by half-time
-    words[cupti]=$(CUDA_INJECTION64_PATH=$census CENSUS_ACTIVITIES=0 CENSUS_OUT=$PWD/cupti.json \
+    status=0
+    words[bare]=$(within 8 "${command[@]}" 2>>rate.log) || status=$?
+    was_ended "$status" && skip_part "19, 20, 22, 28: bare: $(ending "$status" 8)"
+    ((status == 0)) || skip_part "19, 20, 22, 28: $(tail -1 rate.log)"
+    for state in counting measuring detached; do
+      status=0
+      words[$state]=$(rate_under_guest "${settings[$state]}") || status=$?
+      ((status == 0)) && continue
+      verdict FAIL "19, 20, 22, 28: $state, round $round: $(ending "$status" 8 'under the guest'): $(tail -1 rate.log)"
+      ! was_ended "$status" || return 0 # the others would take the time of what comes after
+      words[$state]=failed
+    done
+    words[cupti]=$(within 8 env CUDA_INJECTION64_PATH="$census" CENSUS_ACTIVITIES=0 CENSUS_OUT="$PWD/cupti.json" \
       "${command[@]}" 2>>rate.log) || words[cupti]=failed
     for state in bare counting measuring detached cupti; do
       printf '%d %s %s\n' "$round" "$state" "${words[$state]}" >>rates.txt
@@ -479,10 +508,10 @@ CUPTI callback ${words[cupti]}"
   done
 }
 
-# rate_under_guest WARMUP REPEAT: what launch_rate prints while the guest is in that state.
+# rate_under_guest 'WARMUP REPEAT': what launch_rate prints while the guest is in that state.
 rate_under_guest() {
-  LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/rate.%p.json INLINE_PROF_WARMUP=$1 INLINE_PROF_REPEAT=$2 \
-    "${command[@]}" 2>>rate.log
+  within 8 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/rate.%p.json" INLINE_PROF_WARMUP="${1% *}" \
+    INLINE_PROF_REPEAT="${1#* }" "${command[@]}" 2>>rate.log
 }
 
 # answers_of PROGRAM CLAIMS [SECONDS]: takes over the lines of a program that says PASS, FAIL and FIGURE itself;
@@ -502,7 +531,7 @@ answers_of() {
       if cannot_run "$status" "$program.log"; then
         verdict SKIP "$claims: $program: $(tail -1 "$program.log")"
       elif ((status != 1)) || ! grep -q '^FAIL' "$program.txt"; then
-        verdict FAIL "$claims: $program: status $status after '$(tail -1 "$program.txt")': \
+        verdict FAIL "$claims: $program: $(ending "$status" "${3:-9}") after '$(tail -1 "$program.txt")': \
 $(tail -1 "$program.log")"
       fi
       ;;
@@ -552,14 +581,14 @@ part_results() {
     verdict SKIP '51: no compute-sanitizer here'
     return
   fi
-  LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/sanitized.json INLINE_PROF_REPEAT=2 INLINE_PROF_WARMUP=3 \
+  within 20 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/sanitized.json" INLINE_PROF_REPEAT=2 INLINE_PROF_WARMUP=3 \
     "$sanitizer" --tool memcheck --error-exitcode 99 "$program" >sanitizer.txt 2>&1 || status=$?
   if ((status == 0)); then
     verdict PASS "51: $(grep -m 1 'ERROR SUMMARY' sanitizer.txt || echo 'no error')"
   elif grep -q 'Internal Sanitizer Error' sanitizer.txt; then
     verdict SKIP "51: $(grep -m 1 'Internal Sanitizer Error' sanitizer.txt)"
   else
-    verdict FAIL "51: status $status: $(grep -m 1 '=========' sanitizer.txt || tail -1 sanitizer.txt)"
+    verdict FAIL "51: $(ending "$status" 20 'under the guest and compute-sanitizer'): $(grep -m 1 '=========' sanitizer.txt || tail -1 sanitizer.txt)"
   fi
 }
 
@@ -626,8 +655,10 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
   local profile=$results/demo/prof.json
   if [[ ! -e "$profile" ]]; then  # a fresh machine
     profile=$PWD/prof.json
-    LD_PRELOAD=$guest INLINE_PROF_OUT=$profile INLINE_PROF_REPEAT=20 \
-      "$build_dir/examples/dlrm/dlrm" --iterations 3000 >profiled.txt 2>profiled.log || true
+    status=0
+    within 20 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$profile" INLINE_PROF_REPEAT=20 \
+      "$build_dir/examples/dlrm/dlrm" --iterations 3000 >profiled.txt 2>profiled.log || status=$?
+    ! was_ended "$status" || verdict FAIL "32: the DLRM $(ending "$status" 20 'under the guest'): $(tail -1 profiled.log)"
   fi
   if [[ ! -e "$profile" ]]; then
     verdict SKIP "55: no profile of the demo: $(tail -1 profiled.log)"
@@ -741,18 +772,18 @@ part_demo() {
   need_file "$guest"
   need_gpu '15, 21, 31, 32'
   local status=0
-  "$dlrm/dlrm_plain" --iterations 2000 >plain.txt 2>plain.log || status=$?
+  within 12 "$dlrm/dlrm_plain" --iterations 2000 >plain.txt 2>plain.log || status=$?
   if cannot_run "$status" plain.log; then
     skip_part "15, 21, 31, 32: $(tail -1 plain.log)"
   elif ((status != 0)); then
-    verdict FAIL "the example alone: $(tail -1 plain.txt) $(tail -1 plain.log)"
+    verdict FAIL "the example alone: $(ending "$status" 12): $(tail -1 plain.txt) $(tail -1 plain.log)"
     return
   fi
   verdict PASS "the example alone: $(tail -1 plain.txt)"
-  LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/prof.json INLINE_PROF_REPEAT=20 \
+  within 14 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/prof.json" INLINE_PROF_REPEAT=20 \
     "$dlrm/dlrm" --iterations 4000 >profiled.txt 2>profiled.log || status=$?
   if ((status != 0)); then
-    verdict FAIL "32: under the guest, status $status: $(tail -1 profiled.txt) $(tail -1 profiled.log)"
+    verdict FAIL "32: $(ending "$status" 14 'under the guest'): $(tail -1 profiled.txt) $(tail -1 profiled.log)"
     return
   fi
   verdict PASS "32: under the guest: $(tail -1 profiled.txt)"
@@ -772,12 +803,13 @@ PYTHON
   )"
   need_file "$analyze"
   # A program that knows nothing of us: kernels are found by themselves.
-  if LD_PRELOAD=$guest INLINE_PROF_OUT=$PWD/plain.prof.json "$dlrm/dlrm_plain" --iterations 2000 \
-      >plain_profiled.txt 2>plain_profiled.log &&
+  within 10 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/plain.prof.json" "$dlrm/dlrm_plain" --iterations 2000 \
+    >plain_profiled.txt 2>plain_profiled.log || status=$?
+  if ((status == 0)) &&
     "$analyze" plain.prof.json -o plain_report.txt 2>>plain_profiled.log; then
     verdict PASS "without macros: $(tail -1 plain_profiled.txt)"
   else
-    verdict FAIL "without macros: $(tail -1 plain_profiled.txt) $(tail -1 plain_profiled.log)"
+    verdict FAIL "without macros: $(ending "$status" 10 'under the guest'): $(tail -1 plain_profiled.txt) $(tail -1 plain_profiled.log)"
   fi
   if "$analyze" prof.json -o report.txt 2>analyze.log &&
     "$analyze" prof.json --format json -o report.json 2>>analyze.log; then
@@ -797,7 +829,7 @@ example_report() {
   if cannot_run "$status" "$name.log"; then
     verdict SKIP "59, 60: $name: $(tail -1 "$name.log")"
   elif ((status != 0)); then
-    verdict FAIL "$name: status $status: $(tail -1 "$name.txt") $(tail -1 "$name.log")"
+    verdict FAIL "$name: $(ending "$status" 45 'under the guest'): $(tail -1 "$name.txt") $(tail -1 "$name.log")"
   elif [[ ! -e $name.prof.json ]]; then
     verdict FAIL "$name: no prof.json: $(tail -1 "$name.log")"
   elif "$analyze" "$name.prof.json" --format html -o "$name.html" 2>>"$name.log" &&
@@ -918,7 +950,8 @@ end_session() {
   [[ -n "$part_session" ]] || return 0
   for round in 1 2 3; do # what is being started in the first is there in the second
     for file in /proc/[0-9]*/stat; do
-      { words=$(<"$file"); } 2>/dev/null || continue
+      words=
+      { IFS= read -rd '' words <"$file"; } 2>/dev/null || [[ -n "$words" ]] || continue # it has ended
       read -r _ _ _ session _ <<<"${words##*) }"
       pid=${file#/proc/}
       [[ "$session" != "$part_session" ]] || kill -KILL "${pid%/stat}" 2>/dev/null || true

@@ -53,6 +53,23 @@ class PartsTest(unittest.TestCase):
         self.assertRegex(said, "FAIL +rate: over its limit of 2 s")
         self.assert_ended("pid")
 
+    def test_a_host_that_does_not_end_under_the_guest_fails(self):
+        hangs = '[[ -z "$LD_PRELOAD" ]] || exec sleep 300\n'
+        self.program("tests/gpu/launch_rate", hangs + "echo 1 2 3")
+        self.program("tests/gpu/same_results", '[[ "$1" == --reset ]] || ' + hangs + "seq 6")
+        status, said = self.check("--only", "rate", "--only", "results")
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: counting, round 1: did not end within 8 s under the guest")
+        self.assertRegex(said, "FAIL +results: 50: results with the guest: the program did not end within 9 s under the guest")
+        self.assertRegex(said, "FAIL +results: 50: results after a device reset: no complete prof.json")
+
+    def test_a_host_that_fails_under_the_guest_fails(self):
+        self.program("tests/gpu/launch_rate", '[[ -z "$LD_PRELOAD" ]] || { echo broken >&2; exit 5; }; echo 1 2 3')
+        status, said = self.check("--only", "rate")
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: detached, round 3: status 5 under the guest: broken")
+        self.assertRegex(said, "FIGURE +rate: .* round 3: bare 1 2 3; counting failed; ")
+
     def test_who_ends_the_script_ends_its_part(self):
         self.program("tests/gpu/launch_rate", "timeout 300 bash -c 'echo $$ >\"$FOLDER/pid\"; sleep 300'")
         script = subprocess.Popen([SOURCE / "scripts/gpu_check.sh", "--build-dir", self.folder / "build", "--only", "rate"],

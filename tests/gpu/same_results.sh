@@ -3,7 +3,7 @@
 #
 #   same_results.sh SAME_RESULTS GUEST FOLDER
 #
-# Prints lines PASS|FAIL|SKIP TEXT; exit status 1 if one failed, 77 if nothing could run.
+# No run may take longer than 9 s.  Prints lines PASS|FAIL|SKIP TEXT; exit status 1 if one failed, 77 if nothing could run.
 set -uo pipefail
 
 program=$1 guest=$2 folder=$3
@@ -11,12 +11,16 @@ mkdir -p "$folder"
 rm -f "$folder"/prof.*.json
 failed=0
 
+within_limit() {
+  timeout --kill-after=2 9 "$@"
+}
+
 say() {
   printf '%s %s\n' "$1" "$2"
   [[ "$1" != FAIL ]] || failed=1
 }
 
-"$program" --reset >"$folder/alone.txt" 2>"$folder/alone.log"
+within_limit "$program" --reset >"$folder/alone.txt" 2>"$folder/alone.log"
 status=$?
 if ((status == 77 || status == 127)); then
   say SKIP "results: $(tail -1 "$folder/alone.log")"
@@ -24,11 +28,14 @@ if ((status == 77 || status == 127)); then
 elif ((status != 0)) && grep -q 'out of memory' "$folder/alone.log"; then
   say SKIP "results: $(tail -1 "$folder/alone.log")"
   exit 77
+elif ((status == 124 || status == 137)); then
+  say FAIL "the program alone did not end within 9 s"
+  exit 1
 elif ((status != 0)); then
   say FAIL "the program alone: status $status: $(tail -1 "$folder/alone.log")"
   exit 1
 fi
-if ! "$program" --reset 2>/dev/null | cmp -s - "$folder/alone.txt"; then
+if ! within_limit "$program" --reset 2>/dev/null | cmp -s - "$folder/alone.txt"; then
   say FAIL "the program alone does not repeat its own results"
   exit 1
 fi
@@ -37,11 +44,13 @@ fi
 compare() {
   local name=$1 profile=$folder/prof.${1// /_}.json result
   shift
-  env "$@" INLINE_PROF_OUT="$profile" INLINE_PROF_REPEAT=2 INLINE_PROF_WARMUP=3 \
+  within_limit env "$@" INLINE_PROF_OUT="$profile" INLINE_PROF_REPEAT=2 INLINE_PROF_WARMUP=3 \
     "$program" "${arguments[@]}" >"$folder/watched.txt" 2>"$folder/watched.log"
   result=$?
   if grep -q 'profiling is off: CUPTI' "$folder/watched.log"; then
     say SKIP "$name: $(grep -m 1 'profiling is off: CUPTI' "$folder/watched.log")"
+  elif ((result == 124 || result == 137)); then
+    say FAIL "$name: the program did not end within 9 s under the guest"
   elif ((result != 0)); then
     say FAIL "$name: status $result: $(tail -1 "$folder/watched.log")"
   elif ! diff <(head -"${lines}" "$folder/alone.txt") "$folder/watched.txt" >"$folder/diff.txt"; then
