@@ -898,7 +898,7 @@ scrub() {
   local -a edits=(-e 's/GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/GPU-uuid/g'
     -e 's/((Serial Number|Board Part Number|GPU PDI|Chassis Serial Number|Module Id) *: ).*/\1-/'
     -e 's/("host_name": *)"[^"]*"/\1"host"/'
-    -e "s|$source_dir|.|g" -e "s|${HOME:-/nonexistent}/|~/|g")
+    -e "s|$results|results|g" -e "s|$build_dir|build|g" -e "s|$source_dir|.|g" -e "s|${HOME:-/nonexistent}/|~/|g")
   # A name of one or two letters would be cut out of ordinary words.
   ((${#host} < 3)) || edits+=(-e "s/$host/host/g")
   { find "$1" -type f -exec grep -lI . {} + || true; } | while IFS= read -r file; do # grep: all are empty

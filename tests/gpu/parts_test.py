@@ -5,6 +5,7 @@ are played by shell scripts."""
 import os
 import pathlib
 import subprocess
+import tarfile
 import tempfile
 import time
 import unittest
@@ -63,12 +64,20 @@ class PartsTest(unittest.TestCase):
         self.assertRegex(said, "FAIL +results: 50: results with the guest: the program did not end within 9 s under the guest")
         self.assertRegex(said, "FAIL +results: 50: results after a device reset: no complete prof.json")
 
+    def packed(self):
+        """The text of all files in the archive."""
+        with tarfile.open(self.folder / "out/gpu_results.tar.gz") as archive:
+            return "".join(archive.extractfile(member).read().decode() for member in archive if member.isfile())
+
     def test_a_host_that_fails_under_the_guest_fails(self):
         self.program("tests/gpu/launch_rate", '[[ -z "$LD_PRELOAD" ]] || { echo broken >&2; exit 5; }; echo 1 2 3')
         status, said = self.check("--only", "rate")
         self.assertEqual(status, 1, said)
         self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: detached, round 3: status 5 under the guest: broken")
         self.assertRegex(said, "FIGURE +rate: .* round 3: bare 1 2 3; counting failed; ")
+        text = self.packed()
+        self.assertIn("build/libinject/libinline_prof.so", text)  # ld.so says it in rate.log
+        self.assertNotIn(str(self.folder), text)
 
     def test_who_ends_the_script_ends_its_part(self):
         self.program("tests/gpu/launch_rate", "timeout 300 bash -c 'echo $$ >\"$FOLDER/pid\"; sleep 300'")

@@ -1,6 +1,11 @@
 """The parts of the GPU checks that need no GPU: comparing counts and joining durations."""
 
+import contextlib
 import copy
+import pathlib
+import sqlite3
+import tempfile
+import types
 import unittest
 import unittest.mock
 
@@ -249,6 +254,38 @@ class LibraryCalls(unittest.TestCase):
         on_both[1]["op"]["bytes"] = 8
         self.assertEqual(self.faults(["sum"], on_both, ranks=2), ["sum on GPU 1: bytes 8, expected 16"])
 
+    def test_what_may_be_a_copy_on_one_rank_is_no_failure(self):
+        known = {"sum": [{"event": "all", "op": {"kind": "collective", "op": "all_reduce", "bytes": 4}}],
+                 "sends": [{"event": "group", "op": {"kind": "collective", "op": "group", "bytes": 8}}]}
+
+        def words(copies, ranks=1, calls=("sum", "sends"), events=("group",)):
+            host = types.SimpleNamespace(
+                name="nccl", trouble=None, calls=[], profile={"events": [
+                    {**self.event(i, name=name), "op": {"kind": "collective", "op": "group", "bytes": 8, "ranks": ranks}}
+                    for i, name in enumerate(events)]},
+                said={"ranks": [(str(ranks), "")], "call": [(call, "") for call in calls]}.get)
+            host.said = lambda word, said=host.said: said(word, [])
+            return [(word, text) for word, text in library_calls.judge_host(host, known, copies)[0]]
+
+        (skip, text), (passed, _) = words(None)
+        self.assertEqual((skip, passed), ("SKIP", "PASS"))
+        self.assertIn("sum: no event with 1 rank", text)
+        self.assertEqual([word for word, _ in words({"sum"})], ["SKIP", "PASS"])
+        for lines in (words(set()), words(None, ranks=2), words(None, events=()), words(None, calls=("sends", "other"))):
+            self.assertEqual(lines[-1][0], "FAIL", lines)
+        self.assertEqual([word for word, _ in words(None, calls=("sum",), events=())], ["SKIP"])
+
+    def test_what_nccl_launches_did_not_say_is_not_known(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "nccl_launches.txt"
+            self.assertIsNone(library_calls.copies_of(path))
+            path.write_text("SKIP nothing\n")
+            self.assertIsNone(library_calls.copies_of(path))
+            path.write_text("FIGURE 43: broadcast, ranks 2: kernels launched in: 2 ncclBroadcast\n")
+            self.assertEqual(library_calls.copies_of(path), set())
+            path.write_text("FIGURE 43: all_reduce, ranks 1: launches no kernel\n")
+            self.assertEqual(library_calls.copies_of(path), {"all_reduce"})
+
     def test_kernels_of_older_drivers_must_have_names(self):
         def profile(version, *names):
             return {"devices": [{"cuda_version": version}], "events": [{"kernel_names": list(names)}]}
@@ -428,6 +465,26 @@ class TrainingTest(unittest.TestCase):
         unmeasured["overhead"] = {"slowdown_percent_ci95": None, "method": "not measured"}
         self.assertEqual(training.judge_budget(unmeasured, 1)[0], "SKIP")
         self.failure(training.judge_budget, self.budgeted([], (0, 0)), 1)
+
+    def test_files_of_nsight_systems_do_not_stay(self):
+        reports = []
+
+        def nsys(command, *_):
+            reports.append(pathlib.Path(command[command.index("-o") + 1]))
+            with contextlib.closing(sqlite3.connect(reports[-1].with_suffix(".sqlite"))) as database, database:
+                database.execute("CREATE TABLE NVTX_EVENTS (eventType INT)")
+                database.executemany("INSERT INTO NVTX_EVENTS VALUES (?)", 2 * [(training.NVTX_PUSH_POP,)])
+            return host_program.Ended('{"ranges": 2}', "")
+
+        with tempfile.TemporaryDirectory() as work, \
+                unittest.mock.patch.object(training.shutil, "which", lambda _: "nsys"), \
+                unittest.mock.patch.object(training, "run", nsys):
+            checks = training.Checks(types.SimpleNamespace(work=pathlib.Path(work), guest="guest.so", timeout=1))
+            with unittest.mock.patch.object(checks, "say") as said:
+                checks.nsight_systems("loop", ["loop"])
+            said.assert_called_once_with("PASS", unittest.mock.ANY)
+            self.assertEqual(list(pathlib.Path(work).iterdir()), [])
+        self.assertFalse(reports[0].parent.exists())
 
     def test_layers_are_the_ranges(self):
         profile = self.profile(self.KERNELS, layers={1: "forward.a", 2: "forward.b"})

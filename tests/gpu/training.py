@@ -23,6 +23,7 @@ import shutil
 import sqlite3
 import statistics
 import sys
+import tempfile
 
 from host_program import SKIPPED, Failure, Skip, preloaded, run
 
@@ -303,7 +304,11 @@ class Checks:
         nsys = shutil.which("nsys")
         if nsys is None:
             raise Skip("no nsys on the path")
-        report = self.options.work / f"{name}_nsys"
+        # Its files name the machine and the person, and are no text to take that out of: they do not stay.
+        with tempfile.TemporaryDirectory() as folder:
+            self.under_nsight_systems(nsys, pathlib.Path(folder) / f"{name}_nsys", name, command)
+
+    def under_nsight_systems(self, nsys, report, name, command):
         under_guest = preloaded(self.options.guest, self.options.work / f"{name}_nsys.json",
                                 warmup=WARMUP, receipt=0, repeat=1)
         done = run([nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--export=sqlite",
