@@ -47,7 +47,10 @@
 # that came to their end before.  The archive $OUT/gpu_results.tar.gz (OUT: default gpu_results)
 # holds everything, without host names, serial numbers and paths; $OUT/summary.txt the lines alone.
 #
-# Where third_party_offline/ is (scripts/offline_deps.sh), its libraries are used.
+# Where third_party_offline/ is (scripts/offline_deps.sh), its libraries are used; else Debian's must be there.
+#
+# A part over its limit is a FAIL where a host that does not end under the guest may be why; machine, build and
+# measure are open then.
 #
 # Exit status: 0 no part failed, 1 one did, 2 the command line is wrong, 3 what was found cannot be
 # written: DIR or OUT is not writable, or a disk is full.
@@ -302,7 +305,11 @@ part_build() {
   command -v ninja >/dev/null && options+=(-G Ninja)
   if ! (cd "$source_dir" && cmake -B "$build_dir" -D CMAKE_BUILD_TYPE=RelWithDebInfo "${options[@]}") \
       >configure.log 2>&1; then
-    verdict FAIL "configure: $(grep -m 1 -A 2 'CMake Error' configure.log | tr -s ' \n' ' ')"
+    local missing
+    missing=$(grep -oE '"(Find)?(Eigen3|fmt|nlohmann_json|CLI11|simdjson|GTest)|Could NOT find GTest' configure.log |
+      head -1 | grep -oE '[A-Za-z0-9_]+$') || true
+    verdict FAIL "configure: ${missing:+${missing#Find} is missing, scripts/offline_deps.sh collects what is needed: }\
+$(grep -m 1 -A 2 'CMake Error' configure.log | tr -s ' \n' ' ')"
     return
   fi
   # In the order of what the other parts can do without: only Ninja knows folders as targets.

@@ -26,10 +26,10 @@ class PartsTest(unittest.TestCase):
         file.write_text(f"#!/bin/bash\n{commands}\n")
         file.chmod(0o755)
 
-    def check(self, *arguments):
+    def check(self, *arguments, **variables):
         """The exit status, and what was said."""
         done = subprocess.run([SOURCE / "scripts/gpu_check.sh", "--build-dir", self.folder / "build", *arguments],
-                              env={**os.environ, "OUT": str(self.folder / "out"), "FOLDER": str(self.folder)},
+                              env={**os.environ, "OUT": str(self.folder / "out"), "FOLDER": str(self.folder), **variables},
                               capture_output=True, text=True, timeout=100, check=False)
         return done.returncode, done.stdout
 
@@ -63,6 +63,29 @@ class PartsTest(unittest.TestCase):
         self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: counting, round 1: did not end within 8 s under the guest")
         self.assertRegex(said, "FAIL +results: 50: results with the guest: the program did not end within 9 s under the guest")
         self.assertRegex(said, "FAIL +results: 50: results after a device reset: no complete prof.json")
+
+    def tools(self, commands):
+        """Variables with a CMake that does as it is told."""
+        self.program("tools/cmake", commands)
+        self.program("tools/nvcc", "")
+        return {"PATH": f"{self.folder / 'build/tools'}:{os.environ['PATH']}", "CUDACXX": "nvcc"}
+
+    def test_libraries_that_are_missing_are_named(self):
+        for words, missing in (('By not providing "Findfmt.cmake" in CMAKE_MODULE_PATH', "fmt"),
+                               ('Could not find a package configuration file provided by "Eigen3" with', "Eigen3"),
+                               ("Could NOT find GTest (missing: GTEST_LIBRARY)", "GTest")):
+            cmake = self.tools(f"echo 'CMake Error at CMakeLists.txt:25 (find_package):\n  {words}'; exit 1")
+            status, said = self.check("--only", "build", **cmake)
+            self.assertEqual(status, 1, said)
+            self.assertRegex(said, f"FAIL +build: configure: {missing} is missing, scripts/offline_deps.sh .*CMake Error at")
+        status, said = self.check("--only", "build", **self.tools("echo 'CMake Error: no nvcc'; exit 1"))
+        self.assertEqual(status, 1, said)
+        self.assertRegex(said, "FAIL +build: configure: CMake Error: no nvcc")
+
+    def test_a_build_over_its_limit_is_open(self):
+        status, said = self.check("--only", "build", "--at-most", "2", **self.tools("sleep 300"))
+        self.assertEqual(status, 0, said)
+        self.assertRegex(said, "SKIP +build: over its limit of 2 s")
 
     def packed(self):
         """The text of all files in the archive."""
