@@ -132,23 +132,25 @@ double pair_us(const record::Calibration& calibration) {
   if (calibration.empty_kernel_pair && calibration.added_kernel) {
     const double us =
         calibration.empty_kernel_pair->median_us - calibration.added_kernel->median_us;
-    // Less than around nothing it cannot be, and nothing at all would be a budget without end.
+    // Less than around nothing it cannot be.
     if (calibration.added_kernel->median_us > 0)
       return std::max(us, calibration.empty_pair.median_us);
   }
   return calibration.empty_pair.median_us;
 }
 
-// Behind other work; a plausible one where the calibration had to be left out.
+// Behind other work; a plausible one where the calibration had to be left out.  A pair that costs
+// nothing would be a budget without end: no event record is known that takes less than this.
 double pair_ms(State& state) {
   constexpr double plausible_us = 5;
+  constexpr double least_us = 1;
   const std::lock_guard lock(state.run.mutex);
   double us = plausible_us;
   for (const record::Calibration& calibration : state.run.calibrations) {
     if (const double calibrated_us = pair_us(calibration); calibrated_us > 0) us = calibrated_us;
     if (calibration.state == "busy") break;
   }
-  return us / 1e3;
+  return std::max(us, least_us) / 1e3;
 }
 
 void begin_adaptive(State& state, const std::vector<schedule::ClassMember>& members) {
