@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 
@@ -14,6 +15,14 @@ inline void check(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(result));
   std::exit(1);
+}
+
+// Memory of the GPU, all zeros, until the program ends.
+inline void* take_memory(std::size_t bytes) {
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, bytes), "cudaMalloc");
+  check(cudaMemset(memory, 0, bytes), "cudaMemset");
+  return memory;
 }
 
 // Ends the program where the runtime finds no device; the reason is on stderr.

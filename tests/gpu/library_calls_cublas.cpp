@@ -31,13 +31,6 @@ void accept(cublasStatus_t status, const char* what) {
   throw Refused(std::string(what) + " answers " + cublasGetStatusString(status));
 }
 
-void* take_memory(std::size_t bytes) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "cudaMalloc");
-  check(cudaMemset(memory, 0, bytes), "cudaMemset");
-  return memory;
-}
-
 struct Memory {
   void* a = take_memory(kBytes);
   void* b = take_memory(kBytes);

@@ -29,13 +29,6 @@ constexpr std::size_t kWorkspaceBytes = std::size_t{512} << 20;
 const float kOne = 1.0F;
 const float kZero = 0.0F;
 
-void* take_memory(std::size_t bytes) {
-  void* memory = nullptr;
-  check(cudaMalloc(&memory, bytes), "cudaMalloc");
-  check(cudaMemset(memory, 0, bytes), "cudaMemset");
-  return memory;
-}
-
 struct Memory {
   void* x = take_memory(kBytes);
   void* w = take_memory(kBytes);
