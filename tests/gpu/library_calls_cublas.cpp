@@ -18,6 +18,7 @@ using inline_prof::gpu_test::check;
 using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NotHere;
 using inline_prof::gpu_test::Refused;
+using inline_prof::gpu_test::take_memory;
 
 constexpr int kIterations = 45;
 constexpr std::size_t kBytes = std::size_t{64} << 20;  // of each matrix, and of the workspace

@@ -22,6 +22,7 @@ using inline_prof::gpu_test::GraphShape;
 using inline_prof::gpu_test::kDirections;
 using inline_prof::gpu_test::NamedCalls;
 using inline_prof::gpu_test::NotHere;
+using inline_prof::gpu_test::take_memory;
 
 constexpr int kIterations = 45;
 constexpr std::size_t kBytes = std::size_t{64} << 20;  // of each tensor
