@@ -262,13 +262,16 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     shut(site);
     return;
   }
-  const auto* end = site == nullptr ? nullptr : static_cast<const LabelEnd*>(site->label);
-  if (end == nullptr) end = end_named(text);
+  const auto* known =
+      site == nullptr
+          ? nullptr
+          : static_cast<const LabelEnd*>(__atomic_load_n(&site->label, __ATOMIC_ACQUIRE));
+  const auto* end = known == nullptr ? end_named(text) : known;
   if (end == nullptr) {
     shut(site);
     return;
   }
-  if (site != nullptr && site->label == nullptr) {
+  if (site != nullptr && known == nullptr) {
     // The gate last: whoever sees it finds the label, too.
     __atomic_store_n(&site->label, const_cast<LabelEnd*>(end), __ATOMIC_RELEASE);
     __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);

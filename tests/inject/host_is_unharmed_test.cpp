@@ -211,6 +211,13 @@ TEST(TheHost, IsUnharmedWhenManyThreadsLaunch) {
   EXPECT_EQ(run.output, "host ok, 6000 launches\n");
 }
 
+TEST(ACallSite, IsSharedByThreadsThatNothingOrders) {
+  const Workplace place;
+  const HostRun run = run_host(place, "host_training", {.arguments = {"--share-a-site"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_EQ(run.output, "host ok, 1000 launches\n");
+}
+
 TEST(AnInterleavedLaunch, DropsTheSample) {
   // Another thread launches on the same stream without a pause: it gets between many pairs, unless
   // the system has no core for it at the time.

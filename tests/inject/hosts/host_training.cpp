@@ -45,6 +45,7 @@ struct Options {
   bool vfork_in_the_middle = false;
   bool cancel_a_thread = false;  // that launches
   int labels_of_one_use = 0;     // in each iteration, each with a name of its own
+  bool share_a_site = false;     // two threads call through a site that neither has seen filled
   bool hammer = false;  // another thread launches kernel_c on the first stream all the time
   bool stuck = false;   // half-way the stream waits for a value that never comes
   bool data = false;
@@ -179,6 +180,26 @@ void step_on_all_streams(const Options& options, Device& device) {
     thread.join();
 }
 
+// The second thread's call comes after the first one's, which only the clock knows: what the site
+// holds by then reaches it through the site alone.  The macros read the site's gate before they
+// call; a thread that has found it empty calls with what the other one has stored since, as here.
+void share_a_site() {
+  const inline_prof_abi* const table = inline_prof_table();
+  if (table == nullptr) return;
+  static inline_prof_site site = {nullptr, nullptr};
+  std::atomic<int> turn{0};
+  const auto call = [table, &turn](int mine) {
+    while (turn.load(std::memory_order_relaxed) != mine)
+      std::this_thread::yield();
+    table->record(&site, "shared.start", nullptr, INLINE_PROF_DEVICE_UNKNOWN, 0, nullptr);
+    turn.store(mine + 1, std::memory_order_relaxed);
+  };
+  std::thread first(call, 0);
+  std::thread second(call, 1);
+  first.join();
+  second.join();
+}
+
 // Launches on the first stream until told to stop.
 class Hammer {
  public:
@@ -292,8 +313,9 @@ Options parse(int argc, char** argv) {
         flag(argument, "--vfork", o.vfork_in_the_middle) ||
         flag(argument, "--cancel", o.cancel_a_thread) ||
         number(argument, "--labels-of-one-use", o.labels_of_one_use) ||
-        flag(argument, "--hammer", o.hammer) || flag(argument, "--stuck", o.stuck) ||
-        flag(argument, "--data", o.data) || flag(argument, "--unit-tests", o.unit_tests);
+        flag(argument, "--share-a-site", o.share_a_site) || flag(argument, "--hammer", o.hammer) ||
+        flag(argument, "--stuck", o.stuck) || flag(argument, "--data", o.data) ||
+        flag(argument, "--unit-tests", o.unit_tests);
     if (!known) fail(argument, 2);
     if (no_boundaries) o.boundaries = false;
     if (no_labels) o.labels = false;
@@ -312,6 +334,7 @@ int main(int argc, char** argv) {
   for (int i = 0; i < options.devices; ++i)
     devices.push_back(open_device(i, options));
 
+  if (options.share_a_site) share_a_site();
   std::optional<Hammer> hammer;
   if (options.hammer) hammer.emplace(options, devices[0]);
   for (int i = 0; i < options.iterations; ++i) {
