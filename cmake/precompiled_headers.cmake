@@ -22,10 +22,8 @@ if(INLINE_PROF_PCH AND CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_compile_definitions(EIGEN_DONT_VECTORIZE)
 endif()
 
-# What a test program does itself need not be quick; what it calls is compiled as ever.  At -O1 GCC 12
-# no longer follows all paths, and takes variables for uninitialised.
-set(test_program_options
-  $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<NOT:$<CONFIG:Debug>>>:-O1 -Wno-maybe-uninitialized>)
+# What a test program does itself need not be quick; what it calls is compiled as ever.
+set(test_program_options $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O0>)
 
 # Headers that targets share must be compiled with the options of all of them: the first are for code
 # of shared libraries, the second for tests.

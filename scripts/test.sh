@@ -19,8 +19,9 @@
 #   asan  with CUDA what lives in a host: the guest, the macros, and the programs under them on the
 #         simulated GPU (guest_folders below); with --no-cuda what reads other people's bytes: schedule
 #         and analyzer.  No examples, no benchmarks, nothing that runs no program of ours
-#   tsan  what has threads: the guest and the programs under it (threaded_folders below).  Reports read
-#         their files on two, which hand over whole results under a lock (join/two_threads.hpp).
+#   tsan  what has threads: the guest and the programs under it (threaded_folders below), but for the
+#         programs of a million calls (large_tests below).  Reports read their files on two, which hand
+#         over whole results under a lock (join/two_threads.hpp).
 # All of them compile the sources of a target together, a dozen at a time, and precompile the system's
 # headers for what is not optimised.  A source that leans on what others include is found by clang-tidy,
 # which looks at each alone, and by `cmake --preset dev`.
@@ -34,6 +35,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 guest_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
 threaded_folders=(tests/unit/libinject tests/inject)
+# What these show of threads the other tests show, too; what is their own is their size.
+large_tests='AMillionLabels|AreFoundWhereTheyBegin/(plain|accumulation|alternating|evaluation|data)|OfAStepOf2500Launches'
 test_timeout_seconds=60  # a test takes seconds at most; only a dead-lock gets there
 
 usage() {
@@ -175,9 +178,11 @@ without_passes() {
 # run_tests BUILD_DIR LABEL FOLDER: the tests of one folder of the build tree.
 run_tests() {
   local junit="$PWD/$1/$2.junit.xml" status=0
-  local -a command=(ctest --test-dir "$1/$3" --parallel "$(nproc)" --timeout "$test_timeout_seconds"
+  # Many tests wait now and then, for a second program or for a clock: one more than there are cores.
+  local -a command=(ctest --test-dir "$1/$3" --parallel $(($(nproc) + 1)) --timeout "$test_timeout_seconds"
     --output-on-failure --no-tests=error --label-exclude "^($excluded_labels)\$" --output-junit "$junit")
-  [[ "$1" == build/tsan* ]] && command=("${fixed_addresses[@]}" "${command[@]}")
+  [[ "$1" == build/tsan* ]] &&
+    command=("${fixed_addresses[@]}" "${command[@]}" --exclude-regex "$large_tests")
   # Undefined behaviour traps there: with this its place is printed.
   [[ "$1" == build/asan* ]] &&
     command=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_sigill=1" "${command[@]}")
