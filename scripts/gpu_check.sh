@@ -704,10 +704,16 @@ attention = rows_of("attention.csv")
 shape = lambda row: tuple(row[name] for name in ("batch", "q_len", "head_dim", "causal", "kv_heads"))
 products = {shape(row): time(row) for row in attention if row["implementation"] == "products"}
 for way in ("cudnn_sdpa", "cudnn_graph"):
-    rows = [row for row in attention if row["implementation"] == way]
+    rows = [row for row in attention if row["implementation"] == way and row["pass"] == "forward"]
     ratios = [products[shape(row)] / time(row) for row in rows if shape(row) in products]
     say("attention", f"attention by {way}", rows,
         f"{statistics.median(ratios):.2f} times as fast as products (median)" if ratios else "no products beside them")
+forward = {shape(row): time(row) for row in attention
+           if row["implementation"] == "cudnn_graph" and row["pass"] == "forward"}
+rows = [row for row in attention if row["pass"] == "backward"]
+ratios = [time(row) / forward[shape(row)] for row in rows if shape(row) in forward]
+say("attention", "attention's backward pass by cudnn_graph", rows,
+    f"{statistics.median(ratios):.2f} times the forward pass (median)" if ratios else "no forward pass beside it")
 norms = rows_of("norm.csv")
 for way in ("cudnn_layer_norm", "cudnn_rms_norm"):
     rows = [row for row in norms if row["implementation"] == way]

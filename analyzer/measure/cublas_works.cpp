@@ -324,7 +324,7 @@ Work CublasWorks::attention(const read::Op& op) {
                      head_dim = integer(op, "head_dim");
   const std::string type = text_or(op, "type", "bf16");
   if (text_or(op, "pass", "forward") != "forward") {
-    throw Skipped("attention is measured in the forward pass only");
+    throw Skipped("attention's backward pass is measured as cudnn_graph only");
   }
   if (is_set(op, "causal")) throw Skipped("causal attention is not measured");
   if (integer_or(op, "kv_heads", heads) != heads) {

@@ -49,7 +49,7 @@ Work engine_work(cudnnHandle_t handle, Gpu& gpu, std::shared_ptr<const PlannedGr
   }
   for (HostValue& value : run->values) {
     ids.push_back(value.first);
-    addresses.push_back(&value.second);
+    addresses.push_back(std::visit([](auto& number) -> void* { return &number; }, value.second));
   }
   void* workspace = gpu.take(
       static_cast<std::size_t>(std::max<std::int64_t>(run->planned->plan.workspace_bytes, 1)));

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace inline_prof::measure {
@@ -28,7 +29,7 @@ struct PlannedGraph {
 
 // By the number of the tensor.
 using TensorsInMemory = std::vector<std::pair<std::int64_t, void*>>;
-using HostValue = std::pair<std::int64_t, float>;
+using HostValue = std::pair<std::int64_t, std::variant<float, std::int32_t>>;
 
 [[nodiscard]] Work engine_work(cudnnHandle_t handle, Gpu& gpu,
                                std::shared_ptr<const PlannedGraph> planned,

@@ -61,41 +61,36 @@ const BackendDescriptor& conv_tensor(BackendGraph& graph, const ConvShape& shape
                                                       : dense_strides(listed(sizes))});
 }
 
-const BackendDescriptor& host_value(BackendGraph& graph, std::int64_t id) {
+const BackendDescriptor& host_value(BackendGraph& graph, std::int64_t id,
+                                    cudnnDataType_t type = CUDNN_DATA_FLOAT) {
   return graph.tensor({.id = id,
-                       .type = CUDNN_DATA_FLOAT,
+                       .type = type,
                        .sizes = {1, 1, 1, 1},
                        .strides = {1, 1, 1, 1},
                        .place = Place::kHostValue});
 }
 
-struct AttentionTensors {
-  const BackendDescriptor& q;
-  const BackendDescriptor& k;  // the parts multiply by it transposed
-  const BackendDescriptor& v;
-  const BackendDescriptor& o;
-};
+BackendTensor in_memory(std::int64_t id, cudnnDataType_t type, const Sizes& sizes) {
+  return {.id = id, .type = type, .sizes = sizes, .strides = dense_strides(sizes)};
+}
+
+// The same memory, with its last two sizes exchanged.
+BackendTensor transposed(BackendTensor tensor) {
+  std::swap(tensor.sizes[2], tensor.sizes[3]);
+  std::swap(tensor.strides[2], tensor.strides[3]);
+  return tensor;
+}
 
 // Heads lie one after the other, each a matrix of rows of head_dim numbers.
-AttentionTensors attention_tensors(BackendGraph& graph, const AttentionShape& shape,
-                                   bool k_is_transposed) {
-  const Sizes q{shape.batch, shape.heads, shape.q_len, shape.head_dim};
-  const Sizes kv{shape.batch, shape.kv_heads, shape.kv_len, shape.head_dim};
-  const auto dense = [&](std::int64_t id, const Sizes& sizes) -> const BackendDescriptor& {
-    return graph.tensor(
-        {.id = id, .type = shape.type, .sizes = sizes, .strides = dense_strides(sizes)});
-  };
-  const Sizes strides = dense_strides(kv);
-  return {.q = dense(AttentionIds::kQ, q),
-          .k = k_is_transposed
-                   ? graph.tensor({.id = AttentionIds::kK,
-                                   .type = shape.type,
-                                   .sizes = {kv[0], kv[1], kv[3], kv[2]},
-                                   .strides = {strides[0], strides[1], strides[3], strides[2]}})
-                   : dense(AttentionIds::kK, kv),
-          .v = dense(AttentionIds::kV, kv),
-          .o = dense(AttentionIds::kO, q)};
-}
+struct AttentionSizes {
+  Sizes q, kv, scores, per_row;
+
+  explicit AttentionSizes(const AttentionShape& shape)
+      : q{shape.batch, shape.heads, shape.q_len, shape.head_dim},
+        kv{shape.batch, shape.kv_heads, shape.kv_len, shape.head_dim},
+        scores{shape.batch, shape.heads, shape.q_len, shape.kv_len},
+        per_row{shape.batch, shape.heads, shape.q_len, 1} {}
+};
 
 // Builds a chain of small operations, with results that never reach the memory.
 class Parts {
@@ -103,11 +98,40 @@ class Parts {
   explicit Parts(BackendGraph& graph) : graph_(graph) {}
 
   const BackendDescriptor& result(const Sizes& sizes, cudnnDataType_t type) {
-    return graph_.tensor({.id = next_id_++,
-                          .type = type,
-                          .sizes = sizes,
-                          .strides = dense_strides(sizes),
-                          .place = Place::kVirtual});
+    return graph_.tensor(described(sizes, type));
+  }
+
+  // `y` is `x` read by columns.
+  const BackendDescriptor& by_columns(const BackendDescriptor& x, const BackendTensor& y) {
+    const BackendDescriptor& result = graph_.tensor(y);
+    graph_.operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR)
+        .set(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x)
+        .set(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, result)
+        .finalize("a transposition");
+    return result;
+  }
+
+  // Of a result that lies densely.
+  BackendTensor described(const Sizes& sizes, cudnnDataType_t type) {
+    return {.id = next_id_++,
+            .type = type,
+            .sizes = sizes,
+            .strides = dense_strides(sizes),
+            .place = Place::kVirtual};
+  }
+
+  const BackendDescriptor& scores(const BackendDescriptor& a, const BackendDescriptor& b,
+                                  const Sizes& sizes) {
+    const BackendDescriptor& c = result(sizes, CUDNN_DATA_FLOAT);
+    product(a, b, c);
+    return c;
+  }
+
+  const BackendDescriptor& with(cudnnPointwiseMode_t mode, const BackendDescriptor& x,
+                                const BackendDescriptor& b, const Sizes& sizes) {
+    const BackendDescriptor& y = result(sizes, CUDNN_DATA_FLOAT);
+    pointwise(mode, {&x, &b}, y);
+    return y;
   }
 
   void product(const BackendDescriptor& a, const BackendDescriptor& b, const BackendDescriptor& c) {
@@ -175,6 +199,28 @@ class Parts {
   std::int64_t next_id_ = 1000;
 };
 
+// What a query may not see of scores becomes minus infinity.
+const BackendDescriptor& masked(BackendGraph& graph, Parts& parts, const Sizes& all,
+                                const BackendDescriptor& scores) {
+  const BackendDescriptor* row = &parts.result(all, CUDNN_DATA_INT32);
+  const BackendDescriptor& column = parts.result(all, CUDNN_DATA_INT32);
+  const BackendDescriptor& is_seen = parts.result(all, CUDNN_DATA_BOOLEAN);
+  const BackendDescriptor& seen = parts.result(all, CUDNN_DATA_FLOAT);
+  parts.index(2, scores, *row);
+  if (all[2] != all[3]) {  // the last query sees every key
+    const BackendDescriptor& last_seen = parts.result(all, CUDNN_DATA_INT32);
+    parts.pointwise(CUDNN_POINTWISE_ADD,
+                    {row, &host_value(graph, AttentionIds::kMoreKeys, CUDNN_DATA_INT32)}, last_seen,
+                    CUDNN_DATA_INT32);
+    row = &last_seen;
+  }
+  parts.index(3, scores, column);
+  parts.pointwise(CUDNN_POINTWISE_CMP_GE, {row, &column}, is_seen, CUDNN_DATA_BOOLEAN);
+  parts.pointwise(CUDNN_POINTWISE_BINARY_SELECT,
+                  {&scores, &host_value(graph, AttentionIds::kMinusInfinity), &is_seen}, seen);
+  return seen;
+}
+
 struct NormTensors {
   Sizes rows, row, column;
   cudnnDataType_t type;
@@ -224,12 +270,15 @@ void add_convolution(BackendGraph& graph, const ConvShape& shape) {
 void add_attention_operation(BackendGraph& graph, const AttentionShape& shape) {
   if (shape.is_causal) throw Skipped("cuDNN's attention operation has no mask");
 #if CUDNN_VERSION >= 91300
-  const AttentionTensors tensors = attention_tensors(graph, shape, false);
+  const AttentionSizes sizes(shape);
+  const auto tensor = [&](std::int64_t id, const Sizes& of) -> const BackendDescriptor& {
+    return graph.tensor(in_memory(id, shape.type, of));
+  };
   graph.operation(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR)
-      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, tensors.q)
-      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, tensors.k)
-      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, tensors.v)
-      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, tensors.o)
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, tensor(AttentionIds::kQ, sizes.q))
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, tensor(AttentionIds::kK, sizes.kv))
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, tensor(AttentionIds::kV, sizes.kv))
+      .set(CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, tensor(AttentionIds::kO, sizes.q))
       .set(CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, host_value(graph, AttentionIds::kScale))
       .finalize("the attention operation");
   graph.finalize();
@@ -240,49 +289,97 @@ void add_attention_operation(BackendGraph& graph, const AttentionShape& shape) {
 }
 
 void add_attention_parts(BackendGraph& graph, const AttentionShape& shape) {
-  const AttentionTensors tensors = attention_tensors(graph, shape, true);
-  const Sizes all{shape.batch, shape.heads, shape.q_len, shape.kv_len};
-  const Sizes per_row{shape.batch, shape.heads, shape.q_len, 1};
+  const AttentionSizes sizes(shape);
+  const BackendDescriptor& q = graph.tensor(in_memory(AttentionIds::kQ, shape.type, sizes.q));
+  const BackendDescriptor& k_by_columns =
+      graph.tensor(transposed(in_memory(AttentionIds::kK, shape.type, sizes.kv)));
+  const BackendDescriptor& v = graph.tensor(in_memory(AttentionIds::kV, shape.type, sizes.kv));
+  const BackendDescriptor& o = graph.tensor(in_memory(AttentionIds::kO, shape.type, sizes.q));
   Parts parts(graph);
-  const auto scores = [&]() -> const BackendDescriptor& {
-    return parts.result(all, CUDNN_DATA_FLOAT);
-  };
-  const BackendDescriptor* last = &scores();
-  parts.product(tensors.q, tensors.k, *last);
-  const auto then = [&](cudnnPointwiseMode_t mode, const BackendDescriptor& with) {
-    const BackendDescriptor& next = scores();
-    parts.pointwise(mode, {last, &with}, next);
-    last = &next;
-  };
-  then(CUDNN_POINTWISE_MUL, host_value(graph, AttentionIds::kScale));
-  if (shape.is_causal) {
-    const BackendDescriptor& row = parts.result(all, CUDNN_DATA_INT32);
-    const BackendDescriptor& column = parts.result(all, CUDNN_DATA_INT32);
-    const BackendDescriptor& is_seen = parts.result(all, CUDNN_DATA_BOOLEAN);
-    const BackendDescriptor& masked = scores();
-    parts.index(2, *last, row);
-    parts.index(3, *last, column);
-    parts.pointwise(CUDNN_POINTWISE_CMP_GE, {&row, &column}, is_seen, CUDNN_DATA_BOOLEAN);
-    parts.pointwise(CUDNN_POINTWISE_BINARY_SELECT,
-                    {last, &host_value(graph, AttentionIds::kMinusInfinity), &is_seen}, masked);
-    last = &masked;
-  }
-  const BackendDescriptor& largest = parts.result(per_row, CUDNN_DATA_FLOAT);
+  const BackendDescriptor* last =
+      &parts.with(CUDNN_POINTWISE_MUL, parts.scores(q, k_by_columns, sizes.scores),
+                  host_value(graph, AttentionIds::kScale), sizes.scores);
+  if (shape.is_causal) last = &masked(graph, parts, sizes.scores, *last);
+  const BackendDescriptor& largest = parts.result(sizes.per_row, CUDNN_DATA_FLOAT);
   parts.reduction(CUDNN_REDUCE_TENSOR_MAX, *last, largest);
-  then(CUDNN_POINTWISE_SUB, largest);
-  const BackendDescriptor& powers = scores();
+  last = &parts.with(CUDNN_POINTWISE_SUB, *last, largest, sizes.scores);
+  const BackendDescriptor& powers = parts.result(sizes.scores, CUDNN_DATA_FLOAT);
   parts.pointwise(CUDNN_POINTWISE_EXP, {last}, powers);
-  const BackendDescriptor& sum = parts.result(per_row, CUDNN_DATA_FLOAT);
+  const BackendDescriptor& sum = parts.result(sizes.per_row, CUDNN_DATA_FLOAT);
   parts.reduction(CUDNN_REDUCE_TENSOR_ADD, powers, sum);
   // The logarithm that a backward pass reads: engines know the graph only with it.
-  const BackendDescriptor& log_of_sum = parts.result(per_row, CUDNN_DATA_FLOAT);
-  const BackendDescriptor& statistics = parts.result(per_row, CUDNN_DATA_FLOAT);
+  const BackendDescriptor& log_of_sum = parts.result(sizes.per_row, CUDNN_DATA_FLOAT);
   parts.pointwise(CUDNN_POINTWISE_LOG, {&sum}, log_of_sum);
-  parts.pointwise(CUDNN_POINTWISE_ADD, {&largest, &log_of_sum}, statistics);
+  parts.with(CUDNN_POINTWISE_ADD, largest, log_of_sum, sizes.per_row);
   // The second product reads what it multiplies in the type of the tensors.
-  const BackendDescriptor& shares = parts.result(all, shape.type);
+  const BackendDescriptor& shares = parts.result(sizes.scores, shape.type);
   parts.pointwise(CUDNN_POINTWISE_DIV, {&powers, &sum}, shares);
-  parts.product(shares, tensors.v, tensors.o);
+  parts.product(shares, v, o);
+  graph.finalize();
+}
+
+// With P the softmax of the scores, dP = dO V^T and D the rows' sums of dO O:
+// dV = P^T dO, dS = P (dP - D), dQ = dS K, dK = dS^T Q, the last two times the scale (T. Dao,
+// FlashAttention-2, arXiv:2307.08691, 2.2 and algorithm 2).
+void add_attention_backward_parts(BackendGraph& graph, const AttentionShape& shape) {
+  const AttentionSizes sizes(shape);
+  const auto like_q = [&](std::int64_t id) -> const BackendDescriptor& {
+    return graph.tensor(in_memory(id, shape.type, sizes.q));
+  };
+  const auto like_kv_by_columns = [&](std::int64_t id) -> const BackendDescriptor& {
+    return graph.tensor(transposed(in_memory(id, shape.type, sizes.kv)));
+  };
+  const auto per_row = [&](std::int64_t id) -> const BackendDescriptor& {
+    return graph.tensor(in_memory(id, CUDNN_DATA_FLOAT, sizes.per_row));
+  };
+  const BackendDescriptor& q = like_q(AttentionIds::kQ);
+  const BackendDescriptor& k_by_columns = like_kv_by_columns(AttentionIds::kK);
+  const BackendDescriptor& v_by_columns = like_kv_by_columns(AttentionIds::kV);
+  const BackendDescriptor& o = like_q(AttentionIds::kO);
+  const BackendDescriptor& d_o = like_q(AttentionIds::kDo);
+  const BackendDescriptor& scale = host_value(graph, AttentionIds::kScale);
+  Parts parts(graph);
+  // The gradient of keys or values: that of scores by columns times queries or their gradients.
+  // Heads that share keys add up.
+  const auto gradient = [&](std::int64_t id, const BackendDescriptor& of_scores,
+                            const BackendDescriptor& times) {
+    const BackendDescriptor& result = graph.tensor(in_memory(id, shape.type, sizes.kv));
+    const BackendDescriptor& columns =
+        parts.by_columns(of_scores, transposed(parts.described(sizes.scores, shape.type)));
+    if (shape.kv_heads == shape.heads) return parts.product(columns, times, result);
+    const BackendDescriptor& of_each_head =
+        parts.result({shape.batch, shape.heads, shape.kv_len, shape.head_dim}, shape.type);
+    parts.product(columns, times, of_each_head);
+    parts.reduction(CUDNN_REDUCE_TENSOR_ADD, of_each_head, result);
+  };
+
+  const BackendDescriptor& row_sums = per_row(AttentionIds::kRowSums);
+  parts.reduction(CUDNN_REDUCE_TENSOR_ADD, parts.with(CUDNN_POINTWISE_MUL, d_o, o, sizes.q),
+                  row_sums);
+
+  const BackendDescriptor* exponents = &parts.with(
+      CUDNN_POINTWISE_MUL, parts.scores(q, k_by_columns, sizes.scores), scale, sizes.scores);
+  exponents = &parts.with(CUDNN_POINTWISE_SUB, *exponents, per_row(AttentionIds::kStatistics),
+                          sizes.scores);
+  if (shape.is_causal) exponents = &masked(graph, parts, sizes.scores, *exponents);
+  const BackendDescriptor& shares = parts.result(sizes.scores, CUDNN_DATA_FLOAT);
+  parts.pointwise(CUDNN_POINTWISE_EXP, {exponents}, shares);
+  gradient(AttentionIds::kDv, shares, d_o);
+
+  const BackendDescriptor* d_scores = &parts.scores(d_o, v_by_columns, sizes.scores);
+  for (const auto& [mode, by] :
+       {std::pair{CUDNN_POINTWISE_SUB, &row_sums}, std::pair{CUDNN_POINTWISE_MUL, &shares},
+        std::pair{CUDNN_POINTWISE_MUL, &scale}}) {
+    d_scores = &parts.with(mode, *d_scores, *by, sizes.scores);
+  }
+  gradient(AttentionIds::kDk, *d_scores, q);
+
+  // Blocks of keys add to the rows of dQ, in f32.
+  const BackendDescriptor& sum_of_dq =
+      graph.tensor(in_memory(AttentionIds::kDqSum, CUDNN_DATA_FLOAT, sizes.q));
+  parts.product(*d_scores, parts.by_columns(k_by_columns, parts.described(sizes.kv, shape.type)),
+                sum_of_dq);
+  parts.pointwise(CUDNN_POINTWISE_IDENTITY, {&sum_of_dq}, like_q(AttentionIds::kDq));
   graph.finalize();
 }
 

@@ -37,11 +37,16 @@ struct AttentionShape {
   std::int64_t q_len = 1;
   std::int64_t kv_len = 1;
   std::int64_t head_dim = 1;
-  bool is_causal = false;  // query i sees the keys up to i
+  bool is_causal = false;  // each query sees a key more than the one before it, the last one all
 };
 struct AttentionIds {
   static constexpr std::int64_t kQ = 'q', kK = 'k', kV = 'v', kO = 'o';
+  static constexpr std::int64_t kDq = 'Q', kDk = 'K', kDv = 'V', kDo = 'O';
+  // f32: the logarithm of each row's sum, which the forward pass leaves; each row's sum of dO O;
+  // and what dQ is added up in, which must be 0 before a run.
+  static constexpr std::int64_t kStatistics = 'l', kRowSums = 'd', kDqSum = 'a';
   static constexpr std::int64_t kScale = 's', kMinusInfinity = 'm';  // f32 values of the host's
+  static constexpr std::int64_t kMoreKeys = 'n';  // than queries, an i32 value of the host's
 };
 // The forward pass as the library's one operation for it (cuDNN 9.13), which has no mask yet.
 // Throws Skipped where it was built with an older header.
@@ -49,6 +54,8 @@ void add_attention_operation(BackendGraph& graph, const AttentionShape& shape);
 // The same as products, a mask, and the softmax's parts, whose results never reach the memory: the
 // graph that cuDNN's engines for attention recognise.
 void add_attention_parts(BackendGraph& graph, const AttentionShape& shape);
+// The backward pass, likewise.
+void add_attention_backward_parts(BackendGraph& graph, const AttentionShape& shape);
 
 struct NormShape {
   cudnnBackendNormMode_t mode = CUDNN_LAYER_NORM;  // or CUDNN_RMS_NORM

@@ -330,10 +330,14 @@ Work CudnnWorks::convolution(const read::Op& op, Choice& choice) {
 }
 
 Work CudnnWorks::attention(const read::Op& op, std::string_view implementation, Choice& choice) {
-  if (implementation != "cudnn_sdpa" && implementation != "cudnn_graph")
+  const bool is_operation = implementation == "cudnn_sdpa";
+  if (!is_operation && implementation != "cudnn_graph")
     throw Skipped(fmt::format("attention has no implementation {}", implementation));
-  if (text_or(op, "pass", "forward") != "forward")
-    throw Skipped("attention is measured in the forward pass only");
+  const std::string pass = text_or(op, "pass", "forward");
+  const bool is_forward = pass == "forward";
+  if (!is_forward && pass != "backward") throw Skipped(fmt::format("unknown pass {}", pass));
+  if (!is_forward && is_operation)
+    throw Skipped("cuDNN's attention operation is measured in the forward pass only");
   const std::string type = text_or(op, "type", "bf16");
   const AttentionShape shape{.type = dnn_type(op),
                              .batch = integer(op, "batch"),
@@ -343,31 +347,62 @@ Work CudnnWorks::attention(const read::Op& op, std::string_view implementation, 
                              .kv_len = integer(op, "kv_len"),
                              .head_dim = integer(op, "head_dim"),
                              .is_causal = is_set(op, "causal")};
-  if (shape.is_causal && shape.q_len != shape.kv_len)
-    throw Skipped("causal attention of unequal lengths is not measured");
+  if (shape.is_causal && shape.q_len > shape.kv_len)
+    throw Skipped("causal attention of more queries than keys is not measured");
   Handles& own = handles();
   read::Op named = op;  // one shape may be planned both ways
   named.attributes.emplace_back("planned", std::string(implementation));
   const auto planned = own.plan(named, [&](BackendGraph& graph) {
-    if (implementation == "cudnn_sdpa") {
-      add_attention_operation(graph, shape);
-    } else {
-      add_attention_parts(graph, shape);
-    }
+    if (is_operation) return add_attention_operation(graph, shape);
+    if (is_forward) return add_attention_parts(graph, shape);
+    add_attention_backward_parts(graph, shape);
   });
-  const std::int64_t q_count = shape.batch * shape.heads * shape.q_len * shape.head_dim;
-  const std::int64_t kv_count = shape.batch * shape.kv_heads * shape.kv_len * shape.head_dim;
-  const TensorsInMemory tensors{{AttentionIds::kQ, take_normal(gpu_, q_count, type, 1)},
-                                {AttentionIds::kK, take_normal(gpu_, kv_count, type, 2)},
-                                {AttentionIds::kV, take_normal(gpu_, kv_count, type, 3)},
-                                {AttentionIds::kO, take_normal(gpu_, q_count, type, 4)}};
+  const std::int64_t row_count = shape.batch * shape.heads * shape.q_len;
+  const auto like_q = [&](std::uint64_t seed) {
+    return take_normal(gpu_, row_count * shape.head_dim, type, seed);
+  };
+  const auto like_kv = [&](std::uint64_t seed) {
+    return take_normal(gpu_, shape.batch * shape.kv_heads * shape.kv_len * shape.head_dim, type,
+                       seed);
+  };
+  const auto per_row = [&](std::uint64_t seed) {
+    return take_normal(gpu_, row_count, "f32", seed);
+  };
+  TensorsInMemory tensors{{AttentionIds::kQ, like_q(1)},
+                          {AttentionIds::kK, like_kv(2)},
+                          {AttentionIds::kV, like_kv(3)},
+                          {AttentionIds::kO, like_q(4)}};
   std::vector<HostValue> values{
       {AttentionIds::kScale, 1.0F / std::sqrt(static_cast<float>(shape.head_dim))}};
-  if (shape.is_causal)
+  if (shape.is_causal) {
     values.push_back({AttentionIds::kMinusInfinity, -std::numeric_limits<float>::infinity()});
+    if (shape.q_len != shape.kv_len)
+      values.push_back(
+          {AttentionIds::kMoreKeys, static_cast<std::int32_t>(shape.kv_len - shape.q_len)});
+  }
   choice = {.number = planned->plan.engine, .proposed_by = planned->proposed_by};
-  Work work = engine_work(own.handle, gpu_, planned, tensors, values);
-  work.library = version_of(own.functions);
+  const auto work_on = [&] {
+    Work work = engine_work(own.handle, gpu_, planned, tensors, values);
+    work.library = version_of(own.functions);
+    return work;
+  };
+  if (is_forward) return work_on();
+
+  const std::size_t dq_bytes = static_cast<std::size_t>(row_count * shape.head_dim) * sizeof(float);
+  void* const dq_sum = gpu_.take(dq_bytes);
+  tensors.insert(tensors.end(), {{AttentionIds::kDo, like_q(5)},
+                                 {AttentionIds::kDq, like_q(6)},
+                                 {AttentionIds::kDk, like_kv(7)},
+                                 {AttentionIds::kDv, like_kv(8)},
+                                 {AttentionIds::kStatistics, per_row(9)},
+                                 {AttentionIds::kRowSums, per_row(10)},
+                                 {AttentionIds::kDqSum, dq_sum}});
+  Work work = work_on();
+  // Setting the sum to 0 is a part of every backward pass.
+  work.run = [engine = std::move(work.run), dq_sum, dq_bytes](cudaStream_t stream) {
+    check(cudaMemsetAsync(dq_sum, 0, dq_bytes, stream), "cudaMemsetAsync");
+    engine(stream);
+  };
   return work;
 }
 

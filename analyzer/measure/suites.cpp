@@ -175,16 +175,18 @@ Ops softmax_ops(const GpuFacts&) {
   return rows_and_columns("softmax");
 }
 
-// Without a mask as products and as cuDNN's one operation, with one as the graph that cuDNN fuses;
-// two lengths as that graph without a mask, to compare; and heads that share their keys.
+// Without a mask as products and as cuDNN's one operation, with one as the graph that cuDNN fuses,
+// in both passes; two lengths as that graph without a mask, to compare; and heads that share their
+// keys.
 Ops attention_ops(const GpuFacts&) {
   Ops ops;
   const auto add = [&](std::int64_t batch, std::int64_t length, std::int64_t head_dim,
-                       const char* implementation, bool is_causal, std::int64_t kv_heads) {
-    Attributes attributes{{"batch", batch},          {"heads", std::int64_t{16}},
-                          {"q_len", length},         {"kv_len", length},
-                          {"head_dim", head_dim},    {"type", text("bf16")},
-                          {"pass", text("forward")}, {"implementation", text(implementation)}};
+                       const char* implementation, bool is_causal, std::int64_t kv_heads,
+                       const char* pass = "forward") {
+    Attributes attributes{{"batch", batch},       {"heads", std::int64_t{16}},
+                          {"q_len", length},      {"kv_len", length},
+                          {"head_dim", head_dim}, {"type", text("bf16")},
+                          {"pass", text(pass)},   {"implementation", text(implementation)}};
     if (kv_heads != 16) attributes.emplace_back("kv_heads", kv_heads);
     if (is_causal) attributes.emplace_back("causal", true);
     ops.push_back(op_of("attention", std::move(attributes)));
@@ -195,10 +197,13 @@ Ops attention_ops(const GpuFacts&) {
         add(batch, length, head_dim, "products", false, 16);
         add(batch, length, head_dim, "cudnn_sdpa", false, 16);
         add(batch, length, head_dim, "cudnn_graph", true, 16);
+        add(batch, length, head_dim, "cudnn_graph", true, 16, "backward");
       }
       if (length == 1024 || length == 4096) {
         add(8, length, head_dim, "cudnn_graph", false, 16);
+        add(8, length, head_dim, "cudnn_graph", false, 16, "backward");
         add(8, length, head_dim, "cudnn_sdpa", false, 4);
+        add(8, length, head_dim, "cudnn_graph", true, 4, "backward");
       }
     }
   }

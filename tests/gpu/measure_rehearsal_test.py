@@ -145,19 +145,29 @@ class Measure(unittest.TestCase):
             f"{shape},true,cudnn_graph", f"{shared},,cudnn_sdpa", f"{shape},true,cudnn_sdpa",
             f"{shape},,flash", "8,16,3,2048,2048,128,bf16,forward,,cudnn_sdpa",
             "8,16,,2048,1024,128,bf16,forward,true,cudnn_graph",
+            "8,16,,1024,2048,128,bf16,forward,true,cudnn_graph",
+            *(f"8,16,{heads},2048,2048,128,bf16,backward,{causal},cudnn_graph"
+              for heads in ("", "4") for causal in ("", "true")),
             "8,16,,2048,2048,128,bf16,backward,,cudnn_sdpa",
+            "8,16,,2048,2048,128,bf16,backward,,products",
+            "8,16,,2048,2048,128,bf16,sideways,,cudnn_graph",
             "8,16,,2048,2048,128,i8,forward,,cudnn_sdpa"]) + "\n")
         table = self.path / "attention.csv"
         done = self.measure("attention", "--grid", grid, "-o", table)
         for words in ["cuDNN's attention operation has no mask",
                       "attention has no implementation flash",
                       "the attention operation answers CUDNN_STATUS_BAD_PARAM",
-                      "causal attention of unequal lengths is not measured",
-                      "attention is measured in the forward pass only",
+                      "causal attention of more queries than keys is not measured",
+                      "cuDNN's attention operation is measured in the forward pass only",
+                      "attention's backward pass is measured as cudnn_graph only",
+                      "unknown pass sideways",
                       "attention of i8 is not measured with cuDNN"]:
             self.assertIn(f"skipped 1: attention: {words}", done.stderr)
+        measured = rows_of(table)
+        self.assertEqual(len(measured), 10)
+        backward = [row for row in measured if row["pass"] == "backward"]
         rows = {(row["implementation"], row["causal"], row["kv_heads"]): row
-                for row in rows_of(table)}
+                for row in measured if row["pass"] == "forward" and row["q_len"] == "2048"}
         self.assertEqual(len(rows), 5)
         # 4 b h q k d operations, half of them under a mask; the model's rate for fused attention.
         fused_us = 4 * 8 * 16 * 2048 * 2048 * 128 / 495 * 1e-6
@@ -169,6 +179,13 @@ class Measure(unittest.TestCase):
             self.assertEqual(rows[key]["kernels"], "1")
             self.assertEqual(rows[key]["stand_in"], "")
             self.assertRegex(rows[key]["library"], r"^cudnn \d")
+        # Five products instead of two; the memset of the sum of dQ takes a little, too.
+        self.assertEqual(len(backward), 4)
+        for row in backward:
+            self.assertIn("bprop", row["kernel_name"])
+            least_us = fused_us * 2.5 / (2 if row["causal"] else 1)
+            self.assertGreater(float(row["time_us"]), least_us)
+            self.assertLess(float(row["time_us"]), 1.1 * least_us)
         self.assertEqual(rows["products", "", ""]["kernels"], "3")
         self.assertRegex(rows["products", "", ""]["library"], r"^cublas \d")
 

@@ -29,6 +29,7 @@ constexpr auto kProduct = CUDNN_BACKEND_MATMUL_DESCRIPTOR;
 constexpr auto kProductOperation = CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
 constexpr auto kReduction = CUDNN_BACKEND_REDUCTION_DESCRIPTOR;
 constexpr auto kReductionOperation = CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR;
+constexpr auto kReshapeOperation = CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR;
 constexpr auto kNormForward = CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR;
 constexpr auto kNormBackward = CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR;
 constexpr auto kGraph = CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR;
@@ -139,6 +140,10 @@ constexpr std::array kRules {
       AttributeRule{kReductionOperation, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, kDescriptor, 1,
                     kRequired},
       AttributeRule{kReductionOperation, CUDNN_ATTR_OPERATION_REDUCTION_DESC, kDescriptor, 1,
+                    kRequired},
+      AttributeRule{kReshapeOperation, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, kDescriptor, 1,
+                    kRequired},
+      AttributeRule{kReshapeOperation, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, kDescriptor, 1,
                     kRequired},
 #if CUDNN_VERSION >= 91300
       AttributeRule{CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR,

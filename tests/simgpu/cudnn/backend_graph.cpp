@@ -118,7 +118,8 @@ void add_pointwise(const BackendDescriptor& operation, GraphWork& work) {
 // Operations that engines know in the graphs of fused_work() alone.
 bool is_fused_only(cudnnBackendDescriptorType_t type) {
   return type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR ||
-         type == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR;
+         type == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR ||
+         type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR;
 }
 
 }  // namespace

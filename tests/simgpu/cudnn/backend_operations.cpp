@@ -70,6 +70,13 @@ cudnnStatus_t check_reduction(const BackendDescriptor& operation) {
              : kBad;
 }
 
+cudnnStatus_t check_reshape(const BackendDescriptor& operation) {
+  return count_of(dims_of(operation, CUDNN_ATTR_OPERATION_RESHAPE_XDESC)) ==
+                 count_of(dims_of(operation, CUDNN_ATTR_OPERATION_RESHAPE_YDESC))
+             ? kGood
+             : kBad;
+}
+
 cudnnPointwiseMode_t mode_of(const BackendDescriptor& operation) {
   return operation.child(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR)
       .value<cudnnPointwiseMode_t>(CUDNN_ATTR_POINTWISE_MODE);
@@ -168,31 +175,43 @@ cudnnStatus_t check_norm_backward(const BackendDescriptor& operation) {
   return kGood;
 }
 
-// The parts of attention, in any order that reads nothing before it is written.
-std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>& operations) {
-  std::multiset<int> modes;
-  std::multiset<int> reductions;
+// A graph's products, reductions and pointwise operations, counted.
+struct Parts {
   std::vector<const BackendDescriptor*> products;
-  std::set<std::int64_t> written;
+  std::multiset<int> reductions;
+  std::multiset<int> modes;
+  int transpositions = 0;
   FusedWork work;
+};
+
+// Empty where another operation is among them, or where one reads what none before it has written.
+std::optional<Parts> parts_of(const std::vector<DescriptorPointer>& operations) {
+  Parts parts;
+  std::set<std::int64_t> written;
+  std::set<std::int64_t> moved;
   for (const DescriptorPointer& operation : operations) {
     Name result{};
     switch (operation->type) {
       case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: {
-        products.push_back(operation.get());
+        parts.products.push_back(operation.get());
         result = CUDNN_ATTR_OPERATION_MATMUL_CDESC;
         const Dims a = dims_of(*operation, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
-        work.flops += 2 * count_of(dims_of(*operation, result)) * static_cast<double>(a.back());
+        parts.work.flops +=
+            2 * count_of(dims_of(*operation, result)) * static_cast<double>(a.back());
         break;
       }
       case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
         result = CUDNN_ATTR_OPERATION_REDUCTION_YDESC;
-        reductions.insert(operation->child(CUDNN_ATTR_OPERATION_REDUCTION_DESC)
-                              .value<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR));
+        parts.reductions.insert(operation->child(CUDNN_ATTR_OPERATION_REDUCTION_DESC)
+                                    .value<cudnnReduceTensorOp_t>(CUDNN_ATTR_REDUCTION_OPERATOR));
         break;
       case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
         result = CUDNN_ATTR_OPERATION_POINTWISE_YDESC;
-        modes.insert(mode_of(*operation));
+        parts.modes.insert(mode_of(*operation));
+        break;
+      case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+        result = CUDNN_ATTR_OPERATION_RESHAPE_YDESC;
+        ++parts.transpositions;
         break;
       default:
         return std::nullopt;
@@ -203,19 +222,48 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
         return std::nullopt;
     }
     written.insert(id_of(operation->child(result)));
-    for (const DescriptorPointer& tensor : tensors_of(*operation))
-      work.bytes += moved_bytes(*tensor);
+    for (const DescriptorPointer& tensor : tensors_of(*operation)) {
+      if (moved.insert(id_of(*tensor)).second) parts.work.bytes += moved_bytes(*tensor);
+    }
   }
+  return parts;
+}
+
+// Takes a mask's operations away; false where there is none.
+bool take_mask(std::multiset<int>& modes) {
+  if (!modes.contains(CUDNN_POINTWISE_BINARY_SELECT)) return false;
+  for (const int mode : {CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX,
+                         CUDNN_POINTWISE_CMP_GE, CUDNN_POINTWISE_BINARY_SELECT}) {
+    const auto found = modes.find(mode);
+    if (found != modes.end()) modes.erase(found);
+  }
+  return true;
+}
+
+// The parts of attention, in any order that reads nothing before it is written.
+std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>& operations) {
+  std::optional<Parts> parts = parts_of(operations);
+  if (!parts) return std::nullopt;
+  const bool is_causal = take_mask(parts->modes);
+  const auto& products = parts->products;
+  const bool is_backward = products.size() == 5;
   // With the logarithm of the sum, as the real library's engines want it.
   std::multiset<int> wanted{CUDNN_POINTWISE_MUL, CUDNN_POINTWISE_SUB, CUDNN_POINTWISE_EXP,
                             CUDNN_POINTWISE_LOG, CUDNN_POINTWISE_ADD, CUDNN_POINTWISE_DIV};
-  const bool is_causal = modes.contains(CUDNN_POINTWISE_BINARY_SELECT);
-  if (is_causal) {
-    wanted.insert({CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_CMP_GE,
-                   CUDNN_POINTWISE_BINARY_SELECT});
+  std::multiset<int> reductions{CUDNN_REDUCE_TENSOR_MAX, CUDNN_REDUCE_TENSOR_ADD};
+  if (is_backward) {
+    wanted = {CUDNN_POINTWISE_MUL, CUDNN_POINTWISE_MUL,     CUDNN_POINTWISE_MUL,
+              CUDNN_POINTWISE_MUL, CUDNN_POINTWISE_SUB,     CUDNN_POINTWISE_SUB,
+              CUDNN_POINTWISE_EXP, CUDNN_POINTWISE_IDENTITY};
+    reductions = {CUDNN_REDUCE_TENSOR_ADD};
+    // Heads that share keys and values add up the gradients of both.
+    if (parts->reductions.size() == 3)
+      reductions.insert({CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_ADD});
   }
-  if (modes != wanted || products.size() != 2 ||
-      reductions != std::multiset<int>{CUDNN_REDUCE_TENSOR_MAX, CUDNN_REDUCE_TENSOR_ADD}) {
+  // Where the mask is shifted.
+  if (is_causal && parts->modes.size() == wanted.size() + 1) wanted.insert(CUDNN_POINTWISE_ADD);
+  if (parts->modes != wanted || parts->reductions != reductions ||
+      products.size() != (is_backward ? 5 : 2) || parts->transpositions != (is_backward ? 3 : 0)) {
     return std::nullopt;
   }
   // What the second product reads has the type of the tensors.
@@ -224,10 +272,11 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
   if (type_of(shares) != type_of(values)) return std::nullopt;
   const Dims scores = dims_of(*products[0], CUDNN_ATTR_OPERATION_MATMUL_CDESC);
   if (scores.size() != 4) return std::nullopt;
+  FusedWork work = std::move(parts->work);
   if (is_causal) work.flops /= 2;
-  work.kernel = "cudnn_generated_sdpa_sm90_flash_fprop_" +
-                std::string(dnn_type(type_of(values)).name) + (is_causal ? "_causal" : "") +
-                "_kernel0_0";
+  work.kernel =
+      "cudnn_generated_sdpa_sm90_flash_" + std::string(is_backward ? "bprop_" : "fprop_") +
+      std::string(dnn_type(type_of(values)).name) + (is_causal ? "_causal" : "") + "_kernel0_0";
   work.blocks =
       blocks_for(static_cast<double>(scores[2]), 128) * static_cast<double>(scores[0] * scores[1]);
   return work;
@@ -272,6 +321,8 @@ cudnnStatus_t check_operation(const BackendDescriptor& operation) {
       return check_product(operation);
     case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR:
       return check_reduction(operation);
+    case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR:
+      return check_reshape(operation);
     case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
       return check_pointwise(operation);
 #if CUDNN_VERSION >= 91300

@@ -87,13 +87,13 @@ ConvShape layer(ConvPass pass, bool channels_last, cudnnDataType_t type) {
 constexpr std::array kPasses{ConvPass::kForward, ConvPass::kBackwardData,
                              ConvPass::kBackwardFilter};
 
-AttentionShape attention(bool is_causal, std::int64_t kv_heads = 16) {
+AttentionShape attention(bool is_causal, std::int64_t kv_heads = 16, std::int64_t kv_len = 1024) {
   return {.type = CUDNN_DATA_BFLOAT16,
           .batch = 8,
           .heads = 16,
           .kv_heads = kv_heads,
           .q_len = 1024,
-          .kv_len = 1024,
+          .kv_len = kv_len,
           .head_dim = 128,
           .is_causal = is_causal};
 }
@@ -105,9 +105,14 @@ std::vector<std::pair<std::string, Add>> fused_graphs() {
       add_attention_operation(graph, attention(false, kv_heads));
     });
     for (const bool is_causal : {false, true}) {
-      graphs.emplace_back(is_causal ? "causal" : "parts", [=](BackendGraph& graph) {
-        add_attention_parts(graph, attention(is_causal, kv_heads));
-      });
+      for (const std::int64_t kv_len : {1024, 1536}) {
+        const AttentionShape shape = attention(is_causal, kv_heads, kv_len);
+        const std::string name = is_causal ? "causal" : "parts";
+        graphs.emplace_back(name, [=](BackendGraph& graph) { add_attention_parts(graph, shape); });
+        graphs.emplace_back(name + " backward", [=](BackendGraph& graph) {
+          add_attention_backward_parts(graph, shape);
+        });
+      }
     }
   }
   for (const cudnnBackendNormMode_t mode : {CUDNN_LAYER_NORM, CUDNN_RMS_NORM}) {
@@ -170,12 +175,13 @@ TEST_F(CudnnGraphs, EnginesForAttentionAndNormsKnowTheGraphs) {
 // cannot load it.
 TEST_F(CudnnGraphs, AttentionIsCompiledForTheGpu) {
   if (!has_driver_library()) GTEST_SKIP() << "no libcuda.so.1, not even a stub";
-  const auto made =
-      graph([](BackendGraph& graph) { add_attention_parts(graph, attention(true)); }, h200());
-  try {
-    EXPECT_EQ(first_plan(*made).engine, proposals(*made, kHeuristicModes.front()).front().engine);
-  } catch (const Skipped& reason) {
-    EXPECT_THAT(reason.what(), HasSubstr("EXECUTION_FAILED_CUDA_DRIVER"));
+  for (const auto add : {add_attention_parts, add_attention_backward_parts}) {
+    const auto made = graph([&](BackendGraph& graph) { add(graph, attention(true)); }, h200());
+    try {
+      EXPECT_EQ(first_plan(*made).engine, proposals(*made, kHeuristicModes.front()).front().engine);
+    } catch (const Skipped& reason) {
+      EXPECT_THAT(reason.what(), HasSubstr("EXECUTION_FAILED_CUDA_DRIVER"));
+    }
   }
 }
 
@@ -250,11 +256,13 @@ TEST_F(CudnnGraphs, WrongShapesAreRefused) {
               StartsWith("the attention operation answers CUDNN_STATUS_BAD_PARAM"));
   EXPECT_THAT(complaint([&](BackendGraph& graph) { add_attention_parts(graph, shared); }),
               StartsWith("a product answers CUDNN_STATUS_BAD_PARAM"));
+  EXPECT_THAT(complaint([&](BackendGraph& graph) { add_attention_backward_parts(graph, shared); }),
+              StartsWith("a product answers CUDNN_STATUS_BAD_PARAM"));
   EXPECT_EQ(complaint([](BackendGraph& graph) { add_attention_operation(graph, attention(true)); }),
             "cuDNN's attention operation has no mask");
 }
 
-// A matrix product, a reduction, a norm and an attention with one size that does not fit.
+// A matrix product, a norm, a reduction and a reshape with one size that does not fit.
 TEST_F(CudnnGraphs, EachOperationIsCheckedByItself) {
   const auto operation =
       [&](cudnnBackendDescriptorType_t type,
@@ -342,6 +350,15 @@ TEST_F(CudnnGraphs, EachOperationIsCheckedByItself) {
   };
   EXPECT_EQ(reduction({2, 4, 8, 1}), "");
   EXPECT_THAT(reduction({2, 4, 8}), StartsWith("it answers CUDNN_STATUS_BAD_PARAM"));
+  const auto reshape = [&](const Sizes& y) {
+    return operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR,
+                     {{CUDNN_ATTR_OPERATION_RESHAPE_XDESC, {2, 4, 8, 16}},
+                      {CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y}},
+                     [](BackendGraph&, BackendDescriptor&) {});
+  };
+  EXPECT_EQ(reshape({2, 4, 16, 8}), "");
+  EXPECT_EQ(reshape({8, 16, 8}), "");
+  EXPECT_THAT(reshape({2, 4, 16, 9}), StartsWith("it answers CUDNN_STATUS_BAD_PARAM"));
 }
 
 TEST_F(CudnnGraphs, AttributesThatADescriptorDoesNotHaveAreRefused) {
