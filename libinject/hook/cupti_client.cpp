@@ -9,12 +9,11 @@
 #include "sys/cupti_api.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <array>
 #include <atomic>
-#include <csignal>
 #include <mutex>
-#include <pthread.h>
 #include <unistd.h>
 #include <utility>
 
@@ -225,19 +224,8 @@ void follow_filter() {
 
 void leave() noexcept {
   if (subscriber.load() == nullptr || process_ends.load() || owner.load() != getpid()) return;
-  // The host's signals are the host's: none of them may be delivered to our thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_t thread{};
   // Without a thread the subscription stays, and its callbacks return at once.
-  static_cast<void>(pthread_create(&thread, &attributes, &unsubscribe_main, nullptr));
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  static_cast<void>(sys::start_quiet_detached_thread(&unsubscribe_main, nullptr));
 }
 
 void note_exit() noexcept {

@@ -3,11 +3,11 @@
 #include "sys/config_error.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <pthread.h>
 #include <string>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,22 +53,15 @@ void* watch_file(void* argument) {
 }
 
 void start_watching(const std::string& path) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the host's signals are the host's
   watching_file.store(true);
-  pthread_t thread{};
   auto* argument = new std::string(path);
-  const int error = pthread_create(&thread, nullptr, watch_file, argument);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int error = sys::start_quiet_detached_thread(watch_file, argument);
   if (error != 0) {
     delete argument;
     throw sys::ConfigError("INLINE_PROF_TRIGGER=file:" + path +
                            ": no thread can be had to watch the file (error " +
                            std::to_string(error) + ")");
   }
-  pthread_detach(thread);
 }
 
 void start_listening(int signal) {

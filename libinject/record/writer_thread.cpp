@@ -2,48 +2,24 @@
 
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <cerrno>
-#include <csignal>
-#include <ctime>
 #include <exception>
 #include <mutex>
 
 namespace inline_prof::record {
 namespace {
 
-constexpr long kNanosecondsPerSecond = 1'000'000'000;
-constexpr long kTickNanoseconds = 10'000'000;
+using sys::kNanosecondsPerSecond;
 
-// pthread_cond_timedwait counts on the realtime clock unless told otherwise.
-timespec from_now(long nanoseconds) {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  time.tv_sec += nanoseconds / kNanosecondsPerSecond;
-  time.tv_nsec += nanoseconds % kNanosecondsPerSecond;
-  if (time.tv_nsec >= kNanosecondsPerSecond) {
-    time.tv_nsec -= kNanosecondsPerSecond;
-    ++time.tv_sec;
-  }
-  return time;
-}
+constexpr long kTickNanoseconds = 10'000'000;
 
 }  // namespace
 
 void WriterThread::start() {
   if (running_) return;
-  // The host's signals are the host's: none of them may be delivered to our thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  const int error = pthread_create(&thread, &attributes, &WriterThread::main, this);
-  pthread_attr_destroy(&attributes);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const int error = sys::start_quiet_detached_thread(&WriterThread::main, this);
   running_ = error == 0;
   if (!running_) {
     sys::say(sys::LogLevel::kWarning,
@@ -66,7 +42,7 @@ void WriterThread::loop() {
   while (!wanted_.load(std::memory_order_acquire)) {
     const long pause =
         ticking ? kTickNanoseconds : options_.checkpoint_seconds * kNanosecondsPerSecond;
-    const timespec until = from_now(pause);
+    const timespec until = sys::from_now(pause);
     const bool timed_out = sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;
     if (const int signal = signal_.exchange(0); signal != 0 && options_.on_signal) {
       options_.on_signal(signal);
@@ -105,7 +81,7 @@ void WriterThread::wake_for_signal(int signal) noexcept {
 }
 
 bool WriterThread::wait(int milliseconds) {
-  const timespec until = from_now(milliseconds * 1'000'000L);
+  const timespec until = sys::from_now(milliseconds * 1'000'000L);
   pthread_mutex_lock(&mutex_);
   int woken = 0;
   while (!has_finished() && woken == 0) {

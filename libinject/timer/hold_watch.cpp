@@ -1,7 +1,6 @@
 #include "timer/hold_watch.hpp"
 
-#include <csignal>
-#include <ctime>
+#include "sys/quiet_thread.hpp"
 
 namespace inline_prof::timer {
 namespace {
@@ -10,29 +9,12 @@ namespace {
 // twice before it ends one.
 constexpr long kLookNanoseconds = 50'000'000;
 
-timespec next_look() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);  // sem_timedwait counts on it
-  time.tv_nsec += kLookNanoseconds;
-  if (time.tv_nsec >= 1'000'000'000) {
-    time.tv_nsec -= 1'000'000'000;
-    ++time.tv_sec;
-  }
-  return time;
-}
-
 }  // namespace
 
 bool HoldWatch::start(volatile std::uint32_t* flag) {
   flag_ = flag;
   if (sem_init(&wake_, 0, 0) != 0) return false;
-  // The host's signals are the host's: none of them may be delivered to our thread.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  is_running_ = pthread_create(&thread_, nullptr, &HoldWatch::main, this) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  is_running_ = sys::start_quiet_thread(thread_, &HoldWatch::main, this) == 0;
   if (!is_running_) sem_destroy(&wake_);
   return is_running_;
 }
@@ -53,7 +35,7 @@ void* HoldWatch::main(void* self) {
 void HoldWatch::loop() {
   std::uint32_t seen = 0;
   while (!is_over_.load(std::memory_order_acquire)) {
-    const timespec until = next_look();
+    const timespec until = sys::from_now(kLookNanoseconds);
     static_cast<void>(sem_timedwait(&wake_, &until));
     const std::uint32_t hold = hold_.load(std::memory_order_acquire);
     if (hold != 0 && hold == seen && !is_over_.load(std::memory_order_acquire)) {
