@@ -50,7 +50,7 @@ void note_interleaved(const void* stream) noexcept {
 void watch_other_threads(ArmedEvent& armed) noexcept {
   armed.open_by.store(this_thread(), std::memory_order_release);
   open_pairs.fetch_add(1, std::memory_order_relaxed);
-  sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  sys::set_filter(sys::kEveryLaunch);
 }
 
 void stop_watching(ArmedEvent& armed) noexcept {
@@ -62,7 +62,7 @@ void stop_watching(ArmedEvent& armed) noexcept {
 }  // namespace
 
 void look_at_every_launch() noexcept {
-  if (sys::is_on()) sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  sys::set_filter(sys::kEveryLaunch);
 }
 
 void look_at_armed_launches() noexcept {
@@ -71,8 +71,7 @@ void look_at_armed_launches() noexcept {
       open_captures.load(std::memory_order_relaxed) != 0) {
     return;
   }
-  sys::hot_line.filter.store(armed_filter.load(std::memory_order_relaxed),
-                             std::memory_order_relaxed);
+  sys::set_filter(armed_filter.load(std::memory_order_relaxed));
 }
 
 void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept {
@@ -190,11 +189,11 @@ ArmedEvent* entry_for(const Met& met, std::int64_t iteration, std::uint32_t& cou
 }
 
 void publish_filter(std::uint64_t filter) noexcept {
-  filter = sys::is_on() ? filter | boundary_filter() : sys::kNoLaunch;  // off is final
+  filter |= boundary_filter();
   armed_filter.store(filter, std::memory_order_relaxed);
   if (open_pairs.load(std::memory_order_relaxed) == 0 &&
       open_captures.load(std::memory_order_relaxed) == 0) {
-    sys::hot_line.filter.store(filter, std::memory_order_relaxed);
+    sys::set_filter(filter);
   }
 }
 
@@ -361,6 +360,7 @@ LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
 // Captured pairs are recorded by the first replay after their capture.
 void replayed(State& state) {
   if (open_captures.load(std::memory_order_relaxed) != 0) return;
+  const std::lock_guard lock(state.mutex);
   for (timer::ContextTimer& timer : state.timers) {
     if (timer.has_captured()) timer.hand_captured_over();
   }
@@ -439,7 +439,7 @@ void follow_new_exec(const HostGraph& graph) noexcept {
   if (!is_wanted || !sys::is_on()) return;
   const auto bit = std::uint64_t{1} << sys::filter_bit(graph.exec.load(std::memory_order_relaxed));
   armed_filter.fetch_or(bit, std::memory_order_relaxed);
-  sys::hot_line.filter.fetch_or(bit, std::memory_order_relaxed);
+  sys::add_to_filter(bit);
 }
 
 }  // namespace inline_prof::hook

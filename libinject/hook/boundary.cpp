@@ -142,7 +142,10 @@ void look_for_period(State& state, const Met& met) {
   }
   boundary_stream.store(met.stream->handle, std::memory_order_release);
   state.boundary_is_guessed = true;
-  state.run.iteration_confidence = found.confidence;
+  {
+    const std::lock_guard lock(state.run.mutex);
+    state.run.iteration_confidence = found.confidence;
+  }
   give_up();  // looking any further
 }
 
@@ -166,10 +169,13 @@ void lose_period() {
   }
   forget_discovery(*run);
   run->iteration.store(0);
-  run->run.iteration_source = "none";
+  {
+    const std::lock_guard run_lock(run->run.mutex);
+    run->run.iteration_source = "none";
+  }
   run->boundary_is_guessed = false;
   run->phase.store(Phase::kBeforeIterations);
-  sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  sys::set_filter(sys::kEveryLaunch);
   looking_for_period.store(true, std::memory_order_relaxed);
 }
 
@@ -194,8 +200,9 @@ bool starts_iteration(const Launch& launch) {
     const Step at_anchor = period->on_anchor();
     if (at_anchor == Step::kVoid || at_anchor == Step::kBroken) step = at_anchor;
   }
+  const bool is_lost = period->is_lost();
   following.clear(std::memory_order_release);
-  if (period->is_lost()) lose_period();
+  if (is_lost) lose_period();
   if (step == Step::kVoid || step == Step::kBroken || step == Step::kStartsAgain) {
     void_iteration();
   }

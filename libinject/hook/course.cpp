@@ -47,6 +47,7 @@ void finish(State& state) {
   }
   graph_course::finish(state);
   close_record(state);
+  state.is_complete = true;
   state.phase.store(Phase::kDone, std::memory_order_release);
   stop_one_shot(state);
   disarm();

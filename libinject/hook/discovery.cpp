@@ -347,7 +347,10 @@ void meet(State& state, const Launch& launch, bool is_captured) {
       return meet_before_iterations(state, *met);
     case Phase::kWithoutIterations:
       met->slot->count.fetch_add(1, std::memory_order_relaxed);
-      if (met->sampled == nullptr && met->kernel != nullptr) sample_from_now_on(state, *met);
+      if (met->sampled == nullptr && met->kernel != nullptr) {
+        const std::lock_guard run_lock(state.run.mutex);
+        sample_from_now_on(state, *met);
+      }
       return;
     case Phase::kDiscovering:
     case Phase::kUnitTests:

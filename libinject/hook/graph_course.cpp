@@ -187,6 +187,12 @@ bool is_read(const State& state, const Visit& visit) {
   return true;
 }
 
+// On the writer's thread: a context may be met meanwhile.
+bool is_read_by_now(State& state, const Visit& visit) {
+  const std::lock_guard lock(state.mutex);
+  return is_read(state, visit);
+}
+
 }  // namespace
 
 void plan(State& state, const std::vector<std::size_t>& targets) {
@@ -314,7 +320,7 @@ bool tick(State& state) {
       build(all, all.visits[all.current]);
       break;
     case Stage::kLeaving:
-      if (is_read(state, all.visits[all.current])) {
+      if (is_read_by_now(state, all.visits[all.current])) {
         const std::lock_guard lock(all.building);
         destroy_live(all, false);
         all.stage.store(Stage::kLeft, std::memory_order_release);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstring>
 #include <link.h>
+#include <sched.h>
 
 namespace inline_prof::hook {
 namespace {
@@ -149,14 +150,26 @@ struct Table {
   }};
 };
 
+// How often a thread gives way to the one that builds the table: longer than that takes.
+constexpr int kPatience = 10'000;
+
 const Table& table() noexcept {
   // A function-local static would bring a guard, and a constructor call a load-time one.
   static constinit std::atomic<bool> built{false};
+  static constinit std::atomic_flag building = ATOMIC_FLAG_INIT;
   alignas(Table) static constinit std::array<std::byte, sizeof(Table)> storage{};
   if (!built.load(std::memory_order_acquire)) {
-    const Table fresh;
-    std::memcpy(storage.data(), &fresh, sizeof fresh);
-    built.store(true, std::memory_order_release);
+    // One thread builds it.  In a child that was forked meanwhile nobody does: what is written
+    // twice is the same.
+    if (building.test_and_set(std::memory_order_acquire)) {
+      for (int i = 0; i < kPatience && !built.load(std::memory_order_acquire); ++i)
+        sched_yield();
+    }
+    if (!built.load(std::memory_order_acquire)) {
+      const Table fresh;
+      std::memcpy(storage.data(), &fresh, sizeof fresh);
+      built.store(true, std::memory_order_release);
+    }
   }
   return *reinterpret_cast<const Table*>(storage.data());
 }

@@ -128,12 +128,19 @@ std::unique_ptr<record::Op> take_pending_op(const Label& label) {
   return op;
 }
 
+// The phase is read before the lock is had: the plan may have been made meanwhile.
+bool is_over(const State& state) {
+  const Phase phase = state.phase.load(std::memory_order_relaxed);
+  return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
+}
+
 void start_in_warmup(State& state, Label& label, CUstream stream, bool is_captured) {
   auto op = take_pending_op(label);
   if (is_captured) {
     graph_words::open_label(label.name.c_str(), op ? std::make_unique<record::Op>(*op) : nullptr);
   }
   const std::lock_guard lock(state.mutex);
+  if (is_over(state)) return;
   Met* met = met_label(state, label, stream);
   if (met == nullptr) return;
   const std::uint32_t occurrence = met->slot->count.fetch_add(1, std::memory_order_relaxed);
@@ -155,6 +162,7 @@ void start_in_warmup(State& state, Label& label, CUstream stream, bool is_captur
 
 void stop_in_warmup(State& state, Label& label, CUstream stream) {
   const std::lock_guard lock(state.mutex);
+  if (is_over(state)) return;
   timer::LaunchSlot* slot = launch_table.find(&label, table_key(state, stream));
   Met* met = slot == nullptr ? nullptr : state.met_by_slot[launch_table.index_of(*slot)].get();
   if (met == nullptr || met->open_occurrence < 0) {

@@ -106,14 +106,13 @@ String* string_with(NameBook& book, std::string_view text) {
 
 // The first record stands for all libraries, the last one for all that find the others taken.
 Domain* domain_named(NameBook& book, const std::string& name) {
-  if (is_library_domain(name)) {
-    domains.front().owner = kNoLayers;
-    return &domains.front();
-  }
+  if (is_library_domain(name)) return &domains.front();
   const auto known = book.domain_by_name.find(name);
   if (known != book.domain_by_name.end()) return known->second;
   const std::size_t at = std::min(book.domain_by_name.size() + 1, kMostDomains - 1);
-  domains[at].owner = reinterpret_cast<RangeOwner>(&domains[at]);
+  // What is there is read without a lock.
+  if (domains[at].owner == kNoLayers)
+    domains[at].owner = reinterpret_cast<RangeOwner>(&domains[at]);
   if (at < kMostDomains - 1) book.domain_by_name.emplace(name, &domains[at]);
   return &domains[at];
 }

@@ -36,7 +36,7 @@ void begin_one_shot(State& state) {
     met->slot->count.store(0, std::memory_order_relaxed);
   open_all_gates(true);
   measures_everything.store(true, std::memory_order_release);
-  sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  sys::set_filter(sys::kEveryLaunch);
 }
 
 void stop_one_shot(State& state) {

@@ -86,19 +86,26 @@ record::WriteFacts write_facts(State& state) {
   facts.witness = cupti::collect();
   // Once, after the events are known: it reads the files of what is loaded.
   if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
-    state.static_copies = static_copies(state.run.events, state.run.command);
+    state.static_copies = static_copies(state.run);
   }
   if (state.static_copies) facts.not_seen = *state.static_copies;
+  const std::lock_guard lock(state.run.mutex);
   facts.iteration_confidence =
       state.run.iteration_source == "none" ? 0 : state.run.iteration_confidence;
   return facts;
 }
 
-// Reads what is ready and says what is missing.  True where nothing is.  Waits for 200 ms at most.
-bool close_run(State& state) {
+// Reads what is ready and says what is missing, unless the run was over before.  Waits for 200 ms
+// at most.
+struct Closing {
+  bool is_complete;
+  bool was_over;
+};
+Closing close_run(State& state) {
   const std::lock_guard lock(state.mutex);
   bool complete = false;
   const Phase phase = state.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::kDone) return {.is_complete = state.is_complete, .was_over = true};
   for (int waited = 0; waited < kExitPollMs && !course::poll_all(state); ++waited)
     usleep(1000);
   for (const timer::ContextTimer& timer : state.timers) {
@@ -142,16 +149,17 @@ bool close_run(State& state) {
     }
   }
   course::close_record(state);
+  state.is_complete = complete;
   state.phase.store(Phase::kDone, std::memory_order_release);
-  return complete;
+  return {.is_complete = complete, .was_over = false};
 }
 
 // On the writer's thread: the process was told to end.
 void finish_and_die(int signal) {
   if (State* run = state()) {
-    const bool complete = close_run(*run);
+    const bool is_complete = close_run(*run).is_complete;
     sys::turn_off_silently();
-    run->writer->write_now(complete);
+    run->writer->write_now(is_complete);
   }
   die_of(signal);
 }
@@ -350,7 +358,10 @@ void iteration_starts(Mark mark) {
     // What was discovered up to the pause was not a whole iteration.
     if (trigger::was_paused() && run->phase.load() == Phase::kDiscovering) forget_discovery(*run);
     if (mark == Mark::kCall) looking_for_period.store(false);
-    if (run->run.iteration_source == "none") run->run.iteration_source = source_text(*run, mark);
+    if (run->run.iteration_source == "none") {
+      const std::lock_guard run_lock(run->run.mutex);
+      run->run.iteration_source = source_text(*run, mark);
+    }
     is_over = course::start_iteration(*run);
   }
   cupti::follow_filter();
@@ -372,16 +383,21 @@ void exit_when_done() {
 void finish_at_exit() {
   State* run = state();
   if (run == nullptr || run->process_id != getpid()) return;
-  if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {
+  if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {  // asks for no lock
     static_cast<void>(run->writer->wait(kExitWaitMs));
     return;
   }
-  if (run->met.empty()) return;  // a context and no launch: nothing to say
-  const bool complete = close_run(*run);
-  leave_termination();
-  sys::turn_off_silently();
-  if (!run->writer->is_running()) return run->writer->write_now(complete);
-  run->writer->finish(complete);
+  {
+    const std::lock_guard lock(run->mutex);
+    if (run->met.empty()) return;  // a context and no launch: nothing to say
+  }
+  const Closing closing = close_run(*run);
+  if (!closing.was_over) {  // by a thread that was quicker
+    leave_termination();
+    sys::turn_off_silently();
+    if (!run->writer->is_running()) return run->writer->write_now(closing.is_complete);
+    run->writer->finish(closing.is_complete);
+  }
   static_cast<void>(run->writer->wait(kExitWaitMs));
 }
 

@@ -152,6 +152,7 @@ struct State {
   std::vector<std::string> never_met;
   std::size_t next_sampled = 0;  // whose turn it is in a run without iterations
   int draining_iterations = 0;
+  bool is_complete = false;  // once it is over
   std::unordered_map<std::string, UnitTest> unit_tests;
   UnitTest* running_test = nullptr;
 };

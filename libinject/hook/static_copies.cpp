@@ -127,10 +127,12 @@ std::set<VendorLibrary> libraries_in(const std::string& path) {
 
 }  // namespace
 
-std::vector<std::string> static_copies(const record::EventList& events,
-                                       const std::string& program) {
+std::vector<std::string> static_copies(record::RunRecord& run) {
   std::vector<std::string> notes;
-  const auto suspects = unexplained(events);
+  const auto suspects = [&run] {
+    const std::lock_guard lock(run.mutex);
+    return unexplained(run.events);
+  }();
   if (suspects.empty()) return notes;
   std::vector<std::string> paths;
   dl_iterate_phdr(add_path, &paths);
@@ -144,7 +146,7 @@ std::vector<std::string> static_copies(const record::EventList& events,
       if (suspects.count(library) == 0) continue;
       std::string note(short_name(library));
       note.append(" inside ");
-      note.append(path == "/proc/self/exe" ? program : std::string(file_name(path)));
+      note.append(path == "/proc/self/exe" ? run.command : std::string(file_name(path)));
       notes.push_back(note + ": static copy, kernels timed, shapes missing");
     }
   }

@@ -1,7 +1,7 @@
 // Libraries that were linked statically into other files: their calls cannot be wrapped.
 #pragma once
 
-#include "record/event_record.hpp"
+#include "record/run_record.hpp"
 
 #include <string>
 #include <vector>
@@ -12,7 +12,6 @@ namespace inline_prof::hook {
 // like such a library's, nothing describes it, and a loaded file has the library's functions in its
 // symbol table.  Of a stripped file nothing can be said.  Reads files: not for a thread of the
 // host's.
-[[nodiscard]] std::vector<std::string> static_copies(const record::EventList& events,
-                                                     const std::string& program);
+[[nodiscard]] std::vector<std::string> static_copies(record::RunRecord& run);
 
 }  // namespace inline_prof::hook

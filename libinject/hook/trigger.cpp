@@ -27,8 +27,7 @@ constinit std::atomic<bool> watching_file{false};
 void set_paused(bool wanted) noexcept {
   if (paused.exchange(wanted) == wanted || !sys::is_on()) return;
   if (!wanted) resumed.store(true);
-  sys::hot_line.filter.store(wanted ? sys::kNoLaunch : sys::kEveryLaunch,
-                             std::memory_order_relaxed);
+  sys::set_filter(wanted ? sys::kNoLaunch : sys::kEveryLaunch);
 }
 
 void on_signal(int) {

@@ -32,7 +32,7 @@ void prepare_to_measure(State& state) {
 void end_run(State& state) {
   stop_one_shot(state);
   open_all_gates(true);  // other tests may be in their warm-up
-  sys::hot_line.filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  sys::set_filter(sys::kEveryLaunch);
   state.running_test = nullptr;
 }
 

@@ -37,6 +37,7 @@ std::uint32_t launches_to_next_sample(const Met& met) {
   return taken >= 11 ? kFarthest : 1U << taken;
 }
 
+// Under the lock of the run's record: the event is seen by the writer at once.
 void sample_from_now_on(State& state, Met& met) {
   met.slot->limit.store(kNoLimit, std::memory_order_relaxed);
   met.sampled = add_event(state, met, 0, {});
@@ -65,16 +66,16 @@ void count_calls(State& state) {
 
 void begin_without_iterations(State& state) {
   state.phase.store(Phase::kWithoutIterations, std::memory_order_relaxed);
-  for (Met* met : state.met) {
-    if (met->kernel == nullptr) continue;
-    met->events.clear();
-    sample_from_now_on(state, *met);
-  }
-  count_host_bytes(state);
   {
     const std::lock_guard lock(state.run.mutex);
+    for (Met* met : state.met) {
+      if (met->kernel == nullptr) continue;
+      met->events.clear();
+      sample_from_now_on(state, *met);
+    }
     state.run.iteration_times.restart(1);
   }
+  count_host_bytes(state);
   for (timer::ContextTimer& timer : state.timers) {
     StreamInfo* stream = busiest_stream(state, timer);
     if (stream != nullptr && timer.create_events()) timer.record_origin(stream->handle, 0);

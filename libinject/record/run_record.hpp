@@ -67,7 +67,8 @@ struct Dropped {
   std::atomic<std::uint64_t> irregular_iteration{0};
 };
 
-// Iteration times of the device with the lowest number, in iteration order.
+// Iteration times of the device with the lowest number, in iteration order.  One thread at a time
+// writes; others may read meanwhile.
 class IterationTimes {
  public:
   // Empties the list and makes room.  Not while somebody reads: RunRecord::mutex.
@@ -81,18 +82,20 @@ class IterationTimes {
   void add(std::int64_t iteration, float time_ms) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     if (count == capacity_) return;
-    times_ms_[count] = time_ms;
+    std::atomic_ref(times_ms_[count]).store(time_ms, std::memory_order_relaxed);
     iterations_[count] = static_cast<std::uint32_t>(iteration);
     count_.store(count + 1, std::memory_order_release);
   }
   // For a run without iterations: one time that grows.
   void set_only(float time_ms) {
     if (capacity_ == 0) return;
-    times_ms_[0] = time_ms;
+    std::atomic_ref(times_ms_[0]).store(time_ms, std::memory_order_relaxed);
     count_.store(1, std::memory_order_release);
   }
   [[nodiscard]] std::size_t size() const { return count_.load(std::memory_order_acquire); }
-  [[nodiscard]] float operator[](std::size_t i) const { return times_ms_[i]; }
+  [[nodiscard]] float operator[](std::size_t i) const {
+    return std::atomic_ref(times_ms_[i]).load(std::memory_order_relaxed);
+  }
   [[nodiscard]] std::int64_t iteration(std::size_t i) const { return iterations_[i]; }
 
  private:

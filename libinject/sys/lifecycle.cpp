@@ -18,14 +18,15 @@ constinit std::atomic<unsigned> vendor_errors_in_a_row{0};
 // One failed event is dropped; a mechanism that fails this often in a row is broken.
 constexpr unsigned kErrorsInARow = 16;
 
-// Written once, by the thread that switches off; read at the end of the process.
+// Written once, by the thread that switches off; others read it once it is whole.
 constinit char reason[256] = "";
+constinit std::atomic<bool> has_reason{false};
 
 constinit std::atomic<void (*)() noexcept> off_handler{nullptr};
 
 bool switch_off() noexcept {
   const bool first = lifecycle.exchange(Lifecycle::kOff) != Lifecycle::kOff;
-  hot_line.filter.store(kNoLaunch, std::memory_order_relaxed);
+  hot_line.filter.store(kNoLaunch);
   const auto handler = first ? off_handler.load() : nullptr;
   if (handler != nullptr) handler();
   return first;
@@ -36,15 +37,26 @@ bool switch_off() noexcept {
 void turn_off(const char* where, const char* why) noexcept {
   if (!switch_off()) return;
   std::snprintf(reason, sizeof reason, "%s: %s", where, why);
+  has_reason.store(true, std::memory_order_release);
   say(LogLevel::kError, "profiling is off: %s", reason);
 }
 
 const char* off_reason() noexcept {
-  return reason;
+  return has_reason.load(std::memory_order_acquire) ? reason : "";
 }
 
 void turn_off_silently() noexcept {
   switch_off();
+}
+
+void set_filter(std::uint64_t filter) noexcept {
+  hot_line.filter.store(filter);
+  if (lifecycle.load() == Lifecycle::kOff) hot_line.filter.store(kNoLaunch);
+}
+
+void add_to_filter(std::uint64_t bits) noexcept {
+  hot_line.filter.fetch_or(bits);
+  if (lifecycle.load() == Lifecycle::kOff) hot_line.filter.store(kNoLaunch);
 }
 
 void call_when_off(void (*handler)() noexcept) noexcept {

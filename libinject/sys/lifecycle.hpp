@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace inline_prof::sys {
 
@@ -22,6 +23,11 @@ void turn_off(const char* where, const char* why) noexcept;
 
 // As turn_off, for an end that is no fault (the work is done, or the user asked for none).
 void turn_off_silently() noexcept;
+
+// Which launches are looked at (hot_line.hpp).  Off is final: whoever sets a filter while another
+// thread switches off leaves none behind.
+void set_filter(std::uint64_t filter) noexcept;
+void add_to_filter(std::uint64_t bits) noexcept;
 
 // `handler` is called once, by whoever ends profiling: anywhere, inside any call of the host's.
 void call_when_off(void (*handler)() noexcept) noexcept;

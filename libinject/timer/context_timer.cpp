@@ -77,8 +77,13 @@ void ContextTimer::destroy_events() noexcept {
     event = nullptr;
   };
   for (Pair& pair : pairs()) {
-    destroy(pair.start);
-    destroy(pair.stop);
+    // Whoever has a pair open is about to record its stop event: it stays.
+    for (int expected : {kFree, kPending, kCaptured}) {
+      if (!pair.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire)) continue;
+      destroy(pair.start);
+      destroy(pair.stop);
+      break;
+    }
   }
   for (Origin& origin : origins_)
     destroy(origin.event);

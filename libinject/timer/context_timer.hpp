@@ -117,7 +117,7 @@ class ContextTimer {
   CUcontext context_;
   int device_id_;
   std::atomic<bool> alive_{true};
-  bool has_events_ = false;
+  std::atomic<bool> has_events_{false};
   std::unique_ptr<Pair[]> pairs_;
   std::size_t pair_count_ = 0;
   std::atomic<std::size_t> next_pair_{0};

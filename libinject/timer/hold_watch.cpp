@@ -5,9 +5,9 @@
 namespace inline_prof::timer {
 namespace {
 
-// A hold lasts 2 ms at most where launches do not block and the thread gets to run; this one looks
-// twice before it ends one.
-constexpr long kLookNanoseconds = 50'000'000;
+// A hold lasts 2 ms at most where launches do not block and the thread gets to run, which on a busy
+// system may take a while; this one looks twice before it ends one.
+constexpr long kLookNanoseconds = 150'000'000;
 
 }  // namespace
 

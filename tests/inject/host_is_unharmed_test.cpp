@@ -256,7 +256,7 @@ TEST(AStuckGpu, DoesNotHoldTheProcessBack) {
   const HostRun run = run_host(place, "host_training",
                                {.arguments = {"--iterations=40", "--no-labels", "--stuck"},
                                 .environment = {"INLINE_PROF_WARMUP=3"},
-                                .seconds = 10});
+                                .seconds = 30});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const auto profile = place.json();
   EXPECT_EQ(profile["complete"], false);

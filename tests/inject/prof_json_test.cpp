@@ -391,7 +391,7 @@ TEST(ProfJson, IsKeptAsACheckpointWhenTheProgramIsKilled) {
       run_host(place, "host_training",
                {.arguments = {"--iterations=100000000", "--no-labels", "--repeats=50"},
                 .environment = with({"INLINE_PROF_CHECKPOINT=1", "INLINE_PROF_REPEAT=1000000"}),
-                .seconds = 3});
+                .seconds = 6});
   EXPECT_EQ(run.exit_status, 124) << run.output;  // stopped by SIGKILL
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], false);

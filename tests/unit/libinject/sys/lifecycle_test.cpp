@@ -39,6 +39,22 @@ TEST(Lifecycle, SaysNothingWhereTheEndIsNoFault) {
   EXPECT_EXIT(end(), testing::ExitedWithCode(0), "^$");
 }
 
+// Another thread may be about to say which launches it wants to see.
+TEST(Lifecycle, LetsNobodyLookAtLaunchesOnceItIsOff) {
+  const auto look = [] {
+    set_filter(2);
+    add_to_filter(4);
+    if (hot_line.filter.load() != 6) _exit(1);
+    turn_off("cuEventRecord", "a reason");
+    set_filter(kEveryLaunch);
+    if (hot_line.filter.load() != kNoLaunch) _exit(2);
+    add_to_filter(4);
+    if (hot_line.filter.load() != kNoLaunch) _exit(3);
+    _exit(std::string(off_reason()) == "cuEventRecord: a reason" ? 0 : 4);
+  };
+  EXPECT_EXIT(look(), testing::ExitedWithCode(0), "a reason");
+}
+
 TEST(Lifecycle, EndsAfterSixteenVendorErrorsInARow) {
   const auto fail = [] {
     for (int i = 0; i < 15; ++i)
