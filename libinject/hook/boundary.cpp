@@ -8,6 +8,7 @@
 #include "schedule/iteration_finder.hpp"
 #include "schedule/iteration_follower.hpp"
 #include "sys/hot_line.hpp"
+#include "sys/lifecycle.hpp"
 
 #include <algorithm>
 #include <map>

@@ -6,6 +6,7 @@
 #include "hook/op_frame.hpp"
 #include "hook/state.hpp"
 #include "sys/hot_line.hpp"
+#include "sys/lifecycle.hpp"
 
 namespace inline_prof::hook {
 namespace {

@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <mutex>
 #include <set>
 #include <string_view>
 #include <unistd.h>

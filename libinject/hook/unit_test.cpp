@@ -5,6 +5,7 @@
 #include "hook/launch.hpp"
 #include "hook/state.hpp"
 #include "sys/hot_line.hpp"
+#include "sys/lifecycle.hpp"
 
 namespace inline_prof::hook {
 namespace {
