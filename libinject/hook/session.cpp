@@ -392,7 +392,7 @@ void finish_at_exit() {
     if (run->met.empty()) return;  // a context and no launch: nothing to say
   }
   const Closing closing = close_run(*run);
-  if (!closing.was_over) {  // by a thread that was quicker
+  if (!closing.was_over) {  // else another thread was quicker
     leave_termination();
     sys::turn_off_silently();
     if (!run->writer->is_running()) return run->writer->write_now(closing.is_complete);

@@ -229,22 +229,11 @@ std::optional<Parts> parts_of(const std::vector<DescriptorPointer>& operations) 
   return parts;
 }
 
-// Takes a mask's operations away; false where there is none.
-bool take_mask(std::multiset<int>& modes) {
-  if (!modes.contains(CUDNN_POINTWISE_BINARY_SELECT)) return false;
-  for (const int mode : {CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX,
-                         CUDNN_POINTWISE_CMP_GE, CUDNN_POINTWISE_BINARY_SELECT}) {
-    const auto found = modes.find(mode);
-    if (found != modes.end()) modes.erase(found);
-  }
-  return true;
-}
-
 // The parts of attention, in any order that reads nothing before it is written.
 std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>& operations) {
   std::optional<Parts> parts = parts_of(operations);
   if (!parts) return std::nullopt;
-  const bool is_causal = take_mask(parts->modes);
+  const bool is_causal = parts->modes.contains(CUDNN_POINTWISE_BINARY_SELECT);
   const auto& products = parts->products;
   const bool is_backward = products.size() == 5;
   // With the logarithm of the sum, as the real library's engines want it.
@@ -260,8 +249,12 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
     if (parts->reductions.size() == 3)
       reductions.insert({CUDNN_REDUCE_TENSOR_ADD, CUDNN_REDUCE_TENSOR_ADD});
   }
-  // Where the mask is shifted.
-  if (is_causal && parts->modes.size() == wanted.size() + 1) wanted.insert(CUDNN_POINTWISE_ADD);
+  if (is_causal) {
+    wanted.insert({CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_CMP_GE,
+                   CUDNN_POINTWISE_BINARY_SELECT});
+    // Where it is shifted.
+    if (parts->modes.size() == wanted.size() + 1) wanted.insert(CUDNN_POINTWISE_ADD);
+  }
   if (parts->modes != wanted || parts->reductions != reductions ||
       products.size() != (is_backward ? 5 : 2) || parts->transpositions != (is_backward ? 3 : 0)) {
     return std::nullopt;
