@@ -487,7 +487,7 @@ part_rate() {
   need_file "$guest"
   local -a command=("$rate" --iterations 1200 --launches 100)
   local -A words=() # by state
-  # What rate_under_guest is given; in the last one 100 events: done by half-time.
+  # What rate_under_library is given; in the last one 100 events: done by half-time.
   local -A settings=([counting]='1000000000 50' [measuring]='5 100000' [detached]='5 1')
   local round state status
   # Interleaved, so that a drift of the clocks falls on all states alike.
@@ -498,7 +498,7 @@ part_rate() {
     ((status == 0)) || skip_part "19, 20, 22, 28: $(tail -1 rate.log)"
     for state in counting measuring detached; do
       status=0
-      words[$state]=$(rate_under_guest "${settings[$state]}") || status=$?
+      words[$state]=$(rate_under_library "${settings[$state]}") || status=$?
       ((status == 0)) && continue
       verdict FAIL "19, 20, 22, 28: $state, round $round: $(ending "$status" 8 'under the guest'): $(tail -1 rate.log)"
       ! was_ended "$status" || return 0 # the others would take the time of what comes after
@@ -515,8 +515,8 @@ CUPTI callback ${words[cupti]}"
   done
 }
 
-# rate_under_guest 'WARMUP REPEAT': what launch_rate prints while the guest is in that state.
-rate_under_guest() {
+# rate_under_library 'WARMUP REPEAT': what launch_rate prints while the guest is in that state.
+rate_under_library() {
   within 8 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/rate.%p.json" INLINE_PROF_WARMUP="${1% *}" \
     INLINE_PROF_REPEAT="${1#* }" "${command[@]}" 2>>rate.log
 }

@@ -17,7 +17,7 @@
 # What each preset runs:
 #   dev   everything; the programs for the GPU are built, for one architecture, and not run
 #   asan  with CUDA what lives in a host: the guest, the macros, and the programs under them on the
-#         simulated GPU (guest_folders below); with --no-cuda what reads other people's bytes: schedule
+#         simulated GPU (inject_folders below); with --no-cuda what reads other people's bytes: schedule
 #         and analyzer.  No examples, no benchmarks, nothing that runs no program of ours
 #   tsan  what has threads: the guest and the programs under it (threaded_folders below), but for the
 #         programs of a million calls (large_tests below).  Reports read their files on two, which hand
@@ -33,7 +33,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/dependencies.sh
 . scripts/dependencies.sh
 
-guest_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
+inject_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
 threaded_folders=(tests/unit/libinject tests/inject)
 # What these show of threads the other tests show, too; what is their own is their size.
 large_tests='AMillionLabels|AreFoundWhereTheyBegin/(plain|accumulation|alternating|evaluation|data)|OfAStepOf2500Launches'

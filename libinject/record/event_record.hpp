@@ -72,7 +72,7 @@ struct EventRecord {
   std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
   std::string class_name;               // of launches that are alike; empty: not known
   bool spans_op = false;  // several launches of one vendor call, timed from first to last
-  int first_node = -1;    // of kernels inside a graph: places in HostGraph::nodes
+  int first_node = -1;    // of kernels inside a graph: places in ExecutableGraph::nodes
   int last_node = -1;
   std::uint8_t flags = 0;            // bits of Flag; changed with RunRecord::mutex held
   std::string reason;                // why it is not timed as others are; the same mutex

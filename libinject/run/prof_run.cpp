@@ -209,7 +209,7 @@ void start_with_python() {
 // A job that was queued for hours runs all the same: what keeps it from being profiled is said
 // once.
 void prepare_profiling() {
-  const std::string guest = find_guest();
+  const std::string guest = find_library();
   try {
     if (guest.empty()) {
       throw std::runtime_error(
@@ -237,7 +237,8 @@ int run(const Options& options) {
 }
 
 int run_doctor(const Options& options) {
-  const auto checks = examine(find_guest(), options.command.empty() ? "" : options.command.front());
+  const auto checks =
+      examine(find_library(), options.command.empty() ? "" : options.command.front());
   fmt::print("{}", options.format == "json" ? as_json(checks) : as_table(checks));
   return is_well(checks) ? 0 : kFailed;
 }

@@ -73,7 +73,7 @@ void check(CUresult result, const char* what) {
 
 // --- set-up
 
-void start_again_with_guest(char** argv) {
+void start_again_with_library(char** argv) {
   const auto folder = std::filesystem::temp_directory_path() /
                       ("inline_prof_launch_bench_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
@@ -96,7 +96,7 @@ void find_both_launches() {
   void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr || libc == nullptr) fail("dlopen");
   // glibc's own dlsym leads past the guest's.
-  const auto real_dlsym =
+  const auto original_dlsym =
       reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(libc, "dlsym", kVersion));
   using GetProcAddress = decltype(&cuGetProcAddress_v2);
   const auto find = [](GetProcAddress get, const char* name, int version) {
@@ -105,7 +105,8 @@ void find_both_launches() {
     check(get(name, &address, version, 0, &status), "cuGetProcAddress");
     return address;
   };
-  const auto direct = reinterpret_cast<GetProcAddress>(real_dlsym(driver, "cuGetProcAddress_v2"));
+  const auto direct =
+      reinterpret_cast<GetProcAddress>(original_dlsym(driver, "cuGetProcAddress_v2"));
   const auto hooked = reinterpret_cast<GetProcAddress>(dlsym(driver, "cuGetProcAddress_v2"));
   bench.direct = reinterpret_cast<LaunchKernel>(find(direct, "cuLaunchKernel", 4000));
   bench.hooked = reinterpret_cast<LaunchKernel>(find(hooked, "cuLaunchKernel", 4000));
@@ -270,7 +271,7 @@ void print_line(const char* name, double median, double base) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (std::getenv("INLINE_PROF_BENCH_FOLDER") == nullptr) start_again_with_guest(argv);
+  if (std::getenv("INLINE_PROF_BENCH_FOLDER") == nullptr) start_again_with_library(argv);
   const std::filesystem::path folder = std::getenv("INLINE_PROF_BENCH_FOLDER");
 
   cpu_set_t one_core;

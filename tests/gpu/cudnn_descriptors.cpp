@@ -1,5 +1,5 @@
 // What cuDNN gives back of a graph's convolutions, on a machine with a GPU: the guest follows plans
-// as it does because of two of these answers (libinject/hook/backend_plans.cpp).
+// as it does because of two of these answers (libinject/libraries/backend_plans.cpp).
 //
 //   38  the operations of a finalized graph are not given back
 //   44  the tensors of a finalized convolution have the groups as a dimension: images {n, g, c / g,

@@ -23,7 +23,7 @@ constexpr int kNodes = 2000;
 constexpr int kTrainedNodes = 200;
 constexpr int kClones = 10;
 constexpr std::size_t kShortest = 0;           // place in spin_lengths()
-constexpr double kGuessedBytesPerNode = 1024;  // kBytesPerNode of hook/graph_registry.cpp
+constexpr double kGuessedBytesPerNode = 1024;  // kBytesPerNode of graphs/graph_registry.cpp
 
 double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();

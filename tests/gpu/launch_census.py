@@ -53,7 +53,7 @@ def empty_folder(work):
         old.unlink()
 
 
-def guest_variables(options, path):
+def library_variables(options, path):
     return preloaded(options.guest, path, warmup=WHOLE_RUN)
 
 
@@ -61,7 +61,7 @@ def compare_with_expected(options):
     """Runs the program under the guest alone; raises Failure unless the counts are as given."""
     empty_folder(options.work)
     path = options.work / "guest_alone.json"
-    run(options.program, guest_variables(options, path), options.timeout)
+    run(options.program, library_variables(options, path), options.timeout)
     profile = read_json(path, "the guest")
     seen = f"{launches_seen(profile)},{graphs_seen(profile)}"
     if seen != options.expect:
@@ -80,8 +80,8 @@ def take_census(options):
                          ("cupti_alone.json", "guest_alone.json", "cupti_beside_guest.json"))
     ours_beside = options.work / "guest_beside_cupti.json"
     run(options.program, cupti(alone), options.timeout)
-    run(options.program, guest_variables(options, ours), options.timeout)
-    run(options.program, {**cupti(both), **guest_variables(options, ours_beside)}, options.timeout)
+    run(options.program, library_variables(options, ours), options.timeout)
+    run(options.program, {**cupti(both), **library_variables(options, ours_beside)}, options.timeout)
     return (read_json(alone, "CUPTI"), read_json(ours, "the guest"), read_json(both, "CUPTI"),
             read_json(ours_beside, "the guest"))
 

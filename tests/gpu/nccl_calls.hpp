@@ -33,8 +33,8 @@ class NcclCalls {
 
   // `visit` is given each case, and what makes it on all ranks.  A case of several ranks outside of
   // a group has a thread for each.
-  using Visit = std::function<void(const NcclCase&, const std::function<void()>&)>;
-  void each(const Visit& visit) const;
+  using CloneRun = std::function<void(const NcclCase&, const std::function<void()>&)>;
+  void each(const CloneRun& visit) const;
 
   void synchronize() const;
 

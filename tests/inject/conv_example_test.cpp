@@ -66,7 +66,7 @@ TEST(ConvExample, RunsUnderProfRunOnTheSimulatedGpu) {
       run_host(place, INLINE_PROF_TEST_PROF_RUN,
                {.arguments = {"--sim", "--", INLINE_PROF_TEST_CONV, "--iterations", "200"},
                 .environment = {"INLINE_PROF_REPEAT=5"},
-                .with_guest = false});
+                .with_library = false});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("simulated GPU: values are not computed"));
   EXPECT_EQ(events_by_layer(place.json()).size(), 3U);

@@ -44,17 +44,17 @@ TEST(TheHost, SeesItsOwnErrors) {
 
 TEST(TheHost, LaunchesExactlyAsOftenAsWithoutUs) {
   long counts[2] = {0, 0};
-  for (const bool with_guest : {false, true}) {
+  for (const bool with_library : {false, true}) {
     const Workplace place;
     const HostRun run = run_host(place, "host_training",
                                  {.arguments = {"--iterations=200"},
                                   .environment = {"SIMGPU_TRUTH=truth.json"},
-                                  .with_guest = with_guest});
+                                  .with_library = with_library});
     ASSERT_EQ(run.exit_status, 0) << run.output;
     const auto truth = place.json("truth.json");
     for (const auto& kernel : truth["kernels"]) {
       if (kernel["name"] != "inline_prof_empty_kernel") {
-        counts[with_guest ? 1 : 0] += kernel["count"].get<long>();
+        counts[with_library ? 1 : 0] += kernel["count"].get<long>();
       }
     }
   }

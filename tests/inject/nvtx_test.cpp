@@ -45,13 +45,13 @@ std::vector<std::string> layers_of(const nlohmann::json& profile) {
   return layers;
 }
 
-HostOptions with_tool(const std::string& takes, bool with_guest) {
+HostOptions with_tool(const std::string& takes, bool with_library) {
   HostOptions options;
   options.environment = kShort;
   options.environment.emplace_back("NVTX_INJECTION64_PATH=" INLINE_PROF_TEST_NVTX_TOOL);
   options.environment.emplace_back("NVTX_TOOL_LOG=tool.log");
   options.environment.emplace_back("NVTX_TOOL_TAKES=" + takes);
-  options.with_guest = with_guest;
+  options.with_library = with_library;
   return options;
 }
 
@@ -76,7 +76,7 @@ TEST(NvtxRanges, ThatAreIterationsAreNoLayers) {
 TEST(NvtxRanges, GiveTheHostTheAnswersItHasWithoutUs) {
   const Workplace with;
   const Workplace without;
-  const HostRun plain = run_host(without, "host_nvtx", {.with_guest = false});
+  const HostRun plain = run_host(without, "host_nvtx", {.with_library = false});
   EXPECT_EQ(plain.output, "push -2 pop -2\nhost ok\n");
   EXPECT_THAT(run_host(with, "host_nvtx", {}).output, HasSubstr("push -2 pop -2\n"));
 }

@@ -37,7 +37,7 @@ struct HostOptions {
   std::vector<std::string> arguments = {};
   std::vector<std::string> environment =
       {};  // "NAME=VALUE"; nothing of the test's own PROF names is kept
-  bool with_guest = true;
+  bool with_library = true;
   int seconds = 60;
 };
 

@@ -115,7 +115,7 @@ TEST(CorrectedMedians, LieAtTheTruthForAnyBiasOfThePairs) {
           run_host(place, INLINE_PROF_TEST_ANALYZE,
                    {.arguments = {"prof.json", "--event-bias", setting, "--format", "json", "-o",
                                   "report.json", "--force"},
-                    .with_guest = false});
+                    .with_library = false});
       ASSERT_EQ(analysis.exit_status, 0) << analysis.output;
       corrected_errors.clear();
       raw_errors.clear();

@@ -167,7 +167,7 @@ _Unwind_Reason_Code look_for_host(_Unwind_Context* frame, void*) {
 
 }  // namespace
 
-extern "C" [[gnu::noinline]] void* the_real_dlsym(void* handle, const char* name) {
+extern "C" [[gnu::noinline]] void* the_original_dlsym(void* handle, const char* name) {
   seen_look_up.handle = handle;
   seen_look_up.name = name;
   seen_look_up.return_address = __builtin_return_address(0);
@@ -180,7 +180,7 @@ extern "C" FilterAnswer inline_prof_dlsym_filter(void* handle, const char* name)
   _Unwind_Backtrace(look_for_host, nullptr);
   if (name == nullptr) return {.result = nullptr, .jump = nullptr};
   if (std::strcmp(name, kOurs) == 0) return {.result = &ours, .jump = nullptr};
-  return {.result = &ours, .jump = reinterpret_cast<void*>(&the_real_dlsym)};
+  return {.result = &ours, .jump = reinterpret_cast<void*>(&the_original_dlsym)};
 }
 
 extern "C" void* dlsym(void* handle, const char* name) noexcept;
@@ -196,7 +196,7 @@ namespace {
 void check_dlsym() {
   const char* const others = "malloc";
   void* const next = address(~std::uintptr_t{0});  // RTLD_NEXT
-  look_up(the_real_dlsym, nullptr, others);
+  look_up(the_original_dlsym, nullptr, others);
   host_address = seen_look_up.return_address;
 
   seen_look_up = {};
