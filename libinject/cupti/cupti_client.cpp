@@ -108,7 +108,7 @@ void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
   }
 }
 
-// In the host's thread, inside its call of the driver.
+// In the application's thread, inside its call of the driver.
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                           const void* data) {
   // Calls of our own come by, too.

@@ -12,7 +12,7 @@ dlsym:
         .cfi_offset 30, -24
         stp     x0, x1, [sp, #16]
         mov     x29, sp
-        mov     x2, x30                     // the host's return address says who asks
+        mov     x2, x30                     // the application's return address says who asks
         bl      inline_prof_dlsym_filter    // x0: the answer, or x1: where to jump instead
         cbnz    x1, 1f
         ldp     x29, x30, [sp], #32

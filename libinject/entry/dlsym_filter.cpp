@@ -1,5 +1,5 @@
-// The part of our dlsym that is not assembly: which names are ours, and what the host gets for
-// them.
+// The part of our dlsym that is not assembly: which names are ours, and what the application gets
+// for them.
 #include "entry/hooked_functions.hpp"
 #include "labels/nvtx_injection.hpp"
 #include "libraries/library_calls.hpp"
@@ -11,7 +11,7 @@ namespace inline_prof::hook {
 namespace {
 
 // Returned in two registers.  `jump` null: `result` is the answer.  Else the trampoline jumps there
-// with the host's own arguments and return address.
+// with the application's own arguments and return address.
 struct FilterAnswer {
   void* result;
   void* jump;
@@ -36,7 +36,7 @@ FilterAnswer find_nvtx_entry(NvtxEntry& entry, void* handle) noexcept {
 }
 
 // Of a vendor's library.  An export of ours with a version answers no look-up by name, so glibc's
-// own answer is what the host would have got; one without does, and is looked past.
+// own answer is what the application would have got; one without does, and is looked past.
 FilterAnswer find_call(LibraryCall& call, void* handle, const void* caller) noexcept {
   const auto original_dlsym = sys::original_dlsym();
   if (handle == RTLD_NEXT) {
@@ -50,7 +50,7 @@ FilterAnswer find_call(LibraryCall& call, void* handle, const void* caller) noex
   // The scope of a library that came in by RTLD_LOCAL is its own.
   if (real == nullptr && handle == RTLD_DEFAULT) real = find_in_scope_of(caller, call.symbol);
   if (real != nullptr) return {.result = wrap_call(call, real), .jump = nullptr};
-  // The host's own miss, with glibc's words for dlerror().
+  // The application's own miss, with glibc's words for dlerror().
   if (has_version(call)) return pass_on();
   return {.result = original_dlsym(RTLD_NEXT, call.symbol), .jump = nullptr};
 }
@@ -69,9 +69,9 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
   }
 
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
-    // Our own export would answer even where the host has no driver in its global scope, and a
-    // probe must see what it would have seen without us.  cuInit is a name we do not export: where
-    // it is missed, so is this one, with dlerror() set by glibc itself.
+    // Our own export would answer even where the application has no driver in its global scope, and
+    // a probe must see what it would have seen without us.  cuInit is a name we do not export:
+    // where it is missed, so is this one, with dlerror() set by glibc itself.
     void* driver = sys::original_dlsym()(RTLD_DEFAULT, "cuInit");
     if (driver == nullptr) return {.result = nullptr, .jump = nullptr};
     return pass_on();

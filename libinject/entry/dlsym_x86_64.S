@@ -1,5 +1,5 @@
-// dlsym as the host sees it: names that are ours are answered by dlsym_filter, everything else is a
-// tail jump, so that glibc still sees the host's own return address (RTLD_NEXT and RTLD_DEFAULT
+// dlsym as the application sees it: names that are ours are answered by dlsym_filter, everything else is a
+// tail jump, so that glibc still sees the application's own return address (RTLD_NEXT and RTLD_DEFAULT
 // depend on it).
 #if defined(__x86_64__)
         .text
@@ -12,7 +12,7 @@ dlsym:
         .cfi_adjust_cfa_offset 8
         pushq   %rsi
         .cfi_adjust_cfa_offset 8
-        movq    16(%rsp), %rdx          // the host's return address says who asks
+        movq    16(%rsp), %rdx          // the application's return address says who asks
         subq    $8, %rsp                // 16-byte alignment for the call
         .cfi_adjust_cfa_offset 8
         call    inline_prof_dlsym_filter    // rax: the answer, or rdx: where to jump instead

@@ -1,4 +1,4 @@
-// The fence at every door of the guest.
+// The fence at every door of the injected library.
 #pragma once
 
 #include "sys/lifecycle.hpp"
@@ -34,9 +34,9 @@ class HookGuard {
   bool entered_;
 };
 
-// Gives the host's thread back as it was: errno, and whether it may be cancelled.  Cancellation is
-// held off meanwhile, because glibc unwinds a cancelled thread with an exception and aborts the
-// process if a catch (...) swallows it.
+// Gives the application's thread back as it was: errno, and whether it may be cancelled.
+// Cancellation is held off meanwhile, because glibc unwinds a cancelled thread with an exception
+// and aborts the process if a catch (...) swallows it.
 class CallerThreadState {
  public:
   CallerThreadState() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
@@ -52,7 +52,7 @@ class CallerThreadState {
   int cancel_state_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// Runs our own work inside a host call.  Whatever it throws ends profiling, not the host.
+// Runs our own work inside a host call.  Whatever it throws ends profiling, not the application.
 template <typename Work>
 void fenced(const char* where, Work&& work) noexcept {
   const HookGuard guard;

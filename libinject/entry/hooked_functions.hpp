@@ -1,4 +1,4 @@
-// The driver functions that the host gets from us instead of from libcuda.
+// The driver functions that the application gets from us instead of from libcuda.
 //
 // Three doors lead here: dlsym (dlsym_filter.cpp), cuGetProcAddress (proc_address.cpp), and the
 // dynamic linker, which binds programs linked with -lcuda to our exported symbols.
@@ -39,7 +39,8 @@ struct HookedFunction {
 [[nodiscard]] const HookedFunction* hooked_by_address(const HookedFunction& likely,
                                                       const void* real) noexcept;
 
-// Remembers that `real` is the driver's function behind `hooked`, and returns what the host gets.
+// Remembers that `real` is the driver's function behind `hooked`, and returns what the application
+// gets.
 [[nodiscard]] void* wrap(const HookedFunction& hooked, void* real) noexcept;
 
 // For a program that calls our exported symbol and never asked for an address: looks the driver's
@@ -49,7 +50,7 @@ struct HookedFunction {
 // True for an address inside libcuda: the driver's own look-ups are never answered by us.
 [[nodiscard]] bool is_inside_driver(const void* address) noexcept;
 
-// Driver functions that were handed to the host unwrapped because both addresses were taken.
+// Driver functions that were handed to the application unwrapped because both addresses were taken.
 [[nodiscard]] unsigned long unwrapped_count() noexcept;
 
 }  // namespace inline_prof::hook

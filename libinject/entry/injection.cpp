@@ -23,7 +23,7 @@ bool is_preloaded() noexcept {
   if (program == nullptr) return false;
   void* found = sys::original_dlsym()(program, "InitializeInjection");
   if (found == nullptr)
-    dlerror();  // NOLINT(concurrency-mt-unsafe): the host must not find our miss
+    dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
   dlclose(program);
   return found == reinterpret_cast<void*>(&InitializeInjection);
 }

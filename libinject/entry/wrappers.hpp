@@ -1,7 +1,7 @@
 // Our side of each hooked driver function, and the driver's side behind it.
 //
 // The wrappers have the vendor's signatures; only types that every toolkit since 12.4 declares are
-// used.  Each one makes the host's call once, unchanged.
+// used.  Each one makes the application's call once, unchanged.
 #pragma once
 
 #include "sys/hot_line.hpp"

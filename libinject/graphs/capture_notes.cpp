@@ -22,7 +22,7 @@ namespace capture_notes {
 namespace {
 
 // More captured kernels than this get no words: a program that captures anew in each iteration and
-// never destroys a graph must not fill the host's memory.
+// never destroys a graph must not fill the application's memory.
 constexpr std::size_t kMostNodes = 262'144;
 
 struct CaptureNotebook {
@@ -31,7 +31,7 @@ struct CaptureNotebook {
   std::size_t nodes = 0;
 };
 
-// Never destroyed: the host may capture while the process ends.
+// Never destroyed: the application may capture while the process ends.
 CaptureNotebook& capture_notebook() {
   static auto* const words = new CaptureNotebook;
   return *words;
@@ -65,7 +65,7 @@ std::shared_ptr<const NodeNotes> labels_of_op(OpFrame& op, CUstream stream) {
 }
 
 std::shared_ptr<const NodeNotes> notes_now(CUstream stream) {
-  // A label that the host has described needs no second word.
+  // A label that the application has described needs no second word.
   auto& labels = open_labels().labels;
   if (!labels.empty() && labels.back().second->op) return labels.back().second;
   if (OpFrame* op = outermost_op()) return labels_of_op(*op, stream);

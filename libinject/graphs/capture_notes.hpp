@@ -26,7 +26,7 @@ struct NodeNotes {
 
 using NotesByNode = std::unordered_map<CUgraphNode, std::shared_ptr<const NodeNotes>>;
 
-// Captures of the host's that are under way.  While there is one every launch is looked at.
+// Captures of the application's that are under way.  While there is one every launch is looked at.
 extern constinit std::atomic<int> open_captures;
 
 namespace capture_notes {
@@ -38,10 +38,10 @@ void capture_ends() noexcept;
 void open_label(const char* name, std::unique_ptr<record::Op> op);
 void close_label(const char* name);
 
-// The host's launch became a node of the graph that its stream is captured into.
+// The application's launch became a node of the graph that its stream is captured into.
 void note_captured_launch(const Launch& launch);
 
-// The host made `clone` of `original`: its nodes mean the same.
+// The application made `clone` of `original`: its nodes mean the same.
 void copy(CUgraph original, CUgraph clone);
 // Of all nodes of `graph`; empty where nothing is known.
 [[nodiscard]] NotesByNode of(CUgraph graph);

@@ -14,7 +14,7 @@ namespace {
 // up: the program replays that graph no more.
 constexpr int kIdleIterations = 256;
 
-// The host may change or make its graph anew in the middle of a visit.
+// The application may change or make its graph anew in the middle of a visit.
 constexpr int kMostAttempts = 3;
 
 constexpr int kMostRefusals = 16;
@@ -166,7 +166,8 @@ void build(Controller& all, const CloneRun& clone_run) {
     return;
   }
   {
-    // From here on what the host changes is done to this one, too: nothing is missed between.
+    // From here on what the application changes is done to this one, too: nothing is missed
+    // between.
     const std::lock_guard registry(graphs::mutex());
     if (!clone->catch_up()) {
       all.why_not = kChanged;

@@ -28,7 +28,7 @@ void finish(State& state);
 
 // A replay that the schedule has chosen, on its way to the driver.
 struct Replay {
-  GraphClone* clone = nullptr;                // null: the host's exec is launched
+  GraphClone* clone = nullptr;                // null: the application's exec is launched
   timer::ContextTimer::Pair* pair = nullptr;  // null: a replay that only warms up
 };
 // `event`: a kernel inside `graph`.  Whoever gets a clone must call after_replay().
@@ -40,16 +40,16 @@ void after_replay(const Replay& replay, bool launched);
 // where nothing will be left to do.
 [[nodiscard]] bool tick(State& state);
 
-// The host is about to destroy the graph's exec, or what it refers to.  Waits for a build of this
-// graph that is under way.
+// The application is about to destroy the graph's exec, or what it refers to.  Waits for a build of
+// this graph that is under way.
 void destroy_clone_of(ExecutableGraph& graph);
 // All of a context's copies are gone with it.
 void context_gone(CUcontext context);
 
 enum class Mirrored { kAlways, kNotIfTimed };
 
-// The host has changed a node of its exec: `change` does the same to the copy that is alive.  With
-// the registry's mutex held.
+// The application has changed a node of its exec: `change` does the same to the copy that is alive.
+// With the registry's mutex held.
 void mirror(ExecutableGraph& graph, CUgraphNode node,
             CUresult (*change)(CUgraphExec, CUgraphNode, void*), void* argument, Mirrored mirrored);
 

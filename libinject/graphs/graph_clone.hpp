@@ -1,4 +1,4 @@
-// A copy of a host's graph in which two events stand around one kernel:
+// A copy of an application's graph in which two events stand around one kernel:
 //
 //   before:  predecessors -> node -> successors
 //   now:     predecessors -> start -> node -> stop -> successors
@@ -28,8 +28,8 @@ struct TimedNodes {
 
 class GraphClone {
  public:
-  // Copies, instantiates and uploads, which takes milliseconds: not on a thread of the host's. Null
-  // where it cannot be, and why.
+  // Copies, instantiates and uploads, which takes milliseconds: not on a thread of the
+  // application's. Null where it cannot be, and why.
   [[nodiscard]] static std::unique_ptr<GraphClone> build(const TimedNodes& nodes, CUcontext context,
                                                          std::string& why_not);
   ~GraphClone();
@@ -38,7 +38,7 @@ class GraphClone {
 
   [[nodiscard]] ExecutableGraph& graph() const noexcept { return *nodes_.graph; }
   [[nodiscard]] CUgraphExec exec() const noexcept { return exec_; }
-  // False where the host has changed its graph since.
+  // False where the application has changed its graph since.
   [[nodiscard]] bool is_fresh() const noexcept {
     return generation_.load(std::memory_order_relaxed) ==
            nodes_.graph->generation.load(std::memory_order_acquire);
@@ -46,11 +46,11 @@ class GraphClone {
   // Future launches record these; cuda.h, cuGraphExecEventRecordNodeSetEvent: "already enqueued or
   // running launches of hGraphExec are not affected".
   [[nodiscard]] bool set_events(CUevent start, CUevent stop) noexcept;
-  // The host has changed kernels while this was built: they are changed here, too.  False where
-  // that cannot be.  With the registry's mutex held.
+  // The application has changed kernels while this was built: they are changed here, too.  False
+  // where that cannot be.  With the registry's mutex held.
   [[nodiscard]] bool catch_up() noexcept;
-  // What the host does to the node of its exec is done to the twin of ExecutableGraph::copy's
-  // `node`.
+  // What the application does to the node of its exec is done to the twin of
+  // ExecutableGraph::copy's `node`.
   [[nodiscard]] CUgraphNode clone_node_of(CUgraphNode node) const noexcept;
   // `twin` stands between the events.
   [[nodiscard]] bool times(CUgraphNode clone_node) const noexcept;

@@ -1,5 +1,6 @@
-// Graphs as the host makes, changes and destroys them, and what it captures.  Each wrapper makes
-// the host's call once, unchanged; what is noted beside it is for graphs/graph_registry.hpp.
+// Graphs as the application makes, changes and destroys them, and what it captures.  Each wrapper
+// makes the application's call once, unchanged; what is noted beside it is for
+// graphs/graph_registry.hpp.
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
 #include "graphs/clone_measurement.hpp"
@@ -18,7 +19,7 @@ constinit GraphOriginals graph_originals;
 
 namespace {
 
-// Forwards with the host's arguments; `Function` is the vendor's signature.
+// Forwards with the application's arguments; `Function` is the vendor's signature.
 template <typename Function, typename... Arguments>
 CUresult forward(std::atomic<void*>& real, const char* symbol, Arguments... arguments) {
   const auto function = reinterpret_cast<Function>(resolved(real, symbol));
@@ -32,7 +33,7 @@ void noted(const char* where, const Note& note) noexcept {
 }
 
 // The same while copies are left, also after profiling went off: what they refer to must not be
-// held for longer than the host's own.
+// held for longer than the application's own.
 template <typename Note>
 void released(const char* where, const Note& note) noexcept {
   if (state() == nullptr || (!sys::is_on() && graphs::copy_bytes() == 0)) return;

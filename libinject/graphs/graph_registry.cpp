@@ -18,8 +18,8 @@ namespace {
 // What a copied node takes; an estimate, since no driver says it.
 constexpr std::uint64_t kBytesPerNode = 1024;
 
-// A graph that the host changes more often than this is changed in every replay: copying it anew
-// each time would cost the host.
+// A graph that the application changes more often than this is changed in every replay: copying it
+// anew each time would cost the application.
 constexpr int kMostUpdates = 4;
 
 // --- exec -> ExecutableGraph, lock-free for readers
@@ -61,7 +61,7 @@ ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
 
 struct Registry {
   std::deque<ExecutableGraph> all;
-  std::unordered_map<CUgraph, bool> with_references;  // the host's graphs that hold some
+  std::unordered_map<CUgraph, bool> with_references;  // the application's graphs that hold some
   std::atomic<std::uint64_t> copied_nodes{0};
 };
 
@@ -70,7 +70,7 @@ Registry& registry() {
   return *graphs;
 }
 
-// --- reading a graph of the host's
+// --- reading a graph of the application's
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   return (hash ^ value) * 1099511628211ULL;  // FNV-1a, a word at a time
@@ -196,7 +196,7 @@ Reading read(CUgraph graph) {
 
 // --- the private copy
 
-// A graph with these nodes whose exec the host has destroyed; null where there is none.
+// A graph with these nodes whose exec the application has destroyed; null where there is none.
 ExecutableGraph* vacant_graph(std::uint64_t signature) {
   for (ExecutableGraph& graph : registry().all) {
     if (graph.signature == signature && graph.exec.load() == nullptr && graph.times_made > 0) {
@@ -211,7 +211,8 @@ struct Copy {
   std::string why_not;
 };
 
-// A copy costs the host about as much as making the graph did: not where it would be of no use.
+// A copy costs the application about as much as making the graph did: not where it would be of no
+// use.
 std::string why_not_worth_it(const State& run, std::uint64_t signature) {
   const std::lock_guard lock(mutex());
   const ExecutableGraph* known = vacant_graph(signature);
@@ -301,7 +302,7 @@ ExecutableGraph& add(std::uint64_t signature) {
   return graph;
 }
 
-// A graph with these nodes whose exec the host has destroyed; else a new one.
+// A graph with these nodes whose exec the application has destroyed; else a new one.
 ExecutableGraph& graph_for(std::uint64_t signature) {
   ExecutableGraph* vacant = vacant_graph(signature);
   return vacant != nullptr ? *vacant : add(signature);

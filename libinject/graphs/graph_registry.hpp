@@ -1,5 +1,5 @@
-// The host's executable graphs: what a replay of each launches, and a private copy from which one
-// of its kernels can be timed.
+// The application's executable graphs: what a replay of each launches, and a private copy from
+// which one of its kernels can be timed.
 //
 // A replay is one launch of its ExecutableGraph: it stands in the launch table, in periods and
 // among armed events as a kernel's handle does.
@@ -28,17 +28,18 @@ struct GraphNode {
   std::array<unsigned, 3> block{};
   unsigned dynamic_shared_bytes = 0;
   int child_kernels = 0;   // of a child graph
-  bool is_enabled = true;  // in the host's exec
+  bool is_enabled = true;  // in the application's exec
   std::shared_ptr<const NodeNotes> words;
 
   [[nodiscard]] bool is_kernel() const { return type == CU_GRAPH_NODE_TYPE_KERNEL; }
 };
 
-// Lives for ever: the launch table points to it.  A graph that the host destroys and makes again
-// with the same nodes is the same graph.
+// Lives for ever: the launch table points to it.  A graph that the application destroys and makes
+// again with the same nodes is the same graph.
 struct ExecutableGraph {
   std::atomic<CUgraphExec> exec{nullptr};  // null: destroyed
-  // The host's changes of its exec that its copy has not seen: what was built before is stale.
+  // The application's changes of its exec that its copy has not seen: what was built before is
+  // stale.
   std::atomic<std::uint64_t> generation{0};
   std::atomic<std::uint32_t> kernels{0};  // of one replay, child graphs included
 
@@ -49,7 +50,7 @@ struct ExecutableGraph {
   int times_updated = 0;
   std::vector<GraphNode> nodes;  // in the order of their creation
   CUgraph copy = nullptr;        // null: none
-  CUgraph source = nullptr;      // the host's graph; null once it is destroyed
+  CUgraph source = nullptr;      // the application's graph; null once it is destroyed
   std::unordered_map<CUgraphNode, std::size_t> places;  // of the source's nodes in `nodes`
   unsigned long long flags = 0;                         // of its instantiation
   bool holds_references = false;  // others wait until the last copy of the graph is gone
@@ -72,7 +73,7 @@ namespace graphs {
 // The same; an exec that is met for the first time gets a ExecutableGraph without nodes.
 [[nodiscard]] ExecutableGraph* known_or_new(CUgraphExec exec);
 
-// After the host's calls.
+// After the application's calls.
 void made(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 void updated_from(CUgraphExec exec, CUgraph graph);
 void references_held(CUgraph graph);
@@ -80,8 +81,9 @@ void references_held(CUgraph graph);
 void before_exec_is_destroyed(CUgraphExec exec);
 void before_graph_is_destroyed(CUgraph graph);
 
-// The host has changed one node of its exec: the copy's node, so that the caller can do the same to
-// it; null where there is none, and then the copy is not used any more.  With the mutex held.
+// The application has changed one node of its exec: the copy's node, so that the caller can do the
+// same to it; null where there is none, and then the copy is not used any more.  With the mutex
+// held.
 struct CloneNode {
   ExecutableGraph* graph = nullptr;
   GraphNode* place = nullptr;

@@ -1,4 +1,4 @@
-// PROFILE_RECORD, PROFILE_OP: what the host says of its own work.
+// PROFILE_RECORD, PROFILE_OP: what the application says of its own work.
 #include "labels/label.hpp"
 
 #include "graphs/capture_notes.hpp"

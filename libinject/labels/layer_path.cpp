@@ -130,7 +130,7 @@ bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
   return add_bytes(key, kind, text, length);
 }
 
-// Ids of set ranges are counters of the host's: apart from those of NVTX.
+// Ids of set ranges are counters of the application's: apart from those of NVTX.
 constexpr std::uint64_t kSetId = std::uint64_t{1} << 63U;
 
 struct LabelPlace {

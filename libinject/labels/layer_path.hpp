@@ -32,7 +32,7 @@ void end_range(std::uint64_t id) noexcept;
 // away.
 void set_range(std::uint64_t id, const char* text) noexcept;
 // The same, whose text is what `*text` points to whenever it is asked for, nothing where that is
-// null.  For a host that changes its path often: it stores a pointer, and calls nobody.
+// null.  For an application that changes its path often: it stores a pointer, and calls nobody.
 void follow_range(std::uint64_t id, const char* const* text) noexcept;
 // From any thread.
 void end_set_range(std::uint64_t id) noexcept;

@@ -17,8 +17,8 @@ extern constinit std::array<NvtxEntry, 2> nvtx_entries;
 // Null for every other name.  As the dlsym filter needs it: no allocation, no lock.
 [[nodiscard]] NvtxEntry* nvtx_entry(const char* symbol) noexcept;
 
-// What the host gets for the entry `real` of the library that NVTX has loaded: ours, which then
-// calls `real`; or `real` itself where another tool stands behind us already.
+// What the application gets for the entry `real` of the library that NVTX has loaded: ours, which
+// then calls `real`; or `real` itself where another tool stands behind us already.
 [[nodiscard]] void* wrap_nvtx_entry(NvtxEntry& entry, void* real) noexcept;
 
 }  // namespace inline_prof::hook

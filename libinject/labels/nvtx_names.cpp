@@ -73,7 +73,7 @@ bool is_one_of(const std::array<Record, kMost>& records, const void* handle) noe
          (address - begin) % sizeof(Record) == 0;
 }
 
-// Read without a lock: a handle gets to other threads through the host, which orders that.
+// Read without a lock: a handle gets to other threads through the application, which orders that.
 constinit std::array<String, kMostStrings> strings{};
 constinit std::array<Domain, kMostDomains> domains{};
 constinit HandleTable<String, kMostStrings> tools_strings;

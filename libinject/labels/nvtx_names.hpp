@@ -21,13 +21,13 @@ const char* utf8_of(const wchar_t* wide, NvtxText& buffer) noexcept;
 // The message of an event, valid as long as the call and `buffer`; null where it has none.
 const char* text_of(const nvtxEventAttributes_t* attributes, NvtxText& buffer) noexcept;
 
-// --- handles, which the host passes on; all of this may allocate, null names are taken
+// --- handles, which the application passes on; all of this may allocate, null names are taken
 
 // One of ours, for a host without a tool of its own.
 nvtxStringHandle_t string_handle(const char* text);
 nvtxDomainHandle_t domain_handle(const char* name);
 
-// A tool's, which the host gets; what stands behind it is remembered.
+// A tool's, which the application gets; what stands behind it is remembered.
 void remember_string(nvtxStringHandle_t tools, const char* text);
 void remember_domain(nvtxDomainHandle_t tools, const char* name);
 

@@ -62,7 +62,8 @@ nvtxRangeId_t open_started(RangeOwner owner, const char* text, nvtxRangeId_t too
   return id;
 }
 
-// --- push and pop.  Without a tool the host gets what it gets without us: no level is tracked.
+// --- push and pop.  Without a tool the application gets what it gets without us: no level is
+// tracked.
 
 int push_ex(const nvtxEventAttributes_t* attributes) {
   NvtxText buffer;
@@ -142,8 +143,8 @@ void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
   if (tool != nullptr) tool(domain, id);
 }
 
-// --- names.  With a tool, the host's handles are the tool's, also where it gives none: whatever it
-// gets back must be its own.
+// --- names.  With a tool, the application's handles are the tool's, also where it gives none:
+// whatever it gets back must be its own.
 
 template <typename Handle, typename Make, typename Remember>
 Handle handle_for(const char* where, Handle tools_handle, const Make& make,

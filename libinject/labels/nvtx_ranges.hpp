@@ -1,5 +1,5 @@
-// What NVTX calls of the host do: push/pop and start/end, in every form.  Each one also goes to a
-// tool of the user's that stands behind us.
+// What NVTX calls of the application do: push/pop and start/end, in every form.  Each one also goes
+// to a tool of the user's that stands behind us.
 #pragma once
 
 #include "labels/nvtx_api.hpp"

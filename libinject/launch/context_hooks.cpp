@@ -8,7 +8,7 @@
 namespace inline_prof::hook {
 namespace {
 
-// Forwards with the host's arguments; `Function` is the vendor's signature.
+// Forwards with the application's arguments; `Function` is the vendor's signature.
 template <typename Function, typename... Arguments>
 CUresult forward_to_driver(std::atomic<void*>& real, const char* symbol, Arguments... arguments) {
   const auto function = reinterpret_cast<Function>(resolved(real, symbol));

@@ -3,7 +3,7 @@
 // A kernel is known by its module and its name: generated code repeats names in every module, and
 // one kernel can have several handles (a CUkernel, which the runtime may launch in the place of a
 // CUfunction, and a CUfunction of each context).  Drivers before 12.3 do not say a handle's name
-// (cuFuncGetName): for them names are kept when the host looks kernels up.
+// (cuFuncGetName): for them names are kept when the application looks kernels up.
 #pragma once
 
 #include <cuda.h>

@@ -1,4 +1,4 @@
-// What the session does around a launch of the host's.
+// What the session does around a launch of the application's.
 #pragma once
 
 #include "graphs/capture_notes.hpp"
@@ -33,7 +33,7 @@ struct LaunchTicket {
   timer::ContextTimer* timer = nullptr;  // then set
   timer::ContextTimer::Pair* pair = nullptr;
   clone_measurement::Replay replay{};  // of a kernel inside a graph
-  bool is_captured = false;            // it becomes a node of a graph that the host captures
+  bool is_captured = false;            // it becomes a node of a graph that the application captures
 };
 
 // True from start-up until the plan is made: every launch is counted.
@@ -72,7 +72,7 @@ extern constinit std::atomic<bool> cupti_sees_launches;
   return cupti_sees_launches.load(std::memory_order_relaxed) || settle_launch(function, stream);
 }
 
-// Before and after the host's call, only for launches that are not settled.
+// Before and after the application's call, only for launches that are not settled.
 [[nodiscard]] LaunchTicket before_launch(const Launch& launch);
 void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launched);
 

@@ -24,8 +24,8 @@ const char* symbol_of(const char* legacy, const char* per_thread) noexcept {
   return Slot == kPerThread ? per_thread : legacy;
 }
 
-// Makes the host's call, measured or met for the first time.  `forward` runs exactly once on every
-// path, and its result is returned as it is.
+// Makes the application's call, measured or met for the first time.  `forward` runs exactly once on
+// every path, and its result is returned as it is.
 template <typename Forward>
 CUresult observed(const Launch& launch, const Forward& forward) {
   start_once();
@@ -122,7 +122,8 @@ template <std::size_t Slot>
 // --- cuGraphLaunch
 
 // While a kernel inside the graph is measured, a copy with events around it is launched in its
-// place.  A copy that the driver refuses leaves nothing behind, and the host's own is launched.
+// place.  A copy that the driver refuses leaves nothing behind, and the application's own is
+// launched.
 template <std::size_t Slot>
 [[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
   const auto real = reinterpret_cast<GraphLaunch>(resolved(

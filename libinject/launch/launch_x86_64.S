@@ -1,4 +1,4 @@
-// cuLaunchKernel as the host calls it.  In assembly, because GCC 12 loads the five stack arguments
+// cuLaunchKernel as the application calls it.  In assembly, because GCC 12 loads the five stack arguments
 // and stores them back before a tail call; the C++ twin for cuLaunchKernelEx, whose arguments are all
 // in registers, is in launch_hooks.cpp.
 //

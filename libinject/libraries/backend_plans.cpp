@@ -40,7 +40,7 @@ PlanBook& plan_book() {
   return *plans;
 }
 
-// The library's functions beside the one that the host has called.
+// The library's functions beside the one that the application has called.
 struct Backend {
   explicit Backend(void* real)
       : create(find<cudnn::BackendCreate>(real, "cudnnBackendCreateDescriptor")),

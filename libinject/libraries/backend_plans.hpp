@@ -2,9 +2,9 @@
 //
 // A finalized plan does not say: the library gives its configuration, engine and graph back, but
 // not the graph's operations (CUDNN_ATTR_OPERATIONGRAPH_OPS: CUDNN_STATUS_NOT_SUPPORTED in cuDNN
-// 9.19).  So the operations are read when the host puts them into a graph, the strides and paddings
-// of each when the host gives it them, and are handed on to whatever descriptor is made from one
-// that has them.
+// 9.19).  So the operations are read when the application puts them into a graph, the strides and
+// paddings of each when the application gives it them, and are handed on to whatever descriptor is
+// made from one that has them.
 #pragma once
 
 #include "libraries/vendor_cudnn.hpp"
@@ -15,8 +15,8 @@
 
 namespace inline_prof::hook {
 
-// After the host has set or read an attribute that holds descriptors.  `real` is the function that
-// was called.
+// After the application has set or read an attribute that holds descriptors.  `real` is the
+// function that was called.
 void note_descriptors_set(void* real, void* descriptor, int name, const void* elements,
                           std::int64_t count);
 void note_descriptors_read(void* descriptor, const void* elements, std::int64_t count);

@@ -1,5 +1,5 @@
 // The vendor names under which the wrappers of word_list.h are exported, one jump each: the return
-// address stays the host's, by which its library is found.
+// address stays the application's, by which its library is found.
 //
 // A library of NVIDIA's gives its functions a version named like its soname, and what was linked
 // with it asks for that version.  Ours have the same versions, as ones that answer nobody else

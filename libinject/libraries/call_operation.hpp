@@ -16,7 +16,7 @@ namespace inline_prof::hook {
 // The same for a cublasComputeType_t; null for the emulated kinds, too.
 [[nodiscard]] const char* compute_type_of(int cublas_compute_type) noexcept;
 
-// "cublasSgemm" for cublasSgemm_v2: what the host's source says.
+// "cublasSgemm" for cublasSgemm_v2: what the application's source says.
 [[nodiscard]] std::string source_of(const LibraryCall& call);
 
 // No operation, since a guess would be worse; says so once for each word and reason.

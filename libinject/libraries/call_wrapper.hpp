@@ -14,9 +14,9 @@ namespace inline_prof::hook {
 
 // What the library throws, and the unwinding of a cancelled thread, pass through our frame as
 // through a C function's: the compiler's own clean-up would need the unwinder of the C++ library
-// inside us, and it is the host's that runs.  So the real function is called as one that does not
-// throw, and a frame that is unwound all the same is closed by a personality routine of ours, which
-// asks nothing of any unwinder (op_unwind.cpp).
+// inside us, and it is the application's that runs.  So the real function is called as one that
+// does not throw, and a frame that is unwound all the same is closed by a personality routine of
+// ours, which asks nothing of any unwinder (op_unwind.cpp).
 template <typename Function>
 struct Quiet;
 template <typename R, typename... A>

@@ -132,7 +132,7 @@ void* find_original_call(LibraryCall& call, const void* caller) noexcept {
     keep_loaded(real);
     if (is_known) remember(call, object, real);
   }
-  dlerror();  // NOLINT(concurrency-mt-unsafe): the host must not find our misses
+  dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our misses
   return real;
 }
 

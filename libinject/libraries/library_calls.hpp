@@ -3,8 +3,8 @@
 //
 // A host reaches a wrapper in two ways.  Its linker finds our export: then the real function is the
 // one that this caller would have reached, since two copies of a library may be loaded.  Or it asks
-// dlsym: then the real function is what dlsym found, and the pointer that the host gets leads to
-// that one, whoever calls it.
+// dlsym: then the real function is what dlsym found, and the pointer that the application gets
+// leads to that one, whoever calls it.
 #pragma once
 
 #include "libraries/call_names.hpp"
@@ -51,8 +51,8 @@ extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
 // lock.
 [[nodiscard]] LibraryCall* call_by_symbol(const char* symbol) noexcept;
 
-// What the host gets for `real`, which dlsym found: a wrapper, or `real` itself where all wrappers
-// stand for other copies of the library.
+// What the application gets for `real`, which dlsym found: a wrapper, or `real` itself where all
+// wrappers stand for other copies of the library.
 [[nodiscard]] void* wrap_call(LibraryCall& call, void* real) noexcept;
 
 // The function that a call from `caller` would reach without us: in the object that holds `caller`

@@ -36,7 +36,7 @@ struct OpFrame {
 };
 
 // Opens and closes a frame of this thread.  Nested frames belong to the outermost: one library's
-// call into another is part of the host's call.
+// call into another is part of the application's call.
 void open_op(OpFrame& frame) noexcept;
 void close_op(OpFrame& frame) noexcept;  // ends pairs that are still open
 void close_innermost_op() noexcept;      // of a wrapper that is being unwound

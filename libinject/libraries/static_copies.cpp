@@ -69,7 +69,7 @@ bool is_a_vendors(std::string_view path) {
 }
 
 // Reads without trusting a single offset of the file, and never maps it: a mapped file that shrinks
-// would end the host.
+// would end the application.
 class File {
  public:
   explicit File(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}

@@ -32,7 +32,7 @@ struct LaunchShape {
   int max_blocks_per_sm = 0;  // 0: the driver did not say
 };
 
-// What the host added to a label; most samples have none.
+// What the application added to a label; most samples have none.
 struct ExtraInfos {
   std::string start;
   std::string stop;
@@ -53,7 +53,7 @@ enum class Flag : std::uint8_t {
   kGraphNode,      // kernels inside a CUDA graph
   kGraphChild,     // a graph inside a CUDA graph
   kGraphWhole,     // a whole CUDA graph
-  kRecaptured,     // recorded while the host captures it anew, in each iteration
+  kRecaptured,     // recorded while the application captures it anew, in each iteration
   kNotMeasurable,
 };
 

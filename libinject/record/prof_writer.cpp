@@ -277,7 +277,7 @@ class ProfWriter {
     text(format::kStream, hexadecimal(event.stream));
     integer(format::kStreamIndex, event.stream_index);
     integer(format::kStartIndex, event.start_index);
-    // A label that was open when the host ended in the warm-up has no end yet.
+    // A label that was open when the application ended in the warm-up has no end yet.
     integer(format::kEndIndex, std::max(event.end_index, event.start_index));
     integer(format::kMetTimesWithinThisStream, event.occurrence);
     count(format::kCalls, event.calls);

@@ -75,7 +75,7 @@ extern constinit std::atomic<int> open_pairs;
 void look_at_every_launch() noexcept;
 void look_at_armed_launches() noexcept;
 
-// The host has made `graph` again: what is armed for it is armed for its new exec.
+// The application has made `graph` again: what is armed for it is armed for its new exec.
 void follow_new_exec(const ExecutableGraph& graph) noexcept;
 
 // Null where nothing is armed for the pair.
@@ -97,11 +97,11 @@ void void_iteration() noexcept;
 // Counts why a pair could not begin.
 void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept;
 
-// Where what the host adds to a label goes.
+// Where what the application adds to a label goes.
 [[nodiscard]] record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair);
 
-// Records the stop event, unless the host's work was not `wanted`, another thread got between, or
-// the iteration is over.
+// Records the stop event, unless the application's work was not `wanted`, another thread got
+// between, or the iteration is over.
 void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
               bool wanted);
 

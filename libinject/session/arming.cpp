@@ -275,7 +275,7 @@ std::uint32_t drop_samples_of_irregular_iteration() noexcept {
   return dropped;
 }
 
-// --- around the host's launch
+// --- around the application's launch
 
 namespace {
 
@@ -344,8 +344,8 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
 
 namespace {
 
-// The launch becomes a node of a graph that the host captures.  A program that captures anew in
-// each iteration is measured there; what is captured once is met when the graph is replayed.
+// The launch becomes a node of a graph that the application captures.  A program that captures anew
+// in each iteration is measured there; what is captured once is met when the graph is replayed.
 LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
   if (launch.graph != nullptr) return {};  // a graph inside a graph
   LaunchTicket ticket;

@@ -120,7 +120,7 @@ void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool i
   const OpenLabel* label = innermost_label(launch.stream, state.discovery);
   if (label != nullptr) add_kernel_name(*label->event, site.kernel->name);
   if (is_captured && label == nullptr) {
-    // Only a label asks for events in the host's graph.
+    // Only a label asks for events in the application's graph.
     state.run.dropped.capture_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }

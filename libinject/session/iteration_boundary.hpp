@@ -1,5 +1,6 @@
-// Where an iteration starts if the host makes no call that says so: at a range of its own (NVTX),
-// at a kernel that the user names, or at the launches that a period was found to begin with.
+// Where an iteration starts if the application makes no call that says so: at a range of its own
+// (NVTX), at a kernel that the user names, or at the launches that a period was found to begin
+// with.
 #pragma once
 
 #include <array>
@@ -39,9 +40,9 @@ extern constinit std::atomic<bool> looking_for_period;
 // A kernel met for the first time: is it the one that the user named?  With the mutex held.
 void note_kernel(const State& state, const Launch& launch, const KernelInfo& kernel);
 
-// A range of the host's opens (NVTX).  Starts an iteration where the user's pattern fits.  Outside
-// any fence: it has one of its own.  True where the user has named the range for that: then it
-// encloses whole iterations and is no layer.
+// A range of the application's opens (NVTX).  Starts an iteration where the user's pattern fits.
+// Outside any fence: it has one of its own.  True where the user has named the range for that: then
+// it encloses whole iterations and is no layer.
 bool note_range(const char* text) noexcept;
 
 }  // namespace inline_prof::hook

@@ -57,8 +57,8 @@ void close_open_labels(State& state) {
 }
 
 // A label around one vendor call and nothing else is that call: it takes the operation over.  A
-// label that the host has described needs no second word.  In any other label the calls are events
-// of their own, and the label is the region around them.
+// label that the application has described needs no second word.  In any other label the calls are
+// events of their own, and the label is the region around them.
 void merge_ops_into_labels(State& state) {
   std::unordered_set<const record::EventRecord*> merged;
   for (auto& [label, inside] : state.insides) {

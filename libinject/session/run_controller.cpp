@@ -94,7 +94,8 @@ Choice choose_from_plan(const State& state, std::int64_t iteration) {
 
 // --- the receipt
 
-// The host may be ahead of the GPU by this many iterations and still have its blocks told apart.
+// The application may be ahead of the GPU by this many iterations and still have its blocks told
+// apart.
 constexpr std::int64_t kLongestLead = 32;
 constexpr std::int64_t kTimesInABlock = 4;  // behind the lead: enough for a median
 constexpr std::int64_t kBlocksInAQuad = 4;  // armed, not, not, armed: a steady drift cancels

@@ -35,7 +35,7 @@ State* state() noexcept {
 namespace session {
 namespace {
 
-// What the host said before the first GPU call.
+// What the application said before the first GPU call.
 constinit std::atomic<std::int64_t> early_iterations{0};
 constinit std::atomic<bool> early_exit_when_done{false};
 

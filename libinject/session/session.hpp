@@ -16,7 +16,7 @@ namespace inline_prof::hook::session {
 // Nothing is measured until the user's trigger says so; without one, at once.  Throws ConfigError.
 void wait_for_trigger();
 
-// A context of the host's is there, with nothing in flight: the moment of calibration.
+// A context of the application's is there, with nothing in flight: the moment of calibration.
 void context_created(CUcontext context);
 void context_gone(CUcontext context);
 void primary_context_released(CUdevice device);
@@ -32,7 +32,7 @@ void iteration_starts(Mark mark);
 // A warning on stderr and in prof.json.
 void say(std::string warning);
 
-// The host asks for the process to end once prof.json is written.
+// The application asks for the process to end once prof.json is written.
 void exit_when_done();
 
 // The process ends: reads what is ready, writes the file.  Waits for 2 s at most.

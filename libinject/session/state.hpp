@@ -32,7 +32,7 @@ namespace inline_prof::hook {
 struct OverheadBlocks {
   std::int64_t first = 0;  // iteration
   std::int64_t block = 0;  // iterations of a block
-  std::int64_t lead = 0;   // iterations by which the host may run ahead of the GPU
+  std::int64_t lead = 0;   // iterations by which the application may run ahead of the GPU
   std::int64_t end = 0;    // the iteration after the last block
 };
 
@@ -64,7 +64,7 @@ struct State {
   std::atomic<bool> exit_when_done{false};
   std::atomic<bool> table_full{false};
   std::atomic<int> calibrating{
-      0};  // contexts whose calibration goes on, each on a thread of the host's
+      0};  // contexts whose calibration goes on, each on a thread of the application's
   std::atomic<bool> throw_samples_away{false};  // pairs are recorded for their cost alone
 
   // Guards everything below.  Held for look-ups and small insertions, never during I/O.

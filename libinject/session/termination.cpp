@@ -50,7 +50,7 @@ void watch_termination(record::WriterThread& writer) noexcept {
     if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) continue;
     struct sigaction ours {};
     ours.sa_handler = on_signal;
-    ours.sa_flags = SA_RESTART;  // the host's system calls are none of the signal's business
+    ours.sa_flags = SA_RESTART;  // the application's system calls are none of the signal's business
     sigfillset(&ours.sa_mask);
     sigaction(signal, &ours, nullptr);
   }

@@ -5,11 +5,12 @@
 
 namespace inline_prof::hook {
 
-// From now on `writer` hears of SIGTERM, SIGINT and SIGHUP where the host leaves them to the
-// system.  The host that asks later finds our handler; the one that sets its own replaces it.
+// From now on `writer` hears of SIGTERM, SIGINT and SIGHUP where the application leaves them to the
+// system.  The application that asks later finds our handler; the one that sets its own replaces
+// it.
 void watch_termination(record::WriterThread& writer) noexcept;
 
-// The signals are the system's again, where the host has not taken them.
+// The signals are the system's again, where the application has not taken them.
 void leave_termination() noexcept;
 
 // Ends the process as the signal would have, had nobody listened.

@@ -98,7 +98,7 @@ bool was_paused() noexcept {
   return resumed.load(std::memory_order_relaxed) && resumed.exchange(false);
 }
 
-// The handler stays, and does nothing: a signal that comes late must not end the host.
+// The handler stays, and does nothing: a signal that comes late must not end the application.
 void remove() noexcept {
   watching_file.store(false);
 }

@@ -6,7 +6,7 @@
 namespace inline_prof::hook::trigger {
 
 // Without a trigger in `config` there is nothing to do.  Throws ConfigError where the signal is
-// taken by the host, or no thread can be had to watch the file.
+// taken by the application, or no thread can be had to watch the file.
 void install(const sys::Config& config);
 
 // True while nothing is to be looked at.  Launches do not come by then.

@@ -34,7 +34,8 @@ void choose_next_sample(State& state) {
 }
 
 // The first samples come quickly, 1, 2, 4 ... launches apart; later ones 2048 launches apart.  A
-// pair costs the host about 4 us and the launches between them at least 5 ms, which is below 0.1 %.
+// pair costs the application about 4 us and the launches between them at least 5 ms, which is below
+// 0.1 %.
 std::uint32_t launches_to_next_sample(const LaunchSite& site) {
   if (!wants_samples(site)) return kNoLimit;
   const std::uint32_t taken = site.sampled->sample_count();

@@ -18,7 +18,7 @@ struct Variable {
   const char* meaning;
 };
 
-// Every name the guest knows, in the order in which users should read them.
+// Every name the injected library knows, in the order in which users should read them.
 [[nodiscard]] std::span<const Variable> variables();
 
 // Who says where iterations begin.

@@ -38,12 +38,12 @@ DlsymFunction original_dlsym() noexcept {
 void* find_loaded(const char* soname, const char* name) noexcept {
   void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) {
-    dlerror();  // NOLINT(concurrency-mt-unsafe): the host must not find our miss
+    dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
     return nullptr;
   }
   void* function = original_dlsym()(library, name);
   if (function == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): nor this one
-  dlclose(library);  // gives back the count that dlopen took; the host's own keeps it loaded
+  dlclose(library);  // gives back the count that dlopen took; the application's own keeps it loaded
   return function;
 }
 

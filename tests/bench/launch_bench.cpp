@@ -1,19 +1,19 @@
-// What the guest adds to a launch that it does not measure.
+// What the injected library adds to a launch that it does not measure.
 //
 // Four ways to launch the same 64 kernels on the same 4 streams, side by side in one process, in
 // randomly interleaved repetitions against a simulated driver whose launch only returns:
 //
 //   direct     the driver's own address
-//   discovery  through the guest, while every launch is counted
-//   measuring  through the guest, while one other kernel is armed
+//   discovery  through the injected library, while every launch is counted
+//   measuring  through the injected library, while one other kernel is armed
 //   original   the direct address, with the bookkeeping shape of HugeCTR's inline profiler around
 //              it: two labels a launch, each a substr, a mutex, a map of streams and a map of
 //              strings
 //
-// And a graph's replay, direct and through the guest while another kernel is armed.
+// And a graph's replay, direct and through the injected library while another kernel is armed.
 //
 // Prints Google Benchmark's table, then the medians and what each adds to `direct`.  The program
-// starts itself again with the guest preloaded.
+// starts itself again with the injected library preloaded.
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -95,7 +95,7 @@ void find_both_launches() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr || libc == nullptr) fail("dlopen");
-  // glibc's own dlsym leads past the guest's.
+  // glibc's own dlsym leads past the injected library's.
   const auto original_dlsym =
       reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(libc, "dlsym", kVersion));
   using GetProcAddress = decltype(&cuGetProcAddress_v2);
@@ -114,7 +114,7 @@ void find_both_launches() {
   bench.direct_replay = reinterpret_cast<Replay>(find(direct, "cuGraphLaunch", 10000));
   bench.hooked_replay = reinterpret_cast<Replay>(find(hooked, "cuGraphLaunch", 10000));
   if (bench.direct == bench.hooked || bench.direct_replay == bench.hooked_replay) {
-    fail("finding the guest");
+    fail("finding the injected library");
   }
 }
 
@@ -296,7 +296,8 @@ int main(int argc, char** argv) {
   make_kernels();
 
   Collector collector;
-  // No iteration has begun: once each kernel has been met often enough, the guest only counts.
+  // No iteration has begun: once each kernel has been met often enough, the injected library only
+  // counts.
   for (int i = 0; i < 5000; ++i) {
     launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
   }

@@ -1,13 +1,15 @@
-// What the guest adds to a vendor call that it describes, and what an NVTX range costs under it.
+// What the injected library adds to a vendor call that it describes, and what an NVTX range costs
+// under it.
 //
 //   empty/...    a function with cuBLAS's signature that only returns
 //   cublas/...   cublasSgemm of the simulated cuBLAS, on a driver whose launch only returns
-//   nvtx/...     nvtxRangePushA and nvtxRangePop of the guest
+//   nvtx/...     nvtxRangePushA and nvtxRangePop of the injected library
 //
 // Each pair is measured side by side in one process, in randomly interleaved repetitions: `direct`
-// is the function's own address, `guest` the pointer that dlsym gives under the guest, both while
-// the guest is measuring.  Prints Google Benchmark's table, then the medians and what the guest
-// adds.  The program starts itself again with the guest preloaded.
+// is the function's own address, `guest` the pointer that dlsym gives under the injected library,
+// both while the injected library is measuring.  Prints Google Benchmark's table, then the medians
+// and what the injected library adds.  The program starts itself again with the injected library
+// preloaded.
 #include <inline_prof/profile.h>
 
 #include <cublas_v2.h>
@@ -76,12 +78,12 @@ void find_both(const char* library_name, Sgemm& direct, Sgemm& hooked) {
   void* library = dlopen(library_name, RTLD_NOW);
   void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr || libc == nullptr) fail(library_name);
-  // glibc's own dlsym leads past the guest's.
+  // glibc's own dlsym leads past the injected library's.
   const auto original_dlsym =
       reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(libc, "dlsym", kVersion));
   direct = reinterpret_cast<Sgemm>(original_dlsym(library, "cublasSgemm_v2"));
   hooked = reinterpret_cast<Sgemm>(dlsym(library, "cublasSgemm_v2"));
-  if (direct == hooked) fail("finding the guest");
+  if (direct == hooked) fail("finding the injected library");
 }
 
 void multiply(Sgemm sgemm) {
@@ -130,7 +132,7 @@ void start_measuring() {
   if (cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS) fail("context");
   cuCtxSetCurrent(context);
   if (cublasCreate_v2(&bench.handle) != CUBLAS_STATUS_SUCCESS) fail("cublasCreate");
-  // The last iteration never ends: the guest measures, and what is armed is met once.
+  // The last iteration never ends: the injected library measures, and what is armed is met once.
   for (int i = 0; i <= kWarmup; ++i) {
     PROFILE_ITERATION();
     for (int call = 0; call < 10; ++call)

@@ -10,9 +10,10 @@
 
 namespace inline_prof::gpu_test {
 
-// Where a thread is, as the host knows it: the call of NCCL's that it is making, or null.
+// Where a thread is, as the application knows it: the call of NCCL's that it is making, or null.
 extern thread_local const char* nccl_call_of_this_thread;
-// True: the host does not say so, and looks like an NCCL that launches on threads of its own.
+// True: the application does not say so, and looks like an NCCL that launches on threads of its
+// own.
 extern bool nccl_calls_are_unsaid;
 
 struct NcclCase {

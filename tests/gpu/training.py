@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what the guest finds in training loops whose course is known.
+"""Checks what the injected library finds in training loops whose course is known.
 
     training.py --guest LIBINLINE_PROF --loop TRAINING_LOOP --torch TORCH_TRAINING.py --work DIR
                 [--dlrm DLRM --dlrm-plain DLRM_PLAIN] [--nvtx-tool LIBRARY] [--timeout S]
@@ -9,7 +9,7 @@ docs/gpu_results.md:
 
   40  the iteration of a loop is found in its launches, as the same loop marks it
   41  policy adaptive takes no more than its budget: by its pairs, and by the receipt
-  45  NVTX ranges are the layers of the launches inside; a tool in front of the guest gets every range
+  45  NVTX ranges are the layers of the launches inside; a tool in front of the injected library gets every range
 
 Exit status 1 if one failed, 77 if nothing could run.
 """
@@ -35,7 +35,7 @@ DLRM_STEPS = 2000
 # The finder looks at this many launches in any case, and again when they have grown by a quarter
 # (schedule/iteration_finder.hpp).
 LAUNCHES_TO_FIND = 4096 * 1.25
-# Two runs of one loop: the host, and the clocks.
+# Two runs of one loop: the application, and the clocks.
 MOST_OFF = 0.1
 # A budget is spent whole, and lost samples are made up for.
 ROOM = 1.1
@@ -234,7 +234,7 @@ class Checks:
             self.say("FAIL", f"{number}: {name}: prof.json is not as expected: {error!r}")
 
     def under_library(self, name, command, variables=None, **settings):
-        """(what the host says of itself, its profile)"""
+        """(what the application says of itself, its profile)"""
         output = self.options.work / f"{name}.json"
         done = run([str(word) for word in command],
                    {**preloaded(self.options.guest, output, warmup=WARMUP, **settings), **(variables or {})},
@@ -253,7 +253,7 @@ class Checks:
                 marked_said, marked = self.under_library(f"{name}_marked", [*command, "--mark"], **settings)
                 said, found = self.under_library(f"{name}_found", command, **settings)
                 if marked["profiler"]["iteration_source"] != "macro":
-                    raise Failure(f"the marks did not reach the guest: source {marked['profiler']['iteration_source']}")
+                    raise Failure(f"the marks did not reach the injected library: source {marked['profiler']['iteration_source']}")
                 figures = compare_iterations(found, marked)
                 if "launches_of_step" in said and len(found["events"]) != said["launches_of_step"]:
                     raise Failure(f"{len(found['events'])} events, a step has {said['launches_of_step']} launches")

@@ -1,4 +1,5 @@
-// The example of cuDNN convolutions under the guest, by preloading and by prof-run --sim.
+// The example of cuDNN convolutions under the injected library, by preloading and by prof-run
+// --sim.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>

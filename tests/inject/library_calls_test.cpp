@@ -1,4 +1,4 @@
-// What a vendor call says of its launches, and that the call is the host's as it was.
+// What a vendor call says of its launches, and that the call is the application's as it was.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// NVTX ranges of the host become layers, and a tool of the user's own still gets every call.
+// NVTX ranges of the application become layers, and a tool of the user's own still gets every call.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -107,7 +107,8 @@ TEST(AnNvtxToolOfTheUser, GetsEveryCallAndTheHostItsAnswers) {
     // Not EXPECT_EQ: a difference in 80000 lines would take minutes to print.
     EXPECT_TRUE(with.text("tool.log") == without.text("tool.log")) << takes;
     EXPECT_EQ(without.text("tool.log").empty(), takes == "nothing");
-    // A tool that gives no handles leaves the host with null ones, and us without their texts.
+    // A tool that gives no handles leaves the application with null ones, and us without their
+    // texts.
     const auto layers = layers_of(with.json());
     if (takes == "ranges") {
       EXPECT_EQ(layers.at(0), "a");

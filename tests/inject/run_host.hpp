@@ -1,4 +1,5 @@
-// Runs a program under the guest, on the simulated GPU, and brings back what it said and wrote.
+// Runs a program under the injected library, on the simulated GPU, and brings back what it said and
+// wrote.
 #pragma once
 
 #include <nlohmann/json.hpp>

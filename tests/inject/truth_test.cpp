@@ -1,5 +1,6 @@
-// The whole chain against a known truth: the example under the guest, on a simulated GPU whose
-// event pairs carry a bias that the library is not told, and what prof-analyze makes of the file.
+// The whole chain against a known truth: the example under the injected library, on a simulated GPU
+// whose event pairs carry a bias that the library is not told, and what prof-analyze makes of the
+// file.
 #include "run_host.hpp"
 
 #include <gtest/gtest.h>

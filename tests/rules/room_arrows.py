@@ -48,10 +48,10 @@ FORBIDDEN_HEADERS = {
                             r"condition_variable$|pthread\.h$|time\.h$)"),
                  "the schedule is a pure library: no CUDA, no clock, no lock"),
     "libinject": (re.compile(r"^(cuda_runtime|cudart_platform|driver_types\.h)"),
-                  "the guest calls the driver only: a runtime call would change the host's last "
+                  "the injected library calls the driver only: a runtime call would change the application's last "
                   "error"),
     "macros": (re.compile(r"^(cuda|cupti|fmt/|nlohmann/|iostream$)"),
-               "the macros must compile in any host: no vendor's and no third party's header"),
+               "the macros must compile in any application: no vendor's and no third party's header"),
 }
 
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".inc", ".S"}
@@ -127,7 +127,7 @@ def check_includes(root):
 def may_link(folder, library_folder):
     """Whether some room in `folder` may use some room in `library_folder`.
 
-    A library may hold several rooms (the guest is one library), so a link edge is judged by
+    A library may hold several rooms (the injected library is one library), so a link edge is judged by
     components, and the includes do the rest.
     """
     def rooms(name):

@@ -1,5 +1,5 @@
-// The keys and fixed words of prof.json.  The only place where they are spelled: the guest writes
-// with them, the readers read with them.  Meaning and examples: docs/prof_json.md.
+// The keys and fixed words of prof.json.  The only place where they are spelled: the injected
+// library writes with them, the readers read with them.  Meaning and examples: docs/prof_json.md.
 #pragma once
 
 namespace inline_prof::format {

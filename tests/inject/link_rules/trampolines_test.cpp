@@ -1,6 +1,6 @@
 // The assembly of both machines against made-up neighbours: every argument arrives, every result
-// comes back, and the callee returns straight to the host.  Built for x86-64 and for aarch64 (run
-// under emulation) from this one source, without GoogleTest, which nobody has for the other
+// comes back, and the callee returns straight to the application.  Built for x86-64 and for aarch64
+// (run under emulation) from this one source, without GoogleTest, which nobody has for the other
 // machine.
 #include "sys/hot_line.hpp"
 
@@ -114,7 +114,7 @@ void expect_launch(const Wrapper& wrapper, void* function, const char* callee, i
   expect(launch(wrapper.function, with) == result, "the result comes back", wrapper.name);
   expect(std::strcmp(seen.callee, callee) == 0, callee, wrapper.name);
   expect(seen.arguments == with, "all eleven arguments arrive", wrapper.name);
-  expect(seen.return_address == here, "the callee returns to the host", wrapper.name);
+  expect(seen.return_address == here, "the callee returns to the application", wrapper.name);
   expect(seen.stack_is_aligned, "the stack is aligned", wrapper.name);
 }
 
@@ -206,7 +206,8 @@ void check_dlsym() {
   expect(seen_look_up.handle == next && seen_look_up.name == others, "glibc sees both arguments",
          "dlsym");
   // RTLD_NEXT means "after the caller", and the caller is who the return address says it is.
-  expect(seen_look_up.return_address == host_address, "glibc sees the host as its caller", "dlsym");
+  expect(seen_look_up.return_address == host_address, "glibc sees the application as its caller",
+         "dlsym");
   expect(seen_look_up.unwinds_to_the_host, "the unwinder finds its way out", "dlsym");
 
   seen_look_up = {};

@@ -1,4 +1,5 @@
-// Which driver functions the host gets from us, and that a name or version that is not ours passes.
+// Which driver functions the application gets from us, and that a name or version that is not ours
+// passes.
 #include "entry/hooked_functions.hpp"
 
 #include <cuda.h>
@@ -81,7 +82,7 @@ TEST(Wrap, KeepsARealFunctionForEachWrapper) {
   EXPECT_EQ(wrap(*hooked, &originals[1]), hooked->spare_wrapper);
   const unsigned long before = unwrapped_count();
   EXPECT_EQ(wrap(*hooked, &originals[2]), &originals[2])
-      << "no third wrapper: the host gets the real one";
+      << "no third wrapper: the application gets the real one";
   EXPECT_EQ(unwrapped_count(), before + 1);
   EXPECT_EQ(hooked->real->load(), &originals[0]);
   EXPECT_EQ(hooked->spare_original->load(), &originals[1]);

@@ -1,5 +1,5 @@
-// What the guest reads of a graph's convolutions, a line for each: by the library that is loaded,
-// the vendor's or the simulated one.  Neither needs a GPU for it.
+// What the injected library reads of a graph's convolutions, a line for each: by the library that
+// is loaded, the vendor's or the simulated one.  Neither needs a GPU for it.
 #include "cudnn_graph.hpp"
 #include "libraries/backend_plans.hpp"
 

@@ -9,7 +9,7 @@
 namespace inline_prof::record {
 namespace {
 
-// Iteration times of a run as the guest takes them: blocks in the order A B B A.
+// Iteration times of a run as the injected library takes them: blocks in the order A B B A.
 struct Program {
   double time_ms = 10;
   double slowdown = 0;       // of an armed iteration, 0.01: one percent
