@@ -22,7 +22,7 @@ void* address(Function* function) {
 // Built at first use without a guard: the pieces are link-time addresses, but a reinterpret_cast is
 // no constant expression.  Two threads that race write the same values.
 struct Table {
-  std::array<HookedFunction, 57> functions{{
+  std::array<HookedFunction, 59> functions{{
       {"cuLaunchKernel", "cuLaunchKernel", 4000, false, address(launch_kernel_legacy),
        &sys::hot_line.kernel[0], address(launch_kernel_spare), &sys::hot_line.kernel[2]},
       {"cuLaunchKernel_ptsz", "cuLaunchKernel", 7000, true, address(launch_kernel_per_thread),
@@ -71,6 +71,10 @@ struct Table {
        &originals.library_get_kernel, nullptr, nullptr},
       {"cuKernelGetFunction", "cuKernelGetFunction", 12000, false, address(kernel_get_function),
        &originals.kernel_get_function, nullptr, nullptr},
+      {"cuModuleUnload", "cuModuleUnload", 2000, false, address(module_unload),
+       &originals.module_unload, nullptr, nullptr},
+      {"cuLibraryUnload", "cuLibraryUnload", 12000, false, address(library_unload),
+       &originals.library_unload, nullptr, nullptr},
       {"cuGetProcAddress", "cuGetProcAddress", 11030, false, address(get_proc_address),
        &originals.get_proc_address, nullptr, nullptr},
       {"cuGetProcAddress_v2", "cuGetProcAddress", 12000, false, address(get_proc_address_v2),

@@ -95,6 +95,8 @@ CUresult CUDAAPI library_get_kernel(CUkernel* kernel, CUlibrary library, const c
     INLINE_PROF_EXPORT_AS("cuLibraryGetKernel");
 CUresult CUDAAPI kernel_get_function(CUfunction* function, CUkernel kernel)
     INLINE_PROF_EXPORT_AS("cuKernelGetFunction");
+CUresult CUDAAPI module_unload(CUmodule module) INLINE_PROF_EXPORT_AS("cuModuleUnload");
+CUresult CUDAAPI library_unload(CUlibrary library) INLINE_PROF_EXPORT_AS("cuLibraryUnload");
 
 // proc_address.cpp
 CUresult CUDAAPI get_proc_address(const char* symbol, void** function, int version,
@@ -122,6 +124,8 @@ struct Originals {
   std::atomic<void*> module_get_function{nullptr};
   std::atomic<void*> library_get_kernel{nullptr};
   std::atomic<void*> kernel_get_function{nullptr};
+  std::atomic<void*> module_unload{nullptr};
+  std::atomic<void*> library_unload{nullptr};
   std::atomic<void*> get_proc_address{nullptr};
   std::atomic<void*> get_proc_address_v2{nullptr};
 };

@@ -1,4 +1,4 @@
-// Contexts and streams as they come and go: the moment of calibration, and what must not be touched
+// Contexts, streams and modules as they come and go: the moment of calibration, and what must not be touched
 // any more.
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
@@ -110,6 +110,18 @@ CUresult CUDAAPI context_destroy_v2(CUcontext context) {
   if (sys::is_on()) fenced("cuCtxDestroy", [&] { session::context_gone(context); });
   return forward_to_driver<ContextFunction>(originals.context_destroy_v2, "cuCtxDestroy_v2",
                                             context);
+}
+
+CUresult CUDAAPI module_unload(CUmodule module) {
+  if (sys::is_on()) fenced("cuModuleUnload", [&] { session::module_gone(module); });
+  return forward_to_driver<CUresult(CUDAAPI*)(CUmodule)>(originals.module_unload, "cuModuleUnload",
+                                                         module);
+}
+
+CUresult CUDAAPI library_unload(CUlibrary library) {
+  if (sys::is_on()) fenced("cuLibraryUnload", [&] { session::library_gone(library); });
+  return forward_to_driver<CUresult(CUDAAPI*)(CUlibrary)>(originals.library_unload,
+                                                          "cuLibraryUnload", library);
 }
 
 CUresult CUDAAPI stream_destroy_v2(CUstream stream) {
