@@ -110,6 +110,11 @@ KernelIdentity identity_of(CUfunction function) {
   return identity;
 }
 
+bool is_kernel_named(CUfunction function, const std::string& name) {
+  const std::string now = name_of(function);
+  return now.empty() || now == name;
+}
+
 CUresult CUDAAPI module_get_function(CUfunction* function, CUmodule module, const char* name) {
   using Function = CUresult(CUDAAPI*)(CUfunction*, CUmodule, const char*);
   const auto real =
