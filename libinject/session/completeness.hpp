@@ -11,9 +11,9 @@ namespace inline_prof::hook {
 struct State;
 
 enum class End {
-  kMeasured,   // every sample has been recorded and read
-  kExit,       // the process ends by itself
-  kBySignal,   // it is ended
+  kMeasured,  // every sample has been recorded and read
+  kExit,      // the process ends by itself
+  kBySignal,  // it is ended
 };
 
 // Decides, for good: a run ends once.  Says on stderr and in the file what is missing, and gives

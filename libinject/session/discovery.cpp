@@ -193,9 +193,8 @@ const KernelInfo* kernel_of(State& state, CUfunction function) {
   auto& known = state.kernels[identity];
   if (known) return known.get();
   // Its module was unloaded, and is loaded again.
-  const auto unloaded =
-      std::find_if(state.unloaded_kernels.begin(), state.unloaded_kernels.end(),
-                   [&](const auto& each) { return each->name == identity.name; });
+  const auto unloaded = std::find_if(state.unloaded_kernels.begin(), state.unloaded_kernels.end(),
+                                     [&](const auto& each) { return each->name == identity.name; });
   if (unloaded != state.unloaded_kernels.end()) {
     known = std::move(*unloaded);
     state.unloaded_kernels.erase(unloaded);

@@ -80,7 +80,7 @@ struct State {
   std::map<std::pair<std::string, int>, int> op_occurrences;  // by name and stream index
   std::unordered_map<const record::EventRecord*, LabelInside> insides;
   std::vector<std::unique_ptr<LaunchSite>> site_by_slot;
-  std::vector<LaunchSite*> sites;  // in order of first appearance
+  std::vector<LaunchSite*> sites;    // in order of first appearance
   bool some_are_lost = false;        // sites: their handles have gone (rebinding.hpp)
   bool some_were_forgotten = false;  // sites, before the first iteration: there was no more room
   std::int64_t next_index = 0;
@@ -95,7 +95,7 @@ struct State {
   bool boundary_is_guessed = false;  // a period was found; nobody has said where iterations begin
   std::vector<std::string> never_met;
   std::size_t unmatched_labels = 0;  // labels that were stopped and not started
-  std::size_t next_sampled = 0;  // whose turn it is in a run without iterations
+  std::size_t next_sampled = 0;      // whose turn it is in a run without iterations
   int draining_iterations = 0;
   bool is_complete = false;  // once it is over
   std::unordered_map<std::string, UnitTest> unit_tests;
