@@ -5,6 +5,8 @@
 #include "labels/label_calls.hpp"
 #include "session/armed_event.hpp"
 #include "session/discovery.hpp"
+#include "session/planning.hpp"
+#include "session/rebinding.hpp"
 #include "session/state.hpp"
 #include "session/trigger.hpp"
 #include "sys/lifecycle.hpp"
@@ -183,13 +185,10 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   LaunchSite* site =
       slot == nullptr ? nullptr : state.site_by_slot[launch_table.index_of(*slot)].get();
   if (site == nullptr || site->open_occurrence < 0) {
-    const std::string warning = label.name + ".stop was met without a .start before it";
-    const std::lock_guard run_lock(state.run.mutex);
-    auto& warnings = state.run.warnings;
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
-      sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
-      warnings.push_back(warning);
-    }
+    // The first one is said, with how many there were at the end.
+    if (!label.was_unmatched && state.unmatched_labels++ == 0)
+      warn(state, label.name + ".stop was met without a .start before it");
+    label.was_unmatched = true;
     return;
   }
   record::EventRecord* event = site->events[static_cast<std::size_t>(site->open_occurrence)];

@@ -16,6 +16,7 @@ struct Label {
   std::string name;
   // What the call sites read: 0 where a call would do nothing.
   std::uint32_t gate = 1;
+  bool was_unmatched = false;  // stopped without a start; with the state's mutex held
 
   void open_gate(bool open) noexcept { __atomic_store_n(&gate, open ? 1U : 0U, __ATOMIC_RELAXED); }
 };

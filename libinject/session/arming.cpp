@@ -3,6 +3,7 @@
 #include "session/arming.hpp"
 
 #include "cupti/cupti_client.hpp"
+#include "launch/kernel_handles.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
@@ -304,8 +305,15 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   ArmedEvent* armed = armed_for(launch.function, launch.stream);
   if (armed == nullptr) return {};
   WantedOccurrence* wanted = count_occurrence(*armed);
-  if (wanted == nullptr) return {};
+  const LaunchTicket counted{.counted = &armed->site};
+  if (wanted == nullptr) return counted;
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
+  // CUPTI does not tell which handles go with a module.
+  if (cupti_sees_launches.load(std::memory_order_relaxed) && !event->kernel_names.empty() &&
+      !is_kernel_named(launch.function, event->kernel_names.front())) {
+    state.run.dropped.destroyed.fetch_add(1, std::memory_order_relaxed);
+    return counted;
+  }
   if (event->is_inside_graph()) {
     const auto replay = clone_measurement::before_replay(
         state, *launch.graph, *event, *armed->timer.load(std::memory_order_relaxed),
@@ -319,16 +327,20 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
     return {.kind = LaunchTicket::Kind::kReplay, .replay = replay};
   }
   OpFrame* op = event->spans_op ? outermost_op() : nullptr;
-  if (event->spans_op && op == nullptr) return {};  // launched by something else today
+  if (event->spans_op && op == nullptr) return counted;  // launched by something else today
   auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kSpoilThePair);
-  if (pair == nullptr) return {};
+  if (pair == nullptr) return counted;
   if (op != nullptr) {
     OpPart& part = part_on(*op, launch.stream);
     part.armed = armed;
     part.pair = pair;
     return {};  // ends with the vendor call
   }
-  return {.kind = LaunchTicket::Kind::kMeasured, .armed = armed, .timer = nullptr, .pair = pair};
+  return {.kind = LaunchTicket::Kind::kMeasured,
+          .armed = armed,
+          .timer = nullptr,
+          .pair = pair,
+          .counted = &armed->site};
 }
 
 // In a run without iterations: this launch's slot was chosen, or it is not known yet.
@@ -339,10 +351,11 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   LaunchSite* site = state.site_by_slot[launch_table.index_of(*slot)].get();
   if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *site);
   const std::uint32_t count = slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (count < slot->limit.load(std::memory_order_relaxed)) return {};  // not its turn
+  const LaunchTicket counted{.counted = &slot->count};
+  if (count < slot->limit.load(std::memory_order_relaxed)) return counted;  // not its turn
   const std::uint32_t pause = launches_to_next_sample(*site);
   slot->limit.store(count < ~pause ? count + pause : ~std::uint32_t{0}, std::memory_order_relaxed);
-  if (site->sampled == nullptr) return {};
+  if (site->sampled == nullptr) return counted;
   timer::ContextTimer* timer = site->stream->timer;
   timer->poll(nullptr);
   if (timer->last_sample_end_ms() > 0) {
@@ -350,14 +363,19 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
     state.run.iteration_times.set_only(timer->last_sample_end_ms());
     count_calls(state);
   }
-  if (pause == ~std::uint32_t{0}) return {};
+  if (pause == ~std::uint32_t{0}) return counted;
+  site->sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = timer->begin(launch.stream, *site->sampled, 0, pair);
   if (result != timer::ContextTimer::BeginResult::kOk) {
     count_refusal(state, result);
-    return {};
+    return counted;
   }
-  return {.kind = LaunchTicket::Kind::kMeasured, .armed = nullptr, .timer = timer, .pair = pair};
+  return {.kind = LaunchTicket::Kind::kMeasured,
+          .armed = nullptr,
+          .timer = timer,
+          .pair = pair,
+          .counted = counted.counted};
 }
 
 }  // namespace

@@ -72,8 +72,16 @@ void forget_sites(State& state) {
     site.reset();
   state.kernels.clear();
   state.unloaded_kernels.clear();
+  graphs::forget_vacant();
   state.some_are_lost = false;
   state.table_full.store(false, std::memory_order_relaxed);
+}
+
+void forget_what_was_tried(State& state) {
+  fold_counts(state);
+  forget_sites(state);
+  forget_searches();
+  state.some_were_forgotten = true;
 }
 
 // Null where the table is full.  Before there are iterations that is no reason to end: programs try
@@ -81,10 +89,7 @@ void forget_sites(State& state) {
 timer::LaunchSlot* free_slot(State& state, const void* function, const void* key) {
   if (timer::LaunchSlot* slot = launch_table.insert(function, key)) return slot;
   if (state.phase.load(std::memory_order_relaxed) == Phase::kBeforeIterations) {
-    fold_counts(state);
-    forget_sites(state);
-    forget_searches();
-    state.some_were_forgotten = true;
+    forget_what_was_tried(state);
     return launch_table.insert(function, key);
   }
   state.table_full.store(true, std::memory_order_relaxed);
@@ -115,6 +120,7 @@ LaunchSite* site_of_launch(State& state, const Launch& launch) {
     note_kernel(state, launch, *site->kernel);
   }
   LaunchSite* result = site.get();
+  slot->owner.store(result, std::memory_order_release);
   state.site_by_slot[launch_table.index_of(*slot)] = std::move(site);
   state.sites.push_back(result);
   return result;
@@ -272,6 +278,7 @@ LaunchSite* label_site(State& state, Label& label, CUstream stream) {
   site->function = &label;
   site->label = &label;
   LaunchSite* result = site.get();
+  slot->owner.store(result, std::memory_order_release);
   state.site_by_slot[launch_table.index_of(*slot)] = std::move(site);
   state.sites.push_back(result);
   return result;
@@ -321,6 +328,12 @@ record::EventRecord* add_event(State& state, LaunchSite& site, std::uint32_t lau
   return added;
 }
 
+void make_room_before_iterations(State& state) {
+  const std::lock_guard lock(state.mutex);
+  if (state.phase.load(std::memory_order_relaxed) == Phase::kBeforeIterations)
+    forget_what_was_tried(state);
+}
+
 void forget_discovery(State& state) {
   fold_counts(state);
   {
@@ -355,7 +368,6 @@ void vote_for_usual_count(LaunchSite& site, std::uint32_t count) {
 void fold_counts(State& state) {
   for (LaunchSite* site : state.sites) {
     const std::uint32_t count = site->slot->count.exchange(0, std::memory_order_relaxed);
-    site->slot->total.fetch_add(count, std::memory_order_relaxed);
     vote_for_usual_count(*site, count);
     const std::uint64_t kernels = site->graph != nullptr
                                       ? site->graph->kernels.load(std::memory_order_relaxed)

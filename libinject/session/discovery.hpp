@@ -34,7 +34,9 @@ void forget_discovery(State& state);  // events are discovered anew, from this i
 void fold_counts(State& state);       // an iteration ends: counts go to the totals
 [[nodiscard]] StreamInfo* busiest_stream(State& state, const timer::ContextTimer& timer);
 
-// Takes the mutex.
+// Both take the mutex.
+// Forgets what was launched so far, if no iteration has begun.
+void make_room_before_iterations(State& state);
 void meet(State& state, const Launch& launch, bool is_captured);
 
 }  // namespace inline_prof::hook

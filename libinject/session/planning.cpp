@@ -50,12 +50,17 @@ std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>
 
 // Labels that were started and not stopped have no end; they cannot be measured.
 void close_open_labels(State& state) {
+  const std::string* first = nullptr;
+  std::size_t count = 0;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
     if (event.end_index >= 0) continue;
     event.end_index = state.next_index++;
-    warn(state, event.event_name + ".start was met without a .stop after it");
+    if (++count == 1) first = &event.event_name;
   }
+  if (count == 0) return;
+  warn(state, *first + ".start was met without a .stop after it" +
+                  (count == 1 ? "" : ", and so were " + std::to_string(count - 1) + " others"));
 }
 
 // A label around one vendor call and nothing else is that call: it takes the operation over.  A

@@ -204,7 +204,7 @@ void start_measured_iteration(State& state, std::int64_t iteration) {
   if (state.boundary_is_guessed) {
     state.run.dropped.irregular_iteration.fetch_add(drop_samples_of_irregular_iteration());
   }
-  search_on(state);
+  search_on();
   poll_all(state);
   record_origins(state, iteration);
   report_progress(state, iteration);
@@ -267,6 +267,10 @@ bool everything_was_recorded(const State& state) {
 
 void close_record(State& state) {
   say_what_was_never_met(state);
+  if (state.unmatched_labels > 1) {
+    warn(state, std::to_string(state.unmatched_labels) +
+                    " labels were stopped without having been started");
+  }
   const std::lock_guard lock(state.run.mutex);
   gather_overhead(state);
   if (*sys::off_reason() != '\0') {
@@ -306,6 +310,7 @@ bool start_iteration(State& state) {
       }
       make_plan(state);
       state.phase.store(Phase::kMeasuring, std::memory_order_release);
+      begin_search_if_lost(state);
       start_measured_iteration(state, iteration);
       return false;
     case Phase::kMeasuring:

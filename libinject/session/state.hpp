@@ -94,6 +94,7 @@ struct State {
   std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations
   bool boundary_is_guessed = false;  // a period was found; nobody has said where iterations begin
   std::vector<std::string> never_met;
+  std::size_t unmatched_labels = 0;  // labels that were stopped and not started
   std::size_t next_sampled = 0;  // whose turn it is in a run without iterations
   int draining_iterations = 0;
   bool is_complete = false;  // once it is over
