@@ -1,12 +1,11 @@
 // prof-model evaluate: how far a model is from measured times, by group.
+#include "cli/common/command_line.hpp"
+#include "cli/common/grid_output.hpp"
 #include "cli/common/progress.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_model/commands.hpp"
-#include "cli/prof_model/grid_output.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "model/error_metrics.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -142,21 +141,19 @@ void run_evaluate(const EvaluateOptions& options) {
 
 }  // namespace
 
-void declare_evaluate(CLI::App& program) {
+void declare_evaluate(Command& program) {
   const auto options = std::make_shared<EvaluateOptions>();
-  CLI::App* command =
-      program.add_subcommand("evaluate", "Compares predictions with measured times");
-  declare_model(*command, options->model);
-  command->add_option("TABLE", options->inputs, "CSV file with the model's columns and a time")
-      ->required();
-  command->add_option("--measured", options->measured, "Column of the measured time, microseconds")
-      ->capture_default_str();
+  Command command = program.add_subcommand("evaluate", "Compares predictions with measured times");
+  declare_model(command, options->model);
+  command.add_option("TABLE", options->inputs, "CSV file with the model's columns and a time")
+      .required();
+  command.add_option("--measured", options->measured, "Column of the measured time, microseconds")
+      .shows_default();
   command
-      ->add_option("--group", options->group,
-                   "Column whose values are judged apart, if it is there")
-      ->capture_default_str();
-  declare_grid_output(*command, options->output);
-  command->callback([options] { run_evaluate(*options); });
+      .add_option("--group", options->group, "Column whose values are judged apart, if it is there")
+      .shows_default();
+  declare_grid_output(command, options->output);
+  command.on_run([options] { run_evaluate(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -1,7 +1,6 @@
 // prof-model plot: pictures of a model beside measured times.
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/picture_output.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "fit/collective_fit.hpp"
@@ -10,7 +9,6 @@
 #include "model/row_reader.hpp"
 #include "report/plot/model_charts.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -221,25 +219,25 @@ void run_plot(const PlotOptions& options) {
 
 }  // namespace
 
-void declare_plot(CLI::App& program) {
+void declare_plot(Command& program) {
   const auto options = std::make_shared<PlotOptions>();
-  CLI::App* command =
+  Command command =
       program.add_subcommand("plot", "Draws predictions beside measured times: svg, png or html");
-  declare_model(*command, options->model);
-  command->add_option("TABLE", options->input, "CSV file with the model's columns and a time")
-      ->required();
-  command->add_option("--measured", options->measured,
-                      "Column of the measured time, microseconds; default: time_us or latency_us");
+  declare_model(command, options->model);
+  command.add_option("TABLE", options->input, "CSV file with the model's columns and a time")
+      .required();
+  command.add_option("--measured", options->measured,
+                     "Column of the measured time, microseconds; default: time_us or latency_us");
   command
-      ->add_option("--kind", options->kind,
-                   "curve: time and bandwidth over message size; scatter; errors; or all")
-      ->check(one_of({"all", "curve", "scatter", "errors"}))
-      ->capture_default_str();
-  command->add_option("--curve", options->curve, "Draw only this curve of the table");
-  command->add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")
-      ->required();
-  command->add_flag("--force", options->force, "Replace the picture if it exists");
-  command->callback([options] { run_plot(*options); });
+      .add_option("--kind", options->kind,
+                  "curve: time and bandwidth over message size; scatter; errors; or all")
+      .check(one_of({"all", "curve", "scatter", "errors"}))
+      .shows_default();
+  command.add_option("--curve", options->curve, "Draw only this curve of the table");
+  command.add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")
+      .required();
+  command.add_flag("--force", options->force, "Replace the picture if it exists");
+  command.on_run([options] { run_plot(*options); });
 }
 
 }  // namespace inline_prof::cli
