@@ -1,10 +1,10 @@
 // prof-model evaluate: how far a model is from measured times, by group.
+#include "base/error_metrics.hpp"
 #include "cli/common/command_line.hpp"
 #include "cli/common/grid_output.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
-#include "model/error_metrics.hpp"
 
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ struct EvaluateOptions {
 };
 
 struct Group {
-  std::vector<model::Judged> rows;
+  std::vector<base::Judged> rows;
   std::size_t unmeasured = 0;
   std::size_t unpredicted = 0;
 };
@@ -48,12 +48,12 @@ model::Part percent(const std::optional<double>& fraction) {
 }
 
 std::vector<model::Part> grid_row(const std::string& name, const Group& group) {
-  const auto summary = model::summarize(group.rows);
-  const auto original = model::original_errors(group.rows);
-  const auto value = [&](double model::ErrorSummary::*member) {
+  const auto summary = base::summarize(group.rows);
+  const auto original = base::original_errors(group.rows);
+  const auto value = [&](double base::ErrorSummary::*member) {
     return summary ? model::Part(100 * ((*summary).*member)) : model::Part();
   };
-  using model::ErrorSummary;
+  using base::ErrorSummary;
   return {name,
           static_cast<double>(group.rows.size()),
           static_cast<double>(group.unmeasured),

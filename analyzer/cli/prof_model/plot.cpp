@@ -1,10 +1,10 @@
 // prof-model plot: pictures of a model beside measured times.
+#include "base/error_metrics.hpp"
 #include "cli/common/command_line.hpp"
 #include "cli/common/picture_output.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "fit/collective_fit.hpp"
-#include "model/error_metrics.hpp"
 #include "model/published/collective/curve_sets.hpp"
 #include "model/row_reader.hpp"
 #include "report/plot/model_charts.hpp"
@@ -45,7 +45,7 @@ std::size_t measured_column(const read::Table& table, const std::string& name) {
 
 // Predictions beside what was measured, and the sentence that says what is missing.
 struct Comparison {
-  std::vector<model::Judged> rows;
+  std::vector<base::Judged> rows;
   std::size_t unpredicted = 0;
   std::size_t unmeasured = 0;
 };
@@ -174,7 +174,7 @@ std::vector<report::Chart> curve_charts(const PlotOptions& options, const read::
   return charts;
 }
 
-std::string sentence(const model::ErrorSummary& errors) {
+std::string sentence(const base::ErrorSummary& errors) {
   return fmt::format(
       "{} rows: MAPE {:.2f} %, median {:.2f} %, 90 % of the rows within {:.2f} %, "
       "bias {:+.2f} %, GMAE {:.2f} %.",
@@ -200,7 +200,7 @@ void run_plot(const PlotOptions& options) {
   if (all || options.kind == "scatter" || options.kind == "errors") {
     const Comparison comparison =
         compare(table, chosen, measured_column(table, options.measured), rows);
-    if (const auto errors = model::summarize(comparison.rows)) words.push_back(sentence(*errors));
+    if (const auto errors = base::summarize(comparison.rows)) words.push_back(sentence(*errors));
     words.push_back(fmt::format("{} rows without a prediction, {} without a measured time.",
                                 comparison.unpredicted, comparison.unmeasured));
     if (all || options.kind == "scatter") {
