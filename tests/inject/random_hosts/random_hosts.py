@@ -223,7 +223,10 @@ def draw_host(seed):
             rest.append(end)
         else:
             body.append(f"!{draw.randrange(turns)} {end}")
-    return Host(seed, settings, has(0.15), setup, turns, body, rest)
+    injected = has(0.15)
+    if not injected and has(0.15):
+        settings["INLINE_PROF_BACKEND"] = "cupti"
+    return Host(seed, settings, injected, setup, turns, body, rest)
 
 
 # --- running
