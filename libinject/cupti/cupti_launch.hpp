@@ -1,4 +1,4 @@
-// CUPTI's callbacks of launches, and what they say.
+// CUPTI's launch callbacks and their parameters.
 #pragma once
 
 #include "launch/launch.hpp"
@@ -10,8 +10,8 @@
 
 namespace inline_prof::hook::cupti {
 
-// The driver's ways to launch.  Runtime callbacks are left off: each of those launches comes by
-// here as well.
+// The driver's launch functions.  Runtime callbacks stay off: each runtime launch calls one of
+// these.
 inline constexpr std::array<CUpti_CallbackId, 8> kLaunchIds{
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
@@ -28,7 +28,7 @@ inline constexpr std::array<CUpti_CallbackId, 8> kLaunchIds{
          id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
 }
 
-// `parameters` as the callback of this id has them.  Nothing for an id that is no kernel launch.
+// `parameters` are those of this id's callback.  Empty if the id is no kernel launch.
 [[nodiscard]] std::optional<Launch> launch_of(CUpti_CallbackId id, const void* parameters) noexcept;
 
 }  // namespace inline_prof::hook::cupti

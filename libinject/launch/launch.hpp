@@ -4,6 +4,7 @@
 #include "graphs/capture_notes.hpp"
 #include "graphs/clone_measurement.hpp"
 #include "session/armed_event.hpp"
+#include "session/phase.hpp"
 #include "timer/context_timer.hpp"
 #include "timer/launch_table.hpp"
 
@@ -36,8 +37,6 @@ struct LaunchTicket {
   bool is_captured = false;            // it becomes a node of a graph that the application captures
 };
 
-// True from start-up until the plan is made: every launch is counted.
-extern constinit std::atomic<bool> counting;
 extern constinit timer::LaunchTable launch_table;
 
 // True from the first launch of a second thread on.
