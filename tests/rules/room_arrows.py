@@ -16,7 +16,7 @@ import sys
 # What a launch passes through.  The first five take the application's calls and CUPTI's callbacks;
 # the session decides what is measured, and calls back whom it arms.
 HOOK_ROOMS = {
-    "entry": ("cupti", "graphs", "labels", "libraries", "session"),
+    "entry": ("cupti", "labels", "libraries", "session"),
     "launch": ("entry", "graphs", "session"),
     "libraries": ("entry", "session"),
     "labels": ("entry", "graphs", "session"),
