@@ -1,6 +1,7 @@
 // CUPTI's launch callbacks and their parameters.
 #pragma once
 
+#include "entry/driver_functions.hpp"
 #include "launch/launch.hpp"
 
 #include <cupti.h>
@@ -12,16 +13,11 @@ namespace inline_prof::hook::cupti {
 
 // The driver's launch functions.  Runtime callbacks stay off: each runtime launch calls one of
 // these.
-inline constexpr std::array<CUpti_CallbackId, 8> kLaunchIds{
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
-};
+inline constexpr auto kLaunchIds = std::to_array<CUpti_CallbackId>({
+#define INLINE_PROF_CALLBACK_ID(symbol, ...) CUPTI_DRIVER_TRACE_CBID_##symbol,
+    INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_CALLBACK_ID)
+#undef INLINE_PROF_CALLBACK_ID
+});
 
 [[nodiscard]] constexpr bool is_graph_launch(CUpti_CallbackId id) noexcept {
   return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch ||
