@@ -212,7 +212,7 @@ run_preset() {
   fi
   case "$preset-$with_cuda" in
     tsan-true) folders=("${threaded_folders[@]}") ;;
-    asan-true) folders=("${guest_folders[@]}") ;;
+    asan-true) folders=("${library_folders[@]}") ;;
     tsan-false)
       printf 'preset tsan: nothing here has threads\n'
       return

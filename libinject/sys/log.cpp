@@ -34,7 +34,8 @@ void say(LogLevel level, const char* format, ...) noexcept {
   if (length >= 0) {
     std::size_t end = kLinePrefixLength + static_cast<std::size_t>(length);
     if (end > sizeof line - 2) end = sizeof line - 2;
-    // What the application calls its labels and files may hold anything; a terminal obeys some of it.
+    // What the application calls its labels and files may hold anything; a terminal obeys some of
+    // it.
     for (std::size_t i = kLinePrefixLength; i < end; ++i) {
       if (static_cast<unsigned char>(line[i]) < ' ' || line[i] == '\x7f') line[i] = '?';
     }
