@@ -16,7 +16,7 @@
 #
 # What each preset runs:
 #   dev   everything; the programs for the GPU are built, for one architecture, and not run
-#   asan  with CUDA what lives in a host: the injected library, the macros, and the programs under them on the
+#   asan  with CUDA what lives in an application: the injected library, the macros, and the programs under them on the
 #         simulated GPU (inject_folders below); with --no-cuda what reads other people's bytes: schedule
 #         and analyzer.  No examples, no benchmarks, nothing that runs no program of ours
 #   tsan  what has threads: the injected library and the programs under it (threaded_folders below), but for the
@@ -107,14 +107,20 @@ https://developer.nvidia.com/cuda-downloads, or run scripts/test.sh --no-cuda" >
   exit 1
 fi
 
-# The html report is looked at with axe-core, which npm has; without it that test says so and is
-# skipped.
+# axe-core, with which the html report's test looks for what a screen reader cannot use, comes in a Python
+# package, pinned by its hash.  Without it that test is skipped and says so.
 axe_folder=$PWD/build/axe
-if $install_missing && command -v npm >/dev/null && [[ ! -d "$axe_folder/node_modules/axe-core" ]]; then
-  npm install --prefix "$axe_folder" --silent --no-audit --no-fund axe-core@4 ||
-    printf 'test.sh: npm could not install axe-core\n' >&2
+axe_script() {
+  find "$axe_folder" -name axe.min.js -print -quit 2>/dev/null
+}
+if $install_missing && ! $quick && [[ -z "$(axe_script)" ]]; then
+  { python3 -m venv "$axe_folder" &&
+    "$axe_folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
+      --requirement scripts/axe_requirements.txt; } ||
+    printf 'test.sh: pip could not install axe-core\n' >&2
 fi
-export AXE_CORE="$axe_folder/node_modules/axe-core/axe.min.js"
+AXE_CORE=$(axe_script)
+export AXE_CORE
 
 passed=0
 failed=0
@@ -212,7 +218,7 @@ run_preset() {
   fi
   case "$preset-$with_cuda" in
     tsan-true) folders=("${threaded_folders[@]}") ;;
-    asan-true) folders=("${guest_folders[@]}") ;;
+    asan-true) folders=("${inject_folders[@]}") ;;
     tsan-false)
       printf 'preset tsan: nothing here has threads\n'
       return
