@@ -6,6 +6,7 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
+#include "export/compare.hpp"
 #include "report/compare_report.hpp"
 
 #include <CLI/CLI.hpp>
@@ -40,9 +41,9 @@ struct CompareOptions {
 std::string text_of(const join::Comparison& comparison, const CompareOptions& options) {
   switch (options.format) {
     case CompareFormat::kJson:
-      return report::compare_json(comparison);
+      return exports::compare_json(comparison);
     case CompareFormat::kCsv:
-      return report::compare_csv(comparison);
+      return exports::compare_csv(comparison);
     case CompareFormat::kTable:
       break;
   }

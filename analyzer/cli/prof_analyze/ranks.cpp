@@ -7,6 +7,7 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
+#include "export/ranks.hpp"
 #include "join/predict_rows.hpp"
 #include "join/readable.hpp"
 #include "join/two_threads.hpp"
@@ -106,7 +107,7 @@ void run_ranks(RanksOptions& options) {
   write_result(
       options.output,
       options.format == RanksFormat::kJson
-          ? report::ranks_json(comparison)
+          ? exports::ranks_json(comparison)
           : report::ranks_table(comparison, {.top = options.top, .width = terminal_width()}),
       options.force);
 }

@@ -5,6 +5,7 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
+#include "export/csv.hpp"
 #include "export/json.hpp"
 #include "export/original.hpp"
 #include "export/perfetto.hpp"
@@ -13,7 +14,7 @@
 #include "read/inputs.hpp"
 #include "read/prof_reader.hpp"
 #include "report/html_report.hpp"
-#include "report/row_tables.hpp"
+#include "report/markdown_report.hpp"
 #include "report/table_report.hpp"
 
 #include <CLI/CLI.hpp>
