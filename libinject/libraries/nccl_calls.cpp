@@ -4,11 +4,11 @@
 // end, and then one kernel may do the work of several calls: while events are discovered, a
 // thread's calls are kept until then.
 #include "entry/guard.hpp"
+#include "launch/launch.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/communicators.hpp"
 #include "libraries/vendor_nccl.hpp"
-#include "launch/launch.hpp"
 #include "session/state.hpp"
 
 #include <inline_prof/op_kind.hpp>
