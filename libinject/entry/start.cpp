@@ -51,7 +51,7 @@ void begin_cupti(bool is_backend, bool is_cross_check) {
   const std::string why = cupti::begin(role);
   if (why.empty()) return;
   if (is_backend) return sys::turn_off("CUPTI", why.c_str());
-  session::say("no second witness: " + why);
+  session::say("no cross-check: " + why);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "entry/guard.hpp"
 #include "labels/label_calls.hpp"
 #include "labels/layer_path.hpp"
-#include "launch/launch.hpp"
+#include "session/phase.hpp"
 #include "session/runtime_data.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"

@@ -37,7 +37,7 @@ struct GraphRun {
 
 GraphRun run_graphs(const Workplace& place, Texts arguments, Texts environment = {}) {
   place.write("model.json", model());
-  Texts all{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=20", "INLINE_PROF_RECEIPT=0",
+  Texts all{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=20", "INLINE_PROF_OVERHEAD=0",
             "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3", "INLINE_PROF_EXIT_WHEN_DONE=1"};
   all.insert(all.end(), environment.begin(), environment.end());
   arguments.insert(arguments.begin() + 1, {"iterations=1000000"});
@@ -52,7 +52,7 @@ GraphRun run_graphs(const Workplace& place, Texts arguments, Texts environment =
 // The program runs to its own end, which says "host ok".
 GraphRun run_to_its_end(const Workplace& place, Texts arguments, Texts environment = {}) {
   place.write("model.json", model());
-  Texts all{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=20", "INLINE_PROF_RECEIPT=0",
+  Texts all{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=20", "INLINE_PROF_OVERHEAD=0",
             "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"};
   all.insert(all.end(), environment.begin(), environment.end());
   GraphRun result;
@@ -349,7 +349,7 @@ TEST(Graphs, ReplaysAllocateNothingWhileAKernelIsTimed) {
   const HostRun run =
       run_host(place, "host_graph_counts",
                {.environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=700",
-                                "INLINE_PROF_RECEIPT=0", "INLINE_PROF_EXIT_WHEN_DONE=1"}});
+                                "INLINE_PROF_OVERHEAD=0", "INLINE_PROF_EXIT_WHEN_DONE=1"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   EXPECT_EQ(count_flagged(profile, "graph_node"), 2U) << profile["events"].dump(1);

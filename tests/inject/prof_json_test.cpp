@@ -16,7 +16,7 @@ using testing::HasSubstr;
 
 // Shorter than the defaults, so that a schedule ends soon.
 const std::vector<std::string> kShortTraining{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
-                                              "INLINE_PROF_RECEIPT=0"};
+                                              "INLINE_PROF_OVERHEAD=0"};
 
 std::vector<std::string> with(std::vector<std::string> more) {
   more.insert(more.begin(), kShortTraining.begin(), kShortTraining.end());

@@ -89,7 +89,7 @@ def draw_settings(draw):
     settings = {
         "INLINE_PROF_WARMUP": draw.choice([1, 2, 3, 5, 10]),
         "INLINE_PROF_REPEAT": draw.choice([1, 2, 3, 5]),
-        "INLINE_PROF_RECEIPT": draw.choice([0, 0, 16]),
+        "INLINE_PROF_OVERHEAD": draw.choice([0, 0, 16]),
         "SIMGPU_HOST_SPEED": 0,
         "SIMGPU_SEED": draw.randrange(1000),
     }

@@ -219,8 +219,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadValue{"Progress", "INLINE_PROF_PROGRESS", "yes",
                  "INLINE_PROF_PROGRESS=yes: expected 0, 1"},
         BadValue{"Torch", "INLINE_PROF_TORCH", "on", "INLINE_PROF_TORCH=on: expected 0, 1"},
-        BadValue{"Receipt", "INLINE_PROF_RECEIPT", "-1",
-                 "INLINE_PROF_RECEIPT=-1: expected 0 to 1000000"},
+        BadValue{"Overhead", "INLINE_PROF_OVERHEAD", "-1",
+                 "INLINE_PROF_OVERHEAD=-1: expected 0 to 1000000"},
         BadValue{"Checkpoint", "INLINE_PROF_CHECKPOINT", "0",
                  "INLINE_PROF_CHECKPOINT=0: expected 1 to 86400"},
         BadValue{"Log", "INLINE_PROF_LOG", "debug",
@@ -277,6 +277,22 @@ TEST_F(ReadConfig, RefusesABadValueOfTheOriginalsNameEvenWhereOursIsSet) {
   set("INLINE_PROF_WARMUP", "5");
   set("PROFILING_WARMUP_ITERS", "x");
   EXPECT_EQ(complaint(), "PROFILING_WARMUP_ITERS=x: expected 0 to 1000000000");
+}
+
+TEST_F(ReadConfig, TakesFormerNamesWhereTheNewOnesAreNotSet) {
+  set("INLINE_PROF_RECEIPT", "16");
+  set("INLINE_PROF_WITNESS", "cupti");
+  EXPECT_EQ(read().overhead_iterations, 16);
+  EXPECT_TRUE(read().cupti_cross_check);
+  EXPECT_THAT(read().warnings, IsEmpty());
+
+  set("INLINE_PROF_OVERHEAD", "32");
+  set("INLINE_PROF_CROSS_CHECK", "none");
+  EXPECT_EQ(read().overhead_iterations, 32);
+  EXPECT_FALSE(read().cupti_cross_check);
+
+  set("INLINE_PROF_WITNESS", "ncu");
+  EXPECT_EQ(complaint(), "INLINE_PROF_WITNESS=ncu: expected none, cupti");
 }
 
 struct RankList {
