@@ -50,14 +50,11 @@ has_gpu() {
   command -v nvidia-smi >/dev/null && [[ "$(nvidia-smi -L 2>/dev/null)" == *"GPU "* ]]
 }
 
-# Only what the demo runs is built, and to be built quickly: sources of a target together, the system's
-# headers once, little optimisation, device code for this machine's GPU alone (a simulated one needs
-# none; PTX is the least that nvcc makes).  `cmake --preset dev` makes a build to work with.
+# Only what the demo runs is built, quickly: preset quick, and device code for this machine's GPU alone (a
+# simulated one needs none; PTX is the least that nvcc makes).  `cmake --preset dev` makes a build to
+# work with.
 configure() {
-  local -a options=(-G Ninja -S "$source_dir" -B "$build_dir" -DCMAKE_BUILD_TYPE=Release
-    -DCMAKE_C_FLAGS_RELEASE="-O1 -DNDEBUG" -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
-    -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12 -DINLINE_PROF_PCH=ON
-    -DINLINE_PROF_TESTS=OFF -DINLINE_PROF_BENCH=OFF)
+  local -a options=(--preset quick -B "$build_dir")
   if $simulated; then
     options+=(-DINLINE_PROF_SIMGPU=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
   else
