@@ -1,5 +1,5 @@
-// Creation and destruction of contexts and streams: calibration begins here, and handles that end
-// are forgotten.
+// Creation and destruction of contexts, streams and modules: calibration begins here, and handles
+// that end are forgotten.
 #include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
@@ -86,6 +86,16 @@ CUresult CUDAAPI hooked_cuCtxDestroy(CUcontext context) {
 CUresult CUDAAPI hooked_cuCtxDestroy_v2(CUcontext context) {
   if (sys::is_on()) fenced("cuCtxDestroy", [&] { session::context_gone(context); });
   return original_cuCtxDestroy_v2(context);
+}
+
+CUresult CUDAAPI hooked_cuModuleUnload(CUmodule module) {
+  if (sys::is_on()) fenced("cuModuleUnload", [&] { session::module_gone(module); });
+  return original_cuModuleUnload(module);
+}
+
+CUresult CUDAAPI hooked_cuLibraryUnload(CUlibrary library) {
+  if (sys::is_on()) fenced("cuLibraryUnload", [&] { session::library_gone(library); });
+  return original_cuLibraryUnload(library);
 }
 
 CUresult CUDAAPI hooked_cuStreamDestroy_v2(CUstream stream) {

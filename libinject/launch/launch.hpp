@@ -34,7 +34,9 @@ struct LaunchTicket {
   timer::ContextTimer* timer = nullptr;  // set in that case
   timer::ContextTimer::Pair* pair = nullptr;
   clone_measurement::Replay replay{};  // for a kernel inside a graph
-  bool is_captured = false;            // the launch becomes a node of a graph
+  // Where the launch was counted; taken back if the driver refuses it.
+  std::atomic<std::uint32_t>* counted = nullptr;
+  bool is_captured = false;  // the launch becomes a node of a graph
 };
 
 extern constinit timer::LaunchTable launch_table;
@@ -55,20 +57,25 @@ extern constinit std::atomic<bool> cupti_sees_launches;
 
 // The check after the filter: true if the launch only has to be forwarded.  While launches are
 // counted, that is one whose slot exists already (it is counted here); later, one whose function
-// only shares a filter bit with an armed one.
-[[nodiscard]] inline bool settle_launch(const void* function, const void* stream) noexcept {
+// only shares a filter bit with an armed one.  `counted`: its slot, if it was counted.
+[[nodiscard]] inline bool settle_launch(const void* function, const void* stream,
+                                        timer::LaunchSlot*& counted) noexcept {
   if (open_captures.load(std::memory_order_relaxed) != 0) return false;
   if (counting.load(std::memory_order_relaxed)) {
     if (is_boundary(function) || looking_for_period.load(std::memory_order_relaxed)) return false;
     timer::LaunchSlot* slot = launch_table.find(function, stream);
-    return slot != nullptr && slot->count_quietly(is_one_of_several_threads());
+    if (slot == nullptr || !slot->count_quietly(is_one_of_several_threads())) return false;
+    counted = slot;
+    return true;
   }
   return is_settled(function);
 }
 
 // The same, for our wrappers.
-[[nodiscard]] inline bool settle_quietly(const void* function, const void* stream) noexcept {
-  return cupti_sees_launches.load(std::memory_order_relaxed) || settle_launch(function, stream);
+[[nodiscard]] inline bool settle_quietly(const void* function, const void* stream,
+                                         timer::LaunchSlot*& counted) noexcept {
+  return cupti_sees_launches.load(std::memory_order_relaxed) ||
+         settle_launch(function, stream, counted);
 }
 
 // Called before and after the application's call, for launches that are not settled.

@@ -32,6 +32,7 @@ CUresult observed(const Launch& launch, const Forward& forward) {
   LaunchTicket ticket;
   fenced(launch.api, [&] { ticket = before_launch(launch); });
   const CUresult result = forward();
+  if (result != CUDA_SUCCESS && ticket.counted != nullptr) timer::take_back(*ticket.counted);
   if (ticket.kind != LaunchTicket::Kind::kNothing || ticket.is_captured) {
     fenced(launch.api, [&] { after_launch(launch, ticket, result == CUDA_SUCCESS); });
   }
@@ -60,11 +61,16 @@ template <std::size_t Slot>
                                                              void** extra) {
   auto target =
       reinterpret_cast<LaunchKernel>(sys::hot_line.kernel[Slot].load(std::memory_order_relaxed));
-  if (target == nullptr || !settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
+  timer::LaunchSlot* counted = nullptr;
+  if (target == nullptr || !settle_quietly(f, explicit_stream(stream, Slot == kPerThread), counted))
       [[unlikely]] {
     target = launch_kernel_slowly<Slot>;
   }
-  return target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+  if (counted == nullptr) return target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+  const CUresult result = target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    timer::take_back(counted->count);
+  return result;
 }
 
 // --- cuLaunchKernelEx
@@ -91,11 +97,16 @@ template <std::size_t Slot>
                                                     void** parameters, void** extra) {
   auto target = reinterpret_cast<LaunchKernelEx>(
       sys::hot_line.kernel_ex[Slot].load(std::memory_order_relaxed));
+  timer::LaunchSlot* counted = nullptr;
   if (target == nullptr || config == nullptr ||
-      !settle_quietly(f, explicit_stream(config->hStream, Slot == kPerThread))) [[unlikely]] {
+      !settle_quietly(f, explicit_stream(config->hStream, Slot == kPerThread), counted))
+      [[unlikely]] {
     return launch_kernel_ex_slowly<Slot>(config, f, parameters, extra);
   }
-  return target(config, f, parameters, extra);
+  const CUresult result = target(config, f, parameters, extra);
+  if (result != CUDA_SUCCESS && counted != nullptr) [[unlikely]]
+    timer::take_back(counted->count);
+  return result;
 }
 
 // --- cuLaunchCooperativeKernel: rare, so the table look-up is in the slow part
@@ -106,8 +117,12 @@ template <std::size_t Slot>
       resolved(launch_originals.cooperative[Slot],
                symbol_of<Slot>("cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  if (settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
-    return real(INLINE_PROF_LAUNCH_ARGUMENTS);
+  timer::LaunchSlot* counted = nullptr;
+  if (settle_quietly(f, explicit_stream(stream, Slot == kPerThread), counted)) {
+    const CUresult result = real(INLINE_PROF_LAUNCH_ARGUMENTS);
+    if (result != CUDA_SUCCESS && counted != nullptr) timer::take_back(counted->count);
+    return result;
+  }
   const Launch launch{.api = "cuLaunchCooperativeKernel",
                       .function = f,
                       .stream = explicit_stream(stream, Slot == kPerThread),
@@ -142,7 +157,11 @@ template <std::size_t Slot>
   fenced(launch.api, [&] {
     launch.graph = exec == nullptr ? nullptr : graphs::known_or_new(exec);
     launch.function = reinterpret_cast<CUfunction>(launch.graph);
-    if (launch.graph != nullptr) ticket = before_launch(launch);
+    if (launch.graph != nullptr) {
+      ticket = before_launch(launch);
+    } else if (exec != nullptr) {
+      count_graph_launch();
+    }
   });
   bool launched = false;
   CUresult result = CUDA_SUCCESS;

@@ -38,6 +38,14 @@ HostRun run_injected(const Workplace& place, std::vector<std::string> environmen
   return run_training(place, std::move(environment), std::move(arguments), false);
 }
 
+// A program with a subscription of its own.
+HostRun run_client(const Workplace& place, const char* subscribes, const char* variable) {
+  return run_host(place, "host_cupti",
+                  {.arguments = {subscribes},
+                   .environment = {variable, "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
+                                   "INLINE_PROF_OVERHEAD=0"}});
+}
+
 std::size_t calls_of(const Workplace& place, const std::string& function) {
   std::istringstream log(place.text("calls.log"));
   std::size_t count = 0;
@@ -147,10 +155,7 @@ TEST(CuptiBackend, SaysWhoHasCupti) {
 
 TEST(CuptiBackend, LeavesCuptiToWhoeverComesAfterIt) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_cupti",
-                               {.arguments = {"later"},
-                                .environment = {"INLINE_PROF_BACKEND=cupti", "INLINE_PROF_WARMUP=3",
-                                                "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
+  const HostRun run = run_client(place, "later", "INLINE_PROF_BACKEND=cupti");
   EXPECT_EQ(run.output, "host ok\n");
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_EQ(place.json()["complete"], true);
@@ -252,11 +257,7 @@ TEST(CuptiCrossCheck, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
 
 TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_cupti",
-               {.arguments = {"first"},
-                .environment = {"INLINE_PROF_CROSS_CHECK=cupti", "INLINE_PROF_WARMUP=3",
-                                "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
+  const HostRun run = run_client(place, "first", "INLINE_PROF_CROSS_CHECK=cupti");
   const std::string sentence =
       "no cross-check: CUPTI serves one tool at a time, and another one has it (CUPTI for host)";
   EXPECT_EQ(run.output, "inline_prof: " + sentence + "\nhost ok\n");
@@ -269,11 +270,7 @@ TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
 
 TEST(CuptiCrossCheck, LeavesCuptiToWhoeverComesAfterIt) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_cupti",
-               {.arguments = {"later"},
-                .environment = {"INLINE_PROF_CROSS_CHECK=cupti", "INLINE_PROF_WARMUP=3",
-                                "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
+  const HostRun run = run_client(place, "later", "INLINE_PROF_CROSS_CHECK=cupti");
   EXPECT_EQ(run.output, "host ok\n");
   EXPECT_EQ(place.json()["witness"]["launches"], 6);  // three iterations of two
 }

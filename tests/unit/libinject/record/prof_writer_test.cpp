@@ -326,7 +326,7 @@ TEST_F(ProfJson, HasTheWitnesssTimesOfTheLaunchesItKnows) {
     static_cast<void>(event.add(std::move(taken)));
   }
   WriteFacts facts;
-  facts.witness = CrossCheck{
+  facts.cross_check = CrossCheck{
       .version = 130001, .launches = 8, .dropped_records = 1, .times_us = {{7, 5.5}, {8, 6.5}}};
   const json file = written(run_, std::move(facts));
   EXPECT_EQ(file[format::kEvents].back()[format::kCrossCheckTimesUs],
