@@ -1,6 +1,7 @@
 // The fence at every door of the guest.
 #pragma once
 
+#include "hook/ending.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <cerrno>
@@ -18,7 +19,11 @@ class HookGuard {
     if (entered_) inside_ = true;
   }
   ~HookGuard() {
-    if (entered_) inside_ = false;
+    if (!entered_) return;
+    inside_ = false;
+    // A signal that ends the process came meanwhile.
+    if (ending_signal.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      wait_for_the_end();
   }
   HookGuard(const HookGuard&) = delete;
   HookGuard& operator=(const HookGuard&) = delete;

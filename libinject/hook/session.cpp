@@ -157,6 +157,8 @@ Closing close_run(State& state) {
 // On the writer's thread: the process was told to end.
 void finish_and_die(int signal) {
   if (State* run = state()) {
+    // First without a word to the driver: the interrupted thread may hold a lock of its.
+    run->writer->write_checkpoint_now();
     const bool is_complete = close_run(*run).is_complete;
     sys::turn_off_silently();
     run->writer->write_now(is_complete);
@@ -384,7 +386,7 @@ void finish_at_exit() {
   State* run = state();
   if (run == nullptr || run->process_id != getpid()) return;
   if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {  // asks for no lock
-    static_cast<void>(run->writer->wait(kExitWaitMs));
+    run->writer->wait_or_complain(kExitWaitMs);
     return;
   }
   {
@@ -395,10 +397,9 @@ void finish_at_exit() {
   if (!closing.was_over) {  // else another thread was quicker
     leave_termination();
     sys::turn_off_silently();
-    if (!run->writer->is_running()) return run->writer->write_now(closing.is_complete);
-    run->writer->finish(closing.is_complete);
+    return run->writer->finish_within(closing.is_complete, kExitWaitMs);
   }
-  static_cast<void>(run->writer->wait(kExitWaitMs));
+  run->writer->wait_or_complain(kExitWaitMs);
 }
 
 void forget_everything() noexcept {

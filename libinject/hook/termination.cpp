@@ -1,5 +1,9 @@
 #include "hook/termination.hpp"
 
+#include "hook/ending.hpp"
+#include "hook/guard.hpp"
+#include "sys/log.hpp"
+
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -7,9 +11,14 @@
 #include <unistd.h>
 
 namespace inline_prof::hook {
+
+constinit std::atomic<int> ending_signal{0};
+
 namespace {
 
 constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP};
+constexpr int kLongestWaitMs = 2000;
+constexpr int kPollMs = 10;
 
 constinit std::atomic<record::WriterThread*> listener{nullptr};
 constinit std::atomic<pid_t> listening_process{0};
@@ -20,25 +29,50 @@ void restore(int signal) noexcept {
   sigaction(signal, &standard, nullptr);
 }
 
-// Async-signal-safe: posts a semaphore, or hands the signal back to the system.
-void on_signal(int signal) {
-  const int error = errno;
-  auto* writer = listener.load();
-  // A forked child inherits the handler and not the writer's thread.
-  if (writer != nullptr && listening_process.load() == getpid()) {
-    writer->wake_for_signal(signal);
-  } else {
-    restore(signal);
-    raise(signal);
-  }
-  errno = error;
-}
+void on_signal(int signal);
 
 bool is_ours(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == on_signal;
 }
 
+// Async-signal-safe.  The program's code behind the interrupted place must not run any more, as it
+// would not without us: so this thread waits here until the writer's has ended the process.
+void on_signal(int signal) {
+  const int error = errno;
+  struct sigaction now {};
+  const bool is_installed = sigaction(signal, nullptr, &now) == 0 && is_ours(now);
+  auto* writer = listener.load();
+  if (!is_installed) {
+    // A handler of the program's passes the signal on to the one before it, which would have been
+    // the system's, and which nobody calls.
+  } else if (writer == nullptr || listening_process.load() != getpid()) {
+    // A forked child inherits the handler and not the writer's thread.  The signal comes when this
+    // function returns.
+    restore(signal);
+    raise(signal);
+  } else {
+    ending_signal.store(signal);
+    writer->wake_for_signal(signal);
+    // Inside a call of ours this thread may hold what the writer needs: it waits when it leaves.
+    if (!HookGuard::is_inside()) wait_for_the_end();
+  }
+  errno = error;
+}
+
 }  // namespace
+
+void wait_for_the_end() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  for (int waited = 0; waited < kLongestWaitMs; waited += kPollMs)
+    usleep(kPollMs * 1000);
+  sys::say(sys::LogLevel::kError,
+           "prof.json was not written within %d ms after signal %d: the samples since the last "
+           "checkpoint are lost",
+           kLongestWaitMs, ending_signal.load());
+  die_of(ending_signal.load());
+}
 
 void watch_termination(record::WriterThread& writer) noexcept {
   if (!writer.is_running()) return;
@@ -50,7 +84,9 @@ void watch_termination(record::WriterThread& writer) noexcept {
     if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) continue;
     struct sigaction ours {};
     ours.sa_handler = on_signal;
-    ours.sa_flags = SA_RESTART;  // the host's system calls are none of the signal's business
+    // The program's system calls are none of the signal's business, and a thread with a small stack
+    // has another one for signals.
+    ours.sa_flags = SA_RESTART | SA_ONSTACK;
     sigfillset(&ours.sa_mask);
     sigaction(signal, &ours, nullptr);
   }

@@ -1,0 +1,38 @@
+// A signal that a system call of ours may bring upon this thread: SIGPIPE where nobody reads
+// stderr any more, SIGXFSZ where the program limits the size of files (RLIMIT_FSIZE).
+#pragma once
+
+#include <csignal>
+#include <ctime>
+#include <pthread.h>
+
+namespace inline_prof::sys {
+
+// While it lives, `signal` is held back from this thread; what came meanwhile is taken away again,
+// so that the failed call is an error and nothing else.  A signal that was pending before stays.
+class HeldSignal {
+ public:
+  explicit HeldSignal(int signal) noexcept {
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, signal) == 1;
+    sigemptyset(&held_);
+    sigaddset(&held_, signal);
+    pthread_sigmask(SIG_BLOCK, &held_, &before_);
+  }
+  ~HeldSignal() {
+    const timespec at_once{};
+    if (!was_pending_) sigtimedwait(&held_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HeldSignal(const HeldSignal&) = delete;
+  HeldSignal& operator=(const HeldSignal&) = delete;
+
+ private:
+  sigset_t held_{};
+  sigset_t before_{};
+  bool was_pending_ = false;
+};
+
+}  // namespace inline_prof::sys
