@@ -122,7 +122,8 @@ std::vector<std::string> names_with(const std::string& directory, std::string_vi
     const long size = syscall(SYS_getdents64, folder, block.data(), block.size(), 0, 0);
     if (size <= 0) break;
     for (long at = 0; at < size;) {
-      // struct linux_dirent64 (getdents64(2)): inode, offset, the entry's length, its kind, its name
+      // struct linux_dirent64 (getdents64(2)): inode, offset, the entry's length, its kind, its
+      // name
       constexpr std::size_t length_at = 16;
       constexpr std::size_t name_at = 19;
       const char* const entry = block.data() + at;
@@ -189,7 +190,7 @@ int write_all(int file, const std::string& text) {
   }
   // Some file systems say only when a descriptor is closed that there was no room; ours stays open
   // for its lock.  No fsync(): it may take as long as the disk likes, and what the kernel has
-  // outlives the program.
+  // outlives the application.
   const auto other = static_cast<int>(syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, 0, 0, 0));
   if (other < 0) return errno;
   return close(other) == 0 ? 0 : errno;

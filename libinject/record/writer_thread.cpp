@@ -57,8 +57,8 @@ void WriterThread::loop() {
     if (!timed_out) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
-    // The program has left its main thread and all others: the process ends with this one, and its
-    // exit handler asks for the file.
+    // The application has left its main thread and all others: the process ends with this one, and
+    // its exit handler asks for the file.
     if (!ticking || since_checkpoint % sys::kLongestSleepNanoseconds == 0) {
       if (sys::only_quiet_threads_are_left()) {
         running_ = false;

@@ -42,7 +42,7 @@ class WriterThread {
   void finish(bool complete);
 
   // Has the final file written, by a thread of ours where one can be had, and waits for it, for
-  // `milliseconds` at most: says so where it takes longer.  For the end of the program.
+  // `milliseconds` at most: says so where it takes longer.  For the end of the application.
   void finish_within(bool complete, int milliseconds);
   void wait_or_complain(int milliseconds);  // where the file was asked for before
 

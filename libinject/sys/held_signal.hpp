@@ -1,5 +1,5 @@
 // A signal that a system call of ours may bring upon this thread: SIGPIPE where nobody reads
-// stderr any more, SIGXFSZ where the program limits the size of files (RLIMIT_FSIZE).
+// stderr any more, SIGXFSZ where the application limits the size of files (RLIMIT_FSIZE).
 #pragma once
 
 #include <csignal>

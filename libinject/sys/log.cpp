@@ -21,7 +21,7 @@ constinit std::atomic<LogLevel> wanted{LogLevel::kWarning};
 constinit std::atomic<int> errors_said{0};
 constinit std::atomic<int> others_said{0};
 
-// What stderr was when the library was loaded.  Written before the program has threads.
+// What stderr was when the library was loaded.  Written before the application has threads.
 struct StderrFile {
   bool is_known = false;
   bool is_open = false;
@@ -46,7 +46,7 @@ bool is_still_stderr() noexcept {
   return now.is_open && now.device == first_stderr.device && now.inode == first_stderr.inode;
 }
 
-// A pipe that nobody empties would hold the program up for as long.
+// A pipe that nobody empties would hold the application up for as long.
 bool has_room() noexcept {
   pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
@@ -95,7 +95,7 @@ void write_line(const char* format, va_list arguments) noexcept {
   const HeldSignal held(SIGPIPE);
   if (!is_still_stderr() || !has_room()) return;
   const ssize_t written = write(STDERR_FILENO, line, length);
-  static_cast<void>(written);  // a full disk behind stderr is the program's business
+  static_cast<void>(written);  // a full disk behind stderr is the application's business
 }
 
 [[gnu::format(printf, 1, 2)]] void write_line(const char* format, ...) noexcept {

@@ -25,7 +25,7 @@ void* run(void* data) {
   const Start start = *static_cast<Start*>(data);
   delete static_cast<Start*>(data);
   void* const result = start.main(start.argument);
-  // The last thread of a process runs the program's exit handlers.
+  // The last thread of a process runs the application's exit handlers.
   if (only_quiet_threads_are_left()) pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);
   quiet_threads.fetch_sub(1);
   return result;

@@ -1,7 +1,7 @@
 // System calls under the names of glibc's functions, for this library alone.
 //
 // A program may define functions of its own named `link`, `open` or `access`: ISO C leaves these
-// names to it.  Ours would then be calls of the program's functions, with arguments of which it
+// names to it.  Ours would then be calls of the application's functions, with arguments of which it
 // knows nothing.  So each gets a hidden definition here that asks the kernel itself, for the static
 // C++ library's calls, too.  The test inject.LinkRules reads which of glibc's functions are left.
 //
@@ -86,10 +86,10 @@ std::uint64_t& bits_of(sigset_t* set) noexcept {
 
 }  // namespace
 
-#define INLINE_PROF_CALL(result, name, parameters, ...)                      \
-  result own_##name parameters INLINE_PROF_HIDDEN_AS(#name);                 \
-  result own_##name parameters {                                             \
-    return call<result>(__VA_ARGS__);                                        \
+#define INLINE_PROF_CALL(result, name, parameters, ...)      \
+  result own_##name parameters INLINE_PROF_HIDDEN_AS(#name); \
+  result own_##name parameters {                             \
+    return call<result>(__VA_ARGS__);                        \
   }
 
 // --- files
@@ -105,8 +105,8 @@ INLINE_PROF_CALL(int, mkdir, (const char* path, mode_t mode), SYS_mkdirat, AT_FD
 INLINE_PROF_CALL(ssize_t, pread, (int file, void* to, std::size_t size, off_t at), SYS_pread64,
                  file, to, size, at)
 INLINE_PROF_CALL(ssize_t, read, (int file, void* to, std::size_t size), SYS_read, file, to, size)
-INLINE_PROF_CALL(ssize_t, readlink, (const char* path, char* to, std::size_t size),
-                 SYS_readlinkat, AT_FDCWD, path, to, size)
+INLINE_PROF_CALL(ssize_t, readlink, (const char* path, char* to, std::size_t size), SYS_readlinkat,
+                 AT_FDCWD, path, to, size)
 INLINE_PROF_CALL(int, rename, (const char* from, const char* to), SYS_renameat, AT_FDCWD, from,
                  AT_FDCWD, to)
 INLINE_PROF_CALL(int, stat, (const char* path, struct stat* facts), SYS_newfstatat, AT_FDCWD, path,
@@ -243,17 +243,19 @@ int own_sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time)
 }  // namespace inline_prof::sys
 
 // The kernel wants to know how a handler returns, which glibc keeps to itself: by its own name for
-// the function, which no program may use.
+// the function, which no application may use.
 #if defined(__x86_64__)
 #define INLINE_PROF_BASE_VERSION "GLIBC_2.2.5"
 __asm__(".symver inline_prof_glibc_sigaction, __sigaction@" INLINE_PROF_BASE_VERSION);
-__asm__(".text\n.hidden sigaction\n.globl sigaction\n.type sigaction, %function\nsigaction:\n"
-        "  jmp *inline_prof_glibc_sigaction@GOTPCREL(%rip)\n.size sigaction, .-sigaction\n");
+__asm__(
+    ".text\n.hidden sigaction\n.globl sigaction\n.type sigaction, %function\nsigaction:\n"
+    "  jmp *inline_prof_glibc_sigaction@GOTPCREL(%rip)\n.size sigaction, .-sigaction\n");
 #else
 #define INLINE_PROF_BASE_VERSION "GLIBC_2.17"
 __asm__(".symver inline_prof_glibc_sigaction, __sigaction@" INLINE_PROF_BASE_VERSION);
-__asm__(".text\n.hidden sigaction\n.globl sigaction\n.type sigaction, %function\nsigaction:\n"
-        "  adrp x16, :got:inline_prof_glibc_sigaction\n"
-        "  ldr x16, [x16, :got_lo12:inline_prof_glibc_sigaction]\n  br x16\n"
-        ".size sigaction, .-sigaction\n");
+__asm__(
+    ".text\n.hidden sigaction\n.globl sigaction\n.type sigaction, %function\nsigaction:\n"
+    "  adrp x16, :got:inline_prof_glibc_sigaction\n"
+    "  ldr x16, [x16, :got_lo12:inline_prof_glibc_sigaction]\n  br x16\n"
+    ".size sigaction, .-sigaction\n");
 #endif

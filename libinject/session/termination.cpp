@@ -1,0 +1,114 @@
+#include "session/termination.hpp"
+
+#include "entry/ending.hpp"
+#include "entry/guard.hpp"
+#include "sys/log.hpp"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <unistd.h>
+
+namespace inline_prof::hook {
+
+constinit std::atomic<int> ending_signal{0};
+
+namespace {
+
+constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP};
+constexpr int kLongestWaitMs = 2000;
+constexpr int kPollMs = 10;
+
+constinit std::atomic<record::WriterThread*> listener{nullptr};
+constinit std::atomic<pid_t> listening_process{0};
+
+void restore(int signal) noexcept {
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(signal, &standard, nullptr);
+}
+
+void on_signal(int signal);
+
+bool is_ours(const struct sigaction& action) noexcept {
+  return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == on_signal;
+}
+
+// Async-signal-safe.  The application's code behind the interrupted place must not run any more, as
+// it would not without us: so this thread waits here until the writer's has ended the process.
+void on_signal(int signal) {
+  const int error = errno;
+  struct sigaction now {};
+  const bool is_installed = sigaction(signal, nullptr, &now) == 0 && is_ours(now);
+  auto* writer = listener.load();
+  if (!is_installed) {
+    // A handler of the application's passes the signal on to the one before it, which would have
+    // been the system's, and which nobody calls.
+  } else if (writer == nullptr || listening_process.load() != getpid()) {
+    // A forked child inherits the handler and not the writer's thread.  The signal comes when this
+    // function returns.
+    restore(signal);
+    raise(signal);
+  } else {
+    ending_signal.store(signal);
+    writer->wake_for_signal(signal);
+    // Inside a call of ours this thread may hold what the writer needs: it waits when it leaves.
+    if (!HookGuard::is_inside()) wait_for_the_end();
+  }
+  errno = error;
+}
+
+}  // namespace
+
+void wait_for_the_end() noexcept {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  for (int waited = 0; waited < kLongestWaitMs; waited += kPollMs)
+    usleep(kPollMs * 1000);
+  sys::say(sys::LogLevel::kError,
+           "prof.json was not written within %d ms after signal %d: the samples since the last "
+           "checkpoint are lost",
+           kLongestWaitMs, ending_signal.load());
+  die_of(ending_signal.load());
+}
+
+void watch_termination(record::WriterThread& writer) noexcept {
+  if (!writer.is_running()) return;
+  listening_process.store(getpid());
+  listener.store(&writer);
+  for (const int signal : kSignals) {
+    struct sigaction before {};
+    if (sigaction(signal, nullptr, &before) != 0) continue;
+    if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) continue;
+    struct sigaction ours {};
+    ours.sa_handler = on_signal;
+    // The application's system calls are none of the signal's business, and a thread with a small
+    // stack has another one for signals.
+    ours.sa_flags = SA_RESTART | SA_ONSTACK;
+    sigfillset(&ours.sa_mask);
+    sigaction(signal, &ours, nullptr);
+  }
+}
+
+void leave_termination() noexcept {
+  if (listener.exchange(nullptr) == nullptr) return;
+  for (const int signal : kSignals) {
+    struct sigaction now {};
+    if (sigaction(signal, nullptr, &now) == 0 && is_ours(now)) restore(signal);
+  }
+}
+
+void die_of(int signal) noexcept {
+  restore(signal);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, signal);
+  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  kill(getpid(), signal);
+  while (true)
+    pause();
+}
+
+}  // namespace inline_prof::hook
