@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
 
@@ -260,7 +261,12 @@ void* wrap(const HookedFunction& hooked, void* real) noexcept {
   return real;
 }
 
+// A caller of our export would have reached the next library in the order that has the function.
+// What came in by dlopen(RTLD_LOCAL) stands in no order.
 void* find_original(const char* symbol) noexcept {
+  void* const next = sys::glibc_dlsym()(RTLD_NEXT, symbol);
+  if (next != nullptr) return next;
+  dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
   return sys::find_loaded(sys::kDriverSoname, symbol);
 }
 

@@ -9,6 +9,7 @@
 #include "session/trigger.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
+#include "sys/thread_memory.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ namespace inline_prof::hook {
 
 namespace {
 
-// --- this thread's own: plain memory, so that a thread's end costs and needs nothing
+// --- this thread's own
 
 constexpr std::size_t kDeepestLabel = 32;     // deeper ones are measured, and own no kernel names
 constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more about a label
@@ -35,12 +36,12 @@ struct PendingOps {
 };
 
 struct ThreadNotes {
-  std::array<OpenLabel, kDeepestLabel> open;
-  std::size_t open_count;
-  PendingOps* pending;  // never freed: a few bytes for each thread that uses PROFILE_OP
+  std::array<OpenLabel, kDeepestLabel> open{};
+  std::size_t open_count = 0;
+  std::unique_ptr<PendingOps> pending;
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadNotes thread_notes{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<ThreadNotes> thread_notes;
 
 // --- all labels
 
@@ -119,8 +120,9 @@ CUstream stream_of_label(void* stream) noexcept {
 // --- warm-up
 
 std::unique_ptr<record::Op> take_pending_op(const Label& label) {
-  if (thread_notes.pending == nullptr) return nullptr;
-  auto& ops = thread_notes.pending->ops;
+  ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr || notes->pending == nullptr) return nullptr;
+  auto& ops = notes->pending->ops;
   const auto mine =
       std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.first == &label; });
   if (mine == ops.end()) return nullptr;
@@ -154,11 +156,13 @@ void start_in_warmup(State& state, Label& label, CUstream stream, bool is_captur
     if (is_captured) event->add_flag(record::Flag::kRecaptured);
   }
   site->open_occurrence = static_cast<int>(occurrence);
-  if (thread_notes.open_count < kDeepestLabel) {
-    thread_notes.open[thread_notes.open_count] = {
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  if (notes->open_count < kDeepestLabel) {
+    notes->open[notes->open_count] = {
         .stream = stream, .event = site->events[occurrence], .discovery = state.discovery};
   }
-  ++thread_notes.open_count;
+  ++notes->open_count;
 }
 
 void stop_in_warmup(State& state, Label& label, CUstream stream) {
@@ -180,7 +184,8 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   record::EventRecord* event = site->events[static_cast<std::size_t>(site->open_occurrence)];
   if (event->end_index < 0) event->end_index = state.next_index++;
   site->open_occurrence = -1;
-  if (thread_notes.open_count > 0) --thread_notes.open_count;
+  ThreadNotes* const notes = thread_notes.get();
+  if (notes != nullptr && notes->open_count > 0) --notes->open_count;
 }
 
 // --- measuring
@@ -248,8 +253,10 @@ std::string met_label_names() {
 }
 
 const OpenLabel* innermost_label(const void* stream, int discovery) noexcept {
-  for (std::size_t i = std::min(thread_notes.open_count, kDeepestLabel); i > 0; --i) {
-    const OpenLabel& label = thread_notes.open[i - 1];
+  const ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr) return nullptr;
+  for (std::size_t i = std::min(notes->open_count, kDeepestLabel); i > 0; --i) {
+    const OpenLabel& label = notes->open[i - 1];
     if (label.stream == stream && label.discovery == discovery) return &label;
   }
   return nullptr;
@@ -331,8 +338,10 @@ void describe_label(const char* text, const char* kind, const inline_prof_attrib
     label = label_named(labels, text);
   }
   if (label == nullptr) return;
-  if (thread_notes.pending == nullptr) thread_notes.pending = new PendingOps;
-  auto& ops = thread_notes.pending->ops;
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  if (notes->pending == nullptr) notes->pending = std::make_unique<PendingOps>();
+  auto& ops = notes->pending->ops;
   std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
   if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
 }
