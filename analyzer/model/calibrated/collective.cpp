@@ -27,9 +27,9 @@ constexpr std::array<Column, 4> kInputs{{
 constexpr std::array<std::string_view, 5> kParts{"analytic_us", "latency_us", "transfer_us",
                                                  "distance", "sigma"};
 
-class CalibratedCollectives : public TableModel {
+class CollectiveTableModel : public TableModel {
  public:
-  CalibratedCollectives(const read::Parameters& parameters, std::string machine_id)
+  CollectiveTableModel(const read::Parameters& parameters, std::string machine_id)
       : collectives_(parameters, machine_id), machine_id_(std::move(machine_id)) {}
 
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
@@ -84,7 +84,7 @@ std::unique_ptr<TableModel> make(const ModelOptions& options) {
   if (options.params.empty()) {
     throw std::invalid_argument("--mode improved needs --params: what prof-model fit has written");
   }
-  return std::make_unique<CalibratedCollectives>(
+  return std::make_unique<CollectiveTableModel>(
       choose_parameters(options.params, "collective"),
       options.machine ? options.machine->id : std::string());
 }
