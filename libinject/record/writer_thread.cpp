@@ -42,6 +42,11 @@ bool WriterThread::sleep(long nanoseconds) {
   return sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;
 }
 
+void WriterThread::tell_signal() {
+  const int signal = signal_.exchange(0);
+  if (signal != 0 && options_.on_signal) options_.on_signal(signal);
+}
+
 void WriterThread::loop() {
   const long checkpoint = options_.checkpoint_seconds * kNanosecondsPerSecond;
   long since_checkpoint = 0;
@@ -49,9 +54,7 @@ void WriterThread::loop() {
   while (!wanted_.load(std::memory_order_acquire)) {
     const long pause = ticking ? kTickNanoseconds : sys::kLongestSleepNanoseconds;
     const bool timed_out = sleep(pause);
-    if (const int signal = signal_.exchange(0); signal != 0 && options_.on_signal) {
-      options_.on_signal(signal);
-    }
+    tell_signal();
     if (wanted_.load(std::memory_order_acquire)) continue;
     if (nudged_.exchange(false)) ticking = options_.tick();
     if (!timed_out) continue;
@@ -71,6 +74,8 @@ void WriterThread::loop() {
     }
   }
   write(complete_, true);
+  if (options_.on_written) options_.on_written();
+  tell_signal();
   pthread_mutex_lock(&mutex_);
   finished_.store(true, std::memory_order_release);
   pthread_cond_broadcast(&changed_);

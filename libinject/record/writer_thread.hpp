@@ -27,6 +27,8 @@ class WriterThread {
     std::function<bool()> ready = {};
     // Called on this thread after wake_for_signal(), with the signal.
     std::function<void(int)> on_signal = {};
+    // Called after the final file; a signal that came before it is still told to on_signal.
+    std::function<void()> on_written = {};
   };
 
   WriterThread(RunRecord& run, Options options)
@@ -66,6 +68,7 @@ class WriterThread {
   static void* main(void* self);
   void loop();
   [[nodiscard]] bool sleep(long nanoseconds);
+  void tell_signal();
   void write(bool complete, bool is_last);
 
   RunRecord& run_;

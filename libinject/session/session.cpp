@@ -162,10 +162,10 @@ Closing close_run(State& state) {
 void finish_and_die(int signal) {
   if (State* run = state()) {
     // First without a word to the driver: the interrupted thread may hold a lock of its.
-    run->writer->write_checkpoint_now();
-    const bool is_complete = close_run(*run).is_complete;
+    if (run->phase.load() != Phase::kDone) run->writer->write_checkpoint_now();
+    const Closing closing = close_run(*run);
     sys::turn_off_silently();
-    run->writer->write_now(is_complete);
+    run->writer->write_now(closing.is_complete && closing.was_over);
   }
   die_of(signal);
 }
@@ -192,7 +192,8 @@ void make_writer(State& state, std::string path) {
                            const Phase phase = state.phase.load();
                            return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
                          },
-                     .on_signal = [](int signal) { finish_and_die(signal); }});
+                     .on_signal = [](int signal) { finish_and_die(signal); },
+                     .on_written = [] { leave_termination(); }});
 }
 
 bool counts(const State& state, Mark mark) {
@@ -399,7 +400,6 @@ void finish_at_exit() {
   }
   const Closing closing = close_run(*run);
   if (!closing.was_over) {  // else another thread was quicker
-    leave_termination();
     sys::turn_off_silently();
     return run->writer->finish_within(closing.is_complete, kExitWaitMs);
   }

@@ -33,8 +33,8 @@ std::string load_cupti() {
     return "neither libcupti.so.13 nor libcupti.so.12 can be loaded: the folder of the toolkit's "
            "CUPTI must be on LD_LIBRARY_PATH";
   }
-#define INLINE_PROF_FIND(function)                                                                \
-  cupti_functions.function =                                                                      \
+#define INLINE_PROF_FIND(function)                                                             \
+  cupti_functions.function =                                                                   \
       reinterpret_cast<decltype(cupti_functions.function)>(glibc_dlsym()(library, #function)); \
   if (cupti_functions.function == nullptr) return std::string(#function) + " is not in libcupti";
   INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_FIND)

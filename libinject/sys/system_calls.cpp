@@ -28,25 +28,32 @@ namespace {
 
 // One instruction for all of them, which tests find by its address.
 #if defined(__x86_64__)
-[[gnu::noinline]] long ask_kernel(long number, long a, long b, long c, long d, long e) noexcept {
+[[gnu::noinline]] long ask_kernel(long number, long a, long b, long c, long d, long e,
+                                  long f) noexcept {
   long result = number;
   register long r10 __asm__("r10") = d;
   register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
   __asm__ volatile("syscall"
                    : "+a"(result)
-                   : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+                   : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                    : "rcx", "r11", "memory");
   return result;
 }
 #elif defined(__aarch64__)
-[[gnu::noinline]] long ask_kernel(long number, long a, long b, long c, long d, long e) noexcept {
+[[gnu::noinline]] long ask_kernel(long number, long a, long b, long c, long d, long e,
+                                  long f) noexcept {
   register long x8 __asm__("x8") = number;
   register long x0 __asm__("x0") = a;
   register long x1 __asm__("x1") = b;
   register long x2 __asm__("x2") = c;
   register long x3 __asm__("x3") = d;
   register long x4 __asm__("x4") = e;
-  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x8) : "memory");
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc 0"
+                   : "+r"(x0)
+                   : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5), "r"(x8)
+                   : "memory");
   return x0;
 }
 #endif
@@ -65,8 +72,9 @@ long word(Argument argument) noexcept {
 // The kernel gives -errno; glibc's functions give -1 and set errno.
 template <typename Result = int, typename... Arguments>
 Result call(long number, Arguments... arguments) noexcept {
-  long words[5] = {word(arguments)...};
-  const long result = ask_kernel(number, words[0], words[1], words[2], words[3], words[4]);
+  long words[6] = {word(arguments)...};
+  const long result =
+      ask_kernel(number, words[0], words[1], words[2], words[3], words[4], words[5]);
   constexpr long highest_error = 4095;
   if (result < 0 && result >= -highest_error) {
     errno = static_cast<int>(-result);
@@ -131,6 +139,18 @@ int own_poll(pollfd* files, nfds_t count, int milliseconds) {
   return call(SYS_ppoll, files, count, milliseconds < 0 ? nullptr : &left, nullptr,
               kKernelSetBytes);
 }
+
+// --- memory
+
+void* own_mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset)
+    INLINE_PROF_HIDDEN_AS("mmap");
+void* own_mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) {
+  const long result = call<long>(SYS_mmap, at, size, protection, flags, file, offset);
+  return reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr): MAP_FAILED is -1
+}
+INLINE_PROF_CALL(int, mprotect, (void* at, std::size_t size, int protection), SYS_mprotect, at,
+                 size, protection)
+INLINE_PROF_CALL(int, munmap, (void* at, std::size_t size), SYS_munmap, at, size)
 
 // --- this process
 
