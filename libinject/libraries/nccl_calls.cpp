@@ -72,7 +72,7 @@ Operation operation_of(const LibraryCall& call, void* real, const SaidByCollecti
   if (type < 0 || static_cast<std::size_t>(type) >= nccl::kDataTypes.size()) return operation;
   const nccl::DataType& element = nccl::kDataTypes[static_cast<std::size_t>(type)];
   operation.name = said.name;
-  operation.type = element.call;
+  operation.type = element.type;
   const std::int64_t ranks = std::max<std::int64_t>(operation.communicator.ranks, 1);
   operation.bytes = count * element.bytes *
                     (said.message == Message::kAllRanks ? static_cast<std::size_t>(ranks) : 1);

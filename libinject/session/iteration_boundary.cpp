@@ -1,8 +1,8 @@
 #include "session/iteration_boundary.hpp"
 
+#include "base/glob.hpp"
 #include "entry/guard.hpp"
 #include "launch/launch.hpp"
-#include "schedule/glob.hpp"
 #include "schedule/iteration_finder.hpp"
 #include "schedule/iteration_follower.hpp"
 #include "session/arming.hpp"
@@ -118,8 +118,7 @@ void note_kernel(const State& state, const Launch& launch, const KernelInfo& ker
     return;
   }
   const std::string& glob = state.config.iteration_glob;
-  if (!schedule::glob_matches(glob, kernel.name) &&
-      !schedule::glob_matches(glob, kernel.event_name)) {
+  if (!base::glob_matches(glob, kernel.name) && !base::glob_matches(glob, kernel.event_name)) {
     return;
   }
   boundary_functions[0].store(launch.function, std::memory_order_relaxed);
@@ -225,7 +224,7 @@ bool note_range(const char* text) noexcept {
     // Not one expression: its type would be a string of its own, gone at the semicolon.
     std::string_view glob = kOptimizerRange;
     if (source == sys::IterationSource::kNvtx) glob = run->config.iteration_glob;
-    fits = schedule::glob_matches(glob, text);
+    fits = base::glob_matches(glob, text);
     if (fits) session::iteration_starts(session::Mark::kRange);
   });
   return fits && source == sys::IterationSource::kNvtx;

@@ -1,9 +1,9 @@
 // From the warm-up to the plan: what was met becomes targets, the schedule chooses among them.
 #include "session/planning.hpp"
 
+#include "base/random.hpp"
 #include "graphs/graph_events.hpp"
 #include "schedule/classes.hpp"
-#include "schedule/random.hpp"
 #include "schedule/select.hpp"
 #include "session/arming.hpp"
 #include "session/state.hpp"
@@ -205,7 +205,7 @@ std::vector<std::size_t> graph_targets(const State& state) {
   std::map<std::string, std::vector<std::size_t>> classes;
   for (const std::size_t target : all)
     classes[state.targets[target].events.front()->class_name].push_back(target);
-  schedule::SplitMix64 random(state.settings.seed);
+  base::SplitMix64 random(state.settings.seed);
   std::vector<std::size_t> drawn;
   drawn.reserve(classes.size());
   for (const auto& [name, members] : classes)
