@@ -2,6 +2,7 @@
 
 #include "entry/ending.hpp"
 #include "entry/guard.hpp"
+#include "sys/held_signal.hpp"
 #include "sys/log.hpp"
 
 #include <array>
@@ -62,8 +63,7 @@ void on_signal(int signal) {
 }  // namespace
 
 void wait_for_the_end() noexcept {
-  sigset_t all;
-  sigfillset(&all);
+  const sigset_t all = sys::all_but_faults();
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   for (int waited = 0; waited < kLongestWaitMs; waited += kPollMs)
     usleep(kPollMs * 1000);
@@ -87,7 +87,7 @@ void watch_termination(record::WriterThread& writer) noexcept {
     // The application's system calls are none of the signal's business, and a thread with a small
     // stack has another one for signals.
     ours.sa_flags = SA_RESTART | SA_ONSTACK;
-    sigfillset(&ours.sa_mask);
+    ours.sa_mask = sys::all_but_faults();
     sigaction(signal, &ours, nullptr);
   }
 }

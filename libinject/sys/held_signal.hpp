@@ -8,6 +8,16 @@
 
 namespace inline_prof::sys {
 
+// All signals but those that a fault of the thread itself brings: blocked, such a one kills the
+// process past every handler.
+[[nodiscard]] inline sigset_t all_but_faults() noexcept {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+    sigdelset(&signals, fault);
+  return signals;
+}
+
 // While it lives, `signal` is held back from this thread; what came meanwhile is taken away again,
 // so that the failed call is an error and nothing else.  A signal that was pending before stays.
 class HeldSignal {

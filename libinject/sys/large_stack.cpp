@@ -1,6 +1,7 @@
 #include "sys/large_stack.hpp"
 
-#include <csignal>
+#include "sys/held_signal.hpp"
+
 #include <cstddef>
 #include <sys/mman.h>
 
@@ -57,11 +58,8 @@ void call_on_large_stack(void (*work)(void*) noexcept, void* argument) noexcept 
   if (memory == MAP_FAILED) return work(argument);
   auto* const bottom = static_cast<char*>(memory) + kGuardBytes;
   if (mprotect(bottom, kStackBytes, PROT_READ | PROT_WRITE) == 0) {
-    sigset_t held;
+    const sigset_t held = all_but_faults();
     sigset_t before;
-    sigfillset(&held);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
-      sigdelset(&held, fault);
     pthread_sigmask(SIG_SETMASK, &held, &before);
     inline_prof_call_on(work, argument, bottom + kStackBytes);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,5 +1,7 @@
 #include "sys/quiet_thread.hpp"
 
+#include "sys/held_signal.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -36,12 +38,8 @@ int start(pthread_t& thread, const pthread_attr_t* attributes, void* (*main)(voi
           void* argument) noexcept {
   auto* const data = new (std::nothrow) Start{.main = main, .argument = argument, .mask = {}};
   if (data == nullptr) return ENOMEM;
-  sigset_t held;
+  const sigset_t held = all_but_faults();
   sigset_t before;
-  sigfillset(&held);
-  // Blocked, a signal of a thread's own fault kills the process past every handler.
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
-    sigdelset(&held, fault);
   quiet_threads.fetch_add(1);
   pthread_sigmask(SIG_SETMASK, &held, &before);
   data->mask = before;
