@@ -1,6 +1,7 @@
 #include "record/output_file.hpp"
 
 #include "sys/config_error.hpp"
+#include "sys/config_output.hpp"
 #include "sys/held_signal.hpp"
 
 #include <cerrno>
@@ -58,37 +59,30 @@ std::string numbered(const std::string& path, int number) {
 
 std::string expand(const std::string& pattern, const std::string& host_name, int process_id,
                    std::optional<std::int64_t> rank) {
-  const auto refuse = [&](const std::string& what) {
-    throw sys::ConfigError("INLINE_PROF_OUT=" + pattern + ": " + what +
-                           "; known are %h, %p, %r, %q{VAR} and %%");
-  };
+  using Kind = sys::OutputPart::Kind;
   std::string path;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '%') {
-      path.push_back(pattern[i]);
-      continue;
-    }
-    const char word = i + 1 < pattern.size() ? pattern[++i] : '\0';
-    if (word == 'h') {
-      path += host_name;
-    } else if (word == 'p') {
-      path += std::to_string(process_id);
-    } else if (word == 'r') {
-      path += std::to_string(rank.value_or(0));
-    } else if (word == '%') {
-      path.push_back('%');
-    } else if (word == 'q') {
-      const auto end = pattern.find('}', i);
-      if (i + 1 >= pattern.size() || pattern[i + 1] != '{' || end == std::string::npos) {
-        refuse("%q is not followed by {VAR}");
+  for (const sys::OutputPart& part : sys::parse_output_template(pattern)) {
+    switch (part.kind) {
+      case Kind::kText:
+        path += part.text;
+        break;
+      case Kind::kHostName:
+        path += host_name;
+        break;
+      case Kind::kProcessId:
+        path += std::to_string(process_id);
+        break;
+      case Kind::kRank:
+        path += std::to_string(rank.value_or(0));
+        break;
+      case Kind::kVariable: {
+        const char* value = std::getenv(part.text.c_str());  // NOLINT(concurrency-mt-unsafe)
+        if (value == nullptr) {
+          sys::refuse_output_template(pattern, "the variable " + part.text + " is not set");
+        }
+        path += value;
+        break;
       }
-      const std::string name = pattern.substr(i + 2, end - i - 2);
-      const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
-      if (value == nullptr) refuse("the variable " + name + " is not set");
-      path += value;
-      i = end;
-    } else {
-      refuse(word == '\0' ? "a % at the end" : std::string("unknown %") + word);
     }
   }
   if (path.empty() || path.back() == '/') {

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <ctime>
+#include <initializer_list>
 #include <pthread.h>
 
 namespace inline_prof::sys {
@@ -29,9 +30,10 @@ class HeldSignal {
     was_pending_ = sigismember(&pending, signal) == 1;
     sigemptyset(&held_);
     sigaddset(&held_, signal);
-    pthread_sigmask(SIG_BLOCK, &held_, &before_);
+    is_held_ = pthread_sigmask(SIG_BLOCK, &held_, &before_) == 0;
   }
   ~HeldSignal() {
+    if (!is_held_) return;
     const timespec at_once{};
     if (!was_pending_) sigtimedwait(&held_, nullptr, &at_once);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
@@ -43,6 +45,27 @@ class HeldSignal {
   sigset_t held_{};
   sigset_t before_{};
   bool was_pending_ = false;
+  bool is_held_ = false;
+};
+
+// All that can be held back, from this thread.
+class HeldSignals {
+ public:
+  HeldSignals() noexcept {
+    const sigset_t held = all_but_faults();
+    is_held_ = pthread_sigmask(SIG_SETMASK, &held, &before_) == 0;
+  }
+  ~HeldSignals() {
+    if (is_held_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
+
+  [[nodiscard]] const sigset_t& before() const noexcept { return before_; }
+
+ private:
+  sigset_t before_{};
+  bool is_held_ = false;
 };
 
 }  // namespace inline_prof::sys

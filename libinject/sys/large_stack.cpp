@@ -58,11 +58,8 @@ void call_on_large_stack(void (*work)(void*) noexcept, void* argument) noexcept 
   if (memory == MAP_FAILED) return work(argument);
   auto* const bottom = static_cast<char*>(memory) + kGuardBytes;
   if (mprotect(bottom, kStackBytes, PROT_READ | PROT_WRITE) == 0) {
-    const sigset_t held = all_but_faults();
-    sigset_t before;
-    pthread_sigmask(SIG_SETMASK, &held, &before);
+    const HeldSignals held;
     inline_prof_call_on(work, argument, bottom + kStackBytes);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   } else {
     work(argument);
   }

@@ -38,13 +38,10 @@ int start(pthread_t& thread, const pthread_attr_t* attributes, void* (*main)(voi
           void* argument) noexcept {
   auto* const data = new (std::nothrow) Start{.main = main, .argument = argument, .mask = {}};
   if (data == nullptr) return ENOMEM;
-  const sigset_t held = all_but_faults();
-  sigset_t before;
   quiet_threads.fetch_add(1);
-  pthread_sigmask(SIG_SETMASK, &held, &before);
-  data->mask = before;
+  const HeldSignals held;
+  data->mask = held.before();
   const int error = pthread_create(&thread, attributes, run, data);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (error != 0) {
     quiet_threads.fetch_sub(1);
     delete data;

@@ -1,6 +1,6 @@
-// Changes a JSON text where it means something: values that are valid and hostile, members that come
-// again, go, or change places.  libFuzzer's own changes of bytes break a text at once, and what
-// lies behind the parser is hardly met.
+// Changes a JSON text where it means something: values that are valid and hostile, members that
+// come again, go, or change places.  libFuzzer's own changes of bytes break a text at once, and
+// what lies behind the parser is hardly met.
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -26,11 +26,33 @@ std::size_t below(Random& random, std::size_t count) {
 
 json hostile_value(Random& random) {
   static const std::array<const char*, 27> texts{
-      "0", "-1", "1", "-0.0", "0.5", "9007199254740992", "9007199254740993", "2147483648",
-      "-2147483649", "4294967296", "9223372036854775807", "-9223372036854775808",
-      "18446744073709551615", "1e308", "-1e308", "5e-324", "1e-300", "null", "true", "false", "[]",
-      "{}", "\"\"", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
-      "\"\\u0000\\u001b[2J\\n\"", "\"../../../../etc/passwd\"", "\"%n%s\""};
+      "0",
+      "-1",
+      "1",
+      "-0.0",
+      "0.5",
+      "9007199254740992",
+      "9007199254740993",
+      "2147483648",
+      "-2147483649",
+      "4294967296",
+      "9223372036854775807",
+      "-9223372036854775808",
+      "18446744073709551615",
+      "1e308",
+      "-1e308",
+      "5e-324",
+      "1e-300",
+      "null",
+      "true",
+      "false",
+      "[]",
+      "{}",
+      "\"\"",
+      "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+      "\"\\u0000\\u001b[2J\\n\"",
+      "\"../../../../etc/passwd\"",
+      "\"%n%s\""};
   const std::size_t which = below(random, texts.size() + 2);
   if (which < texts.size()) return json::parse(texts[which]);
   if (which == texts.size()) return std::string(1 + below(random, 2000), 'a');

@@ -133,8 +133,9 @@ void capture(const Gpu& gpu) {
   CHECK(cuGraphDestroy(graph));
 }
 
-void* work(void*) {
-  const Gpu gpu = open_gpu();
+void* work(void* argument) {
+  const Gpu& gpu = *static_cast<const Gpu*>(argument);
+  CHECK(cuCtxSetCurrent(gpu.context));
   const std::string label(900, 'l');
   for (int i = 0; i < kIterations; ++i) {
     step(gpu, label);
@@ -148,11 +149,12 @@ void* work(void*) {
 int main(int argc, char** argv) {
   is_tiny = argc > 1 && std::strcmp(argv[1], "--tiny") == 0;
   CHECK(cuInit(0));
+  Gpu gpu = open_gpu();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, is_tiny ? std::size_t{64} << 10U : 4 * kDeepest);
   pthread_t thread{};
-  if (pthread_create(&thread, &attributes, work, nullptr) != 0) return 1;
+  if (pthread_create(&thread, &attributes, work, &gpu) != 0) return 1;
   pthread_join(thread, nullptr);
   for (const auto& [name, bytes] : most)
     std::printf("%s: %zu\n", name.c_str(), bytes);
