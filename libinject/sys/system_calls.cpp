@@ -165,11 +165,6 @@ int own_raise(int signal) {
   return call(SYS_tgkill, call(SYS_getpid), call(SYS_gettid), signal);
 }
 
-int own_pause() INLINE_PROF_HIDDEN_AS("pause");
-int own_pause() {
-  return call(SYS_ppoll, nullptr, 0, nullptr, nullptr, 0);
-}
-
 int own_sched_yield() INLINE_PROF_HIDDEN_AS("sched_yield");
 int own_sched_yield() {
   return call(SYS_sched_yield);

@@ -21,7 +21,7 @@ constexpr const char* kEnd = "<!-- ways to end: end -->\n";
 
 std::vector<std::string> ways() {
   const Workplace place;
-  std::istringstream lines(run_host(place, "host_ends", {.with_guest = false}).output);
+  std::istringstream lines(run_host(place, "host_ends", {.with_library = false}).output);
   std::vector<std::string> found;
   for (std::string line; std::getline(lines, line);)
     found.push_back(line);
@@ -59,7 +59,7 @@ std::string row(const std::string& way) {
   const Workplace alone_place;
   const Workplace place;
   const HostRun alone =
-      run_host(alone_place, "host_ends", {.arguments = {way}, .with_guest = false, .seconds = 30});
+      run_host(alone_place, "host_ends", {.arguments = {way}, .with_library = false, .seconds = 30});
   const HostRun run =
       run_host(place, "host_ends", {.arguments = {way}, .environment = schedule, .seconds = 30});
   std::vector<std::string> ours;

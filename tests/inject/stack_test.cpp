@@ -31,7 +31,7 @@ TEST(TheStack, OfTheApplicationsThreadsIsHardlyUsed) {
   for (const char* mode : {"fine_grained", "one_shot"}) {
     const Workplace place;
     place.write("schedule.json", R"({"warmup": 5, "repeat": 5, "patterns": [{"match": "*"}]})");
-    const HostRun alone = run_host(place, "host_stack", {.with_guest = false});
+    const HostRun alone = run_host(place, "host_stack", {.with_library = false});
     const HostRun run =
         run_host(place, "host_stack", {.environment = {std::string("INLINE_PROF_MODE=") + mode}});
     ASSERT_EQ(alone.exit_status, 0) << alone.output;
