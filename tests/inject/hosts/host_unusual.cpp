@@ -224,9 +224,6 @@ extern "C" [[gnu::visibility("default")]] int unlink(const char*) noexcept {
 extern "C" [[gnu::visibility("default")]] int fsync(int) {
   called_by_mistake("fsync");
 }
-extern "C" [[gnu::visibility("default")]] int flock(int, int) noexcept {
-  called_by_mistake("flock");
-}
 extern "C" [[gnu::visibility("default")]] int usleep(useconds_t) {
   called_by_mistake("usleep");
 }
