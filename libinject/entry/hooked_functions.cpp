@@ -107,11 +107,13 @@ const HookedFunction* hooked_by_symbol(const char* symbol) noexcept {
 }
 
 const HookedFunction* hooked_by_address(const HookedFunction& likely, const void* real) noexcept {
-  if (find_original(likely.symbol) == real) return &likely;
+  const auto of_driver = [](const char* symbol) {
+    return sys::find_loaded(sys::kDriverSoname, symbol);
+  };
+  if (of_driver(likely.symbol) == real) return &likely;
   const std::size_t length = std::strlen(likely.name);
   for (const HookedFunction& hooked : table().functions) {
-    if (std::strncmp(hooked.symbol, likely.name, length) == 0 &&
-        find_original(hooked.symbol) == real) {
+    if (std::strncmp(hooked.symbol, likely.name, length) == 0 && of_driver(hooked.symbol) == real) {
       return &hooked;
     }
   }
