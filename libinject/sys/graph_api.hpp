@@ -8,6 +8,34 @@
 
 namespace inline_prof::sys {
 
+// Members of GraphApi, and the driver's names.
+#define INLINE_PROF_GRAPH_FUNCTIONS(X)                    \
+  X(clone, "cuGraphClone")                                \
+  X(destroy, "cuGraphDestroy")                            \
+  X(create, "cuGraphCreate")                              \
+  X(find_in_clone, "cuGraphNodeFindInClone")              \
+  X(get_nodes, "cuGraphGetNodes")                         \
+  X(get_type, "cuGraphNodeGetType")                       \
+  X(get_kernel, "cuGraphKernelNodeGetParams_v2")          \
+  X(get_child, "cuGraphChildGraphNodeGetGraph")           \
+  X(get_attribute, "cuGraphKernelNodeGetAttribute")       \
+  X(get_dependencies, "cuGraphNodeGetDependencies_v2")    \
+  X(get_dependents, "cuGraphNodeGetDependentNodes_v2")    \
+  X(add_dependencies, "cuGraphAddDependencies_v2")        \
+  X(remove_dependencies, "cuGraphRemoveDependencies_v2")  \
+  X(add_event_record, "cuGraphAddEventRecordNode")        \
+  X(add_kernel, "cuGraphAddKernelNode_v2")                \
+  X(instantiate, "cuGraphInstantiateWithFlags")           \
+  X(upload, "cuGraphUpload")                              \
+  X(launch, "cuGraphLaunch")                              \
+  X(destroy_exec, "cuGraphExecDestroy")                   \
+  X(set_event, "cuGraphExecEventRecordNodeSetEvent")      \
+  X(set_kernel, "cuGraphKernelNodeSetParams_v2")          \
+  X(set_exec_kernel, "cuGraphExecKernelNodeSetParams_v2") \
+  X(set_exec_enabled, "cuGraphNodeSetEnabled")            \
+  X(get_capture, "cuStreamGetCaptureInfo_v2")             \
+  X(record_event_with_flags, "cuEventRecordWithFlags")
+
 // Signatures are spelled out: cuda.h of 13.0 gives some of these names to other versions than
 // cuda.h of 12.4 does.
 struct GraphApi {
