@@ -174,11 +174,7 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   if (site == nullptr || site->open_occurrence < 0) {
     const std::string warning = label.name + ".stop was met without a .start before it";
     const std::lock_guard run_lock(state.run.mutex);
-    auto& warnings = state.run.warnings;
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
-      sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
-      warnings.push_back(warning);
-    }
+    if (state.run.add_warning(warning)) sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
     return;
   }
   record::EventRecord* event = site->events[static_cast<std::size_t>(site->open_occurrence)];
