@@ -63,6 +63,8 @@ inline constexpr std::size_t kSpare = 2;
   X(cuModuleGetFunction, cuModuleGetFunction, 2000, kLegacy, CUresult(CUfunction*, CUmodule, const char*)) \
   X(cuLibraryGetKernel, cuLibraryGetKernel, 12000, kLegacy, CUresult(CUkernel*, CUlibrary, const char*)) \
   X(cuKernelGetFunction, cuKernelGetFunction, 12000, kLegacy, CUresult(CUfunction*, CUkernel)) \
+  X(cuModuleUnload, cuModuleUnload, 2000, kLegacy, CUresult(CUmodule)) \
+  X(cuLibraryUnload, cuLibraryUnload, 12000, kLegacy, CUresult(CUlibrary)) \
   X(cuGetProcAddress, cuGetProcAddress, 11030, kLegacy, CUresult(const char*, void**, int, cuuint64_t)) \
   X(cuGetProcAddress_v2, cuGetProcAddress, 12000, kLegacy, CUresult(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*)) \
   X(cuGraphInstantiate, cuGraphInstantiate, 10000, kLegacy, CUresult(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t)) \

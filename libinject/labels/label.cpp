@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -131,6 +132,22 @@ std::unique_ptr<record::Op> take_pending_op(const Label& label) {
   return op;
 }
 
+bool is_open(const OpenLabel& label, int discovery) noexcept {
+  return label.discovery == discovery && label.site->open_occurrence == label.occurrence;
+}
+
+// Those that another thread has stopped make room.
+void note_open(const OpenLabel& label) noexcept {
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  const auto begin = notes->open.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(notes->open_count);
+  const auto kept = std::remove_if(
+      begin, end, [&](const OpenLabel& each) { return !is_open(each, label.discovery); });
+  notes->open_count = static_cast<std::size_t>(kept - begin);
+  if (notes->open_count < kDeepestLabel) notes->open[notes->open_count++] = label;
+}
+
 // The phase is read before the lock is had: the plan may have been made meanwhile.
 bool is_over(const State& state) {
   const Phase phase = state.phase.load(std::memory_order_relaxed);
@@ -156,13 +173,11 @@ void start_in_warmup(State& state, Label& label, CUstream stream, bool is_captur
     if (is_captured) event->add_flag(record::Flag::kRecaptured);
   }
   site->open_occurrence = static_cast<int>(occurrence);
-  ThreadNotes* const notes = thread_notes.make();
-  if (notes == nullptr) return;
-  if (notes->open_count < kDeepestLabel) {
-    notes->open[notes->open_count] = {
-        .stream = stream, .event = site->events[occurrence], .discovery = state.discovery};
-  }
-  ++notes->open_count;
+  note_open({.stream = stream,
+             .event = site->events[occurrence],
+             .site = site,
+             .occurrence = site->open_occurrence,
+             .discovery = state.discovery});
 }
 
 void stop_in_warmup(State& state, Label& label, CUstream stream) {
@@ -180,8 +195,6 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   record::EventRecord* event = site->events[static_cast<std::size_t>(site->open_occurrence)];
   if (event->end_index < 0) event->end_index = state.next_index++;
   site->open_occurrence = -1;
-  ThreadNotes* const notes = thread_notes.get();
-  if (notes != nullptr && notes->open_count > 0) --notes->open_count;
 }
 
 // --- measuring
@@ -251,9 +264,9 @@ std::string met_label_names() {
 const OpenLabel* innermost_label(const void* stream, int discovery) noexcept {
   const ThreadNotes* const notes = thread_notes.get();
   if (notes == nullptr) return nullptr;
-  for (std::size_t i = std::min(notes->open_count, kDeepestLabel); i > 0; --i) {
+  for (std::size_t i = notes->open_count; i > 0; --i) {
     const OpenLabel& label = notes->open[i - 1];
-    if (label.stream == stream && label.discovery == discovery) return &label;
+    if (label.stream == stream && is_open(label, discovery)) return &label;
   }
   return nullptr;
 }
@@ -297,6 +310,9 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     note_captured_label(*end);
   }
   if (phase == Phase::kMeasuring || phase == Phase::kOverheadMeasurement) {
+    if (sites_are_lost.load(std::memory_order_relaxed)) {
+      look_for_lost(*run, {.function = nullptr, .label = end->label, .graph = nullptr}, on);
+    }
     if (measures_everything.load(std::memory_order_acquire)) {
       return record_one_shot_label(*run, *end, on, extra_info);
     }

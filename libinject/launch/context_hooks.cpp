@@ -1,5 +1,5 @@
-// Contexts and streams as they come and go: the moment of calibration, and what must not be touched
-// any more.
+// Contexts, streams and modules as they come and go: the moment of calibration, and what must not
+// be touched any more.
 #include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
@@ -86,6 +86,16 @@ CUresult CUDAAPI hooked_cuCtxDestroy(CUcontext context) {
 CUresult CUDAAPI hooked_cuCtxDestroy_v2(CUcontext context) {
   if (sys::is_on()) fenced("cuCtxDestroy", [&] { session::context_gone(context); });
   return original_cuCtxDestroy_v2(context);
+}
+
+CUresult CUDAAPI hooked_cuModuleUnload(CUmodule module) {
+  if (sys::is_on()) fenced("cuModuleUnload", [&] { session::module_gone(module); });
+  return original_cuModuleUnload(module);
+}
+
+CUresult CUDAAPI hooked_cuLibraryUnload(CUlibrary library) {
+  if (sys::is_on()) fenced("cuLibraryUnload", [&] { session::library_gone(library); });
+  return original_cuLibraryUnload(library);
 }
 
 CUresult CUDAAPI hooked_cuStreamDestroy_v2(CUstream stream) {

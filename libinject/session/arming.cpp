@@ -43,7 +43,8 @@ void note_interleaved(const void* stream) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& armed = armed_events[i];
     const void* owner = armed.open_by.load(std::memory_order_acquire);
-    if (owner != nullptr && owner != this_thread() &&
+    // A per-thread default stream is another one on each thread.
+    if (owner != nullptr && owner != this_thread() && stream != CU_STREAM_PER_THREAD &&
         armed.stream.load(std::memory_order_relaxed) == stream) {
       armed.interleaved.store(true, std::memory_order_relaxed);
     }
@@ -72,7 +73,8 @@ void look_at_every_launch() noexcept {
 void look_at_armed_launches() noexcept {
   if (!sys::is_on() || counting.load(std::memory_order_relaxed) ||
       open_pairs.load(std::memory_order_relaxed) != 0 ||
-      open_captures.load(std::memory_order_relaxed) != 0) {
+      open_captures.load(std::memory_order_relaxed) != 0 ||
+      sites_are_lost.load(std::memory_order_relaxed)) {
     return;
   }
   sys::set_filter(armed_filter.load(std::memory_order_relaxed));
@@ -169,7 +171,7 @@ namespace {
 // there is no room.
 ArmedEvent* entry_for(const LaunchSite& site, std::int64_t iteration, std::uint32_t& count) {
   const void* function = site.slot->function.load(std::memory_order_relaxed);
-  const void* stream = site.stream->handle;
+  const void* stream = site.slot->stream.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& known = armed_events[i];
     if (known.function.load(std::memory_order_relaxed) == function &&
@@ -196,7 +198,8 @@ void publish_filter(std::uint64_t filter) noexcept {
   filter |= boundary_filter();
   armed_filter.store(filter, std::memory_order_relaxed);
   if (open_pairs.load(std::memory_order_relaxed) == 0 &&
-      open_captures.load(std::memory_order_relaxed) == 0) {
+      open_captures.load(std::memory_order_relaxed) == 0 &&
+      !sites_are_lost.load(std::memory_order_relaxed)) {
     sys::set_filter(filter);
   }
 }
@@ -210,7 +213,6 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   for (const std::size_t target : targets) {
     for (record::EventRecord* event : state.targets[target].events) {
       LaunchSite* site = state.site_of_event[event];
-      if (!site->stream->timer->is_alive() || !site->stream->is_alive) continue;
       ArmedEvent* armed = entry_for(*site, iteration, count);
       const auto wanted_count =
           armed == nullptr ? 0 : armed->wanted_count.load(std::memory_order_relaxed);
@@ -238,6 +240,24 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   }
   armed_count.store(count, std::memory_order_release);
   publish_filter(filter);
+}
+
+void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept {
+  move_boundary(old.function, old.stream, fresh.function, fresh.stream);
+  std::uint64_t bits = boundary_filter();
+  const auto count = armed_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ArmedEvent& armed = armed_events[i];
+    if (armed.function.load(std::memory_order_relaxed) != old.function ||
+        armed.stream.load(std::memory_order_relaxed) != old.stream) {
+      continue;
+    }
+    armed.stream.store(fresh.stream, std::memory_order_relaxed);
+    armed.function.store(fresh.function, std::memory_order_release);
+    const bool is_graph = armed.graph.load(std::memory_order_relaxed) != nullptr;
+    if (!is_graph) bits |= std::uint64_t{1} << sys::filter_bit(fresh.function);
+  }
+  armed_filter.fetch_or(bits, std::memory_order_relaxed);
 }
 
 void disarm() noexcept {
@@ -378,6 +398,13 @@ LaunchTicket before_launch(const Launch& launch) {
   if (trigger::is_paused()) return {};
   if (open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(launch.stream)) {
     return begin_captured_launch(*run, launch);
+  }
+  if (sites_are_lost.load(std::memory_order_relaxed)) {
+    look_for_lost(*run,
+                  {.function = launch.graph == nullptr ? launch.function : nullptr,
+                   .label = nullptr,
+                   .graph = launch.graph},
+                  launch.stream);
   }
   if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
   switch (run->phase.load(std::memory_order_acquire)) {

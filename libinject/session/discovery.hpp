@@ -23,6 +23,8 @@ struct State;
 [[nodiscard]] int next_occurrence(State& state, const std::string& name, const StreamInfo& stream);
 [[nodiscard]] const std::string& event_name_of(State& state, const KernelInfo& kernel,
                                                const StreamInfo& stream, int& occurrence);
+// Of the stream's context; null where the driver does not say it.
+[[nodiscard]] timer::ContextTimer* timer_of_stream(State& state, CUstream stream);
 [[nodiscard]] StreamInfo* stream_of(State& state, CUstream stream);
 [[nodiscard]] LaunchSite* label_site(State& state, Label& label, CUstream stream);
 // `op_name`: of the vendor call that begins with this launch; empty: none.  Null: the list is full.

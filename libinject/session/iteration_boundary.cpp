@@ -112,6 +112,20 @@ std::uint64_t boundary_filter() noexcept {
   return filter;
 }
 
+void move_boundary(const void* old_function, const void* old_stream, const void* function,
+                   const void* stream) noexcept {
+  // Both functions are on one stream, and move one after the other.
+  const void* known = boundary_stream.load(std::memory_order_relaxed);
+  if (known != old_stream && known != stream) return;
+  bool has_moved = false;
+  for (auto& each : boundary_functions) {
+    if (each.load(std::memory_order_relaxed) != old_function) continue;
+    each.store(function, std::memory_order_relaxed);
+    has_moved = true;
+  }
+  if (has_moved) boundary_stream.store(stream, std::memory_order_release);
+}
+
 void note_kernel(const State& state, const Launch& launch, const KernelInfo& kernel) {
   if (state.config.iteration_source != sys::IterationSource::kKernel ||
       boundary_stream.load(std::memory_order_relaxed) != nullptr) {
@@ -150,6 +164,10 @@ void look_for_period(State& state, const LaunchSite& site) {
     state.run.iteration_confidence = found.confidence;
   }
   give_up();  // looking any further
+}
+
+void forget_searches() {
+  searches().clear();
 }
 
 namespace {

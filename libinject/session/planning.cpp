@@ -26,14 +26,16 @@ namespace {
 // Iteration times that are kept where nobody knows beforehand how long the run will measure.
 constexpr std::int64_t kMostAdaptiveTimes = 65'536;
 
-// Events of one (name, layer, occurrence) on all devices and streams are one target.
+// Events of one (name, layer, occurrence) on all devices and streams are one target; kernels inside
+// graphs, which are measured in another way, are targets of their own.
 std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>& targets) {
   std::vector<schedule::MetEvent> site;
-  std::map<std::tuple<std::string, std::string, int>, std::size_t> places;
+  std::map<std::tuple<std::string, std::string, int, bool>, std::size_t> places;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
     const auto [place, is_new] = places.try_emplace(
-        std::tuple(event.event_name, event.layer_name, event.occurrence), targets.size());
+        std::tuple(event.event_name, event.layer_name, event.occurrence, event.is_inside_graph()),
+        targets.size());
     if (is_new) {
       targets.emplace_back();
       site.push_back({.event = event.event_name,

@@ -3,6 +3,7 @@
 #include "entry/hooked_functions.hpp"
 #include "launch/launch.hpp"
 #include "session/arming.hpp"
+#include "session/completeness.hpp"
 #include "session/discovery.hpp"
 #include "session/one_shot.hpp"
 #include "session/planning.hpp"
@@ -51,14 +52,14 @@ void finish(State& state) {
     timer.destroy_events();
   }
   clone_measurement::finish(state);
+  state.is_complete = settle_completeness(state, End::kMeasured);
   close_record(state);
-  state.is_complete = true;
   state.phase.store(Phase::kDone, std::memory_order_release);
   stop_one_shot(state);
   disarm();
   trigger::remove();
   sys::turn_off_silently();
-  state.writer->finish(true);
+  state.writer->finish(state.is_complete);
 }
 
 // What one iteration measures.
@@ -202,6 +203,7 @@ void start_measured_iteration(State& state, std::int64_t iteration) {
   if (state.boundary_is_guessed) {
     state.run.dropped.irregular_iteration.fetch_add(drop_samples_of_irregular_iteration());
   }
+  search_on(state);
   poll_all(state);
   record_origins(state, iteration);
   report_progress(state, iteration);
@@ -251,14 +253,6 @@ std::uint64_t samples_taken(const State& state) {
   return count;
 }
 
-std::uint64_t samples_wanted(const State& state) {
-  std::uint64_t wanted = 0;
-  for (std::size_t i = 0; i < state.plain_targets; ++i) {
-    wanted += static_cast<std::uint64_t>(state.plan.samples_of(i)) * state.targets[i].events.size();
-  }
-  return wanted;
-}
-
 bool everything_was_recorded(const State& state) {
   const Phase phase = state.phase.load();
   if (phase == Phase::kDraining || phase == Phase::kOverheadMeasurement) return true;
@@ -276,6 +270,11 @@ void close_record(State& state) {
   gather_overhead(state);
   if (*sys::off_reason() != '\0') {
     state.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
+  }
+  if (state.some_were_forgotten) {
+    state.run.not_seen.push_back(
+        "launches before the first iteration of more kernels than there was room for: counted, not "
+        "listed");
   }
   if (state.table_full.load()) {
     state.run.not_seen.push_back("more kernels, streams or events than there was room for");
