@@ -3,6 +3,7 @@
 
 #include "entry/ending.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -21,9 +22,11 @@ class HookGuard {
   ~HookGuard() {
     if (!entered_) return;
     inside_ = false;
-    // A signal that ends the process came meanwhile.
-    if (ending_signal.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    // A signal that ends the process came meanwhile; the writer's thread is about to do it.
+    if (ending_signal.load(std::memory_order_relaxed) != 0 && !sys::this_thread_is_quiet)
+        [[unlikely]] {
       wait_for_the_end();
+    }
   }
   HookGuard(const HookGuard&) = delete;
   HookGuard& operator=(const HookGuard&) = delete;

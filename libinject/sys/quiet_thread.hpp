@@ -15,6 +15,9 @@ namespace inline_prof::sys {
 // Likewise a thread that nobody joins.
 [[nodiscard]] int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept;
 
+// True on the threads that these start.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_is_quiet = false;
+
 // True once the application's main thread has ended by pthread_exit() and nothing is left but
 // threads of ours: then the process would have ended, and ends when they do.  A few microseconds.
 [[nodiscard]] bool only_quiet_threads_are_left() noexcept;
