@@ -255,6 +255,15 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
     // Where it is shifted.
     if (parts->modes.size() == wanted.size() + 1) wanted.insert(CUDNN_POINTWISE_ADD);
   }
+  if (getenv("DBG_CUDNN")) {
+    fprintf(stderr, "graph: products %zu transp %d modes", products.size(), parts->transpositions);
+    for (int m : parts->modes) fprintf(stderr, " %d", m);
+    fprintf(stderr, " wanted");
+    for (int m : wanted) fprintf(stderr, " %d", m);
+    fprintf(stderr, " red");
+    for (int m : parts->reductions) fprintf(stderr, " %d", m);
+    fprintf(stderr, "\n");
+  }
   if (parts->modes != wanted || parts->reductions != reductions ||
       products.size() != (is_backward ? 5 : 2) || parts->transpositions != (is_backward ? 3 : 0)) {
     return std::nullopt;

@@ -43,11 +43,11 @@ int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int 
   const auto& device = s.model.device;
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      return 1024;
+      return kernel.max_threads;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      return kernel.first_rule().static_shared_bytes;
+      return kernel.static_shared_bytes();
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      return kernel.first_rule().registers;
+      return kernel.registers();
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       return device.compute_major * 10 + device.compute_minor;
@@ -256,7 +256,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
       case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         // cuda.h: the sum with the static size "cannot exceed the device attribute
         // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN".
-        require_value(value >= 0 && value + of.kernel->first_rule().static_shared_bytes <=
+        require_value(value >= 0 && value + of.kernel->static_shared_bytes() <=
                                         s.model.device.shared_bytes_per_block_optin);
         of.max_dynamic_shared_bytes = value;
         break;
