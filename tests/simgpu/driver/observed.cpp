@@ -85,8 +85,8 @@ void tell_of_kernel(const Stream& stream, const KernelWork& work, const Rule& ru
   std::copy(work.grid.begin(), work.grid.end(), run.grid);
   std::copy(work.block.begin(), work.block.end(), run.block);
   run.dynamic_shared_bytes = work.dynamic_shared_bytes;
-  run.registers = rule.registers;
-  run.static_shared_bytes = rule.static_shared_bytes;
+  run.registers = work.kernel->registers();
+  run.static_shared_bytes = work.kernel->static_shared_bytes();
   run.in_graph = span.in_graph ? 1 : 0;
   run.begin_ns = span.begin;
   run.end_ns = span.end;
