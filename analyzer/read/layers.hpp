@@ -1,4 +1,5 @@
-// Layers files: what the events of a run compute, for events whose `op` the guest could not see.
+// Layers files: what the events of a run compute, for events whose `op` the injected library could
+// not see.
 //
 //   { "let":   { "B": 6912 },
 //     "rules": [ { "match": "TopMLP.fc5.*.fprop.cublasGemmEx", "layer": "TopMLP.fc5",
@@ -32,9 +33,6 @@ struct Layers {
 // Throws InputError.
 [[nodiscard]] Layers read_layers(std::string_view text, const std::string& label);
 [[nodiscard]] Layers read_layers(const std::filesystem::path& file);
-
-// Whether the whole of `text` fits the glob `pattern`.
-[[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
 
 // What a rule is matched against: LAYER.EVENT, or EVENT if the layer is empty; in files that never
 // name layers (generation 2) EVENT#OCCURRENCE.

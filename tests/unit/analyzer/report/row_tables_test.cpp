@@ -1,7 +1,7 @@
-#include "report/row_tables.hpp"
-
+#include "export/csv.hpp"
 #include "join/join.hpp"
 #include "profile_builder.hpp"
+#include "report/markdown_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ join::Analysis analysis_of(const std::string& name) {
 }
 
 TEST(CsvReport, HasALineForEachEventAndAFieldForEachColumn) {
-  EXPECT_THAT(csv_report(analysis_of("a")),
+  EXPECT_THAT(exports::csv_report(analysis_of("a")),
               EndsWith("raw_us,raw_ci95_lower_us,raw_ci95_upper_us,corrected_us,in_iteration_us,"
                        "predicted_us,predicted_ci90_lower_us,predicted_ci90_upper_us,ratio,bound,"
                        "model,verdict\n"
@@ -38,7 +38,8 @@ TEST(CsvReport, HasALineForEachEventAndAFieldForEachColumn) {
 }
 
 TEST(CsvReport, QuotesWhatWouldEndAField) {
-  EXPECT_THAT(csv_report(analysis_of("kernel<1, \"x\">")), HasSubstr(",\"kernel<1, \"\"x\"\">\","));
+  EXPECT_THAT(exports::csv_report(analysis_of("kernel<1, \"x\">")),
+              HasSubstr(",\"kernel<1, \"\"x\"\">\","));
 }
 
 TEST(MarkdownReport, IsATableOfTheMergedRows) {
