@@ -26,8 +26,8 @@ void write_counts() {
 std::intptr_t call_unsimulated(Unsimulated& function, int status) {
   write_log(function.function);
   const std::string_view name = function.function;
-  const bool gives_text =
-      name.ends_with("String") || name.find("StatusName") != name.npos || name.ends_with("ErrorName");
+  const bool gives_text = name.ends_with("String") || name.find("StatusName") != name.npos ||
+                          name.ends_with("ErrorName");
   if (function.calls.fetch_add(1, std::memory_order_relaxed) == 0) {
     std::fprintf(stderr, "simgpu: %s is not simulated and returns %d\n", function.function, status);
     const std::lock_guard lock(called_mutex);

@@ -1,5 +1,6 @@
-// Functions that the vendor's library has and the simulator does not: they say so once, are counted, and return
-// the library's own "not supported".  unsimulated/generate.py writes one line for each.
+// Functions that the vendor's library has and the simulator does not: they say so once, are
+// counted, and return the library's own "not supported".  unsimulated/generate.py writes one line
+// for each.
 #pragma once
 
 #include <atomic>
@@ -15,8 +16,9 @@ struct Unsimulated {
   Unsimulated* next = nullptr;  // of those that were called
 };
 
-// Says the name at the first call, and writes a line to SIMGPU_LOG at each.  Returns what the function is to return:
-// `status`, or an address of a text where the name says that the function gives one.
+// Says the name at the first call, and writes a line to SIMGPU_LOG at each.  Returns what the
+// function is to return: `status`, or an address of a text where the name says that the function
+// gives one.
 [[nodiscard]] std::intptr_t call_unsimulated(Unsimulated& function, int status);
 
 using Address = void (*)();
@@ -31,9 +33,9 @@ struct UnsimulatedRow {
 }  // namespace inline_prof::simgpu
 
 // The parameters of the vendor's function stay where the caller put them.
-#define SIMGPU_UNSIMULATED(name, status)                                             \
-  extern "C" __attribute__((visibility("default"))) std::intptr_t name();            \
-  extern "C" std::intptr_t name() {                                                  \
-    static constinit inline_prof::simgpu::Unsimulated function{#name};               \
-    return inline_prof::simgpu::call_unsimulated(function, status);                  \
+#define SIMGPU_UNSIMULATED(name, status)                                  \
+  extern "C" __attribute__((visibility("default"))) std::intptr_t name(); \
+  extern "C" std::intptr_t name() {                                       \
+    static constinit inline_prof::simgpu::Unsimulated function{#name};    \
+    return inline_prof::simgpu::call_unsimulated(function, status);       \
   }

@@ -224,14 +224,16 @@ constexpr std::array kRules {
       AttributeRule{kEngine, CUDNN_ATTR_ENGINE_KNOB_INFO, kDescriptor, kMaxTensors, kReadOnly},
 
       AttributeRule{kConfig, CUDNN_ATTR_ENGINECFG_ENGINE, kDescriptor, 1, kRequired},
-      AttributeRule{kConfig, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, kDescriptor, kMaxTensors, kReadOnly},
+      AttributeRule{kConfig, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, kDescriptor, kMaxTensors,
+                    kReadOnly},
       AttributeRule{CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
                     CUDNN_TYPE_KNOB_TYPE, 1, kRequired},
       AttributeRule{CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, kInt64,
                     1, kRequired},
       AttributeRule{CUDNN_BACKEND_KNOB_INFO_DESCRIPTOR, CUDNN_ATTR_KNOB_INFO_TYPE,
                     CUDNN_TYPE_KNOB_TYPE, 1, kReadOnly},
-      AttributeRule{kConfig, CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED, CUDNN_TYPE_INT32, 1, kReadOnly},
+      AttributeRule{kConfig, CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED, CUDNN_TYPE_INT32, 1,
+                    kReadOnly},
       AttributeRule{kConfig, CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE, kInt64, 1, kReadOnly},
 
       AttributeRule{kPlan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, kOptional},

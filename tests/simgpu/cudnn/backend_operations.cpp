@@ -253,17 +253,17 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
     wanted.insert({CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_CMP_GE,
                    CUDNN_POINTWISE_BINARY_SELECT});
   }
-  // More of these: a bias, a mask that is shifted, a factor that the program's front end writes out.
+  // More of these: a bias, a mask that is shifted, a factor that the program's front end writes
+  // out.
   std::vector<int> more;
   std::set_difference(parts->modes.begin(), parts->modes.end(), wanted.begin(), wanted.end(),
                       std::back_inserter(more));
-  const bool has_all =
-      parts->modes.size() == wanted.size() + more.size() &&
-      std::all_of(more.begin(), more.end(), [](int mode) {
-        return mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_MUL;
-      });
-  if (!has_all || parts->reductions != reductions ||
-      products.size() != (is_backward ? 5 : 2) || parts->transpositions != (is_backward ? 3 : 0)) {
+  const bool has_all = parts->modes.size() == wanted.size() + more.size() &&
+                       std::all_of(more.begin(), more.end(), [](int mode) {
+                         return mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_MUL;
+                       });
+  if (!has_all || parts->reductions != reductions || products.size() != (is_backward ? 5 : 2) ||
+      parts->transpositions != (is_backward ? 3 : 0)) {
     return std::nullopt;
   }
   // What the second product reads has the type of the tensors.

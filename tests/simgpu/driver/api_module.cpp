@@ -3,6 +3,9 @@
 #include "simgpu.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
 
 using namespace inline_prof::simgpu;
 
@@ -81,6 +84,20 @@ void occupancy(Simulator& s, int* blocks, CUfunction function, int threads, size
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   static const DriverEntry entry{__func__};
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+}
+
+CUresult cuModuleLoad(CUmodule* module, const char* file) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+    require(file);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(std::fopen(file, "rbe"),
+                                                                 &std::fclose);
+    if (opened == nullptr) throw Failure{CUDA_ERROR_FILE_NOT_FOUND};
+    std::string image;  // a text of PTX ends with a zero
+    for (int c = std::fgetc(opened.get()); c != EOF; c = std::fgetc(opened.get()))
+      image += static_cast<char>(c);
+    load_module(s, module, image.c_str());
+  });
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,

@@ -56,7 +56,8 @@ class Reader {
     const auto strings = section(symbols.sh_link);
     Cubin cubin;
     std::map<std::uint32_t, std::size_t> kernel_of_symbol;
-    for (std::uint32_t i = 0; symbols.sh_entsize > 0 && i < symbols.sh_size / symbols.sh_entsize; ++i) {
+    for (std::uint32_t i = 0; symbols.sh_entsize > 0 && i < symbols.sh_size / symbols.sh_entsize;
+         ++i) {
       const auto symbol = read<Elf64_Sym>(elf_ + symbols.sh_offset + i * symbols.sh_entsize);
       const std::string name = elf_ + strings.sh_offset + symbol.st_name;
       const auto type = ELF64_ST_TYPE(symbol.st_info);
@@ -87,7 +88,8 @@ class Reader {
     CubinKernel result;
     result.name = name;
     std::map<unsigned, std::size_t> parameters;  // by place
-    for_each_record(".nv.info." + name, [&](unsigned char kind, const char* data, std::size_t bytes) {
+    for_each_record(".nv.info." + name, [&](unsigned char kind, const char* data,
+                                            std::size_t bytes) {
       if (kind == kParameter && bytes >= 12) {
         // Index, place, offset, and the size in the upper 14 bits of a word of flags.
         parameters[read<std::uint16_t>(data + 4)] = read<std::uint32_t>(data + 8) >> 18 & 0x3fff;
@@ -139,7 +141,8 @@ std::optional<Cubin> read_cubin(const void* image) {
   const char* elf = elf_of(static_cast<const char*>(image));
   if (elf == nullptr) return std::nullopt;
   const auto header = read<Elf64_Ehdr>(elf);
-  if (header.e_machine != kMachineCuda || header.e_shentsize != sizeof(Elf64_Shdr)) return std::nullopt;
+  if (header.e_machine != kMachineCuda || header.e_shentsize != sizeof(Elf64_Shdr))
+    return std::nullopt;
   return Reader(elf).read_all();
 }
 

@@ -1,6 +1,7 @@
-// What stands in a compiled image (ELF of a cubin, or a fat binary that holds one): kernels with their parameters,
-// registers and shared memory, and variables.  The format is not documented by the vendor; the records read here are
-// those that the binary tools print (CUDA Binary Utilities 13.0, cuobjdump -elf, "EIATTR_...").
+// What stands in a compiled image (ELF of a cubin, or a fat binary that holds one): kernels with
+// their parameters, registers and shared memory, and variables.  The format is not documented by
+// the vendor; the records read here are those that the binary tools print (CUDA Binary
+// Utilities 13.0, cuobjdump -elf, "EIATTR_...").
 #pragma once
 
 #include <cstddef>

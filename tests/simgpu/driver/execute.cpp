@@ -49,7 +49,7 @@ Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanose
                .duration = end - begin},
               settings.truth_durations);
   }
-  tell_of_kernel(stream, work, rule, {.begin = begin, .end = end, .in_graph = place != nullptr});
+  tell_of_kernel(stream, work, {.begin = begin, .end = end, .in_graph = place != nullptr});
   return end;
 }
 

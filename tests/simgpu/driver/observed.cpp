@@ -72,8 +72,7 @@ void tell_of_context(CUcontext context, ContextChange change) {
   observer->context(context, id, change == ContextChange::kCreated ? 1 : 0);
 }
 
-void tell_of_kernel(const Stream& stream, const KernelWork& work, const Rule& rule,
-                    const KernelSpan& span) {
+void tell_of_kernel(const Stream& stream, const KernelWork& work, const KernelSpan& span) {
   const simgpu_observer* observer = current_observer();
   if (observer == nullptr) return;
   simgpu_kernel_run run{};
