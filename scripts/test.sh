@@ -248,6 +248,11 @@ if ! $quick; then
 fi
 scripts/check_style.sh "${style_options[@]}" || broken+=("the style check")
 
+if $with_cuda && ! $quick; then
+  say "real programs"
+  scripts/real_programs.sh --short || broken+=("the real programs")
+fi
+
 say "done"
 ((skipped == 0)) || printf '%d skipped\n' "$skipped"
 ((${#failed_tests[@]} == 0)) || printf 'failed: %s\n' "${failed_tests[@]}"

@@ -51,7 +51,9 @@ void* unsimulated(std::string_view base, bool per_thread) {
   const UnsimulatedRow* best = nullptr;
   for (const auto& row : unsimulated_functions()) {
     const std::string_view name = row.name;
-    if (base_name(name) != base || (name.ends_with("_ptsz") || name.ends_with("_ptds")) != per_thread) continue;
+    if (base_name(name) != base ||
+        (name.ends_with("_ptsz") || name.ends_with("_ptds")) != per_thread)
+      continue;
     if (best == nullptr || name > best->name) best = &row;
   }
   if (best == nullptr) return per_thread ? unsimulated(base, false) : nullptr;
