@@ -25,10 +25,12 @@ std::vector<double> values_at(const VectorXd& theta) {
 }  // namespace
 
 AnalyticFit::AnalyticFit(std::vector<model::ParameterSpec> specs, VectorXd log_measured,
-                         LogTimes log_times, const std::optional<std::vector<double>>& prior)
+                         LogTimes log_times, LogTimesNear log_times_near,
+                         const std::optional<std::vector<double>>& prior)
     : specs_(std::move(specs)),
       log_measured_(std::move(log_measured)),
-      log_times_(std::move(log_times)) {
+      log_times_(std::move(log_times)),
+      log_times_near_(std::move(log_times_near)) {
   const auto count = static_cast<Index>(specs_.size());
   if (prior && prior->size() != specs_.size()) {
     throw std::invalid_argument("the prior has other parameters than the model");
@@ -58,10 +60,19 @@ LeastSquaresProblem AnalyticFit::problem(const std::vector<Index>& rows) const {
   problem.weight = weight_;
   problem.lower = lower_;
   problem.upper = upper_;
-  problem.residuals = [this, rows](const VectorXd& theta, Eigen::Ref<VectorXd> residuals) {
-    const VectorXd difference = log_times(theta) - log_measured_;
-    residuals = difference(rows);
+  const auto residuals_of = [this, rows](LogTimes times) -> LeastSquaresProblem::Residuals {
+    return [this, rows, times = std::move(times)](const VectorXd& theta,
+                                                  Eigen::Ref<VectorXd> residuals) {
+      const VectorXd difference = times(values_at(theta)) - log_measured_;
+      residuals = difference(rows);
+    };
   };
+  problem.residuals = residuals_of(log_times_);
+  if (log_times_near_) {
+    problem.residuals_near = [this, residuals_of](const VectorXd& theta) {
+      return residuals_of(log_times_near_(values_at(theta)));
+    };
+  }
   return problem;
 }
 

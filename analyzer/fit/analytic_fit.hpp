@@ -18,10 +18,14 @@ class AnalyticFit {
  public:
   // ln(time in us) of every row with these parameters.
   using LogTimes = std::function<Eigen::VectorXd(std::span<const double> values)>;
+  // The same with the choices (tiles, algorithms) that are best with these parameters.
+  using LogTimesNear = std::function<LogTimes(std::span<const double> values)>;
 
-  // `prior` replaces the starts of `specs`.
+  // `prior` replaces the starts of `specs`.  `log_times_near` may be empty; with it derivatives of
+  // a model that tries many choices cost a hundredth.
   AnalyticFit(std::vector<model::ParameterSpec> specs, Eigen::VectorXd log_measured,
-              LogTimes log_times, const std::optional<std::vector<double>>& prior);
+              LogTimes log_times, LogTimesNear log_times_near,
+              const std::optional<std::vector<double>>& prior);
 
   // From the prior's centre and from `restarts` places around it; the best of them.
   [[nodiscard]] LeastSquaresResult fit(int restarts) const;
@@ -37,6 +41,7 @@ class AnalyticFit {
   std::vector<model::ParameterSpec> specs_;
   Eigen::VectorXd log_measured_;
   LogTimes log_times_;
+  LogTimesNear log_times_near_;
   Eigen::VectorXd centre_, weight_, lower_, upper_;
 };
 

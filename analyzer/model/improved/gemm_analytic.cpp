@@ -80,10 +80,9 @@ constexpr double kVectorBlock = 32;  // elements of C of a block, where C is a s
 constexpr double kLargestTile = 128 * 256;
 constexpr double kResidencyPower = 6;  // how sharply data stop to fit into L2
 constexpr double kStepPower = 4;       // how sharply the limits of a step meet
-constexpr std::array<int, 8> kSplits{1, 2, 3, 4, 5, 6, 8, 16};
+constexpr std::array<int, 10> kSplits{1, 2, 3, 4, 5, 6, 8, 16, 32, 64};
 constexpr int kCoarseSplit = 5;  // of kernels with few tiles only
-constexpr std::array<double, 14> kFineSides{8,  16,  24,  32,  48,  64,  80,
-                                            96, 112, 128, 160, 192, 224, 256};
+constexpr double kFineStep = 8, kMostFineSide = 256;
 constexpr std::array<double, 4> kFineRows{64, 128, 192, 256};
 // Ampere's and Volta's kernels, as their names say ("...gemm_256x128_...").
 constexpr std::array<std::array<double, 2>, 14> kCoarseTiles{{{64, 64},
@@ -161,14 +160,21 @@ GemmAnalytic::GemmAnalytic(const GemmMachine& machine, const GemmTypes& types, b
     }
     return;
   }
+  double fewer_rows = 0;
   for (const double m : kFineRows) {
-    for (const double n : kFineSides) {
-      if (m * n > kLargestTile) continue;
+    for (double n = kFineStep; n <= std::min(kMostFineSide, kLargestTile / m); n += kFineStep) {
+      const double narrower = n - kFineStep;
       tiles_.push_back(tile_of(m, n));
+      tiles_.back().next_m = fewer_rows;
+      tiles_.back().next_n = narrower;
       const bool is_its_own_turn =
           std::find(kFineRows.begin(), kFineRows.end(), n) != kFineRows.end();
-      if (!is_its_own_turn) tiles_.push_back(tile_of(n, m));
+      if (is_its_own_turn) continue;
+      tiles_.push_back(tile_of(n, m));
+      tiles_.back().next_m = narrower;
+      tiles_.back().next_n = fewer_rows;
     }
+    fewer_rows = m;
   }
 }
 
@@ -179,7 +185,7 @@ GemmAnalytic::Tile GemmAnalytic::tile_of(double m, double n) const {
   const double multiply_us = 2 * m * n * kStepElements / peak_per_sm;
   const double operand_us =
       (m + n) * kStepElements * types_.operand_bytes / (values_[kSharedRate] * 1e3);
-  return {m, n, power_sum(kStepPower, values_[kStep], multiply_us, operand_us),
+  return {m, n, 0, 0, power_sum(kStepPower, values_[kStep], multiply_us, operand_us),
           values_[kEpilogue] + values_[kTileEpilogue] * m * n / kLargestTile};
 }
 
@@ -285,7 +291,10 @@ GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
   GemmTime best;
   best.time_us = std::numeric_limits<double>::max();
   for (const Tile& tile : tiles_) {
-    const double unsplit = std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n) * shape.batch;
+    const double down = std::ceil(shape.m / tile.m), across = std::ceil(shape.n / tile.n);
+    // As many smaller tiles do the same with less.
+    if (tile.next_m * down >= shape.m || tile.next_n * across >= shape.n) continue;
+    const double unsplit = down * across * shape.batch;
     for (const int splits : kSplits) {
       if (splits == kCoarseSplit && machine_.has_fine_tiles) continue;
       if (splits > 1 && !is_worth_splitting(unsplit, shape.k / splits)) break;
@@ -304,6 +313,19 @@ GemmTime GemmAnalytic::predict(const GemmShape& shape, const GemmKernel& kernel)
       std::ceil(shape.m / kernel.tile_m) * std::ceil(shape.n / kernel.tile_n) * shape.batch;
   consider(product, tile_of(kernel.tile_m, kernel.tile_n), unsplit, kernel.splits, only);
   return finish(product, only);
+}
+
+GemmTime GemmAnalytic::predict_as(const GemmShape& shape, const GemmTime& choice) const {
+  if (std::min(choice.tile_m, choice.tile_n) == 1) {
+    const Product product = product_of(shape);
+    GemmTime only;
+    only.time_us = std::numeric_limits<double>::max();
+    consider_vector(product, only);
+    return finish(product, only);
+  }
+  return predict(shape, GemmKernel{.tile_m = static_cast<double>(choice.tile_m),
+                                   .tile_n = static_cast<double>(choice.tile_n),
+                                   .splits = static_cast<double>(choice.splits)});
 }
 
 }  // namespace inline_prof::model
