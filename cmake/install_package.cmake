@@ -1,4 +1,4 @@
-# find_package(inline_prof): gives inline_prof::macros, and the path of the guest library in
+# find_package(inline_prof): gives inline_prof::macros, and the path of the injected library in
 # inline_prof_LIBRARY.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/inline_prof)

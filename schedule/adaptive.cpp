@@ -19,8 +19,8 @@ constexpr double kSmallShare = 0.005;
 // least, 97 of 100 such intervals hold the truth at a noise of 3 %, and 92 at one of 10 %.
 constexpr std::size_t kFewestOfALargeClass = 10;
 constexpr std::size_t kMostTriesInVain = 32;
-// What was given so many iterations ago and has not been answered never will be: the guest drains
-// sooner than that.
+// What was given so many iterations ago and has not been answered never will be: the injected
+// library drains sooner than that.
 constexpr std::int64_t kLongestFlight = 64;
 
 double middle_of(std::vector<double> values) {

@@ -100,7 +100,7 @@ class TreeBuilder {
   bool start_array(std::size_t /*size*/) { return open(JsonValue::Kind::kArray); }
   bool end_array() { return close(); }
   bool end_object() {
-    refuse_twins(*open_.back());
+    refuse_duplicates(*open_.back());
     return close();
   }
   bool key(std::string& value) {
@@ -173,7 +173,7 @@ class TreeBuilder {
     return true;
   }
 
-  void refuse_twins(const JsonValue& object) const {
+  void refuse_duplicates(const JsonValue& object) const {
     std::vector<const JsonMember*> sorted;
     sorted.reserve(object.members.size());
     for (const JsonMember& member : object.members) {

@@ -25,7 +25,7 @@ enum class Policy : std::uint8_t { kInOrder, kInterleaved, kAdaptive };
 [[nodiscard]] std::optional<Policy> policy_from_name(std::string_view name);
 
 // Bounds on what is read.  All are far above any real request; they keep a wrong file from taking
-// the host's memory.
+// the application's memory.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20U;
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10U;
 inline constexpr std::int64_t kMaxSamples = 4'000'000;  // at 4 ms an iteration: 4.4 hours

@@ -20,7 +20,7 @@ using NameAndOccurrence = std::pair<std::string_view, int>;
 class Matcher {
  public:
   Matcher(const std::vector<EventKey>& keys, const std::vector<MetEvent>& met)
-      : met_of_key_(keys.size()) {
+      : site_of_key_(keys.size()) {
     std::map<NameAndOccurrence, std::vector<std::size_t>> keys_of;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       keys_of[{keys[i].event, keys[i].occurrence}].push_back(i);
@@ -28,13 +28,13 @@ class Matcher {
     for (std::size_t i = 0; i < met.size(); ++i) {
       const auto entry = keys_of.find({met[i].event, met[i].occurrence});
       if (entry == keys_of.end()) continue;
-      met_of_key_[best_key(entry->second, keys, met[i].layer)].push_back(i);
+      site_of_key_[best_key(entry->second, keys, met[i].layer)].push_back(i);
     }
   }
 
   // Indices of the met events that answer to this key, ascending.
-  [[nodiscard]] const std::vector<std::size_t>& met_of(std::size_t key) const {
-    return met_of_key_[key];
+  [[nodiscard]] const std::vector<std::size_t>& site_of(std::size_t key) const {
+    return site_of_key_[key];
   }
 
  private:
@@ -49,7 +49,7 @@ class Matcher {
     return candidates.front();
   }
 
-  std::vector<std::vector<std::size_t>> met_of_key_;
+  std::vector<std::vector<std::size_t>> site_of_key_;
 };
 
 // How often each event name is met in an iteration: what a user needs to see why an occurrence was
@@ -75,8 +75,8 @@ class NearMisses {
   std::map<std::string_view, int> highest_occurrence_;
 };
 
-void choose(Selection& selection, std::size_t met_index, const std::string& layer) {
-  selection.chosen.push_back(met_index);
+void choose(Selection& selection, std::size_t site_index, const std::string& layer) {
+  selection.chosen.push_back(site_index);
   selection.layers.push_back(layer);
 }
 
@@ -120,7 +120,7 @@ Selection select_samples(const SampleList& list, const std::vector<MetEvent>& me
   const NearMisses near_misses(met);
   std::vector<std::optional<std::size_t>> position(keys.size());  // of each key among the chosen
   for (std::size_t key = 0; key < keys.size(); ++key) {
-    const std::vector<std::size_t>& candidates = matcher.met_of(key);
+    const std::vector<std::size_t>& candidates = matcher.site_of(key);
     if (candidates.empty()) {
       selection.never_met.push_back(near_misses.describe_miss(keys[key]));
       continue;
@@ -172,10 +172,10 @@ Selection select_spec(const Spec& spec, const std::vector<MetEvent>& met) {
   const Matcher matcher(keys, met);
   const NearMisses near_misses(met);
   for (std::size_t key = 0; key < keys.size(); ++key) {
-    if (matcher.met_of(key).empty()) {
+    if (matcher.site_of(key).empty()) {
       asked.never_met.push_back(near_misses.describe_miss(keys[key]));
     }
-    for (const std::size_t i : matcher.met_of(key)) {
+    for (const std::size_t i : matcher.site_of(key)) {
       is_listed[i] = true;
       choose(asked, i, keys[key].layer.empty() ? met[i].layer : keys[key].layer);
     }

@@ -8,7 +8,7 @@
 # call, in the order of importance (9 minutes 45 s together):
 #
 #   machine   driver, clocks, compiler, libraries; is a GPU cut up (MIG) or shared (MPS)?
-#   build     the guest, the analyzer, the examples and the GPU programs
+#   build     the injected library, the analyzer, the examples and the GPU programs
 #   census    every launch that CUPTI counts is seen: runtimes, driver API, graphs, cuBLAS, cuDNN,
 #             NCCL, Thrust
 #   torch     the same for PyTorch, with a captured graph and NCCL, and for torch.compile
@@ -17,18 +17,18 @@
 #   bias      event pairs around kernels of known length, against CUPTI's timestamps
 #   backends  iteration times against CUPTI's; pairs in CUPTI's callbacks; first launches and leaving
 #             beside other threads; programmatic launches
-#   results   the host's results are the same by every bit, also after a device reset; the guest is
+#   results   the application's results are the same by every bit, also after a device reset; the injected library is
 #             clean under compute-sanitizer
-#   rate      what a launch costs the host thread: bare, under the guest, under CUPTI
+#   rate      what a launch costs the application thread: bare, under the injected library, under CUPTI
 #   graphs    what event nodes read and cost; what clones of a graph cost, and what they hold on to
-#   demo      the DLRM example under the guest, and its report
+#   demo      the DLRM example under the injected library, and its report
 #
 # The second call (machine and build again where that is a fresh machine; 9 minutes 45 s together):
 #
 #   overhead  what measuring costs a loop, as ratios with intervals
 #   training  loops whose course is known, one of them PyTorch's: is their iteration found, is a
 #             budget kept, are NVTX ranges layers?
-#   examples  whole programs under the guest, the DLRM, graphs and PyTorch: is their iteration
+#   examples  whole programs under the injected library, the DLRM, graphs and PyTorch: is their iteration
 #             explained?  Their html reports stay
 #   measure   prof-model measure, fits of what it measured, and a run beside its shapes alone
 #
@@ -49,7 +49,7 @@
 #
 # Where third_party_offline/ is (scripts/offline_deps.sh), its libraries are used; else Debian's must be there.
 #
-# A part over its limit is a FAIL where a host that does not end under the guest may be why; machine, build and
+# A part over its limit is a FAIL where an application that does not end under the injected library may be why; machine, build and
 # measure are open then.
 #
 # Exit status: 0 no part failed, 1 one did, 2 the command line is wrong, 3 what was found cannot be
@@ -211,7 +211,7 @@ for folder in nvidia.__path__:
 PYTHON
 }
 
-# What would put another tool, or other settings of the guest, into every program below.
+# What would put another tool, or other settings of the injected library, into every program below.
 foreign_settings() {
   compgen -e | grep -E '^(CUDA_INJECTION(32|64)_PATH|NVTX_INJECTION(32|64)_PATH|(INLINE_PROF|PROFILING)_.*)$' || true
 }
@@ -487,7 +487,7 @@ part_rate() {
   need_file "$guest"
   local -a command=("$rate" --iterations 1200 --launches 100)
   local -A words=() # by state
-  # What rate_under_guest is given; in the last one 100 events: done by half-time.
+  # What rate_under_library is given; in the last one 100 events: done by half-time.
   local -A settings=([counting]='1000000000 50' [measuring]='5 100000' [detached]='5 1')
   local round state status
   # Interleaved, so that a drift of the clocks falls on all states alike.
@@ -498,9 +498,9 @@ part_rate() {
     ((status == 0)) || skip_part "19, 20, 22, 28: $(tail -1 rate.log)"
     for state in counting measuring detached; do
       status=0
-      words[$state]=$(rate_under_guest "${settings[$state]}") || status=$?
+      words[$state]=$(rate_under_library "${settings[$state]}") || status=$?
       ((status == 0)) && continue
-      verdict FAIL "19, 20, 22, 28: $state, round $round: $(ending "$status" 8 'under the guest'): $(tail -1 rate.log)"
+      verdict FAIL "19, 20, 22, 28: $state, round $round: $(ending "$status" 8 'under the injected library'): $(tail -1 rate.log)"
       ! was_ended "$status" || return 0 # the others would take the time of what comes after
       words[$state]=failed
     done
@@ -515,8 +515,8 @@ CUPTI callback ${words[cupti]}"
   done
 }
 
-# rate_under_guest 'WARMUP REPEAT': what launch_rate prints while the guest is in that state.
-rate_under_guest() {
+# rate_under_library 'WARMUP REPEAT': what launch_rate prints while the injected library is in that state.
+rate_under_library() {
   within 8 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/rate.%p.json" INLINE_PROF_WARMUP="${1% *}" \
     INLINE_PROF_REPEAT="${1#* }" "${command[@]}" 2>>rate.log
 }
@@ -595,7 +595,7 @@ part_results() {
   elif grep -q 'Internal Sanitizer Error' sanitizer.txt; then
     verdict SKIP "51: $(grep -m 1 'Internal Sanitizer Error' sanitizer.txt)"
   else
-    verdict FAIL "51: $(ending "$status" 20 'under the guest and compute-sanitizer'): $(grep -m 1 '=========' sanitizer.txt || tail -1 sanitizer.txt)"
+    verdict FAIL "51: $(ending "$status" 20 'under the injected library and compute-sanitizer'): $(grep -m 1 '=========' sanitizer.txt || tail -1 sanitizer.txt)"
   fi
 }
 
@@ -665,7 +665,7 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
     status=0
     within 20 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$profile" INLINE_PROF_REPEAT=20 \
       "$build_dir/examples/dlrm/dlrm" --iterations 3000 >profiled.txt 2>profiled.log || status=$?
-    ! was_ended "$status" || verdict FAIL "32: the DLRM $(ending "$status" 20 'under the guest'): $(tail -1 profiled.log)"
+    ! was_ended "$status" || verdict FAIL "32: the DLRM $(ending "$status" 20 'under the injected library'): $(tail -1 profiled.log)"
   fi
   if [[ ! -e "$profile" ]]; then
     verdict SKIP "55: no profile of the demo: $(tail -1 profiled.log)"
@@ -796,10 +796,10 @@ part_demo() {
   within 14 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/prof.json" INLINE_PROF_REPEAT=20 \
     "$dlrm/dlrm" --iterations 4000 >profiled.txt 2>profiled.log || status=$?
   if ((status != 0)); then
-    verdict FAIL "32: $(ending "$status" 14 'under the guest'): $(tail -1 profiled.txt) $(tail -1 profiled.log)"
+    verdict FAIL "32: $(ending "$status" 14 'under the injected library'): $(tail -1 profiled.txt) $(tail -1 profiled.log)"
     return
   fi
-  verdict PASS "32: under the guest: $(tail -1 profiled.txt)"
+  verdict PASS "32: under the injected library: $(tail -1 profiled.txt)"
   if [[ ! -e prof.json ]]; then
     verdict FAIL "no prof.json: $(tail -1 profiled.log)"
     return
@@ -822,7 +822,7 @@ PYTHON
     "$analyze" plain.prof.json -o plain_report.txt 2>>plain_profiled.log; then
     verdict PASS "without macros: $(tail -1 plain_profiled.txt)"
   else
-    verdict FAIL "without macros: $(ending "$status" 10 'under the guest'): $(tail -1 plain_profiled.txt) $(tail -1 plain_profiled.log)"
+    verdict FAIL "without macros: $(ending "$status" 10 'under the injected library'): $(tail -1 plain_profiled.txt) $(tail -1 plain_profiled.log)"
   fi
   if "$analyze" prof.json -o report.txt 2>analyze.log &&
     "$analyze" prof.json --format json -o report.json 2>>analyze.log; then
@@ -832,7 +832,7 @@ PYTHON
   fi
 }
 
-# example_report NAME COMMAND...: the command under the guest, its report, and what that explains.
+# example_report NAME COMMAND...: the command under the injected library, its report, and what that explains.
 example_report() {
   local name=$1 status=0
   local analyze=$build_dir/analyzer/cli/prof-analyze
@@ -842,7 +842,7 @@ example_report() {
   if cannot_run "$status" "$name.log"; then
     verdict SKIP "59, 60: $name: $(tail -1 "$name.log")"
   elif ((status != 0)); then
-    verdict FAIL "$name: $(ending "$status" 45 'under the guest'): $(tail -1 "$name.txt") $(tail -1 "$name.log")"
+    verdict FAIL "$name: $(ending "$status" 45 'under the injected library'): $(tail -1 "$name.txt") $(tail -1 "$name.log")"
   elif [[ ! -e $name.prof.json ]]; then
     verdict FAIL "$name: no prof.json: $(tail -1 "$name.log")"
   elif "$analyze" "$name.prof.json" --format html -o "$name.html" 2>>"$name.log" &&
@@ -883,7 +883,7 @@ part_examples() {
   else
     verdict SKIP "59, 60: graph was not built"
   fi
-  # As long as its GPU needs for a step, the host has made the next one's data.
+  # As long as its GPU needs for a step, the application has made the next one's data.
   if python3 "$source_dir/tests/gpu/torch_gpu.py" 2>torch.log; then
     example_report pytorch --torch --policy adaptive -- python3 "$source_dir/examples/pytorch/gpt.py" \
       --steps 1000 --batch 128 --width 1024 --heads 16
@@ -1018,7 +1018,7 @@ for part in "${parts[@]}"; do
   end_session
   last=
   if ((status == 124 || status == 137)); then
-    # Where hosts run under the guest, one that it keeps from ending looks like this.
+    # Where hosts run under the injected library, one that it keeps from ending looks like this.
     word=FAIL
     case "$part" in machine | build | measure | tests) word=SKIP ;; esac
     last=$(printf '%-6s %s: over its limit of %d s; what it had not said by then is open' "$word" "$part" "$limit")

@@ -16,10 +16,10 @@
 #
 # What each preset runs:
 #   dev   everything; the programs for the GPU are built, for one architecture, and not run
-#   asan  with CUDA what lives in a host: the guest, the macros, and the programs under them on the
-#         simulated GPU (guest_folders below); with --no-cuda what reads other people's bytes: schedule
+#   asan  with CUDA what lives in a host: the injected library, the macros, and the programs under them on the
+#         simulated GPU (inject_folders below); with --no-cuda what reads other people's bytes: schedule
 #         and analyzer.  No examples, no benchmarks, nothing that runs no program of ours
-#   tsan  what has threads: the guest and the programs under it (threaded_folders below), but for the
+#   tsan  what has threads: the injected library and the programs under it (threaded_folders below), but for the
 #         programs of a million calls (large_tests below).  Reports read their files on two, which hand
 #         over whole results under a lock (join/two_threads.hpp).
 # All of them compile the sources of a target together, a dozen at a time, and precompile the system's
@@ -33,7 +33,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/dependencies.sh
 . scripts/dependencies.sh
 
-guest_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
+inject_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
 threaded_folders=(tests/unit/libinject tests/inject)
 # What these show of threads the other tests show, too; what is their own is their size.
 large_tests='AMillionLabels|AreFoundWhereTheyBegin/(plain|accumulation|alternating|evaluation|data)|OfAStepOf2500Launches'
@@ -82,7 +82,7 @@ if ((${#presets[@]} == 0)); then
   elif $with_cuda; then
     presets=(dev asan tsan)
   else
-    presets=(dev asan)  # without the guest nothing is left that has threads
+    presets=(dev asan)  # without the injected library nothing is left that has threads
   fi
 fi
 $quick && style_options+=(--format-only)

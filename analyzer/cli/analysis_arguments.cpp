@@ -60,7 +60,7 @@ void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
                                "What stands for the samples of a row"),
             statistics)
       ->default_str("median");
-  const NamedValues<model::Mode> modes{{"improved", model::Mode::kImproved},
+  const NamedValues<model::Mode> modes{{"improved", model::Mode::kCalibrated},
                                        {"compat", model::Mode::kCompat}};
   take_name(command.add_option(
                 "--mode", arguments.mode,

@@ -19,7 +19,7 @@ struct AnalysisArguments {
   std::string isolated;  // empty: none
   std::string event_bias = "auto";
   join::Statistic statistic = join::Statistic::kMedian;
-  model::Mode mode = model::Mode::kImproved;
+  model::Mode mode = model::Mode::kCalibrated;
   // No options: what is done with the analysis decides.
   bool keep_samples = false;
   bool leave_out_unreadable = false;  // not where something is judged

@@ -53,7 +53,7 @@ std::string chosen_params(const ModelEntry& entry, const ModelArguments& argumen
   if (!arguments.params.empty()) return arguments.params;
   const bool is_wanted =
       entry.params == Need::kRequired ||
-      (entry.params == Need::kOptional && options.mode == model::Mode::kImproved);
+      (entry.params == Need::kOptional && options.mode == model::Mode::kCalibrated);
   if (!is_wanted) return "";
   if (options.machine) {
     const std::vector<std::string> own = model::shipped_sets(entry.name, options.machine->id);
@@ -103,7 +103,7 @@ void declare_model(CLI::App& command, ModelArguments& arguments) {
       ->required();
   command.add_option("--machine", arguments.machine, "Machine to predict for, an id or a file");
   const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
-                                       {"improved", model::Mode::kImproved}};
+                                       {"improved", model::Mode::kCalibrated}};
   take_name(
       command.add_option("--mode", arguments.mode,
                          "compat: what the published model gives, to the digit; improved: ours"),

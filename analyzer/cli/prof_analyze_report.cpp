@@ -14,7 +14,7 @@
 #include "report/prometheus_report.hpp"
 #include "report/row_tables.hpp"
 #include "report/table_report.hpp"
-#include "report/works_report.hpp"
+#include "report/tasks_report.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -36,7 +36,7 @@ enum class ReportFormat {
   kHtml,
   kPerfetto,
   kPrometheus,
-  kWorks,
+  kTasks,
   kOriginal
 };
 
@@ -75,8 +75,8 @@ std::string report_text(const AnalysisResult& result, const ReportOptions& optio
       return report::perfetto_report(result.analysis);
     case ReportFormat::kPrometheus:
       return report::prometheus_report(result.analysis);
-    case ReportFormat::kWorks:
-      return report::works_report(result.analysis);
+    case ReportFormat::kTasks:
+      return report::tasks_report(result.analysis);
     case ReportFormat::kOriginal:  // needs no analysis, and never comes here
     case ReportFormat::kTable:
       break;
@@ -111,7 +111,7 @@ void declare_report(CLI::App& program) {
                                           {"html", ReportFormat::kHtml},
                                           {"perfetto", ReportFormat::kPerfetto},
                                           {"prometheus", ReportFormat::kPrometheus},
-                                          {"works", ReportFormat::kWorks},
+                                          {"works", ReportFormat::kTasks},
                                           {"original", ReportFormat::kOriginal}};
   take_name(program.add_option(
                 "--format", options->format,

@@ -4,10 +4,10 @@
 #include "cli/prof_model_commands.hpp"
 #include "cli/result_file.hpp"
 #include "cli/usage_error.hpp"
-#include "model/dlrm/fc.hpp"
-#include "model/dlrm/trace_iteration.hpp"
 #include "model/iteration/operator_work.hpp"
 #include "model/iteration/what_if.hpp"
+#include "model/published/dlrm/fc.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
 #include "read/iteration_input.hpp"
 #include "report/iteration_report.hpp"
 #include "report/what_if_report.hpp"
@@ -121,7 +121,7 @@ class Analysis {
   [[nodiscard]] std::string text(const read::Trace& trace) const {
     const auto result =
         model::trace_iteration(trace, options_.iterations, options_.kernels, models_);
-    if (is_improved()) {
+    if (is_calibrated()) {
       std::vector<std::string> texts;
       for (const read::IterationGraph& graph : result.graphs)
         texts.push_back(text(graph));
@@ -133,7 +133,7 @@ class Analysis {
                                                      : report::iteration_text(result);
   }
   [[nodiscard]] std::string text(const read::IterationGraph& graph) const {
-    if (is_improved()) return text(work_of(graph));
+    if (is_calibrated()) return text(work_of(graph));
     const model::WalkResult result = model::walk(graph);
     return options_.format == IterationFormat::kJson ? report::walk_json(result)
                                                      : report::walk_text(result);
@@ -156,7 +156,7 @@ class Analysis {
   }
 
  private:
-  [[nodiscard]] bool is_improved() const { return options_.mode == model::Mode::kImproved; }
+  [[nodiscard]] bool is_calibrated() const { return options_.mode == model::Mode::kCalibrated; }
 
   [[nodiscard]] read::WorkGraph work_of(const read::IterationGraph& graph) const {
     try {
@@ -172,7 +172,7 @@ class Analysis {
   std::optional<model::ProductTable> products_;
 };
 
-bool holds_works(const read::IterationFile& file) {
+bool holds_tasks(const read::IterationFile& file) {
   for (const auto& input : file.inputs) {
     if (!std::holds_alternative<read::WorkGraph>(input)) return false;
   }
@@ -181,8 +181,8 @@ bool holds_works(const read::IterationFile& file) {
 
 void run_iteration(IterationOptions options) {
   const read::IterationFile file = read::read_iteration_file(options.input);
-  if (!options.mode && holds_works(file)) options.mode = model::Mode::kImproved;
-  if (options.mode != model::Mode::kImproved &&
+  if (!options.mode && holds_tasks(file)) options.mode = model::Mode::kCalibrated;
+  if (options.mode != model::Mode::kCalibrated &&
       (options.is_prediction_met || !options.scales.empty())) {
     throw UsageError("--scale and --met-prediction need --mode improved");
   }
@@ -210,7 +210,7 @@ void declare_iteration(CLI::App& program) {
           "that prof-analyze --format works writes")
       ->required();
   const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
-                                       {"improved", model::Mode::kImproved}};
+                                       {"improved", model::Mode::kCalibrated}};
   take_name(command->add_option("--mode", options->mode,
                                 "compat: the published DLRM models; improved: the longest path"),
             modes);

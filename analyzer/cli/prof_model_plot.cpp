@@ -5,8 +5,8 @@
 #include "cli/prof_model_commands.hpp"
 #include "cli/usage_error.hpp"
 #include "fit/collective_fit.hpp"
-#include "model/collective/curve_sets.hpp"
 #include "model/error_metrics.hpp"
+#include "model/published/collective/curve_sets.hpp"
 #include "model/row_reader.hpp"
 #include "report/plot/model_charts.hpp"
 
@@ -167,7 +167,7 @@ std::vector<report::Chart> curve_charts(const PlotOptions& options, const read::
     for (std::size_t i = 0; i < measured.bytes.size(); ++i) {
       curve.measured.push_back({measured.bytes[i], measured.latency_us[i]});
     }
-    if (options.model.mode != model::Mode::kImproved) {
+    if (options.model.mode != model::Mode::kCalibrated) {
       add_turning_points(options.model, measured, curve);
     }
     for (report::Chart& chart : report::curve_charts(curve))

@@ -37,7 +37,7 @@ std::string samples_text(const std::vector<ScheduledEvent>& events) {
 }
 
 // GPU time of a pair of events: 5.9 us in a published profile of an A100
-// (docs/reading_a_report.md). In a run the guest measures it.
+// (docs/reading_a_report.md). In a run the injected library measures it.
 constexpr double kUsualPairMs = 0.006;
 
 std::string rate_text(const schedule::PairRate& rate) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fit/least_squares.hpp"
-#include "model/improved/parameter_spec.hpp"
+#include "model/calibrated/parameter_spec.hpp"
 
 #include <Eigen/Core>
 

@@ -1,8 +1,8 @@
 #include "fit/calibration_fit.hpp"
 
 #include "fit/matern_fit.hpp"
+#include "model/calibrated/calibration.hpp"
 #include "model/error_metrics.hpp"
-#include "model/improved/calibration.hpp"
 
 #include <algorithm>
 #include <cmath>

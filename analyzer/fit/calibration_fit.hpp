@@ -2,9 +2,9 @@
 // and the errors that a fit has where it had no data.
 #pragma once
 
-#include "model/improved/calibration_json.hpp"
-#include "model/improved/conformal.hpp"
-#include "model/improved/matern_process.hpp"
+#include "model/calibrated/calibration_json.hpp"
+#include "model/calibrated/conformal.hpp"
+#include "model/calibrated/matern_process.hpp"
 
 #include <Eigen/Core>
 

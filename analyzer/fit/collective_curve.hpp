@@ -1,7 +1,8 @@
-// From a measured curve of a collective to its three sections (model/collective/curve.hpp).
+// From a measured curve of a collective to its three sections
+// (model/published/collective/curve.hpp).
 #pragma once
 
-#include "model/collective/curve.hpp"
+#include "model/published/collective/curve.hpp"
 
 #include <cstddef>
 #include <string>

@@ -1,7 +1,7 @@
 #include "fit/collective_fit.hpp"
 
-#include "model/collective/curve_sets.hpp"
 #include "model/error_metrics.hpp"
+#include "model/published/collective/curve_sets.hpp"
 
 #include <fmt/format.h>
 

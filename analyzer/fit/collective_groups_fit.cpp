@@ -1,10 +1,10 @@
 #include "fit/collective_groups_fit.hpp"
 
+#include "fit/calibrated_fit.hpp"
 #include "fit/collective_fit.hpp"
-#include "fit/improved_fit.hpp"
 #include "fit/measured_rows.hpp"
 #include "fit/plausible_times.hpp"
-#include "model/improved/collective.hpp"
+#include "model/calibrated/collective.hpp"
 
 #include <fmt/format.h>
 
@@ -70,8 +70,8 @@ std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
   return groups;
 }
 
-ImprovedProblem problem_of(const Group& group) {
-  ImprovedProblem problem;
+CalibratedProblem problem_of(const Group& group) {
+  CalibratedProblem problem;
   const auto specs = CollectiveAnalytic::parameters(group.can_switch_add);
   problem.specs.assign(specs.begin(), specs.end());
   problem.restarts = kRestarts;
@@ -115,7 +115,7 @@ nlohmann::json fit_group(const std::string& name, const Group& group, const FitR
   FitRequest own_request = request;
   own_request.prior.clear();
   own_request.tables.clear();
-  summary += fmt::format("{}: {}", name, fit_improved(problem_of(group), own_request, own));
+  summary += fmt::format("{}: {}", name, fit_calibrated(problem_of(group), own_request, own));
   std::set<double> rank_counts;
   for (const MeasuredRow* row : group.rows)
     rank_counts.insert(row->numbers[kRanks]);

@@ -6,7 +6,7 @@ namespace inline_prof::fit {
 
 // Parameters of collectives for both modes: the published curves (fit/collective_fit.hpp) and,
 // where the tables have the columns op, num_gpus, bytes and time_us, ours
-// (model/improved/collective.hpp).
+// (model/calibrated/collective.hpp).
 [[nodiscard]] FitEntry collective_fit_entry();
 
 }  // namespace inline_prof::fit

@@ -1,9 +1,9 @@
 #include "fit/conv_fit.hpp"
 
-#include "fit/improved_fit.hpp"
+#include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
 #include "fit/plausible_times.hpp"
-#include "model/improved/conv.hpp"
+#include "model/calibrated/conv.hpp"
 
 #include <fmt/format.h>
 
@@ -96,7 +96,7 @@ FitResult fit_conv(const FitRequest& request) {
   rows.require_variety(columns::kK);
 
   std::vector<MeasuredConv> convs;
-  ImprovedProblem problem;
+  CalibratedProblem problem;
   std::vector<double> log_measured;
   std::vector<BoundedRow> bounded;
   std::size_t nameless = 0;
@@ -166,7 +166,7 @@ FitResult fit_conv(const FitRequest& request) {
   parameters.parameters["sm_count"] = machine.sm_count;
   rows.describe(parameters);
   FitResult result;
-  result.summary = fit_improved(problem, request, parameters);
+  result.summary = fit_calibrated(problem, request, parameters);
   if (nameless > 0) {
     result.summary += fmt::format("left out: {} rows without a kernel that is known\n", nameless);
   }

@@ -1,9 +1,9 @@
 #include "fit/gemm_fit.hpp"
 
-#include "fit/improved_fit.hpp"
+#include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
 #include "fit/plausible_times.hpp"
-#include "model/improved/gemm.hpp"
+#include "model/calibrated/gemm.hpp"
 
 #include <fmt/format.h>
 
@@ -136,7 +136,7 @@ FitResult fit_gemm(const FitRequest& request) {
 
   std::vector<model::GemmShape> shapes;
   std::vector<std::optional<model::GemmKernel>> kernels;
-  ImprovedProblem problem;
+  CalibratedProblem problem;
   const auto count = static_cast<Index>(rows.size());
   problem.log_measured.resize(count);
   problem.features.resize(count, 6);
@@ -189,7 +189,7 @@ FitResult fit_gemm(const FitRequest& request) {
   parameters.parameters["sm_count"] = machine.sm_count;
   rows.describe(parameters);
   FitResult result;
-  result.summary = fit_improved(problem, request, parameters);
+  result.summary = fit_calibrated(problem, request, parameters);
   result.file_text = read::parameters_text(parameters);
   return result;
 }

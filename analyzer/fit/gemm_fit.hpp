@@ -4,7 +4,7 @@
 
 namespace inline_prof::fit {
 
-// Parameters of the improved model of matrix products (model/improved/gemm.hpp).
+// Parameters of the improved model of matrix products (model/calibrated/gemm.hpp).
 [[nodiscard]] FitEntry gemm_fit_entry();
 
 }  // namespace inline_prof::fit

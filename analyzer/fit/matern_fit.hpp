@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/improved/matern_process.hpp"
+#include "model/calibrated/matern_process.hpp"
 
 #include <Eigen/Core>
 

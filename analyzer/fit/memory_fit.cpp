@@ -1,9 +1,9 @@
 #include "fit/memory_fit.hpp"
 
-#include "fit/improved_fit.hpp"
+#include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
 #include "fit/plausible_times.hpp"
-#include "model/improved/memory.hpp"
+#include "model/calibrated/memory.hpp"
 
 #include <fmt/format.h>
 
@@ -35,7 +35,7 @@ FitResult fit_memory(const FitRequest& request) {
                fmt::format("a fit of {} parameters", specs.size()));
   rows.require_variety(kReadBytes);
 
-  ImprovedProblem problem;
+  CalibratedProblem problem;
   problem.specs.assign(specs.begin(), specs.end());
   const auto count = static_cast<Index>(rows.size());
   problem.log_measured.resize(count);
@@ -69,7 +69,7 @@ FitResult fit_memory(const FitRequest& request) {
   parameters.machine = request.machine->id;
   rows.describe(parameters);
   FitResult result;
-  result.summary = fit_improved(problem, request, parameters);
+  result.summary = fit_calibrated(problem, request, parameters);
   result.file_text = read::parameters_text(parameters);
   return result;
 }

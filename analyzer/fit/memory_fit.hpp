@@ -4,7 +4,7 @@
 
 namespace inline_prof::fit {
 
-// Parameters of the improved model of data movement (model/improved/memory.hpp).
+// Parameters of the improved model of data movement (model/calibrated/memory.hpp).
 [[nodiscard]] FitEntry memory_fit_entry();
 
 }  // namespace inline_prof::fit

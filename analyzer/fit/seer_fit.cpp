@@ -1,8 +1,8 @@
 #include "fit/seer_fit.hpp"
 
 #include "fit/seer_tree_fit.hpp"
-#include "model/seer/block_model.hpp"
-#include "model/seer/operators.hpp"
+#include "model/published/seer/block_model.hpp"
+#include "model/published/seer/operators.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fit/relative_fit.hpp"
-#include "model/seer/parameters.hpp"
+#include "model/published/seer/parameters.hpp"
 #include "read/seer_tables.hpp"
 
 #include <map>

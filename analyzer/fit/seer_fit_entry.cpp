@@ -1,9 +1,9 @@
 #include "fit/seer_fit_entry.hpp"
 
 #include "fit/seer_fit.hpp"
-#include "model/seer/evaluation.hpp"
-#include "model/seer/judgement.hpp"
-#include "model/seer/parameter_files.hpp"
+#include "model/published/seer/evaluation.hpp"
+#include "model/published/seer/judgement.hpp"
+#include "model/published/seer/parameter_files.hpp"
 #include "read/parameters.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/seer/tree.hpp"
+#include "model/published/seer/tree.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,6 +1,6 @@
 #include "join/event_bias.hpp"
 
-#include "join/closure.hpp"
+#include "join/nested_regions.hpp"
 #include "join/statistics.hpp"
 
 #include <inline_prof/prof_format.hpp>
@@ -57,7 +57,7 @@ EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile,
     case BiasSetting::Kind::kAuto:
     case BiasSetting::Kind::kChain:
       use_calibration(profile, setting.kind == BiasSetting::Kind::kChain);
-      if (by_device_.empty()) use_closure(profile, rows);
+      if (by_device_.empty()) use_nested_regions(profile, rows);
       break;
   }
 }
@@ -109,11 +109,11 @@ void EventBias::warn_of_no_chain(const read::Profile& profile) {
                   read_as));
 }
 
-void EventBias::use_closure(const read::Profile& profile, const std::vector<Row>& rows) {
-  if (const auto closure = closure_bias(profile.events, rows)) {
-    constant_us_ = closure->bias_us;
+void EventBias::use_nested_regions(const read::Profile& profile, const std::vector<Row>& rows) {
+  if (const auto nested_regions = nested_region_bias(profile.events, rows)) {
+    constant_us_ = nested_regions->bias_us;
     source_ = "closure";
-    detail_ = fmt::format("{} regions, a lower bound", closure->regions);
+    detail_ = fmt::format("{} regions, a lower bound", nested_regions->regions);
     return;
   }
   source_ = "none";

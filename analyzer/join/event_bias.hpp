@@ -53,7 +53,7 @@ class EventBias {
 
   void use_calibration(const read::Profile& profile, bool against_chain);
   void warn_of_no_chain(const read::Profile& profile);
-  void use_closure(const read::Profile& profile, const std::vector<Row>& rows);
+  void use_nested_regions(const read::Profile& profile, const std::vector<Row>& rows);
 
   double constant_us_ = 0.0;
   std::map<std::int64_t, ByState> by_device_;

@@ -24,9 +24,9 @@ struct JoinOptions {
   std::optional<read::IsolatedTimes> isolated;  // operations measured alone on the GPU
   BiasSetting event_bias;
   Statistic statistic = Statistic::kMedian;
-  model::Mode mode = model::Mode::kImproved;  // kCompat: the plain roofline for everything
-  bool keep_samples = false;                  // fill Analysis::samples_us
-  bool leave_out_unreadable = false;          // of several files, with a warning
+  model::Mode mode = model::Mode::kCalibrated;  // kCompat: the plain roofline for everything
+  bool keep_samples = false;                    // fill Analysis::samples_us
+  bool leave_out_unreadable = false;            // of several files, with a warning
   std::function<void(std::size_t done, std::size_t all)> on_joined;  // after every file, if set
 };
 

@@ -43,10 +43,11 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
   row.model = prediction.model;
   row.parameters = prediction.parameters;
   row.is_extrapolated = prediction.is_extrapolated;
-  if (prediction.odds && row.corrected_us) {
-    const model::Odds odds = prediction.odds(model::microseconds(*row.corrected_us));
-    row.p_slower = odds.slower;
-    row.p_faster = odds.faster;
+  if (prediction.tail_probability && row.corrected_us) {
+    const model::TailProbability tail_probability =
+        prediction.tail_probability(model::microseconds(*row.corrected_us));
+    row.p_slower = tail_probability.slower;
+    row.p_faster = tail_probability.faster;
   }
 }
 
@@ -125,7 +126,7 @@ std::vector<bool> findings_of(const std::vector<Row>& rows) {
 }  // namespace
 
 const model::Predictor& predictor_of_this_thread(model::Mode mode) {
-  static thread_local const model::Predictor improved(model::Mode::kImproved);
+  static thread_local const model::Predictor improved(model::Mode::kCalibrated);
   static thread_local const model::Predictor compat(model::Mode::kCompat);
   return mode == model::Mode::kCompat ? compat : improved;
 }

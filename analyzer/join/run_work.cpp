@@ -107,12 +107,12 @@ void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_wor
 // A collective ends on all ranks together, so a rank that comes early measures its waiting, too:
 // the shortest of them is what the transfer takes.
 void add_meetings(RunWork& all, const std::vector<Row>& rows) {
-  std::map<std::string, std::vector<std::size_t>> works_of;
+  std::map<std::string, std::vector<std::size_t>> tasks_of;
   for (std::size_t work = 0; work < all.rows.size(); ++work) {
     const std::string& meeting = rows[all.rows[work]].meeting;
-    if (!meeting.empty()) works_of[meeting].push_back(work);
+    if (!meeting.empty()) tasks_of[meeting].push_back(work);
   }
-  for (auto& [meeting, works] : works_of) {
+  for (auto& [meeting, works] : tasks_of) {
     std::set<DeviceKey> devices;
     double shortest_us = all.graph.works[works.front()].time_us;
     for (const std::size_t work : works) {

@@ -15,7 +15,7 @@ namespace inline_prof::join {
 namespace {
 
 // Each question walks over all works once; in files of very many events the smallest stay unasked.
-constexpr std::size_t kMostVisitedWorks = 100'000'000;
+constexpr std::size_t kMostVisitedTasks = 100'000'000;
 constexpr double kNoticeableUs = 1e-6;  // below it a difference is one of rounding
 
 // What an outermost row loses beyond the predictions, as parts of its time.
@@ -150,7 +150,7 @@ void answer(Analysis& analysis, const model::LongestPath& path, const model::Tim
       row.saved_us_if_predicted = 0.0;
       continue;
     }
-    if (visited > kMostVisitedWorks) continue;
+    if (visited > kMostVisitedTasks) continue;
     visited += path.graph().works.size();
     const double saved_us = table.iteration_us - path.iteration_us(question.others);
     row.saved_us_if_predicted = saved_us > kNoticeableUs ? saved_us : 0.0;

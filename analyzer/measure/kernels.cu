@@ -200,13 +200,13 @@ __device__ std::size_t warp_number() {
   return first_item() / kWarp;
 }
 
-template <typename Word>
-__global__ void gather_rows(const Word* table, std::int64_t words, const std::int64_t* indices,
-                            std::int64_t lookups, Word* rows) {
+template <typename LibraryCall>
+__global__ void gather_rows(const LibraryCall* table, std::int64_t words,
+                            const std::int64_t* indices, std::int64_t lookups, LibraryCall* rows) {
   const std::size_t step = item_step() / kWarp;
   for (std::size_t row = warp_number(); row < static_cast<std::size_t>(lookups); row += step) {
-    const Word* from = table + indices[row] * words;
-    Word* to = rows + static_cast<std::int64_t>(row) * words;
+    const LibraryCall* from = table + indices[row] * words;
+    LibraryCall* to = rows + static_cast<std::int64_t>(row) * words;
     for (std::int64_t i = threadIdx.x % kWarp; i < words; i += kWarp)
       to[i] = from[i];
   }

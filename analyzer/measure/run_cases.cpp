@@ -5,8 +5,8 @@
 #include "measure/launched_kernels.hpp"
 #include "measure/range_counters.hpp"
 #include "measure/stopwatch.hpp"
+#include "measure/tasks.hpp"
 #include "measure/turns.hpp"
-#include "measure/works.hpp"
 
 #include <fmt/format.h>
 
@@ -227,9 +227,9 @@ class Runner {
   const RunOptions& options_;
   Gpu gpu_;
   Stopwatch stopwatch_;
-  CublasWorks cublas_;
-  CudnnWorks cudnn_;
-  NcclWorks nccl_;
+  CublasTasks cublas_;
+  CudnnTasks cudnn_;
+  NcclTasks nccl_;
   std::optional<GpuStateReader> state_;
   std::unique_ptr<RangeCounters> counters_;
   Bandwidths bandwidths_;

@@ -27,7 +27,7 @@ enum class Bound { kCompute, kMemory, kLaunch };
 
 // The shares of held-out measurements that were as slow, and as fast, beside their predictions:
 // one-sided p-values.
-struct Odds {
+struct TailProbability {
   double slower = 1.0, faster = 1.0;
 };
 
@@ -40,7 +40,7 @@ struct Prediction {
   std::string parameters;        // what it was fitted on; empty: it has no parameters
   bool is_extrapolated = false;  // nothing was measured that is like the operation
   // How likely a measured time is; empty: not known.
-  std::function<Odds(Seconds measured)> odds;
+  std::function<TailProbability(Seconds measured)> tail_probability;
 };
 
 // A prediction, or the reason why there is none.

@@ -1,11 +1,11 @@
 #include "model/predictor.hpp"
 
-#include "model/improved/collective.hpp"
-#include "model/improved/conv.hpp"
-#include "model/improved/embedding.hpp"
-#include "model/improved/gemm.hpp"
-#include "model/improved/index_distribution.hpp"
-#include "model/improved/memory.hpp"
+#include "model/calibrated/collective.hpp"
+#include "model/calibrated/conv.hpp"
+#include "model/calibrated/embedding.hpp"
+#include "model/calibrated/gemm.hpp"
+#include "model/calibrated/index_distribution.hpp"
+#include "model/calibrated/memory.hpp"
 #include "model/machines.hpp"
 #include "model/roofline.hpp"
 #include "read/parameters.hpp"
@@ -189,9 +189,9 @@ struct Predictor::Shipped {
     prediction.model = "gemm";
     prediction.parameters = fmt::format("{} {}{}", gemm_model->trained_machine(),
                                         gemm_model->types().name, kernel ? " kernel" : "");
-    prediction.odds = [gemm_model, found](Seconds measured) {
-      const auto odds = gemm_model->odds(in_microseconds(measured), found);
-      return Odds{odds.slower, odds.faster};
+    prediction.tail_probability = [gemm_model, found](Seconds measured) {
+      const auto tail_probability = gemm_model->tail_probability(in_microseconds(measured), found);
+      return TailProbability{tail_probability.slower, tail_probability.faster};
     };
     return prediction;
   }
@@ -298,7 +298,7 @@ bool is_tf32_convolution(const read::Op& op, std::string_view kernel_name) {
 }  // namespace
 
 Predictor::Predictor(Mode mode) {
-  if (mode == Mode::kImproved) shipped_ = std::make_unique<Shipped>();
+  if (mode == Mode::kCalibrated) shipped_ = std::make_unique<Shipped>();
 }
 
 Predictor::~Predictor() = default;

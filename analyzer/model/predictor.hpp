@@ -27,7 +27,7 @@ struct LaunchedKernel {
 
 class Predictor {
  public:
-  // kCompat: the plain roofline for everything.  kImproved: matrix products, convolutions whose
+  // kCompat: the plain roofline for everything.  kCalibrated: matrix products, convolutions whose
   // kernel is known, data movement and collectives by the shipped parameters of the machine or,
   // with wider intervals, of one with the same compute units; embeddings by their model; everything
   // else by the roofline.

@@ -1,14 +1,14 @@
 #include "model/registry.hpp"
 
-#include "model/dlrm/embedding.hpp"
-#include "model/dlrm/fc.hpp"
-#include "model/float8/table_models.hpp"
-#include "model/improved/collective.hpp"
-#include "model/improved/conv.hpp"
-#include "model/improved/embedding.hpp"
-#include "model/improved/gemm.hpp"
-#include "model/improved/memory.hpp"
-#include "model/seer/seer_model.hpp"
+#include "model/calibrated/collective.hpp"
+#include "model/calibrated/conv.hpp"
+#include "model/calibrated/embedding.hpp"
+#include "model/calibrated/gemm.hpp"
+#include "model/calibrated/memory.hpp"
+#include "model/published/dlrm/embedding.hpp"
+#include "model/published/dlrm/fc.hpp"
+#include "model/published/float8/table_models.hpp"
+#include "model/published/seer/seer_model.hpp"
 
 #include <fmt/format.h>
 

@@ -20,7 +20,7 @@
 namespace inline_prof::model {
 
 // Whether a model gives exactly what a published one gives, or is ours.
-enum class Mode { kCompat, kImproved };
+enum class Mode { kCompat, kCalibrated };
 // Which edition of a published model's constants (docs/models.md).
 enum class ConstantSet { kOriginal, kMain };
 

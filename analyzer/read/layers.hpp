@@ -1,4 +1,5 @@
-// Layers files: what the events of a run compute, for events whose `op` the guest could not see.
+// Layers files: what the events of a run compute, for events whose `op` the injected library could
+// not see.
 //
 //   { "let":   { "B": 6912 },
 //     "rules": [ { "match": "TopMLP.fc5.*.fprop.cublasGemmEx", "layer": "TopMLP.fc5",

@@ -47,7 +47,7 @@ template <typename Node>
   return read_list<double>(node, [](Node& element) { return element.number(); });
 }
 
-// NaN for null: an offset that the guest could not take.
+// NaN for null: an offset that the injected library could not take.
 template <typename Node>
 [[nodiscard]] std::vector<double> read_offsets(const Node& node) {
   return read_list<double>(node, [](Node& element) {

@@ -10,10 +10,10 @@
 namespace inline_prof::read {
 namespace {
 
-using Word = std::uint32_t;
+using LibraryCall = std::uint32_t;
 
 // FIPS 180-4, section 4.2.2: fractions of the cube roots of the first 64 primes.
-constexpr std::array<Word, 64> kRoundConstants{
+constexpr std::array<LibraryCall, 64> kRoundConstants{
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -23,26 +23,26 @@ constexpr std::array<Word, 64> kRoundConstants{
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-using State = std::array<Word, 8>;
+using State = std::array<LibraryCall, 8>;
 
 // Section 6.2.2, for one block of 64 bytes.
 void add_block(State& state, const unsigned char* block) {
-  std::array<Word, 64> schedule{};
+  std::array<LibraryCall, 64> schedule{};
   for (std::size_t t = 0; t < 16; ++t) {
-    schedule[t] = Word{block[4 * t]} << 24U | Word{block[4 * t + 1]} << 16U |
-                  Word{block[4 * t + 2]} << 8U | Word{block[4 * t + 3]};
+    schedule[t] = LibraryCall{block[4 * t]} << 24U | LibraryCall{block[4 * t + 1]} << 16U |
+                  LibraryCall{block[4 * t + 2]} << 8U | LibraryCall{block[4 * t + 3]};
   }
   for (std::size_t t = 16; t < 64; ++t) {
-    const Word x = schedule[t - 15];
-    const Word y = schedule[t - 2];
+    const LibraryCall x = schedule[t - 15];
+    const LibraryCall y = schedule[t - 2];
     schedule[t] = schedule[t - 16] + (std::rotr(x, 7) ^ std::rotr(x, 18) ^ x >> 3U) +
                   schedule[t - 7] + (std::rotr(y, 17) ^ std::rotr(y, 19) ^ y >> 10U);
   }
   auto [a, b, c, d, e, f, g, h] = state;
   for (std::size_t t = 0; t < 64; ++t) {
-    const Word first = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
-                       ((e & f) ^ (~e & g)) + kRoundConstants[t] + schedule[t];
-    const Word second =
+    const LibraryCall first = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) +
+                              ((e & f) ^ (~e & g)) + kRoundConstants[t] + schedule[t];
+    const LibraryCall second =
         (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g;
     g = f;
@@ -85,7 +85,7 @@ std::string sha256(std::string_view bytes) {
   add(bytes.substr(0, whole));
   add(tail);
   std::string digits;
-  for (const Word word : state)
+  for (const LibraryCall word : state)
     digits += fmt::format("{:08x}", word);
   return digits;
 }

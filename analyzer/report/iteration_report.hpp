@@ -1,7 +1,7 @@
 // What the DLRM models say about an iteration, as JSON with the names that the originals use.
 #pragma once
 
-#include "model/dlrm/trace_iteration.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
 
 #include <string>
 #include <vector>

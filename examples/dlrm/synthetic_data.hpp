@@ -1,5 +1,5 @@
 // Batches that can be learnt: a hidden rule decides how likely a click is, and a coin decides
-// whether it happens.  Made on the GPU, so that the host need not wait.
+// whether it happens.  Made on the GPU, so that the application need not wait.
 #pragma once
 
 #include "gpu.hpp"

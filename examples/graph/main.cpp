@@ -53,7 +53,7 @@ class Replayed {
   std::size_t nodes_ = 0;
 };
 
-// The host stays this far ahead of the GPU.
+// The application stays this far ahead of the GPU.
 constexpr int kIterationsAhead = 50;
 
 bool is_finite(const dlrm::Gpu& gpu, const graph_example::Halves& values) {

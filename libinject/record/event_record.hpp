@@ -32,7 +32,7 @@ struct LaunchShape {
   int max_blocks_per_sm = 0;  // 0: the driver did not say
 };
 
-// What the host added to a label; most samples have none.
+// What the application added to a label; most samples have none.
 struct ExtraInfos {
   std::string start;
   std::string stop;
@@ -53,7 +53,7 @@ enum class Flag : std::uint8_t {
   kGraphNode,      // kernels inside a CUDA graph
   kGraphChild,     // a graph inside a CUDA graph
   kGraphWhole,     // a whole CUDA graph
-  kRecaptured,     // recorded while the host captures it anew, in each iteration
+  kRecaptured,     // recorded while the application captures it anew, in each iteration
   kNotMeasurable,
 };
 
@@ -72,7 +72,7 @@ struct EventRecord {
   std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
   std::string class_name;               // of launches that are alike; empty: not known
   bool spans_op = false;  // several launches of one vendor call, timed from first to last
-  int first_node = -1;    // of kernels inside a graph: places in HostGraph::nodes
+  int first_node = -1;    // of kernels inside a graph: places in ExecutableGraph::nodes
   int last_node = -1;
   std::uint8_t flags = 0;            // bits of Flag; changed with RunRecord::mutex held
   std::string reason;                // why it is not timed as others are; the same mutex

@@ -95,7 +95,7 @@ void JsonWriter::integer(std::int64_t value) {
 void JsonWriter::number(double value) {
   if (!std::isfinite(value)) return null();  // JSON has no word for it
   separate();
-  // to_chars and not printf: the host may have set a locale with a decimal comma.
+  // to_chars and not printf: the application may have set a locale with a decimal comma.
   std::array<char, 40> digits{};
   const auto result = std::to_chars(digits.data(), digits.data() + digits.size(), value,
                                     std::chars_format::general, 9);

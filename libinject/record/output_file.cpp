@@ -105,8 +105,8 @@ bool make_directories(const std::string& directory) {
   return true;
 }
 
-// The kernel sends SIGXFSZ to a thread that writes past the host's RLIMIT_FSIZE, and the host would
-// end.  Held back and taken away again, it is no more than an error of write().
+// The kernel sends SIGXFSZ to a thread that writes past the application's RLIMIT_FSIZE, and the
+// application would end.  Held back and taken away again, it is no more than an error of write().
 class WithoutFileSizeSignal {
  public:
   WithoutFileSizeSignal() noexcept {

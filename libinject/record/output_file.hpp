@@ -15,8 +15,8 @@ struct OutputNaming {
 };
 
 // prof.json | DIR/HOST.prof.json | DIR/HOST.rankN.prof.json | the template with %h %p %r %q{VAR}
-// replaced (docs/configuration.md).  Absolute, since the host may change its directory later.
-// Throws ConfigError for a template it cannot follow.
+// replaced (docs/configuration.md).  Absolute, since the application may change its directory
+// later. Throws ConfigError for a template it cannot follow.
 [[nodiscard]] std::string output_path(const OutputNaming& naming, const std::string& host_name,
                                       int process_id);
 

@@ -1,7 +1,7 @@
 #include "record/prof_writer.hpp"
 
 #include "record/json_writer.hpp"
-#include "record/receipt.hpp"
+#include "record/overhead_measurement.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
@@ -55,7 +55,7 @@ class ProfWriter {
     json_.end_array();
     json_.new_line();
     write_runtime_data();
-    if (facts_.witness) write_witness(*facts_.witness);
+    if (facts_.witness) write_cross_check(*facts_.witness);
     write_overhead();
     write_dropped();
     std::vector<std::string> not_seen = run_.not_seen;
@@ -245,17 +245,17 @@ class ProfWriter {
                [&](const Sample& sample) { json_.text(text_of(sample)); });
   }
 
-  void write_witness_times(const EventRecord& event, std::uint32_t samples,
-                           const std::unordered_map<std::uint32_t, double>& times_us) {
-    per_sample(format::kWitnessTimesUs, event, samples, [&](const Sample& sample) {
+  void write_cross_check_times(const EventRecord& event, std::uint32_t samples,
+                               const std::unordered_map<std::uint32_t, double>& times_us) {
+    per_sample(format::kCrossCheckTimesUs, event, samples, [&](const Sample& sample) {
       const auto seen = times_us.find(sample.correlation_id);
       if (seen == times_us.end()) return json_.null();
       json_.number(seen->second);
     });
   }
 
-  void write_witness(const Witness& witness) {
-    json_.key(format::kWitness);
+  void write_cross_check(const CrossCheck& witness) {
+    json_.key(format::kCrossCheck);
     json_.begin_object();
     text(format::kSource, "cupti");
     integer(format::kVersion, witness.version);
@@ -277,7 +277,7 @@ class ProfWriter {
     text(format::kStream, hexadecimal(event.stream));
     integer(format::kStreamIndex, event.stream_index);
     integer(format::kStartIndex, event.start_index);
-    // A label that was open when the host ended in the warm-up has no end yet.
+    // A label that was open when the application ended in the warm-up has no end yet.
     integer(format::kEndIndex, std::max(event.end_index, event.start_index));
     integer(format::kMetTimesWithinThisStream, event.occurrence);
     count(format::kCalls, event.calls);
@@ -304,7 +304,7 @@ class ProfWriter {
       if (sample.tight < 0) return json_.null();
       json_.boolean(sample.tight == 1);
     });
-    if (facts_.witness) write_witness_times(event, samples, facts_.witness->times_us);
+    if (facts_.witness) write_cross_check_times(event, samples, facts_.witness->times_us);
     extra_infos(format::kExtraInfosStart, event, samples, &ExtraInfos::start);
     extra_infos(format::kExtraInfosStop, event, samples, &ExtraInfos::stop);
     json_.end_object();
@@ -326,7 +326,7 @@ class ProfWriter {
 
   // Where a receipt was taken the counts are those of its iterations.
   void write_overhead() {
-    const Receipt receipt = take_receipt(run_.receipt_blocks);
+    const OverheadMeasurement receipt = measure_overhead(run_.overhead_blocks);
     json_.key(format::kOverhead);
     json_.begin_object();
     if (receipt.groups > 0) {
@@ -357,14 +357,14 @@ class ProfWriter {
     } else {
       json_.null();
     }
-    text(format::kMethod, receipt_method(receipt));
+    text(format::kMethod, overhead_method(receipt));
     count(format::kLaunchesSeen, run_.launches_seen);
     count(format::kGraphLaunchesSeen, run_.graph_launches_seen);
     count(format::kHostBytes, run_.host_bytes);
     json_.end_object();
   }
 
-  static std::string receipt_method(const Receipt& receipt) {
+  static std::string overhead_method(const OverheadMeasurement& receipt) {
     if (receipt.slowdown_percent) return "origin events, ABBA blocks";
     if (!receipt.iterations_needed)
       return "not measured: armed and unarmed iterations were not alternated";

@@ -17,7 +17,7 @@ struct WriteFacts {
   std::map<std::string, std::string> libraries;  // name -> version, of those loaded
   std::uint64_t cuda_errors = 0;
   double iteration_confidence = 0;  // 0..1
-  std::optional<Witness> witness;
+  std::optional<CrossCheck> witness;
   std::vector<std::string> not_seen;  // beside the run's
 };
 

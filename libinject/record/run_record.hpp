@@ -44,7 +44,7 @@ struct Calibration {
 };
 
 // What CUPTI saw beside us.
-struct Witness {
+struct CrossCheck {
   std::uint32_t version = 0;   // of its interface, 130001
   std::uint64_t launches = 0;  // in the time in which RunRecord::launches_seen counted
   std::uint64_t dropped_records = 0;
@@ -142,7 +142,7 @@ struct RunRecord {
   std::vector<DeviceInfo> devices;
   std::vector<Calibration> calibrations;
   std::vector<RuntimeData> runtime_data;
-  std::vector<BlockTimes> receipt_blocks;  // in their order; empty: no receipt was taken
+  std::vector<BlockTimes> overhead_blocks;  // in their order; empty: no receipt was taken
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
 };

@@ -24,7 +24,7 @@
 namespace inline_prof::run {
 namespace {
 
-constexpr std::string_view word_of(State state) {
+constexpr std::string_view call_of(State state) {
   switch (state) {
     case State::kOk:
       return "OK";
@@ -230,7 +230,7 @@ std::vector<Check> examine(const std::string& guest, const std::string& command)
 std::string as_table(const std::vector<Check>& checks) {
   std::string table;
   for (const Check& check : checks) {
-    table += fmt::format("{:<5} {:<14} {}\n", word_of(check.state), check.name, check.text);
+    table += fmt::format("{:<5} {:<14} {}\n", call_of(check.state), check.name, check.text);
   }
   return table;
 }
@@ -241,7 +241,7 @@ std::string as_json(const std::vector<Check>& checks) {
                                 {"checks", nlohmann::ordered_json::array()}};
   for (const Check& check : checks) {
     report["checks"].push_back(
-        {{"name", check.name}, {"state", word_of(check.state)}, {"text", check.text}});
+        {{"name", check.name}, {"state", call_of(check.state)}, {"text", check.text}});
   }
   return report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

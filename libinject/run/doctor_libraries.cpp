@@ -1,6 +1,6 @@
 #include "run/doctor_libraries.hpp"
 
-#include "hook/word_names.hpp"
+#include "libraries/call_names.hpp"
 #include "run/child.hpp"
 #include "run/elf_file.hpp"
 #include "run/loader_list.hpp"
@@ -61,7 +61,7 @@ std::vector<Check> check_vendor_libraries(const std::string& program) {
     const auto each = read_elf(path, WhichSymbols::kAll);
     if (!each) continue;
     std::set<std::string> inside;
-    for (const hook::WordName& word : hook::kWordNames) {
+    for (const hook::CallName& word : hook::kCallNames) {
       const std::string library(short_name(hook::name_of(word.library)));
       if (each->undefined.contains(word.symbol)) called.insert(library);
       if (each->defined.contains(word.symbol) || each->hidden.contains(word.symbol)) {

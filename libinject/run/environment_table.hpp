@@ -1,4 +1,4 @@
-// The guest's table of variables, as prof-run shows it.
+// The injected library's table of variables, as prof-run shows it.
 #pragma once
 
 #include <string>

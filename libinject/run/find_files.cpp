@@ -31,7 +31,7 @@ bool is_executable(const fs::path& path) {
 
 }  // namespace
 
-std::string find_guest() {
+std::string find_library() {
   constexpr const char* name = "libinline_prof.so";
   const fs::path folder = find_near_us({"..", INLINE_PROF_BIN_TO_LIB}, name);
   return folder.empty() ? "" : (folder / name).string();

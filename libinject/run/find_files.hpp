@@ -7,7 +7,7 @@ namespace inline_prof::run {
 
 // libinline_prof.so, absolute; looked for in the build tree and in the installation that this
 // program belongs to.  Empty if it is in neither.
-[[nodiscard]] std::string find_guest();
+[[nodiscard]] std::string find_library();
 
 // The folder with the simulated GPU's libcuda.so.1, found likewise.
 [[nodiscard]] std::string find_simulated_gpu();

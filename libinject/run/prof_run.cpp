@@ -1,5 +1,5 @@
-// prof-run: starts a program under the guest, says what the guest can be told, and looks for what
-// would keep it from working.
+// prof-run: starts a program under the injected library, says what the injected library can be
+// told, and looks for what would keep it from working.
 //
 // Exit status: the program's own; 127 where it is not found, 126 where it cannot be started, 2 for
 // a wrong command line, 1 where the library is missing, the program cannot be simulated, or the
@@ -48,7 +48,8 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// An option that sets one of the guest's variables; the table of variables has the words.
+// An option that sets one of the injected library's variables; the table of variables has the
+// words.
 struct Setting {
   const char* option;
   const char* variable;
@@ -128,14 +129,15 @@ class VariableForNow {
   bool was_set_ = false;
 };
 
-// What the guest would refuse is refused here, before anything runs.  Throws ConfigError.
+// What the injected library would refuse is refused here, before anything runs.  Throws
+// ConfigError.
 void check_settings() {
   {
     // A disabled run reads the log level and nothing else.
     const VariableForNow disabled("INLINE_PROF_DISABLE", "1");
     static_cast<void>(sys::read_config());
   }
-  // Unknown names are left to the guest to warn of, once.
+  // Unknown names are left to the injected library to warn of, once.
   const VariableForNow quiet("INLINE_PROF_LOG", "quiet");
   static_cast<void>(sys::read_config());
 }
@@ -209,7 +211,7 @@ void start_with_python() {
 // A job that was queued for hours runs all the same: what keeps it from being profiled is said
 // once.
 void prepare_profiling() {
-  const std::string guest = find_guest();
+  const std::string guest = find_library();
   try {
     if (guest.empty()) {
       throw std::runtime_error(
@@ -237,7 +239,8 @@ int run(const Options& options) {
 }
 
 int run_doctor(const Options& options) {
-  const auto checks = examine(find_guest(), options.command.empty() ? "" : options.command.front());
+  const auto checks =
+      examine(find_library(), options.command.empty() ? "" : options.command.front());
   fmt::print("{}", options.format == "json" ? as_json(checks) : as_table(checks));
   return is_well(checks) ? 0 : kFailed;
 }

@@ -194,16 +194,17 @@ void read_iteration_source(Config& config) {
   const std::string_view kind = std::string_view(*text).substr(0, colon);
   config.iteration_glob = colon == std::string::npos ? "" : text->substr(colon + 1);
   const bool has_glob = !config.iteration_glob.empty();
-  struct Word {
+  struct LibraryCall {
     std::string_view text;
     IterationSource source;
     bool wants_glob;
   };
-  constexpr std::array kWords{
-      Word{"auto", IterationSource::kAuto, false}, Word{"macro", IterationSource::kMacro, false},
-      Word{"optimizer", IterationSource::kOptimizer, false},
-      Word{"nvtx", IterationSource::kNvtx, true}, Word{"kernel", IterationSource::kKernel, true}};
-  for (const Word& word : kWords) {
+  constexpr std::array kWords{LibraryCall{"auto", IterationSource::kAuto, false},
+                              LibraryCall{"macro", IterationSource::kMacro, false},
+                              LibraryCall{"optimizer", IterationSource::kOptimizer, false},
+                              LibraryCall{"nvtx", IterationSource::kNvtx, true},
+                              LibraryCall{"kernel", IterationSource::kKernel, true}};
+  for (const LibraryCall& word : kWords) {
     if (word.text != kind || word.wants_glob != has_glob) continue;
     if (!word.wants_glob && colon != std::string::npos) continue;
     config.iteration_source = word.source;
@@ -299,7 +300,7 @@ void warn_of_unknown_names(Config& config) {
 }
 
 constexpr std::array<std::string_view, 2> kBackends{"driver", "cupti"};
-constexpr std::array<std::string_view, 2> kWitnesses{"none", "cupti"};
+constexpr std::array<std::string_view, 2> kCrossChecks{"none", "cupti"};
 constexpr std::array<std::string_view, 4> kLevels{"quiet", "error", "warning", "info"};
 
 void read_log_level() {
@@ -352,15 +353,15 @@ std::optional<Config> read_config() {
       integer("PROFILING_REPEAT_ITERS", 1, 1'000'000'000).value_or(config.one_shot_iterations);
   config.one_shot_every =
       integer("PROFILING_RECORD_EVERY_N", 1, 1'000'000).value_or(config.one_shot_every);
-  config.receipt_iterations =
-      integer("INLINE_PROF_RECEIPT", 0, 1'000'000).value_or(config.receipt_iterations);
+  config.overhead_iterations =
+      integer("INLINE_PROF_RECEIPT", 0, 1'000'000).value_or(config.overhead_iterations);
   read_iteration_source(config);
   read_trigger(config);
 
   if (const auto name = word("INLINE_PROF_BACKEND", kBackends)) {
     config.backend = *name == "cupti" ? Backend::kCupti : Backend::kDriver;
   }
-  config.cupti_witness = word("INLINE_PROF_WITNESS", kWitnesses) == "cupti";
+  config.cupti_cross_check = word("INLINE_PROF_WITNESS", kCrossChecks) == "cupti";
 
   config.graph_copies_mib =
       static_cast<std::uint64_t>(integer("INLINE_PROF_GRAPH_COPIES", 0, 1'048'576)

@@ -18,7 +18,7 @@ struct Variable {
   const char* meaning;
 };
 
-// Every name the guest knows, in the order in which users should read them.
+// Every name the injected library knows, in the order in which users should read them.
 [[nodiscard]] std::span<const Variable> variables();
 
 // Who says where iterations begin.
@@ -54,9 +54,9 @@ struct Config {
   std::int64_t data_iterations = 0;
   std::int64_t one_shot_iterations = 1000;
   std::int64_t one_shot_every = 5;
-  std::uint64_t graph_copies_mib = 32;     // host memory for copies of graphs, by estimate
-  std::int64_t graph_warmup = 10;          // replays of a new copy that are no samples
-  std::int64_t receipt_iterations = 1024;  // at most, after the last sample; 0: no receipt
+  std::uint64_t graph_copies_mib = 32;      // host memory for copies of graphs, by estimate
+  std::int64_t graph_warmup = 10;           // replays of a new copy that are no samples
+  std::int64_t overhead_iterations = 1024;  // at most, after the last sample; 0: no receipt
   IterationSource iteration_source = IterationSource::kAuto;
   std::string iteration_glob;
   Trigger trigger = Trigger::kNone;
@@ -64,7 +64,7 @@ struct Config {
   std::string trigger_file;
   std::int64_t checkpoint_seconds = 30;
   std::optional<Backend> backend;  // unset: as we came into the process
-  bool cupti_witness = false;
+  bool cupti_cross_check = false;
 
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;

@@ -4,7 +4,8 @@
 
 namespace inline_prof::sys {
 
-// A setting that cannot be followed: "NAME=VALUE: expected ...".  Ends profiling, never the host.
+// A setting that cannot be followed: "NAME=VALUE: expected ...".  Ends profiling, never the
+// application.
 class ConfigError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

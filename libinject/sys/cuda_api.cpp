@@ -1,6 +1,6 @@
 #include "sys/cuda_api.hpp"
 
-#include "sys/real_dlsym.hpp"
+#include "sys/original_dlsym.hpp"
 
 namespace inline_prof::sys {
 namespace {

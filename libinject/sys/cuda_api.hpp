@@ -1,5 +1,5 @@
-// The driver's functions that we call ourselves, found in the libcuda that the host has loaded.
-// Always the plain ones, never through our own wrappers.  Any of them may be absent (older
+// The driver's functions that we call ourselves, found in the libcuda that the application has
+// loaded. Always the plain ones, never through our own wrappers.  Any of them may be absent (older
 // drivers): what needs an absent one is not done.
 #pragma once
 

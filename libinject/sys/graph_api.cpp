@@ -1,7 +1,7 @@
 #include "sys/graph_api.hpp"
 
 #include "sys/cuda_api.hpp"
-#include "sys/real_dlsym.hpp"
+#include "sys/original_dlsym.hpp"
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-// What every launch of the host reads: one cache line.
+// What every launch of the application reads: one cache line.
 #pragma once
 
 #include <array>

@@ -29,7 +29,8 @@ void turn_off_silently() noexcept;
 void set_filter(std::uint64_t filter) noexcept;
 void add_to_filter(std::uint64_t bits) noexcept;
 
-// `handler` is called once, by whoever ends profiling: anywhere, inside any call of the host's.
+// `handler` is called once, by whoever ends profiling: anywhere, inside any call of the
+// application's.
 void call_when_off(void (*handler)() noexcept) noexcept;
 
 // A single failed vendor call is one sample less; sixteen in a row mean that the mechanism does

@@ -36,7 +36,7 @@ void say(LogLevel level, const char* format, ...) noexcept {
     if (end > sizeof line - 2) end = sizeof line - 2;
     line[end] = '\n';
     const ssize_t written = write(STDERR_FILENO, line, end + 1);
-    static_cast<void>(written);  // a closed stderr is the host's business
+    static_cast<void>(written);  // a closed stderr is the application's business
   }
   errno = saved_errno;
 }

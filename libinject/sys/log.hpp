@@ -9,7 +9,7 @@ enum class LogLevel : int { kQuiet, kError, kWarning, kInfo };
 void set_log_level(LogLevel level) noexcept;
 
 // Writes "inline_prof: " and the message as one line, with one write(2), if `level` is wanted.
-// Long messages are cut at 1 KiB.  No allocation, no lock, no buffer of the host's.
+// Long messages are cut at 1 KiB.  No allocation, no lock, no buffer of the application's.
 [[gnu::format(printf, 2, 3)]] void say(LogLevel level, const char* format, ...) noexcept;
 
 }  // namespace inline_prof::sys

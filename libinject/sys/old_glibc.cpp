@@ -3,7 +3,8 @@
 // Static libstdc++ and libgcc call functions that are newer than 2.17, or that moved from
 // libpthread and libdl into libc under a new version in 2.32 to 2.34.  Each gets a hidden
 // definition here that forwards to the old version, or does the same by older means.  Being hidden
-// they are ours alone; the host keeps its own.  The test inject.symbol_versions reads the result.
+// they are ours alone; the application keeps its own.  The test inject.symbol_versions reads the
+// result.
 //
 // Left out of sanitizer builds: there the run-time library must see these calls itself.
 #include <cerrno>

@@ -1,4 +1,4 @@
-// Threads of ours in the host's process, and how they wait.
+// Threads of ours in the application's process, and how they wait.
 #pragma once
 
 #include <ctime>
@@ -6,8 +6,8 @@
 
 namespace inline_prof::sys {
 
-// Starts a thread that gets none of the host's signals: they are the host's.  Returns 0, or the
-// error of pthread_create.
+// Starts a thread that gets none of the application's signals: they are the application's.  Returns
+// 0, or the error of pthread_create.
 [[nodiscard]] int start_quiet_thread(pthread_t& thread, void* (*main)(void*),
                                      void* argument) noexcept;
 

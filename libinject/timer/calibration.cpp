@@ -148,7 +148,7 @@ class Calibrator {
 
   const char* why_no_hold() {
     const auto& cuda = sys::cuda();
-    // One hardware queue: the host's other work would wait behind our hold.
+    // One hardware queue: the application's other work would wait behind our hold.
     const char* connections =
         std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");  // NOLINT(concurrency-mt-unsafe): only read
     if (connections != nullptr && std::strcmp(connections, "1") == 0) {

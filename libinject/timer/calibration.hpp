@@ -14,10 +14,10 @@ struct CalibrationResult {
   std::string note;                         // why a state or the kernel is missing; else empty
 };
 
-// Called right after the host has created `context`: the one moment at which a module load, a
-// stream and 64 bytes of pinned memory cannot meet work of the host's in flight.  Takes everything
-// it makes back.  Burns at most 20 ms for each of six distributions, and commonly for 5 ms in
-// all, beside a context creation that takes some hundred.
+// Called right after the application has created `context`: the one moment at which a module load,
+// a stream and 64 bytes of pinned memory cannot meet work of the application's in flight.  Takes
+// everything it makes back.  Burns at most 20 ms for each of six distributions, and commonly for 5
+// ms in all, beside a context creation that takes some hundred.
 //
 // busy: pairs queued on a stream that is held back by cuStreamWaitValue32, at most 16 a hold,
 // released on every path and after 2 ms at the latest.  idle: each pair alone on an empty stream.

@@ -267,8 +267,8 @@ void ContextTimer::poll(record::IterationTimes* times) noexcept {
     const ContextScope context(context_);
     const CaptureModeScope capture_mode;
     if (context) {
-      // Pairs are handed out in turn, so this meets the oldest first.  A host that runs far ahead
-      // leaves many unfinished ones; asking for all of them would cost it dearly.
+      // Pairs are handed out in turn, so this meets the oldest first.  An application that runs far
+      // ahead leaves many unfinished ones; asking for all of them would cost it dearly.
       const std::size_t oldest = next_pair_.load(std::memory_order_relaxed);
       int unfinished = 0;
       for (std::size_t i = 0; i < pair_count_ && unfinished < kMostUnfinished; ++i) {

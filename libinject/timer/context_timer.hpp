@@ -16,8 +16,8 @@ namespace inline_prof::timer {
 
 class ContextTimer {
  public:
-  // 256 pairs, 256 origins: the host may run this many armed iterations ahead of the GPU before a
-  // sample is dropped.
+  // 256 pairs, 256 origins: the application may run this many armed iterations ahead of the GPU
+  // before a sample is dropped.
   static constexpr std::size_t kRing = 256;
   // What one iteration of mode one_shot may take at most; a pair is two events of the driver's.
   static constexpr std::size_t kMostPairs = 16384;
@@ -27,7 +27,7 @@ class ContextTimer {
   [[nodiscard]] CUcontext context() const noexcept { return context_; }
   [[nodiscard]] int device_id() const noexcept { return device_id_; }
   [[nodiscard]] bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
-  // The host has destroyed the context, and our events with it.
+  // The application has destroyed the context, and our events with it.
   void forget() noexcept { alive_.store(false, std::memory_order_release); }
 
   // Creates the events, `pair_count` pairs within kRing and kMostPairs.  False if the driver
@@ -46,18 +46,18 @@ class ContextTimer {
     std::int8_t tight = -1;
     std::uint32_t correlation_id = 0;  // CUPTI's, of the one launch between the events
     bool keeps_others_out = false;     // a launch of another thread on the stream spoils it
-    bool is_captured = false;          // its events stand in a graph of the host's for good
+    bool is_captured = false;          // its events stand in a graph of the application's for good
     std::atomic<bool> discard{false};  // read, and not kept
     std::unique_ptr<record::ExtraInfos> extra;
   };
 
   enum class BeginResult { kOk, kRingFull, kCapturing, kDriverError };
 
-  // What happens on a stream that the host captures: nothing, or the events become nodes of its
-  // graph, which each replay records.
+  // What happens on a stream that the application captures: nothing, or the events become nodes of
+  // its graph, which each replay records.
   enum class Captures { kAreLeftAlone, kGetNodes };
 
-  // Records the start event on `stream`.  The caller is the host's thread, at its launch.
+  // Records the start event on `stream`.  The caller is the application's thread, at its launch.
   [[nodiscard]] BeginResult begin(CUstream stream, record::EventRecord& event,
                                   std::int64_t iteration, Pair*& pair,
                                   Captures captures = Captures::kAreLeftAlone) noexcept;
@@ -92,7 +92,7 @@ class ContextTimer {
   [[nodiscard]] std::size_t pending() const noexcept {
     return pending_.load(std::memory_order_acquire);
   }
-  // Iterations that the host has begun and the GPU has not, as far as the last poll knows.
+  // Iterations that the application has begun and the GPU has not, as far as the last poll knows.
   [[nodiscard]] std::int64_t iterations_ahead() const noexcept {
     return last_origin_.load(std::memory_order_relaxed) -
            first_unread_origin_.load(std::memory_order_relaxed);

@@ -1,8 +1,8 @@
 #include "timer/device_facts.hpp"
 
 #include "sys/cuda_api.hpp"
+#include "sys/original_dlsym.hpp"
 #include "sys/process.hpp"
-#include "sys/real_dlsym.hpp"
 
 #include <array>
 #include <cstddef>

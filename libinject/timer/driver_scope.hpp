@@ -5,8 +5,9 @@
 
 namespace inline_prof::timer {
 
-// True where an event recorded on `stream` would become part of the host's graph.  On the legacy
-// stream the question itself is refused while another stream captures: that counts as capturing.
+// True where an event recorded on `stream` would become part of the application's graph.  On the
+// legacy stream the question itself is refused while another stream captures: that counts as
+// capturing.
 [[nodiscard]] inline bool is_capturing(CUstream stream) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return sys::cuda().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||

@@ -19,14 +19,14 @@ struct LaunchSlot {
   // Counts one launch; false where the caller must look at it.  A program of one thread has a load
   // and a store: the locked instruction that several threads need costs 5 ns.
   [[nodiscard]] bool count_quietly(bool several_threads) noexcept {
-    auto met = count.load(std::memory_order_relaxed);
-    if (met >= limit.load(std::memory_order_relaxed)) return false;
+    auto site = count.load(std::memory_order_relaxed);
+    if (site >= limit.load(std::memory_order_relaxed)) return false;
     if (!several_threads) {
-      count.store(met + 1, std::memory_order_relaxed);
+      count.store(site + 1, std::memory_order_relaxed);
       return true;
     }
-    while (!count.compare_exchange_weak(met, met + 1, std::memory_order_relaxed)) {
-      if (met >= limit.load(std::memory_order_relaxed)) return false;
+    while (!count.compare_exchange_weak(site, site + 1, std::memory_order_relaxed)) {
+      if (site >= limit.load(std::memory_order_relaxed)) return false;
     }
     return true;
   }

@@ -1,19 +1,19 @@
-// What the guest adds to a launch that it does not measure.
+// What the injected library adds to a launch that it does not measure.
 //
 // Four ways to launch the same 64 kernels on the same 4 streams, side by side in one process, in
 // randomly interleaved repetitions against a simulated driver whose launch only returns:
 //
 //   direct     the driver's own address
-//   discovery  through the guest, while every launch is counted
-//   measuring  through the guest, while one other kernel is armed
+//   discovery  through the injected library, while every launch is counted
+//   measuring  through the injected library, while one other kernel is armed
 //   original   the direct address, with the bookkeeping shape of HugeCTR's inline profiler around
 //              it: two labels a launch, each a substr, a mutex, a map of streams and a map of
 //              strings
 //
-// And a graph's replay, direct and through the guest while another kernel is armed.
+// And a graph's replay, direct and through the injected library while another kernel is armed.
 //
 // Prints Google Benchmark's table, then the medians and what each adds to `direct`.  The program
-// starts itself again with the guest preloaded.
+// starts itself again with the injected library preloaded.
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -73,7 +73,7 @@ void check(CUresult result, const char* what) {
 
 // --- set-up
 
-void start_again_with_guest(char** argv) {
+void start_again_with_library(char** argv) {
   const auto folder = std::filesystem::temp_directory_path() /
                       ("inline_prof_launch_bench_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
@@ -95,8 +95,8 @@ void find_both_launches() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
   void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
   if (driver == nullptr || libc == nullptr) fail("dlopen");
-  // glibc's own dlsym leads past the guest's.
-  const auto real_dlsym =
+  // glibc's own dlsym leads past the injected library's.
+  const auto original_dlsym =
       reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(libc, "dlsym", kVersion));
   using GetProcAddress = decltype(&cuGetProcAddress_v2);
   const auto find = [](GetProcAddress get, const char* name, int version) {
@@ -105,7 +105,8 @@ void find_both_launches() {
     check(get(name, &address, version, 0, &status), "cuGetProcAddress");
     return address;
   };
-  const auto direct = reinterpret_cast<GetProcAddress>(real_dlsym(driver, "cuGetProcAddress_v2"));
+  const auto direct =
+      reinterpret_cast<GetProcAddress>(original_dlsym(driver, "cuGetProcAddress_v2"));
   const auto hooked = reinterpret_cast<GetProcAddress>(dlsym(driver, "cuGetProcAddress_v2"));
   bench.direct = reinterpret_cast<LaunchKernel>(find(direct, "cuLaunchKernel", 4000));
   bench.hooked = reinterpret_cast<LaunchKernel>(find(hooked, "cuLaunchKernel", 4000));
@@ -113,7 +114,7 @@ void find_both_launches() {
   bench.direct_replay = reinterpret_cast<Replay>(find(direct, "cuGraphLaunch", 10000));
   bench.hooked_replay = reinterpret_cast<Replay>(find(hooked, "cuGraphLaunch", 10000));
   if (bench.direct == bench.hooked || bench.direct_replay == bench.hooked_replay) {
-    fail("finding the guest");
+    fail("finding the injected library");
   }
 }
 
@@ -270,7 +271,7 @@ void print_line(const char* name, double median, double base) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (std::getenv("INLINE_PROF_BENCH_FOLDER") == nullptr) start_again_with_guest(argv);
+  if (std::getenv("INLINE_PROF_BENCH_FOLDER") == nullptr) start_again_with_library(argv);
   const std::filesystem::path folder = std::getenv("INLINE_PROF_BENCH_FOLDER");
 
   cpu_set_t one_core;
@@ -295,7 +296,8 @@ int main(int argc, char** argv) {
   make_kernels();
 
   Collector collector;
-  // No iteration has begun: once each kernel has been met often enough, the guest only counts.
+  // No iteration has begun: once each kernel has been met often enough, the injected library only
+  // counts.
   for (int i = 0; i < 5000; ++i) {
     launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
   }

@@ -1,5 +1,5 @@
 // Traces and iteration graphs: what is accepted gives finite times.
-#include "model/dlrm/trace_iteration.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
 #include "property.hpp"
 #include "read/iteration_graph_tree.hpp"
 

@@ -9,10 +9,10 @@
 //    "starts": {"add_one": [0, 5200]},
 //    "dropped_records": 0, "errors": []}
 //
-// Calls of the host by function, its kernel launches by name, the kernels' durations on the device
-// in nanoseconds in the order of their starts, and those starts since the first of all.
+// Calls of the application by function, its kernel launches by name, the kernels' durations on the
+// device in nanoseconds in the order of their starts, and those starts since the first of all.
 //
-// It has nothing of the guest in it, so that a mistake cannot be made twice.
+// It has nothing of the injected library in it, so that a mistake cannot be made twice.
 #include <cuda.h>
 #include <cupti.h>
 

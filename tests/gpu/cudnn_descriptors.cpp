@@ -1,5 +1,5 @@
-// What cuDNN gives back of a graph's convolutions, on a machine with a GPU: the guest follows plans
-// as it does because of two of these answers (libinject/hook/backend_plans.cpp).
+// What cuDNN gives back of a graph's convolutions, on a machine with a GPU: the injected library
+// follows plans as it does because of two of these answers (libinject/libraries/backend_plans.cpp).
 //
 //   38  the operations of a finalized graph are not given back
 //   44  the tensors of a finalized convolution have the groups as a dimension: images {n, g, c / g,
@@ -64,7 +64,8 @@ void expect_no_operations(Answers& answers, const Direction& direction, const De
                          direction.name, cudnnGetErrorString(status), static_cast<int>(count)));
 }
 
-// The guest reads them when the host hands them over, because of what 9.19 answers without a GPU.
+// The injected library reads them when the application hands them over, because of what 9.19
+// answers without a GPU.
 void show_settings(Answers& answers, const Direction& direction, const Descriptor& operation) {
   const Descriptor found(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = found.raw();

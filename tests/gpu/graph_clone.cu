@@ -1,8 +1,8 @@
 // What the header does not say about clones of graphs (docs/gpu_results.md, section "Graphs"):
 //
 //   whether they can be made and uploaded while another thread replays, and what that thread
-//   notices what they take of the host's and the device's memory whether they keep the user objects
-//   of their original
+//   notices what they take of the application's and the device's memory whether they keep the user
+//   objects of their original
 //
 // Prints the lines of answers.hpp.
 #include "answers.hpp"
@@ -23,7 +23,7 @@ constexpr int kNodes = 2000;
 constexpr int kTrainedNodes = 200;
 constexpr int kClones = 10;
 constexpr std::size_t kShortest = 0;           // place in spin_lengths()
-constexpr double kGuessedBytesPerNode = 1024;  // kBytesPerNode of hook/graph_registry.cpp
+constexpr double kGuessedBytesPerNode = 1024;  // kBytesPerNode of graphs/graph_registry.cpp
 
 double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -85,7 +85,7 @@ class Trainer {
   std::vector<double> us_[2];
 };
 
-// Host times of the steps that the guest takes on its own thread.
+// Host times of the steps that the injected library takes on its own thread.
 struct Steps {
   std::vector<double> clone_us;
   std::vector<double> events_us;
@@ -208,7 +208,7 @@ void memory_of_clones(const SpinGraphs& spins, Answers& answers) {
   tell("its exec, uploaded", with_clones, with_execs);
   const double both = (with_execs.host_bytes - at_first.host_bytes) / kNodes / kClones;
   answers.figure(
-      text_of("clone and exec: %.0f bytes of host memory a node; the guest reckons with "
+      text_of("clone and exec: %.0f bytes of host memory a node; the injected library reckons with "
               "%.0f",
               both, kGuessedBytesPerNode));
   for (CUgraphExec exec : execs)

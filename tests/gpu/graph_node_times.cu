@@ -14,7 +14,7 @@ namespace {
 
 using namespace inline_prof::gpu_test;
 
-constexpr int kWarmUps = 10;  // as the guest drops them
+constexpr int kWarmUps = 10;  // as the injected library drops them
 constexpr int kReplays = 40;
 constexpr double kEventResolutionUs = 0.5;  // cuda.h, cuEventElapsedTime
 
@@ -116,7 +116,7 @@ Replays replay(const SpinGraphs& spins, const Subject& subject, const Note& note
   return replays;
 }
 
-// What the guest's calibration calls the empty pair of state `graph`.
+// What the injected library's calibration calls the empty pair of state `graph`.
 double empty_pair_us(const SpinGraphs& spins) {
   const EventPair pair;
   CUgraph graph = nullptr;

@@ -28,7 +28,7 @@ Ended = collections.namedtuple("Ended", "stdout last_words")
 def run(command, variables, timeout_s):
     """What the command printed; raises Skip or Failure with the last line it said, on stderr if anything.
 
-    Nobody else's settings of the guest reach it.
+    Nobody else's settings of the injected library reach it.
     """
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("INLINE_PROF_", "PROFILING_"))}
@@ -53,20 +53,20 @@ def run(command, variables, timeout_s):
 
 
 def what_went_wrong(done):
-    """The last lines of a program that failed: its own, if it said anything beside the guest."""
+    """The last lines of a program that failed: its own, if it said anything beside the injected library."""
     lines = done.stderr.strip().splitlines() or done.stdout.strip().splitlines()
     own = [line for line in lines if not line.startswith("inline_prof: ")]
     return " | ".join((own or lines or ["(nothing said)"])[-FAILURES_LINES:])
 
 
 def preloaded(guest, output, **settings):
-    """Variables for a program under the guest, which writes `output`."""
+    """Variables for a program under the injected library, which writes `output`."""
     preload = " ".join(filter(None, [str(guest), os.environ.get("LD_PRELOAD")]))
     return {"LD_PRELOAD": preload, **_settings(output, settings)}
 
 
 def injected(guest, output, **settings):
-    """The same, the guest being loaded by the driver: its backend is then cupti."""
+    """The same, the injected library being loaded by the driver: its backend is then cupti."""
     return {"CUDA_INJECTION64_PATH": str(guest), **_settings(output, settings)}
 
 

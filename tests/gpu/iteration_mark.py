@@ -1,4 +1,4 @@
-"""The guest's iteration call, for hosts in Python."""
+"""The injected library's iteration call, for hosts in Python."""
 
 import ctypes
 
@@ -10,7 +10,7 @@ class Abi(ctypes.Structure):
 
 
 def iteration_mark():
-    """The call; does nothing where the guest is not preloaded."""
+    """The call; does nothing where the injected library is not preloaded."""
     try:
         get_abi = ctypes.CDLL(None).inline_prof_abi_v1
     except AttributeError:

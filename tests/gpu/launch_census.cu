@@ -1,4 +1,5 @@
-// A host whose launches are counted twice: by CUPTI and by the guest (launch_census.py compares).
+// A host whose launches are counted twice: by CUPTI and by the injected library (launch_census.py
+// compares).
 //
 //   launch_census streams|graph
 //

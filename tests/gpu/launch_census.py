@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Counts the launches of one program by CUPTI and by the guest, and compares.
+"""Counts the launches of one program by CUPTI and by the injected library, and compares.
 
     launch_census.py --guest LIBINLINE_PROF --census LIBCENSUS --work DIR -- PROGRAM [ARGUMENT...]
     launch_census.py --guest LIBINLINE_PROF --expect KERNELS,GRAPHS --work DIR -- PROGRAM [ARGUMENT...]
 
-The program runs three times: under CUPTI alone, under the guest alone, and under both.  The guest is
+The program runs three times: under CUPTI alone, under the injected library alone, and under both.  The injected library is
 told to stay in its warm-up, in which it counts every launch, for longer than the program runs.
-With --expect, for the simulated GPU, which CUPTI does not know, it runs under the guest alone, and
+With --expect, for the simulated GPU, which CUPTI does not know, it runs under the injected library alone, and
 the counts of kernel and graph launches are given.
 Prints one line `PASS|FAIL|SKIP PROGRAM: figures`; exit status 0, 1, or 77 for a skip.
 """
@@ -29,7 +29,7 @@ def read_json(path, who):
 
 
 def kernel_launches(census):
-    """Launches of kernels by the host, without graph replays."""
+    """Launches of kernels by the application, without graph replays."""
     return sum(count for function, count in census["driver_calls"].items()
                if function not in GRAPH_LAUNCHES)
 
@@ -53,16 +53,16 @@ def empty_folder(work):
         old.unlink()
 
 
-def guest_variables(options, path):
+def library_variables(options, path):
     return preloaded(options.guest, path, warmup=WHOLE_RUN)
 
 
 def compare_with_expected(options):
-    """Runs the program under the guest alone; raises Failure unless the counts are as given."""
+    """Runs the program under the injected library alone; raises Failure unless the counts are as given."""
     empty_folder(options.work)
     path = options.work / "guest_alone.json"
-    run(options.program, guest_variables(options, path), options.timeout)
-    profile = read_json(path, "the guest")
+    run(options.program, library_variables(options, path), options.timeout)
+    profile = read_json(path, "the injected library")
     seen = f"{launches_seen(profile)},{graphs_seen(profile)}"
     if seen != options.expect:
         raise Failure(f"expected {options.expect} kernel and graph launches, guest {seen}")
@@ -80,10 +80,10 @@ def take_census(options):
                          ("cupti_alone.json", "guest_alone.json", "cupti_beside_guest.json"))
     ours_beside = options.work / "guest_beside_cupti.json"
     run(options.program, cupti(alone), options.timeout)
-    run(options.program, guest_variables(options, ours), options.timeout)
-    run(options.program, {**cupti(both), **guest_variables(options, ours_beside)}, options.timeout)
-    return (read_json(alone, "CUPTI"), read_json(ours, "the guest"), read_json(both, "CUPTI"),
-            read_json(ours_beside, "the guest"))
+    run(options.program, library_variables(options, ours), options.timeout)
+    run(options.program, {**cupti(both), **library_variables(options, ours_beside)}, options.timeout)
+    return (read_json(alone, "CUPTI"), read_json(ours, "the injected library"), read_json(both, "CUPTI"),
+            read_json(ours_beside, "the injected library"))
 
 
 def compare(alone, ours, both, ours_beside):
@@ -100,7 +100,7 @@ def compare(alone, ours, both, ours_beside):
         raise Failure("CUPTI saw no launch at all; " + figures)
     if seen != expected or beside != expected:
         raise Failure(figures)
-    # CUPTI sees the launches of the guest's own calibration too; the guest does not count those.
+    # CUPTI sees the launches of the injected library's own calibration too; the injected library does not count those.
     if kernel_launches(both) < expected[0] or graph_launches(both) < expected[1]:
         raise Failure(figures)
     return figures

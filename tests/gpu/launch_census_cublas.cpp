@@ -1,4 +1,4 @@
-// A host that launches through cuBLAS only; see launch_census.cu.
+// An application that launches through cuBLAS only; see launch_census.cu.
 //
 //   launch_census_cublas gemm|lt
 #include "gpu_check.hpp"

@@ -1,5 +1,5 @@
-// A host that launches through cuDNN only; see launch_census.cu.  Convolutions of several sizes in
-// all three directions, by the algorithm that the heuristic puts first.
+// An application that launches through cuDNN only; see launch_census.cu.  Convolutions of several
+// sizes in all three directions, by the algorithm that the heuristic puts first.
 #include "gpu_check.hpp"
 
 #include <inline_prof/profile.hpp>

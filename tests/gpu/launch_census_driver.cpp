@@ -1,5 +1,5 @@
-// A host that is linked with -lcuda and uses no runtime: its launches reach the guest by the plain
-// exported names.  See launch_census.cu.
+// An application that is linked with -lcuda and uses no runtime: its launches reach the injected
+// library by the plain exported names.  See launch_census.cu.
 #include <inline_prof/profile.hpp>
 
 #include <cuda.h>

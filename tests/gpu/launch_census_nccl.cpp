@@ -1,5 +1,5 @@
-// A host that launches through NCCL only, on one GPU; see launch_census.cu.  Calls by themselves,
-// in a group, and captured.
+// An application that launches through NCCL only, on one GPU; see launch_census.cu.  Calls by
+// themselves, in a group, and captured.
 #include "gpu_check.hpp"
 
 #include <inline_prof/profile.hpp>

@@ -1,11 +1,11 @@
-// What a kernel launch costs the host thread, in nanoseconds.
+// What a kernel launch costs the application thread, in nanoseconds.
 //
 //   launch_rate [--iterations N] [--launches N]
 //
 // Each iteration launches an empty kernel N times on one stream (default 400: well below the depth
 // of a launch queue, 1024 on GPUs seen so far, so that no launch waits for the GPU) and then waits.
-// Prints the median over the last half of the iterations, in which a guest with a short schedule
-// has done its work: `median_ns p05_ns p95_ns`.
+// Prints the median over the last half of the iterations, in which an injected library with a short
+// schedule has done its work: `median_ns p05_ns p95_ns`.
 #include "gpu_check.hpp"
 
 #include <inline_prof/profile.hpp>
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
   }
   inline_prof::gpu_test::skip_without_gpu();
   // glibc's mutexes are cheaper in a process that has never had a second thread (19 ns a launch on
-  // the simulated GPU).  The guest's writer is a thread, so let all runs have had one.
+  // the simulated GPU).  The injected library's writer is a thread, so let all runs have had one.
   std::thread([] {}).join();
 
   cudaStream_t stream = nullptr;

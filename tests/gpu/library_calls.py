@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Do wrapped library calls give their operations?  Hosts make calls of known shapes under the guest, and
+"""Do wrapped library calls give their operations?  Hosts make calls of known shapes under the injected library, and
 what prof.json says of each is compared with library_calls.json, field by field.
 
     library_calls.py --guest LIBINLINE_PROF --work DIR [--launches FILE] [--rows FILE] [--expected FILE]
@@ -91,7 +91,7 @@ def assign(wanted, events):
 def judge(known, calls, ranks, profile, all_are_told):
     """(rows, faults): what each call gave, and what is wrong, in words.
 
-    Where all of a host's calls are told, an event that none of them has asked for is wrong, too.
+    Where all of an application's calls are told, an event that none of them has asked for is wrong, too.
     """
     wanted, owners, faults, rows = [], [], [], []
     for call in calls:
@@ -141,7 +141,7 @@ class Host:
             self.words = said.stdout.splitlines()
             self.last_line = (self.words or [""])[-1]
             if not path.exists():
-                raise Failure("the guest wrote no prof.json: " + said.last_words)
+                raise Failure("the injected library wrote no prof.json: " + said.last_words)
             self.profile = json.loads(path.read_text())
         except (Skip, Failure) as trouble:
             self.trouble = trouble
@@ -211,7 +211,7 @@ def judge_host(host, known, copies):
 
 def warnings_of(profile):
     warnings = profile.get("warnings", []) + profile.get("not_seen", [])
-    return f"; the guest says: {' | '.join(warnings[:MOST_WORDS])}" if warnings else ""
+    return f"; the injected library says: {' | '.join(warnings[:MOST_WORDS])}" if warnings else ""
 
 
 def judge_example(host):

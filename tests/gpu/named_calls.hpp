@@ -27,7 +27,7 @@ class NamedCalls {
  public:
   using Call = std::function<void()>;
 
-  // A host that is ended has said by then what it knew.
+  // An application that is ended has said by then what it knew.
   NamedCalls() { std::setvbuf(stdout, nullptr, _IOLBF, 0); }
 
   // `prepare` makes what the call needs, and returns the call; it is made once to see whether it

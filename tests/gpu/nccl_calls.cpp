@@ -198,7 +198,7 @@ int NcclCalls::ranks() const {
   return static_cast<int>(ranks_->all.size());
 }
 
-void NcclCalls::each(const Visit& visit) const {
+void NcclCalls::each(const CloneRun& visit) const {
   for (const Step& step : steps())
     visit(step.facts, [this, step] { make_on_all(ranks_->all, step); });
 }

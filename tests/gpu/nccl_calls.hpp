@@ -10,9 +10,10 @@
 
 namespace inline_prof::gpu_test {
 
-// Where a thread is, as the host knows it: the call of NCCL's that it is making, or null.
+// Where a thread is, as the application knows it: the call of NCCL's that it is making, or null.
 extern thread_local const char* nccl_call_of_this_thread;
-// True: the host does not say so, and looks like an NCCL that launches on threads of its own.
+// True: the application does not say so, and looks like an NCCL that launches on threads of its
+// own.
 extern bool nccl_calls_are_unsaid;
 
 struct NcclCase {
@@ -33,8 +34,8 @@ class NcclCalls {
 
   // `visit` is given each case, and what makes it on all ranks.  A case of several ranks outside of
   // a group has a thread for each.
-  using Visit = std::function<void(const NcclCase&, const std::function<void()>&)>;
-  void each(const Visit& visit) const;
+  using CloneRun = std::function<void(const NcclCase&, const std::function<void()>&)>;
+  void each(const CloneRun& visit) const;
 
   void synchronize() const;
 

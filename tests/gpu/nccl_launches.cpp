@@ -1,10 +1,10 @@
-// Where NCCL launches its kernels, as CUPTI sees it without the guest: inside the call that the
-// host makes, or inside ncclGroupEnd, and on the thread that made it (claim 43).
+// Where NCCL launches its kernels, as CUPTI sees it without the injected library: inside the call
+// that the host makes, or inside ncclGroupEnd, and on the thread that made it (claim 43).
 //
 //   nccl_launches [--unsaid]
 //
-// --unsaid: the host does not say where it is, as if NCCL launched on a thread of its own: that
-// must fail.
+// --unsaid: the application does not say where it is, as if NCCL launched on a thread of its own:
+// that must fail.
 #include "answers.hpp"
 #include "gpu_check.hpp"
 #include "named_calls.hpp"

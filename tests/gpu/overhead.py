@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the guest costs a program, as ratios with intervals.
+"""What the injected library costs a program, as ratios with intervals.
 
     overhead.py --guest LIBINLINE_PROF --loop OVERHEAD_LOOP [--torch OVERHEAD_TORCH.py]
                 [--seconds S] [--short]

@@ -1,13 +1,14 @@
-// A training loop in miniature, whose blocks of iterations are timed on the host's clock.
+// A training loop in miniature, whose blocks of iterations are timed on the application's clock.
 //
 //   overhead_loop launch|gpu|graph [--blocks N] [--iterations N] [--toggle] [--nvtx]
 //
-//   launch  1000 kernels of about 2 us in an iteration: the host is the slower one
+//   launch  1000 kernels of about 2 us in an iteration: the application is the slower one
 //   gpu     20 kernels of 200 us: the GPU is
 //   graph   4 replays of a graph of 250 such short kernels
 //
-// --toggle: in blocks of the pattern off, on, on, off the guest is told by SIGUSR1 to measure
-// (INLINE_PROF_TRIGGER=signal:USR1); the process is the same, so its clocks and its memory are.
+// --toggle: in blocks of the pattern off, on, on, off the injected library is told by SIGUSR1 to
+// measure (INLINE_PROF_TRIGGER=signal:USR1); the process is the same, so its clocks and its memory
+// are.
 // --nvtx: a range around each iteration and each launch.
 // Prints a line for each block: `on|off MICROSECONDS_AN_ITERATION`.
 #include "gpu_check.hpp"
@@ -141,8 +142,8 @@ int main(int argc, char** argv) {
   }
   inline_prof::gpu_test::skip_without_gpu();
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  // glibc's mutexes are cheaper in a process that has never had a second thread, and the guest is
-  // one.
+  // glibc's mutexes are cheaper in a process that has never had a second thread, and the injected
+  // library is one.
   std::thread([] {}).join();
   Loop loop(options);
   for (int i = 0; i < options.iterations; ++i)
@@ -154,7 +155,7 @@ int main(int argc, char** argv) {
     const bool want_on = options.toggle && (block % 4 == 1 || block % 4 == 2);
     if (want_on != is_on) std::raise(SIGUSR1);
     is_on = want_on;
-    // What the guest does once, when it begins and when it stops, belongs to no block.
+    // What the injected library does once, when it begins and when it stops, belongs to no block.
     loop.iteration();
     loop.iteration();
     loop.wait();

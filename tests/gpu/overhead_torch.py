@@ -2,7 +2,7 @@
 
     overhead_torch.py [--blocks N] [--iterations N] [--toggle | --profiler]
 
---toggle: in blocks of the pattern off, on, on, off the guest is told by SIGUSR1 to measure.
+--toggle: in blocks of the pattern off, on, on, off the injected library is told by SIGUSR1 to measure.
 --profiler: in the same blocks torch.profiler records, for comparison.
 Exit status 77 where there is no PyTorch or no GPU.
 """
@@ -49,7 +49,7 @@ def recording(is_on):
 for _ in range(WARM_UP_STEPS):
     step()
 torch.cuda.synchronize()
-# The guest's handler was put in by a library, so Python does not know it.
+# The injected library's handler was put in by a library, so Python does not know it.
 was_on = False
 for block in range(options.blocks):
     is_on = (options.toggle or options.profiler) and block % 4 in (1, 2)

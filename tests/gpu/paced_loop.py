@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the guest's two backends on a loop whose course is known (paced_loop.cu).
+"""Checks the injected library's two backends on a loop whose course is known (paced_loop.cu).
 
     paced_loop.py --guest LIBINLINE_PROF --census LIBCENSUS --loop PACED_LOOP --work DIR
 
@@ -8,7 +8,7 @@ Prints lines `PASS|FAIL|SKIP CLAIM: TEXT`, each with the number of its claim in 
   17  iteration times from origin events are those between the starts of CUPTI's records
   27  pairs recorded in CUPTI's callbacks read what pairs of the driver's wrappers read
   34  calibration inside the first launch, which several threads make at once, comes to its end
-  35  the guest leaves CUPTI while other threads launch
+  35  the injected library leaves CUPTI while other threads launch
 
 Exit status 1 if one failed, 77 if nothing could run.
 """
@@ -168,7 +168,7 @@ class Checks:
                                schedule=schedule), threads=THREADS)
             iterations = len(self.read(output.name)["iter_time_ms"])
             if iterations > ITERATIONS // 2:
-                raise Failure(f"the guest was there for {iterations} of {ITERATIONS} iterations")
+                raise Failure(f"the injected library was there for {iterations} of {ITERATIONS} iterations")
         return f"{ROUNDS} times, before half-time, beside {THREADS} threads that launched to the end"
 
 

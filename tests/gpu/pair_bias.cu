@@ -2,7 +2,8 @@
 //
 //   pair_bias [--repeats N] OUT.json
 //
-// Kernels of known length run between two events in three states, those of the guest's calibration:
+// Kernels of known length run between two events in three states, those of the injected library's
+// calibration:
 //
 //   idle   the stream is empty when the pair is recorded
 //   busy   the stream is held back by a long kernel until the pairs are queued
@@ -149,7 +150,7 @@ class Bench {
   }
 
  private:
-  static constexpr int kPairsPerHold = 16;  // as the guest's calibration queues
+  static constexpr int kPairsPerHold = 16;  // as the injected library's calibration queues
   // 48 calls of a few microseconds each are queued well before it ends.
   static constexpr double kHoldUs = 2000;
 

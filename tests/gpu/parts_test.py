@@ -60,8 +60,8 @@ class PartsTest(unittest.TestCase):
         self.program("tests/gpu/same_results", '[[ "$1" == --reset ]] || ' + hangs + "seq 6")
         status, said = self.check("--only", "rate", "--only", "results")
         self.assertEqual(status, 1, said)
-        self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: counting, round 1: did not end within 8 s under the guest")
-        self.assertRegex(said, "FAIL +results: 50: results with the guest: the program did not end within 9 s under the guest")
+        self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: counting, round 1: did not end within 8 s under the injected library")
+        self.assertRegex(said, "FAIL +results: 50: results with the injected library: the program did not end within 9 s under the injected library")
         self.assertRegex(said, "FAIL +results: 50: results after a device reset: no complete prof.json")
 
     def tools(self, commands):
@@ -96,7 +96,7 @@ class PartsTest(unittest.TestCase):
         self.program("tests/gpu/launch_rate", '[[ -z "$LD_PRELOAD" ]] || { echo broken >&2; exit 5; }; echo 1 2 3')
         status, said = self.check("--only", "rate")
         self.assertEqual(status, 1, said)
-        self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: detached, round 3: status 5 under the guest: broken")
+        self.assertRegex(said, "FAIL +rate: 19, 20, 22, 28: detached, round 3: status 5 under the injected library: broken")
         self.assertRegex(said, "FIGURE +rate: .* round 3: bare 1 2 3; counting failed; ")
         text = self.packed()
         self.assertIn("build/libinject/libinline_prof.so", text)  # ld.so says it in rate.log

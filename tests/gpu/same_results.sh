@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares what same_results prints alone with what it prints under the guest, in each way of watching.
+# Compares what same_results prints alone with what it prints under the injected library, in each way of watching.
 #
 #   same_results.sh SAME_RESULTS GUEST FOLDER
 #
@@ -50,7 +50,7 @@ compare() {
   if grep -q 'profiling is off: CUPTI' "$folder/watched.log"; then
     say SKIP "$name: $(grep -m 1 'profiling is off: CUPTI' "$folder/watched.log")"
   elif ((result == 124 || result == 137)); then
-    say FAIL "$name: the program did not end within 9 s under the guest"
+    say FAIL "$name: the program did not end within 9 s under the injected library"
   elif ((result != 0)); then
     say FAIL "$name: status $result: $(tail -1 "$folder/watched.log")"
   elif ! diff <(head -"${lines}" "$folder/alone.txt") "$folder/watched.txt" >"$folder/diff.txt"; then
@@ -64,7 +64,7 @@ compare() {
 
 arguments=()
 lines=3
-compare "results with the guest" LD_PRELOAD="$guest"
+compare "results with the injected library" LD_PRELOAD="$guest"
 compare "results with backend cupti" CUDA_INJECTION64_PATH="$guest"
 arguments=(--reset)
 lines=6

@@ -1,5 +1,5 @@
 // Graphs of kernels of known length, and clones of them with a pair of events around one node.  The
-// graphs are made by the driver's functions, the ones that the guest uses.
+// graphs are made by the driver's functions, the ones that the injected library uses.
 #pragma once
 
 #include "spin_kernels.cuh"
@@ -159,8 +159,8 @@ inline CUgraph cloned(CUgraph original) {
   return clone;
 }
 
-// As the guest's clones are made: predecessors -> start -> node -> stop -> successors.  `node` is
-// the original's.
+// As the injected library's clones are made: predecessors -> start -> node -> stop -> successors.
+// `node` is the original's.
 inline TimedClone put_events_around(CUgraph clone, CUgraphNode node, const EventPair& pair) {
   TimedClone timed{.graph = clone};
   CUgraphNode twin = nullptr;

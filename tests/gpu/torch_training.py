@@ -2,7 +2,7 @@
 
     torch_training.py [--steps N] [--mark] [--ranges] [--device cuda|cpu]
 
---mark: each step is marked by the guest's own call.  --ranges: NVTX ranges around the parts of a step
+--mark: each step is marked by the injected library's own call.  --ranges: NVTX ranges around the parts of a step
 and around each layer's forward pass.  Prints a JSON object: steps, and with --ranges how many ranges
 were pushed and their paths.
 Exit status 77 where there is no PyTorch or no GPU.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what the guest finds in training loops whose course is known.
+"""Checks what the injected library finds in training loops whose course is known.
 
     training.py --guest LIBINLINE_PROF --loop TRAINING_LOOP --torch TORCH_TRAINING.py --work DIR
                 [--dlrm DLRM --dlrm-plain DLRM_PLAIN] [--nvtx-tool LIBRARY] [--timeout S]
@@ -9,7 +9,7 @@ docs/gpu_results.md:
 
   40  the iteration of a loop is found in its launches, as the same loop marks it
   41  policy adaptive takes no more than its budget: by its pairs, and by the receipt
-  45  NVTX ranges are the layers of the launches inside; a tool in front of the guest gets every range
+  45  NVTX ranges are the layers of the launches inside; a tool in front of the injected library gets every range
 
 Exit status 1 if one failed, 77 if nothing could run.
 """
@@ -35,7 +35,7 @@ DLRM_STEPS = 2000
 # The finder looks at this many launches in any case, and again when they have grown by a quarter
 # (schedule/iteration_finder.hpp).
 LAUNCHES_TO_FIND = 4096 * 1.25
-# Two runs of one loop: the host, and the clocks.
+# Two runs of one loop: the application, and the clocks.
 MOST_OFF = 0.1
 # A budget is spent whole, and lost samples are made up for.
 ROOM = 1.1
@@ -233,8 +233,8 @@ class Checks:
         except (KeyError, IndexError, TypeError, ValueError) as error:
             self.say("FAIL", f"{number}: {name}: prof.json is not as expected: {error!r}")
 
-    def under_guest(self, name, command, variables=None, **settings):
-        """(what the host says of itself, its profile)"""
+    def under_library(self, name, command, variables=None, **settings):
+        """(what the application says of itself, its profile)"""
         output = self.options.work / f"{name}.json"
         done = run([str(word) for word in command],
                    {**preloaded(self.options.guest, output, warmup=WARMUP, **settings), **(variables or {})},
@@ -250,10 +250,10 @@ class Checks:
                               ("pytorch", self.torch_command())):
             with self.claim(40, name):
                 settings = {"receipt": 0, "repeat": 1000}
-                marked_said, marked = self.under_guest(f"{name}_marked", [*command, "--mark"], **settings)
-                said, found = self.under_guest(f"{name}_found", command, **settings)
+                marked_said, marked = self.under_library(f"{name}_marked", [*command, "--mark"], **settings)
+                said, found = self.under_library(f"{name}_found", command, **settings)
                 if marked["profiler"]["iteration_source"] != "macro":
-                    raise Failure(f"the marks did not reach the guest: source {marked['profiler']['iteration_source']}")
+                    raise Failure(f"the marks did not reach the injected library: source {marked['profiler']['iteration_source']}")
                 figures = compare_iterations(found, marked)
                 if "launches_of_step" in said and len(found["events"]) != said["launches_of_step"]:
                     raise Failure(f"{len(found['events'])} events, a step has {said['launches_of_step']} launches")
@@ -266,15 +266,15 @@ class Checks:
             # The example takes a missing GPU for an error.
             run([str(self.options.loop), "--steps", "1"], {}, self.options.timeout)
             steps = ["--iterations", DLRM_STEPS]
-            _, marked = self.under_guest("dlrm_marked", [self.options.dlrm, *steps], receipt=0)
-            _, found = self.under_guest("dlrm_found", [self.options.dlrm_plain, *steps], receipt=0)
+            _, marked = self.under_library("dlrm_marked", [self.options.dlrm, *steps], receipt=0)
+            _, found = self.under_library("dlrm_found", [self.options.dlrm_plain, *steps], receipt=0)
             self.say("PASS", f"40: dlrm: {compare_iterations(found, marked, DLRM_MAY_BEGIN_WITH)}")
 
     def budgets(self):
         for percent in (1, 0.1):
             name = f"{percent:g} %"
             with self.claim(41, name):
-                _, profile = self.under_guest(f"budget_{percent:g}",
+                _, profile = self.under_library(f"budget_{percent:g}",
                                               [self.options.loop, "--steps", BUDGET_STEPS, "--mark"],
                                               policy="adaptive", budget=f"{percent:g}%", repeat=20)
                 word, text = judge_budget(profile, percent)
@@ -284,7 +284,7 @@ class Checks:
         for name, command in (("loop", [self.options.loop, "--steps", 60, "--mark", "--ranges"]),
                               ("pytorch", [*self.torch_command(60), "--mark", "--ranges"])):
             with self.claim(45, name):
-                said, profile = self.under_guest(f"{name}_ranges", command, receipt=0, repeat=1)
+                said, profile = self.under_library(f"{name}_ranges", command, receipt=0, repeat=1)
                 figures = (compare_layers(profile, said["layers"]) if "layers" in said
                            else compare_paths(profile, said["paths"]))
                 self.say("PASS", f"45: {name}: {figures}")
@@ -293,7 +293,7 @@ class Checks:
                     raise Skip("the tool of the tests was not built")
                 log = self.options.work / f"{name}_tool.log"
                 log.unlink(missing_ok=True)
-                said, _ = self.under_guest(f"{name}_tool", command,
+                said, _ = self.under_library(f"{name}_tool", command,
                                            {"NVTX_INJECTION64_PATH": str(self.options.nvtx_tool),
                                             "NVTX_TOOL_LOG": str(log), "NVTX_TOOL_TAKES": "all"}, receipt=0, repeat=1)
                 self.judge_ranges(f"{name}, a tool in front", ranges_in_log(log), said)
@@ -309,11 +309,11 @@ class Checks:
             self.under_nsight_systems(nsys, pathlib.Path(folder) / f"{name}_nsys", name, command)
 
     def under_nsight_systems(self, nsys, report, name, command):
-        under_guest = preloaded(self.options.guest, self.options.work / f"{name}_nsys.json",
+        under_library = preloaded(self.options.guest, self.options.work / f"{name}_nsys.json",
                                 warmup=WARMUP, receipt=0, repeat=1)
         done = run([nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--export=sqlite",
                     "--force-overwrite=true", "-o", str(report), "env",
-                    *(f"{key}={value}" for key, value in under_guest.items()),
+                    *(f"{key}={value}" for key, value in under_library.items()),
                     *(str(word) for word in command)], {}, self.options.timeout)
         said = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")), None)
         if said is None:

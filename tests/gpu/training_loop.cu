@@ -1,5 +1,5 @@
-// A training loop in miniature whose course is known: what the guest finds in it is compared with
-// what it says of itself (training.py).
+// A training loop in miniature whose course is known: what the injected library finds in it is
+// compared with what it says of itself (training.py).
 //
 //   training_loop [--steps N] [--mark] [--ranges]
 //

@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A setting that cannot be followed: one sentence, no file, and the host's answers as ever.
+// A setting that cannot be followed: one sentence, no file, and the application's answers as ever.
 struct Refusal {
   const char* name;
   const char* setting;
@@ -161,7 +161,7 @@ TEST_F(BadSchedule, SparseAndHuge) {
 
 TEST_F(BadSchedule, APipeNobodyWritesTo) {
   ASSERT_EQ(mkfifo((place_.path() / "pipe").c_str(), 0600), 0);
-  sentence_for("pipe");  // and the host did not wait
+  sentence_for("pipe");  // and the application did not wait
 }
 
 TEST_F(BadSchedule, AModeThatIsNotThere) {

@@ -1,4 +1,5 @@
-// The example of cuDNN convolutions under the guest, by preloading and by prof-run --sim.
+// The example of cuDNN convolutions under the injected library, by preloading and by prof-run
+// --sim.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -66,7 +67,7 @@ TEST(ConvExample, RunsUnderProfRunOnTheSimulatedGpu) {
       run_host(place, INLINE_PROF_TEST_PROF_RUN,
                {.arguments = {"--sim", "--", INLINE_PROF_TEST_CONV, "--iterations", "200"},
                 .environment = {"INLINE_PROF_REPEAT=5"},
-                .with_guest = false});
+                .with_library = false});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("simulated GPU: values are not computed"));
   EXPECT_EQ(events_by_layer(place.json()).size(), 3U);

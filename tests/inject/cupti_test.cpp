@@ -27,7 +27,7 @@ HostRun run_training(const Workplace& place, std::vector<std::string> environmen
   return run_host(place, "host_training",
                   {.arguments = std::move(arguments),
                    .environment = std::move(environment),
-                   .with_guest = preloaded});
+                   .with_library = preloaded});
 }
 
 // Under injection the macros find the library only after cuInit: a kernel marks the iterations.
@@ -137,7 +137,7 @@ TEST(CuptiBackend, SaysWhoHasCupti) {
   const Workplace place;
   const HostRun run =
       run_host(place, "host_cupti",
-               {.arguments = {"first"}, .environment = {kInjected}, .with_guest = false});
+               {.arguments = {"first"}, .environment = {kInjected}, .with_library = false});
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_EQ(
       run.output,
@@ -199,7 +199,7 @@ TEST(CuptiBackend, SurvivesContextsAndStreamsThatGo) {
   }
 }
 
-TEST(CuptiWitness, CountsAsManyLaunchesAsWeDo) {
+TEST(CuptiCrossCheck, CountsAsManyLaunchesAsWeDo) {
   for (const char* threads : {"--threads=1", "--threads=3"}) {
     const Workplace place;
     const HostRun run = run_training(place, {"INLINE_PROF_WITNESS=cupti"},
@@ -213,7 +213,7 @@ TEST(CuptiWitness, CountsAsManyLaunchesAsWeDo) {
   }
 }
 
-TEST(CuptiWitness, TimesTheMeasuredKernelsWithoutThePairsBias) {
+TEST(CuptiCrossCheck, TimesTheMeasuredKernelsWithoutThePairsBias) {
   const Workplace place;
   ASSERT_EQ(run_training(place, {"INLINE_PROF_WITNESS=cupti"}).exit_status, 0);
   const json profile_of_run = place.json();
@@ -225,7 +225,7 @@ TEST(CuptiWitness, TimesTheMeasuredKernelsWithoutThePairsBias) {
   }
 }
 
-TEST(CuptiWitness, HasNoTimesForLabels) {
+TEST(CuptiCrossCheck, HasNoTimesForLabels) {
   const Workplace place;
   ASSERT_EQ(run_training(place, {"INLINE_PROF_WITNESS=cupti"}, {"--iterations=60"}).exit_status, 0);
   const json profile = place.json();
@@ -235,7 +235,7 @@ TEST(CuptiWitness, HasNoTimesForLabels) {
   }
 }
 
-TEST(CuptiWitness, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
+TEST(CuptiCrossCheck, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
   const Workplace with, without;
   ASSERT_EQ(run_training(with, {"INLINE_PROF_WITNESS=cupti"}).exit_status, 0);
   ASSERT_EQ(run_training(without, {}).exit_status, 0);
@@ -249,7 +249,7 @@ TEST(CuptiWitness, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
   EXPECT_FALSE(alone["events"][0].contains("witness_times_us"));
 }
 
-TEST(CuptiWitness, StandsAsideForAnotherClient) {
+TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
   const Workplace place;
   const HostRun run = run_host(place, "host_cupti",
                                {.arguments = {"first"},
@@ -265,7 +265,7 @@ TEST(CuptiWitness, StandsAsideForAnotherClient) {
   EXPECT_EQ(profile["events"].size(), 2U);
 }
 
-TEST(CuptiWitness, LeavesCuptiToWhoeverComesAfterIt) {
+TEST(CuptiCrossCheck, LeavesCuptiToWhoeverComesAfterIt) {
   const Workplace place;
   const HostRun run = run_host(place, "host_cupti",
                                {.arguments = {"later"},
@@ -275,7 +275,7 @@ TEST(CuptiWitness, LeavesCuptiToWhoeverComesAfterIt) {
   EXPECT_EQ(place.json()["witness"]["launches"], 6);  // three iterations of two
 }
 
-TEST(CuptiWitness, ThatCannotRecordIsSaidAndLeftOut) {
+TEST(CuptiCrossCheck, ThatCannotRecordIsSaidAndLeftOut) {
   const Workplace place;
   const HostRun run =
       run_training(place, {"INLINE_PROF_WITNESS=cupti", "SIMGPU_FAIL=cuptiActivityEnable:35"});

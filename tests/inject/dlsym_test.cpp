@@ -14,7 +14,7 @@ TEST(Lookups, FindWhatTheyWouldHaveFoundWithoutUs) {
   const Workplace with;
   const Workplace without;
   const HostRun guest = run_host(with, "host_lookup", {});
-  const HostRun plain = run_host(without, "host_lookup", {.with_guest = false});
+  const HostRun plain = run_host(without, "host_lookup", {.with_library = false});
   EXPECT_EQ(plain.exit_status, 0) << plain.output;
   EXPECT_EQ(guest.exit_status, 0) << guest.output;
   EXPECT_THAT(plain.output, HasSubstr("before: default absent"));
@@ -51,7 +51,7 @@ TEST(Copies, AreReachedAsTheyWouldBeWithoutUs) {
   const HostOptions options{.arguments = {INLINE_PROF_TEST_COPIES},
                             .environment = {"LD_LIBRARY_PATH=" INLINE_PROF_TEST_COPIES}};
   HostOptions alone = options;
-  alone.with_guest = false;
+  alone.with_library = false;
   const HostRun guest = run_host(with, "host_copies", options);
   const HostRun plain = run_host(without, "host_copies", alone);
   EXPECT_EQ(plain.exit_status, 0) << plain.output;

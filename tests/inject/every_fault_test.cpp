@@ -16,8 +16,8 @@ using testing::StartsWith;
 
 struct Fault {
   const char* function;
-  // How many calls fail, from the first: where the host makes the call as well, the ones that come
-  // before its own (calibration, when the context is made).
+  // How many calls fail, from the first: where the application makes the call as well, the ones
+  // that come before its own (calibration, when the context is made).
   int count;
 };
 

@@ -29,7 +29,7 @@ std::string model() {
          rules + "]}";
 }
 
-// Ends once prof.json is written; the host checks its results in every step until then.
+// Ends once prof.json is written; the application checks its results in every step until then.
 struct GraphRun {
   HostRun run;
   json profile;
@@ -274,7 +274,7 @@ TEST(Graphs, LaunchedIntoACaptureBecomePartOfIt) {
   EXPECT_EQ(count_flagged(profile, "graph_child"), 1U) << profile["events"].dump(1);
 }
 
-// --- the host changes its graphs
+// --- the application changes its graphs
 
 TEST(Graphs, AKernelWhoseParametersChangeIsTimedAsItIs) {
   const Workplace place;
@@ -329,7 +329,7 @@ TEST(Graphs, WithUserObjectsHoldNoneOfThem) {
 TEST(Graphs, AtMostOneMoreIsMadeForEachKernel) {
   const Workplace place;
   const auto [run, profile] = run_graphs(place, {"chain"}, {"SIMGPU_LOG=calls.txt"});
-  // The host's own, six copies, and three that calibrate.
+  // The application's own, six copies, and three that calibrate.
   EXPECT_EQ(count_calls(place, "cuGraphInstantiateWithFlags"), 1U + 6U + 3U);
   EXPECT_GE(count_calls(place, "cuGraphLaunch"), 6U * 23U);
 }

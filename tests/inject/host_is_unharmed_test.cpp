@@ -1,5 +1,6 @@
-// Whatever goes wrong around the library, the host gets the answers it would have got without it.
-// Faults are planted in the simulated driver and in the host's surroundings, never in our code.
+// Whatever goes wrong around the library, the application gets the answers it would have got
+// without it. Faults are planted in the simulated driver and in the application's surroundings,
+// never in our code.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -44,17 +45,17 @@ TEST(TheHost, SeesItsOwnErrors) {
 
 TEST(TheHost, LaunchesExactlyAsOftenAsWithoutUs) {
   long counts[2] = {0, 0};
-  for (const bool with_guest : {false, true}) {
+  for (const bool with_library : {false, true}) {
     const Workplace place;
     const HostRun run = run_host(place, "host_training",
                                  {.arguments = {"--iterations=200"},
                                   .environment = {"SIMGPU_TRUTH=truth.json"},
-                                  .with_guest = with_guest});
+                                  .with_library = with_library});
     ASSERT_EQ(run.exit_status, 0) << run.output;
     const auto truth = place.json("truth.json");
     for (const auto& kernel : truth["kernels"]) {
       if (kernel["name"] != "inline_prof_empty_kernel") {
-        counts[with_guest ? 1 : 0] += kernel["count"].get<long>();
+        counts[with_library ? 1 : 0] += kernel["count"].get<long>();
       }
     }
   }
@@ -167,7 +168,7 @@ TEST(LaunchesThatWait, EndTheHoldThatTheyWaitFor) {
 TEST(TheHost, IsUnharmedWhenItIsCapturing) {
   const Workplace place;
   const HostRun run = train(place, {}, {"--capture", "--no-labels"});
-  // The host itself counts the nodes of its graph: an event of ours would be a third one.
+  // The application itself counts the nodes of its graph: an event of ours would be a third one.
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("host ok, 1400 launches"));
   const auto profile = place.json();
@@ -242,7 +243,7 @@ TEST(AnInterleavedLaunch, DropsTheSample) {
 
 TEST(AFullRing, DropsAndCounts) {
   const Workplace place;
-  // The host is so fast that more iterations are in flight than there are pairs of events.
+  // The application is so fast that more iterations are in flight than there are pairs of events.
   const HostRun run =
       run_host(place, "host_training",
                {.arguments = {"--iterations=3000", "--no-labels", "--repeats=0"},

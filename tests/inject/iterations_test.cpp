@@ -1,4 +1,5 @@
-// Programs that do not say where their iterations begin: the guest finds them in the launches.
+// Programs that do not say where their iterations begin: the injected library finds them in the
+// launches.
 #include "launch_program.hpp"
 #include "run_host.hpp"
 
@@ -39,7 +40,7 @@ Found find_iterations(const Workplace& place, const std::string& shape) {
   EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
   Found found{.profile = place.json(), .program = schedule::test::program_named(shape)};
 
-  // The host has run this very program.
+  // The application has run this very program.
   std::istringstream truth(place.text("truth.txt"));
   std::vector<std::uint64_t> starts;
   for (std::uint64_t start = 0; truth >> start;)

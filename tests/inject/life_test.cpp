@@ -31,7 +31,7 @@ TEST(AProgramThatIsTerminated, DiesOfItsSignalAndLeavesItsSamples) {
   const Workplace place;
   const HostRun alone = run_host(
       place, "host_training",
-      {.arguments = {"--iterations=80", "--term-at=60"}, .environment = {}, .with_guest = false});
+      {.arguments = {"--iterations=80", "--term-at=60"}, .environment = {}, .with_library = false});
   EXPECT_EQ(alone.exit_status, kKilledByTerm) << alone.output;
   const HostRun run =
       run_host(place, "host_training", {.arguments = {"--iterations=80", "--term-at=60"}});

@@ -1,4 +1,4 @@
-// Other libraries that were preloaded into the host as well, before us and behind us.
+// Other libraries that were preloaded into the application as well, before us and behind us.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>

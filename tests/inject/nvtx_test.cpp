@@ -1,4 +1,4 @@
-// NVTX ranges of the host become layers, and a tool of the user's own still gets every call.
+// NVTX ranges of the application become layers, and a tool of the user's own still gets every call.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -45,13 +45,13 @@ std::vector<std::string> layers_of(const nlohmann::json& profile) {
   return layers;
 }
 
-HostOptions with_tool(const std::string& takes, bool with_guest) {
+HostOptions with_tool(const std::string& takes, bool with_library) {
   HostOptions options;
   options.environment = kShort;
   options.environment.emplace_back("NVTX_INJECTION64_PATH=" INLINE_PROF_TEST_NVTX_TOOL);
   options.environment.emplace_back("NVTX_TOOL_LOG=tool.log");
   options.environment.emplace_back("NVTX_TOOL_TAKES=" + takes);
-  options.with_guest = with_guest;
+  options.with_library = with_library;
   return options;
 }
 
@@ -76,7 +76,7 @@ TEST(NvtxRanges, ThatAreIterationsAreNoLayers) {
 TEST(NvtxRanges, GiveTheHostTheAnswersItHasWithoutUs) {
   const Workplace with;
   const Workplace without;
-  const HostRun plain = run_host(without, "host_nvtx", {.with_guest = false});
+  const HostRun plain = run_host(without, "host_nvtx", {.with_library = false});
   EXPECT_EQ(plain.output, "push -2 pop -2\nhost ok\n");
   EXPECT_THAT(run_host(with, "host_nvtx", {}).output, HasSubstr("push -2 pop -2\n"));
 }
@@ -107,7 +107,8 @@ TEST(AnNvtxToolOfTheUser, GetsEveryCallAndTheHostItsAnswers) {
     // Not EXPECT_EQ: a difference in 80000 lines would take minutes to print.
     EXPECT_TRUE(with.text("tool.log") == without.text("tool.log")) << takes;
     EXPECT_EQ(without.text("tool.log").empty(), takes == "nothing");
-    // A tool that gives no handles leaves the host with null ones, and us without their texts.
+    // A tool that gives no handles leaves the application with null ones, and us without their
+    // texts.
     const auto layers = layers_of(with.json());
     if (takes == "ranges") {
       EXPECT_EQ(layers.at(0), "a");

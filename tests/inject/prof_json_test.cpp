@@ -118,7 +118,8 @@ TEST(ProfJson, MeasuresTheSimulatedTruthPlusThePairsBias) {
 }
 
 TEST(ProfJson, SaysWhichSamplesWereTight) {
-  // A host that runs ahead queues its launches behind others; one that lags finds the GPU idle.
+  // An application that runs ahead queues its launches behind others; one that lags finds the GPU
+  // idle.
   for (const auto& [speed, expected] : {std::pair("0.05", true), std::pair("20", false)}) {
     const Workplace place;
     const HostRun run =

@@ -35,7 +35,7 @@ std::vector<std::string> environment_of(const HostOptions& options) {
     if (!is_ours(*entry)) entries.emplace_back(*entry);
   }
   entries.emplace_back("LD_LIBRARY_PATH=" INLINE_PROF_TEST_SIMGPU);
-  if (options.with_guest) entries.emplace_back("LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD);
+  if (options.with_library) entries.emplace_back("LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD);
   // Sanitizer builds: a preloaded library is not the first one, and the fakes keep their memory.
   entries.emplace_back("ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:handle_sigill=1");
   for (const std::string& entry : options.environment) {

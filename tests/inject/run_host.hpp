@@ -1,4 +1,5 @@
-// Runs a program under the guest, on the simulated GPU, and brings back what it said and wrote.
+// Runs a program under the injected library, on the simulated GPU, and brings back what it said and
+// wrote.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -37,7 +38,7 @@ struct HostOptions {
   std::vector<std::string> arguments = {};
   std::vector<std::string> environment =
       {};  // "NAME=VALUE"; nothing of the test's own PROF names is kept
-  bool with_guest = true;
+  bool with_library = true;
   int seconds = 60;
 };
 

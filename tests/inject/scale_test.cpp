@@ -98,13 +98,13 @@ TEST(HostMemory, StaysBelow16MiB) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer keeps memory of its own";
   const Workplace place;
   long kib[2] = {0, 0};
-  for (const bool with_guest : {false, true}) {
+  for (const bool with_library : {false, true}) {
     const HostRun run = run_host(place, "host_scale",
                                  {.arguments = {"1", "4", "1", "200000", "200"},
                                   .environment = {"SIMGPU_LAUNCH=null"},
-                                  .with_guest = with_guest});
+                                  .with_library = with_library});
     EXPECT_EQ(run.exit_status, 0) << run.output;
-    kib[with_guest ? 1 : 0] = printed_by(run).kib;
+    kib[with_library ? 1 : 0] = printed_by(run).kib;
   }
   EXPECT_LT(kib[1] - kib[0], 16 * 1024);
 }

@@ -1,5 +1,6 @@
-// The whole chain against a known truth: the example under the guest, on a simulated GPU whose
-// event pairs carry a bias that the library is not told, and what prof-analyze makes of the file.
+// The whole chain against a known truth: the example under the injected library, on a simulated GPU
+// whose event pairs carry a bias that the library is not told, and what prof-analyze makes of the
+// file.
 #include "run_host.hpp"
 
 #include <gtest/gtest.h>
@@ -115,7 +116,7 @@ TEST(CorrectedMedians, LieAtTheTruthForAnyBiasOfThePairs) {
           run_host(place, INLINE_PROF_TEST_ANALYZE,
                    {.arguments = {"prof.json", "--event-bias", setting, "--format", "json", "-o",
                                   "report.json", "--force"},
-                    .with_guest = false});
+                    .with_library = false});
       ASSERT_EQ(analysis.exit_status, 0) << analysis.output;
       corrected_errors.clear();
       raw_errors.clear();

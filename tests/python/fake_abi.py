@@ -9,7 +9,7 @@ from inline_prof.abi import WANTS_ITERATIONS, WANTS_LABELS, WANTS_LAYERS
 EVERYTHING = WANTS_LAYERS | WANTS_LABELS | WANTS_ITERATIONS
 
 
-class Word:
+class LibraryCall:
     """Abi.layer_word(), which says when it is written to."""
 
     def __init__(self, abi):
@@ -46,7 +46,7 @@ class FakeAbi:
         self.ops.append((label.decode(), kind, attributes))
 
     def layer_word(self):
-        return Word(self)
+        return LibraryCall(self)
 
     def layer_follow(self, key, word):
         self._words[key] = word

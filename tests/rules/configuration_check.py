@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the guest's table of environment variables with docs/configuration.md.
+"""Compares the injected library's table of environment variables with docs/configuration.md.
 
     configuration_check.py ROOT
 
@@ -20,7 +20,7 @@ VARIABLE = re.compile(r"Variable\{\s*" + STRING + r",\s*" + STRING + r",\s*" + S
 
 
 def variables_of(source):
-    """{name: (line, default, range)} of the guest's table."""
+    """{name: (line, default, range)} of the injected library's table."""
     found = {}
     for match in VARIABLE.finditer(source):
         line = source.count("\n", 0, match.start()) + 1

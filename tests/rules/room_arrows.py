@@ -13,17 +13,21 @@ import pathlib
 import re
 import sys
 
-# A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use of
-# libinject/hook only its name lists, which are data (HOOK_DATA).
+# What a hooked call passes through, in this order.  These rooms share one state and call each other.
+HOOK_ROOMS = {f"libinject/{room}" for room in
+              ("entry", "launch", "libraries", "labels", "session", "graphs", "cupti")}
+
+# A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use only
+# the name lists of the hook rooms (RUN_MAY_INCLUDE).
 ALLOWED = {
     "macros": set(),
     "schedule": {"macros"},
     "libinject/sys": {"macros"},
     "libinject/record": {"macros", "libinject/sys"},
     "libinject/timer": {"macros", "libinject/sys", "libinject/record"},
-    "libinject/hook": {"macros", "schedule", "libinject/sys", "libinject/record",
-                       "libinject/timer"},
-    "libinject/run": {"macros", "libinject/sys", "libinject/hook"},
+    **{room: {"macros", "schedule", "libinject/sys", "libinject/record", "libinject/timer"}
+       | HOOK_ROOMS for room in HOOK_ROOMS},
+    "libinject/run": {"macros", "libinject/sys", "libinject/libraries"},
     "analyzer/read": {"macros"},
     "analyzer/model": {"macros", "analyzer/read"},
     "analyzer/fit": {"macros", "analyzer/read", "analyzer/model"},
@@ -36,7 +40,7 @@ ALLOWED = {
 
 # What libinject/run may include of libinject/hook and libinject/sys: tables and words, no machinery
 # that would start inside the launcher.
-RUN_MAY_INCLUDE = re.compile(r"^libinject/(hook/\w*names?\.hpp|sys/config\w*\.hpp)$")
+RUN_MAY_INCLUDE = re.compile(r"^libinject/(libraries/\w*names?\.hpp|sys/config\w*\.hpp)$")
 
 # System and vendor headers that a room must do without, and why.
 FORBIDDEN_HEADERS = {
@@ -44,10 +48,10 @@ FORBIDDEN_HEADERS = {
                             r"condition_variable$|pthread\.h$|time\.h$)"),
                  "the schedule is a pure library: no CUDA, no clock, no lock"),
     "libinject": (re.compile(r"^(cuda_runtime|cudart_platform|driver_types\.h)"),
-                  "the guest calls the driver only: a runtime call would change the host's last "
+                  "the injected library calls the driver only: a runtime call would change the application's last "
                   "error"),
     "macros": (re.compile(r"^(cuda|cupti|fmt/|nlohmann/|iostream$)"),
-               "the macros must compile in any host: no vendor's and no third party's header"),
+               "the macros must compile in any application: no vendor's and no third party's header"),
 }
 
 SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".inc", ".S"}
@@ -123,7 +127,7 @@ def check_includes(root):
 def may_link(folder, library_folder):
     """Whether some room in `folder` may use some room in `library_folder`.
 
-    A library may hold several rooms (the guest is one library), so a link edge is judged by
+    A library may hold several rooms (the injected library is one library), so a link edge is judged by
     components, and the includes do the rest.
     """
     def rooms(name):

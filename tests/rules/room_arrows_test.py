@@ -16,7 +16,7 @@ class RoomArrows(unittest.TestCase):
         self.write("schedule/plan.hpp", "#include <inline_prof/abi.h>\n")
         self.write("libinject/sys/config.hpp", "")
         self.write("libinject/record/ring.hpp", '#include "sys/config.hpp"\n')
-        self.write("libinject/hook/launch.cpp",
+        self.write("libinject/launch/launch.cpp",
                    '#include "record/ring.hpp"\n#include "schedule/plan.hpp"\n#include <cuda.h>\n')
         self.write("analyzer/read/prof.hpp", "#include <fmt/format.h>\n")
         self.write("analyzer/model/roofline.cpp", '#include "read/prof.hpp"\n')
@@ -59,12 +59,12 @@ class RoomArrows(unittest.TestCase):
         self.assertEqual(len(self.complaints()), 1)
 
     def test_the_launcher_takes_only_data_from_the_guest(self):
-        self.write("libinject/hook/driver_names.hpp", "")
-        self.write("libinject/hook/launch.hpp", "")
+        self.write("libinject/libraries/driver_names.hpp", "")
+        self.write("libinject/libraries/calls.hpp", "")
         self.write("libinject/run/main.cpp",
-                   '#include "hook/driver_names.hpp"\n#include "sys/config.hpp"\n')
+                   '#include "libraries/driver_names.hpp"\n#include "sys/config.hpp"\n')
         self.assertEqual(self.complaints(), [])
-        self.write("libinject/run/main.cpp", '#include "hook/launch.hpp"\n')
+        self.write("libinject/run/main.cpp", '#include "libraries/calls.hpp"\n')
         self.assertEqual(len(self.complaints()), 1)
 
     def test_a_file_in_no_room_is_named(self):

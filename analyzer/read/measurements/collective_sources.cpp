@@ -36,7 +36,7 @@ struct Samples {
   std::vector<std::string> notes;
 };
 
-std::string op_word(std::string name) {
+std::string operation_name(std::string name) {
   std::ranges::replace(name, '-', '_');
   return name == "alltoall" ? "all_to_all" : name == "alltoallv" ? "all_to_allv" : name;
 }
@@ -66,7 +66,7 @@ std::int64_t ranks_or(const ConvertSettings& settings, std::int64_t found,
 
 std::string op_or(const ConvertSettings& settings, const std::string& found,
                   const std::string& label) {
-  std::string op = op_word(setting_or(settings, "op", found));
+  std::string op = operation_name(setting_or(settings, "op", found));
   if (op.empty()) {
     throw InputError(
         fmt::format("{}: does not say which collective this is: --set op=all_reduce", label));
@@ -164,7 +164,7 @@ Samples xla_samples(const Table& table) {
       continue;
     }
     result.samples.push_back(
-        {.op = op_word(table.cell(row, op)),
+        {.op = operation_name(table.cell(row, op)),
          .ranks = static_cast<std::int64_t>(positive_number(table, row, ranks)),
          .bytes = positive_number(table, row, bytes),
          .type = number_type_word(table.cell(row, type)),
@@ -187,7 +187,7 @@ Samples aiconfigurator_samples(const Table& table) {
     const auto width = number_type_bytes(word);
     if (!width) table.fail(row, type, fmt::format("unknown number type {}", word));
     result.samples.push_back(
-        {.op = op_word(table.cell(row, op)),
+        {.op = operation_name(table.cell(row, op)),
          .ranks = static_cast<std::int64_t>(positive_number(table, row, ranks)),
          .bytes = positive_number(table, row, elements) * *width,
          .type = word,

@@ -132,18 +132,28 @@ std::string csv_text(const Measurements& measurements) {
 }
 
 std::string number_type_word(std::string_view name) {
-  struct Word {
+  struct LibraryCall {
     std::string_view theirs;
     std::string_view ours;
   };
-  constexpr std::array known{
-      Word{"float", "f32"},     Word{"float32", "f32"}, Word{"fp32", "f32"},
-      Word{"F32", "f32"},       Word{"half", "f16"},    Word{"float16", "f16"},
-      Word{"fp16", "f16"},      Word{"F16", "f16"},     Word{"FP16 ip, Mixed math", "f16"},
-      Word{"double", "f64"},    Word{"float64", "f64"}, Word{"F64", "f64"},
-      Word{"bfloat16", "bf16"}, Word{"BF16", "bf16"},   Word{"int8", "i8"},
-      Word{"int32", "i32"},     Word{"int64", "i64"}};
-  const auto* const word = std::ranges::find(known, name, &Word::theirs);
+  constexpr std::array known{LibraryCall{"float", "f32"},
+                             LibraryCall{"float32", "f32"},
+                             LibraryCall{"fp32", "f32"},
+                             LibraryCall{"F32", "f32"},
+                             LibraryCall{"half", "f16"},
+                             LibraryCall{"float16", "f16"},
+                             LibraryCall{"fp16", "f16"},
+                             LibraryCall{"F16", "f16"},
+                             LibraryCall{"FP16 ip, Mixed math", "f16"},
+                             LibraryCall{"double", "f64"},
+                             LibraryCall{"float64", "f64"},
+                             LibraryCall{"F64", "f64"},
+                             LibraryCall{"bfloat16", "bf16"},
+                             LibraryCall{"BF16", "bf16"},
+                             LibraryCall{"int8", "i8"},
+                             LibraryCall{"int32", "i32"},
+                             LibraryCall{"int64", "i64"}};
+  const auto* const word = std::ranges::find(known, name, &LibraryCall::theirs);
   return std::string(word == known.end() ? name : word->ours);
 }
 

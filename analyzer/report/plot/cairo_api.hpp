@@ -14,13 +14,13 @@ inline constexpr int kCairoSuccess = 0;      // CAIRO_STATUS_SUCCESS
 inline constexpr int kCairoFormatRgb24 = 1;  // CAIRO_FORMAT_RGB24
 inline constexpr int kCairoNormal = 0;       // slant and weight
 inline constexpr int kCairoBold = 1;         // CAIRO_FONT_WEIGHT_BOLD
-using CairoWrite = int (*)(void* closure, const unsigned char* data, unsigned length);
+using CairoWrite = int (*)(void* nested_regions, const unsigned char* data, unsigned length);
 
 // Each member is the function cairo_NAME.
 struct CairoApi {
   CairoSurface* (*image_surface_create)(int format, int width, int height);
   int (*surface_status)(CairoSurface*);
-  int (*surface_write_to_png_stream)(CairoSurface*, CairoWrite, void* closure);
+  int (*surface_write_to_png_stream)(CairoSurface*, CairoWrite, void* nested_regions);
   void (*surface_destroy)(CairoSurface*);
   const char* (*status_to_string)(int status);
   CairoContext* (*create)(CairoSurface*);

@@ -1,4 +1,4 @@
-/* The C interface between a host program and the preloaded library.
+/* The C interface between an application and the preloaded library.
  *
  * Nothing here is linked: a host finds the one exported function by name,
  *
@@ -75,8 +75,8 @@ struct inline_prof_abi {
              const struct inline_prof_attribute* attributes, int attribute_count);
 
   /* What is still of use to the library: the sum of the INLINE_PROF_WANTS_* below; 0 once profiling
-   * has ended, which it does for good.  A host that names things at a cost of its own asks once an
-   * iteration. */
+   * has ended, which it does for good.  An application that names things at a cost of its own asks
+   * once an iteration. */
   uint32_t (*wants)(void);
 
   /* The layer of what this thread does from now on, instead of what the last call with the same

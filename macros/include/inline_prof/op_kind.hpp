@@ -1,5 +1,5 @@
 // The words for an operation's kind and its number types, as they stand in prof.json, in layers
-// files and in PROFILE_OP.  One list, used by the guest, the readers and the models.
+// files and in PROFILE_OP.  One list, used by the injected library, the readers and the models.
 #pragma once
 
 #include <array>

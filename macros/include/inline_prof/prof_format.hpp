@@ -1,5 +1,5 @@
-// The keys and fixed words of prof.json.  The only place where they are spelled: the guest writes
-// with them, the readers read with them.  Meaning and examples: docs/prof_json.md.
+// The keys and fixed words of prof.json.  The only place where they are spelled: the injected
+// library writes with them, the readers read with them.  Meaning and examples: docs/prof_json.md.
 #pragma once
 
 namespace inline_prof::format {
@@ -27,7 +27,7 @@ inline constexpr const char* kEvents = "events";
 inline constexpr const char* kRuntimeData = "runtime_data";
 inline constexpr const char* kOverhead = "overhead";
 inline constexpr const char* kDropped = "dropped";
-inline constexpr const char* kWitness = "witness";
+inline constexpr const char* kCrossCheck = "witness";
 inline constexpr const char* kNotSeen = "not_seen";
 inline constexpr const char* kWarnings = "warnings";
 
@@ -100,7 +100,7 @@ inline constexpr const char* kMeasuredTimesMs = "measured_times_ms";
 inline constexpr const char* kIterStartToEventStartTimesMs = "iter_start_to_event_start_times_ms";
 inline constexpr const char* kIterations = "iterations";
 inline constexpr const char* kTight = "tight";
-inline constexpr const char* kWitnessTimesUs = "witness_times_us";
+inline constexpr const char* kCrossCheckTimesUs = "witness_times_us";
 inline constexpr const char* kExtraInfosStart = "extra_infos_start";
 inline constexpr const char* kExtraInfosStop = "extra_infos_stop";
 

@@ -44,7 +44,7 @@
 // library has closed this call site.
 //
 // The arguments are expanded on the way here, so `#label` starts with a quote where the label is
-// spelled as a string literal, be it through a macro of the host.
+// spelled as a string literal, be it through a macro of the application.
 #define INLINE_PROF_CALL_AT_SITE(function, label, ...)                                          \
   __extension__({                                                                               \
     static ::inline_prof_site inline_prof_site_here;                                            \

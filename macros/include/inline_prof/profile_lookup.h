@@ -44,7 +44,7 @@ __attribute__((cold)) INLINE_PROF_INLINE const void* inline_prof_find_table(void
     if (library != NULL) symbol = dlsym(library, INLINE_PROF_ABI_SYMBOL);
   }
   if (symbol == NULL) {
-    /* Our miss is not the host's error.  glibc keeps the message per thread. */
+    /* Our miss is not the application's error.  glibc keeps the message per thread. */
     dlerror(); /* NOLINT(concurrency-mt-unsafe) */
   } else {
     inline_prof_abi_v1_function get = NULL;

@@ -1,6 +1,6 @@
 // Looks vendor functions up that are not there, then reaches two copies of one library: from
-// plug-ins that were linked with them, and by pointers.  Prints what it finds; with the guest it
-// must be what it is without.
+// plug-ins that were linked with them, and by pointers.  Prints what it finds; with the injected
+// library it must be what it is without.
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>

@@ -30,7 +30,7 @@ void check(int code, const char* what) {
 
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
-  // Launches of the guest's calibration are not this program's.
+  // Launches of the injected library's calibration are not this program's.
   if (call.symbolName == nullptr || std::strcmp(call.symbolName, "host_kernel") != 0) return;
   ++(call.callbackSite == CUPTI_API_ENTER ? entered : left);
 }
@@ -81,7 +81,7 @@ int main(int argc, char** argv) {
   if (later) {
     train(kernel, stream, 60);
     CUptiResult result = CUPTI_ERROR_UNKNOWN;
-    // The guest unsubscribes on a thread of its own.
+    // The injected library unsubscribes on a thread of its own.
     for (int tries = 0; tries < 2000 && (result = subscribe()) != CUPTI_SUCCESS; ++tries)
       usleep(1000);
     CHECK(result);

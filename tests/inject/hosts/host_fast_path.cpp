@@ -1,5 +1,5 @@
-// Counts what the library does while the host launches kernels that are not measured: calls of the
-// allocator, of mutexes and of clocks that the launching thread makes during the launches.
+// Counts what the library does while the application launches kernels that are not measured: calls
+// of the allocator, of mutexes and of clocks that the launching thread makes during the launches.
 //
 // With a second argument the allocator fails during one launch that the library has not seen
 // before.

@@ -61,7 +61,7 @@ Gpu open_gpu(const std::vector<LaunchProgram>& programs) {
   return gpu;
 }
 
-// The host is some iterations ahead of the GPU, as hosts are, and waits for it now and then.
+// The application is some iterations ahead of the GPU, as hosts are, and waits for it now and then.
 constexpr std::size_t kLaunchesBetweenWaits = 2000;
 
 // The threads of a training program wait for one another once an iteration: none of them is through

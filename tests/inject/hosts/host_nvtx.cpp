@@ -162,7 +162,7 @@ int main(int argc, char** argv) {
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 
   const Names names;
-  // What the host gets back is what NVTX gives it, with or without us.
+  // What the application gets back is what NVTX gives it, with or without us.
   const int pushed = nvtxRangePushA("x");
   const int popped = nvtxRangePop();
   std::printf("push %d pop %d\n", pushed, popped);

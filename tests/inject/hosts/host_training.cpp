@@ -82,7 +82,7 @@ struct Device {
 
 std::atomic<long> launches{0};
 
-// The host's own view of its thread must be the same before and after each launch.
+// The application's own view of its thread must be the same before and after each launch.
 void launch(const Options& options, const Device& device, CUfunction function, CUstream stream) {
   CUcontext before = nullptr;
   CUcontext after = nullptr;

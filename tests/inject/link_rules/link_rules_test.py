@@ -75,7 +75,7 @@ class PlantedViolations(unittest.TestCase):
 
     def sources(self, listed, marked, words=""):
         self.write("libinject/exports.txt", "# a comment\n" + listed)
-        self.write("libinject/hook/word_list.h", f"/* X(not_this, 1) */\n{words}")
+        self.write("libinject/libraries/call_list.h", f"/* X(not_this, 1) */\n{words}")
         self.write("libinject/a.hpp", "#define INLINE_PROF_EXPORT_AS(symbol) __asm__(symbol)\n")
         self.write("libinject/a.cpp", marked)
         return self.folder / "libinject"

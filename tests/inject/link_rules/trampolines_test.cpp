@@ -1,6 +1,6 @@
 // The assembly of both machines against made-up neighbours: every argument arrives, every result
-// comes back, and the callee returns straight to the host.  Built for x86-64 and for aarch64 (run
-// under emulation) from this one source, without GoogleTest, which nobody has for the other
+// comes back, and the callee returns straight to the application.  Built for x86-64 and for aarch64
+// (run under emulation) from this one source, without GoogleTest, which nobody has for the other
 // machine.
 #include "sys/hot_line.hpp"
 
@@ -114,7 +114,7 @@ void expect_launch(const Wrapper& wrapper, void* function, const char* callee, i
   expect(launch(wrapper.function, with) == result, "the result comes back", wrapper.name);
   expect(std::strcmp(seen.callee, callee) == 0, callee, wrapper.name);
   expect(seen.arguments == with, "all eleven arguments arrive", wrapper.name);
-  expect(seen.return_address == here, "the callee returns to the host", wrapper.name);
+  expect(seen.return_address == here, "the callee returns to the application", wrapper.name);
   expect(seen.stack_is_aligned, "the stack is aligned", wrapper.name);
 }
 
@@ -167,7 +167,7 @@ _Unwind_Reason_Code look_for_host(_Unwind_Context* frame, void*) {
 
 }  // namespace
 
-extern "C" [[gnu::noinline]] void* the_real_dlsym(void* handle, const char* name) {
+extern "C" [[gnu::noinline]] void* the_original_dlsym(void* handle, const char* name) {
   seen_look_up.handle = handle;
   seen_look_up.name = name;
   seen_look_up.return_address = __builtin_return_address(0);
@@ -180,7 +180,7 @@ extern "C" FilterAnswer inline_prof_dlsym_filter(void* handle, const char* name)
   _Unwind_Backtrace(look_for_host, nullptr);
   if (name == nullptr) return {.result = nullptr, .jump = nullptr};
   if (std::strcmp(name, kOurs) == 0) return {.result = &ours, .jump = nullptr};
-  return {.result = &ours, .jump = reinterpret_cast<void*>(&the_real_dlsym)};
+  return {.result = &ours, .jump = reinterpret_cast<void*>(&the_original_dlsym)};
 }
 
 extern "C" void* dlsym(void* handle, const char* name) noexcept;
@@ -196,7 +196,7 @@ namespace {
 void check_dlsym() {
   const char* const others = "malloc";
   void* const next = address(~std::uintptr_t{0});  // RTLD_NEXT
-  look_up(the_real_dlsym, nullptr, others);
+  look_up(the_original_dlsym, nullptr, others);
   host_address = seen_look_up.return_address;
 
   seen_look_up = {};
@@ -206,7 +206,8 @@ void check_dlsym() {
   expect(seen_look_up.handle == next && seen_look_up.name == others, "glibc sees both arguments",
          "dlsym");
   // RTLD_NEXT means "after the caller", and the caller is who the return address says it is.
-  expect(seen_look_up.return_address == host_address, "glibc sees the host as its caller", "dlsym");
+  expect(seen_look_up.return_address == host_address, "glibc sees the application as its caller",
+         "dlsym");
   expect(seen_look_up.unwinds_to_the_host, "the unwinder finds its way out", "dlsym");
 
   seen_look_up = {};

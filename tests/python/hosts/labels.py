@@ -1,4 +1,4 @@
-"""A host that names its own launches: layers, a label with a shape, a layer of another thread."""
+"""An application that names its own launches: layers, a label with a shape, a layer of another thread."""
 
 import sys
 import threading

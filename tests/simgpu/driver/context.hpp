@@ -105,8 +105,8 @@ struct Context {
   std::unordered_map<Library*, Module*>
       library_modules;  // filled when a library is first used here
 
-  template <typename Visit>
-  void for_each_stream(Visit&& visit) {
+  template <typename CloneRun>
+  void for_each_stream(CloneRun&& visit) {
     visit(legacy);
     for (auto& [thread, stream] : per_thread)
       visit(*stream);

@@ -39,8 +39,8 @@ void check_data(const Work& from, const Work& to, const CUgraphEdgeData& data) {
   require_value(programmatic || data.from_port != CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
 }
 
-template <typename Visit>
-void for_each_holder(const Graph& graph, const Visit& visit) {
+template <typename CloneRun>
+void for_each_holder(const Graph& graph, const CloneRun& visit) {
   for (const Node* holder = graph.holder; holder != nullptr; holder = holder->graph->holder)
     visit(*holder);
 }

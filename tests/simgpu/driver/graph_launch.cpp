@@ -8,8 +8,8 @@
 namespace inline_prof::simgpu {
 namespace {
 
-template <typename Visit>
-void for_each_node(const ExecBody& body, const Visit& visit) {
+template <typename CloneRun>
+void for_each_node(const ExecBody& body, const CloneRun& visit) {
   for (const ExecNode& node : body.nodes) {
     visit(node);
     for (const auto& inner : node.bodies)

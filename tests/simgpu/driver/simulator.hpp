@@ -177,7 +177,7 @@ class Simulator {
   [[nodiscard]] std::vector<Edge> captured_edges(const Stream& stream, const Work& to) const;
   void end_capture(Capture& capture, bool keep_graph);
 
-  // Until the host program has done what lets `done` become true.  Unlocks the mutex meanwhile.
+  // Until the application has done what lets `done` become true.  Unlocks the mutex meanwhile.
   void wait_in_real_time(const std::function<bool()>& done);
   // Until `done`, or nobody is left to wait for: other ranks decide what a query answers, and how
   // fast their threads run must not.

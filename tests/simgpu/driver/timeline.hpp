@@ -42,7 +42,7 @@ struct ValueWait {
   [[nodiscard]] bool satisfied() const;
 };
 
-// A call into the host program (cuLaunchHostFunc), made by a thread of the simulator: the host's
+// A call into the application (cuLaunchHostFunc), made by a thread of the simulator: the host's
 // function may take a lock that the thread which launches it holds.
 struct HostCall {
   CUhostFn function = nullptr;

@@ -15,7 +15,7 @@ namespace inline_prof::simgpu {
 struct HostVariable {
   std::string name;
   std::size_t bytes = 0;
-  void** managed_pointer = nullptr;  // where the host program keeps a managed variable's address
+  void** managed_pointer = nullptr;  // where the application keeps a managed variable's address
 };
 
 struct FatBinary {

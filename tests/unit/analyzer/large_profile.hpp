@@ -10,7 +10,8 @@
 namespace inline_prof::test {
 
 // A file of the third generation with `samples` samples an event and at least `bytes` bytes.  Its
-// numbers are as short as a guest writes them, which is the most places and values for its size.
+// numbers are as short as an injected library writes them, which is the most places and values for
+// its size.
 inline std::string large_third_generation(std::size_t bytes, std::size_t samples) {
   std::string text =
       R"({"schema":"inline_prof/1","host_name":"n046","iter_time_ms":[4.1,4.2],"events":[)";

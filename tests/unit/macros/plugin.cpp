@@ -1,4 +1,4 @@
-// A part of a host program that is opened at run time, with its own symbols hidden.
+// A part of an application that is opened at run time, with its own symbols hidden.
 #include "host_calls.h"
 
 #include <inline_prof/profile.h>

@@ -17,7 +17,7 @@ namespace {
 
 using test::LaunchProgram;
 
-// What the guest does with a program: find, then follow.
+// What the injected library does with a program: find, then follow.
 struct Outcome {
   std::optional<FoundIteration> found;  // the first one
   std::uint64_t found_at = 0;           // launches that had been added

@@ -247,7 +247,8 @@ inline LaunchProgram batches(std::uint64_t seed, std::size_t kinds, std::size_t 
   return program;
 }
 
-// The programs that tests/inject runs under the guest, by name; one without launches for any other.
+// The programs that tests/inject runs under the injected library, by name; one without launches for
+// any other.
 inline LaunchProgram program_named(std::string_view shape) {
   if (shape == "plain") return plain(1, 24, 60);
   if (shape == "accumulation") return accumulation(2, 24, 90, 4);

@@ -80,7 +80,7 @@ TEST_F(ReadRequest, RefusesAHugeFileBeforeReadingIt) {
                                  "than any file of this kind");
 }
 
-// Opening it as usual would wait for a writer: the host would hang.
+// Opening it as usual would wait for a writer: the application would hang.
 TEST_F(ReadRequest, RefusesAPipeAtOnce) {
   const std::string pipe = path("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

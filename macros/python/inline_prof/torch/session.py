@@ -63,7 +63,7 @@ class Session:
             each()
 
     def iteration(self):
-        """The host says by hand that an iteration begins."""
+        """The application says by hand that an iteration begins."""
         self._marks_by_hand = True
         self._abi.iteration()
         self._look()
@@ -84,7 +84,7 @@ class Session:
         self._backward.end()
 
     def _fail(self, error):
-        """A fault of ours costs the host its names, not its run."""
+        """A fault of ours costs the application its names, not its run."""
         if not self._is_over:
             self._say("module names end here: %s: %s" % (type(error).__name__, error))
             self.end()

@@ -1,4 +1,4 @@
-#include "model/improved/conv.hpp"
+#include "model/calibrated/conv.hpp"
 
 #include "fit/conv_fit.hpp"
 #include "model/machines.hpp"

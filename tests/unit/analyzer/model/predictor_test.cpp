@@ -26,7 +26,7 @@ read::Op product(std::int64_t m, std::int64_t n, std::int64_t k, const std::stri
 }
 
 TEST(Predictor, KnowsProductsOnAMeasuredMachine) {
-  const auto found = Predictor(Mode::kImproved)
+  const auto found = Predictor(Mode::kCalibrated)
                          .predict(product(4096, 4096, 4096, "bf16"), machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "gemm");
@@ -36,20 +36,20 @@ TEST(Predictor, KnowsProductsOnAMeasuredMachine) {
   ASSERT_TRUE(found.prediction->interval90);
   EXPECT_LT(found.prediction->interval90->first, found.prediction->time);
   EXPECT_FALSE(found.prediction->is_extrapolated);
-  const Odds slow = found.prediction->odds(2 * found.prediction->time);
+  const TailProbability slow = found.prediction->tail_probability(2 * found.prediction->time);
   EXPECT_LT(slow.slower, 0.01);
   EXPECT_GT(slow.faster, 0.9);
 }
 
 TEST(Predictor, TakesAMachineWithTheSameUnitsForAnother) {
-  const auto found = Predictor(Mode::kImproved)
+  const auto found = Predictor(Mode::kCalibrated)
                          .predict(product(4096, 4096, 4096, "f16"), machine("a100-sxm4-40gb"));
   ASSERT_TRUE(found.prediction);
   EXPECT_EQ(found.prediction->parameters, "a100-sxm4-80gb bf16");
 }
 
 TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
-  const Predictor improved(Mode::kImproved);
+  const Predictor improved(Mode::kCalibrated);
   const read::Machine a100 = machine("a100-sxm4-40gb");
   // 2 * 4096^3 FLOP at 19.5 TFLOP/s are 7.05 ms; 1024 blocks of 128 x 128 cover C.
   const read::Op op = product(4096, 4096, 4096, "f32");
@@ -74,7 +74,7 @@ TEST(Predictor, KnowsSinglePrecisionBetterWithItsKernel) {
 }
 
 TEST(Predictor, FallsBackToTheRoofline) {
-  const Predictor improved(Mode::kImproved);
+  const Predictor improved(Mode::kCalibrated);
   const auto wide = improved.predict(product(512, 512, 512, "f32"), machine("h200-sxm-141gb"));
   ASSERT_TRUE(wide.prediction);
   EXPECT_EQ(wide.prediction->model, "roofline");  // no parameters for the type
@@ -99,7 +99,7 @@ read::Op copy_of(std::int64_t bytes) {
 }
 
 TEST(Predictor, KnowsTheMovementOfLargeDataOnly) {
-  const Predictor improved(Mode::kImproved);
+  const Predictor improved(Mode::kCalibrated);
   const read::Machine a100 = machine("a100-sxm4-40gb");
   // 2 x 256 MiB at 1555 GB/s are 345 us; the table's timer launched for 30 us.
   const auto large = improved.predict(copy_of(std::int64_t{1} << 28), a100);
@@ -149,7 +149,7 @@ TEST(Predictor, KnowsConvolutionsWhoseKernelItKnows) {
       {"n", 38}, {"c", 893}, {"h", 5}, {"w", 5}, {"k", 326}, {"r", 3}, {"s", 3}, {"pad", 1}};
   for (const auto& [name, size] : sizes)
     op.attributes.emplace_back(name, size);
-  const Predictor improved(Mode::kImproved);
+  const Predictor improved(Mode::kCalibrated);
   const read::Machine a100 = machine("a100-pcie-80gb");
   const auto known = improved.predict(
       op, a100, {"void implicit_convolve_sgemm<float, float, 128, 5, 5, 3, 3, 3>", 330});
@@ -172,7 +172,7 @@ TEST(Predictor, KnowsEmbeddingsWithoutAnInterval) {
       {"batch", 65536}, {"tables", 1}, {"rows", 10000000}, {"bag", 1}, {"dim", 128}};
   for (const auto& [name, size] : sizes)
     op.attributes.emplace_back(name, size);
-  const auto found = Predictor(Mode::kImproved).predict(op, machine("a100-sxm4-40gb"));
+  const auto found = Predictor(Mode::kCalibrated).predict(op, machine("a100-sxm4-40gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "embedding");
   EXPECT_FALSE(found.prediction->interval90);
@@ -180,7 +180,7 @@ TEST(Predictor, KnowsEmbeddingsWithoutAnInterval) {
   EXPECT_GT(in_microseconds(found.prediction->time), 43);
   EXPECT_LT(in_microseconds(found.prediction->time), 86);
   op.attributes.emplace_back("pass", std::string("sideways"));
-  EXPECT_FALSE(Predictor(Mode::kImproved).predict(op, machine("a100-sxm4-40gb")).prediction);
+  EXPECT_FALSE(Predictor(Mode::kCalibrated).predict(op, machine("a100-sxm4-40gb")).prediction);
 }
 
 TEST(Predictor, KnowsCollectivesOfMeasuredRankCounts) {
@@ -190,7 +190,7 @@ TEST(Predictor, KnowsCollectivesOfMeasuredRankCounts) {
                    {"bytes", std::int64_t{1} << 28},
                    {"type", std::string("f16")},
                    {"ranks", std::int64_t{8}}};
-  const Predictor improved(Mode::kImproved);
+  const Predictor improved(Mode::kCalibrated);
   const auto found = improved.predict(op, machine("h200-sxm-141gb"));
   ASSERT_TRUE(found.prediction) << found.reason;
   EXPECT_EQ(found.prediction->model, "collective");

@@ -180,7 +180,7 @@ TEST_F(OutputFileTest, LosesNothingOnAFullDisk) {
 }
 
 // The kernel ends a process that writes past its limit with SIGXFSZ, unless the signal is held
-// back: a host that would have lived must not die of our file.
+// back: an application that would have lived must not die of our file.
 TEST_F(OutputFileTest, KeepsAHostWithALimitOnFileSizesAlive) {
   file("prof.json", "older");
   const auto write_too_much = [&] {

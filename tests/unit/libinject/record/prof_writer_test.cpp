@@ -1,4 +1,4 @@
-// What the guest writes, read back with a parser that is not ours.
+// What the injected library writes, read back with a parser that is not ours.
 #include "record/prof_writer.hpp"
 
 #include "record/run_to_write.hpp"
@@ -207,7 +207,7 @@ TEST_F(ProfJson, HasAReceiptWhereBlocksWereTaken) {
   for (int block = 0; block < 16; ++block) {
     const bool armed = block % 4 == 0 || block % 4 == 3;
     const float time = armed ? 101 : 100;
-    run_.receipt_blocks.push_back({.armed = armed, .times_ms = {time, time, time}});
+    run_.overhead_blocks.push_back({.armed = armed, .times_ms = {time, time, time}});
   }
   const json overhead = written(run_)["overhead"];
   EXPECT_NEAR(overhead["slowdown_percent"].get<double>(), 1.0, 1e-6);
@@ -218,7 +218,7 @@ TEST_F(ProfJson, HasAReceiptWhereBlocksWereTaken) {
   EXPECT_EQ(overhead["armed_iterations"], 24);  // of the receipt, not of the run
   EXPECT_EQ(overhead["unarmed_iterations"], 24);
 
-  run_.receipt_blocks.resize(8);
+  run_.overhead_blocks.resize(8);
   const json too_few = written(run_)["overhead"];
   EXPECT_TRUE(too_few["slowdown_percent"].is_null());
   EXPECT_TRUE(too_few["slowdown_percent_ci95"].is_null());
@@ -313,8 +313,8 @@ TEST(EventListHash, IsEqualOnRanksThatUseDifferentDevices) {
 
 TEST_F(ProfJson, WithoutAWitnessSaysNothingOfOne) {
   const json file = written(run_);
-  EXPECT_FALSE(file.contains(format::kWitness));
-  EXPECT_FALSE(file[format::kEvents][0].contains(format::kWitnessTimesUs));
+  EXPECT_FALSE(file.contains(format::kCrossCheck));
+  EXPECT_FALSE(file[format::kEvents][0].contains(format::kCrossCheckTimesUs));
 }
 
 TEST_F(ProfJson, HasTheWitnesssTimesOfTheLaunchesItKnows) {
@@ -326,12 +326,12 @@ TEST_F(ProfJson, HasTheWitnesssTimesOfTheLaunchesItKnows) {
     static_cast<void>(event.add(std::move(taken)));
   }
   WriteFacts facts;
-  facts.witness = Witness{
+  facts.witness = CrossCheck{
       .version = 130001, .launches = 8, .dropped_records = 1, .times_us = {{7, 5.5}, {8, 6.5}}};
   const json file = written(run_, std::move(facts));
-  EXPECT_EQ(file[format::kEvents].back()[format::kWitnessTimesUs],
+  EXPECT_EQ(file[format::kEvents].back()[format::kCrossCheckTimesUs],
             json::parse("[5.5, null, null]"));
-  EXPECT_EQ(file[format::kWitness], json::parse(R"({"source": "cupti", "version": 130001,
+  EXPECT_EQ(file[format::kCrossCheck], json::parse(R"({"source": "cupti", "version": 130001,
       "launches": 8, "launches_seen_by_us": 8, "dropped_records": 1})"));
 }
 

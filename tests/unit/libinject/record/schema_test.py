@@ -1,4 +1,4 @@
-"""Holds what the guest writes against docs/schemas/prof.schema.json.
+"""Holds what the injected library writes against docs/schemas/prof.schema.json.
 
     schema_test.py WRITE_A_RUN SCHEMA
 

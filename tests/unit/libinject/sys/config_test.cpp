@@ -21,7 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Starts without any variable that the guest reads.
+// Starts without any variable that the injected library reads.
 class ReadConfig : public testing::Test {
  protected:
   ReadConfig() {

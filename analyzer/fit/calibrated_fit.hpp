@@ -1,0 +1,35 @@
+// What the fits of all improved models do once their rows are read: fit, calibrate, write, say.
+#pragma once
+
+#include "fit/analytic_fit.hpp"
+#include "fit/calibration_fit.hpp"
+#include "fit/fits.hpp"
+#include "read/parameters.hpp"
+
+#include <Eigen/Core>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::fit {
+
+struct CalibratedProblem {
+  std::vector<model::ParameterSpec> specs;
+  AnalyticFit::LogTimes log_times;
+  Eigen::VectorXd log_measured;
+  Eigen::MatrixXd features;
+  std::vector<model::RawPoint> points;  // what the features come from, for the parameter file
+  std::vector<std::vector<Eigen::Index>> folds;
+  // What bounds each row, with these parameters: only for a model whose rows' errors differ by that
+  // more than by where they lie.
+  std::function<std::vector<std::string>(std::span<const double> values)> regimes;
+  int restarts = 2;
+};
+
+// Fills in parameters, covariance, residual and conformal of `parameters`, and gives the words of
+// FitResult::summary.
+[[nodiscard]] std::string fit_calibrated(const CalibratedProblem& problem,
+                                         const FitRequest& request, read::Parameters& parameters);
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,206 @@
+#include "measure/kernels.hpp"
+#include "measure/tasks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace inline_prof::measure {
+namespace {
+
+// Of products of sizes, so that a table of absurd size is refused and does not wrap around.
+std::size_t product(std::initializer_list<std::int64_t> sides) {
+  double all = 1;
+  std::size_t result = 1;
+  for (const std::int64_t side : sides) {
+    all *= static_cast<double>(side);
+    result *= static_cast<std::size_t>(side);
+  }
+  if (all > 1e15) throw Skipped(fmt::format("{:.0e} elements are more than any GPU holds", all));
+  return result;
+}
+
+std::size_t bytes(const read::Op& op, std::string_view name) {
+  return static_cast<std::size_t>(std::max(0.0, number_or(op, name, 0)));
+}
+
+void* take_bytes(Gpu& gpu, std::size_t count, std::uint64_t seed) {
+  void* memory = gpu.take(std::max<std::size_t>(count, 16));
+  launch_fill_normal(gpu.stream(), memory, count / 2, Element::kBf16, seed);
+  return memory;
+}
+
+Work own_kernel(std::function<void(cudaStream_t)> run, bool stand_in = false) {
+  return {.run = std::move(run), .library = {}, .stand_in = stand_in};
+}
+
+struct RowShape {
+  Rows rows;
+  std::int64_t count;
+  std::string type;
+};
+
+RowShape row_shape(const read::Op& op) {
+  const std::int64_t rows = integer(op, "rows");
+  const std::int64_t columns = integer(op, "cols");
+  const std::string type = text_or(op, "type", "f32");
+  const Element element = element_of(type);
+  if (element == Element::kF8e4m3) throw Skipped(fmt::format("no {} of {}", op.kind, type));
+  if (rows > std::numeric_limits<int>::max()) throw Skipped("more rows than a grid has blocks");
+  return {.rows = {.rows = rows, .columns = columns, .element = element},
+          .count = static_cast<std::int64_t>(product({rows, columns})),
+          .type = type};
+}
+
+}  // namespace
+
+void* take_normal(Gpu& gpu, std::int64_t count, std::string_view type, std::uint64_t seed) {
+  const Element element = element_of(type);
+  void* memory = gpu.take(product({count}) * bytes_of(element));
+  launch_fill_normal(gpu.stream(), memory, static_cast<std::size_t>(count), element, seed);
+  return memory;
+}
+
+Work memory_work(const read::Op& op, Gpu& gpu) {
+  const std::size_t read_bytes = bytes(op, "read_bytes");
+  const std::size_t write_bytes = bytes(op, "write_bytes");
+  if (read_bytes + write_bytes < 16) throw Skipped("nothing is read or written");
+  const std::string kernel = text_or(op, "kernel", "");
+  if (kernel == "scale") {
+    auto* values = static_cast<float*>(take_bytes(gpu, read_bytes, 1));
+    return own_kernel([=](cudaStream_t s) { launch_scale(s, values, 1.0001F, read_bytes / 4); });
+  }
+  if (kernel == "add") {
+    auto* a = static_cast<float*>(take_bytes(gpu, read_bytes / 2, 1));
+    auto* b = static_cast<float*>(take_bytes(gpu, read_bytes / 2, 2));
+    auto* sum = static_cast<float*>(gpu.take(write_bytes));
+    return own_kernel([=](cudaStream_t s) { launch_add(s, a, b, sum, write_bytes / 4); });
+  }
+  void* from = take_bytes(gpu, read_bytes, 1);
+  void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
+  if (kernel == "copy")
+    return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
+  if (kernel == "cast_f32_bf16") {
+    return own_kernel([=](cudaStream_t s) {
+      launch_cast(s, from, Element::kF32, to, Element::kBf16, read_bytes / 4);
+    });
+  }
+  if (kernel == "cast_bf16_f32") {
+    return own_kernel([=](cudaStream_t s) {
+      launch_cast(s, from, Element::kBf16, to, Element::kF32, read_bytes / 2);
+    });
+  }
+  if (kernel == "cast_bf16_f8e4m3") {
+    return own_kernel([=](cudaStream_t s) {
+      launch_cast(s, from, Element::kBf16, to, Element::kF8e4m3, read_bytes / 2);
+    });
+  }
+  if (!kernel.empty()) throw Skipped(fmt::format("no kernel is called {}", kernel));
+  return own_kernel([=](cudaStream_t s) { launch_move(s, from, read_bytes, to, write_bytes); },
+                    true);
+}
+
+Work bandwidth_work(const read::Op& op, Gpu& gpu) {
+  const std::string kernel = text_or(op, "kernel", "");
+  const std::size_t read_bytes = bytes(op, "read_bytes");
+  const std::size_t write_bytes = bytes(op, "write_bytes");
+  if (kernel == "write") {
+    void* to = gpu.take(write_bytes);
+    return own_kernel([=](cudaStream_t s) { launch_write(s, to, write_bytes); });
+  }
+  void* from = take_bytes(gpu, read_bytes, 1);
+  void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
+  if (kernel == "copy")
+    return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
+  if (kernel == "read")
+    return own_kernel([=](cudaStream_t s) { launch_read(s, from, to, read_bytes); });
+  throw Skipped(fmt::format("kernel {}: expected read, write or copy", kernel));
+}
+
+Work rows_work(const read::Op& op, Gpu& gpu) {
+  const std::int64_t rows = integer(op, "rows");
+  const std::int64_t row_bytes = integer(op, "row_bytes");
+  const std::int64_t lookups = integer(op, "lookups");
+  if (row_bytes % 4 != 0) throw Skipped("row_bytes is no multiple of 4");
+  void* table = take_bytes(gpu, product({rows, row_bytes}), 1);
+  void* found = gpu.take(product({lookups, row_bytes}));
+  auto* indices = static_cast<std::int64_t*>(gpu.take(product({lookups, 8})));
+  launch_fill_indices(gpu.stream(), indices, static_cast<std::size_t>(lookups), rows,
+                      number_or(op, "zipf_alpha", 0), 3);
+  return own_kernel(
+      [=](cudaStream_t s) { launch_gather_rows(s, table, row_bytes, indices, lookups, found); });
+}
+
+Work embedding_work(const read::Op& op, Gpu& gpu) {
+  Lookup lookup{.batch = integer(op, "batch"),
+                .tables = integer_or(op, "tables", 1),
+                .rows = integer(op, "rows"),
+                .bag = integer(op, "bag"),
+                .dim = integer(op, "dim"),
+                .indices = nullptr};
+  const std::string type = text_or(op, "type", "f32");
+  const std::string pass = text_or(op, "pass", "forward");
+  const Element element = element_of(type);
+  if (element == Element::kF8e4m3 || (pass != "forward" && element != Element::kF32)) {
+    throw Skipped(fmt::format("embedding {} of {} is not measured", pass, type));
+  }
+  const std::size_t values = product({lookup.tables, lookup.rows, lookup.dim});
+  const std::size_t lookups = product({lookup.tables, lookup.batch, lookup.bag});
+  const std::size_t outputs = product({lookup.tables, lookup.batch, lookup.dim});
+  void* weights = take_normal(gpu, static_cast<std::int64_t>(values), type, 1);
+  void* bags = take_normal(gpu, static_cast<std::int64_t>(outputs), type, 2);
+  auto* indices = static_cast<std::int64_t*>(gpu.take(lookups * 8));
+  launch_fill_indices(gpu.stream(), indices, lookups, lookup.rows, number_or(op, "zipf_alpha", 0),
+                      3);
+  lookup.indices = indices;
+  // What a run looks up with is a kernel of its own.
+  const bool stand_in = op.find("zipf_alpha") == nullptr;
+  constexpr float kRate = 1e-6F;
+  if (pass == "forward") {
+    return own_kernel(
+        [=](cudaStream_t s) { launch_embedding_forward(s, lookup, weights, bags, element); },
+        stand_in);
+  }
+  auto* rows = static_cast<float*>(weights);
+  const auto* gradients = static_cast<const float*>(bags);
+  if (pass == "backward_sgd") {
+    return own_kernel(
+        [=](cudaStream_t s) { launch_embedding_sgd(s, lookup, rows, gradients, kRate); }, stand_in);
+  }
+  if (pass != "backward_rowwise_adagrad") throw Skipped(fmt::format("unknown pass {}", pass));
+  auto* squares = static_cast<float*>(gpu.take(product({lookup.tables, lookup.rows, 4})));
+  check(cudaMemsetAsync(squares, 0, product({lookup.tables, lookup.rows, 4}), gpu.stream()),
+        "cudaMemsetAsync");
+  return own_kernel(
+      [=](cudaStream_t s) { launch_embedding_adagrad(s, lookup, rows, squares, gradients, kRate); },
+      stand_in);
+}
+
+Work norm_work(const read::Op& op, Gpu& gpu) {
+  const RowShape shape = row_shape(op);
+  const void* in = take_normal(gpu, shape.count, shape.type, 1);
+  void* out = take_normal(gpu, shape.count, shape.type, 2);
+  if (text_or(op, "pass", "forward") == "forward") {
+    return own_kernel([=](cudaStream_t s) { launch_norm_forward(s, shape.rows, in, out); }, true);
+  }
+  void* gradient = take_normal(gpu, shape.count, shape.type, 3);
+  return own_kernel([=](cudaStream_t s) { launch_norm_backward(s, shape.rows, in, out, gradient); },
+                    true);
+}
+
+Work softmax_work(const read::Op& op, Gpu& gpu) {
+  const RowShape shape = row_shape(op);
+  const void* in = take_normal(gpu, shape.count, shape.type, 1);
+  void* out = take_normal(gpu, shape.count, shape.type, 2);
+  if (text_or(op, "pass", "forward") == "forward") {
+    return own_kernel([=](cudaStream_t s) { launch_softmax_forward(s, shape.rows, in, out, 1.0F); },
+                      true);
+  }
+  void* gradient = take_normal(gpu, shape.count, shape.type, 3);
+  return own_kernel(
+      [=](cudaStream_t s) { launch_softmax_backward(s, shape.rows, in, out, gradient); }, true);
+}
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,206 @@
+#include "measure/dynamic_library.hpp"
+#include "measure/tasks.hpp"
+
+#include <nccl.h>
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::measure {
+namespace {
+
+struct NcclFunctions {
+  DynamicLibrary library{"libnccl.so.2"};
+  decltype(ncclGetVersion)* get_version = nullptr;
+  decltype(ncclGetErrorString)* error_string = nullptr;
+  decltype(ncclCommInitAll)* start = nullptr;
+  decltype(ncclCommDestroy)* destroy = nullptr;
+  decltype(ncclGroupStart)* group_start = nullptr;
+  decltype(ncclGroupEnd)* group_end = nullptr;
+  decltype(ncclAllReduce)* all_reduce = nullptr;
+  decltype(ncclAllGather)* all_gather = nullptr;
+  decltype(ncclReduceScatter)* reduce_scatter = nullptr;
+  decltype(ncclBroadcast)* broadcast = nullptr;
+  decltype(ncclReduce)* reduce = nullptr;
+  decltype(ncclSend)* send = nullptr;
+  decltype(ncclRecv)* receive = nullptr;
+
+  NcclFunctions() {
+    library.find(get_version, "ncclGetVersion");
+    library.find(error_string, "ncclGetErrorString");
+    library.find(start, "ncclCommInitAll");
+    library.find(destroy, "ncclCommDestroy");
+    library.find(group_start, "ncclGroupStart");
+    library.find(group_end, "ncclGroupEnd");
+    library.find(all_reduce, "ncclAllReduce");
+    library.find(all_gather, "ncclAllGather");
+    library.find(reduce_scatter, "ncclReduceScatter");
+    library.find(broadcast, "ncclBroadcast");
+    library.find(reduce, "ncclReduce");
+    library.find(send, "ncclSend");
+    library.find(receive, "ncclRecv");
+  }
+
+  void check_nccl(ncclResult_t result, const char* what) const {
+    if (result == ncclSuccess) return;
+    throw Skipped(fmt::format("{} answers {}", what, error_string(result)));
+  }
+};
+
+ncclDataType_t data_type(const std::string& type) {
+  if (type == "f32") return ncclFloat32;
+  if (type == "f16") return ncclFloat16;
+  if (type == "bf16") return ncclBfloat16;
+  if (type == "f64") return ncclFloat64;
+  if (type == "i8") return ncclInt8;
+  if (type == "i32") return ncclInt32;
+  if (type == "i64") return ncclInt64;
+  throw Skipped(fmt::format("collectives of {} are not measured", type));
+}
+
+}  // namespace
+
+struct NcclTasks::Communicators {
+  NcclFunctions nccl;
+  std::vector<ncclComm_t> ranks;
+  std::vector<cudaStream_t> streams;  // the first rank's is the GPU's own
+  std::vector<void*> memory;          // of the other ranks
+  std::size_t memory_bytes = 0;
+  std::vector<int> devices;  // the first rank is on the one that is measured
+
+  // All GPUs of the process.
+  explicit Communicators(const Gpu& gpu) : devices{gpu.device()} {
+    for (int device = 0; device < gpu.facts().device_count; ++device) {
+      if (device != gpu.device()) devices.push_back(device);
+    }
+    ranks.resize(devices.size());
+    nccl.check_nccl(nccl.start(ranks.data(), static_cast<int>(devices.size()), devices.data()),
+                    "ncclCommInitAll");
+    for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+      cudaStream_t stream = gpu.stream();
+      if (rank > 0) {
+        check(cudaSetDevice(devices[rank]), "cudaSetDevice");
+        check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+              "cudaStreamCreateWithFlags");
+      }
+      streams.push_back(stream);
+    }
+    check(cudaSetDevice(devices.front()), "cudaSetDevice");
+    memory.resize(devices.size(), nullptr);
+  }
+  Communicators(const Communicators&) = delete;
+  Communicators& operator=(const Communicators&) = delete;
+  ~Communicators() {
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      static_cast<void>(cudaFree(memory[rank]));
+      static_cast<void>(cudaStreamDestroy(streams[rank]));
+    }
+    for (const ncclComm_t rank : ranks)
+      static_cast<void>(nccl.destroy(rank));
+  }
+
+  void give_others_memory(std::size_t bytes) {
+    if (bytes <= memory_bytes) return;
+    memory_bytes = bytes;
+    for (std::size_t rank = 1; rank < ranks.size(); ++rank) {
+      check(cudaFree(memory[rank]), "cudaFree");
+      memory[rank] = nullptr;
+      check(cudaSetDevice(devices[rank]), "cudaSetDevice");
+      check(cudaMalloc(&memory[rank], bytes), "cudaMalloc");
+    }
+    check(cudaSetDevice(devices.front()), "cudaSetDevice");
+  }
+};
+
+NcclTasks::NcclTasks(Gpu& gpu) : gpu_(gpu) {}
+NcclTasks::~NcclTasks() = default;
+
+// `bytes` is what nccl-tests prints: the part of a rank, or that of all ranks for gathers, scatters
+// and exchanges.
+Work NcclTasks::collective(const read::Op& op) {
+  if (!communicators_) communicators_ = std::make_unique<Communicators>(gpu_);
+  Communicators& all = *communicators_;
+  const auto ranks = static_cast<std::int64_t>(all.ranks.size());
+  const std::int64_t asked = integer_or(op, "num_gpus", integer_or(op, "ranks", ranks));
+  if (asked != ranks) {
+    throw Skipped(fmt::format("a collective of {} ranks: this process has {} GPUs", asked, ranks));
+  }
+  const std::string type = text_or(op, "type", "f32");
+  const ncclDataType_t data = data_type(type);
+  const std::int64_t element = type == "i8"                      ? 1
+                               : type == "f16" || type == "bf16" ? 2
+                               : type == "f32" || type == "i32"  ? 4
+                                                                 : 8;
+  const std::int64_t bytes = integer(op, "bytes");
+  const std::int64_t count = bytes / element;
+  const std::int64_t part = count / ranks;
+  if (part < 1) throw Skipped("less than an element for each rank");
+  const auto whole_bytes = static_cast<std::size_t>(count * element);
+  void* first = gpu_.take(2 * whole_bytes);
+  all.give_others_memory(2 * whole_bytes);
+  all.memory[0] = first;
+  const std::string name = text_or(op, "op", "");
+  const NcclFunctions& nccl = all.nccl;
+  using Call = std::function<ncclResult_t(std::size_t, const void*, void*)>;
+  Call call;
+  const auto n = static_cast<std::size_t>(count);
+  const auto share = static_cast<std::size_t>(part);
+  if (name == "all_reduce") {
+    call = [&all, n, data](std::size_t rank, const void* from, void* to) {
+      return all.nccl.all_reduce(from, to, n, data, ncclSum, all.ranks[rank], all.streams[rank]);
+    };
+  } else if (name == "all_gather") {
+    call = [&all, share, data](std::size_t rank, const void* from, void* to) {
+      return all.nccl.all_gather(from, to, share, data, all.ranks[rank], all.streams[rank]);
+    };
+  } else if (name == "reduce_scatter") {
+    call = [&all, share, data](std::size_t rank, const void* from, void* to) {
+      return all.nccl.reduce_scatter(from, to, share, data, ncclSum, all.ranks[rank],
+                                     all.streams[rank]);
+    };
+  } else if (name == "broadcast") {
+    call = [&all, n, data](std::size_t rank, const void* from, void* to) {
+      return all.nccl.broadcast(from, to, n, data, 0, all.ranks[rank], all.streams[rank]);
+    };
+  } else if (name == "reduce") {
+    call = [&all, n, data](std::size_t rank, const void* from, void* to) {
+      return all.nccl.reduce(from, to, n, data, ncclSum, 0, all.ranks[rank], all.streams[rank]);
+    };
+  } else if (name == "all_to_all") {
+    const std::size_t step = share * static_cast<std::size_t>(element);
+    call = [&all, share, data, step](std::size_t rank, const void* from, void* to) {
+      ncclResult_t result = ncclSuccess;
+      for (std::size_t peer = 0; peer < all.ranks.size() && result == ncclSuccess; ++peer) {
+        const auto* part_of = static_cast<const std::byte*>(from) + peer * step;
+        auto* place = static_cast<std::byte*>(to) + peer * step;
+        result = all.nccl.send(part_of, share, data, static_cast<int>(peer), all.ranks[rank],
+                               all.streams[rank]);
+        if (result != ncclSuccess) return result;
+        result = all.nccl.receive(place, share, data, static_cast<int>(peer), all.ranks[rank],
+                                  all.streams[rank]);
+      }
+      return result;
+    };
+  } else {
+    throw Skipped(fmt::format("collective {} is not measured", name));
+  }
+  const auto run = [&all, &nccl, call, whole_bytes](cudaStream_t) {
+    nccl.check_nccl(nccl.group_start(), "ncclGroupStart");
+    for (std::size_t rank = 0; rank < all.ranks.size(); ++rank) {
+      auto* from = static_cast<std::byte*>(all.memory[rank]);
+      nccl.check_nccl(call(rank, from, from + whole_bytes), "the collective");
+    }
+    nccl.check_nccl(nccl.group_end(), "ncclGroupEnd");
+  };
+  int version = 0;
+  nccl.check_nccl(nccl.get_version(&version), "ncclGetVersion");
+  return {.run = run,
+          .library =
+              fmt::format("nccl {}.{}.{}", version / 10000, version % 10000 / 100, version % 100)};
+}
+
+}  // namespace inline_prof::measure

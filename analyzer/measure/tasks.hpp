@@ -1,0 +1,89 @@
+// Cases made ready to run, one function for each kind of work.  All throw Skipped where the GPU,
+// its memory or a library cannot do it.
+#pragma once
+
+#include "measure/gpu.hpp"
+#include "read/op.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace inline_prof::measure {
+
+// Handles of libraries, made when they are first needed and kept.
+class CublasTasks {
+ public:
+  explicit CublasTasks(Gpu& gpu);
+  ~CublasTasks();
+  CublasTasks(const CublasTasks&) = delete;
+  CublasTasks& operator=(const CublasTasks&) = delete;
+
+  // cuBLAS; cuBLASLt for types of 8 bits and for what came from it.
+  [[nodiscard]] Work gemm(const read::Op& op);
+  [[nodiscard]] Work attention(const read::Op& op);
+
+ private:
+  struct Handles;
+  Gpu& gpu_;
+  std::unique_ptr<Handles> handles_;
+};
+
+// Which of a library's ways was taken, where it has several.
+struct Choice {
+  std::int64_t number = -1;  // of the algorithm or the engine
+  std::string proposed_by;   // modes of cuDNN's heuristics, each with the place of this engine
+};
+
+class CudnnTasks {
+ public:
+  explicit CudnnTasks(Gpu& gpu);
+  ~CudnnTasks();
+  CudnnTasks(const CudnnTasks&) = delete;
+  CudnnTasks& operator=(const CudnnTasks&) = delete;
+
+  // By the algorithm or the engine that the operation names, or by the first proposal of the
+  // heuristic mode that it names; else by the algorithm that cuDNN chooses.
+  [[nodiscard]] Work convolution(const read::Op& op, Choice& choice);
+  // In one kernel, by cuDNN's operation for it ("cudnn_sdpa") or the graph of its parts
+  // ("cudnn_graph").
+  [[nodiscard]] Work attention(const read::Op& op, std::string_view implementation, Choice& choice);
+  // "cudnn_layer_norm" or "cudnn_rms_norm".
+  [[nodiscard]] Work norm(const read::Op& op, std::string_view implementation, Choice& choice);
+
+ private:
+  struct Handles;
+  Handles& handles();
+
+  Gpu& gpu_;
+  std::unique_ptr<Handles> handles_;
+};
+
+class NcclTasks {
+ public:
+  explicit NcclTasks(Gpu& gpu);
+  ~NcclTasks();
+  NcclTasks(const NcclTasks&) = delete;
+  NcclTasks& operator=(const NcclTasks&) = delete;
+
+  [[nodiscard]] Work collective(const read::Op& op);
+
+ private:
+  struct Communicators;
+  Gpu& gpu_;
+  std::unique_ptr<Communicators> communicators_;
+};
+
+// Our own kernels.
+[[nodiscard]] Work memory_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work rows_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work bandwidth_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work embedding_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work norm_work(const read::Op& op, Gpu& gpu);
+[[nodiscard]] Work softmax_work(const read::Op& op, Gpu& gpu);
+
+// Memory of so many numbers, normally distributed.
+[[nodiscard]] void* take_normal(Gpu& gpu, std::int64_t count, std::string_view type,
+                                std::uint64_t seed);
+
+}  // namespace inline_prof::measure

@@ -1,0 +1,77 @@
+// From an analytic time to a prediction: what was learnt from the residuals, and how far it may be
+// trusted.
+#pragma once
+
+#include "model/calibrated/conformal.hpp"
+#include "model/calibrated/local_scale.hpp"
+#include "model/calibrated/matern_process.hpp"
+
+#include <Eigen/Core>
+
+#include <string_view>
+
+namespace inline_prof::model {
+
+// Beyond this distance, in lengths of the process, nothing was measured that is like the operation.
+inline constexpr double kFarAway = 3.0;
+
+// What differs between two GPUs of a kind and between two runs, in logarithms: NVIDIA's tables of
+// the same shapes on the same GPU model differ by 1.9 % between close releases of one stack, by 9 %
+// between stacks (docs/accuracy.md).
+inline constexpr double kSameMachineSigma = 0.02;
+inline constexpr double kOtherMachineSigma = 0.08;
+
+class Calibration {
+ public:
+  struct Estimate {
+    double time_us = 0;
+    double lower_us = 0, upper_us = 0;  // 90 %
+    double correction = 1;              // of the analytic time
+    double sigma = 0;                   // usual error of ln(time), before the conformal table
+    double distance = 0;                // to the nearest measured point
+    double unit_sigma = 0;
+  };
+
+  Calibration() = default;
+  // `scale`: of held-out errors near the points of the process; empty for files from before it was
+  // stored, where the process's own standard deviation stands in.
+  // `unit_sigma`: kSameMachineSigma or kOtherMachineSigma.  Without `uses_mean` the process says
+  // how sure the analytic time is and does not correct it: where waves fill up differently, what it
+  // has learnt about them is wrong.
+  Calibration(MaternProcess process, LocalScale scale, ConformalTable table, double unit_sigma,
+              bool uses_mean = true);
+
+  // Whether there is anything to say about the error.
+  [[nodiscard]] bool has_interval() const { return !table_.is_empty(); }
+
+  [[nodiscard]] Estimate estimate(double analytic_us, const Eigen::VectorXd& features,
+                                  std::string_view regime) const;
+  // The time alone.
+  [[nodiscard]] double time_us(double analytic_us, const Eigen::VectorXd& features) const;
+
+  // The share of held-out measurements that were as slow, and as fast, compared to the prediction.
+  struct TailProbability {
+    double slower = 1, faster = 1;
+  };
+  [[nodiscard]] TailProbability tail_probability(double measured_us, const Estimate& estimate,
+                                                 std::string_view regime) const;
+
+ private:
+  [[nodiscard]] double correction(double mean) const;
+  [[nodiscard]] double sigma(const Eigen::VectorXd& features,
+                             const MaternProcess::Estimate& point) const;
+
+  MaternProcess process_;
+  LocalScale scale_;
+  ConformalTable table_;
+  double unit_sigma_ = kSameMachineSigma;
+  bool uses_mean_ = true;
+};
+
+// How many times larger errors are at this distance from the nearest point than next to it.
+[[nodiscard]] double error_growth(double distance);
+
+// The factor exp(mean), held within three signals: further is a sum of many neighbours' noise.
+[[nodiscard]] double bounded_correction(const MaternScales& scales, double mean);
+
+}  // namespace inline_prof::model

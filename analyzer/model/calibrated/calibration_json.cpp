@@ -1,0 +1,140 @@
+#include "model/calibrated/calibration_json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+namespace inline_prof::model {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kKind = "gp_matern32";
+
+json rounded_list(const std::vector<double>& values) {
+  json list = json::array();
+  for (const double value : values)
+    list.push_back(rounded(value));
+  return list;
+}
+
+std::vector<double> number_list(const read::TreeNode& node) {
+  std::vector<double> values;
+  node.each_element([&](const read::TreeNode& value) { values.push_back(value.number()); });
+  return values;
+}
+
+double positive(const read::TreeNode& node) {
+  const double value = node.number();
+  if (!(value > 0)) node.fail("expected a number > 0");
+  return value;
+}
+
+}  // namespace
+
+double rounded(double value) {
+  if (value == 0 || !std::isfinite(value)) return value;
+  return std::stod(fmt::format("{:.5g}", value));
+}
+
+json residual_json(const StoredResidual& residual) {
+  const auto& length = residual.scales.length;
+  json points = json::array();
+  for (const RawPoint& point : residual.points)
+    points.push_back(point);
+  return {{"kind", kKind},
+          {"length", rounded_list({length.data(), length.data() + length.size()})},
+          {"signal", rounded(residual.scales.signal)},
+          {"noise", rounded(residual.scales.noise)},
+          {"points", points},
+          {"targets", rounded_list(residual.targets)},
+          {"noise_factors", rounded_list(residual.noise_factors)},
+          {"usual_errors", rounded_list(residual.usual_errors)}};
+}
+
+json conformal_json(const ConformalTable& table) {
+  json scores = json::object();
+  for (const auto& [regime, values] : table.scores())
+    scores[regime] = rounded_list(values);
+  return {{"scores", scores}};
+}
+
+MaternProcess read_residual(const read::Parameters& parameters, std::size_t point_size,
+                            const FeaturesOf& features) {
+  if (parameters.residual.empty()) return {};
+  const json document{{"residual", parameters.residual}};
+  const read::TreeNode node = read::TreeNode(document, parameters.label).member("residual");
+  const read::TreeNode kind = node.member("kind");
+  if (kind.text() != kKind) kind.fail(fmt::format("expected \"{}\"", kKind));
+
+  MaternScales scales;
+  const std::vector<double> length = number_list(node.member("length"));
+  scales.length =
+      Eigen::Map<const Eigen::VectorXd>(length.data(), static_cast<Eigen::Index>(length.size()));
+  scales.signal = positive(node.member("signal"));
+  scales.noise = positive(node.member("noise"));
+  if (!(scales.length.array() > 0).all()) node.member("length").fail("expected numbers > 0");
+
+  std::vector<Eigen::VectorXd> points;
+  node.member("points").each_element([&](const read::TreeNode& point) {
+    const RawPoint raw = number_list(point);
+    if (raw.size() != point_size) point.fail(fmt::format("expected {} numbers", point_size));
+    if (!std::all_of(raw.begin(), raw.end(), [](double value) { return value > 0; })) {
+      point.fail("expected numbers > 0");
+    }
+    points.push_back(features(raw));
+    if (points.back().size() != scales.length.size()) {
+      node.member("length").fail(fmt::format("expected {} numbers", points.back().size()));
+    }
+  });
+  const std::vector<double> targets = number_list(node.member("targets"));
+  const std::vector<double> factors = number_list(node.member("noise_factors"));
+  if (targets.size() != points.size() || factors.size() != points.size()) {
+    node.member("targets").fail(fmt::format("expected {} numbers", points.size()));
+  }
+  const auto count = static_cast<Eigen::Index>(points.size());
+  if (count == 0) return {};
+  Eigen::MatrixXd inputs(count, scales.length.size());
+  for (Eigen::Index i = 0; i < count; ++i)
+    inputs.row(i) = points[static_cast<std::size_t>(i)].transpose();
+  try {
+    return {scales, inputs, Eigen::Map<const Eigen::VectorXd>(targets.data(), count),
+            Eigen::Map<const Eigen::VectorXd>(factors.data(), count)};
+  } catch (const std::invalid_argument& error) {
+    node.fail(error.what());
+  }
+}
+
+LocalScale read_local_scale(const read::Parameters& parameters) {
+  if (!parameters.residual.contains("usual_errors")) return {};
+  const json document{{"residual", parameters.residual}};
+  const read::TreeNode residual = read::TreeNode(document, parameters.label).member("residual");
+  const read::TreeNode node = residual.member("usual_errors");
+  const std::vector<double> errors = number_list(node);
+  const std::size_t points = number_list(residual.member("targets")).size();
+  if (errors.size() != points) node.fail(fmt::format("expected {} numbers", points));
+  try {
+    return LocalScale(
+        Eigen::Map<const Eigen::ArrayXd>(errors.data(), static_cast<Eigen::Index>(errors.size())));
+  } catch (const std::invalid_argument&) {
+    node.fail("expected numbers > 0");
+  }
+}
+
+ConformalTable read_conformal(const read::Parameters& parameters) {
+  if (parameters.conformal.empty()) return {};
+  const json document{{"conformal", parameters.conformal}};
+  std::map<std::string, std::vector<double>, std::less<>> scores;
+  read::TreeNode(document, parameters.label)
+      .member("conformal")
+      .member("scores")
+      .each_member([&](std::string_view regime, const read::TreeNode& values) {
+        scores.emplace(regime, number_list(values));
+      });
+  return ConformalTable(std::move(scores));
+}
+
+}  // namespace inline_prof::model

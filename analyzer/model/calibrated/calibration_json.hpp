@@ -1,0 +1,41 @@
+// Members "residual" and "conformal" of a parameter file.  Include this in .cpp files only.
+#pragma once
+
+#include "model/calibrated/conformal.hpp"
+#include "model/calibrated/local_scale.hpp"
+#include "model/calibrated/matern_process.hpp"
+#include "read/parameters.hpp"
+
+#include <Eigen/Core>
+
+#include <functional>
+#include <vector>
+
+namespace inline_prof::model {
+
+// One measured point as it stands in the file: what the features are computed from.
+using RawPoint = std::vector<double>;
+using FeaturesOf = std::function<Eigen::VectorXd(const RawPoint&)>;
+
+struct StoredResidual {
+  MaternScales scales;
+  std::vector<RawPoint> points;
+  std::vector<double> targets;        // ln(measured / analytic)
+  std::vector<double> noise_factors;  // of each point
+  std::vector<double> usual_errors;   // of each point, when it was held out
+};
+
+[[nodiscard]] nlohmann::json residual_json(const StoredResidual& residual);
+[[nodiscard]] nlohmann::json conformal_json(const ConformalTable& table);
+
+// Empty where the file has none.  `point_size` is how many numbers a point has.  Throws InputError.
+[[nodiscard]] MaternProcess read_residual(const read::Parameters& parameters,
+                                          std::size_t point_size, const FeaturesOf& features);
+// Empty where the file has none, as older files.
+[[nodiscard]] LocalScale read_local_scale(const read::Parameters& parameters);
+[[nodiscard]] ConformalTable read_conformal(const read::Parameters& parameters);
+
+// Five digits: what a fit can know, and a quarter of the bytes.
+[[nodiscard]] double rounded(double value);
+
+}  // namespace inline_prof::model

@@ -1,0 +1,237 @@
+#include "model/published/dlrm/operators.hpp"
+
+#include "model/published/dlrm/overheads.hpp"
+#include "model/published/dlrm/shape_columns.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace inline_prof::model {
+namespace {
+
+using read::Shape;
+using read::TraceEvent;
+
+constexpr std::int64_t kBackwardBag = 38;  // a constant of the original
+
+// A size that the trace does not have.
+struct MissingSize {
+  std::string what;
+};
+
+// Newer PyTorch puts a namespace before the name, and autograd a prefix.
+std::string_view plain_name(std::string_view name) {
+  for (const std::string_view prefix : {"autograd::engine::evaluate_function: ", "aten::"}) {
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  }
+  return name;
+}
+
+std::int64_t size_at(const TraceEvent& event, std::size_t input, std::size_t place) {
+  if (input >= event.inputs.size() || place >= event.inputs[input].size() ||
+      event.inputs[input][place] <= 0) {
+    throw MissingSize{fmt::format("size {} of input {} of {}", place, input, event.name)};
+  }
+  return event.inputs[input][place];
+}
+
+void add_descendants(const EventTree& tree, NodeId node, std::string_view name,
+                     std::vector<NodeId>& found) {
+  for (const NodeId child : tree.nodes[node].children) {
+    if (plain_name(tree.event(child).name) == name) {
+      found.push_back(child);
+    } else {
+      add_descendants(tree, child, name, found);
+    }
+  }
+}
+
+std::vector<NodeId> descendants(const EventTree& tree, NodeId node, std::string_view name) {
+  std::vector<NodeId> found;
+  add_descendants(tree, node, name, found);
+  return found;
+}
+
+void add_product(const ProductShape& shape, const OperatorModels& models,
+                 OperatorKernels& kernels) {
+  if (models.products == nullptr) {
+    kernels.reason = "no table of measured products (--params)";
+    return;
+  }
+  const ProductPrediction prediction = models.products->predict(
+      shape,
+      {.gflops = models.machine.throughput_gflops, .gb_per_s = models.machine.dram_gb_per_s});
+  if (!prediction.error.empty()) {
+    kernels.error = prediction.error;
+    kernels.reason = fmt::format("the table has nothing around {} x {} x {} x {}", shape[0],
+                                 shape[1], shape[2], shape[3]);
+    return;
+  }
+  kernels.times_us.push_back(prediction.time_us);
+}
+
+// Input 0 of addmm is the bias.
+ProductShape addmm_shape(const TraceEvent& event) {
+  return {1, size_at(event, 1, 0), size_at(event, 2, 1), size_at(event, 1, 1)};
+}
+ProductShape mm_shape(const TraceEvent& event) {
+  return {1, size_at(event, 0, 0), size_at(event, 1, 1), size_at(event, 0, 1)};
+}
+ProductShape bmm_shape(const TraceEvent& event) {
+  return {size_at(event, 0, 0), size_at(event, 0, 1), size_at(event, 1, 2), size_at(event, 0, 2)};
+}
+
+void add_products_below(const EventTree& tree, NodeId op, std::string_view name,
+                        ProductShape (*shape)(const TraceEvent&), const OperatorModels& models,
+                        OperatorKernels& kernels) {
+  for (const NodeId child : descendants(tree, op, name))
+    add_product(shape(tree.event(child)), models, kernels);
+}
+
+// Name of the first kernel that the operator launches, and block of the last one.
+struct LaunchedKernels {
+  std::string first_name;
+  std::int64_t last_block_y = 0;
+};
+
+LaunchedKernels launched_kernels(const EventTree& tree, NodeId op) {
+  LaunchedKernels result;
+  for (const NodeId node : launches_of(tree, op)) {
+    const TraceEvent& call = tree.event(node);
+    const auto kernel =
+        call.correlation ? tree.kernels.find(*call.correlation) : tree.kernels.end();
+    if (kernel == tree.kernels.end() || call.name != "cudaLaunchKernel") continue;
+    if (result.first_name.empty()) result.first_name = kernel->second->name;
+    if (kernel->second->block.size() > 1) result.last_block_y = kernel->second->block[1];
+  }
+  if (result.first_name.empty()) {
+    throw MissingSize{fmt::format("kernel of {}", tree.event(op).name)};
+  }
+  return result;
+}
+
+// The second argument of the kernel's template.  The original takes the word for the value, so that
+// "false" counts as true; only an absent word does not.
+bool names_shared_memory(const std::string& kernel) {
+  const std::size_t first = kernel.find(',');
+  if (first == std::string::npos) return false;
+  const std::size_t second = kernel.find(',', first + 1);
+  const std::string word = kernel.substr(
+      first + 1, second == std::string::npos ? std::string::npos : second - first - 1);
+  return word.find_first_not_of(' ') != std::string::npos;
+}
+
+const TraceEvent& child_at(const EventTree& tree, NodeId op, const char* name, std::size_t place) {
+  const std::vector<NodeId> children = descendants(tree, op, name);
+  if (place >= children.size()) {
+    throw MissingSize{fmt::format("child {} {} of {}", place, name, tree.event(op).name)};
+  }
+  return tree.event(children[place]);
+}
+
+std::int64_t quotient(std::int64_t whole, std::int64_t part) {
+  if (part <= 0 || whole < part) throw MissingSize{"look-up sizes that fit together"};
+  return whole / part;
+}
+
+// The ranges of the models' columns (shape_columns.hpp): a trace may hold any number.
+void check(const LookupShape& shape) {
+  const auto fits = [](std::int64_t size, const Column& column) {
+    const auto value = static_cast<double>(size);
+    return value >= column.least && value <= column.most;
+  };
+  if (!fits(shape.batch, columns::kBatch) || !fits(shape.rows, columns::kRows) ||
+      !fits(shape.tables, columns::kTables) || !fits(shape.bag, columns::kBag) ||
+      !fits(shape.dim, columns::kDim) || !fits(shape.rows_per_block, columns::kRowsPerBlock)) {
+    throw MissingSize{"look-up sizes that can be"};
+  }
+}
+
+void add_lookup(const EventTree& tree, NodeId op, const OperatorModels& models,
+                OperatorKernels& kernels) {
+  const auto size = [&](std::size_t child, std::size_t place) {
+    return size_at(child_at(tree, op, "output_nr", child), 0, place);
+  };
+  const LaunchedKernels launched = launched_kernels(tree, op);
+  LookupShape shape;
+  shape.tables = size(1, 0);
+  shape.rows = quotient(size(0, 0), shape.tables);
+  shape.dim = size(0, 1);
+  shape.batch = quotient(size(3, 0) - 1, shape.tables);
+  shape.bag = size(2, 0) / shape.batch / shape.tables;
+  shape.rows_per_block = launched.last_block_y;
+  shape.keeps_indices_in_shared_memory = names_shared_memory(launched.first_name);
+  check(shape);
+  const auto result = lookup_forward(shape, models.machine);
+  if (!result) {
+    kernels.error = kDivisionByZero;
+    kernels.reason = "the look-up has fewer rows than samples";
+    return;
+  }
+  kernels.times_us.push_back(std::max(result->dram_us, result->l2_us));
+}
+
+void add_lookup_backward(const EventTree& tree, NodeId op, const OperatorModels& models,
+                         OperatorKernels& kernels) {
+  const auto size = [&](std::size_t child, std::size_t place) {
+    return size_at(child_at(tree, op, "size", child), 0, place);
+  };
+  const LaunchedKernels launched = launched_kernels(tree, op);
+  LookupShape shape;
+  shape.tables = size(0, 0);
+  shape.rows = quotient(size(1, 0), shape.tables);
+  shape.dim = size(1, 1);
+  shape.batch = quotient(size(2, 0) - 1, shape.tables);
+  shape.bag = kBackwardBag;
+  shape.rows_per_block = launched.last_block_y;
+  shape.keeps_indices_in_shared_memory = names_shared_memory(launched.first_name);
+  check(shape);
+  if (launched.first_name.find("sgd") != std::string::npos) {
+    const LookupBackward result = lookup_backward_sgd(shape, models.machine);
+    kernels.times_us.push_back(std::max(result.memory_us, result.compute_us));
+  } else {
+    kernels.times_us.push_back(lookup_backward_rowwise_adagrad_us(shape, models.machine));
+  }
+}
+
+void add_kernels(const EventTree& tree, NodeId op, const OperatorModels& models,
+                 OperatorKernels& kernels) {
+  const TraceEvent& event = tree.event(op);
+  const std::string_view name = plain_name(event.name);
+  kernels.is_known = true;
+  if (name == "addmm") {
+    add_product(addmm_shape(event), models, kernels);
+  } else if (name == "bmm") {
+    add_product(bmm_shape(event), models, kernels);
+  } else if (name == "AddmmBackward" || name == "AddmmBackward0") {
+    add_products_below(tree, op, "mm", mm_shape, models, kernels);
+  } else if (name == "BmmBackward" || name == "BmmBackward0") {
+    add_products_below(tree, op, "bmm", bmm_shape, models, kernels);
+  } else if (name == "LookupFunction") {
+    add_lookup(tree, op, models, kernels);
+  } else if (name == "LookupFunctionBackward") {
+    add_lookup_backward(tree, op, models, kernels);
+  } else {
+    kernels.is_known = false;
+  }
+}
+
+}  // namespace
+
+OperatorKernels operator_kernels(const EventTree& tree, NodeId op, const OperatorModels& models) {
+  OperatorKernels kernels;
+  try {
+    add_kernels(tree, op, models, kernels);
+  } catch (const MissingSize& missing) {
+    kernels.times_us.clear();
+    kernels.error = kNoElement;
+    kernels.reason = fmt::format("the trace lacks {}", missing.what);
+  }
+  return kernels;
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,233 @@
+#include "model/published/dlrm/overheads.hpp"
+
+#include "model/error_metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace inline_prof::model {
+namespace {
+
+using read::TraceEvent;
+using read::TraceKind;
+
+constexpr const char* kSynchronize = "cudaStreamSynchronize";
+constexpr const char* kCopyOperator = "aten::to";
+constexpr double kLongestGapUs = 200.0;
+
+bool is_overlooked(const TraceEvent& event) {
+  static constexpr std::array<std::string_view, 5> names{
+      "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", "cudaPeakAtLastError",
+      "cudaStreamGetCaptureInfo", "cudaEventQuery", "cudaEventRecord"};
+  return std::find(names.begin(), names.end(), event.name) != names.end();
+}
+
+bool is_launch(const TraceEvent& event) {
+  return event.name == "cudaLaunchKernel" || event.name == "cudaMemcpyAsync" ||
+         event.name == kSynchronize;
+}
+
+// How many events the profiler recorded for an operator, itself included.
+std::size_t recorded_events(const EventTree& tree, NodeId node) {
+  std::size_t count = 1;
+  for (const NodeId child : tree.nodes[node].children) {
+    if (!is_overlooked(tree.event(child))) count += recorded_events(tree, child);
+  }
+  return count;
+}
+
+struct Launch {
+  NodeId node = kNoNode;
+  std::size_t events_before = 0;  // since the launch before, or since the operator's start
+};
+
+// Depth first.  `visited` counts nodes since the last runtime call that may be a launch.
+void add_launches(const EventTree& tree, NodeId node, std::size_t& visited, std::size_t& dropped,
+                  std::vector<Launch>& launches) {
+  for (const NodeId child : tree.nodes[node].children) {
+    const TraceEvent& event = tree.event(child);
+    ++visited;
+    const bool is_leaf = tree.nodes[child].children.empty();
+    if (is_leaf && event.kind == TraceKind::kRuntime && !is_overlooked(event)) {
+      if (is_launch(event)) {
+        launches.push_back({child, visited - 1 + dropped});
+        dropped = 0;
+      } else {
+        dropped += visited - 1;
+      }
+      visited = 0;
+    }
+    add_launches(tree, child, visited, dropped, launches);
+  }
+}
+
+std::vector<Launch> launches_below(const EventTree& tree, NodeId op) {
+  std::vector<Launch> launches;
+  std::size_t visited = 0;
+  std::size_t dropped = 0;
+  add_launches(tree, op, visited, dropped, launches);
+  return launches;
+}
+
+double recording_us(std::size_t events) {
+  return kHostEventUs * static_cast<double>(events);
+}
+
+// What an operator lies in; annotations are only remarks.
+NodeId container(const EventTree& tree, NodeId op) {
+  NodeId node = tree.nodes[op].parent;
+  while (node != kNoNode && tree.event(node).kind == TraceKind::kAnnotation)
+    node = tree.nodes[node].parent;
+  return node;
+}
+
+using Samples = std::vector<double>;
+using SamplesByShape = std::map<std::string, std::map<std::string, Samples>>;
+
+Spread spread(const Samples& samples) {
+  Samples raised;
+  for (const double sample : samples)
+    raised.push_back(std::max(sample, 0.0));
+  const Samples kept = without_outliers(raised);
+  Spread result;
+  result.count = kept.size();
+  if (kept.empty()) return result;
+  const auto count = static_cast<double>(kept.size());
+  for (const double sample : kept)
+    result.mean += sample;
+  result.mean /= count;
+  double squares = 0.0;
+  for (const double sample : kept)
+    squares += (sample - result.mean) * (sample - result.mean);
+  result.std = std::sqrt(squares / count);
+  return result;
+}
+
+ByShape spreads(const SamplesByShape& samples) {
+  ByShape result;
+  for (const auto& [name, shapes] : samples) {
+    for (const auto& [shape, values] : shapes)
+      result[name][shape] = spread(values);
+  }
+  return result;
+}
+
+class Collector {
+ public:
+  explicit Collector(const EventTree& tree) : tree_(tree) {}
+
+  void add(NodeId op, NodeId previous) {
+    const std::vector<Launch> launches = launches_below(tree_, op);
+    const TraceEvent& event = tree_.event(op);
+    if (event.name == kCopyOperator && launches.empty()) return;
+    if (previous != kNoNode && container(tree_, previous) == container(tree_, op)) {
+      add_gap(tree_.event(previous), event);
+    }
+    if (launches.empty()) {
+      among_[event.name][event.shapes].push_back(event.duration_us -
+                                                 recording_us(recorded_events(tree_, op)));
+      return;
+    }
+    add_ends(op, launches);
+    add_among(event, launches);
+    add_calls(event, launches);
+  }
+
+  [[nodiscard]] Overheads result() const {
+    Overheads overheads;
+    overheads.between = spread(between_);
+    overheads.before = spreads(before_);
+    overheads.after = spreads(after_);
+    overheads.among = spreads(among_);
+    for (const auto& [name, samples] : launch_)
+      overheads.launch[name] = spread(samples);
+    overheads.launches = calls_;
+    return overheads;
+  }
+
+ private:
+  void add_gap(const TraceEvent& previous, const TraceEvent& event) {
+    const double gap = event.start_us - previous.end_us();
+    if (gap > kHostEventUs && gap < kLongestGapUs) between_.push_back(gap - kHostEventUs);
+  }
+
+  void add_ends(NodeId op, const std::vector<Launch>& launches) {
+    const TraceEvent& event = tree_.event(op);
+    const TraceEvent& first = tree_.event(launches.front().node);
+    const TraceEvent& last = tree_.event(launches.back().node);
+    before_[event.name][event.shapes].push_back(first.start_us - event.start_us -
+                                                recording_us(launches.front().events_before));
+    std::size_t up_to_last = 0;
+    for (const Launch& launch : launches)
+      up_to_last += launch.events_before + 1;
+    const double events_after =
+        static_cast<double>(recorded_events(tree_, op)) - static_cast<double>(up_to_last);
+    after_[event.name][event.shapes].push_back(event.end_us() - last.end_us() -
+                                               kHostEventUs * events_after);
+  }
+
+  void add_among(const TraceEvent& event, const std::vector<Launch>& launches) {
+    Samples& samples = among_[event.name][event.shapes];
+    if (launches.size() == 1) samples.push_back(0.0);
+    for (std::size_t i = 1; i < launches.size(); ++i) {
+      samples.push_back(tree_.event(launches[i].node).start_us -
+                        tree_.event(launches[i - 1].node).end_us() -
+                        recording_us(launches[i].events_before));
+    }
+  }
+
+  void add_calls(const TraceEvent& event, const std::vector<Launch>& launches) {
+    const auto [calls, is_first] = calls_.emplace(event.name, std::vector<std::string>{});
+    for (const Launch& launch : launches) {
+      const std::string& name = tree_.event(launch.node).name;
+      if (name == kSynchronize) continue;
+      launch_[name].push_back(kLaunchUs - kHostEventUs - kGpuEventUs);
+      if (is_first) calls->second.push_back(name);
+    }
+  }
+
+  const EventTree& tree_;
+  Samples between_;
+  SamplesByShape before_;
+  SamplesByShape after_;
+  SamplesByShape among_;
+  std::map<std::string, Samples> launch_;
+  std::map<std::string, std::vector<std::string>> calls_;
+};
+
+}  // namespace
+
+Overheads overheads(const EventTree& tree) {
+  Collector collector(tree);
+  NodeId previous = kNoNode;
+  for (const NodeId op : tree.operators) {
+    collector.add(op, previous);
+    previous = op;
+  }
+  return collector.result();
+}
+
+std::map<std::string, double> means(const ByShape& by_shape) {
+  std::map<std::string, double> result;
+  for (const auto& [name, shapes] : by_shape) {
+    double sum = 0.0;
+    double count = 0.0;
+    for (const auto& [shape, spread] : shapes) {
+      sum += spread.mean * static_cast<double>(spread.count);
+      count += static_cast<double>(spread.count);
+    }
+    result[name] = count > 0 ? sum / count : 0.0;
+  }
+  return result;
+}
+
+std::vector<NodeId> launches_of(const EventTree& tree, NodeId op) {
+  std::vector<NodeId> nodes;
+  for (const Launch& launch : launches_below(tree, op))
+    nodes.push_back(launch.node);
+  return nodes;
+}
+
+}  // namespace inline_prof::model

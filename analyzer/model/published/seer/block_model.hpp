@@ -1,0 +1,78 @@
+// The time of one kernel variant from what its blocks do.  For a layer with batch N, channels C, K,
+// widths Wi, Wo, filter k, stride s; L launched blocks, B that the whole GPU holds at once, and
+// G = ceil(L / B) waves of them:
+//
+//   I = f1 k^2 C + f2         FP32 instructions a block (6, 7: f1 ceil(C/8) + f2)
+//   R = tree * k^2 C          32-byte sectors read a block (6, 7: tree * C);  D = tree, written
+//   T = G (c1 B I + c2)               if the kernel's type is compute
+//       m1 L (R + D) + m2             if it is DRAM
+//       L (u1 R + u4 D) + u2 G B I + u3   if neither is used up
+//
+// The type is asked of a tree, not taken from the greatest of the three.  Milliseconds.
+//
+// Source: G. Liu, S. Wang, Y. Bao, "SEER: A Time Prediction Model for CNNs from GPU Kernel's View",
+// PACT 2021; the program Vamix/seer-performance-model at 8baae23 (2021-09-28).
+#pragma once
+
+#include "model/published/seer/parameters.hpp"
+#include "read/seer_layer.hpp"
+
+#include <optional>
+#include <string>
+
+namespace inline_prof::model::seer {
+
+// Everything that one prediction went through, so that --explain can show it.
+struct BlockPrediction {
+  double resident_blocks = 0.0;  // B
+  double blocks = 0.0;           // L
+  double waves = 0.0;            // G
+  double tail = 0.0;             // share of B that the last wave fills, (0, 1]
+  KernelType type = KernelType::kUnknown;
+  double instructions = 0.0;         // I
+  double read_ratio = 0.0;           // what the tree of the reads says
+  double reads = 0.0;                // R
+  double writes = 0.0;               // D
+  std::optional<double> compute_ms;  // absent: the type had too few rows to be fitted
+  std::optional<double> dram_ms;
+  std::optional<double> resource_ms;
+  double main_ms = 0.0;  // the one of the three that the type selects
+};
+
+// The coefficients and trees of one variant, looked up once.
+class BlockModel {
+ public:
+  // Keeps pointers into `parameters`.  Throws std::invalid_argument naming what is missing.
+  BlockModel(const Parameters& parameters, const Variant& variant);
+
+  // `blocks` is L and `resident_blocks` is B; both greater than 0.
+  [[nodiscard]] BlockPrediction predict(const read::SeerLayer& layer, double blocks,
+                                        double resident_blocks) const;
+
+ private:
+  const Variant* variant_;
+  const std::vector<double>* instructions_;
+  const std::vector<double>* compute_;   // null: not fitted
+  const std::vector<double>* dram_;      // null: not fitted
+  const std::vector<double>* resource_;  // null: not fitted
+  const std::vector<double>* any_;       // null: the parameters have no such set
+  const Tree* type_;
+  const Tree* reads_;
+  const Tree* writes_;
+};
+
+// 0, 1 or 2, as a tree answers.  Throws std::invalid_argument for anything else.
+[[nodiscard]] KernelType type_from_class(double value);
+
+// I from the coefficients of one variant; the variable that f1 is multiplied with is k^2 C, or
+// ceil(C/8) for the Winograd algorithms.
+[[nodiscard]] double instruction_variable(Algorithm algorithm, const read::SeerLayer& layer);
+
+// What the tree of the reads is fitted to: R over this.  k^2 C, or C for the Winograd algorithms.
+[[nodiscard]] double read_scale(Algorithm algorithm, const read::SeerLayer& layer);
+
+// The features of the trees, in the order of tree_features(): the first 6 are those of the layer,
+// the 7th is L.
+[[nodiscard]] std::array<double, 10> traffic_features(const read::SeerLayer& layer, double blocks);
+
+}  // namespace inline_prof::model::seer

@@ -1,0 +1,65 @@
+// How SEER is judged: by its own measures, on its own sets of tests.
+#pragma once
+
+#include "model/published/seer/predictor.hpp"
+#include "read/seer_tables.hpp"
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::model::seer {
+
+struct JudgedTime {
+  double measured_ms = 0.0;
+  double predicted_ms = 0.0;
+  KernelType type = KernelType::kUnknown;  // predicted
+};
+
+// SEER calls the first the error rate; it is no mean of absolute errors.
+struct Errors {
+  std::size_t rows = 0;
+  double rmspe_percent = 0.0;  // 100 sqrt(mean((p/t - 1)^2)); 0 where there are no rows
+  double rmse_ms = 0.0;
+};
+[[nodiscard]] Errors errors_of(std::span<const JudgedTime> rows);
+[[nodiscard]] Errors errors_of(std::span<const JudgedTime> rows, KernelType type);
+
+// Test set I, a variant: the main kernel alone, with the measured count of blocks and without the
+// kernels beside it; the variant is not guessed.
+// Throws std::invalid_argument if the parameters lack what the variant needs.
+struct VariantTest {
+  std::vector<JudgedTime> rows;
+  std::size_t wrong_types = 0;  // against the type that the measured utilisations give
+  Errors instructions;          // of I, R and D; the unit of rmse_ms is theirs
+  Errors reads;
+  Errors writes;
+};
+[[nodiscard]] VariantTest test_variant(const Predictor& predictor, std::size_t variant,
+                                       std::span<const read::SeerSample> samples);
+
+// Test set I of the algorithms 4 and 5, and test set II with no algorithm given: the whole time of
+// the one, or of the fastest.  Rows without a prediction are left out.
+[[nodiscard]] std::vector<JudgedTime> test_layers(const Predictor& predictor,
+                                                  std::optional<Algorithm> algorithm,
+                                                  std::span<const read::SeerTimedLayer> rows);
+
+// A pick is wrong if it takes 10 % longer than the fastest.  The published program counts one that
+// could not run at all, whose time is negative, as right.
+enum class PickRule { kPublished, kStrict };
+struct PickErrors {
+  std::size_t rows = 0;
+  std::size_t wrong = 0;        // of ours
+  std::size_t wrong_cudnn = 0;  // of cuDNN's own heuristic
+};
+[[nodiscard]] PickErrors test_picks(const Predictor& predictor,
+                                    std::span<const read::SeerPickRow> rows, PickRule rule);
+
+// How many layers of a network run compute-bound, DRAM-bound and under-utilised in the algorithm
+// that is picked.  Algorithm 4 has no type, so its layers are in none.
+[[nodiscard]] std::array<std::size_t, 3> count_types(const Predictor& predictor,
+                                                     std::span<const read::SeerLayer> layers);
+
+}  // namespace inline_prof::model::seer

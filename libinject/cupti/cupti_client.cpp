@@ -1,0 +1,251 @@
+#include "cupti/cupti_client.hpp"
+
+#include "cupti/cupti_launch.hpp"
+#include "cupti/cupti_records.hpp"
+#include "entry/guard.hpp"
+#include "launch/launch.hpp"
+#include "record/run_record.hpp"
+#include "session/session.hpp"
+#include "sys/cupti_api.hpp"
+#include "sys/hot_line.hpp"
+#include "sys/lifecycle.hpp"
+#include "sys/quiet_thread.hpp"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <unistd.h>
+#include <utility>
+
+namespace inline_prof::hook {
+
+constinit std::atomic<bool> cupti_sees_launches{false};
+
+namespace cupti {
+namespace {
+
+constinit std::atomic<CUpti_SubscriberHandle> subscriber{nullptr};
+constinit std::atomic<bool> is_cross_check{false};
+constinit std::atomic<bool> process_ends{false};
+constinit std::atomic<bool> launches_enabled{false};
+// cupti_callbacks.h: "a subscriber must serialize access to [...] cuptiEnableCallback".
+constinit std::mutex enabling;
+constinit std::atomic<int> owner{0};
+
+// The witness's count, while our own table counts.
+constinit std::atomic<std::uint64_t> cross_checked_launches{0};
+
+// Between ENTER and EXIT of a launch, which come in one thread.
+struct OpenLaunch {
+  bool is_open = false;
+  Launch launch{};
+  LaunchTicket ticket;
+};
+
+struct ThreadState {
+  bool in_callback = false;
+  CUcontext calibrated = nullptr;  // the context of the last launch that was counted
+  std::uint32_t correlation_id = 0;
+  OpenLaunch open;
+};
+// initial-exec: see HookGuard.
+[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadState this_thread;
+
+// Contexts are calibrated at their first launch, not in the callback that tells of them: a launch's
+// entry is a place where the driver holds no lock of its own, and nothing was launched before.
+void calibrate_at_first_launch(CUcontext context) {
+  if (context == nullptr || this_thread.calibrated == context) return;
+  this_thread.calibrated = context;
+  fenced("context", [&] { session::context_created(context); });
+}
+
+void enter_launch(const Launch& launch, CUcontext context) {
+  OpenLaunch& open = this_thread.open;
+  open.is_open = false;
+  if (!sys::may_be_armed(launch.function)) return;
+  if (counting.load(std::memory_order_relaxed)) calibrate_at_first_launch(context);
+  if (settle_launch(launch.function, launch.stream)) return;
+  open.ticket = {};
+  fenced(launch.api, [&] { open.ticket = before_launch(launch); });
+  open.is_open = open.ticket.kind != LaunchTicket::Kind::kNothing;
+  open.launch = launch;
+}
+
+void exit_launch(bool launched) {
+  OpenLaunch& open = this_thread.open;
+  if (!open.is_open) return;
+  open.is_open = false;
+  fenced(open.launch.api, [&] { after_launch(open.launch, open.ticket, launched); });
+}
+
+void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  const bool enters = call.callbackSite == CUPTI_API_ENTER;
+  // The return value is there at the exit alone.
+  const bool launched =
+      !enters && *static_cast<const CUresult*>(call.functionReturnValue) == CUDA_SUCCESS;
+  const bool is_backend = cupti_sees_launches.load(std::memory_order_relaxed);
+  if (is_graph_launch(id)) {
+    if (is_backend && enters) count_graph_launch();
+    return;
+  }
+  if (is_cross_check.load(std::memory_order_relaxed)) {
+    this_thread.correlation_id = call.correlationId;
+    if (launched && counting.load(std::memory_order_relaxed)) {
+      cross_checked_launches.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  if (!is_backend) return;
+  if (!enters) return exit_launch(launched);
+  if (const auto launch = launch_of(id, call.functionParams)) enter_launch(*launch, call.context);
+}
+
+void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
+  if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
+    if (this_thread.calibrated == resource.context) this_thread.calibrated = nullptr;
+    fenced("context", [&] { session::context_gone(resource.context); });
+  } else if (id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING) {
+    fenced("stream", [&] { session::stream_gone(resource.resourceHandle.stream); });
+  }
+}
+
+// In the application's thread, inside its call of the driver.
+void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                          const void* data) {
+  // Calls of our own come by, too.
+  if (!sys::is_on() || HookGuard::is_inside()) return;
+  this_thread.in_callback = true;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
+    on_launch(id, *static_cast<const CUpti_CallbackData*>(data));
+  } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
+    on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
+  }
+  this_thread.in_callback = false;
+}
+
+std::string text_of(CUptiResult result) {
+  const char* text = nullptr;
+  if (sys::cupti().cuptiGetResultString(result, &text) == CUPTI_SUCCESS && text != nullptr) {
+    return std::string(text) + " (" + std::to_string(result) + ")";
+  }
+  return "error " + std::to_string(result);
+}
+
+std::string subscribe() {
+  CUpti_SubscriberHandle handle = nullptr;
+  std::string holder;
+  CUptiResult result = CUPTI_ERROR_UNKNOWN;
+#if CUPTI_API_VERSION >= 130000
+  if (const auto subscribe_v2 = sys::cupti().cuptiSubscribe_v2) {
+    std::array<char, CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN> name{};
+    CUpti_SubscriberParams parameters{};
+    parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
+    parameters.subscriberName = "inline_prof";
+    parameters.oldSubscriberName = name.data();
+    parameters.oldSubscriberSize = name.size();
+    result = subscribe_v2(&handle, &on_callback, nullptr, &parameters);
+    name.back() = '\0';
+    holder = name.data();
+  } else
+#endif
+  {
+    result = sys::cupti().cuptiSubscribe(&handle, &on_callback, nullptr);
+  }
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+    return "CUPTI serves one tool at a time, and another one has it" +
+           (holder.empty() ? std::string() : " (" + holder + ")");
+  }
+  if (result != CUPTI_SUCCESS) return "cuptiSubscribe: " + text_of(result);
+  subscriber.store(handle);
+  return {};
+}
+
+// Only what is looked at: each enabled callback costs the host time.
+void enable_launches(bool on) {
+  const std::lock_guard lock(enabling);
+  CUpti_SubscriberHandle handle = subscriber.load();
+  if (handle == nullptr || launches_enabled.load() == on) return;
+  launches_enabled.store(on);
+  for (const CUpti_CallbackId id : kLaunchIds) {
+    // Ids that an older CUPTI does not know are functions that it does not have.
+    static_cast<void>(
+        sys::cupti().cuptiEnableCallback(on ? 1 : 0, handle, CUPTI_CB_DOMAIN_DRIVER_API, id));
+  }
+}
+
+void enable_resources() {
+  for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
+                        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {
+    static_cast<void>(
+        sys::cupti().cuptiEnableCallback(1, subscriber.load(), CUPTI_CB_DOMAIN_RESOURCE, id));
+  }
+}
+
+void unsubscribe() {
+  const std::lock_guard lock(enabling);
+  if (is_cross_check.load()) stop_records();
+  CUpti_SubscriberHandle handle = subscriber.exchange(nullptr);
+  if (handle != nullptr) static_cast<void>(sys::cupti().cuptiUnsubscribe(handle));
+}
+
+void* unsubscribe_main(void*) {
+  fenced("CUPTI", [] { unsubscribe(); });
+  return nullptr;
+}
+
+}  // namespace
+
+std::string begin(Role role) {
+  if (std::string why = sys::load_cupti(); !why.empty()) return why;
+  if (std::string why = subscribe(); !why.empty()) return why;
+  owner.store(getpid());
+  if (role != Role::kBackend) {
+    if (std::string why = start_records(); !why.empty()) {
+      unsubscribe();
+      return why;
+    }
+    is_cross_check.store(true);
+  }
+  sys::call_when_off(&leave);
+  if (role != Role::kCrossCheck) {
+    enable_resources();
+    cupti_sees_launches.store(true);
+  }
+  enable_launches(true);
+  return {};
+}
+
+void follow_filter() {
+  if (subscriber.load(std::memory_order_relaxed) == nullptr || this_thread.in_callback) return;
+  // The witness wants to know each launch's name.
+  const bool wanted = is_cross_check.load(std::memory_order_relaxed) ||
+                      sys::hot_line.filter.load(std::memory_order_relaxed) != sys::kNoLaunch;
+  if (wanted != launches_enabled.load(std::memory_order_relaxed)) enable_launches(wanted);
+}
+
+void leave() noexcept {
+  if (subscriber.load() == nullptr || process_ends.load() || owner.load() != getpid()) return;
+  // Without a thread the subscription stays, and its callbacks return at once.
+  static_cast<void>(sys::start_quiet_detached_thread(&unsubscribe_main, nullptr));
+}
+
+void note_exit() noexcept {
+  process_ends.store(true);
+}
+
+std::uint32_t cross_check_of_this_launch() noexcept {
+  if (!is_cross_check.load(std::memory_order_relaxed)) return 0;
+  const std::uint32_t id = std::exchange(this_thread.correlation_id, 0);
+  if (id != 0) keep_record_of(id);
+  return id;
+}
+
+std::optional<record::CrossCheck> collect() {
+  if (!is_cross_check.load()) return std::nullopt;
+  record::CrossCheck witness = collect_records();
+  witness.launches = cross_checked_launches.load(std::memory_order_relaxed);
+  static_cast<void>(sys::cupti().cuptiGetVersion(&witness.version));
+  return witness;
+}
+
+}  // namespace cupti
+}  // namespace inline_prof::hook

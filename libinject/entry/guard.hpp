@@ -1,0 +1,70 @@
+// The fence at every door of the injected library.
+#pragma once
+
+#include "sys/lifecycle.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <pthread.h>
+#include <utility>
+
+namespace inline_prof::hook {
+
+// Refuses re-entry per thread: vendor libraries come back through our hooks while we call them.
+// A refused call still reaches the real function; only our part is skipped.
+class HookGuard {
+ public:
+  HookGuard() noexcept : entered_(!inside_) {
+    if (entered_) inside_ = true;
+  }
+  ~HookGuard() {
+    if (entered_) inside_ = false;
+  }
+  HookGuard(const HookGuard&) = delete;
+  HookGuard& operator=(const HookGuard&) = delete;
+
+  explicit operator bool() const noexcept { return entered_; }
+
+  // This thread is in code of ours.
+  [[nodiscard]] static bool is_inside() noexcept { return inside_; }
+
+ private:
+  // initial-exec: the default model may call malloc on a thread's first access, inside the hook.
+  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local bool inside_ = false;
+  bool entered_;
+};
+
+// Gives the application's thread back as it was: errno, and whether it may be cancelled.
+// Cancellation is held off meanwhile, because glibc unwinds a cancelled thread with an exception
+// and aborts the process if a catch (...) swallows it.
+class CallerThreadState {
+ public:
+  CallerThreadState() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
+  ~CallerThreadState() {
+    pthread_setcancelstate(cancel_state_, nullptr);
+    errno = errno_;
+  }
+  CallerThreadState(const CallerThreadState&) = delete;
+  CallerThreadState& operator=(const CallerThreadState&) = delete;
+
+ private:
+  int errno_ = errno;
+  int cancel_state_ = PTHREAD_CANCEL_ENABLE;
+};
+
+// Runs our own work inside a host call.  Whatever it throws ends profiling, not the application.
+template <typename Work>
+void fenced(const char* where, Work&& work) noexcept {
+  const HookGuard guard;
+  if (!guard) return;
+  const CallerThreadState host;
+  try {
+    std::forward<Work>(work)();
+  } catch (const std::exception& error) {
+    sys::turn_off(where, error.what());
+  } catch (...) {
+    sys::turn_off(where, "unknown exception");
+  }
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,46 @@
+// CUDA_INJECTION64_PATH: libcuda loads the library named there when it is initialised, and calls
+// this (CUPTI 13.0 User Guide, "Injection").
+#include "entry/injection.hpp"
+
+#include "entry/export.hpp"
+#include "entry/start.hpp"
+#include "sys/original_dlsym.hpp"
+
+#include <atomic>
+#include <dlfcn.h>
+
+INLINE_PROF_EXPORT int InitializeInjection();
+
+namespace inline_prof::hook {
+namespace {
+
+constinit std::atomic<bool> injected{false};
+
+// Preloaded libraries stand in the scope of the program itself, a library that libcuda loads does
+// not.
+bool is_preloaded() noexcept {
+  void* program = dlopen(nullptr, RTLD_LAZY);
+  if (program == nullptr) return false;
+  void* found = sys::original_dlsym()(program, "InitializeInjection");
+  if (found == nullptr)
+    dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
+  dlclose(program);
+  return found == reinterpret_cast<void*>(&InitializeInjection);
+}
+
+}  // namespace
+
+bool came_by_injection() noexcept {
+  return injected.load(std::memory_order_relaxed);
+}
+
+}  // namespace inline_prof::hook
+
+// Returns 1, as tools do.
+int InitializeInjection() {
+  using namespace inline_prof::hook;
+  if (is_preloaded()) return 1;  // the wrappers see everything
+  injected.store(true, std::memory_order_relaxed);
+  start_once();
+  return 1;
+}

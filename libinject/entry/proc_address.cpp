@@ -1,0 +1,56 @@
+// cuGetProcAddress: the door through which cudart, cuBLAS, cuDNN and NCCL find the driver.
+#include "entry/export.hpp"
+#include "entry/hooked_functions.hpp"
+#include "entry/wrappers.hpp"
+
+namespace inline_prof::hook {
+namespace {
+
+using GetProcAddress = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t);
+using GetProcAddressV2 = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t,
+                                            CUdriverProcAddressQueryResult*);
+
+// `caller` inside libcuda: the driver looks itself up and must find itself.
+void replace(const char* symbol, void** function, int version, cuuint64_t flags,
+             const void* caller) noexcept {
+  if (function == nullptr || *function == nullptr) return;
+  const HookedFunction* hooked = hooked_by_request(symbol, version, flags);
+  if (hooked == nullptr || is_inside_driver(caller)) return;
+  *function = wrap(*hooked_by_address(*hooked, *function), *function);
+}
+
+}  // namespace
+
+void* resolved(std::atomic<void*>& real, const char* symbol) noexcept {
+  void* known = real.load(std::memory_order_relaxed);
+  if (known != nullptr) return known;
+  void* found = find_original(symbol);
+  if (found != nullptr && real.compare_exchange_strong(known, found)) return found;
+  return known != nullptr ? known : found;
+}
+
+CUresult CUDAAPI get_proc_address(const char* symbol, void** function, int version,
+                                  cuuint64_t flags) {
+  const auto real =
+      reinterpret_cast<GetProcAddress>(resolved(originals.get_proc_address, "cuGetProcAddress"));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = real(symbol, function, version, flags);
+  if (result == CUDA_SUCCESS) {
+    replace(symbol, function, version, flags, __builtin_return_address(0));
+  }
+  return result;
+}
+
+CUresult CUDAAPI get_proc_address_v2(const char* symbol, void** function, int version,
+                                     cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+  const auto real = reinterpret_cast<GetProcAddressV2>(
+      resolved(originals.get_proc_address_v2, "cuGetProcAddress_v2"));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = real(symbol, function, version, flags, status);
+  if (result == CUDA_SUCCESS) {
+    replace(symbol, function, version, flags, __builtin_return_address(0));
+  }
+  return result;
+}
+
+}  // namespace inline_prof::hook

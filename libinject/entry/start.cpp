@@ -1,0 +1,96 @@
+#include "entry/start.hpp"
+
+#include "cupti/cupti_client.hpp"
+#include "entry/guard.hpp"
+#include "entry/injection.hpp"
+#include "session/session.hpp"
+#include "sys/config.hpp"
+#include "sys/config_error.hpp"
+#include "sys/cuda_api.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <cstdlib>
+#include <pthread.h>
+#include <string>
+
+namespace inline_prof::hook {
+namespace {
+
+// CUDA does not survive fork(), nor does our writer thread.  Nothing is freed: a thread that no
+// longer exists may have held any of our locks.
+void stop_in_child() {
+  sys::turn_off_silently();
+  session::forget_everything();
+}
+
+void flush_at_exit() {
+  cupti::note_exit();
+  fenced("exit", [] { session::finish_at_exit(); });
+}
+
+// How launches will be seen, where the user has not said it.  False where it cannot be as he wants;
+// then profiling is off.
+bool settle_backend(sys::Config& config) {
+  using sys::Backend;
+  if (!config.backend) {
+    config.backend = came_by_injection() ? Backend::kCupti : Backend::kDriver;
+  }
+  if (*config.backend == Backend::kCupti || !came_by_injection()) return true;
+  sys::turn_off("configuration",
+                "INLINE_PROF_BACKEND=driver: expected cupti under CUDA_INJECTION64_PATH; the "
+                "driver's functions are wrapped in a process that preloads the library");
+  return false;
+}
+
+// Beside our own wrappers, or instead of them.
+void begin_cupti(bool is_backend, bool is_cross_check) {
+  if (!is_backend && !is_cross_check) return;
+  const auto role = !is_cross_check ? cupti::Role::kBackend
+                    : is_backend    ? cupti::Role::kBoth
+                                    : cupti::Role::kCrossCheck;
+  const std::string why = cupti::begin(role);
+  if (why.empty()) return;
+  if (is_backend) return sys::turn_off("CUPTI", why.c_str());
+  session::say("no second witness: " + why);
+}
+
+}  // namespace
+
+void start_once() noexcept {
+  // Every hooked context call and uncounted launch comes through here: a plain load first, so that
+  // threads do not fight over it.
+  if (sys::lifecycle.load(std::memory_order_acquire) != sys::Lifecycle::kDormant) return;
+  auto expected = sys::Lifecycle::kDormant;
+  if (!sys::lifecycle.compare_exchange_strong(expected, sys::Lifecycle::kStarting)) return;
+
+  fenced("start", [] {
+    if (const char* missing = sys::load_cuda(); missing != nullptr) {
+      const std::string why = std::string(missing) + " is not in " + sys::kDriverSoname;
+      return sys::turn_off("driver", why.c_str());
+    }
+    std::optional<sys::Config> config;
+    try {
+      config = sys::read_config();
+    } catch (const sys::ConfigError& error) {
+      return sys::turn_off("configuration", error.what());
+    }
+    if (!config) return sys::turn_off_silently();
+    if (!settle_backend(*config)) return;
+    const bool is_backend = config->backend == sys::Backend::kCupti;
+    const bool is_cross_check = config->cupti_cross_check;
+    if (!session::begin(std::move(*config))) return;  // has said why
+    if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
+      return sys::turn_off("start", "no fork or exit handler can be registered");
+    }
+    auto starting = sys::Lifecycle::kStarting;
+    sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
+    try {
+      session::wait_for_trigger();
+    } catch (const sys::ConfigError& error) {
+      sys::turn_off("configuration", error.what());
+    }
+    if (sys::is_on()) begin_cupti(is_backend, is_cross_check);
+  });
+}
+
+}  // namespace inline_prof::hook

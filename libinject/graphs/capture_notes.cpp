@@ -1,0 +1,158 @@
+#include "graphs/capture_notes.hpp"
+
+#include "labels/label.hpp"
+#include "labels/layer_path.hpp"
+#include "launch/launch.hpp"
+#include "libraries/op_frame.hpp"
+#include "session/armed_event.hpp"
+#include "session/state.hpp"
+#include "sys/graph_api.hpp"
+#include "timer/driver_scope.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace inline_prof::hook {
+
+constinit std::atomic<int> open_captures{0};
+
+namespace capture_notes {
+namespace {
+
+// More captured kernels than this get no words: a program that captures anew in each iteration and
+// never destroys a graph must not fill the application's memory.
+constexpr std::size_t kMostNodes = 262'144;
+
+struct CaptureNotebook {
+  std::mutex mutex;
+  std::unordered_map<CUgraph, NotesByNode> graphs;
+  std::size_t nodes = 0;
+};
+
+// Never destroyed: the application may capture while the process ends.
+CaptureNotebook& capture_notebook() {
+  static auto* const words = new CaptureNotebook;
+  return *words;
+}
+
+// Labels that this thread has opened while something was captured.
+struct OpenLabels {
+  std::vector<std::pair<std::string, std::shared_ptr<NodeNotes>>> labels;
+};
+
+OpenLabels& open_labels() {
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local OpenLabels* labels = nullptr;
+  if (labels == nullptr) labels = new OpenLabels;  // never freed: a thread's end needs nothing
+  return *labels;
+}
+
+std::shared_ptr<const NodeNotes> labels_of_op(OpFrame& op, CUstream stream) {
+  OpPart& part = part_on(op, stream);
+  if (!part.captured) {
+    auto words = std::make_shared<NodeNotes>();
+    words->layer = current_layer();
+    words->event_name = op.event_name;
+    record::Op description = op.describe(op.call, stream);
+    words->is_collective = description.kind == "collective";
+    if (!description.kind.empty()) {
+      words->op = std::make_unique<record::Op>(std::move(description));
+    }
+    part.captured = std::move(words);
+  }
+  return part.captured;
+}
+
+std::shared_ptr<const NodeNotes> notes_now(CUstream stream) {
+  // A label that the application has described needs no second word.
+  auto& labels = open_labels().labels;
+  if (!labels.empty() && labels.back().second->op) return labels.back().second;
+  if (OpFrame* op = outermost_op()) return labels_of_op(*op, stream);
+  if (!labels.empty()) return labels.back().second;
+  auto words = std::make_shared<NodeNotes>();
+  words->layer = current_layer();
+  return words->layer.empty() ? nullptr : std::shared_ptr<const NodeNotes>(std::move(words));
+}
+
+}  // namespace
+
+void capture_begins() noexcept {
+  open_captures.fetch_add(1, std::memory_order_relaxed);
+  look_at_every_launch();
+}
+
+void capture_ends() noexcept {
+  int count = open_captures.load(std::memory_order_relaxed);
+  while (count > 0 && !open_captures.compare_exchange_weak(count, count - 1)) {
+  }
+  if (count <= 1) look_at_armed_launches();
+}
+
+void open_label(const char* name, std::unique_ptr<record::Op> op) {
+  auto words = std::make_shared<NodeNotes>();
+  words->layer = current_layer();
+  words->event_name = name;
+  words->op = std::move(op);
+  open_labels().labels.emplace_back(name, std::move(words));
+}
+
+void close_label(const char* name) {
+  auto& labels = open_labels().labels;
+  const auto innermost = std::find_if(labels.rbegin(), labels.rend(),
+                                      [&](const auto& label) { return label.first == name; });
+  if (innermost != labels.rend()) labels.erase(std::next(innermost).base());
+}
+
+void note_captured_launch(const Launch& launch) {
+  const auto get_capture = sys::graph_api().get_capture;
+  auto words = notes_now(launch.stream);
+  if (get_capture == nullptr || words == nullptr) return;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  cuuint64_t id = 0;
+  CUgraph graph = nullptr;
+  const CUgraphNode* nodes = nullptr;
+  std::size_t count = 0;
+  if (get_capture(launch.stream, &status, &id, &graph, &nodes, &count) != CUDA_SUCCESS ||
+      status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1) {
+    return;  // what the stream waits for now is that launch's node alone
+  }
+  CaptureNotebook& all = capture_notebook();
+  const std::lock_guard lock(all.mutex);
+  if (all.nodes >= kMostNodes) return;
+  if (all.graphs[graph].insert_or_assign(nodes[0], std::move(words)).second) ++all.nodes;
+}
+
+void copy(CUgraph original, CUgraph clone) {
+  const auto find = sys::graph_api().find_in_clone;
+  CaptureNotebook& all = capture_notebook();
+  const std::lock_guard lock(all.mutex);
+  const auto known = all.graphs.find(original);
+  if (find == nullptr || known == all.graphs.end()) return;
+  NotesByNode copies;
+  for (const auto& [node, words] : known->second) {
+    CUgraphNode clone_node = nullptr;
+    if (find(&clone_node, node, clone) == CUDA_SUCCESS) copies.emplace(clone_node, words);
+  }
+  all.nodes += copies.size();
+  all.graphs.insert_or_assign(clone, std::move(copies));
+}
+
+NotesByNode of(CUgraph graph) {
+  CaptureNotebook& all = capture_notebook();
+  const std::lock_guard lock(all.mutex);
+  const auto known = all.graphs.find(graph);
+  return known == all.graphs.end() ? NotesByNode{} : known->second;
+}
+
+void forget(CUgraph graph) {
+  CaptureNotebook& all = capture_notebook();
+  const std::lock_guard lock(all.mutex);
+  const auto known = all.graphs.find(graph);
+  if (known == all.graphs.end()) return;
+  all.nodes -= known->second.size();
+  all.graphs.erase(known);
+}
+
+}  // namespace capture_notes
+}  // namespace inline_prof::hook

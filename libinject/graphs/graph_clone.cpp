@@ -1,0 +1,230 @@
+#include "graphs/graph_clone.hpp"
+
+#include "sys/cuda_api.hpp"
+#include "sys/graph_api.hpp"
+#include "timer/driver_scope.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+#include <vector>
+
+namespace inline_prof::hook {
+namespace {
+
+std::string failed(const char* function, CUresult result) {
+  return std::string(function) + ": error " + std::to_string(result);
+}
+
+constexpr const char* kSwitchedOff = "the program has switched it off";
+constexpr const char* kOverlaps = "it overlaps with its neighbours (programmatic edges)";
+
+// The nodes on one side of `node`.  False where the edges carry data (programmatic launches,
+// ports): they say something about the node itself, which an event between would not.
+using Neighbours = CUresult(CUDAAPI*)(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*);
+bool plain_neighbours(Neighbours get, CUgraphNode node, std::vector<CUgraphNode>& out,
+                      std::string& why_not) {
+  std::size_t count = 0;
+  if (const CUresult result = get(node, nullptr, nullptr, &count); result != CUDA_SUCCESS) {
+    // cuda.h, cuGraphNodeGetDependencies: LOSSY_QUERY where an edge carries data and nobody asks.
+    why_not =
+        result == CUDA_ERROR_LOSSY_QUERY ? kOverlaps : failed("cuGraphNodeGetDependencies", result);
+    return false;
+  }
+  out.resize(count);
+  std::vector<CUgraphEdgeData> edges(count);
+  if (count == 0) return true;
+  if (const CUresult result = get(node, out.data(), edges.data(), &count); result != CUDA_SUCCESS) {
+    why_not = failed("cuGraphNodeGetDependencies", result);
+    return false;
+  }
+  const bool is_plain = std::all_of(edges.begin(), edges.end(), [](const CUgraphEdgeData& edge) {
+    return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
+  });
+  if (!is_plain) why_not = kOverlaps;
+  return is_plain;
+}
+
+// How long an upload may take before the copy is launched all the same.
+constexpr int kLongestUploadMs = 200;
+
+}  // namespace
+
+std::unique_ptr<GraphClone> GraphClone::build(const TimedNodes& nodes, CUcontext context,
+                                              std::string& why_not) {
+  const timer::ContextScope current(context);
+  const timer::CaptureModeScope capture_mode;
+  if (!current) {
+    why_not = "its context cannot be made current";
+    return nullptr;
+  }
+  std::unique_ptr<GraphClone> clone(new GraphClone(nodes, context));
+  if (!clone->copy(why_not) || !clone->put_events_around(why_not) || !clone->make_exec(why_not)) {
+    return nullptr;
+  }
+  return clone;
+}
+
+GraphClone::~GraphClone() {
+  if (context_ == nullptr) return;
+  const timer::ContextScope current(context_);
+  const timer::CaptureModeScope capture_mode;
+  const auto& api = sys::graph_api();
+  if (exec_ != nullptr) api.destroy_exec(exec_);
+  if (definition_ != nullptr) api.destroy(definition_);
+  if (start_ != nullptr) sys::cuda().cuEventDestroy(start_);
+  if (stop_ != nullptr) sys::cuda().cuEventDestroy(stop_);
+}
+
+bool GraphClone::copy(std::string& why_not) {
+  const std::lock_guard lock(graphs::mutex());
+  const ExecutableGraph& graph = *nodes_.graph;
+  if (graph.copy == nullptr || nodes_.last >= graph.nodes.size()) {
+    why_not = graph.why_whole.empty() ? "the program has destroyed the graph" : graph.why_whole;
+    return false;
+  }
+  generation_ = graph.generation.load(std::memory_order_acquire);
+  flags_ = graph.flags;
+  const auto& api = sys::graph_api();
+  if (const CUresult result = api.clone(&definition_, graph.copy); result != CUDA_SUCCESS) {
+    definition_ = nullptr;
+    why_not = failed("cuGraphClone", result);
+    return false;
+  }
+  if (api.find_in_clone(&first_, graph.nodes[nodes_.first].copy, definition_) != CUDA_SUCCESS ||
+      api.find_in_clone(&last_, graph.nodes[nodes_.last].copy, definition_) != CUDA_SUCCESS) {
+    why_not = "cuGraphNodeFindInClone fails";
+    return false;
+  }
+  for (std::size_t i = nodes_.first; i <= nodes_.last; ++i)
+    timed_.push_back(clone_node_of(graph.nodes[i].copy));
+  for (const GraphNode& node : graph.nodes) {
+    if (node.is_enabled) continue;
+    CUgraphNode clone_node = clone_node_of(node.copy);
+    if (clone_node == nullptr || times(clone_node)) {
+      why_not = kSwitchedOff;
+      return false;
+    }
+    disabled_.push_back(clone_node);
+  }
+  return true;
+}
+
+bool GraphClone::put_events_around(std::string& why_not) {
+  const auto& api = sys::graph_api();
+  const auto& cuda = sys::cuda();
+  std::vector<CUgraphNode> before;
+  std::vector<CUgraphNode> after;
+  if (!plain_neighbours(api.get_dependencies, first_, before, why_not) ||
+      !plain_neighbours(api.get_dependents, last_, after, why_not)) {
+    return false;
+  }
+  if (cuda.cuEventCreate(&start_, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
+      cuda.cuEventCreate(&stop_, CU_EVENT_DEFAULT) != CUDA_SUCCESS) {
+    why_not = "cuEventCreate fails";
+    return false;
+  }
+  const std::vector<CUgraphNode> firsts(before.size(), first_);
+  const std::vector<CUgraphNode> lasts(after.size(), last_);
+  CUresult result =
+      api.add_event_record(&start_node_, definition_, before.data(), before.size(), start_);
+  if (result == CUDA_SUCCESS) {
+    result = api.add_event_record(&stop_node_, definition_, &last_, 1, stop_);
+  }
+  if (result == CUDA_SUCCESS && !before.empty()) {
+    result =
+        api.remove_dependencies(definition_, before.data(), firsts.data(), nullptr, before.size());
+  }
+  if (result == CUDA_SUCCESS && !after.empty()) {
+    result =
+        api.remove_dependencies(definition_, lasts.data(), after.data(), nullptr, after.size());
+  }
+  if (result == CUDA_SUCCESS) {
+    result = api.add_dependencies(definition_, &start_node_, &first_, nullptr, 1);
+  }
+  const std::vector<CUgraphNode> stops(after.size(), stop_node_);
+  if (result == CUDA_SUCCESS && !after.empty()) {
+    result = api.add_dependencies(definition_, stops.data(), after.data(), nullptr, after.size());
+  }
+  if (result != CUDA_SUCCESS) why_not = failed("cuGraphAddEventRecordNode", result);
+  return result == CUDA_SUCCESS;
+}
+
+bool GraphClone::make_exec(std::string& why_not) {
+  const auto& api = sys::graph_api();
+  const auto& cuda = sys::cuda();
+  // Uploaded below, on a stream of our own.
+  const auto flags =
+      flags_ & ~static_cast<unsigned long long>(CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD |
+                                                CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH);
+  if (const CUresult result = api.instantiate(&exec_, definition_, flags); result != CUDA_SUCCESS) {
+    exec_ = nullptr;
+    why_not = failed("cuGraphInstantiate", result);
+    return false;
+  }
+  for (CUgraphNode node : disabled_) {
+    if (api.set_exec_enabled != nullptr && api.set_exec_enabled(exec_, node, 0) == CUDA_SUCCESS) {
+      continue;
+    }
+    why_not = "cuGraphNodeSetEnabled fails";
+    return false;
+  }
+  CUstream stream = nullptr;
+  if (cuda.cuStreamCreate == nullptr || cuda.cuStreamDestroy == nullptr ||
+      cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
+    return true;  // the first replay uploads it
+  }
+  if (api.upload(exec_, stream) == CUDA_SUCCESS &&
+      cuda.cuEventRecord(stop_, stream) == CUDA_SUCCESS) {
+    for (int waited = 0;
+         waited < kLongestUploadMs && cuda.cuEventQuery(stop_) == CUDA_ERROR_NOT_READY; ++waited) {
+      usleep(1000);
+    }
+  }
+  cuda.cuStreamDestroy(stream);
+  return true;
+}
+
+bool GraphClone::set_events(CUevent start, CUevent stop) noexcept {
+  const auto set = sys::graph_api().set_event;
+  return set(exec_, start_node_, start) == CUDA_SUCCESS &&
+         set(exec_, stop_node_, stop) == CUDA_SUCCESS;
+}
+
+bool GraphClone::catch_up() noexcept {
+  if (is_fresh()) return true;
+  const ExecutableGraph& graph = *nodes_.graph;
+  const auto& api = sys::graph_api();
+  if (graph.copy == nullptr || api.set_exec_kernel == nullptr) return false;
+  const timer::ContextScope current(context_);
+  const timer::CaptureModeScope capture_mode;
+  if (!current) return false;
+  for (const GraphNode& node : graph.nodes) {
+    if (!node.is_kernel()) continue;
+    CUgraphNode clone_node = clone_node_of(node.copy);
+    CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+    if (clone_node == nullptr || api.get_kernel(node.copy, &parameters) != CUDA_SUCCESS ||
+        api.set_exec_kernel(exec_, clone_node, &parameters) != CUDA_SUCCESS) {
+      return false;
+    }
+    if (!node.is_enabled && times(clone_node)) return false;
+    if (api.set_exec_enabled != nullptr &&
+        api.set_exec_enabled(exec_, clone_node, node.is_enabled ? 1 : 0) != CUDA_SUCCESS) {
+      return false;
+    }
+  }
+  follow(graph.generation.load(std::memory_order_acquire));
+  return true;
+}
+
+bool GraphClone::times(CUgraphNode clone_node) const noexcept {
+  return std::find(timed_.begin(), timed_.end(), clone_node) != timed_.end();
+}
+
+CUgraphNode GraphClone::clone_node_of(CUgraphNode node) const noexcept {
+  CUgraphNode clone_node = nullptr;
+  if (sys::graph_api().find_in_clone(&clone_node, node, definition_) != CUDA_SUCCESS)
+    return nullptr;
+  return clone_node;
+}
+
+}  // namespace inline_prof::hook

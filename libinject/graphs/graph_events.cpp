@@ -1,0 +1,236 @@
+// The events of a replayed graph: one for each kernel in it, or for each vendor call and label of
+// its capture; where that cannot be, one for the whole.
+#include "graphs/graph_events.hpp"
+
+#include "labels/layer_path.hpp"
+#include "launch/kernel_handles.hpp"
+#include "launch/kernel_name.hpp"
+#include "session/discovery.hpp"
+#include "session/planning.hpp"
+#include "session/state.hpp"
+#include "sys/graph_api.hpp"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace inline_prof::hook {
+namespace {
+
+// A quarter of what there is room for; 8 MiB.
+constexpr std::size_t kMostInGraphs = record::EventList::kCapacity / 4;
+
+constexpr std::size_t kMostNamesOfEvent = 64;  // more names say nothing more
+
+void add_name(record::EventRecord& event, const std::string& name) {
+  auto& names = event.kernel_names;
+  if (names.size() < kMostNamesOfEvent &&
+      std::find(names.begin(), names.end(), name) == names.end()) {
+    names.push_back(name);
+  }
+}
+
+// `next` runs after `node` alone, and nothing else runs after that.
+bool is_chain(const GraphNode& node, const GraphNode& next) {
+  const auto& api = sys::graph_api();
+  if (node.copy == nullptr || next.copy == nullptr) return false;
+  CUgraphNode neighbour = nullptr;
+  CUgraphEdgeData edge{};
+  std::size_t count = 1;
+  std::size_t all = 0;
+  return api.get_dependencies(next.copy, nullptr, nullptr, &all) == CUDA_SUCCESS && all == 1 &&
+         api.get_dependencies(next.copy, &neighbour, &edge, &count) == CUDA_SUCCESS &&
+         neighbour == node.copy &&
+         api.get_dependents(node.copy, nullptr, nullptr, &all) == CUDA_SUCCESS && all == 1;
+}
+
+// The last place of what one vendor call or label launched from `first` on, if it is a chain.
+std::size_t end_of_call(const std::vector<GraphNode>& nodes, std::size_t first) {
+  const auto& words = nodes[first].words;
+  std::size_t last = first;
+  if (!words || words->event_name.empty()) return last;
+  while (last + 1 < nodes.size() && nodes[last + 1].is_kernel() && nodes[last + 1].words == words &&
+         is_chain(nodes[last], nodes[last + 1])) {
+    ++last;
+  }
+  return last;
+}
+
+// One call whose kernels are not a chain is no one event.
+bool is_whole_call(const std::vector<GraphNode>& nodes, std::size_t first, std::size_t last) {
+  const auto& words = nodes[first].words;
+  if (!words || words->event_name.empty()) return false;
+  const auto same = [&](const GraphNode& node) { return node.words == words; };
+  return !std::any_of(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(first), same) &&
+         !std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(last) + 1, nodes.end(), same);
+}
+
+class Meeting {
+ public:
+  Meeting(State& state, LaunchSite& site, std::uint32_t occurrence)
+      : state_(state), site_(site), occurrence_(occurrence), layer_(current_layer()) {}
+
+  // The graph as a whole encloses its parts.
+  void meet() {
+    record::EventRecord* whole = add("graph_" + std::to_string(site_.graph->number));
+    if (whole == nullptr) return;
+    whole->add_flag(record::Flag::kGraphWhole);
+    whole->start_index = state_.next_index++;
+    const auto& nodes = site_.graph->nodes;
+    if (site_.graph->why_whole.empty()) {
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        if (nodes[i].is_kernel())
+          i = add_kernels(i);
+        else if (nodes[i].child_kernels > 0)
+          add_child(i);
+      }
+    }
+    for (const GraphNode& node : nodes) {
+      if (node.is_kernel()) add_name(*whole, kernel_of(state_, node.function)->name);
+    }
+    whole->end_index = state_.next_index++;
+    site_.events[occurrence_] = whole;
+  }
+
+ private:
+  // An event on this stream of this replay; null where there is no room.
+  record::EventRecord* add(std::string name) {
+    auto event = std::make_unique<record::EventRecord>();
+    event->occurrence = next_occurrence(state_, name, *site_.stream);
+    event->event_name = std::move(name);
+    event->layer_name = layer_;
+    event->device_id = site_.stream->timer->device_id();
+    event->stream = site_.stream->handle;
+    event->stream_index = site_.stream->index;
+    event->launch_occurrence = occurrence_;
+    record::EventRecord* added = state_.run.events.add(std::move(event));
+    if (added == nullptr) {
+      state_.table_full.store(true, std::memory_order_relaxed);
+      return nullptr;
+    }
+    state_.site_of_event[added] = &site_;
+    return added;
+  }
+
+  // Returns the last place of the event that begins at `first`.
+  std::size_t add_kernels(std::size_t first) {
+    const auto& nodes = site_.graph->nodes;
+    const GraphNode& node = nodes[first];
+    const KernelInfo& kernel = *kernel_of(state_, node.function);
+    std::size_t last = end_of_call(nodes, first);
+    const bool is_call = is_whole_call(nodes, first, last);
+    if (!is_call) last = first;
+    int occurrence = 0;
+    record::EventRecord* event =
+        add(is_call ? node.words->event_name
+                    : event_name_of(state_, kernel, *site_.stream, occurrence));
+    if (event == nullptr) return last;
+    if (!is_call) event->occurrence = occurrence;
+    event->add_flag(record::Flag::kGraphNode);
+    event->first_node = static_cast<int>(first);
+    event->last_node = static_cast<int>(last);
+    if (node.words && !node.words->layer.empty()) event->layer_name = node.words->layer;
+    if (node.words && !is_call && !node.words->event_name.empty()) {
+      std::string& layer = event->layer_name;
+      layer.append(layer.empty() ? "" : ".").append(node.words->event_name);
+    }
+    if (is_call && node.words->op) event->op = std::make_unique<record::Op>(*node.words->op);
+    for (std::size_t i = first; i <= last; ++i)
+      add_name(*event, kernel_of(state_, nodes[i].function)->name);
+    if (first == last) {
+      event->shape = record::LaunchShape{.grid = node.grid,
+                                         .block = node.block,
+                                         .dynamic_shared_bytes = node.dynamic_shared_bytes,
+                                         .static_shared_bytes = kernel.static_shared_bytes,
+                                         .registers = kernel.registers};
+    }
+    event->start_index = state_.next_index++;
+    event->end_index = state_.next_index++;
+    return last;
+  }
+
+  // Which node of the copy stands for which kernel of a child graph is written nowhere.
+  void add_child(std::size_t place) {
+    record::EventRecord* event = add("graph_" + std::to_string(site_.graph->number) + ".child");
+    if (event == nullptr) return;
+    event->add_flag(record::Flag::kGraphChild);
+    event->first_node = event->last_node = static_cast<int>(place);
+    event->reason = "the kernels of a graph inside a graph are timed together";
+    event->start_index = state_.next_index++;
+    event->end_index = state_.next_index++;
+  }
+
+  State& state_;
+  LaunchSite& site_;
+  std::uint32_t occurrence_;
+  std::string layer_;
+};
+
+std::unordered_set<std::string> names_in(const schedule::Request& request) {
+  std::unordered_set<std::string> names;
+  if (const auto* list = std::get_if<schedule::EventNames>(&request)) {
+    names.insert(list->names.begin(), list->names.end());
+  } else if (const auto* samples = std::get_if<schedule::SampleList>(&request)) {
+    for (const schedule::Sample& sample : samples->samples)
+      names.insert(sample.key.event);
+  } else if (const auto* spec = std::get_if<schedule::Spec>(&request)) {
+    for (const schedule::EventKey& key : schedule::listed_events(*spec))
+      names.insert(key.event);
+  }
+  return names;
+}
+
+}  // namespace
+
+bool schedule_asks_for(const State& state, const std::vector<GraphNode>& nodes) {
+  if (std::holds_alternative<std::monostate>(state.request)) return true;
+  const auto* spec = std::get_if<schedule::Spec>(&state.request);
+  // Patterns are tried when the events are known.
+  if (spec != nullptr && (!schedule::asks_for_events(*spec) || !spec->patterns.empty()))
+    return true;
+  const auto names = names_in(state.request);
+  return std::any_of(nodes.begin(), nodes.end(), [&](const GraphNode& node) {
+    if (node.words && names.contains(node.words->event_name)) return true;
+    return node.is_kernel() &&
+           names.contains(readable_kernel_name(identity_of(node.function).name));
+  });
+}
+
+void meet_replay(State& state, LaunchSite& site, const Launch& launch, std::uint32_t occurrence) {
+  const std::lock_guard lock(graphs::mutex());
+  ExecutableGraph& graph = *site.graph;
+  if (graph.stream == nullptr) graph.stream = launch.stream;
+  if (graph.stream != launch.stream && graph.why_whole.empty()) {
+    graph.why_whole = "it is replayed on several streams";
+  }
+  if (graph.why_whole.empty() && state.run.events.size() + graph.nodes.size() > kMostInGraphs) {
+    graph.why_whole = "there are more kernels in graphs than there is room for";
+  }
+  Meeting(state, site, occurrence).meet();
+}
+
+void settle_graphs(State& state) {
+  const std::lock_guard lock(graphs::mutex());
+  const bool only_whole = state.settings.mode != schedule::Mode::kFineGrained;
+  const auto why_whole = [&](ExecutableGraph& graph) -> const std::string& {
+    if (only_whole && graph.why_whole.empty()) {
+      graph.why_whole = "kernels inside graphs are timed in mode fine_grained";
+    }
+    if (graph.times_made > kOftenMade && graph.why_whole.empty()) {
+      graph.why_whole = kMadeAnew;
+    }
+    return graph.why_whole;
+  };
+  for (std::size_t i = 0; i < state.run.events.size(); ++i) {
+    record::EventRecord& event = state.run.events[i];
+    if (!event.has(record::Flag::kGraphWhole)) continue;
+    event.reason = why_whole(*state.site_of_event[&event]->graph);
+  }
+  forget_events(state, [&](const record::EventRecord& event) {
+    ExecutableGraph* graph = state.site_of_event[&event]->graph;
+    if (graph == nullptr) return false;
+    return why_whole(*graph).empty() ? event.has(record::Flag::kGraphWhole)
+                                     : event.is_inside_graph();
+  });
+}
+
+}  // namespace inline_prof::hook

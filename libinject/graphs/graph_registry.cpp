@@ -1,0 +1,455 @@
+#include "graphs/graph_registry.hpp"
+
+#include "graphs/clone_measurement.hpp"
+#include "graphs/graph_events.hpp"
+#include "session/armed_event.hpp"
+#include "session/state.hpp"
+#include "sys/graph_api.hpp"
+#include "timer/driver_scope.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <span>
+#include <unordered_set>
+
+namespace inline_prof::hook::graphs {
+namespace {
+
+// What a copied node takes; an estimate, since no driver says it.
+constexpr std::uint64_t kBytesPerNode = 1024;
+
+// A graph that the application changes more often than this is changed in every replay: copying it
+// anew each time would cost the application.
+constexpr int kMostUpdates = 4;
+
+// --- exec -> ExecutableGraph, lock-free for readers
+
+constexpr std::size_t kExecs = 4096;
+constexpr std::size_t kLongestExecProbe = 64;
+
+struct ExecPlace {
+  std::atomic<CUgraphExec> exec{nullptr};
+  std::atomic<ExecutableGraph*> graph{nullptr};
+};
+
+constinit std::array<ExecPlace, kExecs> places{};
+
+std::size_t home(CUgraphExec exec) noexcept {
+  // Multiplicative hashing (D. E. Knuth, The Art of Computer Programming vol. 3, section 6.4).
+  return (reinterpret_cast<std::uintptr_t>(exec) >> 4) * 0x9E3779B97F4A7C15ULL >> 52;
+}
+
+// A destroyed exec leaves its place behind with no graph: the handle may come back, and those that
+// were placed after it are still found.
+ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
+  ExecPlace* vacant = nullptr;
+  for (std::size_t probe = 0; probe < kLongestExecProbe; ++probe) {
+    ExecPlace& place = places[(home(exec) + probe) % kExecs];
+    CUgraphExec here = place.exec.load(std::memory_order_acquire);
+    if (here == exec) return &place;
+    if (vacant == nullptr &&
+        (here == nullptr || place.graph.load(std::memory_order_relaxed) == nullptr)) {
+      vacant = &place;
+    }
+    if (here == nullptr) break;
+  }
+  if (!may_insert || vacant == nullptr) return nullptr;
+  vacant->graph.store(nullptr, std::memory_order_relaxed);
+  vacant->exec.store(exec, std::memory_order_release);
+  return vacant;
+}
+
+struct Registry {
+  std::deque<ExecutableGraph> all;
+  std::unordered_map<CUgraph, bool> with_references;  // the application's graphs that hold some
+  std::atomic<std::uint64_t> copied_nodes{0};
+};
+
+Registry& registry() {
+  static auto* const graphs = new Registry;  // never destroyed: hooks may run at exit
+  return *graphs;
+}
+
+// --- reading a graph of the application's
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  return (hash ^ value) * 1099511628211ULL;  // FNV-1a, a word at a time
+}
+
+bool nodes_of(CUgraph graph, std::vector<CUgraphNode>& nodes) {
+  std::size_t count = 0;
+  const auto& api = sys::graph_api();
+  if (api.get_nodes == nullptr || api.get_nodes(graph, nullptr, &count) != CUDA_SUCCESS) {
+    return false;
+  }
+  nodes.resize(count);
+  if (count > 0 && api.get_nodes(graph, nodes.data(), &count) != CUDA_SUCCESS) return false;
+  nodes.resize(std::min(count, nodes.size()));
+  return true;
+}
+
+// What a graph holds, read without the registry's mutex.
+struct Reading {
+  std::vector<CUgraphNode> handles;
+  std::vector<GraphNode> nodes;
+  std::uint64_t signature = 14695981039346656037ULL;
+  std::uint32_t kernels = 0;
+  bool is_collective = false;
+  std::string why_whole;
+};
+
+// Kernels of a child graph, and of graphs in it.
+int kernels_inside(CUgraphNode node, std::string& why_whole);
+
+void read_kernel(CUgraphNode handle, GraphNode& node, Reading& reading) {
+  const auto& api = sys::graph_api();
+  CUDA_KERNEL_NODE_PARAMS_v2 parameters{};
+  if (api.get_kernel == nullptr || api.get_kernel(handle, &parameters) != CUDA_SUCCESS) {
+    reading.why_whole = "the driver does not tell its kernels' parameters";
+    return;
+  }
+  // cuda.h, CUDA_KERNEL_NODE_PARAMS_v2: `kern` is "used if func is NULL"; launches take both.
+  node.function =
+      parameters.func != nullptr ? parameters.func : reinterpret_cast<CUfunction>(parameters.kern);
+  node.grid = {parameters.gridDimX, parameters.gridDimY, parameters.gridDimZ};
+  node.block = {parameters.blockDimX, parameters.blockDimY, parameters.blockDimZ};
+  node.dynamic_shared_bytes = parameters.sharedMemBytes;
+  CUkernelNodeAttrValue value{};
+  if (api.get_attribute != nullptr &&
+      api.get_attribute(handle, CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, &value) ==
+          CUDA_SUCCESS &&
+      value.deviceUpdatableKernelNode.deviceUpdatable != 0) {
+    // cuda.h, CUlaunchAttribute: "Graphs containing one or more device-updatable node also do not
+    // allow multiple instantiation."
+    reading.why_whole = "a kernel updates its nodes on the device";
+  }
+}
+
+void read_node(CUgraphNode handle, const NotesByNode& words, Reading& reading) {
+  const auto& api = sys::graph_api();
+  GraphNode node;
+  if (api.get_type == nullptr || api.get_type(handle, &node.type) != CUDA_SUCCESS) {
+    reading.why_whole = "the driver does not tell its nodes' types";
+  }
+  switch (node.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+      read_kernel(handle, node, reading);
+      ++reading.kernels;
+      break;
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+      node.child_kernels = kernels_inside(handle, reading.why_whole);
+      reading.kernels += static_cast<std::uint32_t>(node.child_kernels);
+      break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      // cuda.h, cuGraphClone: such graphs "cannot be cloned".
+      reading.why_whole = "it allocates memory";
+      break;
+    case CU_GRAPH_NODE_TYPE_CONDITIONAL:
+      reading.why_whole = "it has conditional nodes";
+      break;
+    default:
+      break;
+  }
+  if (const auto known = words.find(handle); known != words.end()) {
+    node.words = known->second;
+    reading.is_collective = reading.is_collective || known->second->is_collective;
+  }
+  reading.signature = mix(mix(reading.signature, static_cast<std::uint64_t>(node.type)),
+                          reinterpret_cast<std::uintptr_t>(node.function));
+  for (const unsigned extent : node.grid)
+    reading.signature = mix(reading.signature, extent);
+  reading.handles.push_back(handle);
+  reading.nodes.push_back(std::move(node));
+}
+
+int kernels_inside(CUgraphNode node, std::string& why_whole) {
+  const auto& api = sys::graph_api();
+  CUgraph child = nullptr;
+  std::vector<CUgraphNode> handles;
+  if (api.get_child == nullptr || api.get_child(node, &child) != CUDA_SUCCESS ||
+      !nodes_of(child, handles)) {
+    why_whole = "the driver does not show its child graphs";
+    return 0;
+  }
+  Reading inside;
+  for (CUgraphNode handle : handles)
+    read_node(handle, {}, inside);
+  if (!inside.why_whole.empty()) why_whole = "in a child graph: " + inside.why_whole;
+  return static_cast<int>(inside.kernels);
+}
+
+Reading read(CUgraph graph) {
+  Reading reading;
+  std::vector<CUgraphNode> handles;
+  if (!nodes_of(graph, handles)) {
+    reading.why_whole = "the driver does not list its nodes";
+    return reading;
+  }
+  const NotesByNode words = capture_notes::of(graph);
+  reading.nodes.reserve(handles.size());
+  reading.handles.reserve(handles.size());
+  for (CUgraphNode handle : handles)
+    read_node(handle, words, reading);
+  return reading;
+}
+
+// --- the private copy
+
+// A graph with these nodes whose exec the application has destroyed; null where there is none.
+ExecutableGraph* vacant_graph(std::uint64_t signature) {
+  for (ExecutableGraph& graph : registry().all) {
+    if (graph.signature == signature && graph.exec.load() == nullptr && graph.times_made > 0) {
+      return &graph;
+    }
+  }
+  return nullptr;
+}
+
+struct Copy {
+  CUgraph graph = nullptr;
+  std::string why_not;
+};
+
+// A copy costs the application about as much as making the graph did: not where it would be of no
+// use.
+std::string why_not_worth_it(const State& run, std::uint64_t signature) {
+  const std::lock_guard lock(mutex());
+  const ExecutableGraph* known = vacant_graph(signature);
+  const Phase phase = run.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations ||
+      phase == Phase::kDiscovering) {
+    return known != nullptr && known->times_made > kOftenMade ? kMadeAnew : "";
+  }
+  return known == nullptr || !known->why_whole.empty() ? "it was made after the warm-up" : "";
+}
+
+// Sets the nodes' twins.
+Copy copy_of(CUgraph source, unsigned long long flags, Reading& reading) {
+  const auto& api = sys::graph_api();
+  const State* run = state();
+  if (!reading.why_whole.empty()) return {.why_not = reading.why_whole};
+  if (!api.can_time_nodes()) return {.why_not = "the driver is older than 12.3"};
+  if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
+    return {.why_not = "it can be launched by the device"};
+  }
+  if (run == nullptr) return {.why_not = "there is no run"};
+  if (std::string reason = why_not_worth_it(*run, reading.signature); !reason.empty()) {
+    return {.why_not = std::move(reason)};
+  }
+  const std::uint64_t bytes = copy_bytes() + reading.nodes.size() * kBytesPerNode;
+  if (!schedule_asks_for(*run, reading.nodes)) {
+    return {.why_not = "the schedule asks for nothing inside it"};
+  }
+  if (bytes > run->config.graph_copies_mib << 20U) {
+    return {.why_not = "copies of graphs would take more than INLINE_PROF_GRAPH_COPIES"};
+  }
+  Copy copy;
+  if (const CUresult result = api.clone(&copy.graph, source); result != CUDA_SUCCESS) {
+    return {.why_not = "cuGraphClone: error " + std::to_string(result)};
+  }
+  for (std::size_t i = 0; i < reading.nodes.size(); ++i) {
+    if (api.find_in_clone(&reading.nodes[i].copy, reading.handles[i], copy.graph) != CUDA_SUCCESS) {
+      api.destroy(copy.graph);
+      return {.why_not = "cuGraphNodeFindInClone fails"};
+    }
+  }
+  return copy;
+}
+
+void drop_copy(ExecutableGraph& graph) {
+  for (GraphNode& node : graph.nodes)
+    node.copy = nullptr;
+  if (graph.copy == nullptr) return;
+  registry().copied_nodes.fetch_sub(graph.nodes.size(), std::memory_order_relaxed);
+  sys::graph_api().destroy(std::exchange(graph.copy, nullptr));
+}
+
+// A graph that is timed as a whole only needs the names of its kernels.
+void keep_one_of_each_kernel(Reading& reading) {
+  std::unordered_set<CUfunction> seen;
+  std::vector<GraphNode> kept;
+  for (GraphNode& node : reading.nodes) {
+    if (node.is_kernel() && seen.insert(node.function).second) kept.push_back(std::move(node));
+  }
+  kept.shrink_to_fit();
+  reading.nodes = std::move(kept);
+  reading.handles.clear();
+}
+
+void install(ExecutableGraph& graph, CUgraph source, Reading reading, Copy copy) {
+  drop_copy(graph);
+  if (copy.graph == nullptr) keep_one_of_each_kernel(reading);
+  graph.nodes = std::move(reading.nodes);
+  graph.copy = copy.graph;
+  graph.source = source;
+  graph.signature = reading.signature;
+  graph.kernels.store(reading.kernels, std::memory_order_relaxed);
+  graph.why_whole = std::move(copy.why_not);
+  graph.holds_references = reading.is_collective || registry().with_references.contains(source);
+  graph.places.clear();
+  for (std::size_t i = 0; i < reading.handles.size(); ++i)
+    graph.places.emplace(reading.handles[i], i);
+  if (graph.copy != nullptr) {
+    registry().copied_nodes.fetch_add(graph.nodes.size(), std::memory_order_relaxed);
+  }
+}
+
+ExecutableGraph& add(std::uint64_t signature) {
+  ExecutableGraph& graph = registry().all.emplace_back();
+  graph.number = static_cast<int>(registry().all.size()) - 1;
+  graph.signature = signature;
+  return graph;
+}
+
+// A graph with these nodes whose exec the application has destroyed; else a new one.
+ExecutableGraph& graph_for(std::uint64_t signature) {
+  ExecutableGraph* vacant = vacant_graph(signature);
+  return vacant != nullptr ? *vacant : add(signature);
+}
+
+}  // namespace
+
+std::mutex& mutex() noexcept {
+  static constinit std::mutex one;
+  return one;
+}
+
+ExecutableGraph* of(CUgraphExec exec) noexcept {
+  const ExecPlace* place = place_of(exec, false);
+  return place == nullptr ? nullptr : place->graph.load(std::memory_order_acquire);
+}
+
+ExecutableGraph* known_or_new(CUgraphExec exec) {
+  if (ExecutableGraph* known = of(exec)) return known;
+  const std::lock_guard lock(mutex());
+  ExecPlace* place = place_of(exec, true);
+  if (place == nullptr) return nullptr;
+  ExecutableGraph& graph = add(0);
+  graph.why_whole = "it was made before profiling began, or by a call that is not seen";
+  graph.exec.store(exec);
+  place->graph.store(&graph, std::memory_order_release);
+  return &graph;
+}
+
+void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
+  const timer::CaptureModeScope capture_mode;
+  Reading reading = read(source);
+  Copy copy = copy_of(source, flags, reading);
+  const std::lock_guard lock(mutex());
+  ExecPlace* place = place_of(exec, true);
+  if (place == nullptr) {
+    if (copy.graph != nullptr) sys::graph_api().destroy(copy.graph);
+    return;
+  }
+  ExecutableGraph& graph = graph_for(reading.signature);
+  install(graph, source, std::move(reading), std::move(copy));
+  graph.flags = flags;
+  ++graph.times_made;
+  graph.generation.fetch_add(1, std::memory_order_release);
+  graph.exec.store(exec, std::memory_order_release);
+  place->graph.store(&graph, std::memory_order_release);
+  follow_new_exec(graph);
+}
+
+void updated_from(CUgraphExec exec, CUgraph source) {
+  ExecutableGraph* graph = of(exec);
+  if (graph == nullptr) return;
+  unsigned long long flags = 0;
+  {
+    const std::lock_guard lock(mutex());
+    graph->generation.fetch_add(1, std::memory_order_release);
+    if (graph->copy == nullptr) return;
+    if (++graph->times_updated > kMostUpdates) {
+      return give_copy_up(*graph, "the program changes it again and again");
+    }
+    flags = graph->flags;
+  }
+  const timer::CaptureModeScope capture_mode;
+  Reading reading = read(source);
+  Copy copy = copy_of(source, flags, reading);
+  const std::lock_guard lock(mutex());
+  install(*graph, source, std::move(reading), std::move(copy));
+}
+
+void references_held(CUgraph source) {
+  const std::lock_guard lock(mutex());
+  registry().with_references[source] = true;
+  for (ExecutableGraph& graph : registry().all) {
+    if (graph.source == source) graph.holds_references = true;
+  }
+}
+
+void before_exec_is_destroyed(CUgraphExec exec) {
+  ExecutableGraph* graph = of(exec);
+  if (graph == nullptr) return;
+  clone_measurement::destroy_clone_of(*graph);
+  const timer::CaptureModeScope capture_mode;
+  const std::lock_guard lock(mutex());
+  if (ExecPlace* place = place_of(exec, false))
+    place->graph.store(nullptr, std::memory_order_release);
+  graph->exec.store(nullptr, std::memory_order_release);
+  graph->generation.fetch_add(1, std::memory_order_release);
+  drop_copy(*graph);
+  graph->source = nullptr;
+  graph->places.clear();
+}
+
+void before_graph_is_destroyed(CUgraph source) {
+  capture_notes::forget(source);
+  std::vector<ExecutableGraph*> holding;
+  {
+    const std::lock_guard lock(mutex());
+    registry().with_references.erase(source);
+    for (ExecutableGraph& graph : registry().all) {
+      if (graph.source != source) continue;
+      graph.source = nullptr;
+      graph.places.clear();
+      if (graph.holds_references && graph.copy != nullptr) holding.push_back(&graph);
+    }
+  }
+  for (ExecutableGraph* graph : holding) {
+    clone_measurement::destroy_clone_of(*graph);
+    const timer::CaptureModeScope capture_mode;
+    const std::lock_guard lock(mutex());
+    give_copy_up(*graph, "others wait until all its copies are gone (NCCL, user objects)");
+  }
+}
+
+CloneNode clone_node_of(CUgraphExec exec, CUgraphNode node) {
+  ExecutableGraph* graph = of(exec);
+  if (graph == nullptr) return {};
+  const auto known = graph->places.find(node);
+  if (known == graph->places.end()) return {.graph = graph, .place = nullptr, .node = nullptr};
+  GraphNode& place = graph->nodes[known->second];
+  return {.graph = graph, .place = &place, .node = place.copy};
+}
+
+void give_copy_up(ExecutableGraph& graph, std::string why) {
+  graph.generation.fetch_add(1, std::memory_order_release);
+  drop_copy(graph);
+  graph.why_whole = std::move(why);
+}
+
+void give_all_copies_up() {
+  const timer::CaptureModeScope capture_mode;
+  const std::lock_guard lock(mutex());
+  for (ExecutableGraph& graph : registry().all)
+    drop_copy(graph);
+}
+
+std::uint64_t registry_bytes() {
+  const std::lock_guard lock(mutex());
+  std::uint64_t bytes = sizeof places;
+  for (const ExecutableGraph& graph : registry().all) {
+    bytes += sizeof graph + graph.nodes.capacity() * sizeof(GraphNode) +
+             graph.places.size() * (sizeof(*graph.places.begin()) + 2 * sizeof(void*));
+  }
+  return bytes;
+}
+
+std::uint64_t copy_bytes() noexcept {
+  return registry().copied_nodes.load(std::memory_order_relaxed) * kBytesPerNode;
+}
+
+}  // namespace inline_prof::hook::graphs

@@ -1,0 +1,269 @@
+#include "labels/layer_path.hpp"
+
+#include "launch/launch.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+
+namespace inline_prof::hook {
+namespace {
+
+constexpr std::size_t kDeepest = 32;       // ranges below are counted and give no layer
+constexpr std::size_t kLongestText = 256;  // of all open ranges of a thread; what is longer is cut
+
+// --- ranges with an identity, which another thread may end
+
+// Open ids.  1024: a few dozen threads with all their ranges; more are not found again and end
+// when their thread's stack has no room left.
+constexpr std::size_t kMostStarted = 1024;
+constexpr std::size_t kLongestProbe = 16;
+
+constinit std::array<std::atomic<std::uint64_t>, kMostStarted> started_ids{};
+
+std::atomic<std::uint64_t>& place_of(std::uint64_t id, std::size_t probe) noexcept {
+  // Ids are counters or addresses: a multiplicative hash (Knuth, TAOCP 3, 6.4) spreads both.
+  const std::uint64_t hash = (id * 0x9E3779B97F4A7C15ULL) >> 32;
+  return started_ids[(hash + probe) % kMostStarted];
+}
+
+bool insert_started(std::uint64_t id) noexcept {
+  for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
+    std::uint64_t empty = 0;
+    if (place_of(id, probe).compare_exchange_strong(empty, id)) return true;
+  }
+  return false;
+}
+
+bool is_started(std::uint64_t id) noexcept {
+  for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
+    if (place_of(id, probe).load(std::memory_order_relaxed) == id) return true;
+  }
+  return false;
+}
+
+void erase_started(std::uint64_t id) noexcept {
+  for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
+    std::uint64_t mine = id;
+    if (place_of(id, probe).compare_exchange_strong(mine, 0)) return;
+  }
+}
+
+// --- this thread's own: plain memory, so that a thread's end costs and needs nothing
+
+// The text of a followed range is the pointer to what is followed.
+enum class Kind : std::uint8_t { kPushed, kStarted, kSet, kFollowed };
+
+struct OpenRanges {
+  std::array<std::uint64_t, kDeepest> keys;  // RangeOwner or id
+  std::array<std::uint16_t, kDeepest> lengths;
+  std::array<Kind, kDeepest> kinds;
+  std::array<char, kLongestText> text;  // of all ranges, one after the other
+  std::uint32_t count;
+  std::uint32_t text_length;
+  std::uint64_t pushed_without_text;  // deeper, or after the discovery
+};
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local OpenRanges ranges{};
+
+// `at` is the number of the range, `begin` where its text begins.
+void remove(std::size_t at, std::size_t begin) noexcept {
+  const std::size_t length = ranges.lengths[at];
+  std::memmove(&ranges.text[begin], &ranges.text[begin] + length,
+               ranges.text_length - begin - length);
+  ranges.text_length -= static_cast<std::uint32_t>(length);
+  for (std::size_t i = at + 1; i < ranges.count; ++i) {
+    ranges.keys[i - 1] = ranges.keys[i];
+    ranges.lengths[i - 1] = ranges.lengths[i];
+    ranges.kinds[i - 1] = ranges.kinds[i];
+  }
+  --ranges.count;
+}
+
+// Ranges of this thread that another one has ended.
+void drop_ended() noexcept {
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    if (ranges.kinds[i - 1] != Kind::kPushed && !is_started(ranges.keys[i - 1])) {
+      remove(i - 1, begin);
+    }
+  }
+}
+
+bool is_wanted() noexcept {
+  return counting.load(std::memory_order_relaxed) &&
+         sys::lifecycle.load(std::memory_order_relaxed) != sys::Lifecycle::kOff;
+}
+
+// Bytes of `text` that go into `room`; a cut leaves no part of a UTF-8 sequence behind.
+std::size_t length_that_fits(const char* text, std::size_t room) noexcept {
+  const std::size_t length = strnlen(text, room + 1);
+  if (length <= room) return length;
+  std::size_t end = room;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U)
+    --end;
+  return end;
+}
+
+// False where there is no room for another range.
+bool add_bytes(std::uint64_t key, Kind kind, const void* bytes, std::size_t length) noexcept {
+  if (ranges.count == kDeepest) drop_ended();
+  if (ranges.count == kDeepest || ranges.text_length + length > kLongestText) return false;
+  if (length > 0) std::memcpy(&ranges.text[ranges.text_length], bytes, length);
+  ranges.keys[ranges.count] = key;
+  ranges.lengths[ranges.count] = static_cast<std::uint16_t>(length);
+  ranges.kinds[ranges.count] = kind;
+  ++ranges.count;
+  ranges.text_length += static_cast<std::uint32_t>(length);
+  return true;
+}
+
+bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
+  if (ranges.count == kDeepest) drop_ended();
+  const std::size_t length =
+      text == nullptr ? 0 : length_that_fits(text, kLongestText - ranges.text_length);
+  return add_bytes(key, kind, text, length);
+}
+
+// Ids of set ranges are counters of the application's: apart from those of NVTX.
+constexpr std::uint64_t kSetId = std::uint64_t{1} << 63U;
+
+struct LabelPlace {
+  std::size_t at;     // number of the range; ranges.count where there is none
+  std::size_t begin;  // of its text
+};
+
+// The set or followed range of `key`, also one that another thread has ended.
+LabelPlace find_set(std::uint64_t key) noexcept {
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    const Kind kind = ranges.kinds[i - 1];
+    if ((kind == Kind::kSet || kind == Kind::kFollowed) && ranges.keys[i - 1] == key) {
+      return {.at = i - 1, .begin = begin};
+    }
+  }
+  return {.at = ranges.count, .begin = ranges.text_length};
+}
+
+// What comes next under `key` stands innermost again.
+void take_away(std::uint64_t key, LabelPlace found) noexcept {
+  if (found.at == ranges.count) return;
+  erase_started(key);
+  remove(found.at, found.begin);
+}
+
+void replace_text(LabelPlace place, const char* text) noexcept {
+  const std::size_t old_length = ranges.lengths[place.at];
+  const std::size_t others = ranges.text_length - old_length;
+  const std::size_t length = length_that_fits(text, kLongestText - others);
+  char* const begin = ranges.text.data() + place.begin;
+  std::memmove(begin + length, begin + old_length, ranges.text_length - place.begin - old_length);
+  std::memcpy(begin, text, length);
+  ranges.lengths[place.at] = static_cast<std::uint16_t>(length);
+  ranges.text_length = static_cast<std::uint32_t>(others + length);
+}
+
+// What the followed range whose text begins at `begin` follows.
+const char* const* pointer_at(std::size_t begin) noexcept {
+  const char* const* followed = nullptr;
+  std::memcpy(&followed, &ranges.text[begin], sizeof(followed));
+  return followed;
+}
+
+// The text of the range there, as it is now.  Once events are not looked for, whoever let us follow
+// a pointer need not keep it any more.
+std::string_view text_at(LabelPlace place) noexcept {
+  if (ranges.kinds[place.at] != Kind::kFollowed) {
+    return {&ranges.text[place.begin], ranges.lengths[place.at]};
+  }
+  const char* const text = is_wanted() ? *pointer_at(place.begin) : nullptr;
+  return text == nullptr ? std::string_view{}
+                         : std::string_view{text, length_that_fits(text, kLongestText)};
+}
+
+}  // namespace
+
+void push_range(RangeOwner owner, const char* text) noexcept {
+  // Once one push was only counted, so are all below it: pops come in reverse.
+  if (!is_wanted() || ranges.pushed_without_text > 0 || !add(owner, Kind::kPushed, text)) {
+    ++ranges.pushed_without_text;
+  }
+}
+
+void pop_range(RangeOwner owner) noexcept {
+  if (ranges.pushed_without_text > 0) {
+    --ranges.pushed_without_text;
+    return;
+  }
+  std::size_t begin = ranges.text_length;
+  for (std::size_t i = ranges.count; i > 0; --i) {
+    begin -= ranges.lengths[i - 1];
+    if (ranges.kinds[i - 1] == Kind::kPushed && ranges.keys[i - 1] == owner) {
+      return remove(i - 1, begin);
+    }
+  }
+}
+
+void start_range(std::uint64_t id, const char* text) noexcept {
+  if (!is_wanted() || !insert_started(id)) return;
+  if (!add(id, Kind::kStarted, text)) erase_started(id);
+}
+
+void end_range(std::uint64_t id) noexcept {
+  // The thread that started it drops it at its next look.
+  if (is_wanted()) erase_started(id);
+}
+
+void set_range(std::uint64_t id, const char* text) noexcept {
+  if (!is_wanted()) return;
+  const std::uint64_t key = id | kSetId;
+  const bool is_none = text == nullptr || *text == '\0';
+  const LabelPlace found = find_set(key);
+  const bool is_open = found.at < ranges.count && is_started(key);
+  if (is_open && !is_none && ranges.kinds[found.at] == Kind::kSet) {
+    return replace_text(found, text);
+  }
+  take_away(key, found);
+  if (is_none || !insert_started(key)) return;
+  if (!add(key, Kind::kSet, text)) erase_started(key);
+}
+
+void follow_range(std::uint64_t id, const char* const* text) noexcept {
+  if (!is_wanted()) return;
+  const std::uint64_t key = id | kSetId;
+  const LabelPlace found = find_set(key);
+  const bool is_open = found.at < ranges.count && is_started(key);
+  if (is_open && ranges.kinds[found.at] == Kind::kFollowed && pointer_at(found.begin) == text) {
+    return;
+  }
+  take_away(key, found);
+  if (text == nullptr || !insert_started(key)) return;
+  if (!add_bytes(key, Kind::kFollowed, &text, sizeof(text))) erase_started(key);
+}
+
+void end_set_range(std::uint64_t id) noexcept {
+  if (is_wanted()) erase_started(id | kSetId);
+}
+
+std::string current_layer() {
+  drop_ended();
+  std::string path;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < ranges.count; ++i) {
+    const std::string_view text = text_at({.at = i, .begin = begin});
+    if (!text.empty()) {
+      if (!path.empty()) path.push_back('.');
+      path.append(text);
+    }
+    begin += ranges.lengths[i];
+  }
+  return path;
+}
+
+}  // namespace inline_prof::hook

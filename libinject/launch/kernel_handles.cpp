@@ -1,0 +1,149 @@
+#include "launch/kernel_handles.hpp"
+
+#include "entry/guard.hpp"
+#include "entry/hooked_functions.hpp"
+#include "entry/wrappers.hpp"
+#include "sys/cuda_api.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+namespace inline_prof::hook {
+namespace {
+
+// A program that looks kernels up without end stops being followed here.
+constexpr std::size_t kMostHandles = 65536;
+
+struct Remembered {
+  std::string name;
+  const void* module;  // CUmodule or CUlibrary
+};
+
+struct HandleBook {
+  std::mutex mutex;
+  std::unordered_map<const void*, Remembered> kernels;
+};
+
+// Never destroyed: kernels are looked up while the process ends.
+HandleBook& handle_book() {
+  static auto* const handles = new HandleBook;
+  return *handles;
+}
+
+// True for a driver that does not give names; found out once.
+bool names_are_needed() noexcept {
+  enum class Answer { kUnknown, kYes, kNo };
+  static constinit std::atomic<Answer> answer{Answer::kUnknown};
+  Answer known = answer.load(std::memory_order_relaxed);
+  if (known == Answer::kUnknown) {
+    known = find_original("cuFuncGetName") == nullptr ? Answer::kYes : Answer::kNo;
+    answer.store(known, std::memory_order_relaxed);
+  }
+  return known == Answer::kYes;
+}
+
+void remember(const void* handle, const char* name, const void* module) {
+  HandleBook& handles = handle_book();
+  const std::lock_guard lock(handles.mutex);
+  // A handle of an unloaded module may come again for another kernel.
+  if (handles.kernels.size() < kMostHandles) handles.kernels[handle] = {name, module};
+}
+
+void remember_as(const void* handle, const void* known) {
+  HandleBook& handles = handle_book();
+  const std::lock_guard lock(handles.mutex);
+  const auto same = handles.kernels.find(known);
+  if (same == handles.kernels.end() || handles.kernels.size() >= kMostHandles) return;
+  const Remembered kernel = same->second;
+  handles.kernels[handle] = kernel;
+}
+
+// By the driver; empty where it does not say.
+std::string name_of(CUfunction function) {
+  const auto& cuda = sys::cuda();
+  const char* name = nullptr;
+  if (cuda.cuFuncGetName != nullptr && cuda.cuFuncGetName(&name, function) == CUDA_SUCCESS &&
+      name != nullptr) {
+    return name;
+  }
+  // The runtime may launch a CUkernel in the place of a CUfunction (cuda.h, cuLaunchKernel).
+  if (cuda.cuKernelGetName != nullptr &&
+      cuda.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS &&
+      name != nullptr) {
+    return name;
+  }
+  return "";
+}
+
+// Null where the driver does not say.
+const void* module_of(CUfunction function) {
+  const auto& cuda = sys::cuda();
+  CUmodule module = nullptr;
+  if (cuda.cuFuncGetModule == nullptr) return nullptr;
+  if (cuda.cuFuncGetModule(&module, function) == CUDA_SUCCESS) return module;
+  CUfunction of_kernel = nullptr;
+  if (cuda.cuKernelGetFunction != nullptr &&
+      cuda.cuKernelGetFunction(&of_kernel, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS &&
+      cuda.cuFuncGetModule(&module, of_kernel) == CUDA_SUCCESS) {
+    return module;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+KernelIdentity identity_of(CUfunction function) {
+  KernelIdentity identity{.module = module_of(function), .name = name_of(function)};
+  if (identity.name.empty()) {
+    HandleBook& handles = handle_book();
+    const std::lock_guard lock(handles.mutex);
+    const auto known = handles.kernels.find(function);
+    if (known != handles.kernels.end()) {
+      identity.name = known->second.name;
+      if (identity.module == nullptr) identity.module = known->second.module;
+    }
+  }
+  if (identity.name.empty()) identity.name = "kernel_without_a_name";
+  // A handle of which nothing is known is a kernel of its own.
+  if (identity.module == nullptr) identity.module = function;
+  return identity;
+}
+
+CUresult CUDAAPI module_get_function(CUfunction* function, CUmodule module, const char* name) {
+  using Function = CUresult(CUDAAPI*)(CUfunction*, CUmodule, const char*);
+  const auto real =
+      reinterpret_cast<Function>(resolved(originals.module_get_function, "cuModuleGetFunction"));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = real(function, module, name);
+  if (result == CUDA_SUCCESS && names_are_needed()) {
+    fenced("cuModuleGetFunction", [&] { remember(*function, name, module); });
+  }
+  return result;
+}
+
+CUresult CUDAAPI library_get_kernel(CUkernel* kernel, CUlibrary library, const char* name) {
+  using Function = CUresult(CUDAAPI*)(CUkernel*, CUlibrary, const char*);
+  const auto real =
+      reinterpret_cast<Function>(resolved(originals.library_get_kernel, "cuLibraryGetKernel"));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = real(kernel, library, name);
+  if (result == CUDA_SUCCESS && names_are_needed()) {
+    fenced("cuLibraryGetKernel", [&] { remember(*kernel, name, library); });
+  }
+  return result;
+}
+
+CUresult CUDAAPI kernel_get_function(CUfunction* function, CUkernel kernel) {
+  using Function = CUresult(CUDAAPI*)(CUfunction*, CUkernel);
+  const auto real =
+      reinterpret_cast<Function>(resolved(originals.kernel_get_function, "cuKernelGetFunction"));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  const CUresult result = real(function, kernel);
+  if (result == CUDA_SUCCESS && names_are_needed()) {
+    fenced("cuKernelGetFunction", [&] { remember_as(*function, kernel); });
+  }
+  return result;
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,26 @@
+// Which kernel a handle stands for.
+//
+// A kernel is known by its module and its name: generated code repeats names in every module, and
+// one kernel can have several handles (a CUkernel, which the runtime may launch in the place of a
+// CUfunction, and a CUfunction of each context).  Drivers before 12.3 do not say a handle's name
+// (cuFuncGetName): for them names are kept when the application looks kernels up.
+#pragma once
+
+#include <cuda.h>
+
+#include <compare>
+#include <string>
+
+namespace inline_prof::hook {
+
+struct KernelIdentity {
+  const void* module = nullptr;
+  std::string name;
+
+  friend auto operator<=>(const KernelIdentity&, const KernelIdentity&) = default;
+};
+
+// The handle was launched a moment ago, so that it is valid now; later it may not be.
+[[nodiscard]] KernelIdentity identity_of(CUfunction function);
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,225 @@
+// Kernel launches, wrapped at the driver API: the runtime, cuBLAS, cuDNN and NCCL all end here.
+//
+// A launch that is not measured costs one cache line, a shift, two tests and a jump (the test
+// inject.fast_path keeps it so: no call, and the end is a jump).  While launches are counted it is
+// a table look-up more.  Everything else is out of line.
+#include "entry/guard.hpp"
+#include "entry/start.hpp"
+#include "entry/wrappers.hpp"
+#include "graphs/graph_registry.hpp"
+#include "launch/launch.hpp"
+#include "launch/launch_arguments.hpp"
+
+#include <array>
+
+namespace inline_prof::hook {
+namespace {
+
+constexpr std::size_t kLegacy = 0;
+constexpr std::size_t kPerThread = 1;
+constexpr std::size_t kSpare = 2;
+
+template <std::size_t Slot>
+const char* symbol_of(const char* legacy, const char* per_thread) noexcept {
+  return Slot == kPerThread ? per_thread : legacy;
+}
+
+// Makes the application's call, measured or met for the first time.  `forward` runs exactly once on
+// every path, and its result is returned as it is.
+template <typename Forward>
+CUresult observed(const Launch& launch, const Forward& forward) {
+  start_once();
+  if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) return forward();
+  LaunchTicket ticket;
+  fenced(launch.api, [&] { ticket = before_launch(launch); });
+  const CUresult result = forward();
+  if (ticket.kind != LaunchTicket::Kind::kNothing || ticket.is_captured) {
+    fenced(launch.api, [&] { after_launch(launch, ticket, result == CUDA_SUCCESS); });
+  }
+  return result;
+}
+
+// --- cuLaunchKernel
+
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult launch_kernel_slowly(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
+  const auto real = reinterpret_cast<LaunchKernel>(resolved(
+      sys::hot_line.kernel[Slot], symbol_of<Slot>("cuLaunchKernel", "cuLaunchKernel_ptsz")));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;  // no libcuda behind us
+  const Launch launch{.api = "cuLaunchKernel",
+                      .function = f,
+                      .stream = explicit_stream(stream, Slot == kPerThread),
+                      .grid = {grid_x, grid_y, grid_z},
+                      .block = {block_x, block_y, block_z},
+                      .cluster = {1, 1, 1},
+                      .dynamic_shared_bytes = shared_bytes};
+  return observed(launch, [&] { return real(INLINE_PROF_LAUNCH_ARGUMENTS, extra); });
+}
+
+template <std::size_t Slot>
+[[gnu::always_inline]] inline CUresult launch_kernel_counted(INLINE_PROF_LAUNCH_PARAMETERS,
+                                                             void** extra) {
+  auto target =
+      reinterpret_cast<LaunchKernel>(sys::hot_line.kernel[Slot].load(std::memory_order_relaxed));
+  if (target == nullptr || !settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
+      [[unlikely]] {
+    target = launch_kernel_slowly<Slot>;
+  }
+  return target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+}
+
+// --- cuLaunchKernelEx
+
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult launch_kernel_ex_slowly(const CUlaunchConfig* config, CUfunction f,
+                                                   void** parameters, void** extra) {
+  const auto real = reinterpret_cast<LaunchKernelEx>(resolved(
+      sys::hot_line.kernel_ex[Slot], symbol_of<Slot>("cuLaunchKernelEx", "cuLaunchKernelEx_ptsz")));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (config == nullptr) return real(config, f, parameters, extra);
+  const Launch launch{.api = "cuLaunchKernelEx",
+                      .function = f,
+                      .stream = explicit_stream(config->hStream, Slot == kPerThread),
+                      .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
+                      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
+                      .cluster = cluster_of(*config),
+                      .dynamic_shared_bytes = config->sharedMemBytes};
+  return observed(launch, [&] { return real(config, f, parameters, extra); });
+}
+
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult launch_kernel_ex_counted(const CUlaunchConfig* config, CUfunction f,
+                                                    void** parameters, void** extra) {
+  auto target = reinterpret_cast<LaunchKernelEx>(
+      sys::hot_line.kernel_ex[Slot].load(std::memory_order_relaxed));
+  if (target == nullptr || config == nullptr ||
+      !settle_quietly(f, explicit_stream(config->hStream, Slot == kPerThread))) [[unlikely]] {
+    return launch_kernel_ex_slowly<Slot>(config, f, parameters, extra);
+  }
+  return target(config, f, parameters, extra);
+}
+
+// --- cuLaunchCooperativeKernel: rare, so the table look-up stands in the slow part
+
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult launch_cooperative_slowly(INLINE_PROF_LAUNCH_PARAMETERS) {
+  const auto real = reinterpret_cast<LaunchCooperative>(
+      resolved(originals.cooperative[Slot],
+               symbol_of<Slot>("cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz")));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  if (settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
+    return real(INLINE_PROF_LAUNCH_ARGUMENTS);
+  const Launch launch{.api = "cuLaunchCooperativeKernel",
+                      .function = f,
+                      .stream = explicit_stream(stream, Slot == kPerThread),
+                      .grid = {grid_x, grid_y, grid_z},
+                      .block = {block_x, block_y, block_z},
+                      .cluster = {1, 1, 1},
+                      .dynamic_shared_bytes = shared_bytes};
+  return observed(launch, [&] { return real(INLINE_PROF_LAUNCH_ARGUMENTS); });
+}
+
+// --- cuGraphLaunch
+
+// While a kernel inside the graph is measured, a copy with events around it is launched in its
+// place.  A copy that the driver refuses leaves nothing behind, and the application's own is
+// launched.
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
+  const auto real = reinterpret_cast<GraphLaunch>(resolved(
+      originals.graph_launch[Slot], symbol_of<Slot>("cuGraphLaunch", "cuGraphLaunch_ptsz")));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  start_once();
+  if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) {
+    return real(exec, stream);
+  }
+  Launch launch{.api = "cuGraphLaunch",
+                .function = nullptr,
+                .stream = explicit_stream(stream, Slot == kPerThread),
+                .grid = {},
+                .block = {},
+                .cluster = {},
+                .dynamic_shared_bytes = 0};
+  LaunchTicket ticket;
+  fenced(launch.api, [&] {
+    launch.graph = exec == nullptr ? nullptr : graphs::known_or_new(exec);
+    launch.function = reinterpret_cast<CUfunction>(launch.graph);
+    if (launch.graph != nullptr) ticket = before_launch(launch);
+  });
+  bool launched = false;
+  CUresult result = CUDA_SUCCESS;
+  if (ticket.replay.clone != nullptr) {
+    launched = real(ticket.replay.clone->exec(), stream) == CUDA_SUCCESS;
+    if (!launched) result = real(exec, stream);
+  } else {
+    result = real(exec, stream);
+    launched = result == CUDA_SUCCESS;
+  }
+  if (launch.graph != nullptr) {
+    fenced(launch.api, [&] { after_launch(launch, ticket, launched); });
+  }
+  return result;
+}
+
+template <std::size_t Slot>
+CUresult graph_launch(CUgraphExec exec, CUstream stream) {
+  auto target =
+      reinterpret_cast<GraphLaunch>(originals.graph_launch[Slot].load(std::memory_order_relaxed));
+  if (target == nullptr || sys::may_be_armed(exec)) [[unlikely]] {
+    target = graph_launch_slowly<Slot>;
+  }
+  return target(exec, stream);
+}
+
+}  // namespace
+
+// cuLaunchKernel itself is assembly (launch_x86_64.S, launch_aarch64.S) and jumps here where the
+// filter lets a launch through.
+CUresult CUDAAPI launch_counted_legacy(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
+  return launch_kernel_counted<kLegacy>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+}
+CUresult CUDAAPI launch_counted_per_thread(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
+  return launch_kernel_counted<kPerThread>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+}
+CUresult CUDAAPI launch_counted_spare(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
+  return launch_kernel_counted<kSpare>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+}
+
+#define INLINE_PROF_LAUNCH_KERNEL_EX(wrapper, slot)                                       \
+  CUresult CUDAAPI wrapper(const CUlaunchConfig* config, CUfunction f, void** parameters, \
+                           void** extra) {                                                \
+    auto target = reinterpret_cast<LaunchKernelEx>(                                       \
+        sys::hot_line.kernel_ex[slot].load(std::memory_order_relaxed));                   \
+    if (sys::may_be_armed(f) || target == nullptr) [[unlikely]] {                         \
+      return launch_kernel_ex_counted<slot>(config, f, parameters, extra);                \
+    }                                                                                     \
+    return target(config, f, parameters, extra);                                          \
+  }
+INLINE_PROF_LAUNCH_KERNEL_EX(launch_kernel_ex_legacy, kLegacy)
+INLINE_PROF_LAUNCH_KERNEL_EX(launch_kernel_ex_per_thread, kPerThread)
+INLINE_PROF_LAUNCH_KERNEL_EX(launch_kernel_ex_spare, kSpare)
+
+#define INLINE_PROF_LAUNCH_COOPERATIVE(wrapper, slot)                       \
+  CUresult CUDAAPI wrapper(INLINE_PROF_LAUNCH_PARAMETERS) {                 \
+    auto target = reinterpret_cast<LaunchCooperative>(                      \
+        originals.cooperative[slot].load(std::memory_order_relaxed));       \
+    if (sys::may_be_armed(f) || target == nullptr) [[unlikely]] {           \
+      return launch_cooperative_slowly<slot>(INLINE_PROF_LAUNCH_ARGUMENTS); \
+    }                                                                       \
+    return target(INLINE_PROF_LAUNCH_ARGUMENTS);                            \
+  }
+INLINE_PROF_LAUNCH_COOPERATIVE(launch_cooperative_legacy, kLegacy)
+INLINE_PROF_LAUNCH_COOPERATIVE(launch_cooperative_per_thread, kPerThread)
+INLINE_PROF_LAUNCH_COOPERATIVE(launch_cooperative_spare, kSpare)
+
+CUresult CUDAAPI graph_launch_legacy(CUgraphExec graph, CUstream stream) {
+  return graph_launch<kLegacy>(graph, stream);
+}
+CUresult CUDAAPI graph_launch_per_thread(CUgraphExec graph, CUstream stream) {
+  return graph_launch<kPerThread>(graph, stream);
+}
+CUresult CUDAAPI graph_launch_spare(CUgraphExec graph, CUstream stream) {
+  return graph_launch<kSpare>(graph, stream);
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,276 @@
+#include "libraries/backend_plans.hpp"
+
+#include "libraries/conv_op.hpp"
+#include "libraries/library_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::hook {
+namespace {
+
+// Descriptors that lead to a convolution.  A model has some hundred plans; a program that never
+// destroys any stops being followed here.
+constexpr std::size_t kMostDescriptors = 65536;
+constexpr std::int64_t kMostDimensions = 8;  // CUDNN_DIM_MAX
+
+// What a convolution descriptor holds.
+struct Settings {
+  std::vector<std::int64_t> stride;
+  std::vector<std::int64_t> pad;
+  std::vector<std::int64_t> dilation;
+  std::optional<std::int64_t> spatial_dimensions;
+};
+
+struct PlanBook {
+  std::mutex mutex;
+  std::unordered_map<const void*, std::shared_ptr<const record::Op>> operations;
+  // By the operation that was given them: it does not give all of them back (kKinds).
+  std::unordered_map<const void*, Settings> settings;
+};
+
+// Never destroyed: plans are executed while the process ends.
+PlanBook& plan_book() {
+  static auto* const plans = new PlanBook;
+  return *plans;
+}
+
+// The library's functions beside the one that the application has called.
+struct Backend {
+  explicit Backend(void* real)
+      : create(find<cudnn::BackendCreate>(real, "cudnnBackendCreateDescriptor")),
+        destroy(find<cudnn::BackendDestroy>(real, "cudnnBackendDestroyDescriptor")),
+        get(find<cudnn::BackendGet>(real, "cudnnBackendGetAttribute")) {}
+
+  [[nodiscard]] bool is_complete() const {
+    return create != nullptr && destroy != nullptr && get != nullptr;
+  }
+
+  template <typename Function>
+  static Function* find(void* real, const char* name) {
+    return reinterpret_cast<Function*>(function_beside(real, name));
+  }
+
+  cudnn::BackendCreate* create;
+  cudnn::BackendDestroy* destroy;
+  cudnn::BackendGet* get;
+};
+
+// A descriptor of ours, for the library to copy one into.
+class Child {
+ public:
+  Child(const Backend& backend, void* parent, int name, int type) : backend_(backend) {
+    if (backend.create(type, &raw_) != cudnn::kSuccess) raw_ = nullptr;
+    std::int64_t count = 0;
+    is_read_ = raw_ != nullptr &&
+               backend.get(parent, name, cudnn::kDescriptorAttribute, 1, &count, &raw_) ==
+                   cudnn::kSuccess &&
+               count == 1;
+  }
+  ~Child() {
+    if (raw_ != nullptr) backend_.destroy(raw_);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  [[nodiscard]] bool is_read() const { return is_read_; }
+  [[nodiscard]] void* raw() const { return raw_; }
+
+ private:
+  const Backend& backend_;
+  void* raw_ = nullptr;
+  bool is_read_ = false;
+};
+
+std::vector<std::int64_t> integers(const Backend& backend, void* descriptor, int name) {
+  std::vector<std::int64_t> values(kMostDimensions);
+  std::int64_t count = 0;
+  if (backend.get(descriptor, name, cudnn::kInt64Attribute, kMostDimensions, &count,
+                  values.data()) != cudnn::kSuccess) {
+    return {};
+  }
+  values.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(count, 0, kMostDimensions)));
+  return values;
+}
+
+// Of an attribute that is one number: the library refuses to be asked for more (cuDNN 9.19).
+std::optional<std::int64_t> integer(const Backend& backend, void* descriptor, int name) {
+  std::int64_t value = 0;
+  std::int64_t count = 0;
+  if (backend.get(descriptor, name, cudnn::kInt64Attribute, 1, &count, &value) != cudnn::kSuccess) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+const char* type_word(const Backend& backend, void* tensor) {
+  int type = -1;
+  std::int64_t count = 0;
+  if (backend.get(tensor, cudnn::kTensorDataType, cudnn::kDataTypeAttribute, 1, &count, &type) !=
+      cudnn::kSuccess) {
+    return nullptr;
+  }
+  return cudnn::type_word(type);
+}
+
+Settings read_settings(const Backend& backend, void* convolution) {
+  return {.stride = integers(backend, convolution, cudnn::kConvolutionStrides),
+          .pad = integers(backend, convolution, cudnn::kConvolutionPrePaddings),
+          .dilation = integers(backend, convolution, cudnn::kConvolutionDilations),
+          .spatial_dimensions = integer(backend, convolution, cudnn::kConvolutionSpatialDims)};
+}
+
+// The names of one kind of convolution's attributes.  An operation gives its tensors back by them;
+// of the convolution descriptors cuDNN 9.19 gives back that of a forward one alone (backward data
+// has its own by the name of backward filter, which has an empty one).  So those are read when the
+// host hands them over.
+struct Names {
+  const char* direction;
+  int convolution;
+  int filter;
+  int image;
+  int output;
+};
+constexpr std::array kKinds{
+    Names{"forward", cudnn::kForwardConvolution, cudnn::kForwardFilter, cudnn::kForwardImage,
+          cudnn::kForwardOutput},
+    Names{"backward_data", cudnn::kBackwardDataConvolution, cudnn::kBackwardDataFilter,
+          cudnn::kBackwardDataImage, cudnn::kBackwardDataOutput},
+    Names{"backward_filter", cudnn::kBackwardFilterConvolution, cudnn::kBackwardFilterFilter,
+          cudnn::kBackwardFilterImage, cudnn::kBackwardFilterOutput}};
+
+// A finalized operation has the groups as a dimension of their own: images {n, g, c / g, h, w},
+// filters {g, k / g, c / g, r, s}.
+void merge_image_groups(std::vector<std::int64_t>& sizes, std::vector<std::int64_t>* strides) {
+  if (sizes.size() != 5) return;
+  sizes[2] *= sizes[1];
+  sizes.erase(sizes.begin() + 1);
+  if (strides != nullptr && strides->size() == 5) strides->erase(strides->begin() + 1);
+}
+
+std::int64_t merge_filter_groups(std::vector<std::int64_t>& sizes) {
+  if (sizes.size() != 5) return 0;
+  const std::int64_t groups = sizes[0];
+  sizes[1] *= groups;
+  sizes.erase(sizes.begin());
+  return groups;
+}
+
+Settings settings_of(const void* operation) {
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  const auto known = plans.settings.find(operation);
+  return known == plans.settings.end() ? Settings{} : known->second;
+}
+
+std::optional<Convolution> read_convolution(const Backend& backend, void* operation,
+                                            const Names& names) {
+  const Child image(backend, operation, names.image, cudnn::kTensorDescriptor);
+  const Child filter(backend, operation, names.filter, cudnn::kTensorDescriptor);
+  const Child output(backend, operation, names.output, cudnn::kTensorDescriptor);
+  if (!image.is_read() || !filter.is_read() || !output.is_read()) return std::nullopt;
+  const Settings settings = settings_of(operation);
+  Convolution convolution{.direction = names.direction,
+                          .type = type_word(backend, image.raw()),
+                          .image = integers(backend, image.raw(), cudnn::kTensorDimensions),
+                          .image_strides = integers(backend, image.raw(), cudnn::kTensorStrides),
+                          .filter = integers(backend, filter.raw(), cudnn::kTensorDimensions),
+                          .output = integers(backend, output.raw(), cudnn::kTensorDimensions),
+                          .stride = settings.stride,
+                          .pad = settings.pad,
+                          .dilation = settings.dilation};
+  // Five dimensions are three spatial ones without groups, too.
+  if (settings.spatial_dimensions != 2) return convolution;
+  merge_image_groups(convolution.image, &convolution.image_strides);
+  merge_image_groups(convolution.output, nullptr);
+  convolution.groups = merge_filter_groups(convolution.filter);
+  if (convolution.groups == 0 && convolution.image.size() > 1 && convolution.filter.size() > 1 &&
+      convolution.filter[1] > 0) {
+    convolution.groups = convolution.image[1] / convolution.filter[1];
+  }
+  return convolution;
+}
+
+// Of a graph's operations, the first that is a convolution: what is fused with it belongs to it.
+std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* elements,
+                                                     std::int64_t count) {
+  const Backend backend(real);
+  if (!backend.is_complete()) return nullptr;
+  const auto* operations = static_cast<void* const*>(elements);
+  for (std::int64_t i = 0; i < count; ++i) {
+    for (const Names& names : kKinds) {
+      const auto convolution = read_convolution(backend, operations[i], names);
+      if (!convolution) continue;
+      auto op = conv_op(*convolution, "cudnnBackendExecute");
+      return op ? std::make_shared<const record::Op>(std::move(*op)) : nullptr;
+    }
+  }
+  return nullptr;
+}
+
+void note_settings(void* real, const void* operation, void* convolution) {
+  const Backend backend(real);
+  if (!backend.is_complete()) return;
+  Settings settings = read_settings(backend, convolution);
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  if (plans.settings.size() < kMostDescriptors) plans.settings[operation] = std::move(settings);
+}
+
+}  // namespace
+
+void note_descriptors_set(void* real, void* descriptor, int name, const void* elements,
+                          std::int64_t count) {
+  if (elements == nullptr || count < 1) return;
+  const bool is_convolution = std::any_of(
+      kKinds.begin(), kKinds.end(), [&](const Names& names) { return names.convolution == name; });
+  if (is_convolution) {
+    note_settings(real, descriptor, *static_cast<void* const*>(elements));
+    return;
+  }
+  std::shared_ptr<const record::Op> operation;
+  if (name == cudnn::kGraphOperations) operation = operation_of_graph(real, elements, count);
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  const auto* children = static_cast<void* const*>(elements);
+  for (std::int64_t i = 0; operation == nullptr && i < count; ++i) {
+    const auto known = plans.operations.find(children[i]);
+    if (known != plans.operations.end()) operation = known->second;
+  }
+  if (operation == nullptr || plans.operations.size() >= kMostDescriptors) return;
+  plans.operations[descriptor] = operation;
+}
+
+void note_descriptors_read(void* descriptor, const void* elements, std::int64_t count) {
+  if (elements == nullptr || count < 1) return;
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  const auto known = plans.operations.find(descriptor);
+  if (known == plans.operations.end()) return;
+  const std::shared_ptr<const record::Op> operation = known->second;
+  const auto* children = static_cast<void* const*>(elements);
+  for (std::int64_t i = 0; i < count && plans.operations.size() < kMostDescriptors; ++i)
+    plans.operations[children[i]] = operation;
+}
+
+void forget_descriptor(const void* descriptor) {
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  plans.operations.erase(descriptor);
+  plans.settings.erase(descriptor);
+}
+
+std::optional<record::Op> operation_of_plan(const void* plan) {
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  const auto known = plans.operations.find(plan);
+  if (known == plans.operations.end()) return std::nullopt;
+  return *known->second;
+}
+
+}  // namespace inline_prof::hook

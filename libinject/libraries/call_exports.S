@@ -1,0 +1,69 @@
+// The vendor names under which the wrappers of word_list.h are exported, one jump each: the return
+// address stays the application's, by which its library is found.
+//
+// A library of NVIDIA's gives its functions a version named like its soname, and what was linked
+// with it asks for that version.  Ours have the same versions, as ones that answer nobody else
+// (`@`, not `@@`): a look-up without a version, and a weak reference that was linked with nothing,
+// see what they would have seen without us.  The version nodes stand in exports.map.
+#include "libraries/call_list.h"
+
+#if defined(__x86_64__)
+#define JUMP_THROUGH(pointer) jmp *pointer(%rip)
+#else
+#define JUMP_THROUGH(pointer) \
+  adrp x16, pointer;          \
+  ldr x16, [x16, :lo12:pointer]; \
+  br x16
+#endif
+
+#define ENTRY(name)                                \
+  .hidden inline_prof_call_##name;                 \
+  .globl inline_prof_call_##name;                  \
+  .type inline_prof_call_##name, %function;        \
+  .p2align 4;                                      \
+  inline_prof_call_##name:                         \
+  .cfi_startproc;                                  \
+  JUMP_THROUGH(inline_prof_export_of_##name);      \
+  .cfi_endproc;                                    \
+  .size inline_prof_call_##name, .-inline_prof_call_##name;
+
+#define VERSION(name, tag, node)                   \
+  .globl inline_prof_##tag##_##name;               \
+  .type inline_prof_##tag##_##name, %function;     \
+  .set inline_prof_##tag##_##name, inline_prof_call_##name; \
+  .symver inline_prof_##tag##_##name, name##@##node, remove;
+
+#define CUBLAS(name, bits)                 \
+  ENTRY(name)                               \
+  VERSION(name, v11, libcublas.so.11)      \
+  VERSION(name, v12, libcublas.so.12)      \
+  VERSION(name, v13, libcublas.so.13)
+
+#define CUBLASLT(name, bits)               \
+  ENTRY(name)                               \
+  VERSION(name, v11, libcublasLt.so.11)    \
+  VERSION(name, v12, libcublasLt.so.12)    \
+  VERSION(name, v13, libcublasLt.so.13)
+
+#define CUDNN(name, bits)                  \
+  ENTRY(name)                               \
+  VERSION(name, v8, libcudnn.so.8)         \
+  VERSION(name, v9, libcudnn.so.9)
+
+// NCCL's symbols have no versions.
+#define NCCL(name, bits)                   \
+  ENTRY(name)                               \
+  .globl name;                             \
+  .type name, %function;                   \
+  .set name, inline_prof_call_##name;
+
+        .text
+        INLINE_PROF_CUBLAS_CALLS(CUBLAS)
+        INLINE_PROF_CUBLASLT_CALLS(CUBLASLT)
+        INLINE_PROF_CUDNN_CALLS(CUDNN)
+        INLINE_PROF_NCCL_CALLS(NCCL)
+#if defined(__aarch64__)
+        .section .note.GNU-stack,"",%progbits
+#else
+        .section .note.GNU-stack,"",@progbits
+#endif

@@ -1,0 +1,52 @@
+// Data only, so that prof-run can use it, too: which functions of which libraries are wrapped.
+#pragma once
+
+#include "libraries/call_list.h"
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace inline_prof::hook {
+
+enum class VendorLibrary { kCublas, kCublasLt, kCudnn, kNccl };
+
+struct VendorLibraryName {
+  VendorLibrary library;
+  const char* stem;   // of its file: what stands before the version, "libcublas.so"
+  bool has_versions;  // its symbols carry a version, as NVIDIA gives them one
+};
+inline constexpr std::array kVendorLibraries{
+    VendorLibraryName{VendorLibrary::kCublas, "libcublas.so", true},
+    VendorLibraryName{VendorLibrary::kCublasLt, "libcublasLt.so", true},
+    VendorLibraryName{VendorLibrary::kCudnn, "libcudnn.so", true},
+    VendorLibraryName{VendorLibrary::kNccl, "libnccl.so", false},
+};
+
+[[nodiscard]] constexpr const VendorLibraryName& name_of(VendorLibrary library) {
+  return kVendorLibraries[static_cast<std::size_t>(library)];
+}
+
+struct CallName {
+  const char* symbol;
+  VendorLibrary library;
+};
+// clang-format takes the lists for one expression.
+// clang-format off
+inline constexpr std::array kCallNames{
+#define INLINE_PROF_CUBLAS_NAME(name, ...) CallName{#name, VendorLibrary::kCublas},
+#define INLINE_PROF_CUBLASLT_NAME(name, ...) CallName{#name, VendorLibrary::kCublasLt},
+#define INLINE_PROF_CUDNN_NAME(name, ...) CallName{#name, VendorLibrary::kCudnn},
+#define INLINE_PROF_NCCL_NAME(name, ...) CallName{#name, VendorLibrary::kNccl},
+    INLINE_PROF_CUBLAS_CALLS(INLINE_PROF_CUBLAS_NAME)
+    INLINE_PROF_CUBLASLT_CALLS(INLINE_PROF_CUBLASLT_NAME)
+    INLINE_PROF_CUDNN_CALLS(INLINE_PROF_CUDNN_NAME)
+    INLINE_PROF_NCCL_CALLS(INLINE_PROF_NCCL_NAME)
+#undef INLINE_PROF_CUBLAS_NAME
+#undef INLINE_PROF_CUBLASLT_NAME
+#undef INLINE_PROF_CUDNN_NAME
+#undef INLINE_PROF_NCCL_NAME
+};
+// clang-format on
+
+}  // namespace inline_prof::hook

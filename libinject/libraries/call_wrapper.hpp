@@ -1,0 +1,125 @@
+// The wrapper of one vendor function, which makes the real call once, unchanged.
+#pragma once
+
+#include "entry/guard.hpp"
+#include "libraries/library_calls.hpp"
+#include "libraries/op_frame.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+
+namespace inline_prof::hook {
+
+// What the library throws, and the unwinding of a cancelled thread, pass through our frame as
+// through a C function's: the compiler's own clean-up would need the unwinder of the C++ library
+// inside us, and it is the application's that runs.  So the real function is called as one that
+// does not throw, and a frame that is unwound all the same is closed by a personality routine of
+// ours, which asks nothing of any unwinder (op_unwind.cpp).
+template <typename Function>
+struct Quiet;
+template <typename R, typename... A>
+struct Quiet<R(A...)> {
+  using Pointer = R (*)(A...) noexcept;
+};
+
+// In the function whose frame holds the OpFrame, which must not be inlined.  0x1b: the encoding of
+// the address, relative and signed, in four bytes (DWARF, Linux Standard Base 5.0, 10.5.1).
+#define INLINE_PROF_CLOSE_WHERE_UNWOUND() \
+  __asm__ volatile(".cfi_personality 0x1b, inline_prof_close_unwound")
+
+// The fence out of the wrapper's own frame, for the same reason.
+template <typename Work>
+[[gnu::noinline]] void fenced_apart(const char* where, const Work& work) noexcept {
+  fenced(where, work);
+}
+
+// The addresses that hosts call: one behind our export, one for each pointer that dlsym gives out.
+// `Body` says what happens:
+//   static constexpr R kNotThere;  // what a host gets that calls it with no library loaded
+//   static constexpr bool kOpensFrame;
+//   static R call(Word&, R (*real)(A...) noexcept, A...);  // not while profiling is off
+template <std::size_t kWord, typename Body, typename Signature>
+struct CallEntryPoints;
+
+template <std::size_t kWord, typename Body, typename R, typename... A>
+struct CallEntryPoints<kWord, Body, R(A...)> {
+  [[gnu::noinline]] static R called(A... arguments) {
+    if constexpr (Body::kOpensFrame) INLINE_PROF_CLOSE_WHERE_UNWOUND();
+    return forward(original_call(library_calls[kWord], __builtin_return_address(0)), arguments...);
+  }
+
+  template <std::size_t kWhich>
+  [[gnu::noinline]] static R looked_up(A... arguments) {
+    if constexpr (Body::kOpensFrame) INLINE_PROF_CLOSE_WHERE_UNWOUND();
+    return forward(library_calls[kWord].looked_up[kWhich].load(std::memory_order_relaxed),
+                   arguments...);
+  }
+
+  static void* address(std::size_t which) noexcept {
+    static_assert(kCallLookups == 2);
+    return which == 0 ? reinterpret_cast<void*>(&looked_up<0>)
+                      : reinterpret_cast<void*>(&looked_up<1>);
+  }
+
+ private:
+  [[gnu::always_inline]] static R forward(void* real, A... arguments) {
+    const auto function = reinterpret_cast<typename Quiet<R(A...)>::Pointer>(real);
+    if (function == nullptr) return static_cast<R>(Body::kNotThere);
+    if (sys::lifecycle.load(std::memory_order_relaxed) == sys::Lifecycle::kOff) {
+      return function(arguments...);
+    }
+    return Body::call(library_calls[kWord], function, arguments...);
+  }
+};
+
+// A frame around the call, whose launches are what `Says` describes:
+//   static constexpr const char* kEventName;
+//   static constexpr R kNotThere;
+//   static record::Op describe(const Word&, void* real, arguments...);
+template <typename Says>
+struct DescribedCall {
+  static constexpr auto kNotThere = Says::kNotThere;
+  static constexpr bool kOpensFrame = true;
+
+  template <typename R, typename... A>
+  [[gnu::always_inline]] static R call(LibraryCall& call, R (*real)(A...) noexcept,
+                                       A... arguments) {
+    const Made<A...> made{
+        .call = &call, .real = reinterpret_cast<void*>(real), .arguments = {arguments...}};
+    OpFrame frame{.event_name = Says::kEventName, .describe = describe<A...>, .call = &made};
+    const OpScope scope(frame);
+    return real(arguments...);
+  }
+
+ private:
+  template <typename... A>
+  struct Made {
+    const LibraryCall* call;
+    void* real;
+    std::tuple<A...> arguments;
+  };
+
+  template <typename... A>
+  static record::Op describe(const void* call, const void*) {
+    const auto& made = *static_cast<const Made<A...>*>(call);
+    return std::apply(
+        [&](const A&... arguments) { return Says::describe(*made.call, made.real, arguments...); },
+        made.arguments);
+  }
+};
+
+// Defines what words.cpp and word_exports.S know of the word.  The signature is the vendor's, with
+// plain types in the place of its handles and enumerations: the ABI passes both alike.
+#define INLINE_PROF_DEFINE_CALL(name, Body, ...)                                \
+  void* wrapper_of_##name(std::size_t which) noexcept;                          \
+  void* wrapper_of_##name(std::size_t which) noexcept {                         \
+    return CallEntryPoints<kPlaceOf_##name, Body, __VA_ARGS__>::address(which); \
+  }                                                                             \
+  extern std::add_pointer_t<__VA_ARGS__> const export_of_##name __asm__(        \
+      "inline_prof_export_of_" #name) __attribute__((visibility("hidden")));    \
+  constinit std::add_pointer_t<__VA_ARGS__> const export_of_##name =            \
+      &CallEntryPoints<kPlaceOf_##name, Body, __VA_ARGS__>::called;
+
+}  // namespace inline_prof::hook

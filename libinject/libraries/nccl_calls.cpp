@@ -1,0 +1,393 @@
+// NCCL: collectives, sends and receives, alone and in groups.
+//
+// A call outside a group launches before it returns.  Inside a group nothing is launched until its
+// end, and then one kernel may do the work of several calls: while events are discovered, a
+// thread's calls are kept until then.
+#include "entry/guard.hpp"
+#include "libraries/call_operation.hpp"
+#include "libraries/call_wrapper.hpp"
+#include "libraries/communicators.hpp"
+#include "libraries/vendor_nccl.hpp"
+#include "launch/launch.hpp"
+#include "session/state.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::hook {
+namespace {
+
+struct Operation {
+  const char* name = nullptr;  // null: of a data type that is newer than us
+  const LibraryCall* call = nullptr;
+  std::size_t count = 0;
+  std::size_t bytes = 0;  // as nccl-tests counts them
+  const char* type = nullptr;
+  const void* stream = nullptr;
+  CommunicatorFacts communicator = {};
+};
+
+// --- groups of this thread
+
+struct OpenGroup {
+  int depth;
+  std::vector<Operation>* operations;  // while events are discovered; freed at the group's end
+};
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local OpenGroup group{};
+
+// --- what a call says
+
+// How often `count` elements of one rank are in the message, in the words of nccl-tests
+// (PERFORMANCE.md): all ranks' for those that gather or scatter.
+enum class Message { kOneRank, kAllRanks };
+
+struct SaidByCollective {
+  const char* name;
+  Message message;
+  bool is_collective = true;
+};
+
+std::int64_t count_ranks(const void* comm, void* real) {
+  const auto count = reinterpret_cast<nccl::CommCount*>(function_beside(real, "ncclCommCount"));
+  int ranks = 0;
+  return count != nullptr && count(comm, &ranks) == nccl::kSuccess ? ranks : 0;
+}
+
+Operation operation_of(const LibraryCall& call, void* real, const SaidByCollective& said,
+                       std::size_t count, int type, const void* comm, const void* stream) {
+  const State* run = state();
+  const std::int64_t iteration = run == nullptr ? 0 : run->iteration.load();
+  Operation operation{.call = &call, .count = count, .stream = stream};
+  operation.communicator = facts_of(comm, iteration, said.is_collective, count_ranks, real);
+  if (type < 0 || static_cast<std::size_t>(type) >= nccl::kDataTypes.size()) return operation;
+  const nccl::DataType& element = nccl::kDataTypes[static_cast<std::size_t>(type)];
+  operation.name = said.name;
+  operation.type = element.call;
+  const std::int64_t ranks = std::max<std::int64_t>(operation.communicator.ranks, 1);
+  operation.bytes = count * element.bytes *
+                    (said.message == Message::kAllRanks ? static_cast<std::size_t>(ranks) : 1);
+  return operation;
+}
+
+// --- what prof.json says
+
+std::string hexadecimal(std::uint64_t number) {
+  std::array<char, 24> text{};
+  std::snprintf(text.data(), text.size(), "0x%016llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+bool are_equal(const Operation& a, const Operation& b) {
+  return std::string_view(a.name) == b.name && a.type == b.type &&
+         a.communicator.identity == b.communicator.identity &&
+         a.communicator.ranks == b.communicator.ranks;
+}
+
+record::Op op_of(const Operation& first, const char* name, const char* type, std::size_t count,
+                 std::size_t bytes, std::size_t grouped) {
+  record::Op op{.kind = std::string(op_kind_name(OpKind::kCollective)),
+                .attributes = {},
+                .source = source_of(*first.call)};
+  const auto add = [&](const char* key, record::OpValue value) {
+    op.attributes.emplace_back(key, std::move(value));
+  };
+  add("op", std::string(name));
+  if (count > 0) add("count", static_cast<std::int64_t>(count));
+  add("bytes", static_cast<std::int64_t>(bytes));
+  if (type != nullptr) add("type", std::string(type));
+  if (first.communicator.ranks > 0) add("ranks", first.communicator.ranks);
+  if (first.communicator.identity) add("comm", hexadecimal(*first.communicator.identity));
+  if (first.communicator.sequence >= 0) add("sequence", first.communicator.sequence);
+  if (grouped > 1) add("grouped", static_cast<std::int64_t>(grouped));
+  return op;
+}
+
+record::Op describe_one(const void* call, const void*) {
+  const auto& operation = *static_cast<const Operation*>(call);
+  if (operation.name == nullptr) {
+    return left_out(*operation.call, "its data type is newer than this library");
+  }
+  return op_of(operation, operation.name, operation.type, operation.count, operation.bytes, 1);
+}
+
+// The launches on `stream` do what the group's calls on it asked for.
+record::Op describe_group(const void* call, const void* stream) {
+  const auto& all = *static_cast<const std::vector<Operation>*>(call);
+  std::vector<const Operation*> mine;
+  for (const Operation& each : all) {
+    if (each.stream == stream) mine.push_back(&each);
+  }
+  if (mine.empty()) return {};
+  if (mine.size() == 1) return describe_one(mine.front(), stream);
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  bool equal = true;
+  for (const Operation* each : mine) {
+    if (each->name == nullptr) return describe_one(each, stream);
+    count += each->count;
+    bytes += each->bytes;
+    equal = equal && are_equal(*each, *mine.front());
+  }
+  const Operation& first = *mine.front();
+  if (equal) return op_of(first, first.name, first.type, count, bytes, mine.size());
+  return op_of(first, "group", nullptr, 0, bytes, mine.size());
+}
+
+// One name for all streams: the event's, which the plan knows it by.
+[[gnu::noinline]] const char* name_of_group(const std::vector<Operation>& operations) noexcept {
+  const char* name = operations.empty() ? nullptr : operations.front().name;
+  for (const Operation& each : operations) {
+    if (each.name == nullptr || name == nullptr || std::string_view(each.name) != name) {
+      return "group";
+    }
+  }
+  return name == nullptr ? "group" : name;
+}
+
+record::Op describe_nothing(const void*, const void*) {
+  return {};
+}
+
+// The runtime's null stream; per-thread default streams are another one in NCCL, too.
+const void* explicit_stream(const void* stream) noexcept {
+  return stream == nullptr ? CU_STREAM_LEGACY : stream;
+}
+
+// --- bodies
+
+template <typename Says>
+struct Collective {
+  static constexpr int kNotThere = nccl::kInternalError;
+  static constexpr bool kOpensFrame = true;
+
+  template <typename... A>
+  static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
+    Operation operation;
+    OpFrame frame{.event_name = Says::kSaid.name, .describe = describe_nothing, .call = nullptr};
+    if (counting.load(std::memory_order_relaxed)) {
+      fenced_apart(call.symbol, [&] {
+        operation = Says::operation(call, reinterpret_cast<void*>(real), arguments...);
+        if (group.depth == 0) return;
+        if (group.operations == nullptr) group.operations = new std::vector<Operation>;
+        group.operations->push_back(operation);
+      });
+      if (operation.call != nullptr) {
+        frame.describe = describe_one;
+        frame.call = &operation;
+      }
+    }
+    const OpScope scope(frame);
+    return real(arguments...);
+  }
+};
+
+// Frees what was kept of a group; also of one that was left by an exception.
+[[gnu::noinline]] void drop_operations() noexcept {
+  delete std::exchange(group.operations, nullptr);
+}
+
+struct GroupStart {
+  static constexpr int kNotThere = nccl::kInternalError;
+  static constexpr bool kOpensFrame = false;
+
+  static int call(LibraryCall&, int (*real)() noexcept) {
+    const int result = real();
+    if (result != nccl::kSuccess) return result;
+    if (++group.depth == 1 && group.operations != nullptr) drop_operations();
+    return result;
+  }
+};
+
+struct GroupEnd {
+  static constexpr int kNotThere = nccl::kInternalError;
+  static constexpr bool kOpensFrame = true;
+
+  static int call(LibraryCall&, int (*real)() noexcept) {
+    // An inner group's end launches nothing.
+    if (group.depth > 1) {
+      --group.depth;
+      return real();
+    }
+    group.depth = 0;
+    const int result = end(real);
+    if (group.operations != nullptr) drop_operations();
+    fenced_apart("ncclGroupEnd", settle_communicators);
+    return result;
+  }
+
+ private:
+  [[gnu::always_inline]] static int end(int (*real)() noexcept) {
+    OpFrame frame{.event_name = "group", .describe = describe_nothing, .call = nullptr};
+    if (group.operations != nullptr) {
+      frame.event_name = name_of_group(*group.operations);
+      frame.describe = describe_group;
+      frame.call = group.operations;
+    }
+    const OpScope scope(frame);
+    return real();
+  }
+};
+
+// A call that makes or ends communicators: looked at after it was made.
+template <typename Notes>
+struct Noticed {
+  static constexpr int kNotThere = nccl::kInternalError;
+  static constexpr bool kOpensFrame = false;
+
+  template <typename... A>
+  static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
+    const int result = real(arguments...);
+    if (result == nccl::kSuccess) fenced_apart(call.symbol, [&] { Notes::made(arguments...); });
+    return result;
+  }
+};
+
+// --- what each function is
+
+struct SaidByAllReduce {
+  static constexpr SaidByCollective kSaid{"all_reduce", Message::kOneRank};
+  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
+                             std::size_t count, int type, int, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+
+struct SaidByReduceScatter {
+  static constexpr SaidByCollective kSaid{"reduce_scatter", Message::kAllRanks};
+  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
+                             std::size_t count, int type, int, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+
+struct SaidByAllGather {
+  static constexpr SaidByCollective kSaid{"all_gather", Message::kAllRanks};
+  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
+                             std::size_t count, int type, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+
+struct SaidByAlltoAll {
+  static constexpr SaidByCollective kSaid{"all_to_all", Message::kAllRanks};
+  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
+                             std::size_t count, int type, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+
+// Broadcast, gather, scatter.
+template <const SaidByCollective& kWhat>
+struct SaidByRooted {
+  static constexpr SaidByCollective kSaid = kWhat;
+  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
+                             std::size_t count, int type, int, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+constexpr SaidByCollective kBroadcast{"broadcast", Message::kOneRank};
+constexpr SaidByCollective kGather{"gather", Message::kAllRanks};
+constexpr SaidByCollective kScatter{"scatter", Message::kAllRanks};
+
+struct SaidByBcast {
+  static constexpr SaidByCollective kSaid = kBroadcast;
+  static Operation operation(const LibraryCall& call, void* real, void*, std::size_t count,
+                             int type, int, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+
+struct SaidByReduce {
+  static constexpr SaidByCollective kSaid{"reduce", Message::kOneRank};
+  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
+                             std::size_t count, int type, int, int, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+
+template <const SaidByCollective& kWhat>
+struct SaidByPeer {
+  static constexpr SaidByCollective kSaid = kWhat;
+  static Operation operation(const LibraryCall& call, void* real, const void*, std::size_t count,
+                             int type, int, void* comm, void* stream) {
+    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+  }
+};
+constexpr SaidByCollective kSend{"send", Message::kOneRank, false};
+constexpr SaidByCollective kRecv{"recv", Message::kOneRank, false};
+
+struct InitRank {
+  template <typename... Rest>
+  static void made(void** comm, int ranks, const nccl::UniqueId& id, int, Rest...) {
+    add_communicator(comm, hash_of(&id, sizeof id), ranks);
+  }
+};
+
+struct InitRankScalable {
+  static void made(void** comm, int ranks, int, int ids, const nccl::UniqueId* first_id, void*) {
+    if (ids < 1 || first_id == nullptr) return;
+    const std::size_t size = static_cast<std::size_t>(ids) * sizeof(nccl::UniqueId);
+    add_communicator(comm, hash_of(first_id, size), ranks);
+  }
+};
+
+// All ranks are in this process, so that its number and a counter say which communicator it is.
+struct InitAll {
+  static void made(void** comms, int devices, const int*) {
+    static constinit std::atomic<std::uint64_t> calls{0};
+    const std::array<std::uint64_t, 2> key{static_cast<std::uint64_t>(getpid()),
+                                           calls.fetch_add(1)};
+    const State* run = state();
+    const std::string host = run == nullptr ? "" : run->run.host_name;
+    const std::uint64_t identity =
+        hash_of(key.data(), sizeof key, hash_of(host.data(), host.size()));
+    for (int i = 0; comms != nullptr && i < devices; ++i)
+      add_communicator(&comms[i], identity, devices);
+  }
+};
+
+struct Split {
+  static void made(void* parent, int color, int, void** split, void*) {
+    add_split(parent, color, split);
+  }
+};
+
+struct Ended {
+  static void made(void* comm) { forget_communicator(comm); }
+};
+
+}  // namespace
+
+INLINE_PROF_DEFINE_CALL(ncclAllReduce, Collective<SaidByAllReduce>, nccl::AllReduce)
+INLINE_PROF_DEFINE_CALL(ncclAllGather, Collective<SaidByAllGather>, nccl::AllGather)
+INLINE_PROF_DEFINE_CALL(ncclReduceScatter, Collective<SaidByReduceScatter>, nccl::ReduceScatter)
+INLINE_PROF_DEFINE_CALL(ncclBroadcast, Collective<SaidByRooted<kBroadcast>>, nccl::Broadcast)
+INLINE_PROF_DEFINE_CALL(ncclBcast, Collective<SaidByBcast>, nccl::Bcast)
+INLINE_PROF_DEFINE_CALL(ncclReduce, Collective<SaidByReduce>, nccl::Reduce)
+INLINE_PROF_DEFINE_CALL(ncclAlltoAll, Collective<SaidByAlltoAll>, nccl::AlltoAll)
+INLINE_PROF_DEFINE_CALL(ncclGather, Collective<SaidByRooted<kGather>>, nccl::Gather)
+INLINE_PROF_DEFINE_CALL(ncclScatter, Collective<SaidByRooted<kScatter>>, nccl::Scatter)
+INLINE_PROF_DEFINE_CALL(ncclSend, Collective<SaidByPeer<kSend>>, nccl::Send)
+INLINE_PROF_DEFINE_CALL(ncclRecv, Collective<SaidByPeer<kRecv>>, nccl::Recv)
+INLINE_PROF_DEFINE_CALL(ncclGroupStart, GroupStart, nccl::GroupStart)
+INLINE_PROF_DEFINE_CALL(ncclGroupEnd, GroupEnd, nccl::GroupEnd)
+INLINE_PROF_DEFINE_CALL(ncclCommInitRank, Noticed<InitRank>, nccl::CommInitRank)
+INLINE_PROF_DEFINE_CALL(ncclCommInitRankConfig, Noticed<InitRank>, nccl::CommInitRankConfig)
+INLINE_PROF_DEFINE_CALL(ncclCommInitRankScalable, Noticed<InitRankScalable>,
+                        nccl::CommInitRankScalable)
+INLINE_PROF_DEFINE_CALL(ncclCommInitAll, Noticed<InitAll>, nccl::CommInitAll)
+INLINE_PROF_DEFINE_CALL(ncclCommSplit, Noticed<Split>, nccl::CommSplit)
+INLINE_PROF_DEFINE_CALL(ncclCommDestroy, Noticed<Ended>, nccl::CommDestroy)
+INLINE_PROF_DEFINE_CALL(ncclCommAbort, Noticed<Ended>, nccl::CommAbort)
+
+}  // namespace inline_prof::hook

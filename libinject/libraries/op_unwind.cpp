@@ -1,0 +1,21 @@
+// Closes the frame of a vendor call that is left by an exception, or by the end of its thread.
+#include "libraries/op_frame.hpp"
+
+#include <cstdint>
+
+namespace inline_prof::hook {
+
+// A personality routine (Itanium C++ ABI: Exception Handling, 1.6.2) of the word wrappers.  A frame
+// is asked twice: whether it handles the exception, which none of ours does, and to clean up.
+extern "C" [[gnu::visibility("hidden")]] int inline_prof_close_unwound(int, int actions,
+                                                                       std::uint64_t,
+                                                                       void* unwinding,
+                                                                       void*) noexcept;
+int inline_prof_close_unwound(int, int actions, std::uint64_t, void*, void*) noexcept {
+  constexpr int clean_up = 2;         // _UA_CLEANUP_PHASE
+  constexpr int continue_unwind = 8;  // _URC_CONTINUE_UNWIND
+  if ((actions & clean_up) != 0) close_innermost_op();
+  return continue_unwind;
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,158 @@
+#include "libraries/static_copies.hpp"
+
+#include "libraries/library_calls.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <unistd.h>
+
+namespace inline_prof::hook {
+namespace {
+
+// What a library's kernels are called, in small letters.
+struct KernelNotes {
+  VendorLibrary library;
+  std::string_view part;
+};
+constexpr std::array kKernelNames{
+    KernelNotes{VendorLibrary::kCublas, "gemm"},   KernelNotes{VendorLibrary::kCublas, "cublas"},
+    KernelNotes{VendorLibrary::kCublasLt, "gemm"}, KernelNotes{VendorLibrary::kCudnn, "cudnn"},
+    KernelNotes{VendorLibrary::kCudnn, "fprop"},   KernelNotes{VendorLibrary::kCudnn, "dgrad"},
+    KernelNotes{VendorLibrary::kCudnn, "wgrad"},   KernelNotes{VendorLibrary::kCudnn, "convolve"},
+    KernelNotes{VendorLibrary::kNccl, "nccldev"},  KernelNotes{VendorLibrary::kNccl, "ncclkernel"}};
+
+std::set<VendorLibrary> unexplained(const record::EventList& events) {
+  std::set<VendorLibrary> found;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events[i].op) continue;
+    for (std::string name : events[i].kernel_names) {
+      std::transform(name.begin(), name.end(), name.begin(),
+                     [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+      for (const KernelNotes& library_calls : kKernelNames) {
+        if (name.find(library_calls.part) != std::string::npos) found.insert(library_calls.library);
+      }
+    }
+  }
+  return found;
+}
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// "libcublas" of "libcublas.so".
+std::string_view short_name(VendorLibrary library) {
+  const std::string_view stem = name_of(library).stem;
+  return stem.substr(0, stem.find('.'));
+}
+
+int add_path(dl_phdr_info* object, std::size_t, void* data) {
+  auto& paths = *static_cast<std::vector<std::string>*>(data);
+  const char* path = object->dlpi_name == nullptr ? "" : object->dlpi_name;
+  // The main program comes first and has no name there.
+  paths.emplace_back(*path == '\0' && paths.empty() ? "/proc/self/exe" : path);
+  return 0;
+}
+
+bool is_a_vendors(std::string_view path) {
+  const std::string_view name = file_name(path);
+  return std::any_of(kVendorLibraries.begin(), kVendorLibraries.end(), [&](const auto& library) {
+    return name.starts_with(short_name(library.library));
+  });
+}
+
+// Reads without trusting a single offset of the file, and never maps it: a mapped file that shrinks
+// would end the application.
+class File {
+ public:
+  explicit File(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  ~File() {
+    if (file_ >= 0) close(file_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  template <typename Value>
+  [[nodiscard]] std::vector<Value> read(std::uint64_t offset, std::uint64_t bytes) const {
+    constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
+    if (file_ < 0 || bytes > most_bytes) return {};
+    std::vector<Value> values(bytes / sizeof(Value));
+    const auto wanted = static_cast<ssize_t>(values.size() * sizeof(Value));
+    if (pread(file_, values.data(), static_cast<std::size_t>(wanted), static_cast<off_t>(offset)) !=
+        wanted) {
+      return {};
+    }
+    return values;
+  }
+
+ private:
+  int file_;
+};
+
+// Libraries whose functions the file defines itself.
+std::set<VendorLibrary> libraries_in(const std::string& path) {
+  std::set<VendorLibrary> found;
+  const File file(path);
+  const auto headers = file.read<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr));
+  if (headers.empty() || std::memcmp(headers[0].e_ident, ELFMAG, SELFMAG) != 0 ||
+      headers[0].e_ident[EI_CLASS] != ELFCLASS64) {
+    return found;
+  }
+  const auto sections = file.read<Elf64_Shdr>(
+      headers[0].e_shoff, std::uint64_t{headers[0].e_shnum} * sizeof(Elf64_Shdr));
+  for (const Elf64_Shdr& section : sections) {
+    if ((section.sh_type != SHT_SYMTAB && section.sh_type != SHT_DYNSYM) ||
+        section.sh_link >= sections.size()) {
+      continue;
+    }
+    const Elf64_Shdr& strings = sections[section.sh_link];
+    auto names = file.read<char>(strings.sh_offset, strings.sh_size);
+    names.push_back('\0');
+    for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(section.sh_offset, section.sh_size)) {
+      if (symbol.st_shndx == SHN_UNDEF || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC ||
+          symbol.st_name >= names.size()) {
+        continue;
+      }
+      if (const LibraryCall* call = call_by_symbol(&names[symbol.st_name]))
+        found.insert(call->library);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<std::string> static_copies(record::RunRecord& run) {
+  std::vector<std::string> notes;
+  const auto suspects = [&run] {
+    const std::lock_guard lock(run.mutex);
+    return unexplained(run.events);
+  }();
+  if (suspects.empty()) return notes;
+  std::vector<std::string> paths;
+  dl_iterate_phdr(add_path, &paths);
+  for (const std::string& path : paths) {
+    // The kernel's own object has no file.
+    if (path.find('/') == std::string::npos || is_a_vendors(path) ||
+        file_name(path).starts_with("libinline_prof")) {
+      continue;
+    }
+    for (const VendorLibrary library : libraries_in(path)) {
+      if (suspects.count(library) == 0) continue;
+      std::string note(short_name(library));
+      note.append(" inside ");
+      note.append(path == "/proc/self/exe" ? run.command : std::string(file_name(path)));
+      notes.push_back(note + ": static copy, kernels timed, shapes missing");
+    }
+  }
+  return notes;
+}
+
+}  // namespace inline_prof::hook

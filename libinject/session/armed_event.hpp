@@ -1,0 +1,108 @@
+// The armed (function or label, stream) pairs of the running iteration.
+#pragma once
+
+#include "record/event_record.hpp"
+#include "session/iteration_boundary.hpp"
+#include "timer/context_timer.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace inline_prof::hook {
+
+struct ExecutableGraph;
+struct Label;
+struct State;
+
+// Occurrences of one function on one stream that one iteration measures: several where a step is
+// so long that its budget allows many pairs.
+inline constexpr std::size_t kMostOccurrences = 16;
+
+struct WantedOccurrence {
+  std::atomic<std::uint32_t> occurrence{0};
+  std::atomic<record::EventRecord*> event{nullptr};
+  std::atomic<timer::ContextTimer::Pair*> taken{nullptr};  // in this iteration
+};
+
+// Written by the thread at the iteration's start, read by every launching thread: all atomic, with
+// arming_generation telling a reader when they were rewritten under him.
+struct ArmedEvent {
+  std::atomic<const void*> function{nullptr};    // CUfunction or Label
+  std::atomic<Label*> label{nullptr};            // null for a kernel and a graph
+  std::atomic<ExecutableGraph*> graph{nullptr};  // null for a kernel and a label
+  std::atomic<const void*> stream{nullptr};
+  std::atomic<std::uint32_t> site{0};      // in this iteration
+  std::atomic<std::uint32_t> expected{0};  // occurrences in an iteration as discovered; 0: any
+  std::array<WantedOccurrence, kMostOccurrences> wanted;
+  std::atomic<std::uint32_t> wanted_count{0};
+  std::atomic<timer::ContextTimer*> timer{nullptr};
+  std::atomic<std::int64_t> iteration{0};
+  std::atomic<const void*> open_by{nullptr};  // the thread that has the pair open
+  std::atomic<bool> interleaved{false};
+  std::atomic<timer::ContextTimer::Pair*> pair{nullptr};  // of a label between start and stop
+};
+
+// Eight GPUs with eight streams each.
+inline constexpr std::size_t kMostArmed = 64;
+
+extern constinit std::array<ArmedEvent, kMostArmed> armed_events;
+extern constinit std::atomic<std::uint32_t> armed_count;
+extern constinit std::atomic<std::uint32_t> arming_generation;  // odd: being written
+
+// Every launch of this iteration has its pair (modes one_shot and unit_test).
+extern constinit std::atomic<bool> measures_everything;
+
+// Pairs that are being recorded right now.
+extern constinit std::atomic<int> open_pairs;
+
+// True where a launch of `function` concerns nobody: profiling goes on, nothing of that handle is
+// armed, and no pair is open into which the launch could get.
+[[nodiscard]] inline bool is_settled(const void* function) noexcept {
+  if (open_pairs.load(std::memory_order_relaxed) != 0 || is_boundary(function) ||
+      measures_everything.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  const auto count = armed_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (armed_events[i].function.load(std::memory_order_relaxed) == function) return false;
+  }
+  return true;
+}
+
+// The filter word while something is being captured, or a pair is open; and after that.
+void look_at_every_launch() noexcept;
+void look_at_armed_launches() noexcept;
+
+// The application has made `graph` again: what is armed for it is armed for its new exec.
+void follow_new_exec(const ExecutableGraph& graph) noexcept;
+
+// Null where nothing is armed for the pair.
+[[nodiscard]] ArmedEvent* armed_for(const void* function, const void* stream) noexcept;
+
+// Counts one occurrence; null where it is none of the wanted ones.
+[[nodiscard]] WantedOccurrence* count_occurrence(ArmedEvent& armed) noexcept;
+
+// A launch of another thread on the stream of an open pair.
+enum class OtherThreads { kSpoilThePair, kAreWelcome };
+
+// Records the start event; null where it cannot be, the reason counted.  The caller ends or
+// abandons what it gets.
+[[nodiscard]] timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed,
+                                                    WantedOccurrence& wanted, OtherThreads others);
+// The running iteration is none: what was measured in it is thrown away.
+void void_iteration() noexcept;
+
+// Counts why a pair could not begin.
+void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept;
+
+// Where what the application adds to a label goes.
+[[nodiscard]] record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair);
+
+// Records the stop event, unless the application's work was not `wanted`, another thread got
+// between, or the iteration is over.
+void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
+              bool wanted);
+
+}  // namespace inline_prof::hook

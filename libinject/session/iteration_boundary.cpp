@@ -1,0 +1,234 @@
+#include "session/iteration_boundary.hpp"
+
+#include "entry/guard.hpp"
+#include "launch/launch.hpp"
+#include "schedule/glob.hpp"
+#include "schedule/iteration_finder.hpp"
+#include "schedule/iteration_follower.hpp"
+#include "session/arming.hpp"
+#include "session/discovery.hpp"
+#include "session/planning.hpp"
+#include "session/session.hpp"
+#include "session/state.hpp"
+#include "sys/hot_line.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace inline_prof::hook {
+
+constinit std::array<std::atomic<const void*>, kBoundaryFunctions> boundary_functions{};
+constinit std::atomic<bool> looking_for_period{false};
+
+namespace {
+
+// The stream of the first launch that fits: the same kernel on another device starts nothing.
+constinit std::atomic<const void*> boundary_stream{nullptr};
+
+// Tells which of the boundary functions' launches start an iteration; a period only.  Its launches
+// come one after the other: they are those of one stream.
+constinit std::atomic_flag following = ATOMIC_FLAG_INIT;
+constinit std::atomic<schedule::IterationFollower*> follower{nullptr};  // never freed
+
+// What the stream's launches were so far in a run whose iterations are looked for.
+struct Search {
+  schedule::IterationFinder finder;
+  std::uint64_t launches = 0;
+};
+
+// Streams with a finder each: a program's work is on its busiest ones.
+constexpr std::size_t kMostSearches = 16;
+
+std::map<const StreamInfo*, Search>& searches() {
+  static auto* const all = new std::map<const StreamInfo*, Search>;
+  return *all;
+}
+
+// A million launches without a period: the program has none, or a longer one than is looked for.
+constexpr std::uint64_t kLongestSearch = std::uint64_t{1} << 20U;
+std::uint64_t searched_launches = 0;
+
+void give_up() {
+  looking_for_period.store(false, std::memory_order_relaxed);
+  searches().clear();
+}
+
+bool is_busiest(const Search& search) {
+  for (const auto& [stream, other] : searches()) {
+    if (other.launches > search.launches) return false;
+  }
+  return true;
+}
+
+// PyTorch's own range around an optimizer's step (torch/optim/optimizer.py, profile_hook_step).
+constexpr const char* kOptimizerRange = "Optimizer.step*";
+
+// The boundary functions that stand for graphs.
+constinit std::array<std::atomic<const ExecutableGraph*>, kBoundaryFunctions> boundary_graphs{};
+
+const ExecutableGraph* boundary_graph(const void* function) noexcept {
+  for (const auto& each : boundary_graphs) {
+    const ExecutableGraph* graph = each.load(std::memory_order_relaxed);
+    if (graph == function) return graph;
+  }
+  return nullptr;
+}
+
+// A replay launches all its kernels: it counts as so many launches, so that a program that replays
+// one graph an iteration is believed as soon as one that launches the same kernels itself.  The
+// first is told by the graph's slot, the others by numbers above all slots.
+constexpr std::uint32_t kMostInReplay = 512;  // as many are as good as more
+constexpr auto kSlots = static_cast<std::uint32_t>(timer::LaunchTable::kSize);
+
+std::uint32_t launches_of(const LaunchSite& site) {
+  if (site.graph == nullptr) return 1;
+  return std::clamp(site.graph->kernels.load(std::memory_order_relaxed), 1U, kMostInReplay);
+}
+
+std::uint32_t slot_of(std::uint32_t symbol) {
+  return symbol < kSlots ? symbol : (symbol - kSlots) / kMostInReplay;
+}
+
+bool add_launches(schedule::IterationFinder& finder, const LaunchSite& site) {
+  const auto slot = static_cast<std::uint32_t>(launch_table.index_of(*site.slot));
+  bool has_changed = finder.add(slot);
+  for (std::uint32_t i = 1; i < launches_of(site); ++i)
+    has_changed = finder.add(kSlots + slot * kMostInReplay + i) || has_changed;
+  return has_changed;
+}
+
+}  // namespace
+
+std::uint64_t boundary_filter() noexcept {
+  std::uint64_t filter = sys::kNoLaunch;
+  for (const auto& each : boundary_functions) {
+    const void* function = each.load(std::memory_order_relaxed);
+    if (function == nullptr) continue;
+    const ExecutableGraph* graph = boundary_graph(function);
+    if (graph != nullptr) function = graph->exec.load(std::memory_order_acquire);
+    filter |= std::uint64_t{1} << sys::filter_bit(function);
+  }
+  return filter;
+}
+
+void note_kernel(const State& state, const Launch& launch, const KernelInfo& kernel) {
+  if (state.config.iteration_source != sys::IterationSource::kKernel ||
+      boundary_stream.load(std::memory_order_relaxed) != nullptr) {
+    return;
+  }
+  const std::string& glob = state.config.iteration_glob;
+  if (!schedule::glob_matches(glob, kernel.name) &&
+      !schedule::glob_matches(glob, kernel.event_name)) {
+    return;
+  }
+  boundary_functions[0].store(launch.function, std::memory_order_relaxed);
+  boundary_stream.store(launch.stream, std::memory_order_release);
+}
+
+void look_for_period(State& state, const LaunchSite& site) {
+  auto& all = searches();
+  if (!all.contains(site.stream) && all.size() == kMostSearches) return;
+  Search& search = all[site.stream];
+  ++search.launches;
+  if (++searched_launches > kLongestSearch) return give_up();
+  if (!add_launches(search.finder, site) || !search.finder.found() || !is_busiest(search)) return;
+  schedule::FoundIteration found = *search.finder.found();
+  found.anchor = slot_of(found.anchor);
+  found.first = slot_of(found.first);
+  const std::array<std::uint32_t, kBoundaryFunctions> slots{found.anchor, found.first};
+  follower.store(new schedule::IterationFollower(found), std::memory_order_release);
+  for (std::size_t i = 0; i < kBoundaryFunctions; ++i) {
+    const LaunchSite& edge = *state.site_by_slot[slots[i]];
+    boundary_graphs[i].store(edge.graph, std::memory_order_relaxed);
+    boundary_functions[i].store(edge.slot->function.load(std::memory_order_relaxed),
+                                std::memory_order_relaxed);
+  }
+  boundary_stream.store(site.stream->handle, std::memory_order_release);
+  state.boundary_is_guessed = true;
+  {
+    const std::lock_guard lock(state.run.mutex);
+    state.run.iteration_confidence = found.confidence;
+  }
+  give_up();  // looking any further
+}
+
+namespace {
+
+// In the warm-up the search begins again.  Later the program has left its training loop: no further
+// iteration starts.
+void lose_period() {
+  State* run = state();
+  if (run == nullptr) return;
+  const std::lock_guard lock(run->mutex);
+  for (auto& function : boundary_functions)
+    function.store(nullptr, std::memory_order_relaxed);
+  boundary_stream.store(nullptr, std::memory_order_relaxed);
+  follower.store(nullptr, std::memory_order_release);
+  disarm();
+  if (run->phase.load() != Phase::kDiscovering) {
+    return warn(*run, "the launches stopped repeating after iteration " +
+                          std::to_string(run->iteration.load()) +
+                          ": no iterations are seen any more");
+  }
+  forget_discovery(*run);
+  run->iteration.store(0);
+  {
+    const std::lock_guard run_lock(run->run.mutex);
+    run->run.iteration_source = "none";
+  }
+  run->boundary_is_guessed = false;
+  run->phase.store(Phase::kBeforeIterations);
+  sys::set_filter(sys::kEveryLaunch);
+  looking_for_period.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+bool starts_iteration(const Launch& launch) {
+  if (!is_boundary(launch.function) ||
+      boundary_stream.load(std::memory_order_acquire) != launch.stream) {
+    return false;
+  }
+  schedule::IterationFollower* period = follower.load(std::memory_order_acquire);
+  if (period == nullptr) return true;  // the kernel that the user named
+  // A second thread that launches the same kernel on the same stream at the same time: there is no
+  // order to follow.
+  if (following.test_and_set(std::memory_order_acquire)) return false;
+  using schedule::Step;
+  Step step = Step::kNothing;
+  if (launch.function == boundary_functions[1].load(std::memory_order_relaxed)) {
+    step = period->on_first();
+  }
+  if (launch.function == boundary_functions[0].load(std::memory_order_relaxed)) {
+    const Step at_anchor = period->on_anchor();
+    if (at_anchor == Step::kVoid || at_anchor == Step::kBroken) step = at_anchor;
+  }
+  const bool is_lost = period->is_lost();
+  following.clear(std::memory_order_release);
+  if (is_lost) lose_period();
+  if (step == Step::kVoid || step == Step::kBroken || step == Step::kStartsAgain) {
+    void_iteration();
+  }
+  return step == Step::kStarts || step == Step::kStartsAgain;
+}
+
+bool note_range(const char* text) noexcept {
+  State* run = state();
+  if (run == nullptr || text == nullptr) return false;
+  const auto source = run->config.iteration_source;
+  const bool is_asked_for =
+      source == sys::IterationSource::kNvtx || source == sys::IterationSource::kOptimizer;
+  if (!is_asked_for || run->phase.load(std::memory_order_relaxed) == Phase::kDone) return false;
+  bool fits = false;
+  fenced("iteration", [&] {
+    // Not one expression: its type would be a string of its own, gone at the semicolon.
+    std::string_view glob = kOptimizerRange;
+    if (source == sys::IterationSource::kNvtx) glob = run->config.iteration_glob;
+    fits = schedule::glob_matches(glob, text);
+    if (fits) session::iteration_starts(session::Mark::kRange);
+  });
+  return fits && source == sys::IterationSource::kNvtx;
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,66 @@
+// Where launches come from: kernels, labels and graphs, each on one stream.
+#pragma once
+
+#include "labels/label.hpp"
+#include "record/event_record.hpp"
+#include "timer/context_timer.hpp"
+#include "timer/launch_table.hpp"
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace inline_prof::hook {
+
+struct ExecutableGraph;
+
+struct StreamInfo {
+  CUstream handle = nullptr;
+  timer::ContextTimer* timer = nullptr;
+  int index = 0;  // in order of first appearance
+  std::uint64_t launches = 0;
+  bool is_alive = true;
+};
+
+struct KernelInfo {
+  std::string name;        // as the driver gives it
+  std::string event_name;  // readable, without blanks
+  int static_shared_bytes = 0;
+  int registers = 0;
+};
+
+// One kernel on one stream: its events, whichever of its handles is launched.
+struct KernelOnStream {
+  std::string event_name;
+  int handles = 0;
+  int next_occurrence = 0;
+};
+
+// What stands behind a slot of the launch table: a kernel, a label or a graph on one stream.
+struct LaunchSite {
+  timer::LaunchSlot* slot = nullptr;
+  StreamInfo* stream = nullptr;
+  // One of these is not null.
+  const KernelInfo* kernel = nullptr;
+  Label* label = nullptr;
+  ExecutableGraph* graph = nullptr;
+  record::LaunchShape first_shape;  // of a kernel
+  std::string event_name;           // of a kernel, once it has one
+  // By occurrence; null where the launch was part of a label.  Of a graph: the replays as a whole.
+  std::vector<record::EventRecord*> events;
+  record::EventRecord* sampled = nullptr;          // in a run without iterations
+  timer::ContextTimer::Pair* open_pair = nullptr;  // of a label, in mode one_shot
+  int open_occurrence = -1;                        // of a label that has started and not stopped
+  std::uint32_t usual_count = 0;                   // launches in most iterations of the warm-up
+  int usual_votes = 0;
+};
+
+// What was launched inside a label, beside further labels.
+struct LabelInside {
+  std::vector<record::EventRecord*> ops;  // vendor calls
+  int other_launches = 0;
+};
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,97 @@
+// Mode one_shot: every event of an iteration has its pair in the same iteration.  Pairs stand
+// between all launches, so that the iteration is slower than others; in return the events of one
+// iteration are seen together.
+#include "session/one_shot.hpp"
+
+#include "labels/label.hpp"
+#include "launch/launch.hpp"
+#include "libraries/op_frame.hpp"
+#include "session/state.hpp"
+#include "sys/hot_line.hpp"
+#include "sys/lifecycle.hpp"
+
+namespace inline_prof::hook {
+namespace {
+
+// The event of this occurrence, counted; null where the warm-up did not meet it.
+record::EventRecord* next_event(State& state, const void* function, const void* stream,
+                                LaunchSite*& site) {
+  timer::LaunchSlot* slot = launch_table.find(function, table_key(state, stream));
+  if (slot == nullptr) return nullptr;
+  site = state.site_by_slot[launch_table.index_of(*slot)].get();
+  const std::uint32_t occurrence = slot->count.fetch_add(1, std::memory_order_relaxed);
+  record::EventRecord* event =
+      occurrence < site->events.size() ? site->events[occurrence] : nullptr;
+  return event != nullptr && event->capacity() > 0 ? event : nullptr;  // 0: not asked for
+}
+
+timer::ContextTimer::Pair* begin(State& state, const LaunchSite& site, record::EventRecord& event) {
+  timer::ContextTimer::Pair* pair = nullptr;
+  const auto result = site.stream->timer->begin(
+      site.stream->handle, event, state.iteration.load(std::memory_order_relaxed), pair);
+  if (result == timer::ContextTimer::BeginResult::kOk) return pair;
+  count_refusal(state, result);
+  return nullptr;
+}
+
+}  // namespace
+
+void begin_one_shot(State& state) {
+  for (LaunchSite* site : state.sites)
+    site->slot->count.store(0, std::memory_order_relaxed);
+  open_all_gates(true);
+  measures_everything.store(true, std::memory_order_release);
+  sys::set_filter(sys::kEveryLaunch);
+}
+
+void stop_one_shot(State& state) {
+  if (!measures_everything.exchange(false, std::memory_order_acq_rel)) return;
+  open_all_gates(false);
+  for (LaunchSite* site : state.sites) {
+    auto* pair = std::exchange(site->open_pair, nullptr);
+    if (pair != nullptr) pair->timer->abandon(*pair);  // started and not stopped
+  }
+}
+
+LaunchTicket begin_one_shot_launch(State& state, const Launch& launch) {
+  const std::lock_guard lock(state.mutex);
+  LaunchSite* site = nullptr;
+  record::EventRecord* event = next_event(state, launch.function, launch.stream, site);
+  if (event == nullptr) return {};
+  OpFrame* op = event->spans_op ? outermost_op() : nullptr;
+  if (event->spans_op && op == nullptr) return {};
+  auto* pair = begin(state, *site, *event);
+  if (pair == nullptr) return {};
+  if (op != nullptr) {
+    part_on(*op, launch.stream).pair = pair;
+    return {};
+  }
+  return {.kind = LaunchTicket::Kind::kMeasured,
+          .armed = nullptr,
+          .timer = site->stream->timer,
+          .pair = pair};
+}
+
+void record_one_shot_label(State& state, const LabelEnd& end, CUstream stream,
+                           const char* extra_info) {
+  const std::lock_guard lock(state.mutex);
+  if (end.is_start) {
+    LaunchSite* site = nullptr;
+    record::EventRecord* event = next_event(state, end.label, stream, site);
+    if (event == nullptr || site->open_pair != nullptr) return;
+    site->open_pair = begin(state, *site, *event);
+    if (site->open_pair != nullptr && extra_info != nullptr) {
+      extra_of(*site->open_pair).start = extra_info;
+    }
+    return;
+  }
+  timer::LaunchSlot* slot = launch_table.find(end.label, table_key(state, stream));
+  if (slot == nullptr) return;
+  LaunchSite& site = *state.site_by_slot[launch_table.index_of(*slot)];
+  auto* pair = std::exchange(site.open_pair, nullptr);
+  if (pair == nullptr) return;
+  if (extra_info != nullptr) extra_of(*pair).stop = extra_info;
+  static_cast<void>(pair->timer->end(stream, *pair));
+}
+
+}  // namespace inline_prof::hook

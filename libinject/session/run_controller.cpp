@@ -1,0 +1,332 @@
+#include "session/run_controller.hpp"
+
+#include "entry/hooked_functions.hpp"
+#include "launch/launch.hpp"
+#include "session/arming.hpp"
+#include "session/discovery.hpp"
+#include "session/one_shot.hpp"
+#include "session/planning.hpp"
+#include "session/progress.hpp"
+#include "session/termination.hpp"
+#include "session/trigger.hpp"
+#include "session/without_iterations.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <algorithm>
+
+namespace inline_prof::hook::run_controller {
+namespace {
+
+// A GPU that is behind by more than this many iterations after the last sample is not waited for.
+constexpr int kLongestDraining = 1024;
+
+// Iteration times are those of the device with the lowest number.
+timer::ContextTimer* first_timer(State& state) {
+  timer::ContextTimer* first = nullptr;
+  for (timer::ContextTimer& timer : state.timers) {
+    if (timer.is_alive() && busiest_stream(state, timer) != nullptr &&
+        (first == nullptr || timer.device_id() < first->device_id())) {
+      first = &timer;
+    }
+  }
+  return first;
+}
+
+void say_what_was_never_met(State& state) {
+  if (state.never_met.empty()) return;
+  std::string text = "never met: ";
+  for (std::size_t i = 0; i < state.never_met.size(); ++i) {
+    text.append(i == 0 ? "" : ", ").append(state.never_met[i]);
+  }
+  const std::string labels = met_label_names();
+  text.append(labels.empty() ? "; no label was met" : "; labels met: " + labels);
+  warn(state, std::move(text));
+  state.never_met.clear();
+}
+
+// Everything is read: the events go, the hooks become plain jumps, the file is written.
+void finish(State& state) {
+  for (timer::ContextTimer& timer : state.timers) {
+    state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
+    timer.destroy_events();
+  }
+  clone_measurement::finish(state);
+  close_record(state);
+  state.is_complete = true;
+  state.phase.store(Phase::kDone, std::memory_order_release);
+  stop_one_shot(state);
+  disarm();
+  leave_termination();
+  trigger::remove();
+  sys::turn_off_silently();
+  state.writer->finish(true);
+}
+
+// What one iteration measures.
+struct Choice {
+  enum class Kind { kNothing, kTargets, kEverything, kOver } kind = Kind::kNothing;
+  std::vector<std::size_t> targets{};
+};
+
+Choice choose_in_one_shot(const State& state, std::int64_t iteration) {
+  const std::int64_t position = iteration - state.settings.warmup - 1;
+  if (position >= state.config.one_shot_iterations) return {.kind = Choice::Kind::kOver};
+  if (position % state.config.one_shot_every != 0) return {};
+  return {.kind = Choice::Kind::kEverything};
+}
+
+Choice choose_by_need(State& state, std::int64_t iteration) {
+  auto targets = state.adaptive->next(state, iteration);
+  if (state.adaptive->is_done()) return {.kind = Choice::Kind::kOver};
+  if (targets.empty()) return {};
+  return {.kind = Choice::Kind::kTargets, .targets = std::move(targets)};
+}
+
+Choice choose_from_plan(const State& state, std::int64_t iteration) {
+  if (const auto target = state.plan.event_at(iteration)) {
+    return {.kind = Choice::Kind::kTargets, .targets = {*target}};
+  }
+  const bool data_are_wanted = iteration <= state.settings.warmup + state.config.data_iterations;
+  return {.kind = iteration > state.plan.last_iteration() && !data_are_wanted
+                      ? Choice::Kind::kOver
+                      : Choice::Kind::kNothing};
+}
+
+// --- the receipt
+
+// The application may be ahead of the GPU by this many iterations and still have its blocks told
+// apart.
+constexpr std::int64_t kLongestLead = 32;
+constexpr std::int64_t kTimesInABlock = 4;  // behind the lead: enough for a median
+constexpr std::int64_t kBlocksInAQuad = 4;  // armed, not, not, armed: a steady drift cancels
+
+constexpr std::int64_t kMostQuads = 12;  // more than enough for a bootstrap over them
+
+// False where no receipt is wanted, or there is nothing to arm.
+bool begin_overhead_measurement(State& state, std::int64_t iteration) {
+  const timer::ContextTimer* timer = first_timer(state);
+  if (timer == nullptr || state.armed_lately.empty() || state.receipt.first != 0) return false;
+  OverheadBlocks& receipt = state.receipt;
+  receipt.first = iteration;
+  receipt.lead = std::clamp<std::int64_t>(timer->iterations_ahead(), 0, kLongestLead);
+  receipt.block = receipt.lead + kTimesInABlock;
+  const std::int64_t quad = kBlocksInAQuad * receipt.block;
+  std::int64_t most = state.config.overhead_iterations;
+  // A user who waits for the end waits for the samples, not for this.
+  if (state.exit_when_done.load()) most = std::min(most, iteration - state.settings.warmup - 1);
+  receipt.end = iteration + std::min(most / quad, kMostQuads) * quad;
+  return receipt.end > iteration;
+}
+
+bool is_armed_for_overhead(const OverheadBlocks& receipt, std::int64_t iteration) {
+  const std::int64_t block = (iteration - receipt.first) / receipt.block % kBlocksInAQuad;
+  return block == 0 || block == kBlocksInAQuad - 1;
+}
+
+Choice choose_for_overhead(const State& state, std::int64_t iteration) {
+  if (iteration >= state.receipt.end) return {.kind = Choice::Kind::kOver};
+  if (!is_armed_for_overhead(state.receipt, iteration)) return {};
+  if (state.settings.mode == schedule::Mode::kOneShot) return {.kind = Choice::Kind::kEverything};
+  const auto& lately = state.armed_lately;
+  return {.kind = Choice::Kind::kTargets,
+          .targets = lately[static_cast<std::size_t>(iteration) % lately.size()]};
+}
+
+// The iteration times of the complete blocks, without each block's first ones, in which the GPU may
+// still have been at work on the block before.
+void gather_overhead(State& state) {
+  const OverheadBlocks& receipt = state.receipt;
+  if (receipt.block == 0) return;
+  std::vector<record::BlockTimes> blocks;
+  for (std::int64_t first = receipt.first; first + receipt.block <= receipt.end;
+       first += receipt.block) {
+    blocks.push_back({.armed = is_armed_for_overhead(receipt, first), .times_ms = {}});
+  }
+  const record::IterationTimes& times = state.run.iteration_times;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const std::int64_t position = times.iteration(i) - receipt.first;
+    if (position < 0 || times.iteration(i) >= receipt.end) continue;
+    if (position % receipt.block < receipt.lead) continue;
+    blocks[static_cast<std::size_t>(position / receipt.block)].times_ms.push_back(times[i]);
+  }
+  // The program may have ended before the last ones.
+  while (!blocks.empty() && blocks.back().times_ms.size() < kTimesInABlock)
+    blocks.pop_back();
+  state.run.overhead_blocks = std::move(blocks);
+}
+
+// --- the choice becomes armed events
+
+// After all else; an iteration in which a copy is being built measures nothing.
+Choice choose_inside_graphs(State& state) {
+  const auto target = clone_measurement::next(state);
+  if (clone_measurement::is_over(state)) return {.kind = Choice::Kind::kOver};
+  if (!target) return {};
+  return {.kind = Choice::Kind::kTargets, .targets = {*target}};
+}
+
+Choice choose(State& state, std::int64_t iteration) {
+  if (state.phase.load() == Phase::kOverheadMeasurement)
+    return choose_for_overhead(state, iteration);
+  if (state.settings.mode == schedule::Mode::kOneShot) return choose_in_one_shot(state, iteration);
+  Choice choice =
+      state.adaptive ? choose_by_need(state, iteration) : choose_from_plan(state, iteration);
+  return choice.kind == Choice::Kind::kOver ? choose_inside_graphs(state) : choice;
+}
+
+constexpr std::size_t kRemembered = 16;
+
+void carry_out(State& state, const Choice& choice, std::int64_t iteration) {
+  stop_one_shot(state);
+  switch (choice.kind) {
+    case Choice::Kind::kTargets:
+      arm(state, choice.targets, iteration);
+      if (state.armed_lately.size() == kRemembered)
+        state.armed_lately.erase(state.armed_lately.begin());
+      if (state.receipt.first == 0) state.armed_lately.push_back(choice.targets);
+      break;
+    case Choice::Kind::kEverything:
+      disarm();
+      begin_one_shot(state);
+      state.armed_lately.resize(1);
+      break;
+    case Choice::Kind::kNothing:
+    case Choice::Kind::kOver:
+      disarm();
+      state.run.unarmed_iterations.fetch_add(1, std::memory_order_relaxed);
+      return;
+  }
+  state.run.armed_iterations.fetch_add(1, std::memory_order_relaxed);
+}
+
+void start_measured_iteration(State& state, std::int64_t iteration) {
+  if (state.boundary_is_guessed) {
+    state.run.dropped.irregular_iteration.fetch_add(drop_samples_of_irregular_iteration());
+  }
+  poll_all(state);
+  record_origins(state, iteration);
+  report_progress(state, iteration);
+  Choice choice = choose(state, iteration);
+  if (choice.kind == Choice::Kind::kOver && begin_overhead_measurement(state, iteration)) {
+    state.throw_samples_away.store(true, std::memory_order_relaxed);
+    state.phase.store(Phase::kOverheadMeasurement, std::memory_order_release);
+    choice = choose(state, iteration);
+  }
+  if (choice.kind != Choice::Kind::kOver) return carry_out(state, choice, iteration);
+  stop_one_shot(state);
+  disarm();
+  state.phase.store(Phase::kDraining, std::memory_order_release);
+}
+
+// The first iterations allocate, choose algorithms and compile: what only they launch is no event.
+// So the second half of the warm-up discovers anew.
+bool is_fresh_start(const State& state, std::int64_t iteration) {
+  return state.settings.warmup >= 2 && iteration == state.settings.warmup / 2 + 1;
+}
+
+}  // namespace
+
+void record_origins(State& state, std::int64_t iteration) {
+  for (timer::ContextTimer& timer : state.timers) {
+    if (StreamInfo* stream = busiest_stream(state, timer)) {
+      timer.record_origin(stream->handle, iteration);
+    }
+  }
+}
+
+bool poll_all(State& state) {
+  const timer::ContextTimer* first = first_timer(state);
+  bool all_read = true;
+  for (timer::ContextTimer& timer : state.timers) {
+    timer.poll(&timer == first ? &state.run.iteration_times : nullptr);
+    all_read =
+        all_read && (!timer.is_alive() || (timer.pending() == 0 && !timer.origins_pending()));
+  }
+  return all_read;
+}
+
+std::uint64_t samples_taken(const State& state) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < state.run.events.size(); ++i)
+    count += state.run.events[i].sample_count();
+  return count;
+}
+
+std::uint64_t samples_wanted(const State& state) {
+  std::uint64_t wanted = 0;
+  for (std::size_t i = 0; i < state.plain_targets; ++i) {
+    wanted += static_cast<std::uint64_t>(state.plan.samples_of(i)) * state.targets[i].events.size();
+  }
+  return wanted;
+}
+
+bool everything_was_recorded(const State& state) {
+  const Phase phase = state.phase.load();
+  if (phase == Phase::kDraining || phase == Phase::kOverheadMeasurement) return true;
+  if (state.settings.mode == schedule::Mode::kOneShot) {
+    return state.iteration.load() >= state.settings.warmup + state.config.one_shot_iterations;
+  }
+  if (!clone_measurement::is_over(state)) return false;
+  if (state.adaptive) return state.adaptive->is_done();
+  return state.iteration.load() >= state.plan.last_iteration();
+}
+
+void close_record(State& state) {
+  say_what_was_never_met(state);
+  const std::lock_guard lock(state.run.mutex);
+  gather_overhead(state);
+  if (*sys::off_reason() != '\0') {
+    state.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
+  }
+  if (state.table_full.load()) {
+    state.run.not_seen.push_back("more kernels, streams or events than there was room for");
+  }
+  if (const auto graphs = graph_launch_count(); graphs > 0) {
+    state.run.not_seen.push_back(std::to_string(graphs) +
+                                 " graph launches: counted, the kernels inside are not timed");
+  }
+  if (const auto unwrapped = unwrapped_count(); unwrapped > 0) {
+    state.run.not_seen.push_back(std::to_string(unwrapped) +
+                                 " driver functions with a third address were not wrapped");
+  }
+}
+
+bool start_iteration(State& state) {
+  const std::int64_t iteration = state.iteration.fetch_add(1) + 1;
+  switch (state.phase.load(std::memory_order_relaxed)) {
+    case Phase::kBeforeIterations:
+    case Phase::kWithoutIterations:
+      fold_counts(state);
+      leave_without_iterations(state);
+      [[fallthrough]];
+    case Phase::kDiscovering:
+      fold_counts(state);
+      if (iteration <= state.settings.warmup) {
+        if (is_fresh_start(state, iteration)) forget_discovery(state);
+        return false;
+      }
+      make_plan(state);
+      state.phase.store(Phase::kMeasuring, std::memory_order_release);
+      start_measured_iteration(state, iteration);
+      return false;
+    case Phase::kMeasuring:
+    case Phase::kOverheadMeasurement:
+      start_measured_iteration(state, iteration);
+      return false;
+    case Phase::kDraining:
+      // Another thread may have made the context, and still calibrate it.
+      if ((!poll_all(state) || state.calibrating.load() > 0) &&
+          ++state.draining_iterations < kLongestDraining) {
+        return false;
+      }
+      finish(state);
+      return true;
+    case Phase::kUnitTests:
+      return false;  // each test is an iteration of its own
+    case Phase::kDone:
+      return true;
+  }
+  return true;
+}
+
+}  // namespace inline_prof::hook::run_controller

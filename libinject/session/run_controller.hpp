@@ -1,0 +1,26 @@
+// The run through its iterations: warm-up, plan, what each measures, receipt, end.
+#pragma once
+
+#include "session/state.hpp"
+
+namespace inline_prof::hook::run_controller {
+
+// With the state's mutex held.  True once the run is over.
+[[nodiscard]] bool start_iteration(State& state);
+
+// One origin event on each device's busiest stream.
+void record_origins(State& state, std::int64_t iteration);
+
+// Reads what has finished.  True where everything that was recorded has been read.
+bool poll_all(State& state);
+
+[[nodiscard]] std::uint64_t samples_taken(const State& state);
+[[nodiscard]] std::uint64_t samples_wanted(const State& state);
+
+// True where every sample that was asked for has been recorded.
+[[nodiscard]] bool everything_was_recorded(const State& state);
+
+// The notes that only make sense once the run is over.
+void close_record(State& state);
+
+}  // namespace inline_prof::hook::run_controller

@@ -1,0 +1,413 @@
+#include "session/session.hpp"
+
+#include "cupti/cupti_client.hpp"
+#include "libraries/static_copies.hpp"
+#include "schedule/error.hpp"
+#include "schedule/read_request.hpp"
+#include "session/discovery.hpp"
+#include "session/planning.hpp"
+#include "session/run_controller.hpp"
+#include "session/state.hpp"
+#include "session/termination.hpp"
+#include "session/trigger.hpp"
+#include "session/without_iterations.hpp"
+#include "sys/config_error.hpp"
+#include "sys/cuda_api.hpp"
+#include "sys/lifecycle.hpp"
+#include "sys/process.hpp"
+#include "timer/calibration.hpp"
+#include "timer/device_facts.hpp"
+
+#include <cstdlib>
+#include <unistd.h>
+
+namespace inline_prof::hook {
+namespace {
+
+constinit std::atomic<State*> the_state{nullptr};
+
+}  // namespace
+
+State* state() noexcept {
+  return the_state.load(std::memory_order_acquire);
+}
+
+namespace session {
+namespace {
+
+// What the application said before the first GPU call.
+constinit std::atomic<std::int64_t> early_iterations{0};
+constinit std::atomic<bool> early_exit_when_done{false};
+
+constexpr int kExitWaitMs = 2000;
+constexpr int kExitPollMs = 200;
+constexpr int kLongestWriteMs = 60'000;  // where the user has asked for the end after the write
+
+schedule::Choices choices_of(const sys::Config& config) {
+  schedule::Choices choices;
+  choices.warmup = config.warmup;
+  choices.repeat = config.repeat;
+  if (config.policy) choices.policy = schedule::policy_from_name(*config.policy);
+  if (config.seed_is_set) choices.seed = config.seed;
+  if (config.mode) choices.mode = schedule::mode_from_name(*config.mode);
+  if (config.budget_percent) choices.budget_percent = config.budget_percent;
+  if (config.target_ci) choices.target_ci = config.target_ci;
+  return choices;
+}
+
+// Throws ScheduleError for what this guest cannot do: measuring something other than asked is worse
+// than not measuring.
+void check_settings(const schedule::Settings& settings) {
+  if (settings.warmup < 1) {
+    throw schedule::ScheduleError(
+        "a warm-up of 0 iterations: expected at least 1, in which the events are met");
+  }
+}
+
+void describe_run(State& state, const std::string& schedule_path) {
+  record::RunRecord& run = state.run;
+  run.host_name = sys::host_name();
+  run.command = sys::command_name();
+  run.started_at = sys::utc_time_now();
+  run.rank = state.config.rank;
+  run.world_size = state.config.world_size;
+  run.local_rank = state.config.local_rank;
+  run.mode = schedule::mode_name(state.settings.mode);
+  run.policy = schedule::policy_name(state.settings.policy);
+  run.backend = state.config.backend == sys::Backend::kCupti ? "cupti" : "driver";
+  run.schedule = schedule_path;
+  run.warmup = state.settings.warmup;
+  run.repeat = state.settings.repeat;
+  run.warnings = state.config.warnings;
+}
+
+record::WriteFacts write_facts(State& state) {
+  record::WriteFacts facts;
+  facts.process_id = state.process_id;
+  facts.libraries = timer::loaded_library_versions();
+  facts.cuda_errors = sys::vendor_error_count();
+  facts.witness = cupti::collect();
+  // Once, after the events are known: it reads the files of what is loaded.
+  if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
+    state.static_copies = static_copies(state.run);
+  }
+  if (state.static_copies) facts.not_seen = *state.static_copies;
+  const std::lock_guard lock(state.run.mutex);
+  facts.iteration_confidence =
+      state.run.iteration_source == "none" ? 0 : state.run.iteration_confidence;
+  return facts;
+}
+
+// Reads what is ready and says what is missing, unless the run was over before.  Waits for 200 ms
+// at most.
+struct Closing {
+  bool is_complete;
+  bool was_over;
+};
+Closing close_run(State& state) {
+  const std::lock_guard lock(state.mutex);
+  bool complete = false;
+  const Phase phase = state.phase.load(std::memory_order_relaxed);
+  if (phase == Phase::kDone) return {.is_complete = state.is_complete, .was_over = true};
+  for (int waited = 0; waited < kExitPollMs && !run_controller::poll_all(state); ++waited)
+    usleep(1000);
+  for (const timer::ContextTimer& timer : state.timers) {
+    state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
+  }
+  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) {
+    if (phase == Phase::kBeforeIterations) list_unsampled(state);
+    count_calls(state);
+    fold_counts(state);
+    warn(state,
+         "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "
+         "as one iteration, and labels were not measured");
+    complete = true;
+  } else if (phase == Phase::kUnitTests) {
+    complete = true;
+    if (run_controller::samples_taken(state) == 0) {
+      warn(state, "no unit test ran more often than its warm-up of " +
+                      std::to_string(state.settings.warmup) + " runs: nothing was measured");
+    }
+  } else if (phase == Phase::kDiscovering) {
+    fold_counts(state);
+    warn(state, "the program ended in the warm-up, after iteration " +
+                    std::to_string(state.iteration.load()) + " of " +
+                    std::to_string(state.settings.warmup) + ": nothing was measured");
+  } else {
+    complete = run_controller::everything_was_recorded(state);
+    if (!complete && state.adaptive) {
+      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
+                      " with " + std::to_string(run_controller::samples_taken(state)) +
+                      " samples: about " + std::to_string(state.adaptive->iterations_left()) +
+                      " iterations more would have met the target");
+    } else if (!complete && !clone_measurement::is_over(state) &&
+               state.iteration.load() >= state.plan.last_iteration()) {
+      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
+                      " before all kernels inside CUDA graphs were measured");
+    } else if (!complete) {
+      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
+                      " of " + std::to_string(state.plan.last_iteration()) + ": " +
+                      std::to_string(run_controller::samples_taken(state)) + " of " +
+                      std::to_string(run_controller::samples_wanted(state)) +
+                      " samples were taken");
+    }
+  }
+  run_controller::close_record(state);
+  state.is_complete = complete;
+  state.phase.store(Phase::kDone, std::memory_order_release);
+  return {.is_complete = complete, .was_over = false};
+}
+
+// On the writer's thread: the process was told to end.
+void finish_and_die(int signal) {
+  if (State* run = state()) {
+    const bool is_complete = close_run(*run).is_complete;
+    sys::turn_off_silently();
+    run->writer->write_now(is_complete);
+  }
+  die_of(signal);
+}
+
+// The writer thread's 10 ms, in a run without iterations.
+bool tick(State& state) {
+  if (clone_measurement::tick(state)) return true;
+  const std::lock_guard lock(state.mutex);
+  if (state.phase.load(std::memory_order_relaxed) != Phase::kWithoutIterations) return false;
+  choose_next_sample(state);
+  return true;
+}
+
+void make_writer(State& state, std::string path) {
+  state.writer = std::make_unique<record::WriterThread>(
+      state.run, record::WriterThread::Options{
+                     .path = std::move(path),
+                     .checkpoint_seconds = static_cast<int>(state.config.checkpoint_seconds),
+                     .tick = [&state] { return tick(state); },
+                     .facts = [&state] { return write_facts(state); },
+                     // In the warm-up events are still being described.
+                     .ready =
+                         [&state] {
+                           const Phase phase = state.phase.load();
+                           return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
+                         },
+                     .on_signal = [](int signal) { finish_and_die(signal); }});
+}
+
+bool counts(const State& state, Mark mark) {
+  using Source = sys::IterationSource;
+  switch (state.config.iteration_source) {
+    case Source::kAuto:
+      return mark != Mark::kRange;
+    case Source::kMacro:
+      return mark == Mark::kCall;
+    case Source::kOptimizer:
+      return mark != Mark::kLaunch;
+    case Source::kNvtx:
+      return mark == Mark::kRange;
+    case Source::kKernel:
+      return mark == Mark::kLaunch;
+  }
+  return false;
+}
+
+std::string source_text(const State& state, Mark mark) {
+  using Source = sys::IterationSource;
+  switch (state.config.iteration_source) {
+    case Source::kOptimizer:
+      return "optimizer";
+    case Source::kNvtx:
+      return "nvtx:" + state.config.iteration_glob;
+    case Source::kKernel:
+      return "kernel:" + state.config.iteration_glob;
+    case Source::kAuto:
+    case Source::kMacro:
+      break;
+  }
+  return mark == Mark::kCall ? "macro" : "auto";
+}
+
+}  // namespace
+
+bool begin(sys::Config config) {
+  auto* fresh = new State(std::move(config));  // never destroyed: see state.hpp
+  fresh->process_id = getpid();
+  fresh->site_by_slot.resize(timer::LaunchTable::kSize);
+  try {
+    const std::string directory = fresh->config.directory_is_set ? fresh->config.directory : "";
+    auto found = schedule::find_request(fresh->config.schedule_path, directory);
+    fresh->request = std::move(found.request);
+    fresh->settings = schedule::settle(choices_of(fresh->config), fresh->request);
+    check_settings(fresh->settings);
+    describe_run(*fresh, found.path);
+    for (const std::string& warning : fresh->settings.warnings)
+      warn(*fresh, warning);
+    if (const auto* spec = std::get_if<schedule::Spec>(&fresh->request)) {
+      for (const std::string& warning : spec->warnings)
+        warn(*fresh, warning);
+    }
+  } catch (const schedule::ScheduleError& error) {
+    sys::turn_off("schedule", error.what());
+    return false;
+  }
+  std::string path;
+  try {
+    path = record::output_path({.output_template = fresh->config.output_template,
+                                .directory = fresh->config.directory,
+                                .directory_is_set = fresh->config.directory_is_set,
+                                .rank = fresh->config.rank},
+                               fresh->run.host_name, fresh->process_id);
+  } catch (const sys::ConfigError& error) {
+    sys::turn_off("configuration", error.what());
+    return false;
+  }
+  if (const std::string error = record::prepare_directory(path); !error.empty()) {
+    sys::turn_off("output", error.c_str());
+    return false;
+  }
+  make_writer(*fresh, std::move(path));
+  fresh->exit_when_done.store(fresh->config.exit_when_done || early_exit_when_done.load());
+  if (const auto early = early_iterations.load(); early > 0 && counts(*fresh, Mark::kCall)) {
+    fresh->iteration.store(early);
+    fresh->run.iteration_source = "macro";
+    fresh->phase.store(Phase::kDiscovering);
+  }
+  looking_for_period.store(fresh->config.iteration_source == sys::IterationSource::kAuto &&
+                           fresh->settings.mode != schedule::Mode::kUnitTest);
+  if (fresh->settings.mode == schedule::Mode::kUnitTest) {
+    fresh->run.iteration_source = "unit_test";
+    fresh->phase.store(Phase::kUnitTests);
+  }
+  the_state.store(fresh, std::memory_order_release);
+  return true;
+}
+
+void wait_for_trigger() {
+  if (const State* run = state()) trigger::install(run->config);
+}
+
+void context_created(CUcontext context) {
+  State* run = state();
+  if (run == nullptr) return;
+  timer::ContextTimer* timer = nullptr;
+  {
+    const std::lock_guard lock(run->mutex);
+    for (const timer::ContextTimer& known : run->timers) {
+      if (known.context() == context && known.is_alive()) return;
+    }
+    timer = timer_of(*run, context);
+    if (timer == nullptr) return;
+    run->calibrating.fetch_add(1);
+  }
+  timer::CalibrationResult result = timer::calibrate(context, timer->device_id());
+  const std::lock_guard lock(run->run.mutex);
+  run->calibrating.fetch_sub(1);
+  if (!result.note.empty()) run->run.warnings.push_back(std::move(result.note));
+  // One set per device: the first context's.
+  for (const record::Calibration& known : run->run.calibrations) {
+    if (known.device_id == timer->device_id()) return;
+  }
+  for (record::Calibration& each : result.states) {
+    run->run.calibrations.push_back(std::move(each));
+  }
+}
+
+void context_gone(CUcontext context) {
+  State* run = state();
+  if (run == nullptr) return;
+  clone_measurement::context_gone(context);
+  const std::lock_guard lock(run->mutex);
+  for (timer::ContextTimer& timer : run->timers) {
+    if (timer.context() == context) timer.forget();
+  }
+}
+
+void primary_context_reset(CUdevice device) {
+  State* run = state();
+  if (run == nullptr) return;
+  const std::lock_guard lock(run->mutex);
+  for (timer::ContextTimer& timer : run->timers) {
+    if (timer.device_id() == device) timer.forget();
+  }
+}
+
+void primary_context_released(CUdevice device) {
+  const auto get_state = sys::cuda().cuDevicePrimaryCtxGetState;
+  unsigned flags = 0;
+  int active = 0;
+  if (get_state != nullptr && get_state(device, &flags, &active) == CUDA_SUCCESS && active != 0) {
+    return;
+  }
+  primary_context_reset(device);
+}
+
+void stream_gone(CUstream stream) {
+  State* run = state();
+  if (run == nullptr) return;
+  const std::lock_guard lock(run->mutex);
+  for (StreamInfo& known : run->streams) {
+    if (known.handle == stream) known.is_alive = false;
+  }
+}
+
+void iteration_starts(Mark mark) {
+  State* run = state();
+  if (run == nullptr) {
+    early_iterations.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (!sys::is_on() || !counts(*run, mark) || trigger::is_paused()) return;
+  bool is_over = false;
+  {
+    const std::lock_guard lock(run->mutex);
+    // What was discovered up to the pause was not a whole iteration.
+    if (trigger::was_paused() && run->phase.load() == Phase::kDiscovering) forget_discovery(*run);
+    if (mark == Mark::kCall) looking_for_period.store(false);
+    if (run->run.iteration_source == "none") {
+      const std::lock_guard run_lock(run->run.mutex);
+      run->run.iteration_source = source_text(*run, mark);
+    }
+    is_over = run_controller::start_iteration(*run);
+  }
+  cupti::follow_filter();
+  if (is_over && run->exit_when_done.load()) {
+    static_cast<void>(run->writer->wait(kLongestWriteMs));
+    std::exit(0);  // NOLINT(concurrency-mt-unsafe): the user asked for it
+  }
+}
+
+void say(std::string warning) {
+  if (State* run = state()) warn(*run, std::move(warning));
+}
+
+void exit_when_done() {
+  early_exit_when_done.store(true);
+  if (State* run = state()) run->exit_when_done.store(true);
+}
+
+void finish_at_exit() {
+  State* run = state();
+  if (run == nullptr || run->process_id != getpid()) return;
+  if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {  // asks for no lock
+    static_cast<void>(run->writer->wait(kExitWaitMs));
+    return;
+  }
+  {
+    const std::lock_guard lock(run->mutex);
+    if (run->sites.empty()) return;  // a context and no launch: nothing to say
+  }
+  const Closing closing = close_run(*run);
+  if (!closing.was_over) {  // else another thread was quicker
+    leave_termination();
+    sys::turn_off_silently();
+    if (!run->writer->is_running()) return run->writer->write_now(closing.is_complete);
+    run->writer->finish(closing.is_complete);
+  }
+  static_cast<void>(run->writer->wait(kExitWaitMs));
+}
+
+void forget_everything() noexcept {
+  the_state.store(nullptr, std::memory_order_release);
+}
+
+}  // namespace session
+}  // namespace inline_prof::hook

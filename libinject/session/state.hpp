@@ -1,0 +1,110 @@
+// Everything that the injected library knows about the run.  Made at the first GPU call, never
+// destroyed: hooks may be entered while the process ends.
+#pragma once
+
+#include "launch/kernel_handles.hpp"
+#include "record/run_record.hpp"
+#include "record/writer_thread.hpp"
+#include "schedule/plan.hpp"
+#include "schedule/request.hpp"
+#include "schedule/settings.hpp"
+#include "session/adaptive_controller.hpp"
+#include "session/launch_site.hpp"
+#include "session/phase.hpp"
+#include "sys/config.hpp"
+#include "timer/context_timer.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::hook {
+
+// The blocks of iterations after the last sample: armed, not armed, not armed, armed, and again.
+struct OverheadBlocks {
+  std::int64_t first = 0;  // iteration
+  std::int64_t block = 0;  // iterations of a block
+  std::int64_t lead = 0;   // iterations by which the application may run ahead of the GPU
+  std::int64_t end = 0;    // the iteration after the last block
+};
+
+// Events that are measured in the same iteration: one name on all devices and streams.
+struct Target {
+  std::vector<record::EventRecord*> events;
+};
+
+// Between PROFILE_UNIT_TEST_START(name) and _STOP(), in mode unit_test.
+struct UnitTest {
+  std::string name;
+  std::uintptr_t tag = 0;  // keeps its launches apart from other tests' in the launch table
+  std::int64_t runs = 0;
+};
+
+struct State {
+  explicit State(sys::Config wanted) : config(std::move(wanted)) {}
+
+  sys::Config config;
+  int process_id = 0;
+  schedule::Request request;
+  schedule::Settings settings;
+  record::RunRecord run;
+  std::unique_ptr<record::WriterThread> writer;
+  std::optional<std::vector<std::string>> static_copies;  // the writer's alone
+
+  std::atomic<Phase> phase{Phase::kBeforeIterations};
+  std::atomic<std::int64_t> iteration{0};
+  std::atomic<bool> exit_when_done{false};
+  std::atomic<bool> table_full{false};
+  std::atomic<int> calibrating{
+      0};  // contexts whose calibration goes on, each on a thread of the application's
+  std::atomic<bool> throw_samples_away{false};  // pairs are recorded for their cost alone
+
+  // Guards everything below.  Held for look-ups and small insertions, never during I/O.
+  std::mutex mutex;
+  std::deque<timer::ContextTimer> timers;
+  std::deque<StreamInfo> streams;
+  std::map<KernelIdentity, std::unique_ptr<KernelInfo>> kernels;
+  std::unordered_map<std::string, int> kernel_event_names;  // how many kernels share a name
+  std::map<std::pair<const KernelInfo*, int>, KernelOnStream> kernels_on_streams;
+  std::map<std::pair<std::string, int>, int> op_occurrences;  // by name and stream index
+  std::unordered_map<const record::EventRecord*, LabelInside> insides;
+  std::vector<std::unique_ptr<LaunchSite>> site_by_slot;
+  std::vector<LaunchSite*> sites;  // in order of first appearance
+  std::int64_t next_index = 0;
+  int discovery = 0;  // how often events were discovered anew
+  std::unordered_map<const record::EventRecord*, LaunchSite*> site_of_event;
+  std::vector<Target> targets;
+  schedule::Plan plan;
+  std::size_t plain_targets = 0;  // the first ones; kernels inside graphs have visits of their own
+  std::unique_ptr<AdaptiveController> adaptive;  // null for the other policies
+  OverheadBlocks receipt;
+  std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations
+  bool boundary_is_guessed = false;  // a period was found; nobody has said where iterations begin
+  std::vector<std::string> never_met;
+  std::size_t next_sampled = 0;  // whose turn it is in a run without iterations
+  int draining_iterations = 0;
+  bool is_complete = false;  // once it is over
+  std::unordered_map<std::string, UnitTest> unit_tests;
+  UnitTest* running_test = nullptr;
+};
+
+// Null before the first GPU call, and in a forked child.
+[[nodiscard]] State* state() noexcept;
+
+// What stands for a stream in the launch table: the stream, and the unit test that is running.
+[[nodiscard]] inline const void* table_key(const State& state, const void* stream) noexcept {
+  const auto tag = state.running_test == nullptr ? 0 : state.running_test->tag;
+  // Compared and never followed, so the optimiser loses nothing by not knowing where it points.
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(stream) ^ tag);
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,50 @@
+#include "sys/original_dlsym.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <dlfcn.h>
+
+// glibc 2.34 moved these from libdl into libc under a new version; the old one is still there and
+// is all that an older system has.
+#if defined(__x86_64__)
+#define INLINE_PROF_DL_VERSION "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define INLINE_PROF_DL_VERSION "GLIBC_2.17"
+#else
+#error "inline_prof supports x86-64 and aarch64"
+#endif
+
+extern "C" void* inline_prof_dlvsym(void* handle, const char* name, const char* version) noexcept;
+__asm__(".symver inline_prof_dlvsym, dlvsym@" INLINE_PROF_DL_VERSION);
+
+namespace inline_prof::sys {
+namespace {
+
+constinit std::atomic<DlsymFunction> found{nullptr};
+
+}  // namespace
+
+DlsymFunction original_dlsym() noexcept {
+  DlsymFunction function = found.load(std::memory_order_relaxed);
+  if (function != nullptr) return function;
+  // RTLD_NEXT: another tool's dlsym behind ours stays in the chain.
+  function = reinterpret_cast<DlsymFunction>(
+      inline_prof_dlvsym(RTLD_NEXT, "dlsym", INLINE_PROF_DL_VERSION));
+  if (function == nullptr) std::abort();  // no glibc: nothing in this process could have started
+  found.store(function, std::memory_order_relaxed);
+  return function;
+}
+
+void* find_loaded(const char* soname, const char* name) noexcept {
+  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) {
+    dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
+    return nullptr;
+  }
+  void* function = original_dlsym()(library, name);
+  if (function == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): nor this one
+  dlclose(library);  // gives back the count that dlopen took; the application's own keeps it loaded
+  return function;
+}
+
+}  // namespace inline_prof::sys

@@ -1,0 +1,109 @@
+#include "join/nested_regions.hpp"
+
+#include "join/join.hpp"
+#include "join/nesting.hpp"
+#include "profile_builder.hpp"
+#include "read/prof_reader.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+using test::EventBuilder;
+
+std::optional<NestedRegions> nested_regions_of(const std::vector<read::Event>& events) {
+  std::vector<Row> rows;
+  for (const read::Event& event : events) {
+    Row& row = rows.emplace_back();
+    row.device_id = event.device_id;
+    row.start_index = event.start_index;
+    row.end_index = event.end_index;
+  }
+  find_nesting(rows);
+  return nested_region_bias(events, rows);
+}
+
+TEST(NestedRegions, IsTheExcessOfTheChildrenForEachPairMore) {
+  // Kernels of 10, 20 and 30 us; pairs add 6: children 16 + 26 + 36 = 78, region 66; (78 - 66) / 2
+  // = 6.
+  const auto nested_regions = nested_regions_of(
+      {EventBuilder("r", 0, 7).samples_us({66}), EventBuilder("a", 1, 2).samples_us({16}),
+       EventBuilder("b", 3, 4).samples_us({26}), EventBuilder("c", 5, 6).samples_us({36})});
+  ASSERT_TRUE(nested_regions);
+  EXPECT_NEAR(nested_regions->bias_us, 6, 1e-9);
+  EXPECT_EQ(nested_regions->regions, 1U);
+}
+
+TEST(NestedRegions, TakesTheMedianOverRegions) {
+  std::vector<read::Event> events;
+  for (const double bias_us : {4.0, 5.0, 9.0}) {
+    const auto device = static_cast<std::int64_t>(events.size());
+    events.push_back(EventBuilder("r", 0, 5).device(device).samples_us({30 + bias_us}));
+    events.push_back(EventBuilder("a", 1, 2).device(device).samples_us({10 + bias_us}));
+    events.push_back(EventBuilder("b", 3, 4).device(device).samples_us({20 + bias_us}));
+  }
+  EXPECT_NEAR(nested_regions_of(events).value().bias_us, 5, 1e-9);
+}
+
+TEST(NestedRegions, ARegionThatItsChildrenDoNotCoverTellsNothing) {
+  EXPECT_FALSE(nested_regions_of({EventBuilder("r", 0, 5).samples_us({100}),
+                                  EventBuilder("a", 1, 2).samples_us({16}),
+                                  EventBuilder("b", 3, 4).samples_us({26})}));
+}
+
+TEST(NestedRegions, OneChildTellsNothing) {
+  EXPECT_FALSE(nested_regions_of(
+      {EventBuilder("r", 0, 3).samples_us({16}), EventBuilder("a", 1, 2).samples_us({16})}));
+}
+
+TEST(NestedRegions, AChildWithoutSamplesSpoilsItsRegion) {
+  EXPECT_FALSE(nested_regions_of(
+      {EventBuilder("r", 0, 7).samples_us({30}), EventBuilder("a", 1, 2).samples_us({16}),
+       EventBuilder("b", 3, 4).samples_us({26}), EventBuilder("c", 5, 6)}));
+}
+
+class ClosureOfARealFile : public testing::TestWithParam<double> {};
+
+// 512 events of the original profiler on a DGX A100, and the same file with more added to every
+// sample, and a jitter of 0.3 us: what was added comes back.
+TEST_P(ClosureOfARealFile, FindsWhatAPairAdds) {
+  read::Profile profile = read::read_profile(
+      std::filesystem::path(INLINE_PROF_TEST_DATA "/hugectr/dlrm_a100_8gpu.prof.json"));
+  std::mt19937 random(1);
+  std::normal_distribution<double> jitter_us(0.0, 0.3);
+  for (read::Event& event : profile.events) {
+    for (double& time_ms : event.measured_ms)
+      time_ms += (GetParam() + jitter_us(random)) * 1e-3;
+  }
+  const Analysis analysis = join_profiles({profile}, {}, {});
+  EXPECT_EQ(analysis.event_bias_source, "closure");
+  EXPECT_EQ(analysis.event_bias_detail, "112 regions, a lower bound");
+  EXPECT_NEAR(analysis.event_bias_us, 5.87 + GetParam(), 0.1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Added, ClosureOfARealFile, testing::Values(0.0, 2.3, 11.0));
+
+TEST(NestedRegions, OfTheRealFileIsTheDocumentedNumber) {
+  const read::Profile profile = read::read_profile(
+      std::filesystem::path(INLINE_PROF_TEST_DATA "/hugectr/dlrm_a100_8gpu.prof.json"));
+  EXPECT_NEAR(join_profiles({profile}, {}, {}).event_bias_us, 5.874, 0.001);
+}
+
+TEST(NestedRegions, ACalibrationIsBetter) {
+  read::Profile profile;
+  profile.file = "p.json";
+  profile.iter_time_ms = {1};
+  profile.events = {EventBuilder("r", 0, 5).samples_us({36}),
+                    EventBuilder("a", 1, 2).samples_us({16}),
+                    EventBuilder("b", 3, 4).samples_us({26})};
+  EXPECT_EQ(join_profiles({profile}, {}, {}).event_bias_source, "closure");
+  profile.calibration = {test::calibration(0, read::PairState::kBusy, 5)};
+  EXPECT_EQ(join_profiles({profile}, {}, {}).event_bias_source, "calibration");
+}
+
+}  // namespace
+}  // namespace inline_prof::join

@@ -1,0 +1,132 @@
+#include "model/published/collective/curve.hpp"
+#include "model/published/collective/exchange_size.hpp"
+#include "model/registry.hpp"
+#include "model/row_reader.hpp"
+#include "read/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace inline_prof::model::collective {
+namespace {
+
+// 10 us up to 1 KiB, 1 GB/s in the middle, 100 GB/s above 1 MiB.
+constexpr Curve kToyCurve{.bus_factor = 2.0,
+                          .linear_until = 10,
+                          .saturated_from = 20,
+                          .max_bus_gb_per_s = 100,
+                          .overhead_us = 10,
+                          .sigmoid = {.height = 0, .centre = 15, .slope = 1, .base = 0}};
+
+TEST(CollectiveCurve, SmallMessagesTakeTheOverhead) {
+  EXPECT_EQ(kToyCurve.section(1024), Section::kLatency);
+  EXPECT_DOUBLE_EQ(kToyCurve.time_us(1024), 10);
+  EXPECT_DOUBLE_EQ(kToyCurve.bus_gb_per_s(1000), 1000 / 10.0 * 2 / 1000);
+}
+
+TEST(CollectiveCurve, NothingTakesTheOverheadToo) {
+  EXPECT_DOUBLE_EQ(kToyCurve.time_us(0), 10);
+  EXPECT_DOUBLE_EQ(kToyCurve.bus_gb_per_s(0), 0);
+}
+
+TEST(CollectiveCurve, TheMiddleHasNoOverhead) {
+  EXPECT_EQ(kToyCurve.section(1025), Section::kSigmoid);
+  // 2000 bytes at 1 GB/s, twice: less than the overhead, as in the original.
+  EXPECT_DOUBLE_EQ(kToyCurve.time_us(2000), 4);
+}
+
+TEST(CollectiveCurve, LargeMessagesTakeTheOverheadAgain) {
+  EXPECT_EQ(kToyCurve.section(1048577), Section::kSaturated);
+  EXPECT_DOUBLE_EQ(kToyCurve.time_us(10e6), 10e6 / 100 * 2 / 1000 + 10);
+}
+
+TEST(BusFactor, CountsWhatTheLinksCarry) {
+  EXPECT_DOUBLE_EQ(bus_factor("all_reduce", 8).value(), 1.75);
+  EXPECT_DOUBLE_EQ(bus_factor("all_gather", 8).value(), 0.875);
+  EXPECT_DOUBLE_EQ(bus_factor("broadcast", 8).value(), 1.0);
+  EXPECT_DOUBLE_EQ(bus_factor("gather", 4).value(), 0.75);
+  EXPECT_FALSE(bus_factor("barrier", 8));
+}
+
+TEST(BusFactor, TheOriginalLacksSome) {
+  EXPECT_FALSE(original_bus_factor("broadcast", 8));
+  EXPECT_FALSE(original_bus_factor("gather", 8));
+  EXPECT_DOUBLE_EQ(original_bus_factor("reduce", 8).value(), 1.0);
+}
+
+TEST(ExchangeSize, IsWhatTheBusiestRankMoves) {
+  // Two ranks with 3 and 1 tables, 8 samples a rank, rows of 4 floats: rank 0 sends 3 tables' rows
+  // and receives one's.
+  const ExchangeBytes bytes = exchange_bytes(parse_exchange("16,3-1,4"), 2);
+  EXPECT_EQ(bytes.sum, 8 * 4 * 4 * 4);
+  EXPECT_EQ(bytes.max_of_max, 8 * 4 * 4 * 3);
+  EXPECT_EQ(bytes.max_of_sum, 8 * 4 * 4 * 4);
+}
+
+TEST(ExchangeSize, RefusesWhatIsNoExchange) {
+  for (const char* text :
+       {"", "16", "16,4", "16,3-,4", "16,3--1,4", "x,3-1,4", "16,3-1,0", "16,3-1,4.5", "0,3-1,4"}) {
+    EXPECT_THROW(static_cast<void>(parse_exchange(text)), std::invalid_argument) << text;
+  }
+}
+
+RowPrediction predict_row(const std::string& text, const ModelOptions& options = {}) {
+  const read::Table table(text, "t.csv");
+  const auto model = find_model("collective").make(options);
+  RowReader reader(table, model->inputs());
+  return model->predict(reader.read(0));
+}
+
+TEST(CollectiveModel, KnowsThePublishedCurvesByName) {
+  const RowPrediction prediction = predict_row("curve,size_bytes\nv100_all_reduce_8,100\n");
+  EXPECT_EQ(prediction.time_us, 43.4);
+  EXPECT_EQ(prediction.bound, "latency");
+}
+
+TEST(CollectiveModel, FindsACurveByCollectiveAndRanks) {
+  const RowPrediction prediction = predict_row("op,num_gpus,bytes\nall_to_allv,4,16\n");
+  EXPECT_EQ(prediction.time_us, 85.6);
+}
+
+TEST(CollectiveModel, TakesAnUnevenExchangeForASize) {
+  ModelOptions options;
+  options.settings = {{"exchange", "sum"}};
+  const RowPrediction prediction =
+      predict_row("op,num_gpus,btd\nall_to_allv,4,\"1000,11-19-15-20,32\"\n", options);
+  EXPECT_EQ(std::get<double>(prediction.parts.at(3)), 2080000);
+}
+
+struct NoCurve {
+  const char* name;
+  const char* table;
+  const char* error;
+  const char* reason;
+
+  friend void PrintTo(const NoCurve& row, std::ostream* out) { *out << row.table; }
+};
+
+class CollectiveModelHasNoAnswer : public testing::TestWithParam<NoCurve> {};
+
+TEST_P(CollectiveModelHasNoAnswer, AndSaysWhy) {
+  const RowPrediction prediction = predict_row(GetParam().table);
+  EXPECT_FALSE(prediction.time_us);
+  EXPECT_EQ(prediction.error, GetParam().error);
+  EXPECT_EQ(prediction.reason, GetParam().reason);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, CollectiveModelHasNoAnswer,
+    testing::Values(
+        NoCurve{"UnknownCurve", "curve,size_bytes\nh100,100\n", "KeyError", "no curve h100"},
+        NoCurve{"OtherRanks", "op,num_gpus,bytes\nall_reduce,16,100\n", "KeyError",
+                "no curve for all_reduce on 16 GPUs"},
+        NoCurve{"NoRanks", "op,bytes\nall_reduce,100\n", "",
+                "neither curve, nor collective (or op) and num_gpus"},
+        NoCurve{"NoSize", "op,num_gpus\nall_reduce,8\n", "", "neither size_bytes, bytes nor btd"},
+        NoCurve{"BadExchange", "op,num_gpus,btd\nall_to_allv,4,7\n", "",
+                "btd: expected BATCH,TABLES-TABLES-...,DIM, found \"7\""}),
+    [](const auto& row) { return row.param.name; });
+
+}  // namespace
+}  // namespace inline_prof::model::collective

@@ -1,0 +1,166 @@
+// What the published roofline does at its edges, with numbers that can be checked by hand.
+#include "model/published/float8/linear.hpp"
+#include "model/registry.hpp"
+#include "model/row_reader.hpp"
+#include "read/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace inline_prof::model::float8 {
+namespace {
+
+// Round numbers: 1000 TFLOP/s in bf16, twice that in fp8; 1 TB/s; all of it can be reached.
+constexpr Gpu kToyGpu{.name = "toy",
+                      .bf16_peak = tera_flop_per_second(1000),
+                      .fp8_peak = tera_flop_per_second(2000),
+                      .fp4_peak = {},
+                      .bandwidth = giga_bytes_per_second(1000),
+                      .gemm_fraction = 1.0,
+                      .memory_fraction = 1.0};
+
+TEST(Float8Gemm, LargeCubeIsComputeBound) {
+  // 2 * 10000^3 = 2e12 at 1e15 a second.
+  const GemmTime time = time_gemm(kToyGpu, {10000, 10000, 10000, Precision::kBf16, 0});
+  EXPECT_EQ(time.bound(), "compute");
+  EXPECT_NEAR(in_microseconds(time.time), 2000.0, 1e-9);
+}
+
+TEST(Float8Gemm, OneRowIsMemoryBound) {
+  // (10000 + 1e8) bytes of fp8 read, 20000 of bf16 written, at 1e12 a second.
+  const GemmTime time = time_gemm(kToyGpu, {1, 10000, 10000, Precision::kFp8, 0});
+  EXPECT_EQ(time.bound(), "memory");
+  EXPECT_NEAR(in_microseconds(time.time), 100.03, 1e-9);
+}
+
+TEST(Float8Gemm, NothingIsFasterThanALaunch) {
+  const GemmTime time = time_gemm(kToyGpu, {1, 1, 1, Precision::kBf16, 0});
+  EXPECT_EQ(time.bound(), "launch");
+  EXPECT_DOUBLE_EQ(in_microseconds(time.time), 2.0);
+}
+
+TEST(Float8Gemm, ScalesAreCountedInWholeBytes) {
+  // 31 elements are read: no whole block of 32; with 33 there is one.
+  EXPECT_DOUBLE_EQ(time_gemm(kToyGpu, {1, 1, 30, Precision::kFp8, 32}).traffic.value, 31 + 60);
+  EXPECT_DOUBLE_EQ(time_gemm(kToyGpu, {1, 1, 32, Precision::kFp8, 32}).traffic.value, 33 + 1 + 64);
+}
+
+TEST(Float8Gemm, RefusesAPrecisionThatTheGpuDoesNotHave) {
+  EXPECT_THROW(static_cast<void>(time_gemm(kToyGpu, {1, 1, 1, Precision::kFp4, 0})),
+               std::invalid_argument);
+}
+
+TEST(Float8Casts, AKernelWithoutBytesStillCostsALaunch) {
+  EXPECT_DOUBLE_EQ(in_microseconds(cast_kernel(kToyGpu, 0.0, 1e9).time), 2.0);
+}
+
+TEST(Float8Casts, BlockwiseIsSixKernels) {
+  const auto casts = blockwise_casts(kToyGpu, {128, 128, 128}, false);
+  ASSERT_EQ(casts.size(), 6U);
+  // 2 bytes read and 1 written of 16384 elements; 128 scales of 4 bytes.
+  EXPECT_DOUBLE_EQ(casts[0].kernels[0].traffic().value, 3 * 16384 + 512);
+  // One scale for the whole weight.
+  EXPECT_DOUBLE_EQ(casts[1].kernels[0].traffic().value, 3 * 16384 + 4);
+}
+
+TEST(Float8Gpus, OnlyTheNewestEditionTakesTheStartOfAName) {
+  EXPECT_EQ(find_gpu("NVIDIA H100 80GB HBM3", ConstantSet::kOriginal), nullptr);
+  ASSERT_NE(find_gpu("NVIDIA H100 80GB HBM3", ConstantSet::kMain), nullptr);
+  EXPECT_EQ(find_gpu("NVIDIA H100 80GB HBM3", ConstantSet::kMain)->name, "NVIDIA H100");
+}
+
+// What a model says about the only row of a table.
+RowPrediction predict_row(const char* model_name, const std::string& text,
+                          ConstantSet constants = ConstantSet::kOriginal) {
+  const read::Table table(text, "t.csv");
+  ModelOptions options;
+  options.constants = constants;
+  const auto model = find_model(model_name).make(options);
+  RowReader reader(table, model->inputs());
+  return model->predict(reader.read(0));
+}
+
+struct Ending {
+  const char* name;
+  const char* model;
+  const char* table;
+  ConstantSet constants;
+  const char* error;
+  const char* reason;
+
+  friend void PrintTo(const Ending& row, std::ostream* out) { *out << row.table; }
+};
+
+class Float8RooflineHasNoAnswer : public testing::TestWithParam<Ending> {};
+
+TEST_P(Float8RooflineHasNoAnswer, AndNamesTheExceptionOfTheOriginal) {
+  const auto [name, model, table, constants, error, reason] = GetParam();
+  const RowPrediction prediction = predict_row(model, table, constants);
+  EXPECT_FALSE(prediction.time_us);
+  EXPECT_EQ(prediction.error, error);
+  EXPECT_EQ(prediction.reason, reason);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Float8RooflineHasNoAnswer,
+    testing::Values(
+        Ending{"UnknownGpu", "roofline_linear",
+               "gpu,M,K,N,float8_recipe\nNVIDIA L40S,1,1,1,tensorwise\n", ConstantSet::kOriginal,
+               "KeyError",
+               "gpu NVIDIA L40S is none of NVIDIA H100, NVIDIA B200, AMD Instinct MI300X"},
+        Ending{
+            "LongerName", "roofline_linear",
+            "gpu,M,K,N,float8_recipe\nNVIDIA H100 80GB HBM3,1,1,1,tensorwise\n",
+            ConstantSet::kOriginal, "KeyError",
+            "gpu NVIDIA H100 80GB HBM3 is none of NVIDIA H100, NVIDIA B200, AMD Instinct MI300X"},
+        Ending{"NoFractions", "roofline_linear",
+               "gpu,M,K,N,float8_recipe\nNVIDIA GeForce RTX 5090,1,1,1,tensorwise\n",
+               ConstantSet::kMain, "KeyError",
+               "NVIDIA GeForce RTX 5090 has no reachable fractions"},
+        Ending{"NoFp4", "roofline_linear", "gpu,M,K,N,recipe\nNVIDIA H100,1,1,1,nvfp4\n",
+               ConstantSet::kMain, "KeyError", "NVIDIA H100 has no peak for fp4"},
+        Ending{"NoRecipe", "roofline_linear", "gpu,M,K,N\nNVIDIA H100,1,1,1\n",
+               ConstantSet::kOriginal, "AssertionError",
+               "neither a float8_recipe nor an mx_recipe"},
+        Ending{
+            "RecipeOfTheOtherEdition", "roofline_linear",
+            "gpu,M,K,N,mx_recipe\nNVIDIA H100,1,1,1,mxfp8_cutlass\n", ConstantSet::kMain,
+            "AssertionError",
+            "mx_recipe mxfp8_cutlass is none of mxfp8_emulated, mxfp8_cublas, mxfp8_cublas_rceil, "
+            "mxfp8_32x32_flexible_gemm_layout, mxfp8_32x32_weight, mxfp4_cutlass"},
+        Ending{"TwoRecipes", "roofline_linear",
+               "gpu,M,K,N,float8_recipe,mx_recipe\nNVIDIA H100,1,1,1,rowwise_with_gw_hp,"
+               "mxfp8_cublas\n",
+               ConstantSet::kOriginal, "AssertionError",
+               "rowwise_with_gw_hp does not go with an mx_recipe"},
+        Ending{"TrainingRecipeInInference", "roofline_linear",
+               "gpu,M,K,N,recipe\nNVIDIA B200,1,1,1,mxfp4_cutlass\n", ConstantSet::kMain,
+               "ValueError",
+               "recipe mxfp4_cutlass is none of tensorwise, rowwise, mxfp8..., mxfp4, nvfp4, "
+               "nvfp4_static, nvfp4_no_global_scale"},
+        Ending{"ScalesInBf16", "roofline_gemm",
+               "gpu,M,K,N,dtype,mx_recipe\nNVIDIA H100,1,1,1,bfloat16,mxfp8_cublas\n",
+               ConstantSet::kOriginal, "AssertionError", "mxfp8_cublas does not go with bfloat16"},
+        Ending{"UnknownRole", "roofline_cast",
+               "gpu,dim0,dim1,tensor_role,float8_recipe\nNVIDIA H100,1,1,bias,tensorwise\n",
+               ConstantSet::kOriginal, "AssertionError",
+               "tensor_role bias is none of input, weight, grad_output"}),
+    [](const auto& row) { return row.param.name; });
+
+TEST(Float8Roofline, ExplainsItselfWithTheNumbersOfTheRow) {
+  const read::Table table("gpu,M,K,N,recipe\nNVIDIA B200,16,32,64,nvfp4_static\n", "t.csv");
+  ModelOptions options;
+  options.constants = ConstantSet::kMain;
+  const auto model = find_model("roofline_linear").make(options);
+  RowReader reader(table, model->inputs());
+  const std::string text = model->explain(reader.read(0));
+  // 16*32 + 32*64 elements, a scale for each 16 of them; 2.5 bytes an element and a scale for 16.
+  EXPECT_NE(text.find("floor((16*32 + 32*64) / 16)"), std::string::npos) << text;
+  EXPECT_NE(text.find("(2.5*512 + 32) bytes"), std::string::npos) << text;
+  EXPECT_NE(text.find("speed-up = 4 us / 4 us = 1"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace inline_prof::model::float8

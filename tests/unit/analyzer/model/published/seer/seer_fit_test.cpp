@@ -1,0 +1,166 @@
+#include "fit/seer_fit.hpp"
+
+#include "fit/seer_tree_fit.hpp"
+#include "model/published/seer/golden_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace inline_prof::fit {
+namespace {
+
+namespace seer = model::seer;
+
+TEST(RelativeFit, FindsALineThroughItsPoints) {
+  // 3 x + 5
+  const std::vector<LinearSample> samples = {{{1, 1}, 8}, {{10, 1}, 35}, {{1000, 1}, 3005}};
+  const RelativeFit fit = fit_relative(samples);
+  EXPECT_NEAR(fit.coefficients[0], 3.0, 1e-12);
+  EXPECT_NEAR(fit.coefficients[1], 5.0, 1e-12);
+  EXPECT_LT(fit.rmspe, 1e-14);
+}
+
+TEST(RelativeFit, CountsErrorsRelativeToTheValue) {
+  // One coefficient and two values, 1 and 3: sum (c - 1)^2 + (c/3 - 1)^2 is least at 1.2, not at
+  // their mean.
+  const RelativeFit fit = fit_relative(std::vector<LinearSample>{{{1}, 1}, {{1}, 3}});
+  EXPECT_NEAR(fit.coefficients[0], 1.2, 1e-12);
+}
+
+TEST(RelativeFit, KeepsCoefficientsAboveZeroIfAsked) {
+  // 2 x - 1 needs a negative constant; the best line through the origin is what is left.
+  const std::vector<LinearSample> samples = {{{1, 1}, 1}, {{2, 1}, 3}, {{3, 1}, 5}};
+  EXPECT_LT(fit_relative(samples).coefficients[1], 0.0);
+  const RelativeFit kept = fit_relative(samples, Sign::kNotNegative);
+  EXPECT_EQ(kept.coefficients[1], 0.0);
+  const RelativeFit line = fit_relative(std::vector<LinearSample>{{{1}, 1}, {{2}, 3}, {{3}, 5}});
+  EXPECT_NEAR(kept.coefficients[0], line.coefficients[0], 1e-12);
+}
+
+TEST(RelativeFit, SurvivesColumnsThatSayTheSame) {
+  const RelativeFit fit =
+      fit_relative(std::vector<LinearSample>{{{1, 2, 0}, 4}, {{2, 4, 0}, 8}, {{3, 6, 0}, 12}});
+  EXPECT_LT(fit.rmspe, 1e-12);
+  for (const double coefficient : fit.coefficients) {
+    EXPECT_TRUE(std::isfinite(coefficient));
+  }
+}
+
+TEST(RelativeFit, RefusesWhatHasNoRelativeError) {
+  EXPECT_THROW(static_cast<void>(fit_relative({})), std::invalid_argument);
+  EXPECT_THROW(static_cast<void>(fit_relative(std::vector<LinearSample>{{{1}, 0}})),
+               std::invalid_argument);
+}
+
+TEST(SeerTree, SplitsInTheMiddleBetweenTwoClasses) {
+  std::vector<TreeSample> samples;
+  for (int i = 0; i < 12; ++i) {
+    samples.push_back({{static_cast<double>(i)}, i < 5 ? 0.0 : 2.0});
+  }
+  const seer::Tree tree = fit_tree(samples, TreeKind::kClass);
+  ASSERT_EQ(tree.nodes.size(), 3U);
+  EXPECT_EQ(tree.nodes[0].threshold, 4.5);
+  EXPECT_EQ(tree.evaluate(std::vector<double>{4.0}), 0.0);
+  EXPECT_EQ(tree.evaluate(std::vector<double>{4.5}), 2.0);
+}
+
+TEST(SeerTree, PrefersTheFirstOfTwoEqualFeatures) {
+  std::vector<TreeSample> samples;
+  for (int i = 0; i < 12; ++i) {
+    const double x = i;
+    samples.push_back({{x, x}, i < 6 ? 1.0 : 3.0});
+  }
+  EXPECT_EQ(fit_tree(samples, TreeKind::kRegression).nodes[0].feature, 0);
+}
+
+TEST(SeerTree, LeavesSmallNodesAlone) {
+  std::vector<TreeSample> samples;
+  for (int i = 0; i < 9; ++i) {
+    samples.push_back({{static_cast<double>(i)}, static_cast<double>(i)});
+  }
+  const seer::Tree tree = fit_tree(samples, TreeKind::kRegression);
+  ASSERT_EQ(tree.nodes.size(), 1U);
+  EXPECT_EQ(tree.nodes[0].value, 4.0);
+}
+
+TEST(SeerTree, StopsAtItsNumberOfSplits) {
+  std::vector<TreeSample> samples;
+  for (int i = 0; i < 1000; ++i) {
+    samples.push_back({{static_cast<double>(i)}, static_cast<double>((i * 7919) % 1000)});
+  }
+  const seer::Tree tree = fit_tree(samples, TreeKind::kRegression, {.max_splits = 5});
+  EXPECT_EQ(tree.nodes.size(), 11U);
+}
+
+TEST(SeerTree, IsTunedToItsNoise) {
+  // Pure noise: leaves of one row remember it, and predict worse than one mean.
+  std::vector<TreeSample> samples;
+  for (int i = 0; i < 200; ++i) {
+    samples.push_back({{static_cast<double>(i)}, static_cast<double>((i * 7919) % 199)});
+  }
+  EXPECT_GT(tune_tree(samples, TreeKind::kRegression).min_leaf_rows, 8U);
+}
+
+read::SeerSample sample_of(std::int64_t algorithm, double time_ms) {
+  read::SeerSample sample;
+  sample.algorithm = algorithm;
+  sample.time_ms = time_ms;
+  return sample;
+}
+
+TEST(SeerSplit, SortsGemmsByTimeAndKeepsThreeOfTenAside) {
+  std::vector<read::SeerSample> samples;
+  for (int i = 20; i > 0; --i) {
+    samples.push_back(sample_of(0, i));
+  }
+  const SeerSplit split = split_seer_samples(samples, false);
+  EXPECT_EQ(split.train.size(), 14U);
+  ASSERT_EQ(split.test.size(), 6U);
+  EXPECT_EQ(split.test[0].time_ms, 8.0);
+  EXPECT_EQ(split.test[3].time_ms, 18.0);
+  const SeerSplit published = split_seer_samples(samples, true);
+  EXPECT_EQ(published.train[0].time_ms, 2.0);
+}
+
+TEST(SeerSplit, KeepsTheOrderOfTheOtherAlgorithms) {
+  std::vector<read::SeerSample> samples;
+  for (int i = 10; i > 0; --i) {
+    samples.push_back(sample_of(6, i));
+  }
+  const SeerSplit split = split_seer_samples(samples, true);
+  EXPECT_EQ(split.train[0].time_ms, 10.0);
+  EXPECT_EQ(split.test[0].time_ms, 3.0);
+}
+
+TEST(SeerFit, GivesATypeWithoutRowsAModelOfAllRows) {
+  SeerTables tables;
+  tables.variants["algo2_64x128"] =
+      seer::golden_training().variants.at("algo2_64x128");  // under-utilised rows only
+  const SeerFit fit = fit_seer(tables);
+  const auto& found = fit.parameters;
+  EXPECT_EQ(found.find("algo2_64x128", "compute", 2), nullptr);
+  EXPECT_NE(found.find("algo2_64x128", "any", 4), nullptr);
+  // What a tree may still answer has a time like the others, not one of coefficients 1.
+  seer::Parameters compute_bound = found;
+  for (seer::TreeNode& node : compute_bound.trees.at("ctree_algo2_64x128").nodes) {
+    node.value = 0;
+  }
+  const seer::Predictor predictor(compute_bound, seer::kCorrectedRules);
+  const read::SeerSample& sample = tables.variants.at("algo2_64x128")[10];
+  const auto p = predictor.main_kernel(seer::find_variant("algo2_64x128"), sample.layer,
+                                       static_cast<double>(sample.blocks));
+  EXPECT_EQ(p.type, seer::KernelType::kCompute);
+  EXPECT_FALSE(p.compute_ms);
+  EXPECT_NEAR(p.main_ms / sample.time_ms, 1.0, 0.5);
+}
+
+TEST(SeerFit, RefusesAFileOfNoModel) {
+  SeerTables tables;
+  EXPECT_THROW(add_seer_table(tables, read::Table("a\n1\n", "algo9.csv"), "algo9"),
+               read::InputError);
+  EXPECT_THROW(static_cast<void>(fit_seer(tables)), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace inline_prof::fit

@@ -1,0 +1,98 @@
+// Which driver functions the application gets from us, and that a name or version that is not ours
+// passes.
+#include "entry/hooked_functions.hpp"
+
+#include <cuda.h>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+
+namespace inline_prof::hook {
+namespace {
+
+std::string symbol_for(const char* name, int version, std::uint64_t flags = 0) {
+  const HookedFunction* hooked = hooked_by_request(name, version, flags);
+  return hooked == nullptr ? "none" : hooked->symbol;
+}
+
+TEST(HookedBySymbol, KnowsExactNamesOnly) {
+  ASSERT_NE(hooked_by_symbol("cuLaunchKernel"), nullptr);
+  EXPECT_STREQ(hooked_by_symbol("cuLaunchKernel_ptsz")->symbol, "cuLaunchKernel_ptsz");
+  // A match on the prefix "cu" or on a part of the name would catch these.
+  for (const char* other : {"cudnnCreate", "cublasCreate_v2", "cuLaunch", "cuLaunchKernelX", "cu",
+                            "", "malloc", "cuInit", "cuGetProcAddress_v3"}) {
+    EXPECT_EQ(hooked_by_symbol(other), nullptr) << other;
+  }
+  EXPECT_EQ(hooked_by_symbol(nullptr), nullptr);
+}
+
+// The versions are those that cudart 13.0 asks for.
+TEST(HookedByRequest, ChoosesAsTheDriverDoes) {
+  constexpr auto per_thread = CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
+  EXPECT_EQ(symbol_for("cuLaunchKernel", 4000), "cuLaunchKernel");
+  EXPECT_EQ(symbol_for("cuLaunchKernel", 7000, per_thread), "cuLaunchKernel_ptsz");
+  EXPECT_EQ(symbol_for("cuLaunchKernelEx", 11060), "cuLaunchKernelEx");
+  EXPECT_EQ(symbol_for("cuLaunchKernelEx", 11060, per_thread), "cuLaunchKernelEx_ptsz");
+  EXPECT_EQ(symbol_for("cuGraphLaunch", 10000, per_thread), "cuGraphLaunch_ptsz");
+  EXPECT_EQ(symbol_for("cuGetProcAddress", 11030), "cuGetProcAddress");
+  EXPECT_EQ(symbol_for("cuGetProcAddress", 12000), "cuGetProcAddress_v2");
+}
+
+TEST(HookedByRequest, TakesTheNewestFormThatIsNotNewerThanAsked) {
+  EXPECT_EQ(symbol_for("cuCtxCreate", 2000), "cuCtxCreate");
+  EXPECT_EQ(symbol_for("cuCtxCreate", 4000), "cuCtxCreate_v2");
+  EXPECT_EQ(symbol_for("cuCtxCreate", 12040), "cuCtxCreate_v3");
+  EXPECT_EQ(symbol_for("cuCtxCreate", 13000), "cuCtxCreate_v4");
+  EXPECT_EQ(symbol_for("cuLaunchKernel", 3020), "none");
+}
+
+// One form serves both kinds of default stream.
+TEST(HookedByRequest, GivesTheOneFormWhereThereIsNoOther) {
+  EXPECT_EQ(symbol_for("cuCtxDestroy", 4000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM),
+            "cuCtxDestroy_v2");
+}
+
+TEST(HookedByRequest, LeavesOtherNamesAlone) {
+  EXPECT_EQ(symbol_for("cuMemAlloc", 13000), "none");
+  EXPECT_EQ(symbol_for("", 13000), "none");
+  EXPECT_EQ(hooked_by_request(nullptr, 13000, 0), nullptr);
+}
+
+TEST(Wrap, HandsBackNothingForNothing) {
+  const HookedFunction* hooked = hooked_by_symbol("cuLaunchKernel");
+  ASSERT_NE(hooked, nullptr);
+  EXPECT_EQ(wrap(*hooked, nullptr), nullptr);
+}
+
+TEST(Wrap, NeverWrapsItself) {
+  const HookedFunction* hooked = hooked_by_symbol("cuLaunchKernel");
+  ASSERT_NE(hooked, nullptr);
+  EXPECT_EQ(wrap(*hooked, hooked->wrapper), hooked->wrapper);
+  EXPECT_EQ(hooked->real->load(), nullptr);
+}
+
+TEST(Wrap, KeepsARealFunctionForEachWrapper) {
+  const HookedFunction* hooked = hooked_by_symbol("cuLaunchKernelEx");
+  ASSERT_NE(hooked, nullptr);
+  std::array<int, 3> originals{};
+  EXPECT_EQ(wrap(*hooked, &originals[0]), hooked->wrapper);
+  EXPECT_EQ(wrap(*hooked, &originals[0]), hooked->wrapper) << "asked for a second time";
+  EXPECT_EQ(wrap(*hooked, &originals[1]), hooked->spare_wrapper);
+  const unsigned long before = unwrapped_count();
+  EXPECT_EQ(wrap(*hooked, &originals[2]), &originals[2])
+      << "no third wrapper: the application gets the real one";
+  EXPECT_EQ(unwrapped_count(), before + 1);
+  EXPECT_EQ(hooked->real->load(), &originals[0]);
+  EXPECT_EQ(hooked->spare_original->load(), &originals[1]);
+  hooked->real->store(nullptr);
+  hooked->spare_original->store(nullptr);
+}
+
+TEST(IsInsideDriver, SaysNoToThisProgram) {
+  EXPECT_FALSE(is_inside_driver(reinterpret_cast<const void*>(&symbol_for)));
+}
+
+}  // namespace
+}  // namespace inline_prof::hook
