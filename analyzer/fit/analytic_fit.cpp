@@ -13,6 +13,9 @@ using Eigen::VectorXd;
 namespace {
 
 constexpr double kRestartSpread = 0.6;  // of a logarithm, either way
+// Of logarithms: what of a parameter is worth a word.
+constexpr double kUncertain = 0.5;
+constexpr double kNotMoved = 0.01, kNotMovedDeviation = 0.1;
 constexpr int kRefitIterations = 25;    // from a solution that shares most of the rows
 
 std::vector<double> values_at(const VectorXd& theta) {
@@ -101,14 +104,25 @@ VectorXd AnalyticFit::refit(const VectorXd& start, const std::vector<Index>& tra
   return log_times(result.theta);
 }
 
-std::vector<std::string> unidentified(std::span<const model::ParameterSpec> specs,
-                                      const LeastSquaresResult& result) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
+std::vector<AnalyticFit::Unsure> AnalyticFit::unsure(const LeastSquaresResult& result) const {
+  std::vector<Unsure> all;
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
     const auto at = static_cast<Index>(i);
-    if (std::sqrt(result.covariance(at, at)) > 0.5) names.emplace_back(specs[i].name);
+    const double value = result.theta[at];
+    const double deviation = std::sqrt(result.covariance(at, at));
+    std::string why;
+    if (value <= lower_[at] || value >= upper_[at]) {
+      why = value <= lower_[at] ? "at the least that is allowed" : "at the most that is allowed";
+    } else if (std::abs(value - centre_[at]) < kNotMoved && deviation > kNotMovedDeviation) {
+      why = "left where it started";
+    } else if (deviation > kUncertain) {
+      why = "uncertain by half or more";
+    } else {
+      continue;
+    }
+    all.push_back({std::string(specs_[i].name), std::move(why), std::string(specs_[i].told_by)});
   }
-  return names;
+  return all;
 }
 
 }  // namespace inline_prof::fit

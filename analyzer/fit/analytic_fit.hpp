@@ -35,6 +35,16 @@ class AnalyticFit {
 
   [[nodiscard]] Eigen::VectorXd log_times(const Eigen::VectorXd& theta) const;
 
+  // A parameter of which the rows say little.
+  struct Unsure {
+    std::string name;
+    std::string why;
+    std::string told_by;  // ParameterSpec::told_by
+  };
+  // Those at a bound, those left where they started, and those whose logarithm has a standard
+  // deviation above a half.
+  [[nodiscard]] std::vector<Unsure> unsure(const LeastSquaresResult& result) const;
+
  private:
   [[nodiscard]] LeastSquaresProblem problem(const std::vector<Eigen::Index>& rows) const;
 
@@ -44,9 +54,5 @@ class AnalyticFit {
   LogTimesNear log_times_near_;
   Eigen::VectorXd centre_, weight_, lower_, upper_;
 };
-
-// Of which the data say little: the standard deviation of the logarithm is above a half.
-[[nodiscard]] std::vector<std::string> unidentified(std::span<const model::ParameterSpec> specs,
-                                                    const LeastSquaresResult& result);
 
 }  // namespace inline_prof::fit

@@ -1,6 +1,7 @@
 #include "model/calibrated/gemm.hpp"
 
 #include "model/calibrated/calibration_json.hpp"
+#include "model/machines.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
@@ -39,6 +40,14 @@ constexpr double kLaunchesOfAGoodTimer = 3.0;
 constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
 
+double transfer_factor(std::string_view parameter, double clock, double units) {
+  for (const char* own : {"epilogue_us", "tile_epilogue_us", "fill_us", "step_us", "vector_us"}) {
+    if (parameter == own) return 1 / clock;
+  }
+  if (parameter == "shared_gb_per_s") return clock;
+  return parameter == "l2_tb_per_s" ? clock * units : 1;
+}
+
 std::vector<double> values_of(const read::Parameters& parameters, bool with_quantise) {
   std::vector<double> values;
   for (const ParameterSpec& spec : GemmAnalytic::parameters(with_quantise)) {
@@ -49,6 +58,24 @@ std::vector<double> values_of(const read::Parameters& parameters, bool with_quan
                                          parameters.label, spec.name, value));
     }
     values.push_back(value);
+  }
+  return values;
+}
+
+// The parameters as `machine` would have them: what the multiprocessors do takes the fewer
+// microseconds the faster they are clocked, and L2 has a share of its rate for each of them.
+std::vector<double> values_for(const read::Machine& machine, const read::Parameters& parameters,
+                               bool with_quantise) {
+  std::vector<double> values = values_of(parameters, with_quantise);
+  if (parameters.machine == machine.id || !machine.boost_clock_mhz) return values;
+  for (const read::Machine& trained : builtin_machines()) {
+    if (trained.id != parameters.machine || !trained.boost_clock_mhz) continue;
+    const double clock = *machine.boost_clock_mhz / *trained.boost_clock_mhz;
+    const double units =
+        static_cast<double>(machine.sm_count) / static_cast<double>(trained.sm_count);
+    const auto specs = GemmAnalytic::parameters(with_quantise);
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      values[i] *= transfer_factor(specs[i].name, clock, units);
   }
   return values;
 }
@@ -86,7 +113,7 @@ Calibration calibration_of(const read::Parameters& parameters, const GemmMachine
   };
   const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
   return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_local_scale(parameters),
-          read_conformal(parameters), is_transfer ? kOtherMachineSigma : kSameMachineSigma,
+          read_conformal(parameters), unit_sigma(is_transfer, has_same_waves),
           has_same_waves};
 }
 
@@ -198,7 +225,7 @@ CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::M
       launch_us_(parameters.number("launch_us")),
       machine_(gemm_machine(machine, types_)),
       analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary,
-                values_of(parameters, boundary_ == kGemmQuantiseBoundary)),
+                values_for(machine, parameters, boundary_ == kGemmQuantiseBoundary)),
       calibration_(calibration_of(parameters, machine_, is_transfer_)) {}
 
 CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape,

@@ -69,6 +69,10 @@ class GemmAnalytic {
   // turns A into 8 bits.
   [[nodiscard]] static std::span<const ParameterSpec> parameters(bool with_quantise);
 
+  // The same, as a fit for this machine starts.
+  [[nodiscard]] static std::vector<ParameterSpec> starts(const GemmMachine& machine,
+                                                         bool with_quantise);
+
   // `values`: one for each of parameters(with_quantise).
   GemmAnalytic(const GemmMachine& machine, const GemmTypes& types, bool with_quantise,
                std::span<const double> values);

@@ -56,11 +56,12 @@ ArrayXd MaternProcess::distances(const VectorXd& features) const {
 }
 
 double MaternProcess::mean(const VectorXd& features) const {
-  if (is_empty()) return 0;
-  return matern_covariance(scales_.signal, squared_distances(features))
-      .matrix()
-      .col(0)
-      .dot(weights_);
+  return is_empty() ? 0 : mean_at(distances(features));
+}
+
+double MaternProcess::mean_at(const ArrayXd& distances) const {
+  const ArrayXd r = std::sqrt(3.0) * distances;
+  return scales_.signal * scales_.signal * ((1.0 + r) * (-r).exp() * weights_.array()).sum();
 }
 
 MaternProcess::Estimate MaternProcess::estimate(const VectorXd& features) const {

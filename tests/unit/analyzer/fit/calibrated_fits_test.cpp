@@ -1,5 +1,6 @@
 // The fits of the improved models, on tables made from a model with known parameters.
 #include "fit/fits.hpp"
+#include "fit/matern_fit.hpp"
 #include "model/calibrated/collective.hpp"
 #include "model/calibrated/gemm.hpp"
 #include "model/calibrated/memory.hpp"
@@ -67,6 +68,29 @@ std::string complaint(const std::string& model, const FitRequest& asked) {
   return "nothing";
 }
 
+TEST(Induce, FewPointsGiveTheMeanOfMany) {
+  const Eigen::Index rows = 400;
+  const model::MaternScales scales{Eigen::Vector2d(2, 2), 0.1, 0.02};
+  std::mt19937_64 random(1);
+  Eigen::MatrixXd features(rows, 2);
+  Eigen::VectorXd targets(rows);
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    features.row(i) << 4 * uniform(random), 4 * uniform(random);
+    targets[i] = 0.1 * std::sin(features(i, 0)) * std::cos(features(i, 1)) +
+                 0.02 * (uniform(random) - 0.5);
+  }
+  const Eigen::VectorXd factors = Eigen::VectorXd::Ones(rows);
+  const model::MaternProcess all(scales, features, targets, factors);
+  const auto induced = induce(scales, features, targets, factors, 60);
+  ASSERT_EQ(induced.points.size(), 60U);
+  const model::MaternProcess few(scales, features(induced.points, Eigen::all), induced.targets,
+                                 induced.noise_factors);
+  for (const Eigen::Vector2d& place :
+       {Eigen::Vector2d(1, 1), Eigen::Vector2d(2.5, 0.5), Eigen::Vector2d(3.9, 3.9)})
+    EXPECT_NEAR(few.mean(place), all.mean(place), 0.004);
+  EXPECT_EQ(induce(scales, features, targets, factors, rows).targets, targets);
+}
+
 TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
   const auto result = find_fit("gemm").fit(request(gemm_table(60, 1.3, 1)));
   const auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
@@ -86,6 +110,14 @@ TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
   EXPECT_LT(too_slow, 0.15);
   EXPECT_GT(called_slow, 0.75);
   EXPECT_FALSE(fitted.is_transfer());
+}
+
+TEST(FitGemm, SaysWhatItsRowsDoNotTellAndWhichWould) {
+  const auto result = find_fit("gemm").fit(request(gemm_table(60, 1, 1)));
+  EXPECT_THAT(result.summary, testing::HasSubstr("these rows say little about"));
+  // Only kernels of the generation before have a kernel for vectors.
+  EXPECT_THAT(result.summary, testing::ContainsRegex("vector_us +left where it started; would tell: "
+                                                     "m or n of 1"));
 }
 
 // Times of thin products scatter by a factor of two, those of others by 2 %.
