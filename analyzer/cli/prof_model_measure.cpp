@@ -1,9 +1,16 @@
-// prof-model measure: starts prof-measure, which is linked with CUDA where prof-model is not.
+// prof-model measure: starts prof-measure, which is linked with CUDA where prof-model is not; with
+// --suggest it says what is worth measuring, which needs no GPU.
+#include "cli/machine_option.hpp"
 #include "cli/prof_model_commands.hpp"
+#include "cli/result_file.hpp"
+#include "cli/usage_error.hpp"
+#include "fit/suggest.hpp"
+#include "model/shipped_parameters.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
@@ -11,6 +18,7 @@
 #include <string>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -46,6 +54,56 @@ void run_measure(const std::vector<std::string>& words) {
   throw std::runtime_error(fmt::format("{}: {}", program, std::generic_category().message(errno)));
 }
 
+// Sides of common layers, at which a product is worth a measurement.
+constexpr std::array kSides{64., 256., 1024., 2048., 4096., 8192., 16384.};
+constexpr std::array kRows{1., 16., 128., 129., 1024., 4096., 16384.};
+constexpr double kMostOperations = 1e14;  // a tenth of a second on a large GPU
+
+struct Suggest {
+  std::string parameters, machine, output = "-";
+  std::size_t points = 40;
+  bool force = false;
+};
+
+void run_suggest(const Suggest& options) {
+  const auto machine = parse_machine(options.machine);
+  std::vector<model::GemmShape> candidates;
+  for (const double m : kRows) {
+    for (const double n : kSides) {
+      for (const double k : kSides) {
+        if (2 * m * n * k <= kMostOperations) candidates.push_back({m, n, k, 1});
+      }
+    }
+  }
+  std::string table = "m,n,k\n";
+  for (const model::GemmShape& shape :
+       fit::suggest_products(model::choose_parameters(options.parameters, "gemm"), *machine,
+                             candidates, options.points))
+    table += fmt::format("{},{},{}\n", shape.m, shape.n, shape.k);
+  write_result(options.output, table, options.force);
+}
+
+// The one thing that needs no GPU: it is this program's own.
+void suggest(std::vector<std::string> words) {
+  Suggest options;
+  CLI::App app("Which products to measure for a better fit: a grid for prof-model measure",
+               "prof-model measure");
+  app.add_option("--suggest", options.parameters,
+                 "The parameters that are there: a file or a shipped set")
+      ->required();
+  app.add_option("--machine", options.machine, "The GPU that will be measured")->required();
+  app.add_option("--points", options.points, "How many products")->capture_default_str();
+  app.add_option("-o,--output", options.output, "Table to write; default: standard output");
+  app.add_flag("--force", options.force, "Replace a table that exists");
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(fmt::format("measure --suggest: {}", error.what()));
+  }
+  run_suggest(options);
+}
+
 }  // namespace
 
 void declare_measure(CLI::App& program) {
@@ -53,7 +111,11 @@ void declare_measure(CLI::App& program) {
       "measure", "Times shapes alone on a GPU, as tables to fit (--help tells how)");
   command->set_help_flag();
   command->prefix_command();  // all that follows is the other program's
-  command->callback([command] { run_measure(command->remaining()); });
+  command->callback([command] {
+    const auto words = command->remaining();
+    if (std::find(words.begin(), words.end(), "--suggest") != words.end()) return suggest(words);
+    run_measure(words);
+  });
 }
 
 }  // namespace inline_prof::cli

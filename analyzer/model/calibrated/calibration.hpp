@@ -53,6 +53,10 @@ class Calibration {
 
   [[nodiscard]] Estimate estimate(double analytic_us, const Eigen::VectorXd& features,
                                   std::string_view regime) const;
+  // Of the logarithm of the correction at the rows of `features`: what is not known about it.
+  [[nodiscard]] Eigen::MatrixXd covariance(const Eigen::MatrixXd& features) const {
+    return process_.covariance(features);
+  }
   // The time alone.
   [[nodiscard]] double time_us(double analytic_us, const Eigen::VectorXd& features) const;
 
