@@ -1,7 +1,7 @@
 #include "schedule/adaptive.hpp"
 
+#include "base/random.hpp"
 #include "schedule/plan.hpp"
-#include "schedule/random.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,9 +24,7 @@ constexpr std::size_t kMostTriesInVain = 32;
 constexpr std::int64_t kLongestFlight = 64;
 
 double middle_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  return values.empty() ? 0 : base::median(std::move(values));
 }
 
 std::int64_t largest_power_of_two(double value) {  // not above it; value >= 1
@@ -105,7 +103,7 @@ std::vector<std::size_t> AdaptivePlan::by_need(std::int64_t iteration, std::size
     std::size_t index = 0;
   };
   std::vector<Need> needs;
-  SplitMix64 random(seed_, static_cast<std::uint64_t>(iteration));
+  base::SplitMix64 random(seed_, static_cast<std::uint64_t>(iteration));
   for (std::size_t i = 0; i < classes_.size(); ++i) {
     const ClassState& state = classes_[i];
     const std::uint64_t lot = random.next();
@@ -139,10 +137,10 @@ std::vector<std::size_t> AdaptivePlan::by_round(std::int64_t iteration, const Pa
   for (std::size_t turn = first; turn < first + std::min(rate.pairs, count); ++turn) {
     std::vector<std::size_t> order(count);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    SplitMix64 random(seed_, turn / count);
-    shuffle(std::span(order), random);
+    base::SplitMix64 random(seed_, turn / count);
+    base::shuffle(std::span(order), random);
     const auto& members = rounds_of_[order[turn % count]].members;
-    const std::size_t event = members[SplitMix64(~seed_, turn).below(members.size())];
+    const std::size_t event = members[base::SplitMix64(~seed_, turn).below(members.size())];
     ClassState& state = classes_[class_of_[event]];
     if (samples_of_[event] >= repeat_ || !needs_more(state, state.samples.size()) ||
         !fits_beside(event, chosen))
@@ -164,7 +162,7 @@ bool AdaptivePlan::fits_beside(std::size_t event, const std::vector<std::size_t>
 std::optional<std::size_t> AdaptivePlan::member_of(const ClassState& state, std::int64_t iteration,
                                                    const std::vector<std::size_t>& chosen) const {
   const auto& members = state.what.members;
-  SplitMix64 random(~seed_ ^ static_cast<std::uint64_t>(iteration), members.front());
+  base::SplitMix64 random(~seed_ ^ static_cast<std::uint64_t>(iteration), members.front());
   const std::size_t start = random.below(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     const std::size_t event = members[(start + i) % members.size()];
@@ -203,7 +201,9 @@ void AdaptivePlan::update(ClassState& state) {
   for (const Taken& taken : state.samples)
     values.push_back(taken.ms);
   state.middle_ms = middle_of(values);
-  state.median = estimate_median(std::move(values));
+  state.median.reset();
+  if (values.size() >= base::kFewestForInterval)
+    state.median = base::median_and_interval95(std::span(values));
 }
 
 void AdaptivePlan::split(std::size_t index) {
@@ -276,8 +276,8 @@ bool AdaptivePlan::is_exhausted(const ClassState& state) const {
 // Whether the class would still need a sample if it had so many.
 bool AdaptivePlan::needs_more(const ClassState& state, std::size_t samples) const {
   if (state.tries_in_vain >= kMostTriesInVain || is_exhausted(state)) return false;
-  if (samples < kFewestForInterval) return true;
-  if (!state.median) return samples < 2 * kFewestForInterval;  // they are under way
+  if (samples < base::kFewestForInterval) return true;
+  if (!state.median) return samples < 2 * base::kFewestForInterval;  // they are under way
   if (share(state) < kSmallShare) return false;
   return samples < kFewestOfALargeClass || doubt(state, samples) > target_;
 }
@@ -291,7 +291,7 @@ bool AdaptivePlan::is_done() const {
 std::size_t AdaptivePlan::samples_wanted(const ClassState& state) const {
   const std::size_t samples = state.samples.size();
   if (!needs_more(state, samples)) return 0;
-  if (!state.median) return kFewestForInterval - samples;
+  if (!state.median) return base::kFewestForInterval - samples;
   if (samples < kFewestOfALargeClass) return kFewestOfALargeClass - samples;
   const double ratio = state.median->relative_half_width() / target_;
   const double wanted = static_cast<double>(samples) * (ratio * ratio - 1);
@@ -337,7 +337,7 @@ IterationBounds adaptive_bounds(std::size_t event_count, std::size_t class_count
     return settings.warmup + (samples + pairs - 1) / pairs * rate.every;
   };
   const auto events = static_cast<std::int64_t>(event_count);
-  const auto fewest = std::min(static_cast<std::int64_t>(class_count * kFewestForInterval),
+  const auto fewest = std::min(static_cast<std::int64_t>(class_count * base::kFewestForInterval),
                                events * settings.repeat);
   return {.least = iterations(fewest), .most = iterations(events * settings.repeat)};
 }

@@ -1,7 +1,7 @@
 #include "schedule/plan.hpp"
 
+#include "base/random.hpp"
 #include "schedule/error.hpp"
-#include "schedule/random.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -15,12 +15,12 @@ namespace {
 // `round_count` permutations of the events, one after the other.
 std::vector<std::uint32_t> interleave(std::size_t event_count, std::size_t round_count,
                                       std::uint64_t seed) {
-  SplitMix64 random(seed);
+  base::SplitMix64 random(seed);
   std::vector<std::uint32_t> order(event_count * round_count);
   for (std::size_t round = 0; round < round_count; ++round) {
     const auto of_round = std::span(order).subspan(round * event_count, event_count);
     std::iota(of_round.begin(), of_round.end(), std::uint32_t{0});
-    shuffle(of_round, random);
+    base::shuffle(of_round, random);
   }
   return order;
 }

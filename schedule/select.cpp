@@ -1,7 +1,7 @@
 #include "schedule/select.hpp"
 
+#include "base/glob.hpp"
 #include "schedule/error.hpp"
-#include "schedule/glob.hpp"
 
 #include <algorithm>
 #include <map>
@@ -144,10 +144,10 @@ Selection select_samples(const SampleList& list, const std::vector<MetEvent>& me
 
 bool fits(const Pattern& pattern, const MetEvent& event, const std::string& layer) {
   if (!pattern.match.empty() &&
-      !glob_matches(pattern.match, layer.empty() ? event.event : layer + "." + event.event)) {
+      !base::glob_matches(pattern.match, layer.empty() ? event.event : layer + "." + event.event)) {
     return false;
   }
-  return pattern.kernel.empty() || glob_matches(pattern.kernel, event.kernel);
+  return pattern.kernel.empty() || base::glob_matches(pattern.kernel, event.kernel);
 }
 
 std::string describe(const Pattern& pattern) {

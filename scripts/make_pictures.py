@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SOURCE / "tests/unit/analyzer"))
+sys.path.insert(0, str(SOURCE / "tests/unit/analyzer/cli"))
 import chromium  # noqa: E402: found only now
 
 PICTURES = SOURCE / "docs/pictures"

@@ -1,8 +1,8 @@
 #include "fit/calibration_fit.hpp"
 
+#include "base/error_metrics.hpp"
 #include "fit/matern_fit.hpp"
 #include "model/calibrated/calibration.hpp"
-#include "model/error_metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -93,7 +93,7 @@ class ErrorsNearby {
     errors.reserve(results.size());
     for (const HeldOut& result : results)
       errors.push_back(std::abs(result.residual) / result.growth);
-    const double most = std::max(kLeastError, model::quantile(errors, kTame));
+    const double most = std::max(kLeastError, base::quantile(errors, kTame));
     for (std::size_t i = 0; i < results.size(); ++i) {
       const double error = std::clamp(errors[i], kLeastError, most);
       Place& place = places_[results[i].row];
@@ -187,7 +187,7 @@ void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
   const auto count = static_cast<double>(results.size());
   result.held_out_mape = error / count;
   result.held_out_coverage = inside / count;
-  result.median_half_width = model::quantile(std::move(widths), 0.5);
+  result.median_half_width = base::quantile(std::move(widths), 0.5);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "join/gate.hpp"
 
+#include "base/glob.hpp"
 #include "read/layers.hpp"
 
 #include <fmt/format.h>
@@ -148,7 +149,7 @@ GateOutcome check_rows(const Gate& gate, const RowMetric& metric, const Analysis
   GateOutcome outcome;
   outcome.result = GateResult::kPassed;
   for (const MergedRow& row : analysis.merged) {
-    if (!gate.layers.empty() && !read::glob_matches(gate.layers, row.layer)) continue;
+    if (!gate.layers.empty() && !base::glob_matches(gate.layers, row.layer)) continue;
     const auto measured = metric.of(row);
     if (!measured) continue;
     ++checked;

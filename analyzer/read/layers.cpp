@@ -1,5 +1,6 @@
 #include "read/layers.hpp"
 
+#include "base/glob.hpp"
 #include "read/file_text.hpp"
 #include "read/json_tree.hpp"
 #include "read/op_reader.hpp"
@@ -106,32 +107,6 @@ Layers read_layers(const std::filesystem::path& file) {
   return read_layers(read_text(file), file.string());
 }
 
-bool glob_matches(std::string_view pattern, std::string_view text) {
-  // On a mismatch the last star takes one character more; earlier stars never have to be tried
-  // again, so this takes at most |pattern| * |text| steps.
-  std::size_t p = 0;
-  std::size_t t = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t star_text = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      star_text = t;
-    } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++star_text;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*')
-    ++p;
-  return p == pattern.size();
-}
-
 std::string match_name(const Event& event, Generation generation) {
   if (generation == Generation::kSecond || generation == Generation::kSecondOneShot) {
     return fmt::format("{}#{}", event.name, event.occurrence);
@@ -145,7 +120,7 @@ std::vector<std::size_t> apply_layers(const Layers& layers, Profile& profile) {
     const std::string name = match_name(event, profile.generation);
     for (std::size_t i = 0; i < layers.rules.size(); ++i) {
       const LayerRule& rule = layers.rules[i];
-      if (!glob_matches(rule.match, name)) continue;
+      if (!base::glob_matches(rule.match, name)) continue;
       fitted[i] = true;
       if (!rule.layer.empty()) event.layer = rule.layer;
       if (!event.op) event.op = rule.op;

@@ -34,9 +34,6 @@ struct Layers {
 [[nodiscard]] Layers read_layers(std::string_view text, const std::string& label);
 [[nodiscard]] Layers read_layers(const std::filesystem::path& file);
 
-// Whether the whole of `text` fits the glob `pattern`.
-[[nodiscard]] bool glob_matches(std::string_view pattern, std::string_view text);
-
 // What a rule is matched against: LAYER.EVENT, or EVENT if the layer is empty; in files that never
 // name layers (generation 2) EVENT#OCCURRENCE.
 [[nodiscard]] std::string match_name(const Event& event, Generation generation);

@@ -66,7 +66,4 @@ class Table {
 // Throws InputError.
 [[nodiscard]] Table read_table(const std::filesystem::path& file);
 
-// `text` as a cell: in quotes where it holds a comma, a quote or a line break.
-[[nodiscard]] std::string csv_cell(std::string_view text);
-
 }  // namespace inline_prof::read

@@ -12,10 +12,4 @@ namespace inline_prof::report {
 [[nodiscard]] std::string compare_table(const join::Comparison& comparison,
                                         const TableOptions& options);
 
-// Schema "inline_prof_compare/1" (docs/schemas/compare.schema.json).
-[[nodiscard]] std::string compare_json(const join::Comparison& comparison);
-
-// A line for the iteration, each layer and each event; what is not known is an empty field.
-[[nodiscard]] std::string compare_csv(const join::Comparison& comparison);
-
 }  // namespace inline_prof::report

@@ -1,5 +1,6 @@
 #include "report/grid.hpp"
 
+#include "base/csv.hpp"
 #include "read/table.hpp"
 #include "report/text.hpp"
 
@@ -26,7 +27,7 @@ std::string rounded(const Part& value) {
 
 std::string exact(const Part& value) {
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
-  if (const auto* text = std::get_if<std::string>(&value)) return read::csv_cell(*text);
+  if (const auto* text = std::get_if<std::string>(&value)) return base::csv_cell(*text);
   return "";
 }
 
@@ -65,7 +66,7 @@ std::string table(const Grid& grid) {
 std::string csv(const Grid& grid) {
   std::string text;
   for (std::size_t i = 0; i < grid.columns.size(); ++i)
-    text += (i > 0 ? "," : "") + read::csv_cell(grid.columns[i]);
+    text += (i > 0 ? "," : "") + base::csv_cell(grid.columns[i]);
   text += '\n';
   for (const auto& row : grid.rows) {
     for (std::size_t i = 0; i < row.size(); ++i)

@@ -1,11 +1,11 @@
 #include "report/page_data.hpp"
 
+#include "join/layer_sums.hpp"
+#include "join/timeline_layout.hpp"
 #include "report/findings.hpp"
 #include "report/head.hpp"
-#include "report/layer_sums.hpp"
 #include "report/row_order.hpp"
 #include "report/text.hpp"
-#include "report/timeline_layout.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -143,35 +143,38 @@ Json rows_json(const join::Analysis& analysis, Names& names) {
 }
 
 Json layers_json(const join::Analysis& analysis, Names& names) {
-  const std::vector<LayerSum> sums = layer_sums(analysis);
+  const std::vector<join::LayerSum> sums = join::layer_sums(analysis);
   Json json;
-  json["name"] = column(sums, [&](const LayerSum& sum) { return names(sum.layer); });
-  json["rows"] = column(sums, [](const LayerSum& sum) { return sum.rows; });
-  json["outer_rows"] = column(sums, [](const LayerSum& sum) { return sum.outer_rows; });
-  json["time_us"] = column(sums, [](const LayerSum& sum) { return number(sum.time_us); });
+  json["name"] = column(sums, [&](const join::LayerSum& sum) { return names(sum.layer); });
+  json["rows"] = column(sums, [](const join::LayerSum& sum) { return sum.rows; });
+  json["outer_rows"] = column(sums, [](const join::LayerSum& sum) { return sum.outer_rows; });
+  json["time_us"] = column(sums, [](const join::LayerSum& sum) { return number(sum.time_us); });
   json["share_percent"] =
-      column(sums, [](const LayerSum& sum) { return number(sum.share_percent); });
-  json["compared_us"] = column(sums, [](const LayerSum& sum) { return number(sum.compared_us); });
-  json["predicted_us"] = column(sums, [](const LayerSum& sum) { return number(sum.predicted_us); });
-  json["ratio"] = column(sums, [](const LayerSum& sum) { return number(sum.ratio); });
+      column(sums, [](const join::LayerSum& sum) { return number(sum.share_percent); });
+  json["compared_us"] =
+      column(sums, [](const join::LayerSum& sum) { return number(sum.compared_us); });
+  json["predicted_us"] =
+      column(sums, [](const join::LayerSum& sum) { return number(sum.predicted_us); });
+  json["ratio"] = column(sums, [](const join::LayerSum& sum) { return number(sum.ratio); });
   return json;
 }
 
 Json tracks_json(const join::Analysis& analysis) {
   Json json = Json::array();
-  for (const TimelineTrack& track : timeline_layout(analysis)) {
+  for (const join::TimelineTrack& track : join::timeline_layout(analysis)) {
     Json one;
     one["run"] = track.run;
     one["device"] = track.device_id;
     one["stream"] = track.stream_index;
     one["lanes"] = track.lanes;
-    one["row"] = column(track.bars, [](const TimelineBar& bar) { return bar.row; });
+    one["row"] = column(track.bars, [](const join::TimelineBar& bar) { return bar.row; });
     one["start_us"] =
-        column(track.bars, [](const TimelineBar& bar) { return number(bar.start_us); });
+        column(track.bars, [](const join::TimelineBar& bar) { return number(bar.start_us); });
     one["length_us"] =
-        column(track.bars, [](const TimelineBar& bar) { return number(bar.length_us); });
-    one["lane"] = column(track.bars, [](const TimelineBar& bar) { return bar.lane; });
-    one["has_place"] = column(track.bars, [](const TimelineBar& bar) { return bar.has_place; });
+        column(track.bars, [](const join::TimelineBar& bar) { return number(bar.length_us); });
+    one["lane"] = column(track.bars, [](const join::TimelineBar& bar) { return bar.lane; });
+    one["has_place"] =
+        column(track.bars, [](const join::TimelineBar& bar) { return bar.has_place; });
     json.push_back(std::move(one));
   }
   return json;

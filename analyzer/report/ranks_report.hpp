@@ -12,7 +12,4 @@ namespace inline_prof::report {
 [[nodiscard]] std::string ranks_table(const join::RankComparison& comparison,
                                       const TableOptions& options);
 
-// Schema "inline_prof_ranks/1" (docs/schemas/ranks.schema.json).
-[[nodiscard]] std::string ranks_json(const join::RankComparison& comparison);
-
 }  // namespace inline_prof::report

@@ -1,6 +1,6 @@
 #include "report/scaling.hpp"
 
-#include "report/layer_sums.hpp"
+#include "join/layer_sums.hpp"
 #include "report/text.hpp"
 
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Outer rows of a layer, summed for each device of each run file.
-std::optional<LayerTimes> times_of(const LayerSum& sum, const join::Analysis& analysis) {
+std::optional<LayerTimes> times_of(const join::LayerSum& sum, const join::Analysis& analysis) {
   std::map<std::pair<std::size_t, std::int64_t>, double> of_device;
   for (const std::size_t outer : sum.outer_rows) {
     for (const std::size_t i : analysis.merged[outer].rows) {
@@ -128,7 +128,7 @@ ScalingPoint scaling_point(std::string run, const join::Analysis& analysis) {
   for (const join::Row& row : analysis.rows)
     devices.emplace(row.profile, row.device_id);
   point.gpus = devices.size();
-  for (const LayerSum& sum : layer_sums(analysis)) {
+  for (const join::LayerSum& sum : join::layer_sums(analysis)) {
     if (const auto times = times_of(sum, analysis)) point.layers.emplace(sum.layer, *times);
   }
   return point;

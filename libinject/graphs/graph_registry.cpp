@@ -3,12 +3,13 @@
 #include "graphs/clone_measurement.hpp"
 #include "graphs/graph_events.hpp"
 #include "session/armed_event.hpp"
+#include "session/discovery.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <span>
 #include <unordered_set>
 
@@ -59,8 +60,16 @@ ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
   return vacant;
 }
 
+// So many graphs are followed at a time, destroyed ones of the same run among them.  A training
+// program has one for each of its batch shapes; one that makes a graph of another shape in each
+// step would fill the memory.
+constexpr std::size_t kMostGraphs = 1024;
+
 struct Registry {
-  std::deque<ExecutableGraph> all;
+  std::list<ExecutableGraph> all;
+  int next_number = 0;
+  // By signature: graphs whose execs the application has destroyed.
+  std::unordered_multimap<std::uint64_t, ExecutableGraph*> vacant;
   std::unordered_map<CUgraph, bool> with_references;  // the application's graphs that hold some
   std::atomic<std::uint64_t> copied_nodes{0};
 };
@@ -198,12 +207,8 @@ Reading read(CUgraph graph) {
 
 // A graph with these nodes whose exec the application has destroyed; null where there is none.
 ExecutableGraph* vacant_graph(std::uint64_t signature) {
-  for (ExecutableGraph& graph : registry().all) {
-    if (graph.signature == signature && graph.exec.load() == nullptr && graph.times_made > 0) {
-      return &graph;
-    }
-  }
-  return nullptr;
+  const auto known = registry().vacant.find(signature);
+  return known == registry().vacant.end() ? nullptr : known->second;
 }
 
 struct Copy {
@@ -297,15 +302,48 @@ void install(ExecutableGraph& graph, CUgraph source, Reading reading, Copy copy)
 
 ExecutableGraph& add(std::uint64_t signature) {
   ExecutableGraph& graph = registry().all.emplace_back();
-  graph.number = static_cast<int>(registry().all.size()) - 1;
+  graph.number = registry().next_number++;
   graph.signature = signature;
   return graph;
 }
 
-// A graph with these nodes whose exec the application has destroyed; else a new one.
-ExecutableGraph& graph_for(std::uint64_t signature) {
-  ExecutableGraph* vacant = vacant_graph(signature);
-  return vacant != nullptr ? *vacant : add(signature);
+bool is_full() {
+  return registry().all.size() >= kMostGraphs;
+}
+
+// A graph with these nodes whose exec the application has destroyed; else a new one.  Null where
+// there is no room.
+ExecutableGraph* graph_for(std::uint64_t signature) {
+  const auto vacant = registry().vacant.find(signature);
+  if (vacant == registry().vacant.end()) return is_full() ? nullptr : &add(signature);
+  ExecutableGraph* graph = vacant->second;
+  registry().vacant.erase(vacant);
+  return graph;
+}
+
+// Its exec has gone.  What it launched is not needed until it is made again.
+void vacate(ExecutableGraph& graph) {
+  if (graph.exec.exchange(nullptr) == nullptr) return;
+  graph.generation.fetch_add(1, std::memory_order_release);
+  drop_copy(graph);
+  graph.source = nullptr;
+  graph.places.clear();
+  graph.nodes = {};
+  registry().vacant.emplace(graph.signature, &graph);
+}
+
+// After the plan is made only graphs that are in it are of interest.
+bool is_of_interest() {
+  const State* run = state();
+  if (run == nullptr) return false;
+  const std::lock_guard lock(mutex());
+  return run->phase.load(std::memory_order_relaxed) < Phase::kMeasuring ||
+         !registry().vacant.empty();
+}
+
+bool wants_room() {
+  const std::lock_guard lock(mutex());
+  return is_full() && !registry().vacant.empty();
 }
 
 }  // namespace
@@ -322,7 +360,12 @@ ExecutableGraph* of(CUgraphExec exec) noexcept {
 
 ExecutableGraph* known_or_new(CUgraphExec exec) {
   if (ExecutableGraph* known = of(exec)) return known;
+  const State* run = state();
   const std::lock_guard lock(mutex());
+  if (is_full() || run == nullptr ||
+      run->phase.load(std::memory_order_relaxed) >= Phase::kMeasuring) {
+    return nullptr;
+  }
   ExecPlace* place = place_of(exec, true);
   if (place == nullptr) return nullptr;
   ExecutableGraph& graph = add(0);
@@ -333,16 +376,25 @@ ExecutableGraph* known_or_new(CUgraphExec exec) {
 }
 
 void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
+  // The handle of one that went with its context, or where we did not see it.
+  if (ExecutableGraph* former = of(exec)) {
+    const std::lock_guard lock(mutex());
+    vacate(*former);
+    place_of(exec, true)->graph.store(nullptr, std::memory_order_release);
+  }
+  if (!is_of_interest()) return;
+  if (wants_room()) make_room_before_iterations(*state());
   const timer::CaptureModeScope capture_mode;
   Reading reading = read(source);
   Copy copy = copy_of(source, flags, reading);
   const std::lock_guard lock(mutex());
   ExecPlace* place = place_of(exec, true);
-  if (place == nullptr) {
+  ExecutableGraph* room = place == nullptr ? nullptr : graph_for(reading.signature);
+  if (room == nullptr) {
     if (copy.graph != nullptr) sys::graph_api().destroy(copy.graph);
     return;
   }
-  ExecutableGraph& graph = graph_for(reading.signature);
+  ExecutableGraph& graph = *room;
   install(graph, source, std::move(reading), std::move(copy));
   graph.flags = flags;
   ++graph.times_made;
@@ -388,11 +440,7 @@ void before_exec_is_destroyed(CUgraphExec exec) {
   const std::lock_guard lock(mutex());
   if (ExecPlace* place = place_of(exec, false))
     place->graph.store(nullptr, std::memory_order_release);
-  graph->exec.store(nullptr, std::memory_order_release);
-  graph->generation.fetch_add(1, std::memory_order_release);
-  drop_copy(*graph);
-  graph->source = nullptr;
-  graph->places.clear();
+  vacate(*graph);
 }
 
 void before_graph_is_destroyed(CUgraph source) {
@@ -429,6 +477,16 @@ void give_copy_up(ExecutableGraph& graph, std::string why) {
   graph.generation.fetch_add(1, std::memory_order_release);
   drop_copy(graph);
   graph.why_whole = std::move(why);
+}
+
+void forget_vacant() {
+  const std::lock_guard lock(mutex());
+  for (const auto& [signature, graph] : registry().vacant) {
+    if (is_boundary(graph)) return;  // it tells where iterations begin, and will be made again
+  }
+  registry().vacant.clear();
+  registry().all.remove_if(
+      [](const ExecutableGraph& graph) { return graph.exec.load() == nullptr; });
 }
 
 void give_all_copies_up() {

@@ -93,6 +93,10 @@ struct CloneNode {
 // No copy is right any more.  With the mutex held.
 void give_copy_up(ExecutableGraph& graph, std::string why);
 
+// Those whose execs have been destroyed.  Nobody may know them any more: with the run's mutex held,
+// after the launch sites were forgotten.
+void forget_vacant();
+
 // Nothing will be measured any more.
 void give_all_copies_up();
 

@@ -5,6 +5,8 @@
 #include "labels/label_calls.hpp"
 #include "session/armed_event.hpp"
 #include "session/discovery.hpp"
+#include "session/planning.hpp"
+#include "session/rebinding.hpp"
 #include "session/state.hpp"
 #include "session/trigger.hpp"
 #include "sys/lifecycle.hpp"
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -129,6 +132,20 @@ std::unique_ptr<record::Op> take_pending_op(const Label& label) {
   return op;
 }
 
+bool is_open(const OpenLabel& label, int discovery) noexcept {
+  return label.discovery == discovery && label.site->open_occurrence == label.occurrence;
+}
+
+// Those that another thread has stopped make room.
+void note_open(const OpenLabel& label) noexcept {
+  const auto begin = thread_notes.open.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(thread_notes.open_count);
+  const auto kept = std::remove_if(
+      begin, end, [&](const OpenLabel& each) { return !is_open(each, label.discovery); });
+  thread_notes.open_count = static_cast<std::size_t>(kept - begin);
+  if (thread_notes.open_count < kDeepestLabel) thread_notes.open[thread_notes.open_count++] = label;
+}
+
 // The phase is read before the lock is had: the plan may have been made meanwhile.
 bool is_over(const State& state) {
   const Phase phase = state.phase.load(std::memory_order_relaxed);
@@ -154,11 +171,11 @@ void start_in_warmup(State& state, Label& label, CUstream stream, bool is_captur
     if (is_captured) event->add_flag(record::Flag::kRecaptured);
   }
   site->open_occurrence = static_cast<int>(occurrence);
-  if (thread_notes.open_count < kDeepestLabel) {
-    thread_notes.open[thread_notes.open_count] = {
-        .stream = stream, .event = site->events[occurrence], .discovery = state.discovery};
-  }
-  ++thread_notes.open_count;
+  note_open({.stream = stream,
+             .event = site->events[occurrence],
+             .site = site,
+             .occurrence = site->open_occurrence,
+             .discovery = state.discovery});
 }
 
 void stop_in_warmup(State& state, Label& label, CUstream stream) {
@@ -168,19 +185,15 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   LaunchSite* site =
       slot == nullptr ? nullptr : state.site_by_slot[launch_table.index_of(*slot)].get();
   if (site == nullptr || site->open_occurrence < 0) {
-    const std::string warning = label.name + ".stop was met without a .start before it";
-    const std::lock_guard run_lock(state.run.mutex);
-    auto& warnings = state.run.warnings;
-    if (std::find(warnings.begin(), warnings.end(), warning) == warnings.end()) {
-      sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
-      warnings.push_back(warning);
-    }
+    // The first one is said, with how many there were at the end.
+    if (!label.was_unmatched && state.unmatched_labels++ == 0)
+      warn(state, label.name + ".stop was met without a .start before it");
+    label.was_unmatched = true;
     return;
   }
   record::EventRecord* event = site->events[static_cast<std::size_t>(site->open_occurrence)];
   if (event->end_index < 0) event->end_index = state.next_index++;
   site->open_occurrence = -1;
-  if (thread_notes.open_count > 0) --thread_notes.open_count;
 }
 
 // --- measuring
@@ -248,9 +261,9 @@ std::string met_label_names() {
 }
 
 const OpenLabel* innermost_label(const void* stream, int discovery) noexcept {
-  for (std::size_t i = std::min(thread_notes.open_count, kDeepestLabel); i > 0; --i) {
+  for (std::size_t i = thread_notes.open_count; i > 0; --i) {
     const OpenLabel& label = thread_notes.open[i - 1];
-    if (label.stream == stream && label.discovery == discovery) return &label;
+    if (label.stream == stream && is_open(label, discovery)) return &label;
   }
   return nullptr;
 }
@@ -294,6 +307,9 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     note_captured_label(*end);
   }
   if (phase == Phase::kMeasuring || phase == Phase::kOverheadMeasurement) {
+    if (sites_are_lost.load(std::memory_order_relaxed)) {
+      look_for_lost(*run, {.function = nullptr, .label = end->label, .graph = nullptr}, on);
+    }
     if (measures_everything.load(std::memory_order_acquire)) {
       return record_one_shot_label(*run, *end, on, extra_info);
     }

@@ -1,8 +1,8 @@
 #include "launch/kernel_handles.hpp"
 
+#include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/hooked_functions.hpp"
-#include "entry/wrappers.hpp"
 #include "sys/cuda_api.hpp"
 
 #include <atomic>
@@ -110,36 +110,30 @@ KernelIdentity identity_of(CUfunction function) {
   return identity;
 }
 
-CUresult CUDAAPI module_get_function(CUfunction* function, CUmodule module, const char* name) {
-  using Function = CUresult(CUDAAPI*)(CUfunction*, CUmodule, const char*);
-  const auto real =
-      reinterpret_cast<Function>(resolved(originals.module_get_function, "cuModuleGetFunction"));
-  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = real(function, module, name);
+bool is_kernel_named(CUfunction function, const std::string& name) {
+  const std::string now = name_of(function);
+  return now.empty() || now == name;
+}
+
+CUresult CUDAAPI hooked_cuModuleGetFunction(CUfunction* function, CUmodule module,
+                                            const char* name) {
+  const CUresult result = original_cuModuleGetFunction(function, module, name);
   if (result == CUDA_SUCCESS && names_are_needed()) {
     fenced("cuModuleGetFunction", [&] { remember(*function, name, module); });
   }
   return result;
 }
 
-CUresult CUDAAPI library_get_kernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  using Function = CUresult(CUDAAPI*)(CUkernel*, CUlibrary, const char*);
-  const auto real =
-      reinterpret_cast<Function>(resolved(originals.library_get_kernel, "cuLibraryGetKernel"));
-  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = real(kernel, library, name);
+CUresult CUDAAPI hooked_cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
+  const CUresult result = original_cuLibraryGetKernel(kernel, library, name);
   if (result == CUDA_SUCCESS && names_are_needed()) {
     fenced("cuLibraryGetKernel", [&] { remember(*kernel, name, library); });
   }
   return result;
 }
 
-CUresult CUDAAPI kernel_get_function(CUfunction* function, CUkernel kernel) {
-  using Function = CUresult(CUDAAPI*)(CUfunction*, CUkernel);
-  const auto real =
-      reinterpret_cast<Function>(resolved(originals.kernel_get_function, "cuKernelGetFunction"));
-  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = real(function, kernel);
+CUresult CUDAAPI hooked_cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
+  const CUresult result = original_cuKernelGetFunction(function, kernel);
   if (result == CUDA_SUCCESS && names_are_needed()) {
     fenced("cuKernelGetFunction", [&] { remember_as(*function, kernel); });
   }

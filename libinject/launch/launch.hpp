@@ -33,6 +33,8 @@ struct LaunchTicket {
   timer::ContextTimer* timer = nullptr;  // then set
   timer::ContextTimer::Pair* pair = nullptr;
   clone_measurement::Replay replay{};  // of a kernel inside a graph
+  // Where the launch was counted, to be taken back if the driver refuses it.
+  std::atomic<std::uint32_t>* counted = nullptr;
   bool is_captured = false;            // it becomes a node of a graph that the application captures
 };
 
@@ -56,20 +58,25 @@ extern constinit std::atomic<bool> cupti_sees_launches;
 
 // Behind the filter word: true where there is nothing to do but forward the launch.  While launches
 // are counted, that is one that was met before, counted here; later, one that only shares its bit
-// of the filter with an armed function.
-[[nodiscard]] inline bool settle_launch(const void* function, const void* stream) noexcept {
+// of the filter with an armed function.  `counted`: where, if it was.
+[[nodiscard]] inline bool settle_launch(const void* function, const void* stream,
+                                        timer::LaunchSlot*& counted) noexcept {
   if (open_captures.load(std::memory_order_relaxed) != 0) return false;
   if (counting.load(std::memory_order_relaxed)) {
     if (is_boundary(function) || looking_for_period.load(std::memory_order_relaxed)) return false;
     timer::LaunchSlot* slot = launch_table.find(function, stream);
-    return slot != nullptr && slot->count_quietly(is_one_of_several_threads());
+    if (slot == nullptr || !slot->count_quietly(is_one_of_several_threads())) return false;
+    counted = slot;
+    return true;
   }
   return is_settled(function);
 }
 
 // The same for our wrappers.
-[[nodiscard]] inline bool settle_quietly(const void* function, const void* stream) noexcept {
-  return cupti_sees_launches.load(std::memory_order_relaxed) || settle_launch(function, stream);
+[[nodiscard]] inline bool settle_quietly(const void* function, const void* stream,
+                                         timer::LaunchSlot*& counted) noexcept {
+  return cupti_sees_launches.load(std::memory_order_relaxed) ||
+         settle_launch(function, stream, counted);
 }
 
 // Before and after the application's call, only for launches that are not settled.

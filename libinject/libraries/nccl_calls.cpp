@@ -4,11 +4,11 @@
 // end, and then one kernel may do the work of several calls: while events are discovered, a
 // thread's calls are kept until then.
 #include "entry/guard.hpp"
+#include "launch/launch.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/communicators.hpp"
 #include "libraries/vendor_nccl.hpp"
-#include "launch/launch.hpp"
 #include "session/state.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -72,7 +72,7 @@ Operation operation_of(const LibraryCall& call, void* real, const SaidByCollecti
   if (type < 0 || static_cast<std::size_t>(type) >= nccl::kDataTypes.size()) return operation;
   const nccl::DataType& element = nccl::kDataTypes[static_cast<std::size_t>(type)];
   operation.name = said.name;
-  operation.type = element.call;
+  operation.type = element.type;
   const std::int64_t ranks = std::max<std::int64_t>(operation.communicator.ranks, 1);
   operation.bytes = count * element.bytes *
                     (said.message == Message::kAllRanks ? static_cast<std::size_t>(ranks) : 1);

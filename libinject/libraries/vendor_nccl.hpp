@@ -18,9 +18,9 @@ struct UniqueId {
   std::array<char, 128> bytes;
 };
 
-// ncclDataType_t.  The word is null where prof.json has none: then only the size is known.
+// ncclDataType_t.  The type is null where prof.json has none: then only the size is known.
 struct DataType {
-  const char* call;
+  const char* type;
   std::size_t bytes;
 };
 inline constexpr std::array<DataType, 12> kDataTypes{{{"i8", 1},

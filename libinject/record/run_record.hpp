@@ -65,6 +65,7 @@ struct Dropped {
   std::atomic<std::uint64_t> stale_graph{0};
   std::atomic<std::uint64_t> interleaved_launch{0};
   std::atomic<std::uint64_t> irregular_iteration{0};
+  std::atomic<std::uint64_t> destroyed{0};  // with the stream, context or module
 };
 
 // Iteration times of the device with the lowest number, in iteration order.  One thread at a time

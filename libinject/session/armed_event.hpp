@@ -3,6 +3,7 @@
 
 #include "record/event_record.hpp"
 #include "session/iteration_boundary.hpp"
+#include "session/rebinding.hpp"
 #include "timer/context_timer.hpp"
 
 #include <array>
@@ -61,7 +62,8 @@ extern constinit std::atomic<int> open_pairs;
 // armed, and no pair is open into which the launch could get.
 [[nodiscard]] inline bool is_settled(const void* function) noexcept {
   if (open_pairs.load(std::memory_order_relaxed) != 0 || is_boundary(function) ||
-      measures_everything.load(std::memory_order_relaxed)) {
+      measures_everything.load(std::memory_order_relaxed) ||
+      sites_are_lost.load(std::memory_order_relaxed)) {
     return false;
   }
   const auto count = armed_count.load(std::memory_order_acquire);
@@ -70,6 +72,14 @@ extern constinit std::atomic<int> open_pairs;
   }
   return true;
 }
+
+// A function on a stream, as the launch table has them.
+struct SiteKey {
+  const void* function = nullptr;
+  const void* stream = nullptr;
+};
+// What is armed for `old`, and what starts iterations there, is `fresh` from now on.
+void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept;
 
 // The filter word while something is being captured, or a pair is open; and after that.
 void look_at_every_launch() noexcept;

@@ -3,6 +3,7 @@
 #include "session/arming.hpp"
 
 #include "cupti/cupti_client.hpp"
+#include "launch/kernel_handles.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
@@ -43,7 +44,8 @@ void note_interleaved(const void* stream) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& armed = armed_events[i];
     const void* owner = armed.open_by.load(std::memory_order_acquire);
-    if (owner != nullptr && owner != this_thread() &&
+    // A per-thread default stream is another one on each thread.
+    if (owner != nullptr && owner != this_thread() && stream != CU_STREAM_PER_THREAD &&
         armed.stream.load(std::memory_order_relaxed) == stream) {
       armed.interleaved.store(true, std::memory_order_relaxed);
     }
@@ -72,7 +74,8 @@ void look_at_every_launch() noexcept {
 void look_at_armed_launches() noexcept {
   if (!sys::is_on() || counting.load(std::memory_order_relaxed) ||
       open_pairs.load(std::memory_order_relaxed) != 0 ||
-      open_captures.load(std::memory_order_relaxed) != 0) {
+      open_captures.load(std::memory_order_relaxed) != 0 ||
+      sites_are_lost.load(std::memory_order_relaxed)) {
     return;
   }
   sys::set_filter(armed_filter.load(std::memory_order_relaxed));
@@ -169,7 +172,7 @@ namespace {
 // there is no room.
 ArmedEvent* entry_for(const LaunchSite& site, std::int64_t iteration, std::uint32_t& count) {
   const void* function = site.slot->function.load(std::memory_order_relaxed);
-  const void* stream = site.stream->handle;
+  const void* stream = site.slot->stream.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& known = armed_events[i];
     if (known.function.load(std::memory_order_relaxed) == function &&
@@ -196,7 +199,8 @@ void publish_filter(std::uint64_t filter) noexcept {
   filter |= boundary_filter();
   armed_filter.store(filter, std::memory_order_relaxed);
   if (open_pairs.load(std::memory_order_relaxed) == 0 &&
-      open_captures.load(std::memory_order_relaxed) == 0) {
+      open_captures.load(std::memory_order_relaxed) == 0 &&
+      !sites_are_lost.load(std::memory_order_relaxed)) {
     sys::set_filter(filter);
   }
 }
@@ -210,7 +214,6 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   for (const std::size_t target : targets) {
     for (record::EventRecord* event : state.targets[target].events) {
       LaunchSite* site = state.site_of_event[event];
-      if (!site->stream->timer->is_alive() || !site->stream->is_alive) continue;
       ArmedEvent* armed = entry_for(*site, iteration, count);
       const auto wanted_count =
           armed == nullptr ? 0 : armed->wanted_count.load(std::memory_order_relaxed);
@@ -238,6 +241,24 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   }
   armed_count.store(count, std::memory_order_release);
   publish_filter(filter);
+}
+
+void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept {
+  move_boundary(old.function, old.stream, fresh.function, fresh.stream);
+  std::uint64_t bits = boundary_filter();
+  const auto count = armed_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ArmedEvent& armed = armed_events[i];
+    if (armed.function.load(std::memory_order_relaxed) != old.function ||
+        armed.stream.load(std::memory_order_relaxed) != old.stream) {
+      continue;
+    }
+    armed.stream.store(fresh.stream, std::memory_order_relaxed);
+    armed.function.store(fresh.function, std::memory_order_release);
+    const bool is_graph = armed.graph.load(std::memory_order_relaxed) != nullptr;
+    if (!is_graph) bits |= std::uint64_t{1} << sys::filter_bit(fresh.function);
+  }
+  armed_filter.fetch_or(bits, std::memory_order_relaxed);
 }
 
 void disarm() noexcept {
@@ -284,8 +305,15 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   ArmedEvent* armed = armed_for(launch.function, launch.stream);
   if (armed == nullptr) return {};
   WantedOccurrence* wanted = count_occurrence(*armed);
-  if (wanted == nullptr) return {};
+  const LaunchTicket counted{.counted = &armed->site};
+  if (wanted == nullptr) return counted;
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
+  // CUPTI does not tell which handles go with a module.
+  if (cupti_sees_launches.load(std::memory_order_relaxed) && !event->kernel_names.empty() &&
+      !is_kernel_named(launch.function, event->kernel_names.front())) {
+    state.run.dropped.destroyed.fetch_add(1, std::memory_order_relaxed);
+    return counted;
+  }
   if (event->is_inside_graph()) {
     const auto replay = clone_measurement::before_replay(
         state, *launch.graph, *event, *armed->timer.load(std::memory_order_relaxed),
@@ -299,16 +327,20 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
     return {.kind = LaunchTicket::Kind::kReplay, .replay = replay};
   }
   OpFrame* op = event->spans_op ? outermost_op() : nullptr;
-  if (event->spans_op && op == nullptr) return {};  // launched by something else today
+  if (event->spans_op && op == nullptr) return counted;  // launched by something else today
   auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kSpoilThePair);
-  if (pair == nullptr) return {};
+  if (pair == nullptr) return counted;
   if (op != nullptr) {
     OpPart& part = part_on(*op, launch.stream);
     part.armed = armed;
     part.pair = pair;
     return {};  // ends with the vendor call
   }
-  return {.kind = LaunchTicket::Kind::kMeasured, .armed = armed, .timer = nullptr, .pair = pair};
+  return {.kind = LaunchTicket::Kind::kMeasured,
+          .armed = armed,
+          .timer = nullptr,
+          .pair = pair,
+          .counted = &armed->site};
 }
 
 // In a run without iterations: this launch's slot was chosen, or it is not known yet.
@@ -319,10 +351,11 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   LaunchSite* site = state.site_by_slot[launch_table.index_of(*slot)].get();
   if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *site);
   const std::uint32_t count = slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (count < slot->limit.load(std::memory_order_relaxed)) return {};  // not its turn
+  const LaunchTicket counted{.counted = &slot->count};
+  if (count < slot->limit.load(std::memory_order_relaxed)) return counted;  // not its turn
   const std::uint32_t pause = launches_to_next_sample(*site);
   slot->limit.store(count < ~pause ? count + pause : ~std::uint32_t{0}, std::memory_order_relaxed);
-  if (site->sampled == nullptr) return {};
+  if (site->sampled == nullptr) return counted;
   timer::ContextTimer* timer = site->stream->timer;
   timer->poll(nullptr);
   if (timer->last_sample_end_ms() > 0) {
@@ -330,14 +363,19 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
     state.run.iteration_times.set_only(timer->last_sample_end_ms());
     count_calls(state);
   }
-  if (pause == ~std::uint32_t{0}) return {};
+  if (pause == ~std::uint32_t{0}) return counted;
+  site->sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = timer->begin(launch.stream, *site->sampled, 0, pair);
   if (result != timer::ContextTimer::BeginResult::kOk) {
     count_refusal(state, result);
-    return {};
+    return counted;
   }
-  return {.kind = LaunchTicket::Kind::kMeasured, .armed = nullptr, .timer = timer, .pair = pair};
+  return {.kind = LaunchTicket::Kind::kMeasured,
+          .armed = nullptr,
+          .timer = timer,
+          .pair = pair,
+          .counted = counted.counted};
 }
 
 }  // namespace
@@ -378,6 +416,13 @@ LaunchTicket before_launch(const Launch& launch) {
   if (trigger::is_paused()) return {};
   if (open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(launch.stream)) {
     return begin_captured_launch(*run, launch);
+  }
+  if (sites_are_lost.load(std::memory_order_relaxed)) {
+    look_for_lost(*run,
+                  {.function = launch.graph == nullptr ? launch.function : nullptr,
+                   .label = nullptr,
+                   .graph = launch.graph},
+                  launch.stream);
   }
   if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
   switch (run->phase.load(std::memory_order_acquire)) {

@@ -1,8 +1,8 @@
 #include "session/iteration_boundary.hpp"
 
+#include "base/glob.hpp"
 #include "entry/guard.hpp"
 #include "launch/launch.hpp"
-#include "schedule/glob.hpp"
 #include "schedule/iteration_finder.hpp"
 #include "schedule/iteration_follower.hpp"
 #include "session/arming.hpp"
@@ -112,14 +112,27 @@ std::uint64_t boundary_filter() noexcept {
   return filter;
 }
 
+void move_boundary(const void* old_function, const void* old_stream, const void* function,
+                   const void* stream) noexcept {
+  // Both functions are on one stream, and move one after the other.
+  const void* known = boundary_stream.load(std::memory_order_relaxed);
+  if (known != old_stream && known != stream) return;
+  bool has_moved = false;
+  for (auto& each : boundary_functions) {
+    if (each.load(std::memory_order_relaxed) != old_function) continue;
+    each.store(function, std::memory_order_relaxed);
+    has_moved = true;
+  }
+  if (has_moved) boundary_stream.store(stream, std::memory_order_release);
+}
+
 void note_kernel(const State& state, const Launch& launch, const KernelInfo& kernel) {
   if (state.config.iteration_source != sys::IterationSource::kKernel ||
       boundary_stream.load(std::memory_order_relaxed) != nullptr) {
     return;
   }
   const std::string& glob = state.config.iteration_glob;
-  if (!schedule::glob_matches(glob, kernel.name) &&
-      !schedule::glob_matches(glob, kernel.event_name)) {
+  if (!base::glob_matches(glob, kernel.name) && !base::glob_matches(glob, kernel.event_name)) {
     return;
   }
   boundary_functions[0].store(launch.function, std::memory_order_relaxed);
@@ -151,6 +164,10 @@ void look_for_period(State& state, const LaunchSite& site) {
     state.run.iteration_confidence = found.confidence;
   }
   give_up();  // looking any further
+}
+
+void forget_searches() {
+  searches().clear();
 }
 
 namespace {
@@ -225,7 +242,7 @@ bool note_range(const char* text) noexcept {
     // Not one expression: its type would be a string of its own, gone at the semicolon.
     std::string_view glob = kOptimizerRange;
     if (source == sys::IterationSource::kNvtx) glob = run->config.iteration_glob;
-    fits = schedule::glob_matches(glob, text);
+    fits = base::glob_matches(glob, text);
     if (fits) session::iteration_starts(session::Mark::kRange);
   });
   return fits && source == sys::IterationSource::kNvtx;

@@ -27,12 +27,19 @@ extern constinit std::array<std::atomic<const void*>, kBoundaryFunctions> bounda
 // Their bits of the filter word.
 [[nodiscard]] std::uint64_t boundary_filter() noexcept;
 
+// A boundary function has another handle, or is on another stream, from now on.
+void move_boundary(const void* old_function, const void* old_stream, const void* function,
+                   const void* stream) noexcept;
+
 // Before each launch that is looked at: true where an iteration starts with it.
 [[nodiscard]] bool starts_iteration(const Launch& launch);
 
 // While nobody has said where iterations begin: one launch more, in the order of the streams.  The
 // launch has been made.  With the mutex held.
 void look_for_period(State& state, const LaunchSite& site);
+
+// The sites that were seen so far are forgotten.
+void forget_searches();
 
 // True while launches are looked at for that, each of them.
 extern constinit std::atomic<bool> looking_for_period;

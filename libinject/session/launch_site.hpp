@@ -42,6 +42,8 @@ struct KernelOnStream {
 struct LaunchSite {
   timer::LaunchSlot* slot = nullptr;
   StreamInfo* stream = nullptr;
+  // The handle, the label or the graph; null once the kernel's module has gone (rebinding.hpp).
+  const void* function = nullptr;
   // One of these is not null.
   const KernelInfo* kernel = nullptr;
   Label* label = nullptr;

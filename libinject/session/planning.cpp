@@ -1,9 +1,9 @@
 // From the warm-up to the plan: what was met becomes targets, the schedule chooses among them.
 #include "session/planning.hpp"
 
+#include "base/random.hpp"
 #include "graphs/graph_events.hpp"
 #include "schedule/classes.hpp"
-#include "schedule/random.hpp"
 #include "schedule/select.hpp"
 #include "session/arming.hpp"
 #include "session/state.hpp"
@@ -26,14 +26,16 @@ namespace {
 // Iteration times that are kept where nobody knows beforehand how long the run will measure.
 constexpr std::int64_t kMostAdaptiveTimes = 65'536;
 
-// Events of one (name, layer, occurrence) on all devices and streams are one target.
+// Events of one (name, layer, occurrence) on all devices and streams are one target; kernels inside
+// graphs, which are measured in another way, are targets of their own.
 std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>& targets) {
   std::vector<schedule::MetEvent> site;
-  std::map<std::tuple<std::string, std::string, int>, std::size_t> places;
+  std::map<std::tuple<std::string, std::string, int, bool>, std::size_t> places;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
     const auto [place, is_new] = places.try_emplace(
-        std::tuple(event.event_name, event.layer_name, event.occurrence), targets.size());
+        std::tuple(event.event_name, event.layer_name, event.occurrence, event.is_inside_graph()),
+        targets.size());
     if (is_new) {
       targets.emplace_back();
       site.push_back({.event = event.event_name,
@@ -48,12 +50,17 @@ std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>
 
 // Labels that were started and not stopped have no end; they cannot be measured.
 void close_open_labels(State& state) {
+  const std::string* first = nullptr;
+  std::size_t count = 0;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
     if (event.end_index >= 0) continue;
     event.end_index = state.next_index++;
-    warn(state, event.event_name + ".start was met without a .stop after it");
+    if (++count == 1) first = &event.event_name;
   }
+  if (count == 0) return;
+  warn(state, *first + ".start was met without a .stop after it" +
+                  (count == 1 ? "" : ", and so were " + std::to_string(count - 1) + " others"));
 }
 
 // A label around one vendor call and nothing else is that call: it takes the operation over.  A
@@ -205,7 +212,7 @@ std::vector<std::size_t> graph_targets(const State& state) {
   std::map<std::string, std::vector<std::size_t>> classes;
   for (const std::size_t target : all)
     classes[state.targets[target].events.front()->class_name].push_back(target);
-  schedule::SplitMix64 random(state.settings.seed);
+  base::SplitMix64 random(state.settings.seed);
   std::vector<std::size_t> drawn;
   drawn.reserve(classes.size());
   for (const auto& [name, members] : classes)

@@ -3,6 +3,7 @@
 #include "entry/hooked_functions.hpp"
 #include "launch/launch.hpp"
 #include "session/arming.hpp"
+#include "session/completeness.hpp"
 #include "session/discovery.hpp"
 #include "session/one_shot.hpp"
 #include "session/planning.hpp"
@@ -20,11 +21,17 @@ namespace {
 // A GPU that is behind by more than this many iterations after the last sample is not waited for.
 constexpr int kLongestDraining = 1024;
 
+// Its streams may be between two lives.
+bool has_streams(const State& state, const timer::ContextTimer& timer) {
+  return std::any_of(state.streams.begin(), state.streams.end(),
+                     [&](const StreamInfo& stream) { return stream.timer == &timer; });
+}
+
 // Iteration times are those of the device with the lowest number.
 timer::ContextTimer* first_timer(State& state) {
   timer::ContextTimer* first = nullptr;
   for (timer::ContextTimer& timer : state.timers) {
-    if (timer.is_alive() && busiest_stream(state, timer) != nullptr &&
+    if (timer.is_alive() && has_streams(state, timer) &&
         (first == nullptr || timer.device_id() < first->device_id())) {
       first = &timer;
     }
@@ -51,15 +58,15 @@ void finish(State& state) {
     timer.destroy_events();
   }
   clone_measurement::finish(state);
+  state.is_complete = settle_completeness(state, End::kMeasured);
   close_record(state);
-  state.is_complete = true;
   state.phase.store(Phase::kDone, std::memory_order_release);
   stop_one_shot(state);
   disarm();
   leave_termination();
   trigger::remove();
   sys::turn_off_silently();
-  state.writer->finish(true);
+  state.writer->finish(state.is_complete);
 }
 
 // What one iteration measures.
@@ -203,6 +210,7 @@ void start_measured_iteration(State& state, std::int64_t iteration) {
   if (state.boundary_is_guessed) {
     state.run.dropped.irregular_iteration.fetch_add(drop_samples_of_irregular_iteration());
   }
+  search_on();
   poll_all(state);
   record_origins(state, iteration);
   report_progress(state, iteration);
@@ -252,14 +260,6 @@ std::uint64_t samples_taken(const State& state) {
   return count;
 }
 
-std::uint64_t samples_wanted(const State& state) {
-  std::uint64_t wanted = 0;
-  for (std::size_t i = 0; i < state.plain_targets; ++i) {
-    wanted += static_cast<std::uint64_t>(state.plan.samples_of(i)) * state.targets[i].events.size();
-  }
-  return wanted;
-}
-
 bool everything_was_recorded(const State& state) {
   const Phase phase = state.phase.load();
   if (phase == Phase::kDraining || phase == Phase::kOverheadMeasurement) return true;
@@ -273,10 +273,19 @@ bool everything_was_recorded(const State& state) {
 
 void close_record(State& state) {
   say_what_was_never_met(state);
+  if (state.unmatched_labels > 1) {
+    warn(state, std::to_string(state.unmatched_labels) +
+                    " labels were stopped without having been started");
+  }
   const std::lock_guard lock(state.run.mutex);
   gather_overhead(state);
   if (*sys::off_reason() != '\0') {
     state.run.warnings.push_back(std::string("profiling went off: ") + sys::off_reason());
+  }
+  if (state.some_were_forgotten) {
+    state.run.not_seen.push_back(
+        "launches before the first iteration of more kernels than there was room for: counted, not "
+        "listed");
   }
   if (state.table_full.load()) {
     state.run.not_seen.push_back("more kernels, streams or events than there was room for");
@@ -307,6 +316,7 @@ bool start_iteration(State& state) {
       }
       make_plan(state);
       state.phase.store(Phase::kMeasuring, std::memory_order_release);
+      begin_search_if_lost(state);
       start_measured_iteration(state, iteration);
       return false;
     case Phase::kMeasuring:

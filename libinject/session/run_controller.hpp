@@ -15,7 +15,6 @@ void record_origins(State& state, std::int64_t iteration);
 bool poll_all(State& state);
 
 [[nodiscard]] std::uint64_t samples_taken(const State& state);
-[[nodiscard]] std::uint64_t samples_wanted(const State& state);
 
 // True where every sample that was asked for has been recorded.
 [[nodiscard]] bool everything_was_recorded(const State& state);

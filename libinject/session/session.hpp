@@ -22,6 +22,8 @@ void context_gone(CUcontext context);
 void primary_context_released(CUdevice device);
 void primary_context_reset(CUdevice device);
 void stream_gone(CUstream stream);
+void module_gone(const void* module);
+void library_gone(CUlibrary library);
 
 // Who says that an iteration starts.
 enum class Mark { kCall, kRange, kLaunch };

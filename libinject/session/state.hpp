@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -72,12 +73,16 @@ struct State {
   std::deque<timer::ContextTimer> timers;
   std::deque<StreamInfo> streams;
   std::map<KernelIdentity, std::unique_ptr<KernelInfo>> kernels;
+  std::vector<std::unique_ptr<KernelInfo>> unloaded_kernels;  // until one of the name comes again
+  std::set<int> calibrated_devices;
   std::unordered_map<std::string, int> kernel_event_names;  // how many kernels share a name
   std::map<std::pair<const KernelInfo*, int>, KernelOnStream> kernels_on_streams;
   std::map<std::pair<std::string, int>, int> op_occurrences;  // by name and stream index
   std::unordered_map<const record::EventRecord*, LabelInside> insides;
   std::vector<std::unique_ptr<LaunchSite>> site_by_slot;
-  std::vector<LaunchSite*> sites;  // in order of first appearance
+  std::vector<LaunchSite*> sites;    // in order of first appearance
+  bool some_are_lost = false;        // sites: their handles have gone (rebinding.hpp)
+  bool some_were_forgotten = false;  // sites, before the first iteration: there was no more room
   std::int64_t next_index = 0;
   int discovery = 0;  // how often events were discovered anew
   std::unordered_map<const record::EventRecord*, LaunchSite*> site_of_event;
@@ -89,7 +94,8 @@ struct State {
   std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations
   bool boundary_is_guessed = false;  // a period was found; nobody has said where iterations begin
   std::vector<std::string> never_met;
-  std::size_t next_sampled = 0;  // whose turn it is in a run without iterations
+  std::size_t unmatched_labels = 0;  // labels that were stopped and not started
+  std::size_t next_sampled = 0;      // whose turn it is in a run without iterations
   int draining_iterations = 0;
   bool is_complete = false;  // once it is over
   std::unordered_map<std::string, UnitTest> unit_tests;

@@ -20,7 +20,7 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(SOURCE / "tests/unit/analyzer"))
+sys.path.insert(0, str(SOURCE / "tests/unit/analyzer/cli"))
 import chromium  # noqa: E402: found only now
 
 DATA = SOURCE / "tests/data/hugectr"

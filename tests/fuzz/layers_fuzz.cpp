@@ -1,4 +1,5 @@
 // Layers files: what is accepted has rules that say something, and globs that end.
+#include "base/glob.hpp"
 #include "property.hpp"
 #include "read/layers.hpp"
 
@@ -12,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const read::LayerRule& rule : layers.rules) {
       fuzz::require(!rule.match.empty(), "every rule has a pattern");
       fuzz::require(!rule.layer.empty() || rule.op, "every rule gives a layer or an op");
-      static_cast<void>(read::glob_matches(rule.match, text));
-      fuzz::require(read::glob_matches("*", rule.match), "a star fits everything");
+      static_cast<void>(base::glob_matches(rule.match, text));
+      fuzz::require(base::glob_matches("*", rule.match), "a star fits everything");
     }
   } catch (const read::InputError&) {
   }

@@ -25,7 +25,7 @@ FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 # A path in a command, as far as it names a file of the tree and not one that is still to be made.
 TREE_PATH = re.compile(r"(?:^|[\s=\"'`])(?:\./)?"
-                       r"((?:scripts|docs|examples|tests|macros|schedule|libinject|analyzer|cmake|\.ci)"
+                       r"((?:scripts|docs|examples|tests|base|macros|schedule|libinject|analyzer|cmake|\.ci)"
                        r"/[\w./-]+)")
 
 

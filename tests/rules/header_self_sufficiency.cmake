@@ -53,11 +53,12 @@ function(check_headers_alone component)
     ${PROJECT_SOURCE_DIR}/${component})
   target_include_directories(inline_prof_headers_of_${target} SYSTEM PRIVATE ${vendor_includes})
   target_link_libraries(inline_prof_headers_of_${target} PRIVATE inline_prof::build_flags
-    inline_prof::macros $<TARGET_NAME_IF_EXISTS:inline_prof::schedule> fmt::fmt nlohmann_json::nlohmann_json simdjson::simdjson CLI11::CLI11 Eigen3::Eigen)
+    inline_prof::base inline_prof::macros $<TARGET_NAME_IF_EXISTS:inline_prof::schedule> fmt::fmt nlohmann_json::nlohmann_json simdjson::simdjson CLI11::CLI11 Eigen3::Eigen)
   # Only the front end matters: the quickest build that still parses everything.
   target_compile_options(inline_prof_headers_of_${target} PRIVATE -O0 -g0)
 endfunction()
 
+check_headers_alone(base hpp)
 check_headers_alone(macros/include h hpp)
 check_headers_alone(schedule hpp)
 check_headers_alone(analyzer hpp)

@@ -20,22 +20,25 @@ HOOK_ROOMS = {f"libinject/{room}" for room in
 # A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use only
 # the name lists of the hook rooms (RUN_MAY_INCLUDE).
 ALLOWED = {
+    "base": set(),
     "macros": set(),
-    "schedule": {"macros"},
-    "libinject/sys": {"macros"},
-    "libinject/record": {"macros", "libinject/sys"},
-    "libinject/timer": {"macros", "libinject/sys", "libinject/record"},
-    **{room: {"macros", "schedule", "libinject/sys", "libinject/record", "libinject/timer"}
+    "schedule": {"base", "macros"},
+    "libinject/sys": {"base", "macros"},
+    "libinject/record": {"base", "macros", "libinject/sys"},
+    "libinject/timer": {"base", "macros", "libinject/sys", "libinject/record"},
+    **{room: {"base", "macros", "schedule", "libinject/sys", "libinject/record", "libinject/timer"}
        | HOOK_ROOMS for room in HOOK_ROOMS},
-    "libinject/run": {"macros", "libinject/sys", "libinject/libraries"},
-    "analyzer/read": {"macros"},
-    "analyzer/model": {"macros", "analyzer/read"},
-    "analyzer/fit": {"macros", "analyzer/read", "analyzer/model"},
-    "analyzer/join": {"macros", "analyzer/read", "analyzer/model"},
-    "analyzer/report": {"macros", "analyzer/read", "analyzer/model", "analyzer/join"},
-    "analyzer/measure": {"macros", "analyzer/read", "analyzer/fit"},
-    "analyzer/cli": {"macros", "schedule", "analyzer/read", "analyzer/model", "analyzer/fit",
-                     "analyzer/join", "analyzer/report", "analyzer/measure"},
+    "libinject/run": {"base", "macros", "libinject/sys", "libinject/libraries"},
+    "analyzer/read": {"base", "macros"},
+    "analyzer/model": {"base", "macros", "analyzer/read"},
+    "analyzer/fit": {"base", "macros", "analyzer/read", "analyzer/model"},
+    "analyzer/join": {"base", "macros", "analyzer/read", "analyzer/model"},
+    "analyzer/report": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join"},
+    "analyzer/export": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join"},
+    "analyzer/measure": {"base", "macros", "analyzer/read", "analyzer/fit"},
+    "analyzer/cli": {"base", "macros", "schedule", "analyzer/read", "analyzer/model",
+                     "analyzer/fit", "analyzer/join", "analyzer/report", "analyzer/export",
+                     "analyzer/measure"},
 }
 
 # What libinject/run may include of libinject/hook and libinject/sys: tables and words, no machinery

@@ -36,7 +36,7 @@ class RoomArrows(unittest.TestCase):
         self.write("libinject/sys/log.cpp", '#include <cstdio>\n#include "record/ring.hpp"\n')
         self.assertEqual(self.complaints(), [
             "libinject/sys/log.cpp:2: libinject/sys includes libinject/record/ring.hpp: allowed "
-            "are macros"])
+            "are base, macros"])
 
     def test_the_timer_does_not_ask_the_schedule(self):
         self.write("libinject/timer/ring.cpp", '#include "schedule/plan.hpp"\n')

@@ -1,5 +1,6 @@
 #include "model/iteration/what_if.hpp"
 
+#include "base/glob.hpp"
 #include "read/layers.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +21,7 @@ std::vector<OtherTime> other_times(const read::WorkGraph& graph, const WhatIf& w
       time_us = *work.predicted_us;
     }
     for (std::size_t s = 0; s < what_if.scales.size(); ++s) {
-      if (!read::glob_matches(what_if.scales[s].match, work.name)) continue;
+      if (!base::glob_matches(what_if.scales[s].match, work.name)) continue;
       scale_fits[s] = true;
       time_us *= what_if.scales[s].factor;
     }

@@ -1,5 +1,6 @@
 #include "read/measurements/measurements.hpp"
 
+#include "base/csv.hpp"
 #include "read/file_text.hpp"
 #include "read/measurements/source.hpp"
 #include "read/table.hpp"
@@ -121,7 +122,7 @@ std::string csv_text(const Measurements& measurements) {
   const auto add_line = [&](const std::vector<std::string>& cells) {
     for (std::size_t i = 0; i < cells.size(); ++i) {
       if (i > 0) text += ',';
-      text += csv_cell(cells[i]);
+      text += base::csv_cell(cells[i]);
     }
     text += '\n';
   };

@@ -1,9 +1,9 @@
 #include "report/plot/timeline_picture.hpp"
 
+#include "join/timeline_layout.hpp"
 #include "report/plot/chart.hpp"
 #include "report/plot/ticks.hpp"
 #include "report/text.hpp"
-#include "report/timeline_layout.hpp"
 
 #include <fmt/format.h>
 
@@ -42,11 +42,11 @@ Color color_of(const join::Row& row) {
 
 class TimelineDrawer {
  public:
-  TimelineDrawer(const join::Analysis& analysis, const std::vector<TimelineTrack>& tracks)
+  TimelineDrawer(const join::Analysis& analysis, const std::vector<join::TimelineTrack>& tracks)
       : analysis_(analysis) {
     span_.to = analysis.iteration_us.value_or(0.0);
-    for (const TimelineTrack& track : tracks) {
-      for (const TimelineBar& bar : track.bars) {
+    for (const join::TimelineTrack& track : tracks) {
+      for (const join::TimelineBar& bar : track.bars) {
         span_.from = std::min(span_.from, bar.start_us);
         span_.to = std::max(span_.to, bar.start_us + bar.length_us);
       }
@@ -55,13 +55,13 @@ class TimelineDrawer {
     picture_.width = kWidth;
   }
 
-  void add(const TimelineTrack& track) {
+  void add(const join::TimelineTrack& track) {
     picture_.shapes.emplace_back(
         Box{{kMargin, y_}, kWidth - 2 * kMargin, kTitleHeight - 3, kGround});
     picture_.shapes.emplace_back(
         Label{.at = {kMargin + 6, y_ + 13}, .text = title_of(track), .size = 11, .color = kBlack});
     y_ += kTitleHeight;
-    for (const TimelineBar& bar : track.bars)
+    for (const join::TimelineBar& bar : track.bars)
       add(bar);
     y_ += static_cast<double>(track.lanes) * kLaneHeight + 4;
   }
@@ -78,7 +78,7 @@ class TimelineDrawer {
     return kMargin + (kWidth - 2 * kMargin) * place(Scale::kLinear, span_, time_us);
   }
 
-  [[nodiscard]] std::string title_of(const TimelineTrack& track) const {
+  [[nodiscard]] std::string title_of(const join::TimelineTrack& track) const {
     const read::Profile& profile = analysis_.runs[track.run].profile;
     std::string title = profile.host_name.empty() ? profile.file : profile.host_name;
     if (profile.rank) title += fmt::format(", rank {}", *profile.rank);
@@ -86,7 +86,7 @@ class TimelineDrawer {
         fmt::format("{}, device {}, stream {}", title, track.device_id, track.stream_index));
   }
 
-  void add(const TimelineBar& bar) {
+  void add(const join::TimelineBar& bar) {
     const join::Row& row = analysis_.rows[bar.row];
     const double left = x(bar.start_us);
     const double top = y_ + static_cast<double>(bar.lane) * kLaneHeight;
@@ -150,10 +150,10 @@ class TimelineDrawer {
 }  // namespace
 
 Picture timeline_picture(const join::Analysis& analysis, std::size_t most_tracks) {
-  std::vector<TimelineTrack> tracks = timeline_layout(analysis);
+  std::vector<join::TimelineTrack> tracks = join::timeline_layout(analysis);
   if (tracks.size() > most_tracks) tracks.resize(most_tracks);
   TimelineDrawer drawer(analysis, tracks);
-  for (const TimelineTrack& track : tracks)
+  for (const join::TimelineTrack& track : tracks)
     drawer.add(track);
   return std::move(drawer).take();
 }

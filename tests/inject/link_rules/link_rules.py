@@ -6,8 +6,8 @@
 
   needs       nothing but glibc's own libraries, no symbol newer than glibc 2.17
   size        below 2 MiB
-  exports     what exports.txt and word_list.h name, what the sources mark and what the file shows
-              are one set; vendor names with a version answer to that version only
+  exports     what exports.txt, driver_functions.hpp and call_list.h name, what the sources mark and
+              what the file shows are one set; vendor names with a version answer to that version only
   load time   one constructor of ours, which tells NVTX where we are: no other of the objects named
               in the file LIST has an .init_array, and every other entry of the library's belongs
               to the compiler's or the C++ library's objects
@@ -92,18 +92,20 @@ def names_in_list(text):
     return {line for line in text.splitlines() if line and not line.startswith("#")}
 
 
-def words_in(text):
-    """Names X(name, ...) of word_list.h."""
-    return set(re.findall(r"\bX\((\w+),", re.sub(r"/\*.*?\*/", "", text, flags=re.S)))
+def functions_in(file):
+    """Names X(name, ...) of a list of hooked functions; none where there is no such file."""
+    if not file.exists():
+        return set()
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.S)
+    return set(re.findall(r"\bX\((\w+),", text))
 
 
 def exports_marked_in(sources):
-    """Names after INLINE_PROF_EXPORT, inside INLINE_PROF_EXPORT_AS("..."), and the dlsym trampoline."""
+    """Names after INLINE_PROF_EXPORT, and the dlsym trampoline."""
     marked = set()
     for file in sorted(sources.rglob("*")):
         if file.suffix in {".cpp", ".hpp"}:
             text = re.sub(r"//.*|^\s*#.*", "", file.read_text(), flags=re.M)
-            marked |= set(re.findall(r'INLINE_PROF_EXPORT_AS\("(\w+)"\)', text))
             marked |= set(re.findall(r"INLINE_PROF_EXPORT\s[^;{]*?(\w+)\s*\(", text))
     trampolines = [re.findall(r"^\s*\.globl\s+(\w+)", file.read_text(), re.M)
                    for file in sorted(sources.rglob("dlsym_*.S"))]
@@ -126,8 +128,8 @@ def exports_shown(tools, library):
 
 def check_exports(tools, library, sources):
     listed = names_in_list((sources / "exports.txt").read_text())
-    words_file = sources / "hook" / "word_list.h"
-    words = words_in(words_file.read_text()) if words_file.exists() else set()
+    driver = functions_in(sources / "entry" / "driver_functions.hpp")
+    calls = functions_in(sources / "libraries" / "call_list.h")
     marked = exports_marked_in(sources)
     shown = exports_shown(tools, library)
     plain = {name.split("@")[0] for name in shown}
@@ -137,13 +139,13 @@ def check_exports(tools, library, sources):
         yield f"{name} stands in exports.txt and is not marked in the sources"
     for name in sorted(marked - listed):
         yield f"{name} is marked in the sources and does not stand in exports.txt"
-    for name in sorted((listed | words) - plain):
+    for name in sorted((listed | driver | calls) - plain):
         yield f"{name} stands in the lists and is not exported"
-    for name in sorted(plain - listed - words):
+    for name in sorted(plain - listed - driver - calls):
         yield f"{name} is exported and does not stand in the lists"
     for name in sorted(shown):
-        if "@@" in name or ("@" in name and name.split("@")[0] not in words):
-            yield f"{name} answers to its version: only words do, and to nobody else"
+        if "@@" in name or ("@" in name and name.split("@")[0] not in calls):
+            yield f"{name} answers to its version: only library calls do, and to nobody else"
 
 
 def check_objects(tools, objects):

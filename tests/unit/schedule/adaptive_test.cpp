@@ -166,8 +166,8 @@ TEST(AdaptivePlan, TakesTheFewestSamplesOfWhatIsSmall) {
   step.add("b", "small", 0.4);  // 0.4 %, and noisy
   AdaptivePlan plan(step.events, in_a_row(2), adaptive_settings(), false);
   static_cast<void>(measure(plan, step, 0.05, 1, 0));
-  EXPECT_EQ(plan.classes()[1].sample_count, kFewestForInterval);
-  EXPECT_GT(plan.classes()[0].sample_count, kFewestForInterval);
+  EXPECT_EQ(plan.classes()[1].sample_count, base::kFewestForInterval);
+  EXPECT_GT(plan.classes()[0].sample_count, base::kFewestForInterval);
   EXPECT_TRUE(plan.classes()[1].is_known);
 }
 

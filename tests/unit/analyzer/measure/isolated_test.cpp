@@ -1,8 +1,8 @@
 // A run beside the same operations alone: the table, the causes, the reports.
 #include "read/isolated.hpp"
 
+#include "export/json.hpp"
 #include "join/isolate.hpp"
-#include "report/json_report.hpp"
 #include "report/table_report.hpp"
 
 #include <gmock/gmock.h>
@@ -112,7 +112,7 @@ TEST_F(Isolate, StandsInTheReports) {
   const std::string table = report::table_report(analysis_, {});
   EXPECT_THAT(table, HasSubstr("the same operations alone on the GPU"));
   EXPECT_THAT(table, HasSubstr("    100.00      92.00          - kernel choice"));
-  const std::string json = report::json_report(analysis_);
+  const std::string json = exports::json_report(analysis_);
   EXPECT_THAT(json, HasSubstr(R"("alone_us": 92.0)"));
   EXPECT_THAT(json, HasSubstr(R"("cause": "kernel choice")"));
 }

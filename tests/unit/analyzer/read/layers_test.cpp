@@ -71,20 +71,6 @@ INSTANTIATE_TEST_SUITE_P(
                   "cast, region"}),
     [](const auto& row) { return row.param.name; });
 
-TEST(Glob, StarsAndQuestionMarks) {
-  EXPECT_TRUE(glob_matches("TopMLP.*.fprop", "TopMLP.fc5.gemm.fprop"));
-  EXPECT_TRUE(glob_matches("*", ""));
-  EXPECT_TRUE(glob_matches("fc?.bprop", "fc1.bprop"));
-  EXPECT_TRUE(glob_matches("a*b*c", "a-b-b-c"));
-  EXPECT_FALSE(glob_matches("fc?.bprop", "fc.bprop"));
-  EXPECT_FALSE(glob_matches("*.fprop", "fc1.fprop.gemm"));
-  EXPECT_FALSE(glob_matches("", "a"));
-}
-
-TEST(Glob, ManyStarsTakeNoExponentialTime) {
-  EXPECT_FALSE(glob_matches("*a*a*a*a*a*a*a*a*a*a*a*a*b", std::string(20000, 'a')));
-}
-
 TEST(ApplyLayers, TheFirstRuleThatFitsWins) {
   Profile profile = profile_of({EventBuilder("fprop.gemm", 0, 1).layer("fc1")}, 100);
   const Layers layers{.file = "l.json",

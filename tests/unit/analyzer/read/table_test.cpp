@@ -101,11 +101,5 @@ TEST(Table, AHeaderAloneIsATableWithoutRows) {
   EXPECT_EQ(table("a,b").row_count(), 0U);
 }
 
-TEST(CsvCell, IsQuotedOnlyWhereItHasToBe) {
-  EXPECT_EQ(csv_cell("a b"), "a b");
-  EXPECT_EQ(csv_cell("a,b"), "\"a,b\"");
-  EXPECT_EQ(csv_cell("say \"x\"\n"), "\"say \"\"x\"\"\n\"");
-}
-
 }  // namespace
 }  // namespace inline_prof::read

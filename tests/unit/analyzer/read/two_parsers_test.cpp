@@ -1,8 +1,8 @@
 // The fast parser accepts what the slow one accepts, and reads the same out of it.
+#include "export/json.hpp"
 #include "join/join.hpp"
 #include "read/file_text.hpp"
 #include "read/prof_reader.hpp"
-#include "report/json_report.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 template <typename Read>
 std::string outcome(Read read) {
   try {
-    return report::json_report(join::join_profiles({read()}, {}, {}));
+    return exports::json_report(join::join_profiles({read()}, {}, {}));
   } catch (const InputError& error) {
     return error.what();
   }

@@ -1,8 +1,8 @@
 #include "report/findings.hpp"
 
 #include "join/join.hpp"
+#include "join/layer_sums.hpp"
 #include "profile_builder.hpp"
-#include "report/layer_sums.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

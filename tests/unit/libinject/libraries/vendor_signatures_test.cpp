@@ -106,7 +106,7 @@ TEST(NcclsHeader, DeclaresWhatWeWrap) {
 
 TEST(NcclsHeader, HasTheDataTypesThatWeKnow) {
   const auto word = [](ncclDataType_t type) {
-    return nccl::kDataTypes.at(static_cast<std::size_t>(type)).word;
+    return nccl::kDataTypes.at(static_cast<std::size_t>(type)).type;
   };
   EXPECT_STREQ(word(ncclInt8), "i8");
   EXPECT_STREQ(word(ncclInt32), "i32");

@@ -1,0 +1,99 @@
+#include "cli/prof_analyze/analysis_arguments.hpp"
+
+#include "cli/common/command_line.hpp"
+#include "cli/common/machine_option.hpp"
+#include "cli/common/progress.hpp"
+#include "model/machines.hpp"
+#include "read/inputs.hpp"
+#include "read/layers.hpp"
+#include "read/prof_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::cli {
+namespace {
+
+join::BiasSetting parse_event_bias(const std::string& text) {
+  if (text == "auto") return {};
+  if (text == "chain") return {.kind = join::BiasSetting::Kind::kChain, .given_us = 0.0};
+  if (text == "off") return {.kind = join::BiasSetting::Kind::kOff, .given_us = 0.0};
+  double given_us = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, given_us);
+  if (error != std::errc{} || rest != end || !std::isfinite(given_us) || given_us < 0) {
+    throw UsageError(fmt::format(
+        "--event-bias: expected auto, chain, off or a number of microseconds >= 0, found {}",
+        text));
+  }
+  return {.kind = join::BiasSetting::Kind::kGiven, .given_us = given_us};
+}
+
+}  // namespace
+
+void declare_analysis(Command& command, AnalysisArguments& arguments) {
+  command.add_option("--machine", arguments.machine,
+                     "Machine to predict for, an id or a file; default: what the file says it ran "
+                     "on");
+  command.add_option(
+      "--layers", arguments.layers,
+      "File that says what events compute, for those whose shapes were not captured");
+  command.add_option("--isolated", arguments.isolated,
+                     "Table of prof-model measure --from: the same operations alone on the GPU");
+  command
+      .add_option(
+          "--event-bias", arguments.event_bias,
+          "What an event pair adds to a time: auto (from the file), chain (the file's pairs "
+          "around chains of kernels), microseconds, or off")
+      .shows_default();
+  const NamedValues<join::Statistic> statistics{{"median", join::Statistic::kMedian},
+                                                {"mean", join::Statistic::kMean},
+                                                {"min", join::Statistic::kMin}};
+  command.add_option("--statistic", arguments.statistic, "What stands for the samples of a row",
+                     statistics);
+  const NamedValues<model::Mode> modes{{"improved", model::Mode::kCalibrated},
+                                       {"compat", model::Mode::kCompat}};
+  command.add_option(
+      "--mode", arguments.mode,
+      "improved: fitted models where there are parameters, else the roofline; compat: "
+      "the plain roofline for everything",
+      modes);
+}
+
+void require_median(const AnalysisArguments& arguments) {
+  if (arguments.statistic == join::Statistic::kMedian) return;
+  throw UsageError("--statistic: expected median here, since the intervals are those of medians");
+}
+
+AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArguments& arguments) {
+  join::JoinOptions options;
+  options.event_bias = parse_event_bias(arguments.event_bias);
+  options.statistic = arguments.statistic;
+  options.mode = arguments.mode;
+  options.keep_samples = arguments.keep_samples;
+  options.leave_out_unreadable = arguments.leave_out_unreadable;
+  Progress progress("reading");
+  options.on_joined = [&progress](std::size_t done, std::size_t all) {
+    progress.say(fmt::format("{} of {} files", done, all));
+  };
+  AnalysisResult result;
+  result.machines = model::builtin_machines();
+  options.machine = parse_machine(arguments.machine);
+  if (!arguments.layers.empty()) {
+    options.layers = read::read_layers(std::filesystem::path(arguments.layers));
+  }
+  if (!arguments.isolated.empty()) options.isolated = read::read_isolated(arguments.isolated);
+  const std::vector<std::filesystem::path> paths = read::expand_inputs(files);
+  result.analysis = join::join_files(
+      paths.size(), [&](std::size_t i) { return read::read_profile(paths[i]); }, result.machines,
+      options);
+  if (options.machine) result.machines.insert(result.machines.begin(), *options.machine);
+  return result;
+}
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,39 @@
+// The options that say how files are analysed: the same for the report, for compare and for check.
+#pragma once
+
+#include "cli/common/command_line.hpp"
+#include "join/join.hpp"
+#include "read/machine.hpp"
+
+#include <string>
+#include <vector>
+
+namespace inline_prof::cli {
+
+struct AnalysisArguments {
+  std::string machine;   // empty: matched with the devices of each file
+  std::string layers;    // empty: none
+  std::string isolated;  // empty: none
+  std::string event_bias = "auto";
+  join::Statistic statistic = join::Statistic::kMedian;
+  model::Mode mode = model::Mode::kCalibrated;
+  // No options: what is done with the analysis decides.
+  bool keep_samples = false;
+  bool leave_out_unreadable = false;  // not where something is judged
+};
+
+void declare_analysis(Command& command, AnalysisArguments& arguments);
+
+// Throws UsageError for another statistic: a command whose intervals are those of medians.
+void require_median(const AnalysisArguments& arguments);
+
+struct AnalysisResult {
+  join::Analysis analysis;
+  std::vector<read::Machine> machines;  // those that the analysis can name
+};
+
+// Joins the files and folders as one run.  Throws UsageError and read::InputError.
+[[nodiscard]] AnalysisResult analyse(const std::vector<std::string>& files,
+                                     const AnalysisArguments& arguments);
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,90 @@
+// prof-analyze check FILE --gate 'ratio<1.3': does a run meet its conditions?
+#include "cli/common/command_line.hpp"
+#include "cli/common/grid_output.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_analyze/analysis_arguments.hpp"
+#include "cli/prof_analyze/commands.hpp"
+#include "join/gate.hpp"
+#include "report/grid.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+struct CheckOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> gates;
+  AnalysisArguments analysis;
+  report::GridFormat format = report::GridFormat::kTable;
+};
+
+std::string result_name(join::GateResult result) {
+  switch (result) {
+    case join::GateResult::kPassed:
+      return "passed";
+    case join::GateResult::kFailed:
+      return "FAILED";
+    case join::GateResult::kUndecided:
+      break;
+  }
+  return "UNDECIDED";
+}
+
+std::vector<join::Gate> parse_gates(const std::vector<std::string>& texts) {
+  std::vector<join::Gate> gates;
+  for (const std::string& text : texts) {
+    try {
+      gates.push_back(join::parse_gate(text));
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(fmt::format("--gate {}", error.what()));
+    }
+  }
+  return gates;
+}
+
+int run_check(const CheckOptions& options) {
+  const std::vector<join::Gate> gates = parse_gates(options.gates);
+  require_median(options.analysis);
+  const AnalysisResult result = analyse(options.files, options.analysis);
+  report::Grid grid;
+  grid.columns = {"gate", "result", "detail"};
+  bool has_failed = false;
+  bool is_undecided = false;
+  for (const join::Gate& gate : gates) {
+    const join::GateOutcome outcome = join::check_gate(gate, result.analysis);
+    has_failed = has_failed || outcome.result == join::GateResult::kFailed;
+    is_undecided = is_undecided || outcome.result == join::GateResult::kUndecided;
+    grid.rows.push_back({gate.text, result_name(outcome.result), outcome.detail});
+  }
+  write_result("-", report::grid_text(grid, options.format), false);
+  if (has_failed) return kGateFailed;
+  return is_undecided ? kGateUndecided : 0;
+}
+
+}  // namespace
+
+void declare_check(Command& program, int& status) {
+  const auto options = std::make_shared<CheckOptions>();
+  Command command = program.add_subcommand("check", "Checks that a run meets conditions");
+  command.add_option("FILE", options->files, "prof.json files of one run, or their folder")
+      .required();
+  command
+      .add_option("--gate", options->gates,
+                  fmt::format("Condition, METRIC<NUMBER with < <= > or >=; may be repeated. "
+                              "Metrics: {}. The first three are of every row that has them, and "
+                              "take a layer: ratio[TopMLP.*]<1.3",
+                              join::gate_metrics()))
+      .required()
+      .takes_one_value();
+  declare_analysis(command, options->analysis);
+  command.add_option("--format", options->format, "What to print", grid_formats());
+  command.on_run([options, &status] { status = run_check(*options); });
+}
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,135 @@
+// prof-analyze compare BEFORE AFTER: is the second run slower?
+#include "join/compare.hpp"
+
+#include "cli/common/command_line.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_analyze/analysis_arguments.hpp"
+#include "cli/prof_analyze/commands.hpp"
+#include "cli/prof_analyze/terminal.hpp"
+#include "export/compare.hpp"
+#include "report/compare_report.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+enum class CompareFormat { kTable, kJson, kCsv };
+
+struct CompareOptions {
+  std::string before;
+  std::string after;
+  AnalysisArguments analysis;
+  CompareFormat format = CompareFormat::kTable;
+  std::string output = "-";
+  bool force = false;
+  std::size_t top = 0;
+  double margin_percent = 5.0;
+  std::optional<double> fail_on_percent;
+  double min_share_percent = 1.0;
+  std::vector<std::string> despite;
+};
+
+std::string text_of(const join::Comparison& comparison, const CompareOptions& options) {
+  switch (options.format) {
+    case CompareFormat::kJson:
+      return exports::compare_json(comparison);
+    case CompareFormat::kCsv:
+      return exports::compare_csv(comparison);
+    case CompareFormat::kTable:
+      break;
+  }
+  return report::compare_table(
+      comparison,
+      {.top = options.top, .width = terminal_width(), .colour = wants_colour(options.output)});
+}
+
+// The iteration and the layers that are large enough to matter.
+int gate_status(const join::Comparison& comparison, double min_share_percent) {
+  std::vector<const join::ComparedTime*> gated;
+  if (comparison.iteration) gated.push_back(&*comparison.iteration);
+  for (const join::ComparedTime& layer : comparison.layers) {
+    if (layer.share_percent.value_or(100.0) >= min_share_percent) gated.push_back(&layer);
+  }
+  std::size_t slower = 0;
+  std::size_t ambiguous = 0;
+  for (const join::ComparedTime* time : gated) {
+    if (time->change == join::Change::kSlower) ++slower;
+    if (time->change == join::Change::kAmbiguous) ++ambiguous;
+  }
+  std::fputs(fmt::format("prof-analyze: the iteration and {} layers: {} slower, {} undecided\n",
+                         gated.size() - (comparison.iteration ? 1 : 0), slower, ambiguous)
+                 .c_str(),
+             stderr);
+  if (slower > 0) return kGateFailed;
+  return ambiguous > 0 || gated.empty() ? kGateUndecided : 0;
+}
+
+int run_compare(const CompareOptions& options) {
+  require_median(options.analysis);
+  const AnalysisResult before = analyse({options.before}, options.analysis);
+  const AnalysisResult after = analyse({options.after}, options.analysis);
+  join::CompareOptions compare_options;
+  compare_options.margin = options.fail_on_percent.value_or(options.margin_percent) / 100.0;
+  compare_options.despite = options.despite;
+  join::Comparison comparison;
+  try {
+    comparison = join::compare_runs(before.analysis, after.analysis, compare_options);
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(
+        fmt::format("{} and {}: {}", options.before, options.after, error.what()));
+  }
+  write_result(options.output, text_of(comparison, options), options.force);
+  return options.fail_on_percent ? gate_status(comparison, options.min_share_percent) : 0;
+}
+
+}  // namespace
+
+void declare_compare(Command& program, int& status) {
+  const auto options = std::make_shared<CompareOptions>();
+  Command command = program.add_subcommand(
+      "compare", "Compares two runs of a program, layer by layer, with 95 % intervals");
+  command.add_option("BEFORE", options->before, "prof.json file, or folder of one run's files")
+      .required();
+  command.add_option("AFTER", options->after, "The same of the other run").required();
+  declare_analysis(command, options->analysis);
+  command
+      .add_option("--margin", options->margin_percent,
+                  "Percent by which times may differ and still be the same")
+      .check(between(0.0, 1000.0))
+      .shows_default();
+  command
+      .add_option("--fail-on", options->fail_on_percent,
+                  "Like --margin, and exit with 3 if the iteration or a layer is slower, with 4 if "
+                  "one cannot be decided and none is slower")
+      .check(between(0.0, 1000.0));
+  command
+      .add_option("--min-share", options->min_share_percent,
+                  "Percent of the iteration that a layer must have to count for --fail-on")
+      .check(between(0.0, 100.0))
+      .shows_default();
+  command
+      .add_option("--despite", options->despite,
+                  "Judge although the runs differ in this: gpu, clocks, mig, driver, libraries or "
+                  "events; may be repeated")
+      .check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "events"}))
+      .separates(',')
+      .takes_one_value();
+  const NamedValues<CompareFormat> formats{{"table", CompareFormat::kTable},
+                                           {"json", CompareFormat::kJson},
+                                           {"csv", CompareFormat::kCsv}};
+  command.add_option("--format", options->format, "What to print", formats);
+  command.add_output(options->output, options->force);
+  command.add_option("--top", options->top, "Print only this many layers and events, the largest")
+      .check(between(std::size_t{1}, std::size_t{1000000}));
+  command.on_run([options, &status] { status = run_compare(*options); });
+}
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,140 @@
+// prof-analyze ranks DIR: which of many ranks are late, and what collectives wait for.
+#include "join/ranks.hpp"
+
+#include "cli/common/command_line.hpp"
+#include "cli/common/machine_option.hpp"
+#include "cli/common/progress.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_analyze/commands.hpp"
+#include "cli/prof_analyze/terminal.hpp"
+#include "export/ranks.hpp"
+#include "join/predict_rows.hpp"
+#include "join/readable.hpp"
+#include "join/two_threads.hpp"
+#include "model/machines.hpp"
+#include "model/units.hpp"
+#include "read/input_error.hpp"
+#include "read/inputs.hpp"
+#include "read/prof_reader.hpp"
+#include "report/ranks_report.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+enum class RanksFormat { kTable, kJson };
+
+struct RanksOptions {
+  std::vector<std::string> files;
+  std::string machine;  // empty: each device says what it is
+  join::RankOptions ranks;
+  double least_percent = 5.0;
+  RanksFormat format = RanksFormat::kTable;
+  std::string output = "-";
+  bool force = false;
+  std::size_t top = 20;
+};
+
+struct ReadRanks {
+  std::vector<join::RankSummary> summaries;
+  std::vector<std::string> complaints;  // about files that were left out
+};
+
+// By the model that prof-analyze uses for the same operation, for `chosen` or what a device is.
+join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
+                                   const std::vector<read::Machine>& known) {
+  return [&](const read::Op& op, const read::Device* device) -> std::optional<double> {
+    const read::Machine* machine = chosen ? &*chosen : nullptr;
+    if (machine == nullptr && device != nullptr) {
+      machine = model::match_machine(*device, known).machine;
+    }
+    if (machine == nullptr) return std::nullopt;
+    const auto prediction =
+        join::predictor_of_this_thread(model::Mode::kCalibrated).predict(op, *machine).prediction;
+    if (!prediction || !(prediction->time.value > 0)) return std::nullopt;
+    return model::in_microseconds(prediction->time);
+  };
+}
+
+ReadRanks read_ranks(const std::vector<std::filesystem::path>& files,
+                     const join::PredictCollective& predict) {
+  ReadRanks ranks;
+  Progress progress("reading");
+  join::in_two_threads(
+      files.size(),
+      [&](std::size_t i) {
+        return join::or_complaint([&] {
+          return join::summarise_rank(read::read_profile(files[i], read::Wanted::kWithoutOffsets),
+                                      predict);
+        });
+      },
+      [&](std::size_t i, join::Readable<join::RankSummary> rank) {
+        progress.say(fmt::format("{} of {} files", i + 1, files.size()));
+        if (rank.value) {
+          ranks.summaries.push_back(std::move(*rank.value));
+        } else {
+          ranks.complaints.push_back(rank.complaint);
+        }
+      });
+  if (ranks.summaries.empty() && !ranks.complaints.empty())
+    throw read::InputError(ranks.complaints.front());
+  return ranks;
+}
+
+void run_ranks(RanksOptions& options) {
+  options.ranks.least_ratio = 1.0 + options.least_percent / 100.0;
+  const std::optional<read::Machine> chosen = parse_machine(options.machine);
+  const std::vector<read::Machine> known = model::builtin_machines();
+  const ReadRanks ranks = read_ranks(read::expand_inputs(options.files), predict_by(chosen, known));
+  join::RankComparison comparison;
+  try {
+    comparison = join::compare_ranks(ranks.summaries, options.ranks);
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(error.what());
+  }
+  for (const std::string& complaint : ranks.complaints)
+    comparison.warnings.push_back("left out: " + complaint);
+  write_result(
+      options.output,
+      options.format == RanksFormat::kJson
+          ? exports::ranks_json(comparison)
+          : report::ranks_table(comparison, {.top = options.top, .width = terminal_width()}),
+      options.force);
+}
+
+}  // namespace
+
+void declare_ranks(Command& program) {
+  const auto options = std::make_shared<RanksOptions>();
+  Command command = program.add_subcommand(
+      "ranks", "Compares the ranks of a run: slow devices, stragglers, who waits in collectives");
+  command.add_option("FILE", options->files, "prof.json files, one for each rank, or their folder")
+      .required();
+  command.add_option("--machine", options->machine,
+                     "GPU of all files, for the prediction of collectives: an id of prof-model "
+                     "list --machines or a machine file; default: what each file says");
+  command
+      .add_option("--least", options->least_percent,
+                  "Percent by which a device must be slower to be named, at least")
+      .check(between(0.0, 1000.0))
+      .shows_default();
+  const NamedValues<RanksFormat> formats{{"table", RanksFormat::kTable},
+                                         {"json", RanksFormat::kJson}};
+  command.add_option("--format", options->format, "What to print", formats);
+  command.add_output(options->output, options->force);
+  command.add_option("--top", options->top, "Print only this many of each list of the table")
+      .check(between(std::size_t{1}, std::size_t{1000000}))
+      .shows_default();
+  command.on_run([options] { run_ranks(*options); });
+}
+
+}  // namespace inline_prof::cli

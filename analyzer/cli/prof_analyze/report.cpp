@@ -1,0 +1,143 @@
+// prof-analyze FILE...: the report of one run.
+#include "cli/common/command_line.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_analyze/analysis_arguments.hpp"
+#include "cli/prof_analyze/commands.hpp"
+#include "cli/prof_analyze/terminal.hpp"
+#include "export/csv.hpp"
+#include "export/json.hpp"
+#include "export/original.hpp"
+#include "export/perfetto.hpp"
+#include "export/prometheus.hpp"
+#include "export/tasks.hpp"
+#include "read/inputs.hpp"
+#include "read/prof_reader.hpp"
+#include "report/html_report.hpp"
+#include "report/markdown_report.hpp"
+#include "report/table_report.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+enum class ReportFormat {
+  kTable,
+  kJson,
+  kCsv,
+  kMarkdown,
+  kHtml,
+  kPerfetto,
+  kPrometheus,
+  kTasks,
+  kOriginal
+};
+
+struct ReportOptions {
+  std::vector<std::string> files;
+  AnalysisArguments analysis;
+  ReportFormat format = ReportFormat::kTable;
+  std::string output = "-";
+  bool force = false;
+  std::optional<std::size_t> width;
+  report::TableOptions table{.width = terminal_width()};
+};
+
+std::string original_report(const std::vector<std::string>& files) {
+  std::vector<read::Profile> profiles;
+  for (const std::filesystem::path& file : read::expand_inputs(files))
+    profiles.push_back(read::read_profile(file));
+  return exports::original_report(profiles);
+}
+
+std::string report_text(const AnalysisResult& result, const ReportOptions& options) {
+  switch (options.format) {
+    case ReportFormat::kJson:
+      return exports::json_report(result.analysis);
+    case ReportFormat::kCsv:
+      return exports::csv_report(result.analysis);
+    case ReportFormat::kMarkdown:
+      return report::markdown_report(result.analysis, options.table.top);
+    case ReportFormat::kHtml:
+      if (!report::html_has_charts()) {
+        std::fputs("prof-analyze: built without D3 (Debian: node-d3), so the page has no charts\n",
+                   stderr);
+      }
+      return report::html_report(result.analysis, result.machines);
+    case ReportFormat::kPerfetto:
+      return exports::perfetto_report(result.analysis);
+    case ReportFormat::kPrometheus:
+      return exports::prometheus_report(result.analysis);
+    case ReportFormat::kTasks:
+      return exports::tasks_report(result.analysis);
+    case ReportFormat::kOriginal:  // needs no analysis, and never comes here
+    case ReportFormat::kTable:
+      break;
+  }
+  return report::table_report(result.analysis, options.table);
+}
+
+void run_report(ReportOptions& options) {
+  if (options.format == ReportFormat::kOriginal) {
+    return write_result(options.output, original_report(options.files), options.force);
+  }
+  options.analysis.keep_samples = options.format == ReportFormat::kHtml;
+  options.analysis.leave_out_unreadable = true;
+  if (options.width) options.table.width = *options.width;
+  options.table.colour = wants_colour(options.output);
+  const AnalysisResult result = analyse(options.files, options.analysis);
+  write_result(options.output, report_text(result, options), options.force);
+}
+
+}  // namespace
+
+void declare_report(Command& program) {
+  const auto options = std::make_shared<ReportOptions>();
+  program.add_option("FILE", options->files,
+                     "prof.json files of one run, one for each rank, or folders of *.prof.json "
+                     "files");
+  declare_analysis(program, options->analysis);
+  const NamedValues<ReportFormat> formats{{"table", ReportFormat::kTable},
+                                          {"json", ReportFormat::kJson},
+                                          {"csv", ReportFormat::kCsv},
+                                          {"md", ReportFormat::kMarkdown},
+                                          {"html", ReportFormat::kHtml},
+                                          {"perfetto", ReportFormat::kPerfetto},
+                                          {"prometheus", ReportFormat::kPrometheus},
+                                          {"works", ReportFormat::kTasks},
+                                          {"original", ReportFormat::kOriginal}};
+  program.add_option(
+      "--format", options->format,
+      "What to print; html: one page with charts; perfetto: a mean iteration as a "
+      "trace; prometheus: for the textfile collector; works: what prof-model iteration "
+      "reads; original: what the original profiler's parse_result gave",
+      formats);
+  program.add_output(options->output, options->force);
+  program
+      .add_option("--top", options->table.top,
+                  "Print only this many rows of the table or of md, the largest")
+      .check(between(std::size_t{1}, std::size_t{1000000}));
+  program
+      .add_option("--width", options->width,
+                  "Columns of the table; default: those of the terminal, else 80")
+      .check(between(std::size_t{40}, std::size_t{1000}));
+  // Before any command runs ...
+  program.on_parsed([&program, options] {
+    const bool has_command = program.has_subcommand();
+    if (has_command && !options->files.empty()) {
+      throw UsageError("found a file before the command; a command comes first, its files after");
+    }
+    if (!has_command && options->files.empty()) throw UsageError("FILE is required");
+  });
+  // ... and where there is none.
+  program.on_end([&program, options] {
+    if (!program.has_subcommand()) run_report(*options);
+  });
+}
+
+}  // namespace inline_prof::cli

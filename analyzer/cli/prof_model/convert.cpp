@@ -1,0 +1,67 @@
+// prof-model convert: measurements of others as the tables that models are fitted to.
+#include "cli/common/command_line.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_model/commands.hpp"
+#include "cli/prof_model/model_choice.hpp"
+#include "read/measurements/measurements.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+struct ConvertOptions {
+  std::string kind;
+  std::vector<std::string> settings;
+  std::vector<std::string> files;
+  std::string output = "-";
+  bool force = false;
+};
+
+void run_convert(const ConvertOptions& options) {
+  const auto settings = parse_settings(options.settings);
+  std::vector<read::Measurements> parts;
+  for (const std::string& file : options.files) {
+    try {
+      parts.push_back(read::convert_measurements(file, options.kind, settings));
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(fmt::format("--set {}", error.what()));
+    }
+    for (const std::string& note : parts.back().notes) {
+      std::fprintf(stderr, "%s\n", note.c_str());
+    }
+    std::fprintf(stderr, "%s: %zu rows\n", file.c_str(), parts.back().rows.size());
+  }
+  write_result(options.output, read::csv_text(read::joined(std::move(parts))), options.force);
+}
+
+}  // namespace
+
+void declare_convert(Command& program) {
+  const auto options = std::make_shared<ConvertOptions>();
+  Command command = program.add_subcommand(
+      "convert", "Makes tables to fit out of logs and of tables that others have published");
+  command.footer("What each kind can be made from, with the columns that tell a table:\n" +
+                 read::sources_text());
+  command.add_option("--to", options->kind, "Kind of table to make")
+      .required()
+      .check(one_of(read::table_kinds()));
+  command
+      .add_option("--set", options->settings,
+                  "NAME=VALUE: what the files do not say: op, num_gpus, type; or place=in, the "
+                  "in-place half of nccl-tests")
+      .takes_one_value();
+  command.add_option("FILE", options->files, "Logs and tables; their rows are put together")
+      .required();
+  command.add_output(options->output, options->force);
+  command.on_run([options] { run_convert(*options); });
+}
+
+}  // namespace inline_prof::cli

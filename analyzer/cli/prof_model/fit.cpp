@@ -1,0 +1,103 @@
+// prof-model fit: measured tables in, a parameter file out.
+#include "cli/common/command_line.hpp"
+#include "cli/common/machine_option.hpp"
+#include "cli/common/progress.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_model/commands.hpp"
+#include "cli/prof_model/model_choice.hpp"
+#include "fit/fits.hpp"
+#include "model/row_reader.hpp"
+#include "read/file_text.hpp"
+#include "read/sha256.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+struct FitOptions {
+  std::string model;
+  std::string machine;
+  std::vector<std::string> settings;
+  std::string boundary;
+  std::string prior;
+  std::optional<std::size_t> points;
+  std::uint64_t seed = 1;
+  std::vector<std::string> tables;
+  std::string output = "-";
+  bool force = false;
+};
+
+const fit::FitEntry& find_fit(const std::string& model) {
+  try {
+    return fit::find_fit(model);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--model: {}", error.what()));
+  }
+}
+
+void run_fit(const FitOptions& options) {
+  const fit::FitEntry& entry = find_fit(options.model);
+  if (entry.needs_machine && options.machine.empty()) {
+    throw UsageError(fmt::format("the fit of {} needs --machine", options.model));
+  }
+  Progress progress("fit");
+  fit::FitRequest request{.machine = parse_machine(options.machine),
+                          .settings = parse_settings(options.settings),
+                          .boundary = options.boundary,
+                          .prior = options.prior,
+                          .points = options.points,
+                          .seed = options.seed,
+                          .tables = {},
+                          .tables_sha256 = {},
+                          .say = [&](std::string_view state) { progress.say(state); }};
+  std::string bytes;
+  for (const std::string& file : options.tables) {
+    std::string text = read::read_text(file);
+    bytes += text;
+    request.tables.emplace_back(std::move(text), file);
+    warn_of_repeated_rows(request.tables.back());
+    if (request.machine) model::check_same_machine(request.tables.back(), *request.machine);
+  }
+  request.tables_sha256 = read::sha256(bytes);
+  fit::FitResult result;
+  try {
+    result = entry.fit(request);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+  std::fputs(result.summary.c_str(), stderr);
+  write_result(options.output, result.file_text, options.force);
+}
+
+}  // namespace
+
+void declare_fit(Command& program) {
+  const auto options = std::make_shared<FitOptions>();
+  Command command =
+      program.add_subcommand("fit", "Makes parameters of a model from measured tables");
+  command.add_option("--model", options->model, "Model to fit").required();
+  command.add_option("--machine", options->machine,
+                     "Machine that the tables were measured on, an id or a file");
+  command
+      .add_option("--set", options->settings,
+                  "NAME=VALUE: a setting of the fit, or a column that the tables do not have")
+      .takes_one_value();  // else it takes the tables behind it
+  command.add_option("--boundary", options->boundary, "What was timed, e.g. gemm or gemm+quantise");
+  command.add_option("--prior", options->prior, "Parameters to start from");
+  command.add_option("--points", options->points, "Use only so many rows, chosen by the seed")
+      .check(positive_number());
+  command.add_option("--seed", options->seed, "Seed of every choice").shows_default();
+  command.add_option("TABLE", options->tables, "CSV files with a column time_us").required();
+  command.add_output(options->output, options->force);
+  command.on_run([options] { run_fit(*options); });
+}
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,238 @@
+// prof-model iteration: what an iteration takes from end to end, from a trace.
+#include "cli/common/command_line.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_model/commands.hpp"
+#include "cli/prof_model/model_choice.hpp"
+#include "model/iteration/operator_work.hpp"
+#include "model/iteration/what_if.hpp"
+#include "model/published/dlrm/fc.hpp"
+#include "model/published/dlrm/trace_iteration.hpp"
+#include "read/iteration_input.hpp"
+#include "report/iteration_report.hpp"
+#include "report/what_if_report.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+enum class IterationFormat { kJson, kTable };
+
+struct IterationOptions {
+  std::string input;
+  std::optional<model::Mode> mode;  // empty: the only one for work graphs, compat for the rest
+  std::vector<std::string> scales;  // GLOB=FACTOR
+  bool is_prediction_met = false;
+  std::string params;
+  std::vector<std::string> settings;
+  std::size_t iterations = 0;
+  model::KernelTimes kernels = model::KernelTimes::kPredicted;
+  IterationFormat format = IterationFormat::kJson;
+  std::string output = "-";
+  bool force = false;
+};
+
+// Empty if `text` is anything but one number.
+std::optional<double> number(const std::string& text) {
+  double value = 0.0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end) return std::nullopt;
+  return value;
+}
+
+double limit(const std::string& name, const std::string& text) {
+  const std::optional<double> value = number(text);
+  if (!value || !(*value >= 1) || *value > 1e12) {
+    throw UsageError(
+        fmt::format("--set {}: expected a number from 1 to 1e12, found {}", name, text));
+  }
+  return *value;
+}
+
+model::WhatIf parse_what_if(const IterationOptions& options) {
+  model::WhatIf what_if;
+  what_if.is_prediction_met = options.is_prediction_met;
+  for (const std::string& text : options.scales) {
+    const std::size_t place = text.rfind('=');  // names may hold one, factors may not
+    if (place == std::string::npos || place == 0) {
+      throw UsageError(fmt::format("--scale: expected NAME=FACTOR, found {}", text));
+    }
+    const std::optional<double> factor = number(text.substr(place + 1));
+    if (!factor || !(*factor >= 0) || *factor > 1e6) {
+      throw UsageError(fmt::format("--scale {}: expected a factor from 0 to 1e6, found {}",
+                                   text.substr(0, place), text.substr(place + 1)));
+    }
+    what_if.scales.push_back({text.substr(0, place), *factor});
+  }
+  return what_if;
+}
+
+// Reads the settings that say what the GPU can do; gives the prefix of the kernels' names.
+std::string take_settings(const std::vector<std::string>& settings, model::LookupMachine& machine) {
+  std::string prefix;
+  for (const auto& [name, text] : parse_settings(settings)) {
+    if (name == "kernel_prefix") {
+      prefix = text;
+    } else if (name == "peak_dram_bw_gbps") {
+      machine.dram_gb_per_s = limit(name, text);
+    } else if (name == "peak_l2_bw_gbps") {
+      machine.l2_gb_per_s = limit(name, text);
+    } else if (name == "peak_throughput_gflops") {
+      machine.throughput_gflops = limit(name, text);
+    } else if (name == "l2_size_bytes") {
+      machine.l2_bytes = static_cast<std::int64_t>(limit(name, text));
+    } else if (name == "num_sm") {
+      machine.sm_count = static_cast<std::int64_t>(limit(name, text));
+    } else {
+      throw UsageError(
+          fmt::format("--set {}: expected kernel_prefix, peak_dram_bw_gbps, peak_l2_bw_gbps, "
+                      "peak_throughput_gflops, l2_size_bytes or num_sm",
+                      name));
+    }
+  }
+  return prefix;
+}
+
+class Analysis {
+ public:
+  explicit Analysis(const IterationOptions& options)
+      : options_(options), what_if_(parse_what_if(options)) {
+    const std::string prefix = take_settings(options.settings, models_.machine);
+    if (options.params.empty()) return;
+    model::ProductFile file = model::read_product_file(options.params, prefix);
+    for (const std::string& warning : file.warnings)
+      std::fprintf(stderr, "prof-model: warning: %s\n", warning.c_str());
+    products_.emplace(std::move(file.rows));
+    models_.products = &*products_;
+  }
+
+  [[nodiscard]] std::string text(const read::Trace& trace) const {
+    const auto result =
+        model::trace_iteration(trace, options_.iterations, options_.kernels, models_);
+    if (is_calibrated()) {
+      std::vector<std::string> texts;
+      for (const read::IterationGraph& graph : result.graphs)
+        texts.push_back(text(graph));
+      if (options_.format == IterationFormat::kTable)
+        return fmt::format("{}", fmt::join(texts, "\n"));
+      return texts.size() == 1 ? texts.front() : fmt::format("[{}]", fmt::join(texts, ",\n"));
+    }
+    return options_.format == IterationFormat::kJson ? report::iteration_json(result)
+                                                     : report::iteration_text(result);
+  }
+  [[nodiscard]] std::string text(const read::IterationGraph& graph) const {
+    if (is_calibrated()) return text(work_of(graph));
+    const model::WalkResult result = model::walk(graph);
+    return options_.format == IterationFormat::kJson ? report::walk_json(result)
+                                                     : report::walk_text(result);
+  }
+  [[nodiscard]] std::string text(const read::WorkGraph& graph) const {
+    if (options_.mode == model::Mode::kCompat) {
+      throw UsageError("--mode compat: the published models know nothing of works; improved does");
+    }
+    try {
+      const model::LongestPath path(graph);
+      const auto others = model::other_times(graph, what_if_);
+      const bool is_asked = what_if_.is_prediction_met || !what_if_.scales.empty();
+      const auto asked =
+          is_asked ? std::optional<std::span<const model::OtherTime>>(others) : std::nullopt;
+      return options_.format == IterationFormat::kJson ? report::what_if_json(path, asked)
+                                                       : report::what_if_text(path, asked);
+    } catch (const std::invalid_argument& error) {
+      throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
+    }
+  }
+
+ private:
+  [[nodiscard]] bool is_calibrated() const { return options_.mode == model::Mode::kCalibrated; }
+
+  [[nodiscard]] read::WorkGraph work_of(const read::IterationGraph& graph) const {
+    try {
+      return model::operator_work(graph);
+    } catch (const std::invalid_argument& error) {
+      throw read::InputError(fmt::format("{}: {}", options_.input, error.what()));
+    }
+  }
+
+  const IterationOptions& options_;
+  model::WhatIf what_if_;
+  model::OperatorModels models_;
+  std::optional<model::ProductTable> products_;
+};
+
+bool holds_tasks(const read::IterationFile& file) {
+  for (const auto& input : file.inputs) {
+    if (!std::holds_alternative<read::WorkGraph>(input)) return false;
+  }
+  return !file.inputs.empty();
+}
+
+void run_iteration(IterationOptions options) {
+  const read::IterationFile file = read::read_iteration_file(options.input);
+  if (!options.mode && holds_tasks(file)) options.mode = model::Mode::kCalibrated;
+  if (options.mode != model::Mode::kCalibrated &&
+      (options.is_prediction_met || !options.scales.empty())) {
+    throw UsageError("--scale and --met-prediction need --mode improved");
+  }
+  const Analysis analysis(options);
+  const bool is_json = options.format == IterationFormat::kJson;
+  std::string text;
+  for (const auto& input : file.inputs) {
+    if (!text.empty()) text += is_json ? ",\n" : "\n";
+    text += std::visit([&](const auto& value) { return analysis.text(value); }, input);
+  }
+  if (is_json) text = file.is_list ? "[" + text + "]\n" : text + "\n";
+  write_result(options.output, text, options.force);
+}
+
+}  // namespace
+
+void declare_iteration(Command& program) {
+  const auto options = std::make_shared<IterationOptions>();
+  Command command =
+      program.add_subcommand("iteration", "Says what an iteration takes from end to end");
+  command
+      .add_option(
+          "TRACE", options->input,
+          "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the works "
+          "that prof-analyze --format works writes")
+      .required();
+  const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
+                                       {"improved", model::Mode::kCalibrated}};
+  command.add_option("--mode", options->mode,
+                     "compat: the published DLRM models; improved: the longest path", modes);
+  command
+      .add_option("--scale", options->scales,
+                  "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "
+                  "times as long")
+      .takes_one_value();
+  command.add_flag("--met-prediction", options->is_prediction_met,
+                   "What if every work took what is predicted for it");
+  command.add_option("--params", options->params,
+                     "CSV of measured products (as for --model fc), for matrix products");
+  command.add_option("--set", options->settings,
+                     "NAME=VALUE: what the GPU can do, or kernel_prefix of the measured products");
+  command.add_option("--iterations", options->iterations,
+                     "Use only so many iterations from the first mark \"## Forward ##\" on");
+  const NamedValues<model::KernelTimes> kernels{{"predicted", model::KernelTimes::kPredicted},
+                                                {"measured", model::KernelTimes::kMeasured}};
+  command.add_option("--kernels", options->kernels, "Whose times: the models' or the trace's",
+                     kernels);
+  const NamedValues<IterationFormat> formats{{"json", IterationFormat::kJson},
+                                             {"table", IterationFormat::kTable}};
+  command.add_option("--format", options->format, "What to print", formats);
+  command.add_output(options->output, options->force);
+  command.on_run([options] { run_iteration(*options); });
+}
+
+}  // namespace inline_prof::cli

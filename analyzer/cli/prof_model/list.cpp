@@ -1,0 +1,158 @@
+// prof-model list: the models, the columns of one, or the machines.
+#include "cli/common/command_line.hpp"
+#include "cli/common/grid_output.hpp"
+#include "cli/prof_model/commands.hpp"
+#include "fit/fits.hpp"
+#include "model/machines.hpp"
+#include "model/registry.hpp"
+#include "model/shipped_parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace inline_prof::cli {
+namespace {
+
+struct ListOptions {
+  std::string model;
+  bool machines = false;
+  GridOutput output;
+};
+
+std::string need_word(model::Need need) {
+  switch (need) {
+    case model::Need::kNone:
+      break;
+    case model::Need::kOptional:
+      return "may";
+    case model::Need::kRequired:
+      return "must";
+  }
+  return "";
+}
+
+bool has_fit(std::string_view model) {
+  const auto fits = fit::all_fits();
+  return std::any_of(fits.begin(), fits.end(),
+                     [&](const fit::FitEntry& entry) { return entry.model == model; });
+}
+
+report::Grid models() {
+  report::Grid grid{{"model", "modes", "--machine", "--params", "fit", "summary"}, {}};
+  for (const model::ModelEntry& entry : model::all_models()) {
+    std::string modes;
+    for (const model::Mode mode : entry.modes) {
+      modes += fmt::format("{}{}", modes.empty() ? "" : " ", model::mode_name(mode));
+    }
+    grid.rows.push_back({std::string(entry.name), modes, need_word(entry.machine),
+                         need_word(entry.params), std::string(has_fit(entry.name) ? "yes" : ""),
+                         std::string(entry.summary)});
+  }
+  return grid;
+}
+
+std::string kind_word(model::ColumnKind kind) {
+  switch (kind) {
+    case model::ColumnKind::kInteger:
+      return "integer";
+    case model::ColumnKind::kNumber:
+      return "number";
+    case model::ColumnKind::kFlag:
+      return "flag";
+    case model::ColumnKind::kText:
+      break;
+  }
+  return "word";
+}
+
+// What one model reads: its columns and its settings.
+report::Grid columns(const model::ModelEntry& entry) {
+  report::Grid grid{{"name", "where", "kind", "unit", "from", "to", "needed", "meaning"}, {}};
+  for (const model::Column& column : entry.inputs) {
+    const bool has_range =
+        column.kind == model::ColumnKind::kInteger || column.kind == model::ColumnKind::kNumber;
+    const bool has_end = has_range && column.most < std::numeric_limits<double>::max();
+    grid.rows.push_back(
+        {std::string(column.name), "column", kind_word(column.kind), std::string(column.unit),
+         has_range ? model::Part(column.least) : model::Part(),
+         has_end ? model::Part(column.most) : model::Part(),
+         std::string(column.is_required ? "yes" : ""), std::string(column.meaning)});
+  }
+  if (entry.params != model::Need::kNone) {
+    grid.rows.push_back({"--params",
+                         "option",
+                         "file",
+                         "",
+                         {},
+                         {},
+                         std::string(entry.params == model::Need::kRequired ? "yes" : ""),
+                         std::string(entry.params_meaning)});
+  }
+  for (const model::Setting& setting : entry.settings) {
+    const std::string otherwise =
+        setting.otherwise.empty() ? "" : fmt::format(" (default {})", setting.otherwise);
+    grid.rows.push_back({std::string(setting.name),
+                         "--set",
+                         "word",
+                         "",
+                         {},
+                         {},
+                         "",
+                         std::string(setting.meaning) + otherwise});
+  }
+  return grid;
+}
+
+// The ids that --machine takes, and for which models there are parameters.
+report::Grid machines() {
+  report::Grid grid{
+      {"machine", "device", "sm_count", "memory_gib", "memory_gb_per_s", "parameters"}, {}};
+  for (const read::Machine& machine : model::builtin_machines()) {
+    std::string sets;
+    for (const model::ModelEntry& entry : model::all_models()) {
+      for (const std::string& set : model::shipped_sets(entry.name, machine.id))
+        sets += fmt::format("{}{}", sets.empty() ? "" : " ", set);
+    }
+    grid.rows.push_back({machine.id, machine.names.empty() ? "" : machine.names.front(),
+                         static_cast<double>(machine.sm_count),
+                         machine.memory_gib ? model::Part(*machine.memory_gib) : model::Part(),
+                         machine.memory_gb_per_s, sets});
+  }
+  return grid;
+}
+
+void run_list(const ListOptions& options) {
+  if (options.machines) {
+    if (!options.model.empty()) {
+      throw UsageError(
+          fmt::format("--machines: expected no model beside it, found {}", options.model));
+    }
+    return write_grid(machines(), options.output);
+  }
+  if (options.model.empty()) return write_grid(models(), options.output);
+  try {
+    write_grid(columns(model::find_model(options.model)), options.output);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+}
+
+}  // namespace
+
+void declare_list(Command& program) {
+  const auto options = std::make_shared<ListOptions>();
+  Command command =
+      program.add_subcommand("list", "Names the models, what one of them reads, or the machines");
+  command.add_option("MODEL", options->model, "Show the columns of this model");
+  command.add_flag("--machines", options->machines,
+                   "Show the GPUs that --machine takes, and their shipped parameters");
+  declare_grid_output(command, options->output);
+  command.on_run([options] { run_list(*options); });
+}
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,47 @@
+// prof-model: performance models on tables of shapes.
+//
+// Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
+#include "cli/common/command_line.hpp"
+#include "cli/prof_model/commands.hpp"
+
+namespace inline_prof::cli {
+namespace {
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  prof-model list                                  the models there are\n"
+    "  prof-model list embedding_forward                what one of them reads and gives\n"
+    "  prof-model list --machines                       the GPUs that --machine takes\n"
+    "  prof-model predict --model embedding_forward shapes.csv -o predicted.csv\n"
+    "  prof-model evaluate --model fc --params measured.csv test.csv\n"
+    "  prof-model iteration --params measured.csv trace.json\n"
+    "  prof-model plot --model collective --params curves.json measured.csv -o curves.svg\n"
+    "  prof-model convert --to collective nccl_tests.log -o measured.csv\n"
+    "  prof-model measure -o measured/\n"
+    "\n"
+    "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.";
+
+void declare(Command& program, int& /*status*/) {
+  program.require_subcommand(1, 1);
+  declare_list(program);
+  declare_predict(program);
+  declare_fit(program);
+  declare_evaluate(program);
+  declare_iteration(program);
+  declare_plot(program);
+  declare_convert(program);
+  declare_measure(program);
+}
+
+}  // namespace
+}  // namespace inline_prof::cli
+
+int main(int argc, char** argv) {
+  return inline_prof::cli::run_program(
+      {.name = "prof-model",
+       .description =
+           "Predicts how long operations take on a GPU, and says how good the prediction is.",
+       .footer = inline_prof::cli::kExamples,
+       .declare = inline_prof::cli::declare},
+      argc, argv);
+}

@@ -1,0 +1,178 @@
+#include "cli/prof_model/model_choice.hpp"
+
+#include "cli/common/command_line.hpp"
+#include "cli/common/machine_option.hpp"
+#include "model/shipped_parameters.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::cli {
+namespace {
+
+using model::ModelEntry;
+using model::Need;
+
+model::Mode chosen_mode(const ModelEntry& entry, std::optional<model::Mode> asked) {
+  if (!asked) return entry.modes.front();
+  if (std::find(entry.modes.begin(), entry.modes.end(), *asked) == entry.modes.end()) {
+    throw UsageError(fmt::format("--mode {}: {} has only {}", model::mode_name(*asked), entry.name,
+                                 model::mode_name(entry.modes.front())));
+  }
+  return *asked;
+}
+
+void check_needs(const ModelEntry& entry, const ModelArguments& arguments) {
+  if (entry.machine == Need::kNone && !arguments.machine.empty()) {
+    throw UsageError(fmt::format(
+        "--machine: columns of the table are the machine of {}; prof-model list {} names them",
+        entry.name, entry.name));
+  }
+  if (entry.machine == Need::kRequired && arguments.machine.empty()) {
+    throw UsageError(fmt::format("{} needs --machine", entry.name));
+  }
+  if (entry.params == Need::kNone && !arguments.params.empty()) {
+    throw UsageError(fmt::format("--params: {} has no parameters", entry.name));
+  }
+  if (!entry.has_constant_sets && arguments.constants) {
+    throw UsageError(fmt::format("--constants: {} has one set of constants", entry.name));
+  }
+}
+
+// What --params says, else the shipped set of the machine if it has just one; empty where a model
+// can do without.
+std::string chosen_params(const ModelEntry& entry, const ModelArguments& arguments,
+                          const model::ModelOptions& options) {
+  if (!arguments.params.empty()) return arguments.params;
+  const bool is_wanted =
+      entry.params == Need::kRequired ||
+      (entry.params == Need::kOptional && options.mode == model::Mode::kCalibrated);
+  if (!is_wanted) return "";
+  if (options.machine) {
+    const std::vector<std::string> own = model::shipped_sets(entry.name, options.machine->id);
+    if (own.size() == 1) {
+      std::fprintf(stderr, "prof-model: --params %s: the shipped set of this machine\n",
+                   own.front().c_str());
+      return own.front();
+    }
+    if (!own.empty()) {
+      throw UsageError(
+          fmt::format("{} needs --params: a file, or one of the shipped sets of {}: {}", entry.name,
+                      options.machine->id, fmt::join(own, ", ")));
+    }
+  }
+  const std::vector<std::string> all = model::shipped_sets(entry.name, "");
+  const std::string shipped =
+      all.empty() ? "" : fmt::format("; shipped are {}", fmt::join(all, ", "));
+  throw UsageError(
+      fmt::format("{} needs --params: {}{}", entry.name, entry.params_meaning, shipped));
+}
+
+// Moves the settings that are the model's own into `options`; what stays are columns.
+void take_settings(const ModelEntry& entry, std::map<std::string, std::string>& settings,
+                   model::ModelOptions& options) {
+  for (const model::Setting& own : entry.settings) {
+    auto node = settings.extract(std::string(own.name));
+    if (!node.empty()) options.settings.insert(std::move(node));
+  }
+}
+
+void check_columns(const ChosenModel& chosen) {
+  for (const auto& [name, value] : chosen.constants) {
+    const auto inputs = chosen.model->inputs();
+    if (std::any_of(inputs.begin(), inputs.end(),
+                    [&name = name](const model::Column& column) { return column.name == name; })) {
+      continue;
+    }
+    throw UsageError(fmt::format("--set {}: {} has neither such a setting nor such a column", name,
+                                 chosen.entry->name));
+  }
+}
+
+}  // namespace
+
+void declare_model(Command& command, ModelArguments& arguments) {
+  command.add_option("--model", arguments.model, "Model to use; prof-model list names them")
+      .required();
+  command.add_option("--machine", arguments.machine, "Machine to predict for, an id or a file");
+  const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
+                                       {"improved", model::Mode::kCalibrated}};
+  command.add_option("--mode", arguments.mode,
+                     "compat: what the published model gives, to the digit; improved: ours", modes);
+  command.add_option("--params", arguments.params,
+                     "Parameters of the model: a file, or the name of a shipped set; default: the "
+                     "shipped set of --machine, where there is one");
+  const NamedValues<model::ConstantSet> sets{{"original", model::ConstantSet::kOriginal},
+                                             {"main", model::ConstantSet::kMain}};
+  command.add_option("--constants", arguments.constants, "Edition of a published model's constants",
+                     sets);
+  command
+      .add_option("--set", arguments.settings,
+                  "NAME=VALUE: a setting of the model, or a column that the table does not have")
+      .takes_one_value();  // else it takes the table behind it
+}
+
+std::map<std::string, std::string> parse_settings(const std::vector<std::string>& settings) {
+  std::map<std::string, std::string> parsed;
+  for (const std::string& text : settings) {
+    const std::size_t place = text.find('=');
+    if (place == std::string::npos || place == 0) {
+      throw UsageError(fmt::format("--set: expected NAME=VALUE, found {}", text));
+    }
+    if (!parsed.emplace(text.substr(0, place), text.substr(place + 1)).second) {
+      throw UsageError(fmt::format("--set: {} twice", text.substr(0, place)));
+    }
+  }
+  return parsed;
+}
+
+ChosenModel choose_model(const ModelArguments& arguments, const read::Table& table) {
+  ChosenModel chosen;
+  try {
+    chosen.entry = &model::find_model(arguments.model);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--model: {}", error.what()));
+  }
+  check_needs(*chosen.entry, arguments);
+
+  model::ModelOptions options;
+  options.mode = chosen_mode(*chosen.entry, arguments.mode);
+  options.constants = arguments.constants.value_or(model::ConstantSet::kOriginal);
+  options.input_name = table.label();
+  options.machine = chosen.machine = parse_machine(arguments.machine);
+  options.params = chosen_params(*chosen.entry, arguments, options);
+  chosen.constants = parse_settings(arguments.settings);
+  take_settings(*chosen.entry, chosen.constants, options);
+  try {
+    chosen.model = chosen.entry->make(options);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("{}: {}", chosen.entry->name, error.what()));
+  }
+  check_columns(chosen);
+  chosen.options = std::move(options);
+  if (chosen.machine) model::check_same_machine(table, *chosen.machine);
+  for (const std::string& warning : chosen.model->warnings()) {
+    std::fprintf(stderr, "prof-model: warning: %s\n", warning.c_str());
+  }
+  return chosen;
+}
+
+model::RowReader row_reader(const ChosenModel& chosen, const read::Table& table) {
+  try {
+    return {table, chosen.model->inputs(), chosen.constants};
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("--set: {}", error.what()));
+  }
+}
+
+void warn_of_repeated_rows(const read::Table& table) {
+  const std::string repeated = model::repeated_rows(table);
+  if (!repeated.empty()) std::fprintf(stderr, "prof-model: warning: %s\n", repeated.c_str());
+}
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,52 @@
+// The options by which prof-model's subcommands choose a model.
+#pragma once
+
+#include "cli/common/command_line.hpp"
+#include "model/registry.hpp"
+#include "model/row_reader.hpp"
+#include "read/table.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::cli {
+
+// As the command line says it.
+struct ModelArguments {
+  std::string model;
+  std::string machine;  // empty: none
+  std::optional<model::Mode> mode;
+  std::string params;  // empty: none
+  std::optional<model::ConstantSet> constants;
+  std::vector<std::string> settings;  // NAME=VALUE
+};
+
+void declare_model(Command& command, ModelArguments& arguments);
+
+// A model, ready to predict the rows of one table.
+struct ChosenModel {
+  const model::ModelEntry* entry = nullptr;
+  model::ModelOptions options;
+  std::unique_ptr<model::TableModel> model;
+  std::optional<read::Machine> machine;
+  std::map<std::string, std::string> constants;  // columns that --set gives, by name
+};
+
+// Throws UsageError, read::InputError.  What the model has to say about its parameters goes to
+// standard error.
+[[nodiscard]] ChosenModel choose_model(const ModelArguments& arguments, const read::Table& table);
+
+// Reads the rows that the model is to predict.  Throws UsageError, read::InputError.
+[[nodiscard]] model::RowReader row_reader(const ChosenModel& chosen, const read::Table& table);
+
+// Warns of rows that would count twice, where rows are counted.
+void warn_of_repeated_rows(const read::Table& table);
+
+// "NAME=VALUE" each.  Throws UsageError.
+[[nodiscard]] std::map<std::string, std::string> parse_settings(
+    const std::vector<std::string>& settings);
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,350 @@
+// prof-schedule: says what a schedule amounts to, and turns a schedule.json or an earlier run's
+// prof.json into a prof.schedule.
+//
+// Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
+#include "cli/common/command_line.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_schedule/prior_run.hpp"
+#include "cli/prof_schedule/schedule_summary.hpp"
+#include "schedule/adaptive.hpp"
+#include "schedule/classes.hpp"
+#include "schedule/error.hpp"
+#include "schedule/expand.hpp"
+#include "schedule/read_request.hpp"
+#include "schedule/schedule_json.hpp"
+#include "schedule/select.hpp"
+#include "schedule/settings.hpp"
+#include "schedule/text_formats.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <system_error>
+#include <variant>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+using schedule::EventKey;
+using schedule::EventNames;
+using schedule::MetEvent;
+using schedule::Pattern;
+using schedule::Policy;
+using schedule::Request;
+using schedule::SampleList;
+using schedule::ScheduleError;
+using schedule::Selection;
+using schedule::Settings;
+using schedule::Spec;
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  prof-schedule schedule.json                      check it and say how long it takes\n"
+    "  prof-schedule schedule.json -o prof.schedule     write every iteration's event down\n"
+    "  prof-schedule --from prof.json -o prof.schedule  propose what an earlier run has met\n"
+    "  prof-schedule schedule.json --from prof.json     resolve patterns, name what was not met\n"
+    "  prof-schedule prof.schedule --iteration-time 4.1 --list\n"
+    "\n"
+    "-o writes the format that the name ends in: .json, .events, otherwise a prof.schedule.\n"
+    "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.";
+
+struct Options {
+  std::string input;   // empty: everything in `from`
+  std::string from;    // empty: no earlier run
+  std::string output;  // empty: none
+  std::string format = "table";
+  bool list = false;
+  bool force = false;
+  schedule::Choices choices;
+  std::optional<double> iteration_ms;
+};
+
+void say(const std::string& words) {
+  fmt::print(stderr, "prof-schedule: {}\n", words);
+}
+
+void say_all(const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) {
+    say(sentence);
+  }
+}
+
+// The listed events of a schedule.json where no run is known.  Only patterns that switch off, and
+// by name, can be applied to them.
+std::vector<EventKey> events_without_a_run(const Spec& spec, const std::string& file) {
+  std::vector<MetEvent> listed;
+  for (const EventKey& key : schedule::listed_events(spec)) {
+    listed.push_back({.event = key.event, .layer = key.layer, .occurrence = key.occurrence});
+  }
+  if (listed.empty()) {
+    throw ScheduleError(file, "layers",
+                        "no event is named, and what patterns find and what a run meets is only "
+                        "known after a run, expected --from prof.json");
+  }
+  Spec applicable = spec;
+  const auto needs_a_run = [](const Pattern& pattern) {
+    return pattern.enabled || !pattern.kernel.empty();
+  };
+  const auto left_out = std::erase_if(applicable.patterns, needs_a_run);
+  if (left_out != 0) {
+    say(
+        fmt::format("{}: {} of the patterns left out: what they find is only known after a run, "
+                    "see --from",
+                    file, left_out));
+  }
+
+  std::vector<EventKey> keys;
+  const Selection selection = schedule::select(applicable, listed);
+  for (const std::size_t index : selection.chosen) {
+    keys.push_back({listed[index].event, listed[index].layer, listed[index].occurrence});
+  }
+  return keys;
+}
+
+// What an earlier run has of the request; the name of each event's kernel is put into `kernels`.
+std::vector<EventKey> events_of_a_run(const Request& request, const PriorRun& run,
+                                      std::vector<std::string>& kernels) {
+  const Selection selection = schedule::select(request, run.met);
+  say_all(selection.warnings);
+  for (const std::string& phrase : selection.never_met) {
+    say("not met: " + phrase);
+  }
+  std::vector<EventKey> keys;
+  for (std::size_t i = 0; i < selection.chosen.size(); ++i) {
+    const MetEvent& met = run.met[selection.chosen[i]];
+    keys.push_back({met.event, selection.layers[i], met.occurrence});
+    kernels.push_back(met.kernel);
+  }
+  return keys;
+}
+
+// A schedule.json that asks for `keys`, layer by layer.
+Spec spec_of(const std::vector<EventKey>& keys, const Settings& settings) {
+  Spec spec;
+  spec.warmup = settings.warmup;
+  spec.repeat = settings.repeat;
+  spec.mode = settings.mode;
+  spec.policy = settings.policy;
+  spec.seed = settings.seed;
+  spec.budget_percent = settings.budget_percent;
+  spec.target_ci = settings.target_ci;
+  std::map<std::string, std::size_t> index_of;
+  for (const EventKey& key : keys) {
+    const auto [entry, is_new] = index_of.try_emplace(key.layer, spec.layers.size());
+    if (is_new) spec.layers.push_back({.layer = key.layer});
+    spec.layers[entry->second].events.push_back({key.event, key.occurrence});
+  }
+  return spec;
+}
+
+EventNames names_of(const std::vector<EventKey>& keys) {
+  EventNames events;
+  std::set<std::string> seen;
+  for (const EventKey& key : keys) {
+    if (seen.insert(key.event).second) events.names.push_back(key.event);
+  }
+  return events;
+}
+
+// `kernels` by name of the events' of an earlier run; grids and shapes are only known in a run.
+AdaptiveSummary summarise_adaptive(const std::vector<EventKey>& keys,
+                                   const std::vector<std::string>& kernels,
+                                   const Settings& settings, std::optional<double> iteration_ms) {
+  std::vector<schedule::ClassMember> members;
+  members.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    members.push_back({.event = keys[i].event,
+                       .layer = keys[i].layer,
+                       .kernel = kernels.empty() ? "" : kernels[i]});
+  }
+  return summarise(schedule::make_classes(members), settings, iteration_ms);
+}
+
+// What is known once a request has been resolved.
+struct Resolved {
+  std::vector<EventKey> keys;      // empty for a prof.schedule, whose samples stand as they are
+  std::optional<SampleList> list;  // empty for a prof.events without a run, and for adaptive
+  std::optional<AdaptiveSummary> adaptive;
+  std::size_t name_count = 0;  // of that prof.events
+  Settings settings;
+  std::optional<double> iteration_ms;
+};
+
+Resolved resolve(const Options& options) {
+  Request request;
+  if (!options.input.empty())
+    request = schedule::read_request(options.input, schedule::Accept::kAnyStream);
+  if (const auto* spec = std::get_if<Spec>(&request)) say_all(spec->warnings);
+
+  Resolved resolved;
+  resolved.settings = schedule::settle(options.choices, request);
+  say_all(resolved.settings.warnings);
+  resolved.iteration_ms = options.iteration_ms;
+
+  std::vector<std::string> kernels;
+  if (!options.from.empty()) {
+    const PriorRun run = read_prior_run(options.from);
+    if (run.not_measurable_count != 0) {
+      say(fmt::format("{}: {} events left out that could not be measured", options.from,
+                      run.not_measurable_count));
+    }
+    if (!resolved.iteration_ms) resolved.iteration_ms = run.iteration_ms;
+    resolved.keys = events_of_a_run(request, run, kernels);
+    if (resolved.keys.empty()) {
+      throw ScheduleError(options.from, "events",
+                          "none that was asked for, expected at least one to measure");
+    }
+  } else if (const auto* spec = std::get_if<Spec>(&request)) {
+    resolved.keys = events_without_a_run(*spec, options.input);
+  }
+
+  if (const auto* list = std::get_if<SampleList>(&request)) {
+    resolved.list = *list;
+    resolved.keys.clear();
+  } else if (!resolved.keys.empty() && resolved.settings.policy == Policy::kAdaptive) {
+    resolved.adaptive =
+        summarise_adaptive(resolved.keys, kernels, resolved.settings, resolved.iteration_ms);
+  } else if (!resolved.keys.empty()) {
+    resolved.list = schedule::expand(resolved.keys, resolved.settings);
+  } else if (const auto* events = std::get_if<EventNames>(&request)) {
+    resolved.name_count = events->names.size();
+  } else {
+    throw ScheduleError(options.input, "patterns",
+                        "every event is switched off, expected at least one to measure");
+  }
+  return resolved;
+}
+
+std::string schedule_text(const Options& options, const Resolved& resolved) {
+  const bool to_json = options.output.ends_with(".json");
+  const bool to_events = options.output.ends_with(".events");
+  if (resolved.adaptive && !to_json && !to_events) {
+    throw UsageError(
+        "policy adaptive chooses as it measures and cannot stand in a prof.schedule: give -o a "
+        "name that ends in .json");
+  }
+  if (!resolved.list && !resolved.adaptive) {
+    throw UsageError("a prof.events alone names no occurrences: -o also needs --from prof.json");
+  }
+  if ((to_json || to_events) && resolved.keys.empty()) {
+    throw UsageError("a prof.schedule can only be written as a prof.schedule");
+  }
+  if (to_json) return schedule::write_schedule_json(spec_of(resolved.keys, resolved.settings));
+  if (to_events) return schedule::write_prof_events(names_of(resolved.keys));
+  return schedule::write_prof_schedule(*resolved.list);
+}
+
+std::string summary_text(const Options& options, const Resolved& resolved) {
+  const bool as_json = options.format == "json";
+  if (resolved.adaptive) {
+    return as_json ? summary_json(*resolved.adaptive)
+                   : summary_table(*resolved.adaptive, options.list);
+  }
+  if (!resolved.list) {
+    return as_json ? fmt::format("{{\n  \"names\": {}\n}}\n", resolved.name_count)
+                   : fmt::format("names       {}\n", resolved.name_count);
+  }
+  const ScheduleSummary summary = summarise(*resolved.list, resolved.iteration_ms);
+  return as_json ? summary_json(summary) : summary_table(summary, options.list);
+}
+
+void run(const Options& options) {
+  const Resolved resolved = resolve(options);
+  const std::string summary = summary_text(options, resolved);
+  if (!options.output.empty()) {
+    write_result(options.output, schedule_text(options, resolved), options.force);
+  }
+  if (options.output == "-") {
+    std::fputs(summary.c_str(), stderr);  // standard output holds the schedule
+  } else {
+    write_result("-", summary, false);
+  }
+}
+
+// CLI11 2.1 takes -1 for the largest unsigned number.
+std::uint64_t seed_of(const std::string& text) {
+  std::uint64_t seed = 0;
+  const char* const end = text.data() + text.size();
+  const auto result = std::from_chars(text.data(), end, seed);
+  if (result.ec != std::errc() || result.ptr != end) {
+    throw UsageError("--seed: \"" + text + "\", expected an integer from 0 to " +
+                     std::to_string(std::numeric_limits<std::uint64_t>::max()));
+  }
+  return seed;
+}
+
+void add_options(Command& app, Options& options) {
+  app.add_option("INPUT", options.input,
+                 "schedule.json, prof.schedule or prof.events; - reads standard input");
+  app.add_option("--from", options.from,
+                 "prof.json of an earlier run: the events that can be asked for");
+  app.add_option("-o,--output", options.output, "write the schedule here; - is standard output");
+  app.add_flag("--force", options.force, "replace an existing file");
+  app.add_option("--warmup", options.choices.warmup, "iterations before the first sample [10]")
+      .check(between(std::int64_t{0}, schedule::kMaxWarmup));
+  app.add_option("--repeat", options.choices.repeat, "samples of each event [50]")
+      .check(between(std::int64_t{1}, schedule::kMaxRepeat));
+  app.add_text(
+         "--policy",
+         [&options](const std::string& name) {
+           options.choices.policy = schedule::policy_from_name(name);
+         },
+         "in_order, interleaved or adaptive [in_order]")
+      .check(one_of({"in_order", "interleaved", "adaptive"}));
+  app.add_text(
+      "--budget",
+      [&options](const std::string& text) {
+        options.choices.budget_percent = schedule::budget_percent_from(text);
+        if (!options.choices.budget_percent)
+          throw UsageError("--budget: \"" + text + "\", expected 0.1% or 0.001, up to 100%");
+      },
+      "of an iteration's time, for adaptive: 0.1% or 0.001 [0.1%]");
+  app.add_option("--target-ci", options.choices.target_ci,
+                 "half width of a class's 95 % interval over its median, for adaptive [0.03]")
+      .check(between(1e-6, 1.0 - 1e-6));
+  app.add_text(
+      "--seed", [&options](const std::string& text) { options.choices.seed = seed_of(text); },
+      "of a shuffled order, an integer from 0 [1]");
+  app.add_option("--iteration-time", options.iteration_ms,
+                 "milliseconds an iteration takes [median of --from]")
+      .check(positive_number());
+  app.add_option("--format", options.format, "of the summary: table or json")
+      .check(one_of({"table", "json"}));
+  app.add_flag("--list", options.list, "one line for each event, or class, in the table");
+}
+
+void declare(Command& program, int& /*status*/) {
+  const auto options = std::make_shared<Options>();
+  add_options(program, *options);
+  program.on_end([options] {
+    if (options->input.empty() && options->from.empty()) {
+      throw UsageError("no input: give a schedule, --from prof.json, or both");
+    }
+    if (options->input == "-" && options->from == "-") {
+      throw UsageError("only one of INPUT and --from can be standard input");
+    }
+    run(*options);
+  });
+}
+
+}  // namespace
+}  // namespace inline_prof::cli
+
+int main(int argc, char** argv) {
+  return inline_prof::cli::run_program(
+      {.name = "prof-schedule",
+       .description =
+           "Checks a schedule of inline_prof, says how long it takes, and writes it out.",
+       .footer = inline_prof::cli::kExamples,
+       .declare = inline_prof::cli::declare},
+      argc, argv);
+}

@@ -1,0 +1,205 @@
+#include "export/json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+namespace inline_prof::exports {
+namespace {
+
+using Json = nlohmann::ordered_json;  // members in the order in which a reader wants them
+
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
+Json or_null(const std::optional<std::int64_t>& value) {
+  return value ? Json(*value) : Json();
+}
+Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+Json or_null(const std::optional<join::Interval>& interval) {
+  return interval ? Json::array({interval->lower, interval->upper}) : Json();
+}
+
+Json shares_json(const std::optional<join::Shares>& shares, double scale) {
+  if (!shares) return {};
+  return {{"predicted", shares->predicted * scale},
+          {"measured", shares->measured * scale},
+          {"seen", shares->seen * scale},
+          {"idle", shares->idle * scale}};
+}
+
+void add_errors(Json& json, const std::optional<join::Errors>& errors) {
+  json["mape"] = errors ? Json(errors->mape) : Json();
+  json["gmae"] = errors ? Json(errors->gmae) : Json();
+  json["bias"] = errors ? Json(errors->bias) : Json();
+  json["median_ratio"] = errors ? Json(errors->median_ratio) : Json();
+  json["error_rows"] = errors ? errors->rows : 0;
+}
+
+Json overhead_json(const std::optional<read::Overhead>& overhead) {
+  if (!overhead) return {};
+  Json json;
+  json["slowdown_percent"] = or_null(overhead->slowdown_percent);
+  json["slowdown_percent_ci95"] = overhead->slowdown_percent_ci95
+                                      ? Json::array({overhead->slowdown_percent_ci95->first,
+                                                     overhead->slowdown_percent_ci95->second})
+                                      : Json();
+  json["iterations_needed"] = or_null(overhead->iterations_needed);
+  json["method"] = overhead->method;
+  json["armed_iterations"] = overhead->armed_iterations;
+  json["unarmed_iterations"] = overhead->unarmed_iterations;
+  return json;
+}
+
+Json run_json(const join::Run& run) {
+  const read::Profile& profile = run.profile;
+  Json json;
+  json["file"] = profile.file;
+  json["host_name"] = profile.host_name;
+  json["rank"] = or_null(profile.rank);
+  json["command"] = or_null(profile.command);
+  json["complete"] = profile.complete;
+  json["iterations"] = profile.iter_time_ms.size();
+  json["iteration_us"] = or_null(run.iteration_us);
+  json["iteration_source"] = or_null(profile.profiler.iteration_source);
+  json["iteration_confidence"] = or_null(profile.profiler.iteration_confidence);
+  json["overhead"] = overhead_json(profile.overhead);
+  json["dropped"] = Json::object();
+  for (const auto& [what, count] : profile.dropped)
+    json["dropped"][what] = count;
+  json["not_seen"] = profile.not_seen;
+  json["devices"] = Json::array();
+  for (std::size_t i = 0; i < profile.devices.size(); ++i) {
+    json["devices"].push_back({{"device_id", profile.devices[i].device_id},
+                               {"name", profile.devices[i].name},
+                               {"machine", or_null(run.machines[i])}});
+  }
+  return json;
+}
+
+Json isolated_json(const std::optional<join::Isolated>& isolated) {
+  if (!isolated) return {};
+  return {{"alone_us", isolated->alone_us},
+          {"alone_ci95_us", {isolated->alone_ci95_us.lower, isolated->alone_ci95_us.upper}},
+          {"kernel_name", or_null(isolated->kernel_name)},
+          {"is_stand_in", isolated->is_stand_in},
+          {"cause", isolated->cause}};
+}
+
+// What a row and a merged row have in common.
+template <typename Row>
+void add_comparison(Json& json, const Row& row) {
+  json["samples"] = row.samples;
+  json["not_tight"] = row.not_tight;
+  json["raw_us"] = or_null(row.raw_us);
+  json["raw_ci95_us"] = or_null(row.raw_ci95_us);
+  json["corrected_us"] = or_null(row.corrected_us);
+  json["in_iteration_us"] = or_null(row.in_iteration_us);
+  json["predicted_us"] = or_null(row.predicted_us);
+  json["predicted_ci90_us"] = or_null(row.predicted_ci90_us);
+  json["ratio"] = or_null(row.ratio);
+  json["raw_ratio"] = or_null(row.raw_ratio);
+  json["bound"] = or_null(row.bound);
+  json["model"] = or_null(row.model);
+  json["parameters"] = or_null(row.parameters);
+  json["verdict"] = row.verdict;
+  json["reason"] = row.predicted_us ? Json() : Json(row.reason);
+  json["isolated"] = isolated_json(row.isolated);
+}
+
+Json row_json(const join::Row& row) {
+  Json json;
+  json["run"] = row.profile;
+  json["layer"] = row.layer;
+  json["event"] = row.event;
+  json["kernel_name"] = or_null(row.kernel_name);
+  json["device_id"] = row.device_id;
+  json["stream_index"] = row.stream_index;
+  json["start_index"] = row.start_index;
+  json["occurrence"] = row.occurrence;
+  json["calls"] = row.calls;
+  json["is_region"] = row.is_region;
+  json["parent"] = row.parent ? Json(*row.parent) : Json();
+  json["op"] = or_null(row.op_kind);
+  json["raw_mad_us"] = row.raw_spread_us ? Json(row.raw_spread_us->mad) : Json();
+  json["outliers"] = row.raw_spread_us ? Json(row.raw_spread_us->outliers) : Json();
+  add_comparison(json, row);
+  return json;
+}
+
+Json merged_json(const join::MergedRow& row) {
+  Json json;
+  json["layer"] = row.layer;
+  json["event"] = row.event;
+  json["occurrence"] = row.occurrence;
+  json["calls"] = row.calls;
+  json["is_region"] = row.is_region;
+  json["parent"] = row.parent ? Json(*row.parent) : Json();
+  json["rows"] = row.rows;
+  json["share_percent"] = or_null(row.share_percent);
+  json["slowest_device_us"] = or_null(row.slowest_us);
+  json["outliers"] = row.outliers;
+  add_comparison(json, row);
+  json["saved_us_if_predicted"] = or_null(row.saved_us_if_predicted);
+  return json;
+}
+
+Json worth_fixing_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const std::size_t i : analysis.worth_fixing) {
+    const double saved_us = analysis.merged[i].saved_us_if_predicted.value_or(0.0);
+    json.push_back({{"row", i},
+                    {"saved_us", saved_us},
+                    {"iteration_us", std::max(0.0, *analysis.iteration_us - saved_us)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string json_report(const join::Analysis& analysis) {
+  Json json;
+  json["schema"] = "inline_prof_report/1";
+  json["machine"] = or_null(analysis.machine);
+  json["machine_reason"] = or_null(analysis.machine_reason);
+  json["statistic"] = analysis.statistic;
+  json["event_bias_us"] = analysis.event_bias_us;
+  json["event_bias_source"] = analysis.event_bias_source;
+  json["event_bias_detail"] = or_null(analysis.event_bias_detail);
+  json["kernel_floor_us"] = or_null(analysis.kernel_floor_us);
+  json["iteration_us"] = or_null(analysis.iteration_us);
+  json["shares"] = shares_json(analysis.shares_percent, 1.0);
+  json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
+  json["shares_reason"] = or_null(analysis.shares_reason);
+  json["longest_path_us"] = or_null(analysis.longest_path_us);
+  json["all_predicted_us"] = or_null(analysis.all_predicted_us);
+  json["longest_path_reason"] = or_null(analysis.longest_path_reason);
+  add_errors(json, analysis.errors);
+  json["uncorrected"] = Json::object();
+  add_errors(json["uncorrected"], analysis.uncorrected_errors);
+  json["samples"] = analysis.samples;
+  json["outliers"] = analysis.outliers;
+  json["unmeasured_events"] = analysis.unmeasured_events;
+  json["unmeasured_events_without_time"] = analysis.unmeasured_without_time;
+  json["dropped_offsets"] = analysis.dropped_offsets;
+  json["negative_times"] = analysis.negative_times;
+  json["runs"] = Json::array();
+  for (const join::Run& run : analysis.runs)
+    json["runs"].push_back(run_json(run));
+  json["rows"] = Json::array();
+  for (const join::Row& row : analysis.rows)
+    json["rows"].push_back(row_json(row));
+  json["merged_rows"] = Json::array();
+  for (const join::MergedRow& row : analysis.merged)
+    json["merged_rows"].push_back(merged_json(row));
+  json["worth_fixing"] = worth_fixing_json(analysis);
+  json["warnings"] = analysis.warnings;
+  // Names come from a file: bytes that are no UTF-8 are replaced, not thrown at the reader.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace inline_prof::exports

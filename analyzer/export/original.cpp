@@ -1,0 +1,66 @@
+#include "export/original.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+namespace inline_prof::exports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The sum from front to back, as the original took it: another order would differ in the last bits.
+Json mean_or_null(const std::vector<double>& values) {
+  double sum = 0.0;
+  std::size_t count = 0;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;  // an offset that is not known
+    sum += value;
+    ++count;
+  }
+  return count == 0 ? Json() : Json(sum / static_cast<double>(count));
+}
+
+Json timeline(const read::Profile& profile) {
+  std::vector<const read::Event*> events;
+  for (const read::Event& event : profile.events) {
+    if (!event.measured_ms.empty()) events.push_back(&event);
+  }
+  std::stable_sort(events.begin(), events.end(),
+                   [](const auto* a, const auto* b) { return a->start_index < b->start_index; });
+
+  std::map<std::string, std::size_t> stream_numbers;
+  Json devices = Json::object();
+  for (const read::Event* event : events) {
+    const std::size_t number =
+        stream_numbers.try_emplace(event->stream, stream_numbers.size()).first->second;
+    Json entry;
+    entry["name"] = event->name;
+    entry["start_index"] = event->start_index;
+    entry["end_index"] = event->end_index;
+    entry["label"] = event->layer + "." + event->name;
+    entry["avg_measured_time_ms"] = mean_or_null(event->measured_ms);
+    entry["avg_iter_start_to_event_start_time_ms"] = mean_or_null(event->offsets_ms);
+    devices[fmt::format("device_{}", event->device_id)][fmt::format("stream_{}", number)].push_back(
+        std::move(entry));
+  }
+  return devices;
+}
+
+}  // namespace
+
+std::string original_report(std::span<const read::Profile> profiles) {
+  Json results = Json::array();
+  for (const read::Profile& profile : profiles) {
+    results.push_back({{"host_name", profile.host_name},
+                       {"avg_iter_time_ms", mean_or_null(profile.iter_time_ms)},
+                       {"timeline", timeline(profile)}});
+  }
+  return results.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace inline_prof::exports

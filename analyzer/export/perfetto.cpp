@@ -1,0 +1,107 @@
+#include "export/perfetto.hpp"
+
+#include "base/text.hpp"
+#include "join/timeline_layout.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <utility>
+
+namespace inline_prof::exports {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json name_json(const char* what, std::int64_t process, std::int64_t thread,
+               const std::string& name) {
+  return {
+      {"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
+}
+
+std::string device_name(const join::Run& run, std::int64_t device_id) {
+  std::string name = run.profile.host_name.empty() ? run.profile.file : run.profile.host_name;
+  if (run.profile.rank) name += fmt::format(", rank {}", *run.profile.rank);
+  return fmt::format("{}, device {}", name, device_id);
+}
+
+Json bar_json(const join::Row& row, double start_us, double length_us, std::int64_t process,
+              std::int64_t thread) {
+  Json json;
+  json["name"] = base::readable_name(row.event.str());
+  json["cat"] = row.layer.empty() ? "event" : row.layer.str();
+  json["ph"] = "X";
+  json["ts"] = start_us;
+  json["dur"] = length_us;
+  json["pid"] = process;
+  json["tid"] = thread;
+  return json;
+}
+
+class TraceWriter {
+ public:
+  explicit TraceWriter(const join::Analysis& analysis) : analysis_(analysis) {}
+
+  void add(const join::TimelineTrack& track) {
+    const auto [it, is_new] = process_of_.try_emplace(
+        std::pair(track.run, track.device_id), static_cast<std::int64_t>(process_of_.size()));
+    process_ = it->second;
+    if (is_new) {
+      events_.push_back(name_json("process_name", process_, 0,
+                                  device_name(analysis_.runs[track.run], track.device_id)));
+    }
+    const std::int64_t first = next_thread_;
+    const auto lanes = static_cast<std::int64_t>(track.lanes);
+    next_thread_ += 2 * lanes;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      const std::string name =
+          lane == 0 ? fmt::format("stream {}", track.stream_index)
+                    : fmt::format("stream {}, level {}", track.stream_index, lane + 1);
+      events_.push_back(name_json("thread_name", process_, first + lane, name));
+      events_.push_back(
+          name_json("thread_name", process_, first + lanes + lane, name + ", predicted"));
+    }
+    for (const join::TimelineBar& bar : track.bars) {
+      const join::Row& row = analysis_.rows[bar.row];
+      const std::int64_t thread = first + static_cast<std::int64_t>(bar.lane);
+      Json measured = bar_json(row, bar.start_us, bar.length_us, process_, thread);
+      measured["args"] = {{"layer", row.layer},
+                          {"verdict", row.verdict},
+                          {"calls", row.calls},
+                          {"samples", row.samples},
+                          {"start_measured", bar.has_place}};
+      events_.push_back(std::move(measured));
+      if (!row.predicted_us) continue;
+      Json predicted = bar_json(row, bar.start_us, *row.predicted_us, process_, thread + lanes);
+      predicted["args"] = {{"layer", row.layer}, {"model", row.model}, {"bound", row.bound}};
+      events_.push_back(std::move(predicted));
+    }
+  }
+
+  [[nodiscard]] std::string text() && {
+    Json json;
+    json["traceEvents"] = std::move(events_);
+    json["displayTimeUnit"] = "ns";
+    json["otherData"] = {{"what", "a mean iteration, put together from medians"}};
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  }
+
+ private:
+  const join::Analysis& analysis_;
+  Json events_ = Json::array();
+  std::map<std::pair<std::size_t, std::int64_t>, std::int64_t> process_of_;
+  std::int64_t process_ = 0;
+  std::int64_t next_thread_ = 1;
+};
+
+}  // namespace
+
+std::string perfetto_report(const join::Analysis& analysis) {
+  TraceWriter writer(analysis);
+  for (const join::TimelineTrack& track : join::timeline_layout(analysis))
+    writer.add(track);
+  return std::move(writer).text();
+}
+
+}  // namespace inline_prof::exports

@@ -1,0 +1,57 @@
+#include "report/markdown_report.hpp"
+
+#include "report/head.hpp"
+#include "report/row_order.hpp"
+#include "report/text.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+namespace inline_prof::report {
+namespace {
+
+// A | would end the cell, and a renderer may take what looks like HTML for that.
+std::string markdown_cell(std::string_view text) {
+  std::string cell;
+  for (const char c : printable(text)) {
+    if (c == '|') cell += '\\';
+    if (c == '<') {
+      cell += "&lt;";
+    } else if (c == '&') {
+      cell += "&amp;";
+    } else {
+      cell += c;
+    }
+  }
+  return cell;
+}
+
+std::string markdown_number(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}", *value) : "";
+}
+
+}  // namespace
+
+std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
+  constexpr std::size_t head_width = 100;
+  std::string out = "```\n" + head(analysis, head_width) + "```\n\n";
+  out +=
+      "| layer | event | share | calls | raw us | corrected us | predicted us | bound | verdict |\n"
+      "|---|---|---:|---:|---:|---:|---:|---|---|\n";
+  for (const OrderedRow& place : row_order(analysis, top)) {
+    const join::MergedRow& row = analysis.merged[place.row];
+    std::string event = markdown_cell(readable_name(row.event));
+    if (row.occurrence > 0) event += fmt::format(" #{}", row.occurrence);
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+                   markdown_cell(row.layer), event,
+                   row.share_percent ? fmt::format("{:.1f} %", *row.share_percent) : "", row.calls,
+                   markdown_number(row.raw_us), markdown_number(row.corrected_us),
+                   markdown_number(row.predicted_us), row.bound, markdown_cell(row.verdict));
+  }
+  return out;
+}
+
+}  // namespace inline_prof::report

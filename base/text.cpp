@@ -1,0 +1,99 @@
+#include "base/text.hpp"
+
+#include <cstdlib>
+#include <cxxabi.h>
+#include <memory>
+#include <vector>
+
+namespace inline_prof::base {
+namespace {
+
+constexpr bool is_continuation(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
+}
+
+// Length of the UTF-8 sequence that starts at `text`, 0 if none does.
+std::size_t sequence_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t length = first < 0x80U              ? 1
+                             : (first & 0xE0U) == 0xC0U ? 2
+                             : (first & 0xF0U) == 0xE0U ? 3
+                             : (first & 0xF8U) == 0xF0U ? 4
+                                                        : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!is_continuation(text[i])) return 0;
+  }
+  return length;
+}
+
+// Position of the parenthesis that opens the parameter list at the end, npos if there is none.
+std::size_t parameter_list(std::string_view name) {
+  if (name.empty() || name.back() != ')') return std::string_view::npos;
+  int depth = 0;
+  for (std::size_t i = name.size(); i-- > 0;) {
+    if (name[i] == ')') ++depth;
+    if (name[i] == '(' && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::size_t columns(std::string_view text) {
+  std::size_t count = 0;
+  for (const char c : text) {
+    if (!is_continuation(c)) ++count;
+  }
+  return count;
+}
+
+std::string printable(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t length = sequence_length(text);
+    const auto first = static_cast<unsigned char>(text.front());
+    // C0, DEL, and C1, which in UTF-8 is 0xC2 0x80 to 0xC2 0x9F.
+    const bool control =
+        first < 0x20U || first == 0x7FU ||
+        (length == 2 && first == 0xC2U && static_cast<unsigned char>(text[1]) < 0xA0U);
+    const std::size_t taken = length == 0 ? 1 : length;
+    if (length == 0 || control) {
+      result += '?';
+    } else {
+      result += text.substr(0, taken);
+    }
+    text.remove_prefix(taken);
+  }
+  return result;
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  constexpr std::string_view kGap = "...";
+  if (columns(text) <= width) return std::string(text);
+  if (width <= kGap.size()) return std::string(kGap.substr(0, width));
+
+  std::vector<std::size_t> starts;  // of the code points
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!is_continuation(text[i])) starts.push_back(i);
+  }
+  const std::size_t kept = width - kGap.size();
+  const std::size_t head = (kept + 1) / 2;
+  std::string result(text.substr(0, starts[head]));
+  result += kGap;
+  if (kept > head) result += text.substr(starts[starts.size() - (kept - head)]);
+  return result;
+}
+
+std::string readable_name(std::string_view name) {
+  if (!name.starts_with("_Z")) return std::string(name);
+  int status = 0;
+  // The buffer comes from malloc: the ABI's __cxa_demangle wants it so.
+  const std::unique_ptr<char, decltype(&std::free)> demangled(
+      abi::__cxa_demangle(std::string(name).c_str(), nullptr, nullptr, &status), &std::free);
+  if (status != 0 || demangled == nullptr) return std::string(name);
+  const std::string_view readable = demangled.get();
+  return std::string(readable.substr(0, parameter_list(readable)));
+}
+
+}  // namespace inline_prof::base

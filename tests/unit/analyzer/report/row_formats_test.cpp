@@ -1,0 +1,55 @@
+#include "export/csv.hpp"
+#include "join/join.hpp"
+#include "profile_builder.hpp"
+#include "report/markdown_report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace inline_prof::report {
+namespace {
+
+using test::EventBuilder;
+using test::memory_op;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+join::Analysis analysis_of(const std::string& name) {
+  join::JoinOptions options;
+  options.machine = test::toy_machine();
+  options.event_bias.kind = join::BiasSetting::Kind::kOff;
+  return join::join_profiles(
+      {test::profile_of(
+          {EventBuilder(name, 0, 1).layer("L").samples_us({50}).op(memory_op(4000000, 0)),
+           EventBuilder("b", 2, 3).samples_us({20})},
+          100)},
+      {}, options);
+}
+
+TEST(CsvReport, HasALineForEachEventAndAFieldForEachColumn) {
+  EXPECT_THAT(exports::csv_report(analysis_of("a")),
+              EndsWith("raw_us,raw_ci95_lower_us,raw_ci95_upper_us,corrected_us,in_iteration_us,"
+                       "predicted_us,predicted_ci90_lower_us,predicted_ci90_upper_us,ratio,bound,"
+                       "model,verdict\n"
+                       "p.json,,,L,a,0,0,0,0,1,1,0,false,50,,,50,50,40,,,1.25,memory,roofline,"
+                       "1.2 of bound\n"
+                       "p.json,,,,b,0,0,2,0,1,1,0,false,20,,,20,20,,,,,,,"
+                       "no prediction: operation not known\n"));
+}
+
+TEST(CsvReport, QuotesWhatWouldEndAField) {
+  EXPECT_THAT(exports::csv_report(analysis_of("kernel<1, \"x\">")),
+              HasSubstr(",\"kernel<1, \"\"x\"\">\","));
+}
+
+TEST(MarkdownReport, IsATableOfTheMergedRows) {
+  const std::string report = markdown_report(analysis_of("a|b"), 1);
+  EXPECT_THAT(report, HasSubstr("measured and predicted"));
+  EXPECT_THAT(
+      report,
+      EndsWith("| L | a\\|b | 50.0 % | 1 | 50.00 | 50.00 | 40.00 | memory | 1.2 of bound |\n"))
+      << "one row, and the bar in its name does not end its cell";
+}
+
+}  // namespace
+}  // namespace inline_prof::report
