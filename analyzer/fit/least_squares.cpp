@@ -40,8 +40,7 @@ NormalEquations linearise(const LeastSquaresProblem& problem, const VectorXd& th
   MatrixXd jacobian(problem.residual_count, parameters);
   VectorXd moved_r(problem.residual_count);
   VectorXd moved = theta;
-  const auto residuals =
-      problem.residuals_near ? problem.residuals_near(theta) : problem.residuals;
+  const auto residuals = problem.residuals_near ? problem.residuals_near(theta) : problem.residuals;
   for (Index j = 0; j < parameters; ++j) {
     double step = kDifference * std::max(1.0, std::abs(theta[j]));
     if (theta[j] + step > problem.upper[j]) step = -step;

@@ -217,8 +217,7 @@ InducedProcess induce(const model::MaternScales& scales, const MatrixXd& feature
   const VectorXd certainty = (noise * noise_factors).cwiseInverse();
   MatrixXd system = between + to_rows * certainty.asDiagonal() * to_rows.transpose();
   system.diagonal().array() += 1e-6 * scales.signal * scales.signal;
-  const VectorXd weights =
-      system.ldlt().solve(to_rows * certainty.cwiseProduct(targets));
+  const VectorXd weights = system.ldlt().solve(to_rows * certainty.cwiseProduct(targets));
   process.noise_factors = VectorXd::Constant(count, kInducedNoise);
   process.targets = between * weights + kInducedNoise * noise * weights;
   return process;

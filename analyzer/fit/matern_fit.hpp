@@ -17,7 +17,8 @@ struct MaternPrior {
 
 // The scales under which `targets` are most probable (C. E. Rasmussen, C. K. I. Williams, "Gaussian
 // Processes for Machine Learning", 2006, equations 5.8 and 5.9), found by BFGS from the prior's
-// centre and from lengths half and twice as long.  Uses the first 250 points at most: the cost grows with their cube.
+// centre and from lengths half and twice as long.  Uses the first 250 points at most: the cost
+// grows with their cube.
 [[nodiscard]] model::MaternScales fit_matern_scales(const Eigen::MatrixXd& features,
                                                     const Eigen::VectorXd& targets,
                                                     const Eigen::VectorXd& noise_factors,

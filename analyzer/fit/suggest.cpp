@@ -32,8 +32,7 @@ std::vector<model::GemmShape> suggest_products(const read::Parameters& parameter
     double most = -1;
     for (Index i = 0; i < covariance.rows(); ++i) {
       if (is_taken[static_cast<std::size_t>(i)]) continue;
-      const double gain =
-          covariance.col(i).squaredNorm() / (covariance(i, i) + kNoise * kNoise);
+      const double gain = covariance.col(i).squaredNorm() / (covariance(i, i) + kNoise * kNoise);
       if (gain <= most) continue;
       best = i;
       most = gain;

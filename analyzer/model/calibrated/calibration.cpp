@@ -60,8 +60,7 @@ Calibration::Estimate Calibration::estimate(double analytic_us, const Eigen::Vec
     const MaternProcess::Estimate point = process_.estimate(features);
     estimate.correction = process_.is_empty() ? 1.0 : correction(point.mean);
     estimate.distance = point.distance;
-    estimate.sigma = kOptimism *
-                     std::hypot(std::sqrt(point.variance), process_.scales().noise) *
+    estimate.sigma = kOptimism * std::hypot(std::sqrt(point.variance), process_.scales().noise) *
                      error_growth(point.distance);
   }
   estimate.time_us = analytic_us * estimate.correction;

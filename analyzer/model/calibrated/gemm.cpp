@@ -136,8 +136,7 @@ Calibration calibration_of(const read::Parameters& parameters, const GemmMachine
   };
   const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
   return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_local_scale(parameters),
-          read_conformal(parameters), unit_sigma(is_transfer, has_same_waves),
-          has_same_waves};
+          read_conformal(parameters), unit_sigma(is_transfer, has_same_waves), has_same_waves};
 }
 
 class GemmModel : public TableModel {

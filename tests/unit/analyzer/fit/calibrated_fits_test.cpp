@@ -8,11 +8,10 @@
 #include "model/machines.hpp"
 #include "read/parameters.hpp"
 
+#include <Eigen/Cholesky>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include <Eigen/Cholesky>
 
 #include <cmath>
 #include <random>
@@ -79,8 +78,8 @@ TEST(Induce, FewPointsGiveTheMeanOfMany) {
   Eigen::VectorXd targets(rows);
   for (Eigen::Index i = 0; i < rows; ++i) {
     features.row(i) << 4 * uniform(random), 4 * uniform(random);
-    targets[i] = 0.1 * std::sin(features(i, 0)) * std::cos(features(i, 1)) +
-                 0.02 * (uniform(random) - 0.5);
+    targets[i] =
+        0.1 * std::sin(features(i, 0)) * std::cos(features(i, 1)) + 0.02 * (uniform(random) - 0.5);
   }
   const Eigen::VectorXd factors = Eigen::VectorXd::Ones(rows);
   const model::MaternProcess all(scales, features, targets, factors);
@@ -119,8 +118,9 @@ TEST(FitGemm, SaysWhatItsRowsDoNotTellAndWhichWould) {
   const auto result = find_fit("gemm").fit(request(gemm_table(60, 1, 1)));
   EXPECT_THAT(result.summary, testing::HasSubstr("these rows say little about"));
   // Only kernels of the generation before have a kernel for vectors.
-  EXPECT_THAT(result.summary, testing::ContainsRegex("vector_us +left where it started; would tell: "
-                                                     "m or n of 1"));
+  EXPECT_THAT(result.summary,
+              testing::ContainsRegex("vector_us +left where it started; would tell: "
+                                     "m or n of 1"));
 }
 
 TEST(Suggest, TakesWhatLeavesTheLeastUnknown) {
