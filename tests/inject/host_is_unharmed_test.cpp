@@ -233,7 +233,7 @@ TEST(AnInterleavedLaunch, DropsTheSample) {
     const HostRun run =
         run_host(place, "host_training",
                  {.arguments = {"--iterations=20100", "--no-labels", "--hammer"},
-                  .environment = {"INLINE_PROF_REPEAT=20000", "INLINE_PROF_RECEIPT=0"}});
+                  .environment = {"INLINE_PROF_REPEAT=20000", "INLINE_PROF_OVERHEAD=0"}});
     EXPECT_EQ(run.exit_status, 0) << run.output;
     const auto profile = place.json();
     dropped = profile["dropped"]["interleaved_launch"].get<std::size_t>();
@@ -318,7 +318,7 @@ TEST(AMillionLabels, AreMoreThanAreKept) {
   const HostRun run = run_host(
       place, "host_training",
       {.arguments = {"--iterations=8", "--labels-of-one-use=" + labels},
-       .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1", "INLINE_PROF_RECEIPT=0"},
+       .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1", "INLINE_PROF_OVERHEAD=0"},
        .seconds = 100});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("host ok, 40 launches\n"));
