@@ -37,8 +37,10 @@ class AFault : public testing::TestWithParam<Work> {
     place_.write("schedule.json", R"({"warmup": 3, "repeat": 1, "patterns": [{"match": "*"}]})");
   }
 
-  [[nodiscard]] HostRun run(const std::vector<std::string>& faults, bool with_library = true) const {
-    HostOptions options{.arguments = GetParam().arguments, .with_library = with_library, .seconds = 30};
+  [[nodiscard]] HostRun run(const std::vector<std::string>& faults,
+                            bool with_library = true) const {
+    HostOptions options{
+        .arguments = GetParam().arguments, .with_library = with_library, .seconds = 30};
     options.environment = {"INLINE_PROF_DIR=out", "INLINE_PROF_RECEIPT=16"};
     if (with_library) {
       options.environment.emplace_back("LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD
