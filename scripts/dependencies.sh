@@ -30,7 +30,7 @@ optional_packages() {
     build) printf '%s\n' ccache node-d3 ;; # saves time; draws the charts of html reports
     test) # aarch64's trampoline, the fuzz targets, png, the html report, PyTorch: skipped without them
       printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev libcairo2 chromium \
-        python3-torch ;;
+        python3-venv python3-torch ;;
     style) printf 'shellcheck\n' ;;
   esac
 }

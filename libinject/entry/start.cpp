@@ -29,8 +29,8 @@ void flush_at_exit() {
   fenced("exit", [] { session::finish_at_exit(); });
 }
 
-// How launches will be seen, where the user has not said it.  False where it cannot be as he wants;
-// then profiling is off.
+// Decides how launches are seen, unless the user has.  False if that is impossible; then profiling
+// is off.
 bool settle_backend(sys::Config& config) {
   using sys::Backend;
   if (!config.backend) {
@@ -43,7 +43,7 @@ bool settle_backend(sys::Config& config) {
   return false;
 }
 
-// Beside our own wrappers, or instead of them.
+// In addition to our wrappers, or instead of them.
 void begin_cupti(bool is_backend, bool is_cross_check) {
   if (!is_backend && !is_cross_check) return;
   const auto role = !is_cross_check ? cupti::Role::kBackend
@@ -52,7 +52,7 @@ void begin_cupti(bool is_backend, bool is_cross_check) {
   const std::string why = cupti::begin(role);
   if (why.empty()) return;
   if (is_backend) return sys::turn_off("CUPTI", why.c_str());
-  session::say("no second witness: " + why);
+  session::say("no cross-check: " + why);
 }
 
 // Reads files and the environment, and finds the driver.

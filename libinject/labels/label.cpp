@@ -1,10 +1,12 @@
-// PROFILE_RECORD, PROFILE_OP: what the application says of its own work.
+// PROFILE_RECORD and PROFILE_OP.
 #include "labels/label.hpp"
 
 #include "graphs/capture_notes.hpp"
 #include "labels/label_calls.hpp"
 #include "session/armed_event.hpp"
 #include "session/discovery.hpp"
+#include "session/planning.hpp"
+#include "session/rebinding.hpp"
 #include "session/state.hpp"
 #include "session/trigger.hpp"
 #include "sys/lifecycle.hpp"
@@ -28,9 +30,9 @@ namespace {
 
 // --- this thread's own
 
-constexpr std::size_t kDeepestLabel = 32;     // deeper ones are measured, and own no kernel names
-constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more about a label
-constexpr std::size_t kMostPending = 64;      // operations described and never started
+constexpr std::size_t kDeepestLabel = 32;     // deeper ones are measured, but have no kernel names
+constexpr std::size_t kMostKernelNames = 64;  // further names are left out
+constexpr std::size_t kMostPending = 64;      // operations that were described but not started yet
 
 struct PendingOps {
   std::vector<std::pair<const Label*, record::Op>> ops;
@@ -54,16 +56,16 @@ struct LabelBook {
   bool complained_of_ending = false;
 };
 
-// Never destroyed: call sites may come by while the process ends.
+// Never destroyed: call sites may be reached during exit.
 LabelBook& label_book() {
   static auto* const labels = new LabelBook;
   return *labels;
 }
 
-// More names than this are no labels of a program but numbers in their texts.
+// Beyond this the names probably contain numbers, and are no labels.
 constexpr std::size_t kMostLabels = 16'384;
 
-// Null where there is no room for another one.
+// Null if there is no room.
 Label* label_named(LabelBook& labels, const std::string& name) {
   if (labels.labels.size() >= kMostLabels && !labels.labels.contains(name)) {
     if (State* run = state()) run->table_full.store(true, std::memory_order_relaxed);
@@ -81,7 +83,7 @@ Label* label_named(LabelBook& labels, const std::string& name) {
 constexpr std::string_view kStart = ".start";
 constexpr std::string_view kStop = ".stop";
 
-// Null for a text that ends in neither word.
+// Null for a text that ends in neither ".start" nor ".stop".
 const LabelEnd* end_named(const char* text) {
   LabelBook& labels = label_book();
   const std::lock_guard lock(labels.mutex);
@@ -107,7 +109,7 @@ const LabelEnd* end_named(const char* text) {
   return (labels.ends[whole] = std::move(end)).get();
 }
 
-// The gate of call sites that will never be wanted again.
+// The gate of call sites that are not needed any more.
 constinit std::uint32_t shut_for_ever = 0;
 
 void shut(inline_prof_site* site) noexcept {
@@ -148,7 +150,7 @@ void note_open(const OpenLabel& label) noexcept {
   if (notes->open_count < kDeepestLabel) notes->open[notes->open_count++] = label;
 }
 
-// The phase is read before the lock is had: the plan may have been made meanwhile.
+// The phase was read before the lock was taken: the plan may have been made meanwhile.
 bool is_over(const State& state) {
   const Phase phase = state.phase.load(std::memory_order_relaxed);
   return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
@@ -187,9 +189,10 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   LaunchSite* site =
       slot == nullptr ? nullptr : state.site_by_slot[launch_table.index_of(*slot)].get();
   if (site == nullptr || site->open_occurrence < 0) {
-    const std::string warning = label.name + ".stop was met without a .start before it";
-    const std::lock_guard run_lock(state.run.mutex);
-    if (state.run.add_warning(warning)) sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
+    // The first one is said, with how many there were at the end.
+    if (!label.was_unmatched && state.unmatched_labels++ == 0)
+      warn(state, label.name + ".stop was met without a .start before it");
+    label.was_unmatched = true;
     return;
   }
   record::EventRecord* event = site->events[static_cast<std::size_t>(site->open_occurrence)];
@@ -205,8 +208,8 @@ void record_armed(State& state, const LabelEnd& end, CUstream stream, const char
   if (end.is_start) {
     WantedOccurrence* wanted = count_occurrence(*armed);
     if (wanted == nullptr) return;
-    // What other threads launch meanwhile is the label's affair: a backward pass runs on a thread
-    // of its own.
+    // Launches of other threads are allowed between the events: a backward pass runs on its own
+    // thread.
     auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kAreWelcome);
     if (pair == nullptr) return;
     if (extra_info != nullptr) extra_of(*pair).start = extra_info;
@@ -232,7 +235,7 @@ void record_in_unit_test(State& state, const LabelEnd& end, CUstream stream,
   stop_in_warmup(state, *end.label, stream);
 }
 
-// Before the first iteration only what is captured has a use for labels.
+// Before the first iteration labels are only needed for captures.
 void note_captured_label(const LabelEnd& end) {
   if (!end.is_start) return capture_notes::close_label(end.label->name.c_str());
   capture_notes::open_label(end.label->name.c_str(), take_pending_op(*end.label));
@@ -298,7 +301,7 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     return;
   }
   if (site != nullptr && known == nullptr) {
-    // The gate last: whoever sees it finds the label, too.
+    // The gate is set last, so that whoever sees it also finds the label.
     __atomic_store_n(&site->label, const_cast<LabelEnd*>(end), __ATOMIC_RELEASE);
     __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);
   }

@@ -1,4 +1,4 @@
-// What a vendor call (a GEMM, a convolution, a collective) says of the launches inside it.
+// A library call (a GEMM, a convolution, a collective) and the launches inside it.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -16,7 +16,8 @@ namespace inline_prof::hook {
 struct ArmedEvent;
 struct NodeNotes;
 
-// The launches of one frame on one stream: one event.  A group of collectives launches on several.
+// The launches of one frame on one stream are one event.  A group of collectives may use several
+// streams.
 struct OpPart {
   const void* stream = nullptr;
   record::EventRecord* event = nullptr;       // while events are discovered
@@ -78,7 +79,7 @@ void close_innermost_op() noexcept;
 // Null where this thread is in no vendor call.
 [[nodiscard]] OpFrame* outermost_op() noexcept;
 
-// The frame's part on `stream`; made if it is not there.
+// The frame's part on `stream`, created if missing.
 [[nodiscard]] OpPart& part_on(OpFrame& frame, const void* stream);
 
 }  // namespace inline_prof::hook

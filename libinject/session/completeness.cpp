@@ -2,6 +2,7 @@
 
 #include "graphs/clone_measurement.hpp"
 #include "session/planning.hpp"
+#include "session/rebinding.hpp"
 #include "session/run_controller.hpp"
 #include "session/state.hpp"
 #include "sys/lifecycle.hpp"
@@ -18,14 +19,16 @@ std::string text_of(std::int64_t number) {
 }
 
 // What happened to the samples that were recorded, or were to be, and are not in the file.
-std::string causes(const State& state) {
+std::string causes(const State& state, std::uint64_t missing) {
   const record::Dropped& dropped = state.run.dropped;
   std::string text;
+  std::uint64_t known = 0;
   const auto add = [&](std::uint64_t count, const char* what) {
     if (count == 0) return;
+    known += count;
     text.append(text.empty() ? "" : ", ").append(std::to_string(count)).append(" ").append(what);
   };
-  add(dropped.destroyed.load(), "on streams, in contexts or of modules that the program took away");
+  add(dropped.destroyed.load(), "lost with streams, contexts or modules of the program's");
   add(dropped.ring_full.load(), "while the GPU was too far behind");
   add(dropped.not_ready_at_exit.load(), "not ready at the end");
   add(dropped.capture_skipped.load(), "in captures");
@@ -33,7 +36,8 @@ std::string causes(const State& state) {
   add(dropped.interleaved_launch.load(), "with a launch of another thread in between");
   add(dropped.irregular_iteration.load(), "in irregular iterations");
   add(sys::vendor_error_count(), "errors of the driver");
-  return text.empty() ? "not launched in their turn" : text + "; others not launched in their turn";
+  if (known >= missing) return text;
+  return text + (text.empty() ? "" : ", the others ") + "not launched in their turn";
 }
 
 struct Shortfall {
@@ -42,7 +46,7 @@ struct Shortfall {
   std::size_t events = 0;  // that miss some
 };
 
-// An event of which nobody expects more says why already.
+// An event of which no more samples are expected has a reason already.
 void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Shortfall& all) {
   if (event.has(record::Flag::kNotMeasurable)) return;
   const std::int64_t missing = wanted - event.sample_count();
@@ -53,6 +57,9 @@ void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Sh
   const std::lock_guard lock(state.run.mutex);
   event.reason.append(event.reason.empty() ? "" : "; ")
       .append(text_of(missing) + " of " + text_of(wanted) + " samples are missing");
+  const auto site = state.site_of_event.find(&event);
+  if (site != state.site_of_event.end() && !has_handles(*site->second))
+    event.reason.append(": the program destroyed its stream, context or module");
 }
 
 // Policy adaptive asks for no number of samples, but for at least one of each class.
@@ -80,7 +87,7 @@ Shortfall shortfall_of(State& state) {
       if (is_one_shot) {
         add_event(state, *event, event->capacity(), all);
       } else if (is_visited) {
-        // One kernel of each class is visited under policy adaptive; the others are not asked for.
+        // Under policy adaptive one kernel of each class is measured; the others are not requested.
         if (event->capacity() > 0) add_event(state, *event, state.settings.repeat, all);
       } else {
         add_event(state, *event, state.plan.samples_of(i), all);
@@ -120,6 +127,7 @@ bool settle_measured(State& state) {
     }
     return true;
   }
+  const auto missing = static_cast<std::uint64_t>(all.missing);
   const std::string of_events =
       text_of(static_cast<std::int64_t>(all.events)) + (all.events == 1 ? " event" : " events");
   const std::string samples =
@@ -127,12 +135,13 @@ bool settle_measured(State& state) {
   if (!all_was_recorded) {
     warn(state, early_end(state) + (state.adaptive ? "" : ": " + samples));
   } else if (state.adaptive && all.wanted == 0) {
-    warn(state,
-         text_of(all.missing) + " classes with " + of_events + " have no sample: " + causes(state));
+    warn(state, text_of(all.missing) + " classes with " + of_events +
+                    " have no sample: " + causes(state, missing));
   } else {
-    warn(state, samples + "; the others, of " + of_events + ": " + causes(state));
+    warn(state, samples + "; the others, of " + of_events + ": " + causes(state, missing));
   }
-  return all_was_recorded;
+  // Where nothing came of all that was asked for, reasons do not make it complete.
+  return all_was_recorded && all.missing < all.wanted;
 }
 
 bool settle_by_phase(State& state) {
@@ -163,6 +172,7 @@ bool settle_by_phase(State& state) {
 
 bool settle_completeness(State& state, End end) {
   const bool has_all = settle_by_phase(state);
+  if (has_all && end == End::kBySignal) warn(state, "the program was ended by a signal");
   return has_all && end != End::kBySignal && *sys::off_reason() == '\0';
 }
 

@@ -14,6 +14,10 @@ namespace inline_prof::hook {
 
 constinit std::atomic<bool> sites_are_lost{false};
 
+bool has_handles(const LaunchSite& site) noexcept {
+  return site.function != nullptr && site.stream->is_alive;
+}
+
 namespace {
 
 // What is not launched again in so many iterations, or launches of other kernels, is gone for good,
@@ -24,10 +28,6 @@ constexpr int kLaunchesOfSearch = 100'000;
 // With the state's mutex held.
 int iterations_left = 0;
 int launches_left = 0;
-
-bool has_handles(const LaunchSite& site) {
-  return site.function != nullptr && site.stream->is_alive;
-}
 
 // Some event of it is to be measured, or it tells where iterations start.
 bool is_wanted(const LaunchSite& site) {
@@ -229,8 +229,14 @@ void look_for_lost(State& state, const Launched& launched, CUstream stream) {
   if (all_are_found || --launches_left <= 0) end_search();
 }
 
-void search_on(State& state) {
-  static_cast<void>(state);
+void begin_search_if_lost(State& state) {
+  const bool some_are_lost =
+      std::any_of(state.sites.begin(), state.sites.end(),
+                  [](const LaunchSite* site) { return !has_handles(*site) && is_wanted(*site); });
+  if (some_are_lost) begin_search(state);
+}
+
+void search_on() {
   if (!sites_are_lost.load(std::memory_order_relaxed)) return;
   if (--iterations_left <= 0) end_search();
 }

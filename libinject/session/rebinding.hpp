@@ -40,7 +40,11 @@ struct Launched {
 
 // While sites_are_lost: the same for a launch that may be of a lost site.  Takes the mutex.
 void look_for_lost(State& state, const Launched& launched, CUstream stream);
-// An iteration starts: what does not come back is not looked for without end.  With the mutex held.
-void search_on(State& state);
+// The measured iterations begin: what was lost before is looked for.  With the mutex held.
+void begin_search_if_lost(State& state);
+// One of them starts: what does not come back is not looked for without end.  With the mutex held.
+void search_on();
+// False where the handles of what is measured there have gone, and nothing has taken their place.
+[[nodiscard]] bool has_handles(const LaunchSite& site) noexcept;
 
 }  // namespace inline_prof::hook

@@ -38,7 +38,7 @@ State* state() noexcept {
 namespace session {
 namespace {
 
-// What the application said before the first GPU call.
+// What the application has called before the first GPU call.
 constinit std::atomic<std::int64_t> early_iterations{0};
 constinit std::atomic<bool> early_exit_when_done{false};
 
@@ -58,8 +58,8 @@ schedule::Choices choices_of(const sys::Config& config) {
   return choices;
 }
 
-// Throws ScheduleError for what this guest cannot do: measuring something other than asked is worse
-// than not measuring.
+// Throws ScheduleError for what this library cannot do: measuring something other than requested is
+// worse than not measuring.
 void check_settings(const schedule::Settings& settings) {
   if (settings.warmup < 1) {
     throw schedule::ScheduleError(
@@ -89,7 +89,7 @@ record::WriteFacts write_facts(State& state) {
   facts.process_id = state.process_id;
   facts.libraries = timer::loaded_library_versions();
   facts.cuda_errors = sys::vendor_error_count();
-  facts.witness = cupti::collect();
+  facts.cross_check = cupti::collect();
   // Once, after the events are known: it reads the files of what is loaded.
   if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
     state.static_copies = static_copies(state.run);
@@ -101,8 +101,8 @@ record::WriteFacts write_facts(State& state) {
   return facts;
 }
 
-// Reads what is ready and says what is missing, unless the run was over before.  Waits for 200 ms
-// at most.
+// Reads finished samples and reports what is missing, unless the run was over before.  Waits for
+// 200 ms at most.
 struct Closing {
   bool is_complete;
   bool was_over;
@@ -381,7 +381,7 @@ void finish_at_exit() {
   }
   {
     const std::lock_guard lock(run->mutex);
-    if (run->sites.empty()) return;  // a context and no launch: nothing to say
+    if (run->sites.empty()) return;  // a context but no launch: nothing to report
   }
   const Closing closing = close_run(*run, End::kExit);
   if (!closing.was_over) {  // else another thread was quicker

@@ -10,13 +10,8 @@ namespace {
 
 constinit GraphApi graph_functions;
 
-template <typename Function>
-void find(Function& function, const char* symbol) {
-  function = reinterpret_cast<Function>(find_loaded(kDriverSoname, symbol));
-}
-
 void load() {
-#define INLINE_PROF_FIND(member, symbol) find(graph_functions.member, symbol);
+#define INLINE_PROF_FIND(member, symbol, ...) find(graph_functions.member, #symbol);
   INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_FIND)
 #undef INLINE_PROF_FIND
 }
@@ -24,11 +19,9 @@ void load() {
 }  // namespace
 
 bool GraphApi::can_time_nodes() const noexcept {
-  return clone != nullptr && destroy != nullptr && find_in_clone != nullptr &&
-         get_nodes != nullptr && get_type != nullptr && get_kernel != nullptr &&
-         get_dependencies != nullptr && get_dependents != nullptr && add_dependencies != nullptr &&
-         remove_dependencies != nullptr && add_event_record != nullptr && instantiate != nullptr &&
-         upload != nullptr && launch != nullptr && destroy_exec != nullptr && set_event != nullptr;
+#define INLINE_PROF_IS_THERE(member, symbol, needed, ...) &&(!(needed) || (member) != nullptr)
+  return true INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_IS_THERE);
+#undef INLINE_PROF_IS_THERE
 }
 
 const GraphApi& graph_api() noexcept {

@@ -1,11 +1,11 @@
-#include "model/error_metrics.hpp"
+#include "base/error_metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
 
-namespace inline_prof::model {
+namespace inline_prof::base {
 namespace {
 
 // Stands for an |e| of zero in its logarithm.
@@ -110,4 +110,4 @@ std::optional<ErrorSummary> summarize(std::span<const Judged> rows) {
   return summary;
 }
 
-}  // namespace inline_prof::model
+}  // namespace inline_prof::base

@@ -1,5 +1,5 @@
 // How far predictions are from measured times: the usual measures, and those of the DLRM models to
-// the digit (docs/models.md, "Error measures").
+// the digit (docs/models/tables.md).
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace inline_prof::model {
+namespace inline_prof::base {
 
 struct Judged {
   double predicted_us = 0.0;
@@ -55,4 +55,4 @@ struct OriginalErrors {
 // Throws std::invalid_argument if empty.
 [[nodiscard]] double quantile(std::vector<double> values, double q);
 
-}  // namespace inline_prof::model
+}  // namespace inline_prof::base

@@ -1,13 +1,10 @@
 // The options of subcommands that print a table of results.
 #pragma once
 
+#include "cli/common/command_line.hpp"
 #include "report/grid.hpp"
 
 #include <string>
-
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
 
 namespace inline_prof::cli {
 
@@ -17,7 +14,10 @@ struct GridOutput {
   bool force = false;
 };
 
-void declare_grid_output(CLI::App& command, GridOutput& output);
+// What --format takes where a grid is printed.
+[[nodiscard]] const NamedValues<report::GridFormat>& grid_formats();
+
+void declare_grid_output(Command& command, GridOutput& output);
 
 // Throws OutputError.
 void write_grid(const report::Grid& grid, const GridOutput& output);
