@@ -1,4 +1,4 @@
-// The fence at every door of the injected library.
+// The fence at every entry point of the injected library.
 #pragma once
 
 #include "sys/lifecycle.hpp"
@@ -10,8 +10,8 @@
 
 namespace inline_prof::hook {
 
-// Refuses re-entry per thread: vendor libraries come back through our hooks while we call them.
-// A refused call still reaches the real function; only our part is skipped.
+// Refuses re-entry per thread: vendor libraries call hooked functions while we call them.  A
+// refused call still reaches the original function; only our part is skipped.
 class HookGuard {
  public:
   HookGuard() noexcept : entered_(!inside_) {
@@ -25,7 +25,7 @@ class HookGuard {
 
   explicit operator bool() const noexcept { return entered_; }
 
-  // This thread is in code of ours.
+  // True while this thread runs our code.
   [[nodiscard]] static bool is_inside() noexcept { return inside_; }
 
  private:
@@ -34,9 +34,9 @@ class HookGuard {
   bool entered_;
 };
 
-// Gives the application's thread back as it was: errno, and whether it may be cancelled.
-// Cancellation is held off meanwhile, because glibc unwinds a cancelled thread with an exception
-// and aborts the process if a catch (...) swallows it.
+// Restores errno and the cancellation state of the application's thread.  Cancellation is disabled
+// meanwhile, because glibc unwinds a cancelled thread with an exception and aborts the process if a
+// catch (...) swallows it.
 class CallerThreadState {
  public:
   CallerThreadState() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
@@ -52,7 +52,8 @@ class CallerThreadState {
   int cancel_state_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// Runs our own work inside a host call.  Whatever it throws ends profiling, not the application.
+// Runs our own work inside a call of the application.  An exception ends profiling, not the
+// application.
 template <typename Work>
 void fenced(const char* where, Work&& work) noexcept {
   const HookGuard guard;

@@ -43,7 +43,7 @@ struct Table {
 };
 // clang-format on
 
-// How often a thread gives way to the one that builds the table: longer than that takes.
+// How often a thread yields to the one that builds the table: more than that ever takes.
 constexpr int kPatience = 10'000;
 
 const Table& table() noexcept {
@@ -52,8 +52,8 @@ const Table& table() noexcept {
   static constinit std::atomic_flag building = ATOMIC_FLAG_INIT;
   alignas(Table) static constinit std::array<std::byte, sizeof(Table)> storage{};
   if (!built.load(std::memory_order_acquire)) {
-    // One thread builds it.  In a child that was forked meanwhile nobody does: what is written
-    // twice is the same.
+    // One thread builds it, the others wait.  In a child forked meanwhile that thread is missing,
+    // so the wait is bounded; building it twice writes the same values.
     if (building.test_and_set(std::memory_order_acquire)) {
       for (int i = 0; i < kPatience && !built.load(std::memory_order_acquire); ++i)
         sched_yield();

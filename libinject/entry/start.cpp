@@ -28,8 +28,8 @@ void flush_at_exit() {
   fenced("exit", [] { session::finish_at_exit(); });
 }
 
-// How launches will be seen, where the user has not said it.  False where it cannot be as he wants;
-// then profiling is off.
+// Decides how launches are seen, unless the user has.  False if that is impossible; then profiling
+// is off.
 bool settle_backend(sys::Config& config) {
   using sys::Backend;
   if (!config.backend) {
@@ -42,7 +42,7 @@ bool settle_backend(sys::Config& config) {
   return false;
 }
 
-// Beside our own wrappers, or instead of them.
+// In addition to our wrappers, or instead of them.
 void begin_cupti(bool is_backend, bool is_cross_check) {
   if (!is_backend && !is_cross_check) return;
   const auto role = !is_cross_check ? cupti::Role::kBackend
@@ -51,7 +51,7 @@ void begin_cupti(bool is_backend, bool is_cross_check) {
   const std::string why = cupti::begin(role);
   if (why.empty()) return;
   if (is_backend) return sys::turn_off("CUPTI", why.c_str());
-  session::say("no second witness: " + why);
+  session::say("no cross-check: " + why);
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ void start_once() noexcept {
     if (!settle_backend(*config)) return;
     const bool is_backend = config->backend == sys::Backend::kCupti;
     const bool is_cross_check = config->cupti_cross_check;
-    if (!session::begin(std::move(*config))) return;  // has said why
+    if (!session::begin(std::move(*config))) return;  // has reported why
     if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
       return sys::turn_off("start", "no fork or exit handler can be registered");
     }

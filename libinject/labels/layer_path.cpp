@@ -1,6 +1,6 @@
 #include "labels/layer_path.hpp"
 
-#include "launch/launch.hpp"
+#include "session/phase.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <algorithm>

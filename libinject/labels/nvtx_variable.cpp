@@ -1,9 +1,9 @@
-// The one thing that happens when the library is loaded.
+// The only code that runs when the library is loaded.
 //
-// NVTX asks at its first call which library takes part, and never again; that call may come before
-// the first GPU call, and from any library.  So the answer stands in the environment from the
-// start.  A path that the user has set stays: NVTX loads that tool, looks its entry up, and gets
-// ours in front of it (dlsym_filter.cpp).
+// NVTX reads NVTX_INJECTION64_PATH once, at its first call, which may come before the first GPU
+// call and from any library.  So the variable must be set from the start.  A path that the user has
+// set is kept: NVTX loads that tool, looks up its entry, and gets ours in front of it
+// (dlsym_filter.cpp).
 #include <cstdlib>
 #include <dlfcn.h>
 

@@ -28,7 +28,7 @@ std::size_t end_of_name(std::string_view text) {
   return text.size();
 }
 
-// Only template instances carry a return type: what stands before the last blank outside <> and ().
+// Only template instances have a return type: everything before the last blank outside <> and ().
 std::size_t begin_of_name(std::string_view name) {
   int depth = 0;
   std::size_t begin = 0;

@@ -1,4 +1,4 @@
-// What a vendor call (a GEMM, a convolution, a collective) says of the launches inside it.
+// A library call (a GEMM, a convolution, a collective) and the launches inside it.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -12,7 +12,8 @@ namespace inline_prof::hook {
 struct ArmedEvent;
 struct NodeNotes;
 
-// The launches of one frame on one stream: one event.  A group of collectives launches on several.
+// The launches of one frame on one stream are one event.  A group of collectives may use several
+// streams.
 struct OpPart {
   const void* stream = nullptr;
   record::EventRecord* event = nullptr;       // while events are discovered
@@ -21,11 +22,11 @@ struct OpPart {
   std::shared_ptr<const NodeNotes> captured;  // while the launches become nodes of a graph
 };
 
-// Lives on the stack of the wrapper.  Nothing is described unless a launch inside asks.
+// Lives on the wrapper's stack.  The operation is described only if a launch inside needs it.
 struct OpFrame {
   const char* event_name;  // "gemm", "conv.forward", "all_reduce"
-  // The operation of the launches on `stream`; an empty kind where it is not known.  Asked for once
-  // per new event, while events are discovered.
+  // The operation of the launches on `stream`; its kind is empty if it is unknown.  Called once per
+  // new event, during discovery.
   record::Op (*describe)(const void* call, const void* stream);
   const void* call;  // the wrapper's arguments, for `describe`
 
@@ -35,11 +36,11 @@ struct OpFrame {
   std::vector<OpPart>* more = nullptr;  // further streams
 };
 
-// Opens and closes a frame of this thread.  Nested frames belong to the outermost: one library's
-// call into another is part of the application's call.
+// Open and close a frame of this thread.  Nested frames belong to the outermost one: what a library
+// calls in another library is part of the application's call.
 void open_op(OpFrame& frame) noexcept;
 void close_op(OpFrame& frame) noexcept;  // ends pairs that are still open
-void close_innermost_op() noexcept;      // of a wrapper that is being unwound
+void close_innermost_op() noexcept;      // for a wrapper that is being unwound
 
 class OpScope {
  public:
@@ -52,10 +53,10 @@ class OpScope {
   OpFrame& frame_;
 };
 
-// Null where this thread is in no vendor call.
+// Null if this thread is in no library call.
 [[nodiscard]] OpFrame* outermost_op() noexcept;
 
-// The frame's part on `stream`; made if it is not there.
+// The frame's part on `stream`, created if missing.
 [[nodiscard]] OpPart& part_on(OpFrame& frame, const void* stream);
 
 }  // namespace inline_prof::hook

@@ -113,7 +113,8 @@ void WriterThread::write(bool complete, bool is_last) {
     }
     return;
   }
-  // Said once per spell of trouble, and at the end: a full disk stays full for many checkpoints.
+  // Reported once until a write succeeds, and at the end: a full disk stays full for many
+  // checkpoints.
   if (is_last || !complaint_made_) {
     sys::say(sys::LogLevel::kError, "%s; the program is not affected, %s", error.c_str(),
              is_last ? "the samples are lost" : "the file is tried again later");

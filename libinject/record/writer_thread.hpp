@@ -34,8 +34,8 @@ class WriterThread {
     sem_init(&wake_, 0, 0);
   }
 
-  // Does nothing where it runs already.  A thread that cannot be had is said once; then only the
-  // write at the end is left.
+  // Does nothing if it is running.  If it cannot be started, that is reported once, and the file is
+  // written at the end only.
   void start();
 
   // Asks the thread for the final file, and returns at once.
@@ -50,7 +50,7 @@ class WriterThread {
   // Waits until the final file is written, or for `milliseconds`.  False if it is not.
   [[nodiscard]] bool wait(int milliseconds);
 
-  // Writes here and now, on the caller's thread; for the end of the process.
+  // Writes on the caller's thread, for the end of the process.
   void write_now(bool complete);
 
   [[nodiscard]] bool is_running() const { return running_; }
@@ -68,7 +68,7 @@ class WriterThread {
   bool complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
-  // A semaphore, because posting it is all that a signal handler may do.
+  // A semaphore, because a signal handler may post it.
   sem_t wake_{};
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};

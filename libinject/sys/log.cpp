@@ -34,6 +34,11 @@ void say(LogLevel level, const char* format, ...) noexcept {
   if (length >= 0) {
     std::size_t end = kLinePrefixLength + static_cast<std::size_t>(length);
     if (end > sizeof line - 2) end = sizeof line - 2;
+    // What the application calls its labels and files may hold anything; a terminal obeys some of
+    // it.
+    for (std::size_t i = kLinePrefixLength; i < end; ++i) {
+      if (static_cast<unsigned char>(line[i]) < ' ' || line[i] == '\x7f') line[i] = '?';
+    }
     line[end] = '\n';
     const ssize_t written = write(STDERR_FILENO, line, end + 1);
     static_cast<void>(written);  // a closed stderr is the application's business

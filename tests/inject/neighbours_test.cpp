@@ -21,15 +21,15 @@ class APreloadedNeighbour : public testing::TestWithParam<Neighbour> {};
 
 TEST_P(APreloadedNeighbour, ChangesNothingForTheHostNorForUs) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
-  const std::string guest = INLINE_PROF_TEST_PRELOAD;
+  const std::string ours = INLINE_PROF_TEST_PRELOAD;
   const std::string other = GetParam().library;
   const Workplace place;
   const HostRun run = run_host(
       place, "host_training",
       {.arguments = {"--iterations=60"},
        .environment = {
-           "LD_PRELOAD=" + (GetParam().comes_first ? other + ":" + guest : guest + ":" + other),
-           "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+           "LD_PRELOAD=" + (GetParam().comes_first ? other + ":" + ours : ours + ":" + other),
+           "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok, 300 launches\n");
   EXPECT_EQ(place.json()["complete"], true);

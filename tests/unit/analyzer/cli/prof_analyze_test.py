@@ -326,7 +326,7 @@ class Options(unittest.TestCase):
         # 2 * 4096^3 FLOP at 0.78 * 312e12 FLOP/s.
         self.assertAlmostEqual(report["rows"][1]["predicted_us"], 564.756, 3)
 
-    def test_a_layers_file_names_what_the_guest_could_not_see(self):
+    def test_a_layers_file_names_what_the_library_could_not_see(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as layers:
             json.dump({"let": {"B": 88320000},
                        "rules": [{"match": "loss", "layer": "Loss",
