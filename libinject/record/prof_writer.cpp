@@ -383,6 +383,7 @@ class ProfWriter {
     count(format::kStaleGraph, run_.dropped.stale_graph);
     count(format::kInterleavedLaunch, run_.dropped.interleaved_launch);
     count(format::kIrregularIteration, run_.dropped.irregular_iteration);
+    count(format::kDestroyed, run_.dropped.destroyed);
     json_.end_object();
   }
 

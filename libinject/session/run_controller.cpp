@@ -22,11 +22,17 @@ namespace {
 // for.
 constexpr int kLongestDraining = 1024;
 
+// Its streams may be between two lives.
+bool has_streams(const State& state, const timer::ContextTimer& timer) {
+  return std::any_of(state.streams.begin(), state.streams.end(),
+                     [&](const StreamInfo& stream) { return stream.timer == &timer; });
+}
+
 // Iteration times are those of the device with the lowest number.
 timer::ContextTimer* first_timer(State& state) {
   timer::ContextTimer* first = nullptr;
   for (timer::ContextTimer& timer : state.timers) {
-    if (timer.is_alive() && busiest_stream(state, timer) != nullptr &&
+    if (timer.is_alive() && has_streams(state, timer) &&
         (first == nullptr || timer.device_id() < first->device_id())) {
       first = &timer;
     }

@@ -233,7 +233,9 @@ class Calibrator {
       const auto held_since = Clock::now();
       bool recorded = true;
       std::size_t queued = 0;
-      while (recorded && queued < kPairsPerHold && Clock::now() - held_since < kLongestHold) {
+      // A hold that a loaded machine ends early has fewer pairs, and the last one fills up.
+      const std::size_t wanted = std::min(kPairsPerHold, count - times_us.size());
+      while (recorded && queued < wanted && Clock::now() - held_since < kLongestHold) {
         recorded = record_pair(pairs_[queued], kernels);
         if (recorded) ++queued;
       }

@@ -25,11 +25,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <pthread.h>
+#include <set>
 #include <sstream>
 #include <string>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -55,9 +54,12 @@ void print_answers() {
   std::printf("%llu calls", static_cast<unsigned long long>(calls.load()));
   for (const auto& [code, count] : errors)
     std::printf(", error %d: %llu", code, static_cast<unsigned long long>(count));
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  std::printf("\npeak %ld KiB\n", usage.ru_maxrss);
+  // Not getrusage(): its largest resident memory is also that of who started the program.
+  long kib = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    std::sscanf(line.c_str(), "VmHWM: %ld kB", &kib);
+  std::printf("\npeak %ld KiB\n", kib);
   std::fflush(stdout);
 }
 

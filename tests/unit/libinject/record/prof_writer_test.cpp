@@ -193,7 +193,7 @@ TEST_F(ProfJson, CountsWhatWasDropped) {
   const json file = written(run_, facts);
   EXPECT_EQ(file["dropped"], json::parse(R"({"ring_full": 1, "not_ready_at_exit": 2,
       "cuda_errors": 10, "capture_skipped": 3, "stale_graph": 4, "interleaved_launch": 5,
-      "irregular_iteration": 6})"));
+      "irregular_iteration": 6, "destroyed": 0})"));
   EXPECT_EQ(file["overhead"]["armed_iterations"], 6);
   EXPECT_EQ(file["overhead"]["unarmed_iterations"], 7);
   EXPECT_EQ(file["overhead"]["launches_seen"], 8);
