@@ -58,8 +58,9 @@ missing_packages() {
   done
 }
 
-# Installs its arguments; apt's log goes to stderr.  The package lists are fetched only where apt does not know a name, or
-# where they turn out to be too old to download from.
+# Installs its arguments.  The package lists are fetched only where apt does not know a name, or
+# where they turn out to be too old to download from.  What apt says goes to stderr: stdout is for what
+# the calling script was asked for.
 install_packages() {
   local -a install=(env DEBIAN_FRONTEND=noninteractive
     apt-get install --yes --no-install-recommends "$@")

@@ -312,6 +312,11 @@ fi
 timed style scripts/check_style.sh "${style_options[@]}" || broken+=("the style check")
 finish_tests
 
+if $with_cuda && ! $quick; then
+  say "real programs"
+  scripts/real_programs.sh --short || broken+=("the real programs")
+fi
+
 say "done"
 printf '%-32s %8s %10s\n' step clock processor
 cat "$steps/summary"

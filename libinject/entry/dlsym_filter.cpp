@@ -21,7 +21,17 @@ FilterAnswer pass_on() noexcept {
   return {.result = nullptr, .jump = reinterpret_cast<void*>(sys::original_dlsym())};
 }
 
-// The main program's handle means the global scope, in which this library comes first.
+// True for an address in the next library behind us that exports `symbol`, other than the driver.
+bool has_function(const void* caller, const char* symbol) noexcept {
+  Dl_info theirs{};
+  Dl_info of_caller{};
+  void* const next = sys::glibc_dlsym()(RTLD_NEXT, symbol);
+  if (next == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): the caller must not find it
+  return next != nullptr && dladdr(next, &theirs) != 0 && dladdr(caller, &of_caller) != 0 &&
+         theirs.dli_fbase == of_caller.dli_fbase && !is_inside_driver(caller);
+}
+
+// The main program's handle stands for the global scope, in which we come before everybody.
 bool is_main_program(void* handle) noexcept {
   void* self = dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
   if (self != nullptr) dlclose(self);
@@ -31,7 +41,8 @@ bool is_main_program(void* handle) noexcept {
 // In the global scope glibc would find our own export; what matters is what comes after it.
 FilterAnswer find_nvtx_entry(NvtxEntry& entry, void* handle) noexcept {
   const bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT || is_main_program(handle);
-  void* real = sys::original_dlsym()(is_global ? RTLD_NEXT : handle, entry.symbol);
+  void* real = is_global ? sys::glibc_dlsym()(RTLD_NEXT, entry.symbol)
+                         : sys::original_dlsym()(handle, entry.symbol);
   return {.result = is_global ? real : wrap_nvtx_entry(entry, real), .jump = nullptr};
 }
 
@@ -41,19 +52,20 @@ FilterAnswer find_nvtx_entry(NvtxEntry& entry, void* handle) noexcept {
 FilterAnswer find_call(LibraryCall& call, void* handle, const void* caller) noexcept {
   const auto original_dlsym = sys::original_dlsym();
   if (handle == RTLD_NEXT) {
-    // The caller comes before us in the search order, or interposes as we do: it gets what glibc
-    // finds, unless that is our export with nothing behind it.
-    if (has_version(call) || original_dlsym(RTLD_NEXT, call.symbol) != nullptr) return pass_on();
+    // A caller before us in the order, or one that interposes as we do: what it gets is its own
+    // affair, but for our export where there is nothing else.
+    if (has_version(call) || sys::glibc_dlsym()(RTLD_NEXT, call.symbol) != nullptr)
+      return pass_on();
     return {.result = nullptr, .jump = nullptr};
   }
   void* real = original_dlsym(handle, call.symbol);
-  if (is_ours(real)) real = original_dlsym(RTLD_NEXT, call.symbol);
-  // A library loaded with RTLD_LOCAL has its own scope.
+  if (is_ours(real)) real = sys::glibc_dlsym()(RTLD_NEXT, call.symbol);
+  // The scope of a library that came in by RTLD_LOCAL is its own.
   if (real == nullptr && handle == RTLD_DEFAULT) real = find_in_scope_of(caller, call.symbol);
   if (real != nullptr) return {.result = wrap_call(call, real), .jump = nullptr};
   // Not found; dlerror() has glibc's own message.
   if (has_version(call)) return pass_on();
-  return {.result = original_dlsym(RTLD_NEXT, call.symbol), .jump = nullptr};
+  return {.result = sys::glibc_dlsym()(RTLD_NEXT, call.symbol), .jump = nullptr};
 }
 
 }  // namespace
@@ -78,6 +90,9 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
     return pass_on();
   }
 
+  // Who stands behind us and wraps the function as well looks for the driver's: through us again, a
+  // launch would be seen twice.
+  if (has_function(caller, name)) return pass_on();
   void* real = sys::original_dlsym()(handle, name);
   return {.result = wrap(*hooked, real), .jump = nullptr};
 }

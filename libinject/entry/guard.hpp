@@ -1,7 +1,9 @@
 // The fence at every entry point of the injected library.
 #pragma once
 
+#include "entry/ending.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -18,7 +20,13 @@ class HookGuard {
     if (entered_) inside_ = true;
   }
   ~HookGuard() {
-    if (entered_) inside_ = false;
+    if (!entered_) return;
+    inside_ = false;
+    // A signal that ends the process came meanwhile; the writer's thread is about to do it.
+    if (ending_signal.load(std::memory_order_relaxed) != 0 && !sys::this_thread_is_quiet)
+        [[unlikely]] {
+      wait_for_the_end();
+    }
   }
   HookGuard(const HookGuard&) = delete;
   HookGuard& operator=(const HookGuard&) = delete;

@@ -7,6 +7,7 @@
 #include "sys/config.hpp"
 #include "sys/config_error.hpp"
 #include "sys/cuda_api.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <cstdlib>
@@ -54,6 +55,36 @@ void begin_cupti(bool is_backend, bool is_cross_check) {
   session::say("no cross-check: " + why);
 }
 
+// Reads files and the environment, and finds the driver.
+void start() {
+  if (const char* missing = sys::load_cuda(); missing != nullptr) {
+    const std::string why = std::string(missing) + " is not in " + sys::kDriverSoname;
+    return sys::turn_off("driver", why.c_str());
+  }
+  std::optional<sys::Config> config;
+  try {
+    config = sys::read_config();
+  } catch (const sys::ConfigError& error) {
+    return sys::turn_off("configuration", error.what());
+  }
+  if (!config) return sys::turn_off_silently();
+  if (!settle_backend(*config)) return;
+  const bool is_backend = config->backend == sys::Backend::kCupti;
+  const bool is_cross_check = config->cupti_cross_check;
+  if (!session::begin(std::move(*config))) return;  // has said why
+  if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
+    return sys::turn_off("start", "no fork or exit handler can be registered");
+  }
+  auto starting = sys::Lifecycle::kStarting;
+  sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
+  try {
+    session::wait_for_trigger();
+  } catch (const sys::ConfigError& error) {
+    sys::turn_off("configuration", error.what());
+  }
+  if (sys::is_on()) begin_cupti(is_backend, is_cross_check);
+}
+
 }  // namespace
 
 void start_once() noexcept {
@@ -63,34 +94,7 @@ void start_once() noexcept {
   auto expected = sys::Lifecycle::kDormant;
   if (!sys::lifecycle.compare_exchange_strong(expected, sys::Lifecycle::kStarting)) return;
 
-  fenced("start", [] {
-    if (const char* missing = sys::load_cuda(); missing != nullptr) {
-      const std::string why = std::string(missing) + " is not in " + sys::kDriverSoname;
-      return sys::turn_off("driver", why.c_str());
-    }
-    std::optional<sys::Config> config;
-    try {
-      config = sys::read_config();
-    } catch (const sys::ConfigError& error) {
-      return sys::turn_off("configuration", error.what());
-    }
-    if (!config) return sys::turn_off_silently();
-    if (!settle_backend(*config)) return;
-    const bool is_backend = config->backend == sys::Backend::kCupti;
-    const bool is_cross_check = config->cupti_cross_check;
-    if (!session::begin(std::move(*config))) return;  // has reported why
-    if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
-      return sys::turn_off("start", "no fork or exit handler can be registered");
-    }
-    auto starting = sys::Lifecycle::kStarting;
-    sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
-    try {
-      session::wait_for_trigger();
-    } catch (const sys::ConfigError& error) {
-      sys::turn_off("configuration", error.what());
-    }
-    if (sys::is_on()) begin_cupti(is_backend, is_cross_check);
-  });
+  sys::on_large_stack([] { fenced("start", start); });
 }
 
 }  // namespace inline_prof::hook

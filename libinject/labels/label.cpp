@@ -11,6 +11,7 @@
 #include "session/trigger.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
+#include "sys/thread_memory.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace inline_prof::hook {
 
 namespace {
 
-// --- this thread's own: plain memory, so that a thread's end costs and needs nothing
+// --- this thread's own
 
 constexpr std::size_t kDeepestLabel = 32;     // deeper ones are measured, but have no kernel names
 constexpr std::size_t kMostKernelNames = 64;  // further names are left out
@@ -38,12 +39,12 @@ struct PendingOps {
 };
 
 struct ThreadNotes {
-  std::array<OpenLabel, kDeepestLabel> open;
-  std::size_t open_count;
-  PendingOps* pending;  // never freed: a few bytes for each thread that uses PROFILE_OP
+  std::array<OpenLabel, kDeepestLabel> open{};
+  std::size_t open_count = 0;
+  std::unique_ptr<PendingOps> pending;
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadNotes thread_notes{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<ThreadNotes> thread_notes;
 
 // --- all labels
 
@@ -122,8 +123,9 @@ CUstream stream_of_label(void* stream) noexcept {
 // --- warm-up
 
 std::unique_ptr<record::Op> take_pending_op(const Label& label) {
-  if (thread_notes.pending == nullptr) return nullptr;
-  auto& ops = thread_notes.pending->ops;
+  ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr || notes->pending == nullptr) return nullptr;
+  auto& ops = notes->pending->ops;
   const auto mine =
       std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.first == &label; });
   if (mine == ops.end()) return nullptr;
@@ -138,12 +140,14 @@ bool is_open(const OpenLabel& label, int discovery) noexcept {
 
 // Those that another thread has stopped make room.
 void note_open(const OpenLabel& label) noexcept {
-  const auto begin = thread_notes.open.begin();
-  const auto end = begin + static_cast<std::ptrdiff_t>(thread_notes.open_count);
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  const auto begin = notes->open.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(notes->open_count);
   const auto kept = std::remove_if(
       begin, end, [&](const OpenLabel& each) { return !is_open(each, label.discovery); });
-  thread_notes.open_count = static_cast<std::size_t>(kept - begin);
-  if (thread_notes.open_count < kDeepestLabel) thread_notes.open[thread_notes.open_count++] = label;
+  notes->open_count = static_cast<std::size_t>(kept - begin);
+  if (notes->open_count < kDeepestLabel) notes->open[notes->open_count++] = label;
 }
 
 // The phase was read before the lock was taken: the plan may have been made meanwhile.
@@ -261,8 +265,10 @@ std::string met_label_names() {
 }
 
 const OpenLabel* innermost_label(const void* stream, int discovery) noexcept {
-  for (std::size_t i = thread_notes.open_count; i > 0; --i) {
-    const OpenLabel& label = thread_notes.open[i - 1];
+  const ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr) return nullptr;
+  for (std::size_t i = notes->open_count; i > 0; --i) {
+    const OpenLabel& label = notes->open[i - 1];
     if (label.stream == stream && is_open(label, discovery)) return &label;
   }
   return nullptr;
@@ -347,8 +353,10 @@ void describe_label(const char* text, const char* kind, const inline_prof_attrib
     label = label_named(labels, text);
   }
   if (label == nullptr) return;
-  if (thread_notes.pending == nullptr) thread_notes.pending = new PendingOps;
-  auto& ops = thread_notes.pending->ops;
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  if (notes->pending == nullptr) notes->pending = std::make_unique<PendingOps>();
+  auto& ops = notes->pending->ops;
   std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
   if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
 }

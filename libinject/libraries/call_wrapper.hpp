@@ -24,7 +24,7 @@ struct Quiet<R(A...)> {
   using Pointer = R (*)(A...) noexcept;
 };
 
-// For the function whose frame holds the OpFrame.  It must not be inlined.  0x1b: the encoding of
+// In the function whose frame holds the OpScope, which must not be inlined.  0x1b: the encoding of
 // the address, relative and signed, in four bytes (DWARF, Linux Standard Base 5.0, 10.5.1).
 #define INLINE_PROF_CLOSE_WHERE_UNWOUND() \
   __asm__ volatile(".cfi_personality 0x1b, inline_prof_close_unwound")
@@ -86,10 +86,8 @@ struct DescribedCall {
   template <typename R, typename... A>
   [[gnu::always_inline]] static R call(LibraryCall& call, R (*real)(A...) noexcept,
                                        A... arguments) {
-    const Made<A...> made{
-        .call = &call, .real = reinterpret_cast<void*>(real), .arguments = {arguments...}};
-    OpFrame frame{.event_name = Says::kEventName, .describe = describe<A...>, .call = &made};
-    const OpScope scope(frame);
+    const OpScope scope(Says::kEventName, describe<A...>,
+                        Made<A...>{&call, reinterpret_cast<void*>(real), {arguments...}});
     return real(arguments...);
   }
 

@@ -77,8 +77,8 @@ void* symbol_in(const char* path, const char* symbol) {
   const bool is_main = *path == '\0';
   void* object = dlopen(is_main ? nullptr : path, RTLD_LAZY | RTLD_NOLOAD);
   if (object == nullptr) return nullptr;
-  void* found = sys::original_dlsym()(object, symbol);
-  if (is_ours(found)) found = is_main ? sys::original_dlsym()(RTLD_NEXT, symbol) : nullptr;
+  void* found = sys::glibc_dlsym()(object, symbol);
+  if (is_ours(found)) found = is_main ? sys::glibc_dlsym()(RTLD_NEXT, symbol) : nullptr;
   dlclose(object);
   return found;
 }

@@ -124,7 +124,7 @@ record::Op describe_one(const void* call, const void*) {
 
 // The launches on `stream` do the work of all of the group's calls on it.
 record::Op describe_group(const void* call, const void* stream) {
-  const auto& all = *static_cast<const std::vector<Operation>*>(call);
+  const auto& all = **static_cast<const std::vector<Operation>* const*>(call);
   std::vector<const Operation*> mine;
   for (const Operation& each : all) {
     if (each.stream == stream) mine.push_back(&each);
@@ -175,7 +175,7 @@ struct Collective {
   template <typename... A>
   static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
     Operation operation;
-    OpFrame frame{.event_name = Says::kSaid.name, .describe = describe_nothing, .call = nullptr};
+    DescribeOp describe = describe_nothing;
     if (counting.load(std::memory_order_relaxed)) {
       fenced_apart(call.symbol, [&] {
         operation = Says::operation(call, reinterpret_cast<void*>(real), arguments...);
@@ -183,12 +183,9 @@ struct Collective {
         if (group.operations == nullptr) group.operations = new std::vector<Operation>;
         group.operations->push_back(operation);
       });
-      if (operation.call != nullptr) {
-        frame.describe = describe_one;
-        frame.call = &operation;
-      }
+      if (operation.call != nullptr) describe = describe_one;
     }
-    const OpScope scope(frame);
+    const OpScope scope(Says::kSaid.name, describe, operation);
     return real(arguments...);
   }
 };
@@ -229,13 +226,9 @@ struct GroupEnd {
 
  private:
   [[gnu::always_inline]] static int end(int (*real)() noexcept) {
-    OpFrame frame{.event_name = "group", .describe = describe_nothing, .call = nullptr};
-    if (group.operations != nullptr) {
-      frame.event_name = name_of_group(*group.operations);
-      frame.describe = describe_group;
-      frame.call = group.operations;
-    }
-    const OpScope scope(frame);
+    const std::vector<Operation>* const all = group.operations;
+    const OpScope scope(all == nullptr ? "group" : name_of_group(*all),
+                        all == nullptr ? describe_nothing : describe_group, all);
     return real();
   }
 };

@@ -4,7 +4,11 @@
 #include "record/event_record.hpp"
 #include "timer/context_timer.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 namespace inline_prof::hook {
@@ -22,38 +26,57 @@ struct OpPart {
   std::shared_ptr<const NodeNotes> captured;  // while the launches become nodes of a graph
 };
 
-// Lives on the wrapper's stack.  The operation is described only if a launch inside needs it.
+// The operation of the launches on `stream`; an empty kind where it is not known.  Asked for once
+// per new event, while events are discovered.
+using DescribeOp = record::Op (*)(const void* call, const void* stream);
+
+// Kept by the thread and not on the wrapper's stack: a signal handler of the application's may
+// leave the vendor's function by siglongjmp(), and no wrapper would say that its frame is gone.
 struct OpFrame {
-  const char* event_name;  // "gemm", "conv.forward", "all_reduce"
-  // The operation of the launches on `stream`; its kind is empty if it is unknown.  Called once per
-  // new event, during discovery.
-  record::Op (*describe)(const void* call, const void* stream);
-  const void* call;  // the wrapper's arguments, for `describe`
+  const char* event_name = nullptr;  // "gemm", "conv.forward", "all_reduce"
+  DescribeOp describe = nullptr;
+  const void* call = nullptr;  // a copy of the wrapper's arguments, for `describe`
 
   // Filled in by the launches inside.
-  OpFrame* outer = nullptr;
   OpPart first{};
-  std::vector<OpPart>* more = nullptr;  // further streams
+  std::unique_ptr<std::vector<OpPart>> more{};  // further streams
 };
 
-// Open and close a frame of this thread.  Nested frames belong to the outermost one: what a library
-// calls in another library is part of the application's call.
-void open_op(OpFrame& frame) noexcept;
-void close_op(OpFrame& frame) noexcept;  // ends pairs that are still open
-void close_innermost_op() noexcept;      // for a wrapper that is being unwound
+// Bytes of the longest list of arguments: a matrix product's with its two scales.
+inline constexpr std::size_t kLongestCall = 320;
 
+// While it lives, this thread is in a vendor call.  Nested ones belong to the outermost: one
+// library's call into another is part of the application's call.  Nothing is described unless a
+// launch inside asks.
 class OpScope {
  public:
-  explicit OpScope(OpFrame& frame) noexcept : frame_(frame) { open_op(frame); }
-  ~OpScope() { close_op(frame_); }
+  template <typename Call>
+  OpScope(const char* event_name, DescribeOp describe, const Call& call) noexcept {
+    static_assert(std::is_trivially_destructible_v<Call> && sizeof(Call) <= kLongestCall);
+    if (void* const place = open(event_name, describe)) new (place) Call(call);
+  }
+  ~OpScope() {
+    close();  // ends pairs that are still open
+    mark_ = 0;
+  }
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
+  [[nodiscard]] std::uint64_t mark() const noexcept { return mark_; }
+
  private:
-  OpFrame& frame_;
+  // Where the arguments go; null in a nested call.
+  void* open(const char* event_name, DescribeOp describe) noexcept;
+  void close() noexcept;
+
+  // Tells this object from what stands in its place once it was left without its destructor.
+  volatile std::uint64_t mark_ = 0;
 };
 
-// Null if this thread is in no library call.
+// Of a wrapper that is being unwound.
+void close_innermost_op() noexcept;
+
+// Null where this thread is in no vendor call.
 [[nodiscard]] OpFrame* outermost_op() noexcept;
 
 // The frame's part on `stream`, created if missing.

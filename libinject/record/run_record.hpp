@@ -3,13 +3,16 @@
 
 #include "record/event_record.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::record {
@@ -147,6 +150,17 @@ struct RunRecord {
       overhead_blocks;  // in chronological order; empty: overhead was not measured
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
+
+  // With the mutex held.  True where it is new, and among the first kMostWarnings: a label is misused
+  // in thousands of places, or in none.
+  static constexpr std::size_t kMostWarnings = 1000;
+  bool add_warning(std::string warning) {
+    if (warnings.size() > kMostWarnings) return false;
+    if (std::find(warnings.begin(), warnings.end(), warning) != warnings.end()) return false;
+    const bool is_last = warnings.size() == kMostWarnings;
+    warnings.push_back(is_last ? "more warnings are left out" : std::move(warning));
+    return !is_last;
+  }
 };
 
 }  // namespace inline_prof::record

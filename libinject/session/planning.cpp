@@ -242,7 +242,7 @@ void forget_events(State& state, const std::function<bool(const record::EventRec
 void warn(State& state, std::string warning) {
   if (*sys::off_reason() == '\0') sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
   const std::lock_guard lock(state.run.mutex);
-  state.run.warnings.push_back(std::move(warning));
+  state.run.add_warning(std::move(warning));
 }
 
 void count_host_bytes(State& state) {

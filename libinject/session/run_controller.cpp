@@ -64,7 +64,6 @@ void finish(State& state) {
   state.phase.store(Phase::kDone, std::memory_order_release);
   stop_one_shot(state);
   disarm();
-  leave_termination();
   trigger::remove();
   sys::turn_off_silently();
   state.writer->finish(state.is_complete);

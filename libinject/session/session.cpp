@@ -128,6 +128,8 @@ Closing close_run(State& state, End end) {
 // On the writer's thread: the process was told to end.
 void finish_and_die(int signal) {
   if (State* run = state()) {
+    // First without a word to the driver: the interrupted thread may hold a lock of its.
+    if (run->phase.load() != Phase::kDone) run->writer->write_checkpoint_now();
     const bool is_complete = close_run(*run, End::kBySignal).is_complete;
     sys::turn_off_silently();
     run->writer->write_now(is_complete);
@@ -157,7 +159,8 @@ void make_writer(State& state, std::string path) {
                            const Phase phase = state.phase.load();
                            return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
                          },
-                     .on_signal = [](int signal) { finish_and_die(signal); }});
+                     .on_signal = [](int signal) { finish_and_die(signal); },
+                     .on_written = [] { leave_termination(); }});
 }
 
 bool counts(const State& state, Mark mark) {
@@ -373,7 +376,7 @@ void finish_at_exit() {
   State* run = state();
   if (run == nullptr || run->process_id != getpid()) return;
   if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {  // asks for no lock
-    static_cast<void>(run->writer->wait(kExitWaitMs));
+    run->writer->wait_or_complain(kExitWaitMs);
     return;
   }
   {
@@ -381,13 +384,11 @@ void finish_at_exit() {
     if (run->sites.empty()) return;  // a context but no launch: nothing to report
   }
   const Closing closing = close_run(*run, End::kExit);
-  if (!closing.was_over) {  // otherwise another thread has done it
-    leave_termination();
+  if (!closing.was_over) {  // else another thread was quicker
     sys::turn_off_silently();
-    if (!run->writer->is_running()) return run->writer->write_now(closing.is_complete);
-    run->writer->finish(closing.is_complete);
+    return run->writer->finish_within(closing.is_complete, kExitWaitMs);
   }
-  static_cast<void>(run->writer->wait(kExitWaitMs));
+  run->writer->wait_or_complain(kExitWaitMs);
 }
 
 void forget_everything() noexcept {

@@ -43,7 +43,7 @@ bool exists(const std::string& path) {
 
 void* watch_file(void* argument) {
   const auto* path = static_cast<const std::string*>(argument);
-  while (watching_file.load() && sys::is_on()) {
+  while (watching_file.load() && sys::is_on() && !sys::only_quiet_threads_are_left()) {
     set_paused(!exists(*path));
     usleep(kWatchMicroseconds);
   }
@@ -73,7 +73,7 @@ void start_listening(int signal) {
   }
   struct sigaction ours {};
   ours.sa_handler = on_signal;
-  ours.sa_flags = SA_RESTART;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
   watched_signal.store(signal);
   sigaction(signal, &ours, nullptr);
 }

@@ -1,6 +1,7 @@
 #include "sys/config.hpp"
 
 #include "sys/config_error.hpp"
+#include "sys/config_output.hpp"
 #include "sys/log.hpp"
 
 #include <charconv>
@@ -333,6 +334,7 @@ std::optional<Config> read_config() {
 
   config.schedule_path = value_of("INLINE_PROF_SCHEDULE").value_or("");
   config.output_template = value_of("INLINE_PROF_OUT").value_or("");
+  static_cast<void>(parse_output_template(config.output_template));
   auto directory = value_of("INLINE_PROF_DIR");
   if (!directory) directory = value_of("PROFILING_DIR");
   config.directory_is_set = directory.has_value();

@@ -11,9 +11,7 @@ namespace {
 constinit GraphApi graph_functions;
 
 void load() {
-#define INLINE_PROF_FIND(member, symbol, ...) \
-  graph_functions.member =                    \
-      reinterpret_cast<decltype(graph_functions.member)>(find_loaded(kDriverSoname, #symbol));
+#define INLINE_PROF_FIND(member, symbol, ...) find(graph_functions.member, #symbol);
   INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_FIND)
 #undef INLINE_PROF_FIND
 }

@@ -170,6 +170,8 @@ class AWrongCommandLine(ProfRun):
     def test_with_a_value_that_the_library_would_refuse(self):
         self.refused(2, "prof-run: INLINE_PROF_WARMUP=ten: expected 0 to 1000000000",
                      "--warmup", "ten", "/bin/true")
+        self.refused(2, "prof-run: INLINE_PROF_OUT=/x/%q: %q is not followed by {VAR}; known are %h, %p, %r, "
+                     "%q{VAR} and %%", "--out", "/x/%q", "/bin/true")
         self.refused(2, "prof-run: INLINE_PROF_LOG=loud: expected quiet, error, warning, info",
                      "--log", "loud", "/bin/true")
         self.refused(2, "prof-run: PROFILING_MODE=7: expected 0, 1, 2", "/bin/true", PROFILING_MODE="7")

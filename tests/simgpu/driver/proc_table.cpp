@@ -215,6 +215,7 @@ const ProcRow kRows[] = {
     SIMGPU_ROW(cuModuleGetGlobal, 3020, kBoth, cuModuleGetGlobal_v2, PFN_cuModuleGetGlobal_v3020),
     SIMGPU_ROW(cuModuleGetLoadingMode, 11070, kBoth, cuModuleGetLoadingMode,
                PFN_cuModuleGetLoadingMode_v11070),
+    SIMGPU_ROW(cuModuleLoad, 2000, kBoth, cuModuleLoad, PFN_cuModuleLoad_v2000),
     SIMGPU_ROW(cuModuleLoadData, 2000, kBoth, cuModuleLoadData, PFN_cuModuleLoadData_v2000),
     SIMGPU_ROW(cuModuleLoadDataEx, 2010, kBoth, cuModuleLoadDataEx, PFN_cuModuleLoadDataEx_v2010),
     SIMGPU_ROW(cuModuleLoadFatBinary, 2000, kBoth, cuModuleLoadFatBinary,

@@ -52,6 +52,12 @@ class Files(unittest.TestCase):
         self.assertEqual(len(report["rows"]), 12)
         self.assertEqual(len(report["merged_rows"]), 6)
 
+    def test_a_pipe_in_a_folder_is_an_error_and_no_wait(self):
+        os.mkfifo(self.path / "n1.prof.json")
+        done = run(self.path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("n1.prof.json: is a pipe, a socket or a device, expected a file", done.stderr)
+
     def test_a_folder_stands_for_the_profiles_in_it(self):
         self.assertEqual(run(self.path).returncode, 1)
         self.assertIn("holds no prof.json", run(self.path).stderr)
