@@ -3,33 +3,132 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <utility>
 
 namespace inline_prof::base {
+namespace {
 
-double MedianEstimate::relative_half_width() const {
-  if (!(median > 0)) return std::numeric_limits<double>::infinity();
-  return (upper - lower) / 2 / median;
+std::size_t find_interval95_rank(std::size_t count) {
+  const auto n = static_cast<double>(count);
+  // Walks up from P(B < 1) = 2^-n, in logarithms because 2^-n is no double for n > 1074.
+  double log_term = -n * std::log(2.0);
+  double below = 0.0;
+  std::size_t rank = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    below += std::exp(log_term);
+    if (below > 0.025) break;
+    rank = k + 1;
+    log_term += std::log((n - static_cast<double>(k)) / (static_cast<double>(k) + 1.0));
+  }
+  return rank;
 }
 
-std::optional<MedianEstimate> estimate_median(std::vector<double> values) {
-  const std::size_t n = values.size();
-  if (n < kFewestForInterval) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const double middle = (values[(n - 1) / 2] + values[n / 2]) / 2;
+std::size_t outliers(std::span<const double> values, double middle, double mad) {
+  const auto is_far = [&](double value) { return std::abs(value - middle) > kOutlierMads * mad; };
+  return static_cast<std::size_t>(std::count_if(values.begin(), values.end(), is_far));
+}
 
-  // P(B = 0) underflows for a thousand values, so its logarithm is carried along.
-  constexpr double most = 0.025;
-  double log_probability = -static_cast<double>(n) * std::log(2.0);  // of B = `below`
-  double sum = 0;                                                    // P(B <= below)
-  std::size_t below = 0;
-  while (true) {
-    sum += std::exp(log_probability);
-    if (sum > most) break;
-    log_probability += std::log(static_cast<double>(n - below) / static_cast<double>(below + 1));
-    ++below;
+// Median distance of ascending values from their median: the nearest are beside the middle, and the
+// distances grow to both sides.
+double mad_of_sorted(std::span<const double> sorted, double middle) {
+  std::size_t below = sorted.size() / 2;  // the next one on that side is the one before
+  std::size_t above = below;
+  const auto next_distance = [&] {
+    const bool is_below =
+        above == sorted.size() ||
+        (below > 0 && std::abs(middle - sorted[below - 1]) <= std::abs(sorted[above] - middle));
+    return std::abs(middle - sorted[is_below ? --below : above++]);
+  };
+  double before = 0.0;
+  double at_middle = 0.0;
+  for (std::size_t i = 0; i <= sorted.size() / 2; ++i) {
+    before = at_middle;
+    at_middle = next_distance();
   }
-  // P(B < below) <= 2.5 % for `below` values on each side; kFewestForInterval makes it 1 at least.
-  return MedianEstimate{.median = middle, .lower = values[below - 1], .upper = values[n - below]};
+  return sorted.size() % 2 == 1 ? at_middle : 0.5 * (before + at_middle);
+}
+
+template <typename Value>
+MedianAndInterval find_median_and_interval95(std::span<Value> values) {
+  if (values.empty()) throw std::invalid_argument("median of nothing");
+  const std::size_t rank = interval95_rank(values.size());
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  // What lies between the ends of the interval has to be sorted no further than to its middle.
+  auto from = values.begin();
+  auto to = values.end();
+  MedianAndInterval result;
+  if (rank > 0) {
+    from += static_cast<std::ptrdiff_t>(rank - 1);
+    std::nth_element(values.begin(), from, values.end());
+    const auto lower = static_cast<double>(*from);  // the next line moves it
+    const auto upper = values.end() - static_cast<std::ptrdiff_t>(rank);
+    std::nth_element(from, upper, values.end());
+    to = upper + 1;
+    result.ci95 = {lower, static_cast<double>(*upper)};
+  }
+  std::nth_element(from, middle, to);
+  result.median = static_cast<double>(*middle);
+  if (values.size() % 2 == 0) {
+    result.median = 0.5 * (static_cast<double>(*std::max_element(from, middle)) + result.median);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::size_t interval95_rank(std::size_t count) {
+  // The events of a file mostly have as many samples as the one before.
+  static thread_local std::pair<std::size_t, std::size_t> last{0, 0};
+  if (last.first != count) last = {count, find_interval95_rank(count)};
+  return last.second;
+}
+
+double MedianAndInterval::relative_half_width() const {
+  if (!ci95 || !(median > 0)) return std::numeric_limits<double>::infinity();
+  return (ci95->upper - ci95->lower) / 2 / median;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) throw std::invalid_argument("median of nothing");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return 0.5 * (*std::max_element(values.begin(), middle) + *middle);
+}
+
+std::optional<Spread> median_spread(const std::vector<double>& values) {
+  std::vector<double> sorted = values;
+  std::sort(sorted.begin(), sorted.end());
+  return median_spread_of_sorted(sorted);
+}
+
+MedianAndInterval median_and_interval95(std::span<double> values) {
+  return find_median_and_interval95(values);
+}
+
+MedianAndInterval median_and_interval95(std::span<float> values) {
+  return find_median_and_interval95(values);
+}
+
+double median_of_sorted(std::span<const double> sorted) {
+  if (sorted.empty()) throw std::invalid_argument("median of nothing");
+  const std::size_t middle = sorted.size() / 2;
+  if (sorted.size() % 2 == 1) return sorted[middle];
+  return 0.5 * (sorted[middle - 1] + sorted[middle]);
+}
+
+std::optional<Interval> median_interval95_of_sorted(std::span<const double> sorted) {
+  const std::size_t rank = interval95_rank(sorted.size());
+  if (rank == 0) return std::nullopt;
+  return Interval{sorted[rank - 1], sorted[sorted.size() - rank]};
+}
+
+std::optional<Spread> median_spread_of_sorted(std::span<const double> sorted) {
+  if (sorted.size() < 3) return std::nullopt;
+  const double middle = median_of_sorted(sorted);
+  const double mad = mad_of_sorted(sorted, middle);
+  return Spread{.mad = mad, .outliers = outliers(sorted, middle, mad)};
 }
 
 }  // namespace inline_prof::base

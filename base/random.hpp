@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <span>
 #include <utility>
 
@@ -50,6 +51,15 @@ void shuffle(std::span<Value> values, SplitMix64& random) {
   for (std::size_t left = values.size(); left > 1; --left) {
     std::swap(values[left - 1], values[random.below(left)]);
   }
+}
+
+// Fisher-Yates with the remainder of a Mersenne twister: the same order everywhere, which
+// std::shuffle does not promise.
+template <typename Value>
+void shuffle_by_twister(std::span<Value> values, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (std::size_t left = values.size(); left > 1; --left)
+    std::swap(values[left - 1], values[random() % left]);
 }
 
 }  // namespace inline_prof::base

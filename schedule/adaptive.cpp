@@ -24,9 +24,7 @@ constexpr std::size_t kMostTriesInVain = 32;
 constexpr std::int64_t kLongestFlight = 64;
 
 double middle_of(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+  return values.empty() ? 0 : base::median(std::move(values));
 }
 
 std::int64_t largest_power_of_two(double value) {  // not above it; value >= 1
@@ -203,7 +201,9 @@ void AdaptivePlan::update(ClassState& state) {
   for (const Taken& taken : state.samples)
     values.push_back(taken.ms);
   state.middle_ms = middle_of(values);
-  state.median = base::estimate_median(std::move(values));
+  state.median.reset();
+  if (values.size() >= base::kFewestForInterval)
+    state.median = base::median_and_interval95(std::span(values));
 }
 
 void AdaptivePlan::split(std::size_t index) {

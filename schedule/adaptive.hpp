@@ -75,10 +75,10 @@ class AdaptivePlan {
   struct Class {
     EventClass what{};
     std::size_t sample_count = 0;
-    std::optional<base::MedianEstimate> median_ms{};  // empty below kFewestForInterval samples
-    double share = 0;                                 // of the iteration, 0..1; 0 where not known
-    bool is_known = false;                            // well enough
-    bool was_given_up = false;                        // no sample came
+    std::optional<base::MedianAndInterval> median_ms{};  // empty below kFewestForInterval samples
+    double share = 0;           // of the iteration, 0..1; 0 where not known
+    bool is_known = false;      // well enough
+    bool was_given_up = false;  // no sample came
   };
   [[nodiscard]] std::vector<Class> classes() const;
 
@@ -90,7 +90,7 @@ class AdaptivePlan {
   struct ClassState {
     EventClass what{};
     std::vector<Taken> samples{};
-    std::optional<base::MedianEstimate> median{};
+    std::optional<base::MedianAndInterval> median{};
     double middle_ms = 0;              // median of any number of samples
     std::size_t in_flight = 0;         // given and not answered yet
     std::int64_t last_given = 0;       // iteration

@@ -1,8 +1,8 @@
 #include "fit/calibration_fit.hpp"
 
+#include "base/error_metrics.hpp"
 #include "fit/matern_fit.hpp"
 #include "model/calibrated/calibration.hpp"
-#include "model/error_metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -79,7 +79,7 @@ model::LocalScale scale_of(const std::vector<Index>& points, const std::vector<H
   errors.reserve(results.size());
   for (const HeldOut& result : results)
     errors.push_back(std::abs(result.residual) / result.growth);
-  const double most = model::quantile(errors, kTame);
+  const double most = base::quantile(errors, kTame);
   std::map<Index, std::pair<double, double>> sums;  // of errors and of folds
   double all = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -134,7 +134,7 @@ void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
   const auto count = static_cast<double>(results.size());
   result.held_out_mape = error / count;
   result.held_out_coverage = inside / count;
-  result.median_half_width = model::quantile(std::move(widths), 0.5);
+  result.median_half_width = base::quantile(std::move(widths), 0.5);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "fit/collective_fit.hpp"
 
-#include "model/error_metrics.hpp"
+#include "base/error_metrics.hpp"
 #include "model/published/collective/curve_sets.hpp"
 
 #include <fmt/format.h>
@@ -118,7 +118,7 @@ class CurveColumns {
 // Adds the errors of `fit` at the rows that `is_judged` chooses.
 template <typename Chosen>
 void judge(const MeasuredCurve& curve, const CurveFit& fit, Chosen is_judged,
-           std::vector<model::Judged>& rows) {
+           std::vector<base::Judged>& rows) {
   for (std::size_t i = 0; i < curve.bytes.size(); ++i) {
     if (!is_judged(i)) continue;
     rows.push_back({.predicted_us = fit.curve.time_us(curve.bytes[i]),
@@ -132,8 +132,8 @@ constexpr std::size_t kFolds = 5;
 
 // Errors at sizes that were not fitted: every fifth row left out in turn.  Empty where what remains
 // is too short.
-std::vector<model::Judged> cross_validated(const MeasuredCurve& curve) {
-  std::vector<model::Judged> rows;
+std::vector<base::Judged> cross_validated(const MeasuredCurve& curve) {
+  std::vector<base::Judged> rows;
   for (std::size_t fold = 0; fold < kFolds; ++fold) {
     const auto is_left_out = [&](std::size_t row) { return row % kFolds == fold; };
     MeasuredCurve rest{.name = curve.name,
@@ -159,15 +159,15 @@ std::vector<model::Judged> cross_validated(const MeasuredCurve& curve) {
   return rows;
 }
 
-std::string error_text(std::vector<model::Judged> rows) {
-  const auto errors = model::summarize(rows);
+std::string error_text(std::vector<base::Judged> rows) {
+  const auto errors = base::summarize(rows);
   return errors
              ? fmt::format("MAPE {:.1f} %, GMAE {:.1f} %", 100 * errors->mape, 100 * errors->gmae)
              : "too few rows";
 }
 
 std::string summary_of(const MeasuredCurve& curve, const CurveFit& fit) {
-  std::vector<model::Judged> fitted;
+  std::vector<base::Judged> fitted;
   judge(
       curve, fit, [](std::size_t) { return true; }, fitted);
   std::string text = fmt::format(

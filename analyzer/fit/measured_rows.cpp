@@ -1,12 +1,13 @@
 #include "fit/measured_rows.hpp"
 
+#include "base/random.hpp"
 #include "model/row_reader.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-#include <random>
+#include <span>
 
 namespace inline_prof::fit {
 namespace {
@@ -14,14 +15,6 @@ namespace {
 // Below a nanosecond and above a quarter of an hour it is another unit.
 constexpr model::Column kTime{"time_us", "us",           model::ColumnKind::kNumber, 1e-3, 1e9,
                               true,      "measured time"};
-
-// Fisher-Yates with the remainder of a Mersenne twister: the same order everywhere, which
-// std::shuffle does not promise.
-void shuffle(std::vector<MeasuredRow>& rows, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  for (std::size_t i = rows.size(); i > 1; --i)
-    std::swap(rows[i - 1], rows[random() % i]);
-}
 
 }  // namespace
 
@@ -50,7 +43,7 @@ MeasuredRows::MeasuredRows(const FitRequest& request, std::span<const model::Col
       if (!keep || keep(row)) rows_.push_back(std::move(row));
     }
   }
-  shuffle(rows_, request.seed);
+  base::shuffle_by_twister(std::span(rows_), request.seed);
   if (request.points) {
     if (*request.points > rows_.size()) {
       fail(fmt::format("--points {}, but there are {} rows", *request.points, rows_.size()));

@@ -1,161 +1,35 @@
 #include "join/statistics.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include "base/error_metrics.hpp"
+
 #include <numeric>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 namespace inline_prof::join {
-namespace {
-
-// Stands for an |e| of zero in its logarithm.
-constexpr double kSmallestError = 1e-6;
-
-// Of the order statistic, counted from 1, at which the interval of a median begins; 0 if there is
-// none.
-std::size_t find_interval95_rank(std::size_t count) {
-  const auto n = static_cast<double>(count);
-  // Walks up from P(B < 1) = 2^-n, in logarithms because 2^-n is no double for n > 1074.
-  double log_term = -n * std::log(2.0);
-  double below = 0.0;
-  std::size_t rank = 0;
-  for (std::size_t k = 0; k < count; ++k) {
-    below += std::exp(log_term);
-    if (below > 0.025) break;
-    rank = k + 1;
-    log_term += std::log((n - static_cast<double>(k)) / (static_cast<double>(k) + 1.0));
-  }
-  return rank;
-}
-
-std::size_t outliers(std::span<const double> values, double middle, double mad) {
-  const auto is_far = [&](double value) { return std::abs(value - middle) > kOutlierMads * mad; };
-  return static_cast<std::size_t>(std::count_if(values.begin(), values.end(), is_far));
-}
-
-// Median distance of ascending values from their median: the nearest are beside the middle, and the
-// distances grow to both sides.
-double mad_of_sorted(std::span<const double> sorted, double middle) {
-  std::size_t below = sorted.size() / 2;  // the next one on that side is the one before
-  std::size_t above = below;
-  const auto next_distance = [&] {
-    const bool is_below =
-        above == sorted.size() ||
-        (below > 0 && std::abs(middle - sorted[below - 1]) <= std::abs(sorted[above] - middle));
-    return std::abs(middle - sorted[is_below ? --below : above++]);
-  };
-  double before = 0.0;
-  double at_middle = 0.0;
-  for (std::size_t i = 0; i <= sorted.size() / 2; ++i) {
-    before = at_middle;
-    at_middle = next_distance();
-  }
-  return sorted.size() % 2 == 1 ? at_middle : 0.5 * (before + at_middle);
-}
-
-// The events of a file mostly have as many samples as the one before.
-std::size_t interval95_rank(std::size_t count) {
-  static thread_local std::pair<std::size_t, std::size_t> last{0, 0};
-  if (last.first != count) last = {count, find_interval95_rank(count)};
-  return last.second;
-}
-
-template <typename Value>
-MedianAndInterval find_median_and_interval95(std::span<Value> values) {
-  if (values.empty()) throw std::invalid_argument("median of nothing");
-  const std::size_t rank = interval95_rank(values.size());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  // What lies between the ends of the interval has to be sorted no further than to its middle.
-  auto from = values.begin();
-  auto to = values.end();
-  MedianAndInterval result;
-  if (rank > 0) {
-    from += static_cast<std::ptrdiff_t>(rank - 1);
-    std::nth_element(values.begin(), from, values.end());
-    const auto lower = static_cast<double>(*from);  // the next line moves it
-    const auto upper = values.end() - static_cast<std::ptrdiff_t>(rank);
-    std::nth_element(from, upper, values.end());
-    to = upper + 1;
-    result.ci95 = {lower, static_cast<double>(*upper)};
-  }
-  std::nth_element(from, middle, to);
-  result.median = static_cast<double>(*middle);
-  if (values.size() % 2 == 0) {
-    result.median = 0.5 * (static_cast<double>(*std::max_element(from, middle)) + result.median);
-  }
-  return result;
-}
-
-}  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) throw std::invalid_argument("median of nothing");
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return 0.5 * (*std::max_element(values.begin(), middle) + *middle);
-}
 
 double mean(std::span<const double> values) {
   if (values.empty()) throw std::invalid_argument("mean of nothing");
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-std::optional<Spread> median_spread(const std::vector<double>& values) {
-  std::vector<double> sorted = values;
-  std::sort(sorted.begin(), sorted.end());
-  return median_spread_of_sorted(sorted);
-}
-
-MedianAndInterval median_and_interval95(std::span<double> values) {
-  return find_median_and_interval95(values);
-}
-
-MedianAndInterval median_and_interval95(std::span<float> values) {
-  return find_median_and_interval95(values);
-}
-
-double median_of_sorted(std::span<const double> sorted) {
-  if (sorted.empty()) throw std::invalid_argument("median of nothing");
-  const std::size_t middle = sorted.size() / 2;
-  if (sorted.size() % 2 == 1) return sorted[middle];
-  return 0.5 * (sorted[middle - 1] + sorted[middle]);
-}
-
-std::optional<Interval> median_interval95_of_sorted(std::span<const double> sorted) {
-  const std::size_t rank = interval95_rank(sorted.size());
-  if (rank == 0) return std::nullopt;
-  return Interval{sorted[rank - 1], sorted[sorted.size() - rank]};
-}
-
-std::optional<Spread> median_spread_of_sorted(std::span<const double> sorted) {
-  if (sorted.size() < 3) return std::nullopt;
-  const double middle = median_of_sorted(sorted);
-  const double mad = mad_of_sorted(sorted, middle);
-  return Spread{.mad = mad, .outliers = outliers(sorted, middle, mad)};
-}
-
 std::optional<Errors> prediction_errors(std::span<const PredictedAndMeasured> pairs) {
-  Errors errors;
-  double sum_of_logs = 0.0;
+  std::vector<base::Judged> rows;
   std::vector<double> ratios;
   for (const auto& [predicted, measured] : pairs) {
     if (!(measured > 0)) continue;
-    const double error = predicted / measured - 1.0;
-    ++errors.rows;
-    errors.mape += std::abs(error);
-    errors.bias += error;
+    rows.push_back(
+        {.predicted_us = predicted, .measured_us = measured, .lower_us = {}, .upper_us = {}});
     ratios.push_back(measured / predicted);
-    sum_of_logs += std::log(std::max(std::abs(error), kSmallestError));
   }
-  if (errors.rows == 0) return std::nullopt;
-  const auto rows = static_cast<double>(errors.rows);
-  errors.mape /= rows;
-  errors.bias /= rows;
-  errors.median_ratio = median(std::move(ratios));
-  errors.gmae = std::exp(sum_of_logs / rows);
-  return errors;
+  const auto summary = base::summarize(rows);
+  if (!summary) return std::nullopt;
+  return Errors{.rows = summary->count,
+                .mape = summary->mape,
+                .gmae = summary->gmae,
+                .bias = summary->bias,
+                .median_ratio = median(std::move(ratios))};
 }
 
 }  // namespace inline_prof::join

@@ -1,7 +1,8 @@
 #include "measure/repeats.hpp"
 
+#include "base/median.hpp"
+
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 namespace inline_prof::measure {
@@ -9,13 +10,10 @@ namespace inline_prof::measure {
 MedianOfRepeats median_of(std::vector<double> values) {
   if (values.empty()) throw std::invalid_argument("median of no repeats");
   std::sort(values.begin(), values.end());
-  const std::size_t count = values.size();
-  const auto n = static_cast<double>(count);
-  const double rank = std::floor((n - 1.96 * std::sqrt(n)) / 2);  // counted from 1
-  const std::size_t from_end = rank < 1 ? 0 : static_cast<std::size_t>(rank) - 1;
-  return {.median = 0.5 * (values[(count - 1) / 2] + values[count / 2]),
-          .lower = values[from_end],
-          .upper = values[count - 1 - from_end]};
+  const base::Interval interval = base::median_interval95_of_sorted(values).value_or(
+      base::Interval{values.front(), values.back()});
+  return {
+      .median = base::median_of_sorted(values), .lower = interval.lower, .upper = interval.upper};
 }
 
 bool is_enough(const std::vector<double>& values, const RepeatLimits& limits) {

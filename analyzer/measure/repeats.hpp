@@ -14,8 +14,8 @@ struct RepeatLimits {
 
 struct MedianOfRepeats {
   double median = 0;
-  // Holds the true median 19 times out of 20 (normal approximation of the binomial ranks); of fewer
-  // than 6 values the extremes, which hold it less often.
+  // The interval of base/median.hpp; of fewer than 6 values the extremes, which hold the true
+  // median less often than 95 times out of 100.
   double lower = 0;
   double upper = 0;
 };

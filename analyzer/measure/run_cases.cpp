@@ -1,5 +1,6 @@
 #include "measure/run_cases.hpp"
 
+#include "base/random.hpp"
 #include "measure/gpu.hpp"
 #include "measure/gpu_state.hpp"
 #include "measure/launched_kernels.hpp"
@@ -16,7 +17,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <random>
+#include <span>
 
 namespace inline_prof::measure {
 namespace {
@@ -29,13 +30,6 @@ constexpr int kMostTries = 2;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-// Fisher-Yates with the remainder of a Mersenne twister: the same order everywhere.
-void shuffle(std::vector<Case>& cases, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  for (std::size_t i = cases.size(); i > 1; --i)
-    std::swap(cases[i - 1], cases[random() % i]);
 }
 
 std::string micro(double time_us) {
@@ -253,7 +247,7 @@ RunOutcome run_cases(std::vector<Case> cases, std::map<std::string, ResultTable>
     return true;
   });
   if (cases.empty()) return outcome;
-  shuffle(cases, options.seed);
+  base::shuffle_by_twister(std::span(cases), options.seed);
   Runner runner(options);
   const auto start = Clock::now();
   auto last_save = start;

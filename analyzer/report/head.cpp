@@ -30,8 +30,7 @@ std::string describe_run(const join::Run& run) {
   }
   if (!profile.command.empty()) text += fmt::format(", {}", profile.command);
   if (!profile.started_at.empty()) text += fmt::format(", {}", profile.started_at);
-  text +=
-      profile.complete ? ", complete" : ", NOT COMPLETE: a checkpoint of a run that was cut off";
+  text += profile.complete ? ", complete" : ", NOT COMPLETE: a run that was cut off, or went wrong";
   return text;
 }
 

@@ -1,16 +1,12 @@
-// cuGetProcAddress: the door through which cudart, cuBLAS, cuDNN and NCCL find the driver.
+// cuGetProcAddress: the way in which cudart, cuBLAS, cuDNN and NCCL find the driver's functions.
+#include "entry/driver_functions.hpp"
 #include "entry/export.hpp"
 #include "entry/hooked_functions.hpp"
-#include "entry/wrappers.hpp"
 
 namespace inline_prof::hook {
 namespace {
 
-using GetProcAddress = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t);
-using GetProcAddressV2 = CUresult(CUDAAPI*)(const char*, void**, int, cuuint64_t,
-                                            CUdriverProcAddressQueryResult*);
-
-// `caller` inside libcuda: the driver looks itself up and must find itself.
+// If `caller` is inside libcuda, the driver looks up its own function and must get it.
 void replace(const char* symbol, void** function, int version, cuuint64_t flags,
              const void* caller) noexcept {
   if (function == nullptr || *function == nullptr) return;
@@ -29,24 +25,19 @@ void* resolved(std::atomic<void*>& real, const char* symbol) noexcept {
   return known != nullptr ? known : found;
 }
 
-CUresult CUDAAPI get_proc_address(const char* symbol, void** function, int version,
-                                  cuuint64_t flags) {
-  const auto real =
-      reinterpret_cast<GetProcAddress>(resolved(originals.get_proc_address, "cuGetProcAddress"));
-  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = real(symbol, function, version, flags);
+CUresult CUDAAPI hooked_cuGetProcAddress(const char* symbol, void** function, int version,
+                                         cuuint64_t flags) {
+  const CUresult result = original_cuGetProcAddress(symbol, function, version, flags);
   if (result == CUDA_SUCCESS) {
     replace(symbol, function, version, flags, __builtin_return_address(0));
   }
   return result;
 }
 
-CUresult CUDAAPI get_proc_address_v2(const char* symbol, void** function, int version,
-                                     cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
-  const auto real = reinterpret_cast<GetProcAddressV2>(
-      resolved(originals.get_proc_address_v2, "cuGetProcAddress_v2"));
-  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  const CUresult result = real(symbol, function, version, flags, status);
+CUresult CUDAAPI hooked_cuGetProcAddress_v2(const char* symbol, void** function, int version,
+                                            cuuint64_t flags,
+                                            CUdriverProcAddressQueryResult* status) {
+  const CUresult result = original_cuGetProcAddress_v2(symbol, function, version, flags, status);
   if (result == CUDA_SUCCESS) {
     replace(symbol, function, version, flags, __builtin_return_address(0));
   }

@@ -1,39 +1,27 @@
-// Graphs as the application makes, changes and destroys them, and what it captures.  Each wrapper
-// makes the application's call once, unchanged; what is noted beside it is for
-// graphs/graph_registry.hpp.
+// Wrappers of the functions that create, change and destroy graphs, and of stream capture.  Each
+// makes the application's call once, unchanged, and tells graphs/graph_registry.hpp of it.
+#include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
 #include "graphs/clone_measurement.hpp"
 #include "graphs/graph_registry.hpp"
-#include "graphs/graph_wrappers.hpp"
 #include "launch/launch.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
 
-#include <array>
-
 namespace inline_prof::hook {
-
-constinit GraphOriginals graph_originals;
 
 namespace {
 
-// Forwards with the application's arguments; `Function` is the vendor's signature.
-template <typename Function, typename... Arguments>
-CUresult forward(std::atomic<void*>& real, const char* symbol, Arguments... arguments) {
-  const auto function = reinterpret_cast<Function>(resolved(real, symbol));
-  return function == nullptr ? CUDA_ERROR_NOT_INITIALIZED : function(arguments...);
-}
-
-// Runs `note` if profiling goes on and nobody is inside one of our own calls.
+// Runs `note` if profiling is on and this is not one of our own calls.
 template <typename Note>
 void noted(const char* where, const Note& note) noexcept {
   if (sys::is_on() && !cupti_sees_launches.load(std::memory_order_relaxed)) fenced(where, note);
 }
 
-// The same while copies are left, also after profiling went off: what they refer to must not be
-// held for longer than the application's own.
+// The same, and also after profiling has ended while there are still copies of graphs: what they
+// refer to must not live longer than in the application's own graph.
 template <typename Note>
 void released(const char* where, const Note& note) noexcept {
   if (state() == nullptr || (!sys::is_on() && graphs::copy_bytes() == 0)) return;
@@ -54,7 +42,7 @@ CUresult updated(CUresult result, CUgraphExec exec, CUgraph graph) {
   return result;
 }
 
-// A change of a node that is not made to the copy, too.
+// A change of a node that is not mirrored to our copy.
 CUresult changed(CUresult result, CUgraphExec exec, CUgraphNode node) {
   if (result != CUDA_SUCCESS) return result;
   noted("cuGraphExecNodeSetParams", [&] {
@@ -71,7 +59,7 @@ CUresult set_kernel(CUgraphExec exec, CUgraphNode node, void* parameters) {
       exec, node, static_cast<const CUDA_KERNEL_NODE_PARAMS_v2*>(parameters));
 }
 
-// The same is done to our copy, and to the one with events that may be alive.
+// Mirrors the change to our copy, and to the clone with events if there is one.
 void follow_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& wanted) {
   const auto& api = sys::graph_api();
   const timer::CaptureModeScope capture_mode;
@@ -112,7 +100,7 @@ CUresult begun(CUresult result) {
   return result;
 }
 
-// Whatever the call returned, the capture is over.
+// The capture is over, whatever the call has returned.
 CUresult ended(CUresult result) {
   if (sys::is_on()) capture_notes::capture_ends();
   return result;
@@ -120,70 +108,49 @@ CUresult ended(CUresult result) {
 
 }  // namespace
 
-CUresult CUDAAPI graph_instantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
-                                   char* log, std::size_t log_bytes) {
-  return made(forward<CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t)>(
-                  graph_originals.graph_instantiate, "cuGraphInstantiate", exec, graph, error_node,
-                  log, log_bytes),
-              exec, graph, 0);
+CUresult CUDAAPI hooked_cuGraphInstantiate(CUgraphExec* exec, CUgraph graph,
+                                           CUgraphNode* error_node, char* log,
+                                           std::size_t log_bytes) {
+  return made(original_cuGraphInstantiate(exec, graph, error_node, log, log_bytes), exec, graph, 0);
 }
 
-CUresult CUDAAPI graph_instantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
-                                      char* log, std::size_t log_bytes) {
-  return made(forward<CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t)>(
-                  graph_originals.graph_instantiate_v2, "cuGraphInstantiate_v2", exec, graph,
-                  error_node, log, log_bytes),
-              exec, graph, 0);
+CUresult CUDAAPI hooked_cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph,
+                                              CUgraphNode* error_node, char* log,
+                                              std::size_t log_bytes) {
+  return made(original_cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes), exec, graph,
+              0);
 }
 
-CUresult CUDAAPI graph_instantiate_with_flags(CUgraphExec* exec, CUgraph graph,
-                                              unsigned long long flags) {
-  return made(forward<CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, unsigned long long)>(
-                  graph_originals.graph_instantiate_with_flags, "cuGraphInstantiateWithFlags", exec,
-                  graph, flags),
-              exec, graph, flags);
+CUresult CUDAAPI hooked_cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
+                                                    unsigned long long flags) {
+  return made(original_cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph, flags);
 }
 
-CUresult CUDAAPI graph_instantiate_with_params(CUgraphExec* exec, CUgraph graph,
-                                               CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const CUresult result =
-      forward<CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)>(
-          graph_originals.graph_instantiate_with_params, "cuGraphInstantiateWithParams", exec,
-          graph, parameters);
+CUresult CUDAAPI hooked_cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
+                                                     CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  const CUresult result = original_cuGraphInstantiateWithParams(exec, graph, parameters);
   return made(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
 }
 
-CUresult CUDAAPI graph_instantiate_with_params_per_thread(
+CUresult CUDAAPI hooked_cuGraphInstantiateWithParams_ptsz(
     CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  const CUresult result =
-      forward<CUresult(CUDAAPI*)(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)>(
-          graph_originals.graph_instantiate_with_params_per_thread,
-          "cuGraphInstantiateWithParams_ptsz", exec, graph, parameters);
+  const CUresult result = original_cuGraphInstantiateWithParams_ptsz(exec, graph, parameters);
   return made(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
 }
 
-CUresult CUDAAPI graph_exec_update(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
-                                   CUgraphExecUpdateResult* update) {
-  return updated(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*)>(
-          graph_originals.graph_exec_update, "cuGraphExecUpdate", exec, graph, error_node, update),
-      exec, graph);
+CUresult CUDAAPI hooked_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
+                                          CUgraphExecUpdateResult* update) {
+  return updated(original_cuGraphExecUpdate(exec, graph, error_node, update), exec, graph);
 }
 
-CUresult CUDAAPI graph_exec_update_v2(CUgraphExec exec, CUgraph graph,
-                                      CUgraphExecUpdateResultInfo* update) {
-  return updated(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*)>(
-          graph_originals.graph_exec_update_v2, "cuGraphExecUpdate_v2", exec, graph, update),
-      exec, graph);
+CUresult CUDAAPI hooked_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
+                                             CUgraphExecUpdateResultInfo* update) {
+  return updated(original_cuGraphExecUpdate_v2(exec, graph, update), exec, graph);
 }
 
-CUresult CUDAAPI graph_exec_kernel_set(CUgraphExec exec, CUgraphNode node,
-                                       const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  const CUresult result =
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v1*)>(
-          graph_originals.graph_exec_kernel_set, "cuGraphExecKernelNodeSetParams", exec, node,
-          parameters);
+CUresult CUDAAPI hooked_cuGraphExecKernelNodeSetParams(
+    CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  const CUresult result = original_cuGraphExecKernelNodeSetParams(exec, node, parameters);
   if (result != CUDA_SUCCESS || parameters == nullptr) return result;
   const CUDA_KERNEL_NODE_PARAMS_v2 wanted{.func = parameters->func,
                                           .gridDimX = parameters->gridDimX,
@@ -201,196 +168,125 @@ CUresult CUDAAPI graph_exec_kernel_set(CUgraphExec exec, CUgraphNode node,
   return result;
 }
 
-CUresult CUDAAPI graph_exec_kernel_set_v2(CUgraphExec exec, CUgraphNode node,
-                                          const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
-  const CUresult result =
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2*)>(
-          graph_originals.graph_exec_kernel_set_v2, "cuGraphExecKernelNodeSetParams_v2", exec, node,
-          parameters);
+CUresult CUDAAPI hooked_cuGraphExecKernelNodeSetParams_v2(
+    CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2* parameters) {
+  const CUresult result = original_cuGraphExecKernelNodeSetParams_v2(exec, node, parameters);
   if (result != CUDA_SUCCESS || parameters == nullptr) return result;
   noted("cuGraphExecKernelNodeSetParams", [&] { follow_kernel(exec, node, *parameters); });
   return result;
 }
 
-CUresult CUDAAPI graph_exec_memcpy_set(CUgraphExec exec, CUgraphNode node,
-                                       const CUDA_MEMCPY3D* parameters, CUcontext context) {
-  return changed(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D*, CUcontext)>(
-          graph_originals.graph_exec_memcpy_set, "cuGraphExecMemcpyNodeSetParams", exec, node,
-          parameters, context),
-      exec, node);
+CUresult CUDAAPI hooked_cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                       const CUDA_MEMCPY3D* parameters,
+                                                       CUcontext context) {
+  return changed(original_cuGraphExecMemcpyNodeSetParams(exec, node, parameters, context), exec,
+                 node);
 }
 
-CUresult CUDAAPI graph_exec_memset_set(CUgraphExec exec, CUgraphNode node,
-                                       const CUDA_MEMSET_NODE_PARAMS* parameters,
-                                       CUcontext context) {
-  return changed(forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode,
-                                            const CUDA_MEMSET_NODE_PARAMS*, CUcontext)>(
-                     graph_originals.graph_exec_memset_set, "cuGraphExecMemsetNodeSetParams", exec,
-                     node, parameters, context),
-                 exec, node);
+CUresult CUDAAPI hooked_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
+                                                       const CUDA_MEMSET_NODE_PARAMS* parameters,
+                                                       CUcontext context) {
+  return changed(original_cuGraphExecMemsetNodeSetParams(exec, node, parameters, context), exec,
+                 node);
 }
 
-CUresult CUDAAPI graph_exec_host_set(CUgraphExec exec, CUgraphNode node,
-                                     const CUDA_HOST_NODE_PARAMS* parameters) {
-  return changed(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, const CUDA_HOST_NODE_PARAMS*)>(
-          graph_originals.graph_exec_host_set, "cuGraphExecHostNodeSetParams", exec, node,
-          parameters),
-      exec, node);
-}
+// Changes of nodes that are not mirrored.
+#define INLINE_PROF_NODE_CHANGE(symbol, Value)                                        \
+  CUresult CUDAAPI hooked_##symbol(CUgraphExec exec, CUgraphNode node, Value value) { \
+    return changed(original_##symbol(exec, node, value), exec, node);                 \
+  }
+INLINE_PROF_NODE_CHANGE(cuGraphExecHostNodeSetParams, const CUDA_HOST_NODE_PARAMS*)
+INLINE_PROF_NODE_CHANGE(cuGraphExecChildGraphNodeSetParams, CUgraph)
+INLINE_PROF_NODE_CHANGE(cuGraphExecEventRecordNodeSetEvent, CUevent)
+INLINE_PROF_NODE_CHANGE(cuGraphExecEventWaitNodeSetEvent, CUevent)
+INLINE_PROF_NODE_CHANGE(cuGraphExecExternalSemaphoresSignalNodeSetParams,
+                        const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS*)
+INLINE_PROF_NODE_CHANGE(cuGraphExecExternalSemaphoresWaitNodeSetParams,
+                        const CUDA_EXT_SEM_WAIT_NODE_PARAMS*)
+INLINE_PROF_NODE_CHANGE(cuGraphExecBatchMemOpNodeSetParams, const CUDA_BATCH_MEM_OP_NODE_PARAMS*)
+INLINE_PROF_NODE_CHANGE(cuGraphExecNodeSetParams, CUgraphNodeParams*)
+#undef INLINE_PROF_NODE_CHANGE
 
-CUresult CUDAAPI graph_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
-  return changed(forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, CUgraph)>(
-                     graph_originals.graph_exec_child_set, "cuGraphExecChildGraphNodeSetParams",
-                     exec, node, child),
-                 exec, node);
-}
-
-CUresult CUDAAPI graph_exec_record_set(CUgraphExec exec, CUgraphNode node, CUevent event) {
-  return changed(forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, CUevent)>(
-                     graph_originals.graph_exec_record_set, "cuGraphExecEventRecordNodeSetEvent",
-                     exec, node, event),
-                 exec, node);
-}
-
-CUresult CUDAAPI graph_exec_wait_set(CUgraphExec exec, CUgraphNode node, CUevent event) {
-  return changed(forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, CUevent)>(
-                     graph_originals.graph_exec_wait_set, "cuGraphExecEventWaitNodeSetEvent", exec,
-                     node, event),
-                 exec, node);
-}
-
-CUresult CUDAAPI graph_exec_signal_set(CUgraphExec exec, CUgraphNode node,
-                                       const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS* parameters) {
-  return changed(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS*)>(
-          graph_originals.graph_exec_signal_set, "cuGraphExecExternalSemaphoresSignalNodeSetParams",
-          exec, node, parameters),
-      exec, node);
-}
-
-CUresult CUDAAPI graph_exec_semaphore_wait_set(CUgraphExec exec, CUgraphNode node,
-                                               const CUDA_EXT_SEM_WAIT_NODE_PARAMS* parameters) {
-  return changed(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, const CUDA_EXT_SEM_WAIT_NODE_PARAMS*)>(
-          graph_originals.graph_exec_semaphore_wait_set,
-          "cuGraphExecExternalSemaphoresWaitNodeSetParams", exec, node, parameters),
-      exec, node);
-}
-
-CUresult CUDAAPI graph_exec_memory_ops_set(CUgraphExec exec, CUgraphNode node,
-                                           const CUDA_BATCH_MEM_OP_NODE_PARAMS* parameters) {
-  return changed(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS*)>(
-          graph_originals.graph_exec_memory_ops_set, "cuGraphExecBatchMemOpNodeSetParams", exec,
-          node, parameters),
-      exec, node);
-}
-
-CUresult CUDAAPI graph_exec_node_set(CUgraphExec exec, CUgraphNode node,
-                                     CUgraphNodeParams* parameters) {
-  return changed(
-      forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, CUgraphNodeParams*)>(
-          graph_originals.graph_exec_node_set, "cuGraphExecNodeSetParams", exec, node, parameters),
-      exec, node);
-}
-
-CUresult CUDAAPI graph_node_set_enabled(CUgraphExec exec, CUgraphNode node, unsigned is_enabled) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUgraphExec, CUgraphNode, unsigned)>(
-      graph_originals.graph_node_set_enabled, "cuGraphNodeSetEnabled", exec, node, is_enabled);
+CUresult CUDAAPI hooked_cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node,
+                                              unsigned is_enabled) {
+  const CUresult result = original_cuGraphNodeSetEnabled(exec, node, is_enabled);
   if (result != CUDA_SUCCESS) return result;
   noted("cuGraphNodeSetEnabled", [&] { follow_enabled(exec, node, is_enabled); });
   return result;
 }
 
-CUresult CUDAAPI graph_exec_destroy(CUgraphExec exec) {
+CUresult CUDAAPI hooked_cuGraphExecDestroy(CUgraphExec exec) {
   released("cuGraphExecDestroy", [&] { graphs::before_exec_is_destroyed(exec); });
-  return forward<CUresult(CUDAAPI*)(CUgraphExec)>(graph_originals.graph_exec_destroy,
-                                                  "cuGraphExecDestroy", exec);
+  return original_cuGraphExecDestroy(exec);
 }
 
-CUresult CUDAAPI graph_destroy(CUgraph graph) {
+CUresult CUDAAPI hooked_cuGraphDestroy(CUgraph graph) {
   released("cuGraphDestroy", [&] { graphs::before_graph_is_destroyed(graph); });
-  return forward<CUresult(CUDAAPI*)(CUgraph)>(graph_originals.graph_destroy, "cuGraphDestroy",
-                                              graph);
+  return original_cuGraphDestroy(graph);
 }
 
-CUresult CUDAAPI graph_clone(CUgraph* clone, CUgraph original) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUgraph*, CUgraph)>(
-      graph_originals.graph_clone, "cuGraphClone", clone, original);
+CUresult CUDAAPI hooked_cuGraphClone(CUgraph* clone, CUgraph original) {
+  const CUresult result = original_cuGraphClone(clone, original);
   if (result == CUDA_SUCCESS && clone != nullptr) {
     noted("cuGraphClone", [&] { capture_notes::copy(original, *clone); });
   }
   return result;
 }
 
-CUresult CUDAAPI graph_retain_object(CUgraph graph, CUuserObject object, unsigned count,
-                                     unsigned flags) {
-  const CUresult result = forward<CUresult(CUDAAPI*)(CUgraph, CUuserObject, unsigned, unsigned)>(
-      graph_originals.graph_retain_object, "cuGraphRetainUserObject", graph, object, count, flags);
+CUresult CUDAAPI hooked_cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned count,
+                                                unsigned flags) {
+  const CUresult result = original_cuGraphRetainUserObject(graph, object, count, flags);
   if (result == CUDA_SUCCESS) {
     noted("cuGraphRetainUserObject", [&] { graphs::references_held(graph); });
   }
   return result;
 }
 
-CUresult CUDAAPI begin_capture(CUstream stream) {
+CUresult CUDAAPI hooked_cuStreamBeginCapture(CUstream stream) {
   start_once();
-  return begun(forward<CUresult(CUDAAPI*)(CUstream)>(graph_originals.begin_capture,
-                                                     "cuStreamBeginCapture", stream));
+  return begun(original_cuStreamBeginCapture(stream));
 }
 
-CUresult CUDAAPI begin_capture_per_thread(CUstream stream) {
+CUresult CUDAAPI hooked_cuStreamBeginCapture_ptsz(CUstream stream) {
   start_once();
-  return begun(forward<CUresult(CUDAAPI*)(CUstream)>(graph_originals.begin_capture_per_thread,
-                                                     "cuStreamBeginCapture_ptsz", stream));
+  return begun(original_cuStreamBeginCapture_ptsz(stream));
 }
 
-CUresult CUDAAPI begin_capture_v2(CUstream stream, CUstreamCaptureMode mode) {
+CUresult CUDAAPI hooked_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   start_once();
-  return begun(forward<CUresult(CUDAAPI*)(CUstream, CUstreamCaptureMode)>(
-      graph_originals.begin_capture_v2, "cuStreamBeginCapture_v2", stream, mode));
+  return begun(original_cuStreamBeginCapture_v2(stream, mode));
 }
 
-CUresult CUDAAPI begin_capture_v2_per_thread(CUstream stream, CUstreamCaptureMode mode) {
+CUresult CUDAAPI hooked_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
   start_once();
-  return begun(forward<CUresult(CUDAAPI*)(CUstream, CUstreamCaptureMode)>(
-      graph_originals.begin_capture_v2_per_thread, "cuStreamBeginCapture_v2_ptsz", stream, mode));
+  return begun(original_cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
 
-CUresult CUDAAPI begin_capture_to_graph(CUstream stream, CUgraph graph,
-                                        const CUgraphNode* dependencies,
-                                        const CUgraphEdgeData* edges, std::size_t count,
-                                        CUstreamCaptureMode mode) {
+CUresult CUDAAPI hooked_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
+                                                    const CUgraphNode* dependencies,
+                                                    const CUgraphEdgeData* edges, std::size_t count,
+                                                    CUstreamCaptureMode mode) {
   start_once();
   return begun(
-      forward<CUresult(CUDAAPI*)(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*,
-                                 std::size_t, CUstreamCaptureMode)>(
-          graph_originals.begin_capture_to_graph, "cuStreamBeginCaptureToGraph", stream, graph,
-          dependencies, edges, count, mode));
+      original_cuStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
 }
 
-CUresult CUDAAPI begin_capture_to_graph_per_thread(CUstream stream, CUgraph graph,
-                                                   const CUgraphNode* dependencies,
-                                                   const CUgraphEdgeData* edges, std::size_t count,
-                                                   CUstreamCaptureMode mode) {
+CUresult CUDAAPI hooked_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
+                                                         const CUgraphNode* dependencies,
+                                                         const CUgraphEdgeData* edges,
+                                                         std::size_t count,
+                                                         CUstreamCaptureMode mode) {
   start_once();
   return begun(
-      forward<CUresult(CUDAAPI*)(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*,
-                                 std::size_t, CUstreamCaptureMode)>(
-          graph_originals.begin_capture_to_graph_per_thread, "cuStreamBeginCaptureToGraph_ptsz",
-          stream, graph, dependencies, edges, count, mode));
+      original_cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
 }
 
-CUresult CUDAAPI end_capture(CUstream stream, CUgraph* graph) {
-  return ended(forward<CUresult(CUDAAPI*)(CUstream, CUgraph*)>(
-      graph_originals.end_capture, "cuStreamEndCapture", stream, graph));
+CUresult CUDAAPI hooked_cuStreamEndCapture(CUstream stream, CUgraph* graph) {
+  return ended(original_cuStreamEndCapture(stream, graph));
 }
 
-CUresult CUDAAPI end_capture_per_thread(CUstream stream, CUgraph* graph) {
-  return ended(forward<CUresult(CUDAAPI*)(CUstream, CUgraph*)>(
-      graph_originals.end_capture_per_thread, "cuStreamEndCapture_ptsz", stream, graph));
+CUresult CUDAAPI hooked_cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
+  return ended(original_cuStreamEndCapture_ptsz(stream, graph));
 }
 
 }  // namespace inline_prof::hook

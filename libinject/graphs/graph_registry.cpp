@@ -3,23 +3,24 @@
 #include "graphs/clone_measurement.hpp"
 #include "graphs/graph_events.hpp"
 #include "session/armed_event.hpp"
+#include "session/discovery.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <span>
 #include <unordered_set>
 
 namespace inline_prof::hook::graphs {
 namespace {
 
-// What a copied node takes; an estimate, since no driver says it.
+// Estimated size of a copied node; the driver does not tell it.
 constexpr std::uint64_t kBytesPerNode = 1024;
 
-// A graph that the application changes more often than this is changed in every replay: copying it
-// anew each time would cost the application.
+// A graph that is changed more often than this is probably changed before each launch: copying it
+// each time would slow the application down.
 constexpr int kMostUpdates = 4;
 
 // --- exec -> ExecutableGraph, lock-free for readers
@@ -39,8 +40,8 @@ std::size_t home(CUgraphExec exec) noexcept {
   return (reinterpret_cast<std::uintptr_t>(exec) >> 4) * 0x9E3779B97F4A7C15ULL >> 52;
 }
 
-// A destroyed exec leaves its place behind with no graph: the handle may come back, and those that
-// were placed after it are still found.
+// The slot of a destroyed exec stays, without a graph, so that probing still finds those behind it;
+// the handle may also be reused.
 ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
   ExecPlace* vacant = nullptr;
   for (std::size_t probe = 0; probe < kLongestExecProbe; ++probe) {
@@ -59,8 +60,16 @@ ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
   return vacant;
 }
 
+// So many graphs are followed at a time, destroyed ones of the same run among them.  A training
+// program has one for each of its batch shapes; one that makes a graph of another shape in each
+// step would fill the memory.
+constexpr std::size_t kMostGraphs = 1024;
+
 struct Registry {
-  std::deque<ExecutableGraph> all;
+  std::list<ExecutableGraph> all;
+  int next_number = 0;
+  // By signature: graphs whose execs the application has destroyed.
+  std::unordered_multimap<std::uint64_t, ExecutableGraph*> vacant;
   std::unordered_map<CUgraph, bool> with_references;  // the application's graphs that hold some
   std::atomic<std::uint64_t> copied_nodes{0};
 };
@@ -70,10 +79,10 @@ Registry& registry() {
   return *graphs;
 }
 
-// --- reading a graph of the application's
+// --- reading an application's graph
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  return (hash ^ value) * 1099511628211ULL;  // FNV-1a, a word at a time
+  return (hash ^ value) * 1099511628211ULL;  // FNV-1a, 8 bytes at a time
 }
 
 bool nodes_of(CUgraph graph, std::vector<CUgraphNode>& nodes) {
@@ -98,7 +107,7 @@ struct Reading {
   std::string why_whole;
 };
 
-// Kernels of a child graph, and of graphs in it.
+// Kernels of a child graph, including nested ones.
 int kernels_inside(CUgraphNode node, std::string& why_whole);
 
 void read_kernel(CUgraphNode handle, GraphNode& node, Reading& reading) {
@@ -125,7 +134,7 @@ void read_kernel(CUgraphNode handle, GraphNode& node, Reading& reading) {
   }
 }
 
-void read_node(CUgraphNode handle, const NotesByNode& words, Reading& reading) {
+void read_node(CUgraphNode handle, const NotesByNode& notes, Reading& reading) {
   const auto& api = sys::graph_api();
   GraphNode node;
   if (api.get_type == nullptr || api.get_type(handle, &node.type) != CUDA_SUCCESS) {
@@ -151,8 +160,8 @@ void read_node(CUgraphNode handle, const NotesByNode& words, Reading& reading) {
     default:
       break;
   }
-  if (const auto known = words.find(handle); known != words.end()) {
-    node.words = known->second;
+  if (const auto known = notes.find(handle); known != notes.end()) {
+    node.notes = known->second;
     reading.is_collective = reading.is_collective || known->second->is_collective;
   }
   reading.signature = mix(mix(reading.signature, static_cast<std::uint64_t>(node.type)),
@@ -186,24 +195,20 @@ Reading read(CUgraph graph) {
     reading.why_whole = "the driver does not list its nodes";
     return reading;
   }
-  const NotesByNode words = capture_notes::of(graph);
+  const NotesByNode notes = capture_notes::of(graph);
   reading.nodes.reserve(handles.size());
   reading.handles.reserve(handles.size());
   for (CUgraphNode handle : handles)
-    read_node(handle, words, reading);
+    read_node(handle, notes, reading);
   return reading;
 }
 
 // --- the private copy
 
-// A graph with these nodes whose exec the application has destroyed; null where there is none.
+// A graph with these nodes whose exec has been destroyed, or null.
 ExecutableGraph* vacant_graph(std::uint64_t signature) {
-  for (ExecutableGraph& graph : registry().all) {
-    if (graph.signature == signature && graph.exec.load() == nullptr && graph.times_made > 0) {
-      return &graph;
-    }
-  }
-  return nullptr;
+  const auto known = registry().vacant.find(signature);
+  return known == registry().vacant.end() ? nullptr : known->second;
 }
 
 struct Copy {
@@ -211,8 +216,8 @@ struct Copy {
   std::string why_not;
 };
 
-// A copy costs the application about as much as making the graph did: not where it would be of no
-// use.
+// Copying costs the application about as much as creating the graph, so it is done only if the copy
+// will be used.
 std::string why_not_worth_it(const State& run, std::uint64_t signature) {
   const std::lock_guard lock(mutex());
   const ExecutableGraph* known = vacant_graph(signature);
@@ -265,7 +270,7 @@ void drop_copy(ExecutableGraph& graph) {
   sys::graph_api().destroy(std::exchange(graph.copy, nullptr));
 }
 
-// A graph that is timed as a whole only needs the names of its kernels.
+// For a graph that is timed as a whole, only the names of its kernels are needed.
 void keep_one_of_each_kernel(Reading& reading) {
   std::unordered_set<CUfunction> seen;
   std::vector<GraphNode> kept;
@@ -297,15 +302,48 @@ void install(ExecutableGraph& graph, CUgraph source, Reading reading, Copy copy)
 
 ExecutableGraph& add(std::uint64_t signature) {
   ExecutableGraph& graph = registry().all.emplace_back();
-  graph.number = static_cast<int>(registry().all.size()) - 1;
+  graph.number = registry().next_number++;
   graph.signature = signature;
   return graph;
 }
 
-// A graph with these nodes whose exec the application has destroyed; else a new one.
-ExecutableGraph& graph_for(std::uint64_t signature) {
-  ExecutableGraph* vacant = vacant_graph(signature);
-  return vacant != nullptr ? *vacant : add(signature);
+bool is_full() {
+  return registry().all.size() >= kMostGraphs;
+}
+
+// A graph with these nodes whose exec has been destroyed, else a new one.  Null if there is no
+// room.
+ExecutableGraph* graph_for(std::uint64_t signature) {
+  const auto vacant = registry().vacant.find(signature);
+  if (vacant == registry().vacant.end()) return is_full() ? nullptr : &add(signature);
+  ExecutableGraph* graph = vacant->second;
+  registry().vacant.erase(vacant);
+  return graph;
+}
+
+// Its exec has been destroyed.  Its nodes are not needed until it is created again.
+void vacate(ExecutableGraph& graph) {
+  if (graph.exec.exchange(nullptr) == nullptr) return;
+  graph.generation.fetch_add(1, std::memory_order_release);
+  drop_copy(graph);
+  graph.source = nullptr;
+  graph.places.clear();
+  graph.nodes = {};
+  registry().vacant.emplace(graph.signature, &graph);
+}
+
+// After the plan is made, only graphs in the plan matter.
+bool is_of_interest() {
+  const State* run = state();
+  if (run == nullptr) return false;
+  const std::lock_guard lock(mutex());
+  return run->phase.load(std::memory_order_relaxed) < Phase::kMeasuring ||
+         !registry().vacant.empty();
+}
+
+bool wants_room() {
+  const std::lock_guard lock(mutex());
+  return is_full() && !registry().vacant.empty();
 }
 
 }  // namespace
@@ -322,7 +360,12 @@ ExecutableGraph* of(CUgraphExec exec) noexcept {
 
 ExecutableGraph* known_or_new(CUgraphExec exec) {
   if (ExecutableGraph* known = of(exec)) return known;
+  const State* run = state();
   const std::lock_guard lock(mutex());
+  if (is_full() || run == nullptr ||
+      run->phase.load(std::memory_order_relaxed) >= Phase::kMeasuring) {
+    return nullptr;
+  }
   ExecPlace* place = place_of(exec, true);
   if (place == nullptr) return nullptr;
   ExecutableGraph& graph = add(0);
@@ -333,16 +376,25 @@ ExecutableGraph* known_or_new(CUgraphExec exec) {
 }
 
 void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
+  // The handle of one that went with its context, or where we did not see it.
+  if (ExecutableGraph* former = of(exec)) {
+    const std::lock_guard lock(mutex());
+    vacate(*former);
+    place_of(exec, true)->graph.store(nullptr, std::memory_order_release);
+  }
+  if (!is_of_interest()) return;
+  if (wants_room()) make_room_before_iterations(*state());
   const timer::CaptureModeScope capture_mode;
   Reading reading = read(source);
   Copy copy = copy_of(source, flags, reading);
   const std::lock_guard lock(mutex());
   ExecPlace* place = place_of(exec, true);
-  if (place == nullptr) {
+  ExecutableGraph* room = place == nullptr ? nullptr : graph_for(reading.signature);
+  if (room == nullptr) {
     if (copy.graph != nullptr) sys::graph_api().destroy(copy.graph);
     return;
   }
-  ExecutableGraph& graph = graph_for(reading.signature);
+  ExecutableGraph& graph = *room;
   install(graph, source, std::move(reading), std::move(copy));
   graph.flags = flags;
   ++graph.times_made;
@@ -388,11 +440,7 @@ void before_exec_is_destroyed(CUgraphExec exec) {
   const std::lock_guard lock(mutex());
   if (ExecPlace* place = place_of(exec, false))
     place->graph.store(nullptr, std::memory_order_release);
-  graph->exec.store(nullptr, std::memory_order_release);
-  graph->generation.fetch_add(1, std::memory_order_release);
-  drop_copy(*graph);
-  graph->source = nullptr;
-  graph->places.clear();
+  vacate(*graph);
 }
 
 void before_graph_is_destroyed(CUgraph source) {
@@ -429,6 +477,16 @@ void give_copy_up(ExecutableGraph& graph, std::string why) {
   graph.generation.fetch_add(1, std::memory_order_release);
   drop_copy(graph);
   graph.why_whole = std::move(why);
+}
+
+void forget_vacant() {
+  const std::lock_guard lock(mutex());
+  for (const auto& [signature, graph] : registry().vacant) {
+    if (is_boundary(graph)) return;  // it tells where iterations begin, and will be made again
+  }
+  registry().vacant.clear();
+  registry().all.remove_if(
+      [](const ExecutableGraph& graph) { return graph.exec.load() == nullptr; });
 }
 
 void give_all_copies_up() {

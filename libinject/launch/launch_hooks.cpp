@@ -1,31 +1,30 @@
 // Kernel launches, wrapped at the driver API: the runtime, cuBLAS, cuDNN and NCCL all end here.
 //
-// A launch that is not measured costs one cache line, a shift, two tests and a jump (the test
-// inject.fast_path keeps it so: no call, and the end is a jump).  While launches are counted it is
-// a table look-up more.  Everything else is out of line.
+// A launch that is not measured costs one cache line, a shift, two tests and a jump
+// (tests/inject/link_rules checks that the path has no call and ends in a jump).  While launches
+// are counted, a table look-up is added.  Everything else is out of line.
+#include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
-#include "entry/wrappers.hpp"
 #include "graphs/graph_registry.hpp"
 #include "launch/launch.hpp"
 #include "launch/launch_arguments.hpp"
 
-#include <array>
-
 namespace inline_prof::hook {
 namespace {
 
-constexpr std::size_t kLegacy = 0;
-constexpr std::size_t kPerThread = 1;
-constexpr std::size_t kSpare = 2;
+using LaunchKernel = Signature_cuLaunchKernel*;
+using LaunchKernelEx = Signature_cuLaunchKernelEx*;
+using LaunchCooperative = Signature_cuLaunchCooperativeKernel*;
+using GraphLaunch = Signature_cuGraphLaunch*;
 
 template <std::size_t Slot>
 const char* symbol_of(const char* legacy, const char* per_thread) noexcept {
   return Slot == kPerThread ? per_thread : legacy;
 }
 
-// Makes the application's call, measured or met for the first time.  `forward` runs exactly once on
-// every path, and its result is returned as it is.
+// Makes the application's call and measures or counts it.  `forward` runs exactly once on every
+// path, and its result is returned unchanged.
 template <typename Forward>
 CUresult observed(const Launch& launch, const Forward& forward) {
   start_once();
@@ -33,6 +32,7 @@ CUresult observed(const Launch& launch, const Forward& forward) {
   LaunchTicket ticket;
   fenced(launch.api, [&] { ticket = before_launch(launch); });
   const CUresult result = forward();
+  if (result != CUDA_SUCCESS && ticket.counted != nullptr) timer::take_back(*ticket.counted);
   if (ticket.kind != LaunchTicket::Kind::kNothing || ticket.is_captured) {
     fenced(launch.api, [&] { after_launch(launch, ticket, result == CUDA_SUCCESS); });
   }
@@ -45,7 +45,7 @@ template <std::size_t Slot>
 [[gnu::noinline]] CUresult launch_kernel_slowly(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
   const auto real = reinterpret_cast<LaunchKernel>(resolved(
       sys::hot_line.kernel[Slot], symbol_of<Slot>("cuLaunchKernel", "cuLaunchKernel_ptsz")));
-  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;  // no libcuda behind us
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;  // libcuda is not loaded
   const Launch launch{.api = "cuLaunchKernel",
                       .function = f,
                       .stream = explicit_stream(stream, Slot == kPerThread),
@@ -61,11 +61,16 @@ template <std::size_t Slot>
                                                              void** extra) {
   auto target =
       reinterpret_cast<LaunchKernel>(sys::hot_line.kernel[Slot].load(std::memory_order_relaxed));
-  if (target == nullptr || !settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
+  timer::LaunchSlot* counted = nullptr;
+  if (target == nullptr || !settle_quietly(f, explicit_stream(stream, Slot == kPerThread), counted))
       [[unlikely]] {
     target = launch_kernel_slowly<Slot>;
   }
-  return target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+  if (counted == nullptr) return target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+  const CUresult result = target(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    timer::take_back(counted->count);
+  return result;
 }
 
 // --- cuLaunchKernelEx
@@ -92,23 +97,32 @@ template <std::size_t Slot>
                                                     void** parameters, void** extra) {
   auto target = reinterpret_cast<LaunchKernelEx>(
       sys::hot_line.kernel_ex[Slot].load(std::memory_order_relaxed));
+  timer::LaunchSlot* counted = nullptr;
   if (target == nullptr || config == nullptr ||
-      !settle_quietly(f, explicit_stream(config->hStream, Slot == kPerThread))) [[unlikely]] {
+      !settle_quietly(f, explicit_stream(config->hStream, Slot == kPerThread), counted))
+      [[unlikely]] {
     return launch_kernel_ex_slowly<Slot>(config, f, parameters, extra);
   }
-  return target(config, f, parameters, extra);
+  const CUresult result = target(config, f, parameters, extra);
+  if (result != CUDA_SUCCESS && counted != nullptr) [[unlikely]]
+    timer::take_back(counted->count);
+  return result;
 }
 
-// --- cuLaunchCooperativeKernel: rare, so the table look-up stands in the slow part
+// --- cuLaunchCooperativeKernel: rare, so the table look-up is in the slow part
 
 template <std::size_t Slot>
 [[gnu::noinline]] CUresult launch_cooperative_slowly(INLINE_PROF_LAUNCH_PARAMETERS) {
   const auto real = reinterpret_cast<LaunchCooperative>(
-      resolved(originals.cooperative[Slot],
+      resolved(launch_originals.cooperative[Slot],
                symbol_of<Slot>("cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
-  if (settle_quietly(f, explicit_stream(stream, Slot == kPerThread)))
-    return real(INLINE_PROF_LAUNCH_ARGUMENTS);
+  timer::LaunchSlot* counted = nullptr;
+  if (settle_quietly(f, explicit_stream(stream, Slot == kPerThread), counted)) {
+    const CUresult result = real(INLINE_PROF_LAUNCH_ARGUMENTS);
+    if (result != CUDA_SUCCESS && counted != nullptr) timer::take_back(counted->count);
+    return result;
+  }
   const Launch launch{.api = "cuLaunchCooperativeKernel",
                       .function = f,
                       .stream = explicit_stream(stream, Slot == kPerThread),
@@ -121,13 +135,12 @@ template <std::size_t Slot>
 
 // --- cuGraphLaunch
 
-// While a kernel inside the graph is measured, a copy with events around it is launched in its
-// place.  A copy that the driver refuses leaves nothing behind, and the application's own is
-// launched.
+// While a kernel inside the graph is measured, a copy of the graph with events around that kernel
+// is launched instead.  If the driver refuses the copy, the application's own graph is launched.
 template <std::size_t Slot>
 [[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
   const auto real = reinterpret_cast<GraphLaunch>(resolved(
-      originals.graph_launch[Slot], symbol_of<Slot>("cuGraphLaunch", "cuGraphLaunch_ptsz")));
+      launch_originals.graph_launch[Slot], symbol_of<Slot>("cuGraphLaunch", "cuGraphLaunch_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   start_once();
   if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) {
@@ -144,7 +157,11 @@ template <std::size_t Slot>
   fenced(launch.api, [&] {
     launch.graph = exec == nullptr ? nullptr : graphs::known_or_new(exec);
     launch.function = reinterpret_cast<CUfunction>(launch.graph);
-    if (launch.graph != nullptr) ticket = before_launch(launch);
+    if (launch.graph != nullptr) {
+      ticket = before_launch(launch);
+    } else if (exec != nullptr) {
+      count_graph_launch();
+    }
   });
   bool launched = false;
   CUresult result = CUDA_SUCCESS;
@@ -163,8 +180,8 @@ template <std::size_t Slot>
 
 template <std::size_t Slot>
 CUresult graph_launch(CUgraphExec exec, CUstream stream) {
-  auto target =
-      reinterpret_cast<GraphLaunch>(originals.graph_launch[Slot].load(std::memory_order_relaxed));
+  auto target = reinterpret_cast<GraphLaunch>(
+      launch_originals.graph_launch[Slot].load(std::memory_order_relaxed));
   if (target == nullptr || sys::may_be_armed(exec)) [[unlikely]] {
     target = graph_launch_slowly<Slot>;
   }
@@ -173,7 +190,7 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
 
 }  // namespace
 
-// cuLaunchKernel itself is assembly (launch_x86_64.S, launch_aarch64.S) and jumps here where the
+// cuLaunchKernel itself is assembly (launch_x86_64.S, launch_aarch64.S) and jumps here if the
 // filter lets a launch through.
 CUresult CUDAAPI launch_counted_legacy(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
   return launch_kernel_counted<kLegacy>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
@@ -195,30 +212,30 @@ CUresult CUDAAPI launch_counted_spare(INLINE_PROF_LAUNCH_PARAMETERS, void** extr
     }                                                                                     \
     return target(config, f, parameters, extra);                                          \
   }
-INLINE_PROF_LAUNCH_KERNEL_EX(launch_kernel_ex_legacy, kLegacy)
-INLINE_PROF_LAUNCH_KERNEL_EX(launch_kernel_ex_per_thread, kPerThread)
-INLINE_PROF_LAUNCH_KERNEL_EX(launch_kernel_ex_spare, kSpare)
+INLINE_PROF_LAUNCH_KERNEL_EX(hooked_cuLaunchKernelEx, kLegacy)
+INLINE_PROF_LAUNCH_KERNEL_EX(hooked_cuLaunchKernelEx_ptsz, kPerThread)
+INLINE_PROF_LAUNCH_KERNEL_EX(hooked_cuLaunchKernelEx_spare, kSpare)
 
-#define INLINE_PROF_LAUNCH_COOPERATIVE(wrapper, slot)                       \
-  CUresult CUDAAPI wrapper(INLINE_PROF_LAUNCH_PARAMETERS) {                 \
-    auto target = reinterpret_cast<LaunchCooperative>(                      \
-        originals.cooperative[slot].load(std::memory_order_relaxed));       \
-    if (sys::may_be_armed(f) || target == nullptr) [[unlikely]] {           \
-      return launch_cooperative_slowly<slot>(INLINE_PROF_LAUNCH_ARGUMENTS); \
-    }                                                                       \
-    return target(INLINE_PROF_LAUNCH_ARGUMENTS);                            \
+#define INLINE_PROF_LAUNCH_COOPERATIVE(wrapper, slot)                        \
+  CUresult CUDAAPI wrapper(INLINE_PROF_LAUNCH_PARAMETERS) {                  \
+    auto target = reinterpret_cast<LaunchCooperative>(                       \
+        launch_originals.cooperative[slot].load(std::memory_order_relaxed)); \
+    if (sys::may_be_armed(f) || target == nullptr) [[unlikely]] {            \
+      return launch_cooperative_slowly<slot>(INLINE_PROF_LAUNCH_ARGUMENTS);  \
+    }                                                                        \
+    return target(INLINE_PROF_LAUNCH_ARGUMENTS);                             \
   }
-INLINE_PROF_LAUNCH_COOPERATIVE(launch_cooperative_legacy, kLegacy)
-INLINE_PROF_LAUNCH_COOPERATIVE(launch_cooperative_per_thread, kPerThread)
-INLINE_PROF_LAUNCH_COOPERATIVE(launch_cooperative_spare, kSpare)
+INLINE_PROF_LAUNCH_COOPERATIVE(hooked_cuLaunchCooperativeKernel, kLegacy)
+INLINE_PROF_LAUNCH_COOPERATIVE(hooked_cuLaunchCooperativeKernel_ptsz, kPerThread)
+INLINE_PROF_LAUNCH_COOPERATIVE(hooked_cuLaunchCooperativeKernel_spare, kSpare)
 
-CUresult CUDAAPI graph_launch_legacy(CUgraphExec graph, CUstream stream) {
+CUresult CUDAAPI hooked_cuGraphLaunch(CUgraphExec graph, CUstream stream) {
   return graph_launch<kLegacy>(graph, stream);
 }
-CUresult CUDAAPI graph_launch_per_thread(CUgraphExec graph, CUstream stream) {
+CUresult CUDAAPI hooked_cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
   return graph_launch<kPerThread>(graph, stream);
 }
-CUresult CUDAAPI graph_launch_spare(CUgraphExec graph, CUstream stream) {
+CUresult CUDAAPI hooked_cuGraphLaunch_spare(CUgraphExec graph, CUstream stream) {
   return graph_launch<kSpare>(graph, stream);
 }
 

@@ -74,4 +74,12 @@ std::int64_t AdaptiveController::iterations_left() const {
   return plan_.iterations_left(cost());
 }
 
+std::vector<std::vector<std::size_t>> AdaptiveController::classes_without_samples() const {
+  std::vector<std::vector<std::size_t>> all;
+  for (const schedule::AdaptivePlan::Class& each : plan_.classes()) {
+    if (each.sample_count == 0) all.push_back(each.what.members);
+  }
+  return all;
+}
+
 }  // namespace inline_prof::hook

@@ -4,6 +4,7 @@
 #include "record/event_record.hpp"
 #include "schedule/adaptive.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -23,7 +24,10 @@ class AdaptiveController {
   [[nodiscard]] std::vector<std::size_t> next(State& state, std::int64_t iteration);
 
   [[nodiscard]] bool is_done() const { return plan_.is_done(); }
+  // Below 0 where no iteration time is known yet.
   [[nodiscard]] std::int64_t iterations_left() const;
+  // The classes of which no sample came: their targets, indices into state.targets.
+  [[nodiscard]] std::vector<std::vector<std::size_t>> classes_without_samples() const;
 
  private:
   // Given to be measured in `iteration`, and not heard of yet.

@@ -1,8 +1,9 @@
-// The armed events of the running iteration: the exact check behind the filter word, and the pair
-// of events around what it lets through.
+// The armed events of the current iteration: the exact check after the filter, and the event pair
+// around what matches.
 #include "session/arming.hpp"
 
 #include "cupti/cupti_client.hpp"
+#include "launch/kernel_handles.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
@@ -31,26 +32,27 @@ constinit std::atomic<std::uint64_t> armed_filter{sys::kNoLaunch};
 constinit std::atomic<std::uint64_t> graph_launches{0};
 constinit std::atomic<bool> iteration_is_void{false};
 
-// A number for this thread: the address of something only it has.
+// Identifies this thread.
 const void* this_thread() noexcept {
   [[gnu::tls_model("initial-exec")]] static constinit thread_local char mark = 0;
   return &mark;
 }
 
-// A launch of another thread on a stream that is being measured: it may stand between our events.
+// A launch of another thread on a stream that is being measured may fall between our events.
 void note_interleaved(const void* stream) noexcept {
   const auto count = armed_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& armed = armed_events[i];
     const void* owner = armed.open_by.load(std::memory_order_acquire);
-    if (owner != nullptr && owner != this_thread() &&
+    // Each thread has its own per-thread default stream.
+    if (owner != nullptr && owner != this_thread() && stream != CU_STREAM_PER_THREAD &&
         armed.stream.load(std::memory_order_relaxed) == stream) {
       armed.interleaved.store(true, std::memory_order_relaxed);
     }
   }
 }
 
-// Until the pair is closed every launch comes by, so that one that gets between is seen.
+// Until the pair is closed every launch is examined, so that one in between is noticed.
 void watch_other_threads(ArmedEvent& armed) noexcept {
   armed.open_by.store(this_thread(), std::memory_order_release);
   open_pairs.fetch_add(1, std::memory_order_relaxed);
@@ -72,7 +74,8 @@ void look_at_every_launch() noexcept {
 void look_at_armed_launches() noexcept {
   if (!sys::is_on() || counting.load(std::memory_order_relaxed) ||
       open_pairs.load(std::memory_order_relaxed) != 0 ||
-      open_captures.load(std::memory_order_relaxed) != 0) {
+      open_captures.load(std::memory_order_relaxed) != 0 ||
+      sites_are_lost.load(std::memory_order_relaxed)) {
     return;
   }
   sys::set_filter(armed_filter.load(std::memory_order_relaxed));
@@ -108,7 +111,7 @@ WantedOccurrence* count_occurrence(ArmedEvent& armed) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     WantedOccurrence& wanted = armed.wanted[i];
     if (wanted.occurrence.load(std::memory_order_relaxed) != site) continue;
-    // Armed anew by another thread while we counted: this launch belongs to neither iteration.
+    // Another thread has armed the next iteration meanwhile: this launch belongs to neither.
     return arming_generation.load(std::memory_order_acquire) == generation ? &wanted : nullptr;
   }
   return nullptr;
@@ -147,7 +150,8 @@ timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, WantedOcc
 void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
               bool wanted) {
   timer::ContextTimer& timer = *pair.timer;
-  // A vendor call or a label may last longer than its iteration, and the entry be armed anew.
+  // A library call or label may last longer than its iteration; the entry may be armed again by
+  // then.
   const bool is_late = armed.iteration.load(std::memory_order_relaxed) != pair.iteration;
   const bool interleaved = !is_late && armed.interleaved.load(std::memory_order_relaxed);
   if (interleaved) {
@@ -157,7 +161,7 @@ void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::Contex
   if (!wanted || interleaved || is_late) {
     timer.abandon(pair);
   } else {
-    // A refusal is counted where it is noticed.
+    // A failure is counted where it is noticed.
     static_cast<void>(timer.end(static_cast<CUstream>(const_cast<void*>(stream)), pair));
   }
   if (kept_others_out) stop_watching(armed);
@@ -165,11 +169,11 @@ void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::Contex
 
 namespace {
 
-// The entry of this function on this stream in this iteration; made if it is not there.  Null where
-// there is no room.
+// This iteration's entry of this function on this stream, created if missing.  Null if there is no
+// room.
 ArmedEvent* entry_for(const LaunchSite& site, std::int64_t iteration, std::uint32_t& count) {
   const void* function = site.slot->function.load(std::memory_order_relaxed);
-  const void* stream = site.stream->handle;
+  const void* stream = site.slot->stream.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& known = armed_events[i];
     if (known.function.load(std::memory_order_relaxed) == function &&
@@ -196,7 +200,8 @@ void publish_filter(std::uint64_t filter) noexcept {
   filter |= boundary_filter();
   armed_filter.store(filter, std::memory_order_relaxed);
   if (open_pairs.load(std::memory_order_relaxed) == 0 &&
-      open_captures.load(std::memory_order_relaxed) == 0) {
+      open_captures.load(std::memory_order_relaxed) == 0 &&
+      !sites_are_lost.load(std::memory_order_relaxed)) {
     sys::set_filter(filter);
   }
 }
@@ -210,11 +215,10 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   for (const std::size_t target : targets) {
     for (record::EventRecord* event : state.targets[target].events) {
       LaunchSite* site = state.site_of_event[event];
-      if (!site->stream->timer->is_alive() || !site->stream->is_alive) continue;
       ArmedEvent* armed = entry_for(*site, iteration, count);
       const auto wanted_count =
           armed == nullptr ? 0 : armed->wanted_count.load(std::memory_order_relaxed);
-      // More than there is room for at once: the rest goes without this sample.
+      // No room for all at once: the others miss this sample.
       if (armed == nullptr || wanted_count == kMostOccurrences) continue;
       WantedOccurrence& wanted = armed->wanted[wanted_count];
       wanted.occurrence.store(event->launch_occurrence, std::memory_order_relaxed);
@@ -240,12 +244,30 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   publish_filter(filter);
 }
 
+void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept {
+  move_boundary(old.function, old.stream, fresh.function, fresh.stream);
+  std::uint64_t bits = boundary_filter();
+  const auto count = armed_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ArmedEvent& armed = armed_events[i];
+    if (armed.function.load(std::memory_order_relaxed) != old.function ||
+        armed.stream.load(std::memory_order_relaxed) != old.stream) {
+      continue;
+    }
+    armed.stream.store(fresh.stream, std::memory_order_relaxed);
+    armed.function.store(fresh.function, std::memory_order_release);
+    const bool is_graph = armed.graph.load(std::memory_order_relaxed) != nullptr;
+    if (!is_graph) bits |= std::uint64_t{1} << sys::filter_bit(fresh.function);
+  }
+  armed_filter.fetch_or(bits, std::memory_order_relaxed);
+}
+
 void disarm() noexcept {
   const auto count = armed_count.exchange(0, std::memory_order_acq_rel);
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& armed = armed_events[i];
     if (Label* label = armed.label.load(std::memory_order_relaxed)) label->open_gate(false);
-    // A label that was started and not stopped in its iteration.
+    // A label that was started but not stopped in its iteration.
     if (auto* pair = armed.pair.exchange(nullptr, std::memory_order_acq_rel)) {
       pair->timer->abandon(*pair);
     }
@@ -284,8 +306,15 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   ArmedEvent* armed = armed_for(launch.function, launch.stream);
   if (armed == nullptr) return {};
   WantedOccurrence* wanted = count_occurrence(*armed);
-  if (wanted == nullptr) return {};
+  const LaunchTicket counted{.counted = &armed->site};
+  if (wanted == nullptr) return counted;
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
+  // CUPTI does not tell which handles end with a module.
+  if (cupti_sees_launches.load(std::memory_order_relaxed) && !event->kernel_names.empty() &&
+      !is_kernel_named(launch.function, event->kernel_names.front())) {
+    state.run.dropped.destroyed.fetch_add(1, std::memory_order_relaxed);
+    return counted;
+  }
   if (event->is_inside_graph()) {
     const auto replay = clone_measurement::before_replay(
         state, *launch.graph, *event, *armed->timer.load(std::memory_order_relaxed),
@@ -299,19 +328,24 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
     return {.kind = LaunchTicket::Kind::kReplay, .replay = replay};
   }
   OpFrame* op = event->spans_op ? outermost_op() : nullptr;
-  if (event->spans_op && op == nullptr) return {};  // launched by something else today
+  if (event->spans_op && op == nullptr)
+    return counted;  // launched outside the library call this time
   auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kSpoilThePair);
-  if (pair == nullptr) return {};
+  if (pair == nullptr) return counted;
   if (op != nullptr) {
     OpPart& part = part_on(*op, launch.stream);
     part.armed = armed;
     part.pair = pair;
-    return {};  // ends with the vendor call
+    return {};  // ends with the library call
   }
-  return {.kind = LaunchTicket::Kind::kMeasured, .armed = armed, .timer = nullptr, .pair = pair};
+  return {.kind = LaunchTicket::Kind::kMeasured,
+          .armed = armed,
+          .timer = nullptr,
+          .pair = pair,
+          .counted = &armed->site};
 }
 
-// In a run without iterations: this launch's slot was chosen, or it is not known yet.
+// In a run without iterations: this launch's slot is to be sampled, or is new.
 LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   const std::lock_guard lock(state.mutex);
   timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream);
@@ -319,10 +353,11 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   LaunchSite* site = state.site_by_slot[launch_table.index_of(*slot)].get();
   if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *site);
   const std::uint32_t count = slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (count < slot->limit.load(std::memory_order_relaxed)) return {};  // not its turn
+  const LaunchTicket counted{.counted = &slot->count};
+  if (count < slot->limit.load(std::memory_order_relaxed)) return counted;  // not its turn
   const std::uint32_t pause = launches_to_next_sample(*site);
   slot->limit.store(count < ~pause ? count + pause : ~std::uint32_t{0}, std::memory_order_relaxed);
-  if (site->sampled == nullptr) return {};
+  if (site->sampled == nullptr) return counted;
   timer::ContextTimer* timer = site->stream->timer;
   timer->poll(nullptr);
   if (timer->last_sample_end_ms() > 0) {
@@ -330,22 +365,27 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
     state.run.iteration_times.set_only(timer->last_sample_end_ms());
     count_calls(state);
   }
-  if (pause == ~std::uint32_t{0}) return {};
+  if (pause == ~std::uint32_t{0}) return counted;
+  site->sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = timer->begin(launch.stream, *site->sampled, 0, pair);
   if (result != timer::ContextTimer::BeginResult::kOk) {
     count_refusal(state, result);
-    return {};
+    return counted;
   }
-  return {.kind = LaunchTicket::Kind::kMeasured, .armed = nullptr, .timer = timer, .pair = pair};
+  return {.kind = LaunchTicket::Kind::kMeasured,
+          .armed = nullptr,
+          .timer = timer,
+          .pair = pair,
+          .counted = counted.counted};
 }
 
 }  // namespace
 
 namespace {
 
-// The launch becomes a node of a graph that the application captures.  A program that captures anew
-// in each iteration is measured there; what is captured once is met when the graph is replayed.
+// The launch becomes a node of a captured graph.  If a program captures anew in each iteration, it
+// is measured in the capture; what is captured once is measured when the graph is launched.
 LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
   if (launch.graph != nullptr) return {};  // a graph inside a graph
   LaunchTicket ticket;
@@ -361,7 +401,7 @@ LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
   return ticket;
 }
 
-// Captured pairs are recorded by the first replay after their capture.
+// Captured pairs are recorded by the first launch of the graph.
 void replayed(State& state) {
   if (open_captures.load(std::memory_order_relaxed) != 0) return;
   const std::lock_guard lock(state.mutex);
@@ -378,6 +418,13 @@ LaunchTicket before_launch(const Launch& launch) {
   if (trigger::is_paused()) return {};
   if (open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(launch.stream)) {
     return begin_captured_launch(*run, launch);
+  }
+  if (sites_are_lost.load(std::memory_order_relaxed)) {
+    look_for_lost(*run,
+                  {.function = launch.graph == nullptr ? launch.function : nullptr,
+                   .label = nullptr,
+                   .graph = launch.graph},
+                  launch.stream);
   }
   if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
   switch (run->phase.load(std::memory_order_acquire)) {
@@ -425,7 +472,8 @@ void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launche
 }
 
 void count_graph_launch() noexcept {
-  // Load and store: a count that two threads race on is worth no locked instruction.
+  // Load and store instead of an atomic increment: an occasional lost count is cheaper than a
+  // locked instruction.
   graph_launches.store(graph_launches.load(std::memory_order_relaxed) + 1,
                        std::memory_order_relaxed);
 }

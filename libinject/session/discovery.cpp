@@ -7,6 +7,7 @@
 #include "launch/kernel_name.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/iteration_boundary.hpp"
+#include "session/rebinding.hpp"
 #include "session/state.hpp"
 #include "session/without_iterations.hpp"
 #include "sys/cuda_api.hpp"
@@ -25,8 +26,8 @@ constinit std::atomic<bool> several_threads_launch{false};
 
 namespace {
 
-// Launches of one kernel on one stream before any iteration has begun, after which the run is taken
-// for one without iterations.  64: a model that is being built launches less of one kernel.
+// After this many launches of one kernel on one stream before any iteration has begun, the run is
+// treated as one without iterations. 64: initializing a model launches each kernel less often.
 constexpr std::uint32_t kEnoughWithoutIterations = 64;
 
 int attribute_of(CUfunction function, CUfunction_attribute attribute) {
@@ -63,21 +64,55 @@ record::LaunchShape shape_of(const Launch& launch, const KernelInfo& kernel) {
   return shape;
 }
 
+// Launches from now on count as new.
+void forget_sites(State& state) {
+  launch_table.clear();
+  state.sites.clear();
+  for (auto& site : state.site_by_slot)
+    site.reset();
+  state.kernels.clear();
+  state.unloaded_kernels.clear();
+  graphs::forget_vacant();
+  state.some_are_lost = false;
+  state.table_full.store(false, std::memory_order_relaxed);
+}
+
+void forget_what_was_tried(State& state) {
+  fold_counts(state);
+  forget_sites(state);
+  forget_searches();
+  state.some_were_forgotten = true;
+}
+
+// Null if the table is full.  Before the first iteration that is no reason to stop: programs try
+// thousands of kernels before they train.
+timer::LaunchSlot* free_slot(State& state, const void* function, const void* key) {
+  if (timer::LaunchSlot* slot = launch_table.insert(function, key)) return slot;
+  if (state.phase.load(std::memory_order_relaxed) == Phase::kBeforeIterations) {
+    forget_what_was_tried(state);
+    return launch_table.insert(function, key);
+  }
+  state.table_full.store(true, std::memory_order_relaxed);
+  return nullptr;
+}
+
 LaunchSite* site_of_launch(State& state, const Launch& launch) {
   const void* key = table_key(state, launch.stream);
   if (timer::LaunchSlot* slot = launch_table.find(launch.function, key)) {
     return state.site_by_slot[launch_table.index_of(*slot)].get();
   }
+  const Launched launched{.function = launch.graph == nullptr ? launch.function : nullptr,
+                          .label = nullptr,
+                          .graph = launch.graph};
+  if (LaunchSite* lost = rebind(state, launched, launch.stream)) return lost;
   StreamInfo* stream = stream_of(state, launch.stream);
   if (stream == nullptr) return nullptr;
-  timer::LaunchSlot* slot = launch_table.insert(launch.function, key);
-  if (slot == nullptr) {
-    state.table_full.store(true, std::memory_order_relaxed);
-    return nullptr;
-  }
+  timer::LaunchSlot* slot = free_slot(state, launch.function, key);
+  if (slot == nullptr) return nullptr;
   auto site = std::make_unique<LaunchSite>();
   site->slot = slot;
   site->stream = stream;
+  site->function = launch.function;
   site->graph = launch.graph;
   if (site->graph == nullptr) {
     site->kernel = kernel_of(state, launch.function);
@@ -85,12 +120,13 @@ LaunchSite* site_of_launch(State& state, const Launch& launch) {
     note_kernel(state, launch, *site->kernel);
   }
   LaunchSite* result = site.get();
+  slot->owner.store(result, std::memory_order_release);
   state.site_by_slot[launch_table.index_of(*slot)] = std::move(site);
   state.sites.push_back(result);
   return result;
 }
 
-// The first launch of a vendor call on this stream makes the event, further ones belong to it.
+// The first launch of a library call on this stream creates the event, further ones belong to it.
 void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::uint32_t occurrence,
                     OpFrame& op, const OpenLabel* label) {
   OpPart& part = part_on(op, launch.stream);
@@ -113,7 +149,7 @@ void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::u
 
 void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool is_captured) {
   const std::uint32_t occurrence = site.slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (occurrence < site.events.size()) return;  // another thread has been here
+  if (occurrence < site.events.size()) return;  // another thread has added it
   site.events.resize(occurrence + 1, nullptr);
   site.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
   if (site.graph != nullptr) return meet_replay(state, site, launch, occurrence);
@@ -156,6 +192,14 @@ const KernelInfo* kernel_of(State& state, CUfunction function) {
   KernelIdentity identity = identity_of(function);
   auto& known = state.kernels[identity];
   if (known) return known.get();
+  // Its module was unloaded, and is loaded again.
+  const auto unloaded = std::find_if(state.unloaded_kernels.begin(), state.unloaded_kernels.end(),
+                                     [&](const auto& each) { return each->name == identity.name; });
+  if (unloaded != state.unloaded_kernels.end()) {
+    known = std::move(*unloaded);
+    state.unloaded_kernels.erase(unloaded);
+    return known.get();
+  }
   known = std::make_unique<KernelInfo>();
   known->name = std::move(identity.name);
   known->event_name = readable_kernel_name(known->name);
@@ -187,18 +231,25 @@ timer::ContextTimer* timer_of(State& state, CUcontext context) {
     if (!scope || sys::cuda().cuCtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
   }
   timer::add_device_facts(state.run, device);
+  // A context that was destroyed or reset, and is there again.
+  for (timer::ContextTimer& timer : state.timers) {
+    if (!timer.is_alive() && timer.device_id() == device && timer.revive(context)) return &timer;
+  }
   return &state.timers.emplace_back(context, device);
 }
 
-StreamInfo* stream_of(State& state, CUstream stream) {
+timer::ContextTimer* timer_of_stream(State& state, CUstream stream) {
   CUcontext context = nullptr;
   const bool is_handle = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
   const auto get_context = sys::cuda().cuStreamGetCtx;
   if (!is_handle || get_context == nullptr || get_context(stream, &context) != CUDA_SUCCESS) {
     if (sys::cuda().cuCtxGetCurrent(&context) != CUDA_SUCCESS) return nullptr;
   }
-  if (context == nullptr) return nullptr;
-  timer::ContextTimer* timer = timer_of(state, context);
+  return context == nullptr ? nullptr : timer_of(state, context);
+}
+
+StreamInfo* stream_of(State& state, CUstream stream) {
+  timer::ContextTimer* timer = timer_of_stream(state, stream);
   if (timer == nullptr) return nullptr;
   for (StreamInfo& known : state.streams) {
     if (known.handle == stream && known.timer == timer) {
@@ -215,18 +266,19 @@ LaunchSite* label_site(State& state, Label& label, CUstream stream) {
   if (timer::LaunchSlot* slot = launch_table.find(&label, key)) {
     return state.site_by_slot[launch_table.index_of(*slot)].get();
   }
+  const Launched launched{.function = nullptr, .label = &label, .graph = nullptr};
+  if (LaunchSite* lost = rebind(state, launched, stream)) return lost;
   StreamInfo* info = stream_of(state, stream);
   if (info == nullptr) return nullptr;
-  timer::LaunchSlot* slot = launch_table.insert(&label, key);
-  if (slot == nullptr) {
-    state.table_full.store(true, std::memory_order_relaxed);
-    return nullptr;
-  }
+  timer::LaunchSlot* slot = free_slot(state, &label, key);
+  if (slot == nullptr) return nullptr;
   auto site = std::make_unique<LaunchSite>();
   site->slot = slot;
   site->stream = info;
+  site->function = &label;
   site->label = &label;
   LaunchSite* result = site.get();
+  slot->owner.store(result, std::memory_order_release);
   state.site_by_slot[launch_table.index_of(*slot)] = std::move(site);
   state.sites.push_back(result);
   return result;
@@ -239,7 +291,7 @@ record::EventRecord* add_event(State& state, LaunchSite& site, std::uint32_t lau
   if (site.label != nullptr) {
     event->event_name = site.label->name;
   } else if (!op_name.empty()) {
-    // Counted as they are met: a vendor call may begin with another kernel each time.
+    // Counted at each launch: a library call may begin with a different kernel each time.
     event->event_name = op_name;
     event->occurrence = next_occurrence(state, op_name, *site.stream);
     if (site.kernel != nullptr) event->kernel_names.push_back(site.kernel->name);
@@ -276,7 +328,14 @@ record::EventRecord* add_event(State& state, LaunchSite& site, std::uint32_t lau
   return added;
 }
 
+void make_room_before_iterations(State& state) {
+  const std::lock_guard lock(state.mutex);
+  if (state.phase.load(std::memory_order_relaxed) == Phase::kBeforeIterations)
+    forget_what_was_tried(state);
+}
+
 void forget_discovery(State& state) {
+  fold_counts(state);
   {
     // With the mutex: from here on no checkpoint is written until the plan is made.
     const std::lock_guard lock(state.run.mutex);
@@ -291,15 +350,7 @@ void forget_discovery(State& state) {
   state.kernels_on_streams.clear();
   state.next_index = 0;
   ++state.discovery;
-  for (LaunchSite* site : state.sites) {
-    site->events.clear();
-    site->event_name.clear();
-    site->sampled = nullptr;
-    site->open_occurrence = -1;
-    site->usual_count = 0;
-    site->usual_votes = 0;
-    site->slot->limit.store(0, std::memory_order_relaxed);
-  }
+  forget_sites(state);
 }
 
 namespace {
@@ -317,7 +368,6 @@ void vote_for_usual_count(LaunchSite& site, std::uint32_t count) {
 void fold_counts(State& state) {
   for (LaunchSite* site : state.sites) {
     const std::uint32_t count = site->slot->count.exchange(0, std::memory_order_relaxed);
-    site->slot->total.fetch_add(count, std::memory_order_relaxed);
     vote_for_usual_count(*site, count);
     const std::uint64_t kernels = site->graph != nullptr
                                       ? site->graph->kernels.load(std::memory_order_relaxed)
@@ -331,10 +381,7 @@ void fold_counts(State& state) {
 StreamInfo* busiest_stream(State& state, const timer::ContextTimer& timer) {
   StreamInfo* best = nullptr;
   for (StreamInfo& stream : state.streams) {
-    // A per-thread default stream is another one on each thread.
-    if (stream.timer != &timer || !stream.is_alive || stream.handle == CU_STREAM_PER_THREAD) {
-      continue;
-    }
+    if (stream.timer != &timer || !stream.is_alive) continue;
     if (best == nullptr || stream.launches > best->launches) best = &stream;
   }
   return best;

@@ -23,16 +23,21 @@ struct State;
 [[nodiscard]] int next_occurrence(State& state, const std::string& name, const StreamInfo& stream);
 [[nodiscard]] const std::string& event_name_of(State& state, const KernelInfo& kernel,
                                                const StreamInfo& stream, int& occurrence);
+// Of the stream's context; null where the driver does not say it.
+[[nodiscard]] timer::ContextTimer* timer_of_stream(State& state, CUstream stream);
 [[nodiscard]] StreamInfo* stream_of(State& state, CUstream stream);
 [[nodiscard]] LaunchSite* label_site(State& state, Label& label, CUstream stream);
-// `op_name`: of the vendor call that begins with this launch; empty: none.  Null: the list is full.
+// `op_name`: of the library call that begins with this launch; empty: none.  Null if the list is
+// full.
 record::EventRecord* add_event(State& state, LaunchSite& site, std::uint32_t launch_occurrence,
                                const std::string& op_name);
 void forget_discovery(State& state);  // events are discovered anew, from this iteration on
 void fold_counts(State& state);       // an iteration ends: counts go to the totals
 [[nodiscard]] StreamInfo* busiest_stream(State& state, const timer::ContextTimer& timer);
 
-// Takes the mutex.
+// Both take the mutex.
+// Forgets what was launched so far, if no iteration has begun.
+void make_room_before_iterations(State& state);
 void meet(State& state, const Launch& launch, bool is_captured);
 
 }  // namespace inline_prof::hook

@@ -18,17 +18,19 @@ record::EventRecord* next_event(State& state, const void* function, const void* 
                                 LaunchSite*& site) {
   timer::LaunchSlot* slot = launch_table.find(function, table_key(state, stream));
   if (slot == nullptr) return nullptr;
-  site = state.site_by_slot[launch_table.index_of(*slot)].get();
+  site = static_cast<LaunchSite*>(slot->owner.load(std::memory_order_acquire));
+  if (site == nullptr) return nullptr;
   const std::uint32_t occurrence = slot->count.fetch_add(1, std::memory_order_relaxed);
   record::EventRecord* event =
       occurrence < site->events.size() ? site->events[occurrence] : nullptr;
   return event != nullptr && event->capacity() > 0 ? event : nullptr;  // 0: not asked for
 }
 
-timer::ContextTimer::Pair* begin(State& state, const LaunchSite& site, record::EventRecord& event) {
+timer::ContextTimer::Pair* begin(State& state, const LaunchSite& site, CUstream stream,
+                                 record::EventRecord& event) {
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = site.stream->timer->begin(
-      site.stream->handle, event, state.iteration.load(std::memory_order_relaxed), pair);
+      stream, event, state.iteration.load(std::memory_order_relaxed), pair);
   if (result == timer::ContextTimer::BeginResult::kOk) return pair;
   count_refusal(state, result);
   return nullptr;
@@ -53,15 +55,19 @@ void stop_one_shot(State& state) {
   }
 }
 
+// Without the mutex, which every launch of every thread would wait for: once the plan is made sites
+// stay, and so do their events.  Unit tests add some while they run.
 LaunchTicket begin_one_shot_launch(State& state, const Launch& launch) {
-  const std::lock_guard lock(state.mutex);
+  std::unique_lock lock(state.mutex, std::defer_lock);
+  if (state.settings.mode == schedule::Mode::kUnitTest) lock.lock();
   LaunchSite* site = nullptr;
   record::EventRecord* event = next_event(state, launch.function, launch.stream, site);
-  if (event == nullptr) return {};
+  LaunchTicket counted{.counted = site == nullptr ? nullptr : &site->slot->count};
+  if (event == nullptr) return counted;
   OpFrame* op = event->spans_op ? outermost_op() : nullptr;
-  if (event->spans_op && op == nullptr) return {};
-  auto* pair = begin(state, *site, *event);
-  if (pair == nullptr) return {};
+  if (event->spans_op && op == nullptr) return counted;
+  auto* pair = begin(state, *site, launch.stream, *event);
+  if (pair == nullptr) return counted;
   if (op != nullptr) {
     part_on(*op, launch.stream).pair = pair;
     return {};
@@ -69,7 +75,8 @@ LaunchTicket begin_one_shot_launch(State& state, const Launch& launch) {
   return {.kind = LaunchTicket::Kind::kMeasured,
           .armed = nullptr,
           .timer = site->stream->timer,
-          .pair = pair};
+          .pair = pair,
+          .counted = counted.counted};
 }
 
 void record_one_shot_label(State& state, const LabelEnd& end, CUstream stream,
@@ -79,7 +86,7 @@ void record_one_shot_label(State& state, const LabelEnd& end, CUstream stream,
     LaunchSite* site = nullptr;
     record::EventRecord* event = next_event(state, end.label, stream, site);
     if (event == nullptr || site->open_pair != nullptr) return;
-    site->open_pair = begin(state, *site, *event);
+    site->open_pair = begin(state, *site, stream, *event);
     if (site->open_pair != nullptr && extra_info != nullptr) {
       extra_of(*site->open_pair).start = extra_info;
     }

@@ -4,8 +4,10 @@
 #include "libraries/static_copies.hpp"
 #include "schedule/error.hpp"
 #include "schedule/read_request.hpp"
+#include "session/completeness.hpp"
 #include "session/discovery.hpp"
 #include "session/planning.hpp"
+#include "session/rebinding.hpp"
 #include "session/run_controller.hpp"
 #include "session/state.hpp"
 #include "session/termination.hpp"
@@ -17,6 +19,7 @@
 #include "sys/process.hpp"
 #include "timer/calibration.hpp"
 #include "timer/device_facts.hpp"
+#include "timer/driver_scope.hpp"
 
 #include <cstdlib>
 #include <unistd.h>
@@ -35,7 +38,7 @@ State* state() noexcept {
 namespace session {
 namespace {
 
-// What the application said before the first GPU call.
+// What the application has called before the first GPU call.
 constinit std::atomic<std::int64_t> early_iterations{0};
 constinit std::atomic<bool> early_exit_when_done{false};
 
@@ -55,8 +58,8 @@ schedule::Choices choices_of(const sys::Config& config) {
   return choices;
 }
 
-// Throws ScheduleError for what this guest cannot do: measuring something other than asked is worse
-// than not measuring.
+// Throws ScheduleError for what this library cannot do: measuring something other than requested is
+// worse than not measuring.
 void check_settings(const schedule::Settings& settings) {
   if (settings.warmup < 1) {
     throw schedule::ScheduleError(
@@ -86,7 +89,7 @@ record::WriteFacts write_facts(State& state) {
   facts.process_id = state.process_id;
   facts.libraries = timer::loaded_library_versions();
   facts.cuda_errors = sys::vendor_error_count();
-  facts.witness = cupti::collect();
+  facts.cross_check = cupti::collect();
   // Once, after the events are known: it reads the files of what is loaded.
   if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
     state.static_copies = static_copies(state.run);
@@ -98,15 +101,14 @@ record::WriteFacts write_facts(State& state) {
   return facts;
 }
 
-// Reads what is ready and says what is missing, unless the run was over before.  Waits for 200 ms
-// at most.
+// Reads finished samples and reports what is missing, unless the run was over before.  Waits for
+// 200 ms at most.
 struct Closing {
   bool is_complete;
   bool was_over;
 };
-Closing close_run(State& state) {
+Closing close_run(State& state, End end) {
   const std::lock_guard lock(state.mutex);
-  bool complete = false;
   const Phase phase = state.phase.load(std::memory_order_relaxed);
   if (phase == Phase::kDone) return {.is_complete = state.is_complete, .was_over = true};
   for (int waited = 0; waited < kExitPollMs && !run_controller::poll_all(state); ++waited)
@@ -114,54 +116,21 @@ Closing close_run(State& state) {
   for (const timer::ContextTimer& timer : state.timers) {
     state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
   }
-  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) {
-    if (phase == Phase::kBeforeIterations) list_unsampled(state);
-    count_calls(state);
-    fold_counts(state);
-    warn(state,
-         "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "
-         "as one iteration, and labels were not measured");
-    complete = true;
-  } else if (phase == Phase::kUnitTests) {
-    complete = true;
-    if (run_controller::samples_taken(state) == 0) {
-      warn(state, "no unit test ran more often than its warm-up of " +
-                      std::to_string(state.settings.warmup) + " runs: nothing was measured");
-    }
-  } else if (phase == Phase::kDiscovering) {
-    fold_counts(state);
-    warn(state, "the program ended in the warm-up, after iteration " +
-                    std::to_string(state.iteration.load()) + " of " +
-                    std::to_string(state.settings.warmup) + ": nothing was measured");
-  } else {
-    complete = run_controller::everything_was_recorded(state);
-    if (!complete && state.adaptive) {
-      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
-                      " with " + std::to_string(run_controller::samples_taken(state)) +
-                      " samples: about " + std::to_string(state.adaptive->iterations_left()) +
-                      " iterations more would have met the target");
-    } else if (!complete && !clone_measurement::is_over(state) &&
-               state.iteration.load() >= state.plan.last_iteration()) {
-      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
-                      " before all kernels inside CUDA graphs were measured");
-    } else if (!complete) {
-      warn(state, "the program ended at iteration " + std::to_string(state.iteration.load()) +
-                      " of " + std::to_string(state.plan.last_iteration()) + ": " +
-                      std::to_string(run_controller::samples_taken(state)) + " of " +
-                      std::to_string(run_controller::samples_wanted(state)) +
-                      " samples were taken");
-    }
-  }
+  if (phase == Phase::kBeforeIterations) list_unsampled(state);
+  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) count_calls(state);
+  if (phase < Phase::kMeasuring) fold_counts(state);
+  state.is_complete = settle_completeness(state, end);
   run_controller::close_record(state);
-  state.is_complete = complete;
   state.phase.store(Phase::kDone, std::memory_order_release);
-  return {.is_complete = complete, .was_over = false};
+  return {.is_complete = state.is_complete, .was_over = false};
 }
 
 // On the writer's thread: the process was told to end.
 void finish_and_die(int signal) {
   if (State* run = state()) {
-    const bool is_complete = close_run(*run).is_complete;
+    // First without a word to the driver: the interrupted thread may hold a lock of its.
+    if (run->phase.load() != Phase::kDone) run->writer->write_checkpoint_now();
+    const bool is_complete = close_run(*run, End::kBySignal).is_complete;
     sys::turn_off_silently();
     run->writer->write_now(is_complete);
   }
@@ -190,7 +159,8 @@ void make_writer(State& state, std::string path) {
                            const Phase phase = state.phase.load();
                            return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
                          },
-                     .on_signal = [](int signal) { finish_and_die(signal); }});
+                     .on_signal = [](int signal) { finish_and_die(signal); },
+                     .on_written = [] { leave_termination(); }});
 }
 
 bool counts(const State& state, Mark mark) {
@@ -296,16 +266,14 @@ void context_created(CUcontext context) {
     }
     timer = timer_of(*run, context);
     if (timer == nullptr) return;
+    // One set per device: the first context's.
+    if (!run->calibrated_devices.insert(timer->device_id()).second) return;
     run->calibrating.fetch_add(1);
   }
   timer::CalibrationResult result = timer::calibrate(context, timer->device_id());
   const std::lock_guard lock(run->run.mutex);
   run->calibrating.fetch_sub(1);
   if (!result.note.empty()) run->run.warnings.push_back(std::move(result.note));
-  // One set per device: the first context's.
-  for (const record::Calibration& known : run->run.calibrations) {
-    if (known.device_id == timer->device_id()) return;
-  }
   for (record::Calibration& each : result.states) {
     run->run.calibrations.push_back(std::move(each));
   }
@@ -317,7 +285,7 @@ void context_gone(CUcontext context) {
   clone_measurement::context_gone(context);
   const std::lock_guard lock(run->mutex);
   for (timer::ContextTimer& timer : run->timers) {
-    if (timer.context() == context) timer.forget();
+    if (timer.context() == context) lose_context(*run, timer);
   }
 }
 
@@ -326,7 +294,7 @@ void primary_context_reset(CUdevice device) {
   if (run == nullptr) return;
   const std::lock_guard lock(run->mutex);
   for (timer::ContextTimer& timer : run->timers) {
-    if (timer.device_id() == device) timer.forget();
+    if (timer.device_id() == device) lose_context(*run, timer);
   }
 }
 
@@ -344,9 +312,29 @@ void stream_gone(CUstream stream) {
   State* run = state();
   if (run == nullptr) return;
   const std::lock_guard lock(run->mutex);
-  for (StreamInfo& known : run->streams) {
-    if (known.handle == stream) known.is_alive = false;
+  lose_stream(*run, stream);
+}
+
+void module_gone(const void* module) {
+  State* run = state();
+  if (run == nullptr) return;
+  const std::lock_guard lock(run->mutex);
+  lose_module(*run, module);
+}
+
+void library_gone(CUlibrary library) {
+  State* run = state();
+  const auto get_module = sys::cuda().cuLibraryGetModule;
+  if (run == nullptr || get_module == nullptr) return;
+  const std::lock_guard lock(run->mutex);
+  // It has a module in each context in which one of its kernels was launched.
+  for (const timer::ContextTimer& timer : run->timers) {
+    if (!timer.is_alive()) continue;
+    const timer::ContextScope scope(timer.context());
+    CUmodule module = nullptr;
+    if (scope && get_module(&module, library) == CUDA_SUCCESS) lose_module(*run, module);
   }
+  lose_module(*run, library);
 }
 
 void iteration_starts(Mark mark) {
@@ -388,21 +376,19 @@ void finish_at_exit() {
   State* run = state();
   if (run == nullptr || run->process_id != getpid()) return;
   if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {  // asks for no lock
-    static_cast<void>(run->writer->wait(kExitWaitMs));
+    run->writer->wait_or_complain(kExitWaitMs);
     return;
   }
   {
     const std::lock_guard lock(run->mutex);
-    if (run->sites.empty()) return;  // a context and no launch: nothing to say
+    if (run->sites.empty()) return;  // a context but no launch: nothing to report
   }
-  const Closing closing = close_run(*run);
+  const Closing closing = close_run(*run, End::kExit);
   if (!closing.was_over) {  // else another thread was quicker
-    leave_termination();
     sys::turn_off_silently();
-    if (!run->writer->is_running()) return run->writer->write_now(closing.is_complete);
-    run->writer->finish(closing.is_complete);
+    return run->writer->finish_within(closing.is_complete, kExitWaitMs);
   }
-  static_cast<void>(run->writer->wait(kExitWaitMs));
+  run->writer->wait_or_complain(kExitWaitMs);
 }
 
 void forget_everything() noexcept {

@@ -21,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -72,24 +73,29 @@ struct State {
   std::deque<timer::ContextTimer> timers;
   std::deque<StreamInfo> streams;
   std::map<KernelIdentity, std::unique_ptr<KernelInfo>> kernels;
+  std::vector<std::unique_ptr<KernelInfo>> unloaded_kernels;  // until one of the name comes again
+  std::set<int> calibrated_devices;
   std::unordered_map<std::string, int> kernel_event_names;  // how many kernels share a name
   std::map<std::pair<const KernelInfo*, int>, KernelOnStream> kernels_on_streams;
   std::map<std::pair<std::string, int>, int> op_occurrences;  // by name and stream index
   std::unordered_map<const record::EventRecord*, LabelInside> insides;
   std::vector<std::unique_ptr<LaunchSite>> site_by_slot;
-  std::vector<LaunchSite*> sites;  // in order of first appearance
+  std::vector<LaunchSite*> sites;    // in order of first appearance
+  bool some_are_lost = false;        // sites: their handles have gone (rebinding.hpp)
+  bool some_were_forgotten = false;  // sites, before the first iteration: there was no more room
   std::int64_t next_index = 0;
   int discovery = 0;  // how often events were discovered anew
   std::unordered_map<const record::EventRecord*, LaunchSite*> site_of_event;
   std::vector<Target> targets;
   schedule::Plan plan;
-  std::size_t plain_targets = 0;  // the first ones; kernels inside graphs have visits of their own
+  std::size_t plain_targets = 0;  // the first ones; kernels inside graphs are measured afterwards
   std::unique_ptr<AdaptiveController> adaptive;  // null for the other policies
-  OverheadBlocks receipt;
+  OverheadBlocks overhead;
   std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations
-  bool boundary_is_guessed = false;  // a period was found; nobody has said where iterations begin
+  bool boundary_is_guessed = false;  // iterations come from a period, not from a mark
   std::vector<std::string> never_met;
-  std::size_t next_sampled = 0;  // whose turn it is in a run without iterations
+  std::size_t unmatched_labels = 0;  // labels that were stopped but not started
+  std::size_t next_sampled = 0;      // whose turn it is in a run without iterations
   int draining_iterations = 0;
   bool is_complete = false;  // once it is over
   std::unordered_map<std::string, UnitTest> unit_tests;
@@ -102,8 +108,7 @@ struct State {
 // What stands for a stream in the launch table: the stream, and the unit test that is running.
 [[nodiscard]] inline const void* table_key(const State& state, const void* stream) noexcept {
   const auto tag = state.running_test == nullptr ? 0 : state.running_test->tag;
-  // Compared and never followed, so the optimiser loses nothing by not knowing where it points.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  // Only compared, never dereferenced.  NOLINTNEXTLINE(performance-no-int-to-ptr)
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(stream) ^ tag);
 }
 

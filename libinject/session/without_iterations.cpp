@@ -1,5 +1,5 @@
-// A run in which nobody says where iterations begin: launches of every kernel are sampled in turn,
-// one at a time, and counted exactly.  In prof.json the whole run is one iteration.
+// A run without iterations: launches of every kernel are sampled in turn, one at a time, and
+// counted exactly.  In prof.json the whole run is one iteration.
 #include "session/without_iterations.hpp"
 
 #include "session/discovery.hpp"
@@ -13,11 +13,12 @@
 namespace inline_prof::hook {
 namespace {
 
-constexpr std::uint32_t kFarthest = 2048;  // launches from one sample to the next
+constexpr std::uint32_t kFarthest = 2048;  // largest distance between two samples, in launches
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 bool wants_samples(const LaunchSite& site) {
-  return site.sampled != nullptr && site.sampled->sample_count() < site.sampled->capacity();
+  return site.sampled != nullptr &&
+         (site.sampled->capacity() == 0 || site.sampled->sample_count() < site.sampled->capacity());
 }
 
 }  // namespace
@@ -51,7 +52,6 @@ void sample_from_now_on(State& state, LaunchSite& site) {
   site.sampled->shape = site.first_shape;
   site.sampled->start_index = state.next_index++;
   site.sampled->end_index = state.next_index++;
-  site.sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
   site.slot->limit.store(0, std::memory_order_relaxed);  // its next launch is the first sample
 }
 

@@ -39,6 +39,7 @@ namespace inline_prof::sys {
   X(cuKernelGetName, "cuKernelGetName")                                                         \
   X(cuFuncGetModule, "cuFuncGetModule")                                                         \
   X(cuKernelGetFunction, "cuKernelGetFunction")                                                 \
+  X(cuLibraryGetModule, "cuLibraryGetModule")                                                   \
   X(cuFuncGetAttribute, "cuFuncGetAttribute")                                                   \
   X(cuOccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor") \
   X(cuDeviceGetUuid, "cuDeviceGetUuid_v2")                                                      \

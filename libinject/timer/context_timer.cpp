@@ -5,6 +5,7 @@
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace inline_prof::timer {
@@ -54,8 +55,10 @@ bool ContextTimer::create_events(std::size_t pair_count) {
   const auto create = [](CUevent& event) {
     return succeeded("cuEventCreate", sys::cuda().cuEventCreate(&event, CU_EVENT_DEFAULT));
   };
-  pair_count_ = std::clamp(pair_count, kRing, kMostPairs);
-  pairs_ = std::make_unique<Pair[]>(pair_count_);
+  if (pairs_ == nullptr) {
+    pair_count_ = std::clamp(pair_count, kRing, kMostPairs);
+    pairs_ = std::make_unique<Pair[]>(pair_count_);
+  }
   has_events_ = true;
   bool all = true;
   for (Pair& pair : pairs())
@@ -64,6 +67,39 @@ bool ContextTimer::create_events(std::size_t pair_count) {
     all = all && create(origin.event);
   if (!all) destroy_events();
   return all;
+}
+
+std::size_t ContextTimer::forget() noexcept {
+  alive_.store(false, std::memory_order_release);
+  while (polling_.test_and_set(std::memory_order_acquire))  // for as long as it takes to read one
+    std::this_thread::yield();
+  std::size_t lost = 0;
+  for (Pair& pair : pairs()) {
+    for (int expected : {kPending, kCaptured}) {
+      if (!pair.state.compare_exchange_strong(expected, kFree, std::memory_order_acq_rel)) continue;
+      pair.extra.reset();
+      ++lost;
+      break;
+    }
+  }
+  pending_.store(0, std::memory_order_release);
+  captured_.store(0, std::memory_order_release);
+  polling_.clear(std::memory_order_release);
+  return lost;
+}
+
+bool ContextTimer::revive(CUcontext context) {
+  for (const Pair& pair : pairs()) {
+    if (pair.state.load(std::memory_order_acquire) != kFree) return false;
+  }
+  const bool had_events = has_events_.exchange(false);
+  context_ = context;
+  for (Origin& origin : origins_)
+    origin.iteration.store(-1, std::memory_order_relaxed);
+  first_unread_origin_.store(-1, std::memory_order_relaxed);
+  last_origin_.store(-1, std::memory_order_relaxed);
+  alive_.store(true, std::memory_order_release);
+  return !had_events || create_events();
 }
 
 void ContextTimer::destroy_events() noexcept {

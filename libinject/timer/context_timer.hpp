@@ -27,11 +27,15 @@ class ContextTimer {
   [[nodiscard]] CUcontext context() const noexcept { return context_; }
   [[nodiscard]] int device_id() const noexcept { return device_id_; }
   [[nodiscard]] bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
-  // The application has destroyed the context, and our events with it.
-  void forget() noexcept { alive_.store(false, std::memory_order_release); }
+  // The application is about to destroy the context, and our events with it.  Returns how many
+  // samples are lost.
+  std::size_t forget() noexcept;
+  // A context of the same device stands for it from now on.  False while a pair of the old one is
+  // being recorded.  Makes its events anew if it had some.
+  [[nodiscard]] bool revive(CUcontext context);
 
-  // Creates the events, `pair_count` pairs within kRing and kMostPairs.  False if the driver
-  // refuses. Once, before any record.
+  // Creates the events, `pair_count` pairs within kRing and kMostPairs.  False if that fails.
+  // Once, before any record.
   [[nodiscard]] bool create_events(std::size_t pair_count = kRing);
   void destroy_events() noexcept;
 
@@ -65,11 +69,11 @@ class ContextTimer {
   bool end(CUstream stream, Pair& pair) noexcept;
   void abandon(Pair& pair) noexcept;
 
-  // A pair that a replay of a graph records, on its way and there.
+  // For a pair that a graph launch records: before and after the launch.
   [[nodiscard]] BeginResult take(record::EventRecord& event, std::int64_t iteration,
                                  Pair*& pair) noexcept;
   void hand_over(Pair& pair) noexcept;
-  // The graph was replayed of which captured pairs are a part.
+  // A graph that contains captured pairs was launched.
   void hand_captured_over() noexcept;
   [[nodiscard]] bool has_captured() const noexcept {
     return captured_.load(std::memory_order_acquire) != 0;
@@ -78,6 +82,10 @@ class ContextTimer {
   // Records this iteration's origin on `stream`; nothing if the stream is capturing or the ring is
   // full of origins that are still needed.
   void record_origin(CUstream stream, std::int64_t iteration) noexcept;
+
+  [[nodiscard]] bool has_origin(std::int64_t iteration) noexcept {
+    return origin_of(iteration) != nullptr;
+  }
 
   // Reads what has finished; never waits.  One thread at a time, others return at once.  Iteration
   // times go to `times` unless it is null.

@@ -1,4 +1,4 @@
-// Counts launches by (function, stream), lock-free: what discovery does on every launch.
+// Counts launches by (function, stream) without locks; used for every launch during discovery.
 #pragma once
 
 #include <array>
@@ -8,13 +8,27 @@
 
 namespace inline_prof::timer {
 
+// A launch that was counted has failed.  The count may have begun anew meanwhile.
+inline void take_back(std::atomic<std::uint32_t>& count) noexcept {
+  auto now = count.load(std::memory_order_relaxed);
+  while (now > 0 && !count.compare_exchange_weak(now, now - 1, std::memory_order_relaxed)) {
+  }
+}
+
 // One function (a kernel's handle, or a macro label) on one stream.
 struct LaunchSlot {
   std::atomic<const void*> function{nullptr};
   std::atomic<const void*> stream{nullptr};
   std::atomic<std::uint32_t> count{0};  // in this iteration
-  std::atomic<std::uint32_t> limit{0};  // a count at or above it wants attention
-  std::atomic<std::uint64_t> total{0};  // of earlier iterations
+  std::atomic<std::uint32_t> limit{0};  // at or above this count the launch is examined
+  std::atomic<void*> owner{nullptr};    // the caller's: what is known of the pair
+
+  // The site has another slot from now on.
+  void take_counts_of(const LaunchSlot& old) noexcept {
+    owner.store(old.owner.load(std::memory_order_relaxed), std::memory_order_release);
+    count.fetch_add(old.count.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    limit.store(old.limit.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
 
   // Counts one launch; false where the caller must look at it.  A program of one thread has a load
   // and a store: the locked instruction that several threads need costs 5 ns.
@@ -39,7 +53,7 @@ class LaunchTable {
   static constexpr std::size_t kSize = 8192;
   static constexpr std::size_t kLongestProbe = 64;
 
-  // Null where the pair is not in the table.
+  // Null if it is not in the table.
   [[nodiscard]] LaunchSlot* find(const void* function, const void* stream) noexcept {
     std::size_t at = home(function, stream);
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
@@ -51,17 +65,31 @@ class LaunchTable {
     return nullptr;
   }
 
-  // Null where the table is full near this pair.  One caller at a time; readers need no lock.
+  // Null if all probed slots are taken.  One caller at a time; readers need no lock.
   [[nodiscard]] LaunchSlot* insert(const void* function, const void* stream) noexcept {
     std::size_t at = home(function, stream);
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
       LaunchSlot& slot = slots_[at];
-      if (slot.function.load(std::memory_order_relaxed) != nullptr) continue;
+      const void* here = slot.function.load(std::memory_order_relaxed);
+      if (here != nullptr && here != this) continue;
+      slot.count.store(0, std::memory_order_relaxed);
+      slot.limit.store(0, std::memory_order_relaxed);
+      slot.owner.store(nullptr, std::memory_order_relaxed);
       slot.stream.store(stream, std::memory_order_relaxed);
       slot.function.store(function, std::memory_order_release);
       return &slot;
     }
     return nullptr;
+  }
+
+  // Those that were placed after it are still found, and the next one may have the place.  The
+  // table's own address stands for it: no function has that.
+  void vacate(LaunchSlot& slot) noexcept { slot.function.store(this, std::memory_order_release); }
+
+  // Whoever looks up a pair meanwhile may not find it.
+  void clear() noexcept {
+    for (LaunchSlot& slot : slots_)
+      slot.function.store(nullptr, std::memory_order_release);
   }
 
   [[nodiscard]] std::size_t index_of(const LaunchSlot& slot) const noexcept {

@@ -229,7 +229,7 @@ TEST(AnInterleavedLaunch, DropsTheSample) {
     const HostRun run =
         run_host(place, "host_training",
                  {.arguments = {"--iterations=20100", "--no-labels", "--hammer"},
-                  .environment = {"INLINE_PROF_REPEAT=20000", "INLINE_PROF_RECEIPT=0"}});
+                  .environment = {"INLINE_PROF_REPEAT=20000", "INLINE_PROF_OVERHEAD=0"}});
     EXPECT_EQ(run.exit_status, 0) << run.output;
     const auto profile = place.json();
     dropped = profile["dropped"]["interleaved_launch"].get<std::size_t>();
@@ -314,7 +314,7 @@ TEST(AMillionLabels, AreMoreThanAreKept) {
   const HostRun run = run_host(
       place, "host_training",
       {.arguments = {"--iterations=5", "--labels-of-one-use=" + labels},
-       .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1", "INLINE_PROF_RECEIPT=0"},
+       .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1", "INLINE_PROF_OVERHEAD=0"},
        .seconds = 100});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, testing::EndsWith("host ok, 25 launches\n"));

@@ -1,6 +1,6 @@
 #include "cli/common/machine_option.hpp"
 
-#include "cli/common/usage_error.hpp"
+#include "cli/common/command_line.hpp"
 #include "model/machines.hpp"
 
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
 #include "cli/common/picture_output.hpp"
 
+#include "cli/common/command_line.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
 
 #include <fmt/format.h>
 

@@ -1,15 +1,13 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 
+#include "cli/common/command_line.hpp"
 #include "cli/common/machine_option.hpp"
-#include "cli/common/option_values.hpp"
 #include "cli/common/progress.hpp"
-#include "cli/common/usage_error.hpp"
 #include "model/machines.hpp"
 #include "read/inputs.hpp"
 #include "read/layers.hpp"
 #include "read/prof_reader.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -38,7 +36,7 @@ join::BiasSetting parse_event_bias(const std::string& text) {
 
 }  // namespace
 
-void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
+void declare_analysis(Command& command, AnalysisArguments& arguments) {
   command.add_option("--machine", arguments.machine,
                      "Machine to predict for, an id or a file; default: what the file says it ran "
                      "on");
@@ -52,22 +50,19 @@ void declare_analysis(CLI::App& command, AnalysisArguments& arguments) {
           "--event-bias", arguments.event_bias,
           "What an event pair adds to a time: auto (from the file), chain (the file's pairs "
           "around chains of kernels), microseconds, or off")
-      ->capture_default_str();
+      .shows_default();
   const NamedValues<join::Statistic> statistics{{"median", join::Statistic::kMedian},
                                                 {"mean", join::Statistic::kMean},
                                                 {"min", join::Statistic::kMin}};
-  take_name(command.add_option("--statistic", arguments.statistic,
-                               "What stands for the samples of a row"),
-            statistics)
-      ->default_str("median");
+  command.add_option("--statistic", arguments.statistic, "What stands for the samples of a row",
+                     statistics);
   const NamedValues<model::Mode> modes{{"improved", model::Mode::kCalibrated},
                                        {"compat", model::Mode::kCompat}};
-  take_name(command.add_option(
-                "--mode", arguments.mode,
-                "improved: fitted models where there are parameters, else the roofline; compat: "
-                "the plain roofline for everything"),
-            modes)
-      ->default_str("improved");
+  command.add_option(
+      "--mode", arguments.mode,
+      "improved: fitted models where there are parameters, else the roofline; compat: "
+      "the plain roofline for everything",
+      modes);
 }
 
 void require_median(const AnalysisArguments& arguments) {

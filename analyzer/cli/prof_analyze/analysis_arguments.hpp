@@ -1,15 +1,12 @@
 // The options that say how files are analysed: the same for the report, for compare and for check.
 #pragma once
 
+#include "cli/common/command_line.hpp"
 #include "join/join.hpp"
 #include "read/machine.hpp"
 
 #include <string>
 #include <vector>
-
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
 
 namespace inline_prof::cli {
 
@@ -25,7 +22,7 @@ struct AnalysisArguments {
   bool leave_out_unreadable = false;  // not where something is judged
 };
 
-void declare_analysis(CLI::App& command, AnalysisArguments& arguments);
+void declare_analysis(Command& command, AnalysisArguments& arguments);
 
 // Throws UsageError for another statistic: a command whose intervals are those of medians.
 void require_median(const AnalysisArguments& arguments);

@@ -1,13 +1,12 @@
 // prof-analyze check FILE --gate 'ratio<1.3': does a run meet its conditions?
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
+#include "cli/common/grid_output.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "join/gate.hpp"
 #include "report/grid.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <memory>
@@ -70,27 +69,22 @@ int run_check(const CheckOptions& options) {
 
 }  // namespace
 
-void declare_check(CLI::App& program, int& status) {
+void declare_check(Command& program, int& status) {
   const auto options = std::make_shared<CheckOptions>();
-  CLI::App* command = program.add_subcommand("check", "Checks that a run meets conditions");
-  command->add_option("FILE", options->files, "prof.json files of one run, or their folder")
-      ->required();
+  Command command = program.add_subcommand("check", "Checks that a run meets conditions");
+  command.add_option("FILE", options->files, "prof.json files of one run, or their folder")
+      .required();
   command
-      ->add_option("--gate", options->gates,
-                   fmt::format("Condition, METRIC<NUMBER with < <= > or >=; may be repeated. "
-                               "Metrics: {}. The first three are of every row that has them, and "
-                               "take a layer: ratio[TopMLP.*]<1.3",
-                               join::gate_metrics()))
-      ->required()
-      ->allow_extra_args(false);
-  declare_analysis(*command, options->analysis);
-  const NamedValues<report::GridFormat> formats{{"table", report::GridFormat::kTable},
-                                                {"csv", report::GridFormat::kCsv},
-                                                {"md", report::GridFormat::kMarkdown},
-                                                {"json", report::GridFormat::kJson}};
-  take_name(command->add_option("--format", options->format, "What to print"), formats)
-      ->default_str("table");
-  command->callback([options, &status] { status = run_check(*options); });
+      .add_option("--gate", options->gates,
+                  fmt::format("Condition, METRIC<NUMBER with < <= > or >=; may be repeated. "
+                              "Metrics: {}. The first three are of every row that has them, and "
+                              "take a layer: ratio[TopMLP.*]<1.3",
+                              join::gate_metrics()))
+      .required()
+      .takes_one_value();
+  declare_analysis(command, options->analysis);
+  command.add_option("--format", options->format, "What to print", grid_formats());
+  command.on_run([options, &status] { status = run_check(*options); });
 }
 
 }  // namespace inline_prof::cli

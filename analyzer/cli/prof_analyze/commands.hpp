@@ -1,9 +1,7 @@
 // What prof-analyze does, one file each.  Results go to standard output, words to standard error.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
+#include "cli/common/command_line.hpp"
 
 namespace inline_prof::cli {
 
@@ -12,10 +10,10 @@ inline constexpr int kGateFailed = 3;
 inline constexpr int kGateUndecided = 4;
 
 // Each sets `status`, which outlives the program's parsing, when its command runs.
-void declare_report(CLI::App& program);  // without a subcommand
-void declare_compare(CLI::App& program, int& status);
-void declare_check(CLI::App& program, int& status);
-void declare_pictures(CLI::App& program);  // timeline and scaling
-void declare_ranks(CLI::App& program);
+void declare_report(Command& program);  // without a subcommand
+void declare_compare(Command& program, int& status);
+void declare_check(Command& program, int& status);
+void declare_pictures(Command& program);  // timeline and scaling
+void declare_ranks(Command& program);
 
 }  // namespace inline_prof::cli

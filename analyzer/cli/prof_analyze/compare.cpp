@@ -1,14 +1,14 @@
 // prof-analyze compare BEFORE AFTER: is the second run slower?
 #include "join/compare.hpp"
 
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
+#include "export/compare.hpp"
 #include "report/compare_report.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -40,9 +40,9 @@ struct CompareOptions {
 std::string text_of(const join::Comparison& comparison, const CompareOptions& options) {
   switch (options.format) {
     case CompareFormat::kJson:
-      return report::compare_json(comparison);
+      return exports::compare_json(comparison);
     case CompareFormat::kCsv:
-      return report::compare_csv(comparison);
+      return exports::compare_csv(comparison);
     case CompareFormat::kTable:
       break;
   }
@@ -92,48 +92,44 @@ int run_compare(const CompareOptions& options) {
 
 }  // namespace
 
-void declare_compare(CLI::App& program, int& status) {
+void declare_compare(Command& program, int& status) {
   const auto options = std::make_shared<CompareOptions>();
-  CLI::App* command = program.add_subcommand(
+  Command command = program.add_subcommand(
       "compare", "Compares two runs of a program, layer by layer, with 95 % intervals");
-  command->add_option("BEFORE", options->before, "prof.json file, or folder of one run's files")
-      ->required();
-  command->add_option("AFTER", options->after, "The same of the other run")->required();
-  declare_analysis(*command, options->analysis);
+  command.add_option("BEFORE", options->before, "prof.json file, or folder of one run's files")
+      .required();
+  command.add_option("AFTER", options->after, "The same of the other run").required();
+  declare_analysis(command, options->analysis);
   command
-      ->add_option("--margin", options->margin_percent,
-                   "Percent by which times may differ and still be the same")
-      ->check(between(0.0, 1000.0))
-      ->capture_default_str();
+      .add_option("--margin", options->margin_percent,
+                  "Percent by which times may differ and still be the same")
+      .check(between(0.0, 1000.0))
+      .shows_default();
   command
-      ->add_option(
-          "--fail-on", options->fail_on_percent,
-          "Like --margin, and exit with 3 if the iteration or a layer is slower, with 4 if "
-          "one cannot be decided and none is slower")
-      ->check(between(0.0, 1000.0));
+      .add_option("--fail-on", options->fail_on_percent,
+                  "Like --margin, and exit with 3 if the iteration or a layer is slower, with 4 if "
+                  "one cannot be decided and none is slower")
+      .check(between(0.0, 1000.0));
   command
-      ->add_option("--min-share", options->min_share_percent,
-                   "Percent of the iteration that a layer must have to count for --fail-on")
-      ->check(between(0.0, 100.0))
-      ->capture_default_str();
+      .add_option("--min-share", options->min_share_percent,
+                  "Percent of the iteration that a layer must have to count for --fail-on")
+      .check(between(0.0, 100.0))
+      .shows_default();
   command
-      ->add_option("--despite", options->despite,
-                   "Judge although the runs differ in this: gpu, clocks, mig, driver, libraries or "
-                   "events; may be repeated")
-      ->check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "events"}))
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .add_option("--despite", options->despite,
+                  "Judge although the runs differ in this: gpu, clocks, mig, driver, libraries or "
+                  "events; may be repeated")
+      .check(one_of({"gpu", "clocks", "mig", "driver", "libraries", "events"}))
+      .separates(',')
+      .takes_one_value();
   const NamedValues<CompareFormat> formats{{"table", CompareFormat::kTable},
                                            {"json", CompareFormat::kJson},
                                            {"csv", CompareFormat::kCsv}};
-  take_name(command->add_option("--format", options->format, "What to print"), formats)
-      ->default_str("table");
-  command->add_option("-o,--output", options->output, "File to write; - is standard output")
-      ->capture_default_str();
-  command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->add_option("--top", options->top, "Print only this many layers and events, the largest")
-      ->check(between(std::size_t{1}, std::size_t{1000000}));
-  command->callback([options, &status] { status = run_compare(*options); });
+  command.add_option("--format", options->format, "What to print", formats);
+  command.add_output(options->output, options->force);
+  command.add_option("--top", options->top, "Print only this many layers and events, the largest")
+      .check(between(std::size_t{1}, std::size_t{1000000}));
+  command.on_run([options, &status] { status = run_compare(*options); });
 }
 
 }  // namespace inline_prof::cli

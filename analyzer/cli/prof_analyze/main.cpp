@@ -2,16 +2,10 @@
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate failed,
 // 4 a gate could not be decided.
-#include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/prof_analyze/commands.hpp"
 
-#include <CLI/CLI.hpp>
-
-#include <cstdio>
-#include <exception>
 #include <malloc.h>
-#include <string>
 
 namespace inline_prof::cli {
 namespace {
@@ -33,13 +27,6 @@ constexpr const char* kExamples =
     "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate\n"
     "failed, 4 a gate could not be decided.";
 
-// Says what went wrong; std::fprintf, because nothing may be thrown from here.
-int fail(int status, const char* what) noexcept {
-  std::fprintf(stderr, "prof-analyze: %s\n%s", what,
-               status == 2 ? "Try prof-analyze --help.\n" : "");
-  return status;
-}
-
 // The text of a file is taken and given back a thousand times where there are a thousand files: the
 // kernel need not clear it each time.
 void keep_memory() noexcept {
@@ -49,41 +36,26 @@ void keep_memory() noexcept {
 #endif
 }
 
-int run_main(int argc, char** argv) noexcept {
-  keep_memory();
-  try {
-    CLI::App app(
-        "Joins the kernel times in prof.json with performance models: what each layer took, "
-        "and what it should take.",
-        "prof-analyze");
-    app.footer(kExamples);
-    app.set_version_flag("--version", std::string("prof-analyze ") + INLINE_PROF_VERSION);
-    app.require_subcommand(0, 1);
-    int status = 0;
-    declare_report(app);
-    declare_compare(app, status);
-    declare_check(app, status);
-    declare_pictures(app);
-    declare_ranks(app);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::Success& request) {  // --help and --version
-      return app.exit(request);
-    }
-    return status;
-  } catch (const CLI::ParseError& error) {
-    return fail(2, error.what());
-  } catch (const UsageError& error) {
-    return fail(2, error.what());
-  } catch (const std::exception& error) {
-    return fail(1, error.what());
-  }
+void declare(Command& program, int& status) {
+  program.require_subcommand(0, 1);
+  declare_report(program);
+  declare_compare(program, status);
+  declare_check(program, status);
+  declare_pictures(program);
+  declare_ranks(program);
 }
 
 }  // namespace
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
-  inline_prof::cli::set_arguments(argc, argv);
-  return inline_prof::cli::run_main(argc, argv);
+  inline_prof::cli::keep_memory();
+  return inline_prof::cli::run_program(
+      {.name = "prof-analyze",
+       .description =
+           "Joins the kernel times in prof.json with performance models: what each layer "
+           "took, and what it should take.",
+       .footer = inline_prof::cli::kExamples,
+       .declare = inline_prof::cli::declare},
+      argc, argv);
 }

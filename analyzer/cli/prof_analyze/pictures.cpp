@@ -1,8 +1,8 @@
 // prof-analyze timeline and scaling: pictures of one run, and of several beside each other.
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
+#include "cli/common/grid_output.hpp"
 #include "cli/common/picture_output.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "report/grid.hpp"
@@ -10,7 +10,6 @@
 #include "report/plot/timeline_picture.hpp"
 #include "report/scaling.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <memory>
@@ -79,54 +78,49 @@ void show_scaling(const ScalingOptions& options) {
                 words, options.force);
 }
 
-void declare_timeline(CLI::App& program) {
+void declare_timeline(Command& program) {
   const auto options = std::make_shared<TimelineOptions>();
-  CLI::App* command =
-      program.add_subcommand("timeline", "Draws a mean iteration, stream by stream");
-  command->add_option("FILE", options->files, "prof.json files of one run, or their folder")
-      ->required();
-  declare_analysis(*command, options->analysis);
-  command->add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")
-      ->required();
-  command->add_flag("--force", options->force, "Replace the picture if it exists");
-  command->add_option("--top", options->most_tracks, "Draw only this many streams, the first")
-      ->check(between(std::size_t{1}, std::size_t{10000}))
-      ->capture_default_str();
-  command->callback([options] { draw_timeline(*options); });
+  Command command = program.add_subcommand("timeline", "Draws a mean iteration, stream by stream");
+  command.add_option("FILE", options->files, "prof.json files of one run, or their folder")
+      .required();
+  declare_analysis(command, options->analysis);
+  command.add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")
+      .required();
+  command.add_flag("--force", options->force, "Replace the picture if it exists");
+  command.add_option("--top", options->most_tracks, "Draw only this many streams, the first")
+      .check(between(std::size_t{1}, std::size_t{10000}))
+      .shows_default();
+  command.on_run([options] { draw_timeline(*options); });
 }
 
-void declare_scaling(CLI::App& program) {
+void declare_scaling(Command& program) {
   const auto options = std::make_shared<ScalingOptions>();
-  CLI::App* command = program.add_subcommand(
+  Command command = program.add_subcommand(
       "scaling",
       "Sets runs beside each other: the iteration, and the layers' mean and slowest "
       "device");
   command
-      ->add_option("RUN", options->runs,
-                   "A prof.json file or folder for each run, such as a folder "
-                   "for each number of GPUs")
-      ->required();
-  declare_analysis(*command, options->analysis);
-  command->add_option("-o,--output", options->output,
-                      "Picture to write: .svg, .png or .html; default: a table on standard output");
-  command->add_flag("--force", options->force, "Replace the picture if it exists");
-  command->add_option("--top", options->most_layers, "Show only this many layers, the largest")
-      ->check(between(std::size_t{1}, std::size_t{1000}))
-      ->capture_default_str();
-  const NamedValues<report::GridFormat> formats{{"table", report::GridFormat::kTable},
-                                                {"csv", report::GridFormat::kCsv},
-                                                {"md", report::GridFormat::kMarkdown},
-                                                {"json", report::GridFormat::kJson}};
-  take_name(command->add_option("--format", options->format,
-                                "What to print where no picture is asked for"),
-            formats)
-      ->default_str("table");
-  command->callback([options] { show_scaling(*options); });
+      .add_option("RUN", options->runs,
+                  "A prof.json file or folder for each run, such as a folder "
+                  "for each number of GPUs")
+      .required();
+  declare_analysis(command, options->analysis);
+  command.add_option("-o,--output", options->output,
+                     "Picture to write: .svg, .png or .html; default: a table on standard output");
+  command.add_flag("--force", options->force, "Replace the picture if it exists");
+  command.add_option("--top", options->most_layers, "Show only this many layers, the largest")
+      .check(between(std::size_t{1}, std::size_t{1000}))
+      .shows_default();
+  command
+      .add_option("--format", options->format, "What to print where no picture is asked for",
+                  grid_formats())
+      .shows_default("table");
+  command.on_run([options] { show_scaling(*options); });
 }
 
 }  // namespace
 
-void declare_pictures(CLI::App& program) {
+void declare_pictures(Command& program) {
   declare_timeline(program);
   declare_scaling(program);
 }

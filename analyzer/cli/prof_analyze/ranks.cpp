@@ -1,12 +1,13 @@
 // prof-analyze ranks DIR: which of many ranks are late, and what collectives wait for.
 #include "join/ranks.hpp"
 
+#include "cli/common/command_line.hpp"
 #include "cli/common/machine_option.hpp"
-#include "cli/common/option_values.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
+#include "export/ranks.hpp"
 #include "join/predict_rows.hpp"
 #include "join/readable.hpp"
 #include "join/two_threads.hpp"
@@ -17,7 +18,6 @@
 #include "read/prof_reader.hpp"
 #include "report/ranks_report.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -106,38 +106,35 @@ void run_ranks(RanksOptions& options) {
   write_result(
       options.output,
       options.format == RanksFormat::kJson
-          ? report::ranks_json(comparison)
+          ? exports::ranks_json(comparison)
           : report::ranks_table(comparison, {.top = options.top, .width = terminal_width()}),
       options.force);
 }
 
 }  // namespace
 
-void declare_ranks(CLI::App& program) {
+void declare_ranks(Command& program) {
   const auto options = std::make_shared<RanksOptions>();
-  CLI::App* command = program.add_subcommand(
+  Command command = program.add_subcommand(
       "ranks", "Compares the ranks of a run: slow devices, stragglers, who waits in collectives");
-  command->add_option("FILE", options->files, "prof.json files, one for each rank, or their folder")
-      ->required();
-  command->add_option("--machine", options->machine,
-                      "GPU of all files, for the prediction of collectives: an id of prof-model "
-                      "list --machines or a machine file; default: what each file says");
+  command.add_option("FILE", options->files, "prof.json files, one for each rank, or their folder")
+      .required();
+  command.add_option("--machine", options->machine,
+                     "GPU of all files, for the prediction of collectives: an id of prof-model "
+                     "list --machines or a machine file; default: what each file says");
   command
-      ->add_option("--least", options->least_percent,
-                   "Percent by which a device must be slower to be named, at least")
-      ->check(between(0.0, 1000.0))
-      ->capture_default_str();
+      .add_option("--least", options->least_percent,
+                  "Percent by which a device must be slower to be named, at least")
+      .check(between(0.0, 1000.0))
+      .shows_default();
   const NamedValues<RanksFormat> formats{{"table", RanksFormat::kTable},
                                          {"json", RanksFormat::kJson}};
-  take_name(command->add_option("--format", options->format, "What to print"), formats)
-      ->default_str("table");
-  command->add_option("-o,--output", options->output, "File to write; - is standard output")
-      ->capture_default_str();
-  command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->add_option("--top", options->top, "Print only this many of each list of the table")
-      ->check(between(std::size_t{1}, std::size_t{1000000}))
-      ->capture_default_str();
-  command->callback([options] { run_ranks(*options); });
+  command.add_option("--format", options->format, "What to print", formats);
+  command.add_output(options->output, options->force);
+  command.add_option("--top", options->top, "Print only this many of each list of the table")
+      .check(between(std::size_t{1}, std::size_t{1000000}))
+      .shows_default();
+  command.on_run([options] { run_ranks(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -1,10 +1,10 @@
 // prof-analyze FILE...: the report of one run.
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
+#include "export/csv.hpp"
 #include "export/json.hpp"
 #include "export/original.hpp"
 #include "export/perfetto.hpp"
@@ -13,10 +13,8 @@
 #include "read/inputs.hpp"
 #include "read/prof_reader.hpp"
 #include "report/html_report.hpp"
-#include "report/row_tables.hpp"
+#include "report/markdown_report.hpp"
 #include "report/table_report.hpp"
-
-#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -98,7 +96,7 @@ void run_report(ReportOptions& options) {
 
 }  // namespace
 
-void declare_report(CLI::App& program) {
+void declare_report(Command& program) {
   const auto options = std::make_shared<ReportOptions>();
   program.add_option("FILE", options->files,
                      "prof.json files of one run, one for each rank, or folders of *.prof.json "
@@ -113,35 +111,32 @@ void declare_report(CLI::App& program) {
                                           {"prometheus", ReportFormat::kPrometheus},
                                           {"works", ReportFormat::kTasks},
                                           {"original", ReportFormat::kOriginal}};
-  take_name(program.add_option(
-                "--format", options->format,
-                "What to print; html: one page with charts; perfetto: a mean iteration as a "
-                "trace; prometheus: for the textfile collector; works: what prof-model iteration "
-                "reads; original: what the original profiler's parse_result gave"),
-            formats)
-      ->default_str("table");
-  program.add_option("-o,--output", options->output, "File to write; - is standard output")
-      ->capture_default_str();
-  program.add_flag("--force", options->force, "Replace the output file if it exists");
+  program.add_option(
+      "--format", options->format,
+      "What to print; html: one page with charts; perfetto: a mean iteration as a "
+      "trace; prometheus: for the textfile collector; works: what prof-model iteration "
+      "reads; original: what the original profiler's parse_result gave",
+      formats);
+  program.add_output(options->output, options->force);
   program
       .add_option("--top", options->table.top,
                   "Print only this many rows of the table or of md, the largest")
-      ->check(between(std::size_t{1}, std::size_t{1000000}));
+      .check(between(std::size_t{1}, std::size_t{1000000}));
   program
       .add_option("--width", options->width,
                   "Columns of the table; default: those of the terminal, else 80")
-      ->check(between(std::size_t{40}, std::size_t{1000}));
+      .check(between(std::size_t{40}, std::size_t{1000}));
   // Before any command runs ...
-  program.parse_complete_callback([&program, options] {
-    const bool has_command = !program.get_subcommands().empty();
+  program.on_parsed([&program, options] {
+    const bool has_command = program.has_subcommand();
     if (has_command && !options->files.empty()) {
       throw UsageError("found a file before the command; a command comes first, its files after");
     }
     if (!has_command && options->files.empty()) throw UsageError("FILE is required");
   });
   // ... and where there is none.
-  program.final_callback([&program, options] {
-    if (program.get_subcommands().empty()) run_report(*options);
+  program.on_end([&program, options] {
+    if (!program.has_subcommand()) run_report(*options);
   });
 }
 

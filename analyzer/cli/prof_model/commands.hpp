@@ -2,19 +2,17 @@
 // options and with what it does.  Results go to standard output, words to standard error.
 #pragma once
 
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
+#include "cli/common/command_line.hpp"
 
 namespace inline_prof::cli {
 
-void declare_list(CLI::App& program);
-void declare_predict(CLI::App& program);
-void declare_fit(CLI::App& program);
-void declare_evaluate(CLI::App& program);
-void declare_iteration(CLI::App& program);
-void declare_plot(CLI::App& program);
-void declare_convert(CLI::App& program);
-void declare_measure(CLI::App& program);
+void declare_list(Command& program);
+void declare_predict(Command& program);
+void declare_fit(Command& program);
+void declare_evaluate(Command& program);
+void declare_iteration(Command& program);
+void declare_plot(Command& program);
+void declare_convert(Command& program);
+void declare_measure(Command& program);
 
 }  // namespace inline_prof::cli

@@ -1,12 +1,10 @@
 // prof-model convert: measurements of others as the tables that models are fitted to.
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "read/measurements/measurements.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -46,26 +44,24 @@ void run_convert(const ConvertOptions& options) {
 
 }  // namespace
 
-void declare_convert(CLI::App& program) {
+void declare_convert(Command& program) {
   const auto options = std::make_shared<ConvertOptions>();
-  CLI::App* command = program.add_subcommand(
+  Command command = program.add_subcommand(
       "convert", "Makes tables to fit out of logs and of tables that others have published");
-  command->footer("What each kind can be made from, with the columns that tell a table:\n" +
-                  read::sources_text());
-  command->add_option("--to", options->kind, "Kind of table to make")
-      ->required()
-      ->check(one_of(read::table_kinds()));
+  command.footer("What each kind can be made from, with the columns that tell a table:\n" +
+                 read::sources_text());
+  command.add_option("--to", options->kind, "Kind of table to make")
+      .required()
+      .check(one_of(read::table_kinds()));
   command
-      ->add_option("--set", options->settings,
-                   "NAME=VALUE: what the files do not say: op, num_gpus, type; or place=in, the "
-                   "in-place half of nccl-tests")
-      ->allow_extra_args(false);
-  command->add_option("FILE", options->files, "Logs and tables; their rows are put together")
-      ->required();
-  command->add_option("-o,--output", options->output, "File to write; - is standard output")
-      ->capture_default_str();
-  command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->callback([options] { run_convert(*options); });
+      .add_option("--set", options->settings,
+                  "NAME=VALUE: what the files do not say: op, num_gpus, type; or place=in, the "
+                  "in-place half of nccl-tests")
+      .takes_one_value();
+  command.add_option("FILE", options->files, "Logs and tables; their rows are put together")
+      .required();
+  command.add_output(options->output, options->force);
+  command.on_run([options] { run_convert(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -1,12 +1,11 @@
 // prof-model evaluate: how far a model is from measured times, by group.
+#include "base/error_metrics.hpp"
+#include "cli/common/command_line.hpp"
+#include "cli/common/grid_output.hpp"
 #include "cli/common/progress.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_model/commands.hpp"
-#include "cli/prof_model/grid_output.hpp"
 #include "cli/prof_model/model_choice.hpp"
-#include "model/error_metrics.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -30,7 +29,7 @@ struct EvaluateOptions {
 };
 
 struct Group {
-  std::vector<model::Judged> rows;
+  std::vector<base::Judged> rows;
   std::size_t unmeasured = 0;
   std::size_t unpredicted = 0;
 };
@@ -49,12 +48,12 @@ model::Part percent(const std::optional<double>& fraction) {
 }
 
 std::vector<model::Part> grid_row(const std::string& name, const Group& group) {
-  const auto summary = model::summarize(group.rows);
-  const auto original = model::original_errors(group.rows);
-  const auto value = [&](double model::ErrorSummary::*member) {
+  const auto summary = base::summarize(group.rows);
+  const auto original = base::original_errors(group.rows);
+  const auto value = [&](double base::ErrorSummary::*member) {
     return summary ? model::Part(100 * ((*summary).*member)) : model::Part();
   };
-  using model::ErrorSummary;
+  using base::ErrorSummary;
   return {name,
           static_cast<double>(group.rows.size()),
           static_cast<double>(group.unmeasured),
@@ -142,21 +141,19 @@ void run_evaluate(const EvaluateOptions& options) {
 
 }  // namespace
 
-void declare_evaluate(CLI::App& program) {
+void declare_evaluate(Command& program) {
   const auto options = std::make_shared<EvaluateOptions>();
-  CLI::App* command =
-      program.add_subcommand("evaluate", "Compares predictions with measured times");
-  declare_model(*command, options->model);
-  command->add_option("TABLE", options->inputs, "CSV file with the model's columns and a time")
-      ->required();
-  command->add_option("--measured", options->measured, "Column of the measured time, microseconds")
-      ->capture_default_str();
+  Command command = program.add_subcommand("evaluate", "Compares predictions with measured times");
+  declare_model(command, options->model);
+  command.add_option("TABLE", options->inputs, "CSV file with the model's columns and a time")
+      .required();
+  command.add_option("--measured", options->measured, "Column of the measured time, microseconds")
+      .shows_default();
   command
-      ->add_option("--group", options->group,
-                   "Column whose values are judged apart, if it is there")
-      ->capture_default_str();
-  declare_grid_output(*command, options->output);
-  command->callback([options] { run_evaluate(*options); });
+      .add_option("--group", options->group, "Column whose values are judged apart, if it is there")
+      .shows_default();
+  declare_grid_output(command, options->output);
+  command.on_run([options] { run_evaluate(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -1,8 +1,8 @@
 // prof-model fit: measured tables in, a parameter file out.
+#include "cli/common/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "fit/fits.hpp"
@@ -10,7 +10,6 @@
 #include "read/file_text.hpp"
 #include "read/sha256.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -80,28 +79,25 @@ void run_fit(const FitOptions& options) {
 
 }  // namespace
 
-void declare_fit(CLI::App& program) {
+void declare_fit(Command& program) {
   const auto options = std::make_shared<FitOptions>();
-  CLI::App* command =
+  Command command =
       program.add_subcommand("fit", "Makes parameters of a model from measured tables");
-  command->add_option("--model", options->model, "Model to fit")->required();
-  command->add_option("--machine", options->machine,
-                      "Machine that the tables were measured on, an id or a file");
+  command.add_option("--model", options->model, "Model to fit").required();
+  command.add_option("--machine", options->machine,
+                     "Machine that the tables were measured on, an id or a file");
   command
-      ->add_option("--set", options->settings,
-                   "NAME=VALUE: a setting of the fit, or a column that the tables do not have")
-      ->allow_extra_args(false);  // else it takes the tables behind it
-  command->add_option("--boundary", options->boundary,
-                      "What was timed, e.g. gemm or gemm+quantise");
-  command->add_option("--prior", options->prior, "Parameters to start from");
-  command->add_option("--points", options->points, "Use only so many rows, chosen by the seed")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->seed, "Seed of every choice")->capture_default_str();
-  command->add_option("TABLE", options->tables, "CSV files with a column time_us")->required();
-  command->add_option("-o,--output", options->output, "File to write; - is standard output")
-      ->capture_default_str();
-  command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->callback([options] { run_fit(*options); });
+      .add_option("--set", options->settings,
+                  "NAME=VALUE: a setting of the fit, or a column that the tables do not have")
+      .takes_one_value();  // else it takes the tables behind it
+  command.add_option("--boundary", options->boundary, "What was timed, e.g. gemm or gemm+quantise");
+  command.add_option("--prior", options->prior, "Parameters to start from");
+  command.add_option("--points", options->points, "Use only so many rows, chosen by the seed")
+      .check(positive_number());
+  command.add_option("--seed", options->seed, "Seed of every choice").shows_default();
+  command.add_option("TABLE", options->tables, "CSV files with a column time_us").required();
+  command.add_output(options->output, options->force);
+  command.on_run([options] { run_fit(*options); });
 }
 
 }  // namespace inline_prof::cli

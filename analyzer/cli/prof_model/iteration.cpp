@@ -1,7 +1,6 @@
 // prof-model iteration: what an iteration takes from end to end, from a trace.
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/result_file.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "model/iteration/operator_work.hpp"
@@ -12,7 +11,6 @@
 #include "report/iteration_report.hpp"
 #include "report/what_if_report.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
@@ -199,48 +197,42 @@ void run_iteration(IterationOptions options) {
 
 }  // namespace
 
-void declare_iteration(CLI::App& program) {
+void declare_iteration(Command& program) {
   const auto options = std::make_shared<IterationOptions>();
-  CLI::App* command =
+  Command command =
       program.add_subcommand("iteration", "Says what an iteration takes from end to end");
   command
-      ->add_option(
+      .add_option(
           "TRACE", options->input,
           "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the works "
           "that prof-analyze --format works writes")
-      ->required();
+      .required();
   const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
                                        {"improved", model::Mode::kCalibrated}};
-  take_name(command->add_option("--mode", options->mode,
-                                "compat: the published DLRM models; improved: the longest path"),
-            modes);
+  command.add_option("--mode", options->mode,
+                     "compat: the published DLRM models; improved: the longest path", modes);
   command
-      ->add_option("--scale", options->scales,
-                   "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "
-                   "times as long")
-      ->allow_extra_args(false);
-  command->add_flag("--met-prediction", options->is_prediction_met,
-                    "What if every work took what is predicted for it");
-  command->add_option("--params", options->params,
-                      "CSV of measured products (as for --model fc), for matrix products");
-  command->add_option("--set", options->settings,
-                      "NAME=VALUE: what the GPU can do, or kernel_prefix of the measured products");
-  command->add_option("--iterations", options->iterations,
-                      "Use only so many iterations from the first mark \"## Forward ##\" on");
+      .add_option("--scale", options->scales,
+                  "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "
+                  "times as long")
+      .takes_one_value();
+  command.add_flag("--met-prediction", options->is_prediction_met,
+                   "What if every work took what is predicted for it");
+  command.add_option("--params", options->params,
+                     "CSV of measured products (as for --model fc), for matrix products");
+  command.add_option("--set", options->settings,
+                     "NAME=VALUE: what the GPU can do, or kernel_prefix of the measured products");
+  command.add_option("--iterations", options->iterations,
+                     "Use only so many iterations from the first mark \"## Forward ##\" on");
   const NamedValues<model::KernelTimes> kernels{{"predicted", model::KernelTimes::kPredicted},
                                                 {"measured", model::KernelTimes::kMeasured}};
-  take_name(
-      command->add_option("--kernels", options->kernels, "Whose times: the models' or the trace's"),
-      kernels)
-      ->default_str("predicted");
+  command.add_option("--kernels", options->kernels, "Whose times: the models' or the trace's",
+                     kernels);
   const NamedValues<IterationFormat> formats{{"json", IterationFormat::kJson},
                                              {"table", IterationFormat::kTable}};
-  take_name(command->add_option("--format", options->format, "What to print"), formats)
-      ->default_str("json");
-  command->add_option("-o,--output", options->output, "File to write; - is standard output")
-      ->capture_default_str();
-  command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->callback([options] { run_iteration(*options); });
+  command.add_option("--format", options->format, "What to print", formats);
+  command.add_output(options->output, options->force);
+  command.on_run([options] { run_iteration(*options); });
 }
 
 }  // namespace inline_prof::cli

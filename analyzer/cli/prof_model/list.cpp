@@ -1,13 +1,12 @@
 // prof-model list: the models, the columns of one, or the machines.
-#include "cli/common/usage_error.hpp"
+#include "cli/common/command_line.hpp"
+#include "cli/common/grid_output.hpp"
 #include "cli/prof_model/commands.hpp"
-#include "cli/prof_model/grid_output.hpp"
 #include "fit/fits.hpp"
 #include "model/machines.hpp"
 #include "model/registry.hpp"
 #include "model/shipped_parameters.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -145,15 +144,15 @@ void run_list(const ListOptions& options) {
 
 }  // namespace
 
-void declare_list(CLI::App& program) {
+void declare_list(Command& program) {
   const auto options = std::make_shared<ListOptions>();
-  CLI::App* command =
+  Command command =
       program.add_subcommand("list", "Names the models, what one of them reads, or the machines");
-  command->add_option("MODEL", options->model, "Show the columns of this model");
-  command->add_flag("--machines", options->machines,
-                    "Show the GPUs that --machine takes, and their shipped parameters");
-  declare_grid_output(*command, options->output);
-  command->callback([options] { run_list(*options); });
+  command.add_option("MODEL", options->model, "Show the columns of this model");
+  command.add_flag("--machines", options->machines,
+                   "Show the GPUs that --machine takes, and their shipped parameters");
+  declare_grid_output(command, options->output);
+  command.on_run([options] { run_list(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -1,7 +1,7 @@
 // prof-model measure: starts prof-measure, which is linked with CUDA where prof-model is not.
+#include "cli/common/command_line.hpp"
 #include "cli/prof_model/commands.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -48,12 +48,9 @@ void run_measure(const std::vector<std::string>& words) {
 
 }  // namespace
 
-void declare_measure(CLI::App& program) {
-  CLI::App* command = program.add_subcommand(
-      "measure", "Times shapes alone on a GPU, as tables to fit (--help tells how)");
-  command->set_help_flag();
-  command->prefix_command();  // all that follows is the other program's
-  command->callback([command] { run_measure(command->remaining()); });
+void declare_measure(Command& program) {
+  program.add_forwarding_subcommand(
+      "measure", "Times shapes alone on a GPU, as tables to fit (--help tells how)", run_measure);
 }
 
 }  // namespace inline_prof::cli

@@ -1,11 +1,9 @@
 #include "cli/prof_model/model_choice.hpp"
 
+#include "cli/common/command_line.hpp"
 #include "cli/common/machine_option.hpp"
-#include "cli/common/option_values.hpp"
-#include "cli/common/usage_error.hpp"
 #include "model/shipped_parameters.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -98,28 +96,25 @@ void check_columns(const ChosenModel& chosen) {
 
 }  // namespace
 
-void declare_model(CLI::App& command, ModelArguments& arguments) {
+void declare_model(Command& command, ModelArguments& arguments) {
   command.add_option("--model", arguments.model, "Model to use; prof-model list names them")
-      ->required();
+      .required();
   command.add_option("--machine", arguments.machine, "Machine to predict for, an id or a file");
   const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
                                        {"improved", model::Mode::kCalibrated}};
-  take_name(
-      command.add_option("--mode", arguments.mode,
-                         "compat: what the published model gives, to the digit; improved: ours"),
-      modes);
+  command.add_option("--mode", arguments.mode,
+                     "compat: what the published model gives, to the digit; improved: ours", modes);
   command.add_option("--params", arguments.params,
                      "Parameters of the model: a file, or the name of a shipped set; default: the "
                      "shipped set of --machine, where there is one");
   const NamedValues<model::ConstantSet> sets{{"original", model::ConstantSet::kOriginal},
                                              {"main", model::ConstantSet::kMain}};
-  take_name(command.add_option("--constants", arguments.constants,
-                               "Edition of a published model's constants"),
-            sets);
+  command.add_option("--constants", arguments.constants, "Edition of a published model's constants",
+                     sets);
   command
       .add_option("--set", arguments.settings,
                   "NAME=VALUE: a setting of the model, or a column that the table does not have")
-      ->allow_extra_args(false);  // else it takes the table behind it
+      .takes_one_value();  // else it takes the table behind it
 }
 
 std::map<std::string, std::string> parse_settings(const std::vector<std::string>& settings) {

@@ -1,6 +1,7 @@
 // The options by which prof-model's subcommands choose a model.
 #pragma once
 
+#include "cli/common/command_line.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
 #include "read/table.hpp"
@@ -10,10 +11,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-namespace CLI {  // NOLINT(readability-identifier-naming): theirs
-class App;
-}
 
 namespace inline_prof::cli {
 
@@ -27,7 +24,7 @@ struct ModelArguments {
   std::vector<std::string> settings;  // NAME=VALUE
 };
 
-void declare_model(CLI::App& command, ModelArguments& arguments);
+void declare_model(Command& command, ModelArguments& arguments);
 
 // A model, ready to predict the rows of one table.
 struct ChosenModel {

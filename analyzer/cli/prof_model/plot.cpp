@@ -1,16 +1,14 @@
 // prof-model plot: pictures of a model beside measured times.
-#include "cli/common/option_values.hpp"
+#include "base/error_metrics.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/picture_output.hpp"
-#include "cli/common/usage_error.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 #include "fit/collective_fit.hpp"
-#include "model/error_metrics.hpp"
 #include "model/published/collective/curve_sets.hpp"
 #include "model/row_reader.hpp"
 #include "report/plot/model_charts.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,7 +45,7 @@ std::size_t measured_column(const read::Table& table, const std::string& name) {
 
 // Predictions beside what was measured, and the sentence that says what is missing.
 struct Comparison {
-  std::vector<model::Judged> rows;
+  std::vector<base::Judged> rows;
   std::size_t unpredicted = 0;
   std::size_t unmeasured = 0;
 };
@@ -176,7 +174,7 @@ std::vector<report::Chart> curve_charts(const PlotOptions& options, const read::
   return charts;
 }
 
-std::string sentence(const model::ErrorSummary& errors) {
+std::string sentence(const base::ErrorSummary& errors) {
   return fmt::format(
       "{} rows: MAPE {:.2f} %, median {:.2f} %, 90 % of the rows within {:.2f} %, "
       "bias {:+.2f} %, GMAE {:.2f} %.",
@@ -202,7 +200,7 @@ void run_plot(const PlotOptions& options) {
   if (all || options.kind == "scatter" || options.kind == "errors") {
     const Comparison comparison =
         compare(table, chosen, measured_column(table, options.measured), rows);
-    if (const auto errors = model::summarize(comparison.rows)) words.push_back(sentence(*errors));
+    if (const auto errors = base::summarize(comparison.rows)) words.push_back(sentence(*errors));
     words.push_back(fmt::format("{} rows without a prediction, {} without a measured time.",
                                 comparison.unpredicted, comparison.unmeasured));
     if (all || options.kind == "scatter") {
@@ -221,25 +219,25 @@ void run_plot(const PlotOptions& options) {
 
 }  // namespace
 
-void declare_plot(CLI::App& program) {
+void declare_plot(Command& program) {
   const auto options = std::make_shared<PlotOptions>();
-  CLI::App* command =
+  Command command =
       program.add_subcommand("plot", "Draws predictions beside measured times: svg, png or html");
-  declare_model(*command, options->model);
-  command->add_option("TABLE", options->input, "CSV file with the model's columns and a time")
-      ->required();
-  command->add_option("--measured", options->measured,
-                      "Column of the measured time, microseconds; default: time_us or latency_us");
+  declare_model(command, options->model);
+  command.add_option("TABLE", options->input, "CSV file with the model's columns and a time")
+      .required();
+  command.add_option("--measured", options->measured,
+                     "Column of the measured time, microseconds; default: time_us or latency_us");
   command
-      ->add_option("--kind", options->kind,
-                   "curve: time and bandwidth over message size; scatter; errors; or all")
-      ->check(one_of({"all", "curve", "scatter", "errors"}))
-      ->capture_default_str();
-  command->add_option("--curve", options->curve, "Draw only this curve of the table");
-  command->add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")
-      ->required();
-  command->add_flag("--force", options->force, "Replace the picture if it exists");
-  command->callback([options] { run_plot(*options); });
+      .add_option("--kind", options->kind,
+                  "curve: time and bandwidth over message size; scatter; errors; or all")
+      .check(one_of({"all", "curve", "scatter", "errors"}))
+      .shows_default();
+  command.add_option("--curve", options->curve, "Draw only this curve of the table");
+  command.add_option("-o,--output", options->output, "Picture to write: .svg, .png or .html")
+      .required();
+  command.add_flag("--force", options->force, "Replace the picture if it exists");
+  command.on_run([options] { run_plot(*options); });
 }
 
 }  // namespace inline_prof::cli

@@ -1,11 +1,11 @@
 // prof-model predict: every column of the table untouched, and the prediction behind it.
 #include "base/csv.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -82,18 +82,16 @@ void run_predict(const PredictOptions& options) {
 
 }  // namespace
 
-void declare_predict(CLI::App& program) {
+void declare_predict(Command& program) {
   const auto options = std::make_shared<PredictOptions>();
-  CLI::App* command = program.add_subcommand("predict", "Predicts every row of a table");
-  declare_model(*command, options->model);
-  command->add_option("TABLE", options->input, "CSV file; prof-model list MODEL names its columns")
-      ->required();
-  command->add_option("-o,--output", options->output, "File to write; - is standard output")
-      ->capture_default_str();
-  command->add_flag("--force", options->force, "Replace the output file if it exists");
-  command->add_flag("--explain", options->explain,
-                    "Say for every row how the prediction comes about, on standard error");
-  command->callback([options] { run_predict(*options); });
+  Command command = program.add_subcommand("predict", "Predicts every row of a table");
+  declare_model(command, options->model);
+  command.add_option("TABLE", options->input, "CSV file; prof-model list MODEL names its columns")
+      .required();
+  command.add_output(options->output, options->force);
+  command.add_flag("--explain", options->explain,
+                   "Say for every row how the prediction comes about, on standard error");
+  command.on_run([options] { run_predict(*options); });
 }
 
 }  // namespace inline_prof::cli

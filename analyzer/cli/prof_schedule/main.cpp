@@ -2,7 +2,7 @@
 // prof.json into a prof.schedule.
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
-#include "cli/common/option_values.hpp"
+#include "cli/common/command_line.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_schedule/prior_run.hpp"
 #include "cli/prof_schedule/schedule_summary.hpp"
@@ -16,18 +16,16 @@
 #include "schedule/settings.hpp"
 #include "schedule/text_formats.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <system_error>
 #include <variant>
@@ -58,11 +56,6 @@ constexpr const char* kExamples =
     "\n"
     "-o writes the format that the name ends in: .json, .events, otherwise a prof.schedule.\n"
     "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.";
-
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct Options {
   std::string input;   // empty: everything in `from`
@@ -289,7 +282,7 @@ std::uint64_t seed_of(const std::string& text) {
   return seed;
 }
 
-void add_options(CLI::App& app, Options& options) {
+void add_options(Command& app, Options& options) {
   app.add_option("INPUT", options.input,
                  "schedule.json, prof.schedule or prof.events; - reads standard input");
   app.add_option("--from", options.from,
@@ -297,17 +290,17 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("-o,--output", options.output, "write the schedule here; - is standard output");
   app.add_flag("--force", options.force, "replace an existing file");
   app.add_option("--warmup", options.choices.warmup, "iterations before the first sample [10]")
-      ->check(between(std::int64_t{0}, schedule::kMaxWarmup));
+      .check(between(std::int64_t{0}, schedule::kMaxWarmup));
   app.add_option("--repeat", options.choices.repeat, "samples of each event [50]")
-      ->check(between(std::int64_t{1}, schedule::kMaxRepeat));
-  app.add_option_function<std::string>(
+      .check(between(std::int64_t{1}, schedule::kMaxRepeat));
+  app.add_text(
          "--policy",
          [&options](const std::string& name) {
            options.choices.policy = schedule::policy_from_name(name);
          },
          "in_order, interleaved or adaptive [in_order]")
-      ->check(one_of({"in_order", "interleaved", "adaptive"}));
-  app.add_option_function<std::string>(
+      .check(one_of({"in_order", "interleaved", "adaptive"}));
+  app.add_text(
       "--budget",
       [&options](const std::string& text) {
         options.choices.budget_percent = schedule::budget_percent_from(text);
@@ -317,63 +310,41 @@ void add_options(CLI::App& app, Options& options) {
       "of an iteration's time, for adaptive: 0.1% or 0.001 [0.1%]");
   app.add_option("--target-ci", options.choices.target_ci,
                  "half width of a class's 95 % interval over its median, for adaptive [0.03]")
-      ->check(between(1e-6, 1.0 - 1e-6));
-  app.add_option_function<std::string>(
+      .check(between(1e-6, 1.0 - 1e-6));
+  app.add_text(
       "--seed", [&options](const std::string& text) { options.choices.seed = seed_of(text); },
       "of a shuffled order, an integer from 0 [1]");
   app.add_option("--iteration-time", options.iteration_ms,
                  "milliseconds an iteration takes [median of --from]")
-      ->check(CLI::PositiveNumber);
+      .check(positive_number());
   app.add_option("--format", options.format, "of the summary: table or json")
-      ->check(one_of({"table", "json"}));
+      .check(one_of({"table", "json"}));
   app.add_flag("--list", options.list, "one line for each event, or class, in the table");
-  app.set_version_flag("--version", "prof-schedule " INLINE_PROF_VERSION);
-  app.footer(kExamples);
 }
 
-void parse_and_run(CLI::App& app, int argc, char** argv) {
-  Options options;
-  add_options(app, options);
-  app.parse(argc, argv);
-  if (options.input.empty() && options.from.empty()) {
-    throw UsageError("no input: give a schedule, --from prof.json, or both");
-  }
-  if (options.input == "-" && options.from == "-") {
-    throw UsageError("only one of INPUT and --from can be standard input");
-  }
-  run(options);
-}
-
-// Only C functions from here on: what reports an error must not fail itself.
-int fail(int exit_status, const char* what) noexcept {
-  std::fprintf(stderr, "prof-schedule: %s\n%s", what,
-               exit_status == 2 ? "Try prof-schedule --help.\n" : "");
-  return exit_status;
-}
-
-int run_main(int argc, char** argv) noexcept {
-  try {
-    CLI::App app("Checks a schedule of inline_prof, says how long it takes, and writes it out.",
-                 "prof-schedule");
-    try {
-      parse_and_run(app, argc, argv);
-    } catch (const CLI::Success& request) {  // --help and --version
-      return app.exit(request);
+void declare(Command& program, int& /*status*/) {
+  const auto options = std::make_shared<Options>();
+  add_options(program, *options);
+  program.on_end([options] {
+    if (options->input.empty() && options->from.empty()) {
+      throw UsageError("no input: give a schedule, --from prof.json, or both");
     }
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    return fail(2, error.what());
-  } catch (const UsageError& error) {
-    return fail(2, error.what());
-  } catch (const std::exception& error) {
-    return fail(1, error.what());
-  }
+    if (options->input == "-" && options->from == "-") {
+      throw UsageError("only one of INPUT and --from can be standard input");
+    }
+    run(*options);
+  });
 }
 
 }  // namespace
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
-  inline_prof::cli::set_arguments(argc, argv);
-  return inline_prof::cli::run_main(argc, argv);
+  return inline_prof::cli::run_program(
+      {.name = "prof-schedule",
+       .description =
+           "Checks a schedule of inline_prof, says how long it takes, and writes it out.",
+       .footer = inline_prof::cli::kExamples,
+       .declare = inline_prof::cli::declare},
+      argc, argv);
 }

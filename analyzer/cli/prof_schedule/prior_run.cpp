@@ -1,5 +1,6 @@
 #include "cli/prof_schedule/prior_run.hpp"
 
+#include "base/median.hpp"
 #include "schedule/error.hpp"
 #include "schedule/json_tree.hpp"
 #include "schedule/read_request.hpp"
@@ -91,13 +92,6 @@ class Node {
   std::string place_;
 };
 
-std::optional<double> median(std::vector<double> values) {
-  if (values.empty()) return std::nullopt;
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
-
 std::string text_or_empty(const std::optional<Node>& node) {
   return node ? node->text() : std::string();
 }
@@ -157,7 +151,7 @@ PriorRun read_prior_run(const std::string& path) {
       ++run.not_measurable_count;
     }
   }
-  run.iteration_ms = median(std::move(iteration_ms));
+  if (!iteration_ms.empty()) run.iteration_ms = base::median(std::move(iteration_ms));
 
   std::stable_sort(found.begin(), found.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -41,7 +41,8 @@ enum Parameter : std::size_t {
   kQuantiseCost,
 };
 
-// Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see docs/models.md.
+// Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see
+// docs/models/matrix_products.md.
 constexpr std::array<ParameterSpec, 23> kParameters{{
     {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs"},
     {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached"},

@@ -29,7 +29,7 @@ std::vector<Border> borders_of(const SizeCurve& curve) {
 
 }  // namespace
 
-Chart scatter_chart(std::span<const model::Judged> rows, const std::string& title) {
+Chart scatter_chart(std::span<const base::Judged> rows, const std::string& title) {
   Chart chart;
   chart.title = title;
   chart.x = {"measured, us", Scale::kLog10};
@@ -42,7 +42,7 @@ Chart scatter_chart(std::span<const model::Judged> rows, const std::string& titl
               .is_dashed = false};
   dots.color.opacity = rows.size() > 300 ? 0.45 : 0.8;
   double least = INFINITY, most = 0.0;
-  for (const model::Judged& row : rows) {
+  for (const base::Judged& row : rows) {
     dots.values.push_back({row.measured_us, row.predicted_us});
     least = std::min({least, row.measured_us, row.predicted_us});
     most = std::max({most, row.measured_us, row.predicted_us});
@@ -60,11 +60,11 @@ Chart scatter_chart(std::span<const model::Judged> rows, const std::string& titl
   return chart;
 }
 
-Chart error_chart(std::span<const model::Judged> rows, const std::string& title) {
+Chart error_chart(std::span<const base::Judged> rows, const std::string& title) {
   constexpr double most = 100.0;  // percent
   std::vector<double> errors;
   double widest = 5.0;
-  for (const model::Judged& row : rows) {
+  for (const base::Judged& row : rows) {
     errors.push_back(100 * (row.predicted_us / row.measured_us - 1));
     widest = std::max(widest, std::min(most, std::abs(errors.back())));
   }

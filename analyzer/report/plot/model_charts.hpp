@@ -1,7 +1,7 @@
 // What there is to see of a model: measured against predicted, its errors, a collective's curve.
 #pragma once
 
-#include "model/error_metrics.hpp"
+#include "base/error_metrics.hpp"
 #include "report/plot/chart.hpp"
 
 #include <optional>
@@ -12,11 +12,11 @@
 namespace inline_prof::report {
 
 // A dot for each row, the diagonal, and 10 % to either side of it.
-[[nodiscard]] Chart scatter_chart(std::span<const model::Judged> rows, const std::string& title);
+[[nodiscard]] Chart scatter_chart(std::span<const base::Judged> rows, const std::string& title);
 
 // How many rows have which error, in percent of the measured time; what lies beyond +-100 % stands
 // in the outermost bars.
-[[nodiscard]] Chart error_chart(std::span<const model::Judged> rows, const std::string& title);
+[[nodiscard]] Chart error_chart(std::span<const base::Judged> rows, const std::string& title);
 
 // A curve over message sizes, as measured and as a model has it.
 struct SizeCurve {

@@ -144,6 +144,7 @@ inline constexpr const char* kCaptureSkipped = "capture_skipped";
 inline constexpr const char* kStaleGraph = "stale_graph";
 inline constexpr const char* kInterleavedLaunch = "interleaved_launch";
 inline constexpr const char* kIrregularIteration = "irregular_iteration";
+inline constexpr const char* kDestroyed = "destroyed";
 
 // Generation 1 (2021-02) wrote these two instead of event_name and met_times_within_this_stream.
 inline constexpr const char* kGeneration1Occurrence = "same_name_events_occured_order_in_code";

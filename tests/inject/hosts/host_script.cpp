@@ -26,9 +26,9 @@
 #include <memory>
 #include <mutex>
 #include <pthread.h>
+#include <set>
 #include <sstream>
 #include <string>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -54,9 +54,12 @@ void print_answers() {
   std::printf("%llu calls", static_cast<unsigned long long>(calls.load()));
   for (const auto& [code, count] : errors)
     std::printf(", error %d: %llu", code, static_cast<unsigned long long>(count));
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  std::printf("\npeak %ld KiB\n", usage.ru_maxrss);
+  // Not getrusage(): its largest resident memory is also that of who started the program.
+  long kib = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    std::sscanf(line.c_str(), "VmHWM: %ld kB", &kib);
+  std::printf("\npeak %ld KiB\n", kib);
   std::fflush(stdout);
 }
 
@@ -73,6 +76,7 @@ struct Module {
 struct Graph {
   CUgraph graph = nullptr;
   CUgraphExec exec = nullptr;
+  std::set<int> modules{};  // of its kernels
 };
 
 std::map<int, CUcontext> contexts;
@@ -154,11 +158,22 @@ void load_module(Words& words) {
   modules[id] = made;
 }
 
+void destroy(const Graph& graph) {
+  worked(cuGraphExecDestroy(graph.exec));
+  worked(cuGraphDestroy(graph.graph));
+}
+
+// A graph whose kernels have gone may not be replayed.
 void unload_module(Words& words) {
   const int id = number(words);
   const Module* module = found(modules, id);
   if (module == nullptr) return;
   worked(cuCtxSynchronize());
+  std::erase_if(graphs, [&](const auto& each) {
+    if (!each.second.modules.contains(id)) return false;
+    destroy(each.second);
+    return true;
+  });
   worked(module->library != nullptr ? cuLibraryUnload(module->library)
                                     : cuModuleUnload(module->module));
   modules.erase(id);
@@ -249,10 +264,12 @@ void churn(Words& words) {
 
 void make_graph(Words& words) {
   const int id = number(words);
-  const Module* module = found(modules, number(words));
+  const int module_id = number(words);
+  const Module* module = found(modules, module_id);
   const int kernels = number(words, 1);
   if (module == nullptr || graphs.contains(id)) return;
   Graph made;
+  made.modules.insert(module_id);
   made.graph = graph_of(*module, kernels, 1);
   if (made.graph != nullptr && worked(cuGraphInstantiate(&made.exec, made.graph, 0)))
     graphs[id] = made;
@@ -260,11 +277,13 @@ void make_graph(Words& words) {
 
 void capture_graph(Words& words) {
   const int id = number(words);
-  const Module* module = found(modules, number(words));
+  const int module_id = number(words);
+  const Module* module = found(modules, module_id);
   const int kernels = number(words, 1);
   const CUstream* stream = found(streams, number(words));
   if (module == nullptr || stream == nullptr || graphs.contains(id)) return;
   Graph made;
+  made.modules.insert(module_id);
   if (!worked(cuStreamBeginCapture(*stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))) return;
   for (std::size_t i = 0; i < static_cast<std::size_t>(kernels); ++i)
     worked(launch(module->kernels[i % kKernels], *stream));
@@ -275,9 +294,11 @@ void capture_graph(Words& words) {
 }
 
 void update_graph(Words& words) {
-  const Graph* graph = found(graphs, number(words));
-  const Module* module = found(modules, number(words));
+  Graph* graph = found(graphs, number(words));
+  const int module_id = number(words);
+  const Module* module = found(modules, module_id);
   const int kernels = number(words, 1);
+  if (graph != nullptr) graph->modules.insert(module_id);
   if (graph == nullptr || module == nullptr) return;
   CUgraph other = graph_of(*module, kernels, 3);
   CUgraphExecUpdateResultInfo info{};
@@ -296,8 +317,7 @@ void destroy_graph(Words& words) {
   const Graph* graph = found(graphs, id);
   if (graph == nullptr) return;
   worked(cuCtxSynchronize());
-  worked(cuGraphExecDestroy(graph->exec));
-  worked(cuGraphDestroy(graph->graph));
+  destroy(*graph);
   graphs.erase(id);
 }
 

@@ -6,8 +6,10 @@
 
   needs       nothing but glibc's own libraries, no symbol newer than glibc 2.17
   size        below 2 MiB
-  exports     what exports.txt and word_list.h name, what the sources mark and what the file shows
-              are one set; vendor names with a version answer to that version only
+  imports     no function under a name that an application may give to one of its own
+  threads     256 bytes of thread-local memory, which a library that is loaded late must still get
+  exports     what exports.txt, driver_functions.hpp and call_list.h name, what the sources mark and
+              what the file shows are one set; vendor names with a version answer to that version only
   load time   one constructor of ours, which tells NVTX where we are: no other of the objects named
               in the file LIST has an .init_array, and every other entry of the library's belongs
               to the compiler's or the C++ library's objects
@@ -81,6 +83,34 @@ def check_symbol_versions(tools, library):
             yield f"needs symbol version {version}: newer than GLIBC_2.17"
 
 
+# ISO C reserves its own names, those of its headers' futures (str..., mem...), and all that begin
+# with an underscore (ISO/IEC 9899:2011, 7.1.3 and 7.31).  The prefixes and the names behind are
+# POSIX's: threads and the loader, and what the C++ library asks for and we never call.
+RESERVED = re.compile(
+    r"_\w+|(str|mem|wcs|is|to)[a-z]\w*|abort|aligned_alloc|calloc|erfc?|exit|exp|exp2|expm1|"
+    r"fe[gs]etround|fflush|fopen|fputc|fputs|free|fwrite|getenv|localeconv|log|log2|malloc|realloc|"
+    r"s?n?printf|setlocale|sprintf|sqrt|std(in|out|err)|time|v?snprintf|"
+    r"pthread_\w+|sem_\w+|dl\w+|"
+    r"clock_gettime|environ|freelocale|gettext|gmtime_r|newlocale|nl_langinfo|setenv|uselocale")
+MOST_THREAD_BYTES = 256
+
+
+def check_imports(tools, library):
+    for line in tools.readelf("--dyn-syms", library).splitlines():
+        fields = line.split()
+        if len(fields) >= 8 and fields[6] == "UND":
+            name = fields[7].split("@")[0]
+            if not RESERVED.fullmatch(name):
+                yield f"calls {name}, which an application may define: see sys/system_calls.cpp"
+
+
+def check_thread_memory(tools, library):
+    found = re.search(r"^\s*TLS\s+(?:0x[0-9a-f]+\s+){4}(0x[0-9a-f]+)", tools.readelf("--segments", library),
+                      re.M)
+    if found and int(found[1], 16) > MOST_THREAD_BYTES:
+        yield f"has {int(found[1], 16)} bytes of thread-local memory, expected at most {MOST_THREAD_BYTES}"
+
+
 def check_size(library, most=MOST_BYTES):
     size = library.stat().st_size
     if size >= most:
@@ -92,18 +122,20 @@ def names_in_list(text):
     return {line for line in text.splitlines() if line and not line.startswith("#")}
 
 
-def words_in(text):
-    """Names X(name, ...) of word_list.h."""
-    return set(re.findall(r"\bX\((\w+),", re.sub(r"/\*.*?\*/", "", text, flags=re.S)))
+def functions_in(file):
+    """Names X(name, ...) of a list of hooked functions; none where there is no such file."""
+    if not file.exists():
+        return set()
+    text = re.sub(r"/\*.*?\*/|//[^\n]*", "", file.read_text(), flags=re.S)
+    return set(re.findall(r"\bX\((\w+),", text))
 
 
 def exports_marked_in(sources):
-    """Names after INLINE_PROF_EXPORT, inside INLINE_PROF_EXPORT_AS("..."), and the dlsym trampoline."""
+    """Names after INLINE_PROF_EXPORT, and the dlsym trampoline."""
     marked = set()
     for file in sorted(sources.rglob("*")):
         if file.suffix in {".cpp", ".hpp"}:
             text = re.sub(r"//.*|^\s*#.*", "", file.read_text(), flags=re.M)
-            marked |= set(re.findall(r'INLINE_PROF_EXPORT_AS\("(\w+)"\)', text))
             marked |= set(re.findall(r"INLINE_PROF_EXPORT\s[^;{]*?(\w+)\s*\(", text))
     trampolines = [re.findall(r"^\s*\.globl\s+(\w+)", file.read_text(), re.M)
                    for file in sorted(sources.rglob("dlsym_*.S"))]
@@ -126,8 +158,8 @@ def exports_shown(tools, library):
 
 def check_exports(tools, library, sources):
     listed = names_in_list((sources / "exports.txt").read_text())
-    words_file = sources / "hook" / "word_list.h"
-    words = words_in(words_file.read_text()) if words_file.exists() else set()
+    driver = functions_in(sources / "entry" / "driver_functions.hpp")
+    calls = functions_in(sources / "libraries" / "call_list.h")
     marked = exports_marked_in(sources)
     shown = exports_shown(tools, library)
     plain = {name.split("@")[0] for name in shown}
@@ -137,13 +169,13 @@ def check_exports(tools, library, sources):
         yield f"{name} stands in exports.txt and is not marked in the sources"
     for name in sorted(marked - listed):
         yield f"{name} is marked in the sources and does not stand in exports.txt"
-    for name in sorted((listed | words) - plain):
+    for name in sorted((listed | driver | calls) - plain):
         yield f"{name} stands in the lists and is not exported"
-    for name in sorted(plain - listed - words):
+    for name in sorted(plain - listed - driver - calls):
         yield f"{name} is exported and does not stand in the lists"
     for name in sorted(shown):
-        if "@@" in name or ("@" in name and name.split("@")[0] not in words):
-            yield f"{name} answers to its version: only words do, and to nobody else"
+        if "@@" in name or ("@" in name and name.split("@")[0] not in calls):
+            yield f"{name} answers to its version: only library calls do, and to nobody else"
 
 
 def check_objects(tools, objects):
@@ -234,6 +266,8 @@ def main():
                   *check_exports(tools, options.library, options.sources),
                   *check_objects(tools, objects),
                   *check_load_time(tools, options.library),
+                  *check_imports(tools, options.library),
+                  *check_thread_memory(tools, options.library),
                   *check_fast_path(tools, options.library, ASSEMBLY_PATHS)]
     if options.optimised:
         complaints += check_size(options.library)

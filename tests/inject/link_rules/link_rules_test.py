@@ -44,6 +44,8 @@ class PlantedViolations(unittest.TestCase):
         self.assertEqual(list(link_rules.check_symbol_versions(TOOLS, library)), [])
         self.assertEqual(list(link_rules.check_size(library)), [])
         self.assertEqual(list(link_rules.check_load_time(TOOLS, library)), [])
+        self.assertEqual(list(link_rules.check_imports(TOOLS, library)), [])
+        self.assertEqual(list(link_rules.check_thread_memory(TOOLS, library)), [])
 
     def test_another_library_is_needed(self):
         self.compile("int g(void) { return 1; }\n", "-Wl,-soname,libother.so.3")
@@ -52,6 +54,16 @@ class PlantedViolations(unittest.TestCase):
                                "-lother", "-lc")
         self.assertEqual(list(link_rules.check_needed(TOOLS, library)),
                          ["needs libother.so.3, which is none of glibc's own libraries"])
+
+    def test_a_function_has_a_name_that_applications_may_use(self):
+        library = self.compile("#include <unistd.h>\nint f(void) { return link(\"a\", \"b\"); }\n")
+        self.assertEqual(list(link_rules.check_imports(TOOLS, library)),
+                         ["calls link, which an application may define: see sys/system_calls.cpp"])
+
+    def test_threads_need_more_than_late_libraries_get(self):
+        library = self.compile("_Thread_local char big[300];\nchar *f(void) { return big; }\n")
+        self.assertEqual(list(link_rules.check_thread_memory(TOOLS, library)),
+                         ["has 300 bytes of thread-local memory, expected at most 256"])
 
     def test_a_symbol_is_newer_than_2_17(self):
         # arc4random came with 2.36.
@@ -73,56 +85,59 @@ class PlantedViolations(unittest.TestCase):
         library = self.compile("char block[3000000] = {1};\n")
         self.assertEqual(len(list(link_rules.check_size(library))), 1)
 
-    def sources(self, listed, marked, words=""):
+    def sources(self, listed, marked, calls="", driver=""):
         self.write("libinject/exports.txt", "# a comment\n" + listed)
-        self.write("libinject/libraries/call_list.h", f"/* X(not_this, 1) */\n{words}")
-        self.write("libinject/a.hpp", "#define INLINE_PROF_EXPORT_AS(symbol) __asm__(symbol)\n")
+        self.write("libinject/libraries/call_list.h", f"/* X(not_this, 1) */\n{calls}")
+        self.write("libinject/entry/driver_functions.hpp", f"// X(not_that, 1)\n{driver}")
         self.write("libinject/a.cpp", marked)
         return self.folder / "libinject"
 
-    def exports(self, source, listed, marked, words="", versions=None):
+    def exports(self, source, listed, marked, calls="", versions=None, driver=""):
         options = []
         if versions is not None:
             options.append(f"-Wl,--version-script={self.write('versions.map', versions)}")
         return list(link_rules.check_exports(TOOLS, self.compile(source, *options),
-                                             self.sources(listed, marked, words)))
+                                             self.sources(listed, marked, calls, driver)))
 
     def test_exports_agree(self):
-        marked = ('CUresult wrapper(int a)\n    INLINE_PROF_EXPORT_AS("one");\n'
-                  "INLINE_PROF_EXPORT const table* two() {\n  return &all(1);\n}\n")
-        self.assertEqual(self.exports("int one; int two;\n", "one\ntwo\n", marked), [])
+        marked = "INLINE_PROF_EXPORT const table* two() {\n  return &all(1);\n}\n"
+        self.assertEqual(self.exports("int one; int two;\n", "two\n", marked,
+                                      driver="X(one, one, 4000)\n"), [])
+
+    def test_a_driver_function_is_not_exported(self):
+        self.assertEqual(self.exports("int one;\n", "one\n", self.MARKED, driver="X(two, two, 4000)\n"),
+                         ["two stands in the lists and is not exported"])
 
     def test_a_mark_is_missing(self):
         self.assertEqual(self.exports("int one;\n", "one\n", "// INLINE_PROF_EXPORT int one();\n"),
                          ["one stands in exports.txt and is not marked in the sources"])
 
     def test_the_list_misses_a_name(self):
-        marked = 'int a INLINE_PROF_EXPORT_AS("one"); int b INLINE_PROF_EXPORT_AS("two");\n'
+        marked = self.MARKED + "INLINE_PROF_EXPORT int two();\n"
         self.assertEqual(self.exports("int one; int two;\n", "one\n", marked),
                          ["two is marked in the sources and does not stand in exports.txt",
                           "two is exported and does not stand in the lists"])
 
     def test_the_library_shows_too_little(self):
-        marked = 'int a INLINE_PROF_EXPORT_AS("one");\n'
-        self.assertEqual(self.exports("static int one; int* f(void);\n", "one\n", marked),
+        self.assertEqual(self.exports("static int one; int* f(void);\n", "one\n", self.MARKED),
                          ["one stands in the lists and is not exported"])
 
-    WORD = ('int one; int w;\n'
-            '__asm__(".symver w, word@V_2, remove");\n')
-    MARKED = 'int a INLINE_PROF_EXPORT_AS("one");\n'
+    CALL = ('int one; int w;\n'
+            '__asm__(".symver w, call@V_2, remove");\n')
+    MARKED = "INLINE_PROF_EXPORT int one();\n"
 
-    def test_a_word_with_its_version_is_right(self):
-        self.assertEqual(self.exports(self.WORD, "one\n", self.MARKED, "X(word, 32)\n",
+    def test_a_library_call_with_its_version_is_right(self):
+        self.assertEqual(self.exports(self.CALL, "one\n", self.MARKED, "X(call, 32)\n",
                                       "V_1 { }; V_2 { };\n"), [])
 
-    def test_a_word_is_not_exported(self):
-        self.assertEqual(self.exports("int one;\n", "one\n", self.MARKED, "X(word, 32)\n"),
-                         ["word stands in the lists and is not exported"])
+    def test_a_library_call_is_not_exported(self):
+        self.assertEqual(self.exports("int one;\n", "one\n", self.MARKED, "X(call, 32)\n"),
+                         ["call stands in the lists and is not exported"])
 
-    def test_a_word_answers_to_everybody(self):
-        self.assertEqual(self.exports("int one; int word;\n", "one\n", self.MARKED,
-                                      "X(word, 32)\n", "V_1 { }; V_2 { global: word; };\n"),
-                         ["word@@V_2 answers to its version: only words do, and to nobody else"])
+    def test_a_library_call_answers_to_everybody(self):
+        self.assertEqual(self.exports("int one; int call;\n", "one\n", self.MARKED,
+                                      "X(call, 32)\n", "V_1 { }; V_2 { global: call; };\n"),
+                         ["call@@V_2 answers to its version: only library calls do, and to nobody else"])
 
     CONSTRUCTOR = ("int seen;\n"
                    "__attribute__((constructor)) static void at_load(void) { seen = 1; }\n")

@@ -1,6 +1,6 @@
 #include "model/published/dlrm/overheads.hpp"
 
-#include "model/error_metrics.hpp"
+#include "base/error_metrics.hpp"
 
 #include <algorithm>
 #include <array>
@@ -90,7 +90,7 @@ Spread spread(const Samples& samples) {
   Samples raised;
   for (const double sample : samples)
     raised.push_back(std::max(sample, 0.0));
-  const Samples kept = without_outliers(raised);
+  const Samples kept = base::without_outliers(raised);
   Spread result;
   result.count = kept.size();
   if (kept.empty()) return result;

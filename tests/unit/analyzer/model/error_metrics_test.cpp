@@ -1,4 +1,4 @@
-#include "model/error_metrics.hpp"
+#include "base/error_metrics.hpp"
 
 #include "golden.hpp"
 #include "read/table.hpp"
@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace inline_prof::model {
+namespace inline_prof::base {
 namespace {
 
 std::vector<double> numbers(const std::string& text) {
@@ -108,4 +108,4 @@ TEST(Quantile, LiesOnTheStraightLine) {
 }
 
 }  // namespace
-}  // namespace inline_prof::model
+}  // namespace inline_prof::base

@@ -93,7 +93,7 @@ TEST(Png, IsAPngOfTwiceAsManyPixels) {
   EXPECT_EQ(bytes.substr(16, 8), std::string("\0\0\0\xc8\0\0\0\x64", 8));
 }
 
-const std::vector<model::Judged> kRows{{110, 100, {}, {}}, {95, 100, {}, {}}, {500, 100, {}, {}}};
+const std::vector<base::Judged> kRows{{110, 100, {}, {}}, {95, 100, {}, {}}, {500, 100, {}, {}}};
 
 TEST(ScatterChart, HasADotForEachRow) {
   const std::string text = svg_text(draw({scatter_chart(kRows, "t")}, 1));

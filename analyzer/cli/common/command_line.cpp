@@ -1,0 +1,186 @@
+#include "cli/common/command_line.hpp"
+
+#include "cli/common/result_file.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <exception>
+#include <system_error>
+#include <type_traits>
+
+namespace inline_prof::cli {
+namespace {
+
+template <typename Number>
+Check between_numbers(Number least, Number most) {
+  return {[least, most](const std::string& text) {
+            Number number = {};
+            const char* const end = text.data() + text.size();
+            const auto [rest, error] = std::from_chars(text.data(), end, number);
+            if (error == std::errc{} && rest == end && number >= least && number <= most) {
+              return std::string();
+            }
+            return fmt::format("expected {} from {} to {}, found {}",
+                               std::is_integral_v<Number> ? "an integer" : "a number", least, most,
+                               text);
+          },
+          fmt::format("{} to {}", least, most)};
+}
+
+// Says what went wrong; std::fprintf, because nothing may be thrown from here.
+int fail(const Program& program, int status, const char* what) noexcept {
+  std::fprintf(stderr, "%s: %s\n", program.name, what);
+  if (status == 2) std::fprintf(stderr, "Try %s --help.\n", program.name);
+  return status;
+}
+
+}  // namespace
+
+Check one_of(const std::vector<std::string>& words) {
+  return {[words](const std::string& found) {
+            if (std::ranges::find(words, found) != words.end()) return std::string();
+            return fmt::format("expected one of {}, found {}", fmt::join(words, ", "), found);
+          },
+          fmt::format("{{{}}}", fmt::join(words, ","))};
+}
+
+Check between(std::size_t least, std::size_t most) {
+  return between_numbers(least, most);
+}
+Check between(std::int64_t least, std::int64_t most) {
+  return between_numbers(least, most);
+}
+Check between(double least, double most) {
+  return between_numbers(least, most);
+}
+Check positive_number() {
+  return {[](const std::string& text) { return CLI::PositiveNumber(text); },
+          CLI::PositiveNumber.get_description()};
+}
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+Option& Option::check(const Check& check) {
+  option_->check(CLI::Validator(check.complaint, check.description));
+  return *this;
+}
+Option& Option::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+Option& Option::shows_default(const std::string& value) {
+  option_->default_str(value);
+  return *this;
+}
+Option& Option::separates(char separator) {
+  option_->delimiter(separator);
+  return *this;
+}
+Option& Option::takes_one_value() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option Command::add_option(const std::string& names, std::string& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, std::vector<std::string>& value,
+                           const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, double& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, std::optional<double>& value,
+                           const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, std::size_t& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, std::optional<std::size_t>& value,
+                           const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, std::optional<std::int64_t>& value,
+                           const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+
+void Command::add_flag(const std::string& names, bool& value, const std::string& help) {
+  app_->add_flag(names, value, help);
+}
+
+Option Command::add_text(const std::string& names, std::function<void(const std::string&)> take,
+                         const std::string& help) {
+  return Option(app_->add_option_function<std::string>(names, take, help));
+}
+
+void Command::add_output(std::string& file, bool& force) {
+  add_option("-o,--output", file, "File to write; - is standard output").shows_default();
+  add_flag("--force", force, "Replace the output file if it exists");
+}
+
+Command Command::add_subcommand(const std::string& name, const std::string& help) {
+  return Command(*app_->add_subcommand(name, help));
+}
+
+void Command::add_forwarding_subcommand(const std::string& name, const std::string& help,
+                                        std::function<void(const std::vector<std::string>&)> run) {
+  CLI::App* const command = app_->add_subcommand(name, help);
+  command->set_help_flag();
+  command->prefix_command();
+  command->callback([command, run = std::move(run)] { run(command->remaining()); });
+}
+
+void Command::footer(const std::string& text) {
+  app_->footer(text);
+}
+void Command::require_subcommand(std::size_t least, std::size_t most) {
+  app_->require_subcommand(least, most);
+}
+bool Command::has_subcommand() const {
+  return !app_->get_subcommands().empty();
+}
+void Command::on_parsed(std::function<void()> check) {
+  app_->parse_complete_callback(std::move(check));
+}
+void Command::on_run(std::function<void()> run) {
+  app_->callback(std::move(run));
+}
+void Command::on_end(std::function<void()> run) {
+  app_->final_callback(std::move(run));
+}
+
+int run_program(const Program& program, int argc, char** argv) noexcept {
+  try {
+    set_arguments(argc, argv);
+    CLI::App app(program.description, program.name);
+    app.footer(program.footer);
+    app.set_version_flag("--version", fmt::format("{} {}", program.name, INLINE_PROF_VERSION));
+    int status = 0;
+    Command top(app);
+    program.declare(top, status);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& request) {  // --help and --version
+      return app.exit(request);
+    }
+    return status;
+  } catch (const CLI::ParseError& error) {
+    return fail(program, 2, error.what());
+  } catch (const UsageError& error) {
+    return fail(program, 2, error.what());
+  } catch (const std::exception& error) {
+    return fail(program, 1, error.what());
+  }
+}
+
+}  // namespace inline_prof::cli

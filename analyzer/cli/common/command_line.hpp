@@ -1,0 +1,147 @@
+// What the programs take on their command lines.  CLI11 does the work, behind this header, so that
+// it is compiled once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {  // NOLINT(readability-identifier-naming): theirs
+class App;
+class Option;
+}  // namespace CLI
+
+namespace inline_prof::cli {
+
+// A command line that cannot be meant; the program ends with status 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What an option takes: said in the help, and beside what was found where it is something else.
+struct Check {
+  std::function<std::string(const std::string& found)> complaint;  // empty text: it fits
+  std::string description;
+};
+
+[[nodiscard]] Check one_of(const std::vector<std::string>& words);
+
+// A number between these limits, both included.
+[[nodiscard]] Check between(std::size_t least, std::size_t most);
+[[nodiscard]] Check between(std::int64_t least, std::int64_t most);
+[[nodiscard]] Check between(double least, double most);
+[[nodiscard]] Check positive_number();
+
+template <typename Value>
+using NamedValues = std::vector<std::pair<std::string, Value>>;
+
+// An option that has just been added.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+
+  Option& required();
+  Option& check(const Check& check);
+  Option& shows_default();                          // in the help: the value that it has by now
+  Option& shows_default(const std::string& value);  // in the help
+  Option& separates(char separator);                // VALUE,VALUE is two values
+  Option& takes_one_value();  // each time; else an option of a list takes all words behind it
+
+ private:
+  CLI::Option* option_;
+};
+
+// A program, or one of its subcommands.  `names`: "-o,--output", or "FILE" for what has no dash.
+// What an option is read into must outlive the parsing.
+class Command {
+ public:
+  explicit Command(CLI::App& app) : app_(&app) {}
+
+  Option add_option(const std::string& names, std::string& value, const std::string& help);
+  Option add_option(const std::string& names, std::vector<std::string>& value,
+                    const std::string& help);
+  Option add_option(const std::string& names, double& value, const std::string& help);
+  Option add_option(const std::string& names, std::optional<double>& value,
+                    const std::string& help);
+  Option add_option(const std::string& names, std::size_t& value, const std::string& help);
+  Option add_option(const std::string& names, std::optional<std::size_t>& value,
+                    const std::string& help);
+  Option add_option(const std::string& names, std::optional<std::int64_t>& value,
+                    const std::string& help);
+  void add_flag(const std::string& names, bool& value, const std::string& help);
+
+  // `take` gets the text; it may throw UsageError.
+  Option add_text(const std::string& names, std::function<void(const std::string&)> take,
+                  const std::string& help);
+
+  // An enumeration, by the names of its values.
+  template <typename Value>
+  Option add_option(const std::string& names, Value& value, const std::string& help,
+                    const NamedValues<Value>& values) {
+    Option option = add_choice(names, value, help, values);
+    for (const auto& [name, known] : values) {
+      if (known == value) option.shows_default(name);
+    }
+    return option;
+  }
+  template <typename Value>
+  Option add_option(const std::string& names, std::optional<Value>& value, const std::string& help,
+                    const NamedValues<Value>& values) {
+    return add_choice(names, value, help, values);
+  }
+
+  // -o and --force.
+  void add_output(std::string& file, bool& force);
+
+  Command add_subcommand(const std::string& name, const std::string& help);
+  // A command that hands all words behind it, --help too, to `run`.
+  void add_forwarding_subcommand(const std::string& name, const std::string& help,
+                                 std::function<void(const std::vector<std::string>&)> run);
+  void footer(const std::string& text);
+  void require_subcommand(std::size_t least, std::size_t most);
+  [[nodiscard]] bool has_subcommand() const;  // on the command line
+
+  void on_parsed(std::function<void()> check);  // before anything runs
+  void on_run(std::function<void()> run);       // of a subcommand
+  void on_end(std::function<void()> run);       // after subcommands have run
+
+ private:
+  template <typename Target, typename Value>
+  Option add_choice(const std::string& names, Target& target, const std::string& help,
+                    const NamedValues<Value>& values) {
+    std::vector<std::string> words;
+    for (const auto& [name, value] : values)
+      words.push_back(name);
+    return add_text(
+               names,
+               [&target, values](const std::string& word) {
+                 for (const auto& [name, value] : values) {
+                   if (name == word) target = value;
+                 }
+               },
+               help)
+        .check(one_of(words));
+  }
+
+  CLI::App* app_;
+};
+
+struct Program {
+  const char* name;
+  const char* description;
+  const char* footer;
+  // Adds options and commands; what they set `status` to is the exit status.
+  void (*declare)(Command& program, int& status);
+};
+
+// main(): parses and runs.  Exit status: 1 the input cannot be used, 2 the command line is wrong,
+// else what a command has set, 0 if none did.
+[[nodiscard]] int run_program(const Program& program, int argc, char** argv) noexcept;
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,25 @@
+// The options of subcommands that print a table of results.
+#pragma once
+
+#include "cli/common/command_line.hpp"
+#include "report/grid.hpp"
+
+#include <string>
+
+namespace inline_prof::cli {
+
+struct GridOutput {
+  report::GridFormat format = report::GridFormat::kTable;
+  std::string file = "-";
+  bool force = false;
+};
+
+// What --format takes where a grid is printed.
+[[nodiscard]] const NamedValues<report::GridFormat>& grid_formats();
+
+void declare_grid_output(Command& command, GridOutput& output);
+
+// Throws OutputError.
+void write_grid(const report::Grid& grid, const GridOutput& output);
+
+}  // namespace inline_prof::cli

@@ -1,0 +1,179 @@
+#include "session/completeness.hpp"
+
+#include "graphs/clone_measurement.hpp"
+#include "session/planning.hpp"
+#include "session/rebinding.hpp"
+#include "session/run_controller.hpp"
+#include "session/state.hpp"
+#include "sys/lifecycle.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace inline_prof::hook {
+namespace {
+
+std::string text_of(std::int64_t number) {
+  return std::to_string(number);
+}
+
+// What happened to the samples that were recorded, or were to be, and are not in the file.
+std::string causes(const State& state, std::uint64_t missing) {
+  const record::Dropped& dropped = state.run.dropped;
+  std::string text;
+  std::uint64_t known = 0;
+  const auto add = [&](std::uint64_t count, const char* what) {
+    if (count == 0) return;
+    known += count;
+    text.append(text.empty() ? "" : ", ").append(std::to_string(count)).append(" ").append(what);
+  };
+  add(dropped.destroyed.load(), "lost with streams, contexts or modules of the program's");
+  add(dropped.ring_full.load(), "while the GPU was too far behind");
+  add(dropped.not_ready_at_exit.load(), "not ready at the end");
+  add(dropped.capture_skipped.load(), "in captures");
+  add(dropped.stale_graph.load(), "in graphs that changed");
+  add(dropped.interleaved_launch.load(), "with a launch of another thread in between");
+  add(dropped.irregular_iteration.load(), "in irregular iterations");
+  add(sys::vendor_error_count(), "errors of the driver");
+  if (known >= missing) return text;
+  return text + (text.empty() ? "" : ", the others ") + "not launched in their turn";
+}
+
+struct Shortfall {
+  std::int64_t wanted = 0;
+  std::int64_t missing = 0;
+  std::size_t events = 0;  // that miss some
+};
+
+// An event of which no more samples are expected has a reason already.
+void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Shortfall& all) {
+  if (event.has(record::Flag::kNotMeasurable)) return;
+  const std::int64_t missing = wanted - event.sample_count();
+  all.wanted += wanted;
+  if (missing <= 0) return;
+  all.missing += missing;
+  ++all.events;
+  const std::lock_guard lock(state.run.mutex);
+  event.reason.append(event.reason.empty() ? "" : "; ")
+      .append(text_of(missing) + " of " + text_of(wanted) + " samples are missing");
+  const auto site = state.site_of_event.find(&event);
+  if (site != state.site_of_event.end() && !has_handles(*site->second))
+    event.reason.append(": the program destroyed its stream, context or module");
+}
+
+// Policy adaptive asks for no number of samples, but for at least one of each class.
+void add_empty_classes(State& state, Shortfall& all) {
+  for (const auto& members : state.adaptive->classes_without_samples()) {
+    ++all.missing;
+    for (const std::size_t target : members) {
+      for (record::EventRecord* event : state.targets[target].events) {
+        ++all.events;
+        const std::lock_guard lock(state.run.mutex);
+        event->reason = "no sample of its class came";
+      }
+    }
+  }
+}
+
+Shortfall shortfall_of(State& state) {
+  Shortfall all;
+  if (state.adaptive) add_empty_classes(state, all);
+  const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
+  for (std::size_t i = 0; i < state.targets.size(); ++i) {
+    const bool is_visited = i >= state.plain_targets;
+    if (!is_visited && state.adaptive) continue;
+    for (record::EventRecord* event : state.targets[i].events) {
+      if (is_one_shot) {
+        add_event(state, *event, event->capacity(), all);
+      } else if (is_visited) {
+        // Under policy adaptive one kernel of each class is measured; the others are not requested.
+        if (event->capacity() > 0) add_event(state, *event, state.settings.repeat, all);
+      } else {
+        add_event(state, *event, state.plan.samples_of(i), all);
+      }
+    }
+  }
+  return all;
+}
+
+// In one sentence; empty where all was recorded.
+std::string early_end(const State& state) {
+  const std::string at = "the program ended at iteration " + text_of(state.iteration.load());
+  const bool is_planned = state.iteration.load() < state.plan.last_iteration();
+  if (state.adaptive) {
+    const std::int64_t left = state.adaptive->iterations_left();
+    const auto samples = static_cast<std::int64_t>(run_controller::samples_taken(state));
+    return at + " with " + text_of(samples) + " samples: " +
+           (left < 0 ? "how long an iteration takes was not known yet"
+                     : "about " + text_of(left) + " iterations more would have met the target");
+  }
+  if (!is_planned && !clone_measurement::is_over(state)) {
+    return at + " before all kernels inside CUDA graphs were measured";
+  }
+  const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
+  const std::int64_t last = is_one_shot ? state.settings.warmup + state.config.one_shot_iterations
+                                        : state.plan.last_iteration();
+  return at + " of " + text_of(last);
+}
+
+// The measured part of a run with iterations.
+bool settle_measured(State& state) {
+  const bool all_was_recorded = run_controller::everything_was_recorded(state);
+  const Shortfall all = shortfall_of(state);
+  if (all_was_recorded && all.missing == 0) {
+    if (all.wanted == 0 && state.targets.empty() && state.settings.mode != schedule::Mode::kData) {
+      warn(state, "no launch was met in the warm-up that could be measured: nothing was measured");
+    }
+    return true;
+  }
+  const auto missing = static_cast<std::uint64_t>(all.missing);
+  const std::string of_events =
+      text_of(static_cast<std::int64_t>(all.events)) + (all.events == 1 ? " event" : " events");
+  const std::string samples =
+      text_of(all.wanted - all.missing) + " of " + text_of(all.wanted) + " samples were taken";
+  if (!all_was_recorded) {
+    warn(state, early_end(state) + (state.adaptive ? "" : ": " + samples));
+  } else if (state.adaptive && all.wanted == 0) {
+    warn(state, text_of(all.missing) + " classes with " + of_events +
+                    " have no sample: " + causes(state, missing));
+  } else {
+    warn(state, samples + "; the others, of " + of_events + ": " + causes(state, missing));
+  }
+  // Where nothing came of all that was asked for, reasons do not make it complete.
+  return all_was_recorded && all.missing < all.wanted;
+}
+
+bool settle_by_phase(State& state) {
+  switch (state.phase.load(std::memory_order_relaxed)) {
+    case Phase::kBeforeIterations:
+    case Phase::kWithoutIterations:
+      warn(state,
+           "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "
+           "as one iteration, and labels were not measured");
+      return true;
+    case Phase::kUnitTests:
+      if (run_controller::samples_taken(state) == 0) {
+        warn(state, "no unit test ran more often than its warm-up of " +
+                        text_of(state.settings.warmup) + " runs: nothing was measured");
+      }
+      return true;
+    case Phase::kDiscovering:
+      warn(state, "the program ended in the warm-up, after iteration " +
+                      text_of(state.iteration.load()) + " of " + text_of(state.settings.warmup) +
+                      ": nothing was measured");
+      return false;
+    default:
+      return settle_measured(state);
+  }
+}
+
+}  // namespace
+
+bool settle_completeness(State& state, End end) {
+  const bool has_all = settle_by_phase(state);
+  if (has_all && end == End::kBySignal) warn(state, "the program was ended by a signal");
+  return has_all && end != End::kBySignal && *sys::off_reason() == '\0';
+}
+
+}  // namespace inline_prof::hook

@@ -1,0 +1,23 @@
+// Whether prof.json has everything that was asked for, and what it says where it has not.
+//
+// A file is complete if the run came to an orderly end (all was measured, or the process ended by
+// itself after the plan was through; no signal, no fault that switched profiling off), and if every
+// event that was asked for has all its samples, or a reason that stands with it in the file.  A
+// run without iterations asks for as many samples as there is time for.
+#pragma once
+
+namespace inline_prof::hook {
+
+struct State;
+
+enum class End {
+  kMeasured,  // every sample has been recorded and read
+  kExit,      // the process ends by itself
+  kBySignal,  // it is ended
+};
+
+// Decides, for good: a run ends once.  Says on stderr and in the file what is missing, and gives
+// each event that is short of samples its reason.  With the state's mutex held.
+[[nodiscard]] bool settle_completeness(State& state, End end);
+
+}  // namespace inline_prof::hook

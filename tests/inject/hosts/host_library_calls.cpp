@@ -1,0 +1,137 @@
+// Calls cuBLAS in every form that is wrapped, and by every way that leads to it:
+//
+//   --linked            the library it was linked with (the default)
+//   --looked-up         dlopen(RTLD_LOCAL) and dlsym, as Python does
+//   --expect STATUS     what each call must return
+#include "host.hpp"
+
+#include <inline_prof/profile.h>
+
+#include <cublas_v2.h>
+#include <cuda.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace {
+
+struct Options {
+  bool looked_up = false;
+  int expected = CUBLAS_STATUS_SUCCESS;
+};
+
+struct Blas {
+  decltype(&cublasCreate_v2) create = cublasCreate_v2;
+  decltype(&cublasSetStream_v2) set_stream = cublasSetStream_v2;
+  decltype(&cublasSetMathMode) set_math_mode = cublasSetMathMode;
+  decltype(&cublasSgemm_v2) sgemm = cublasSgemm_v2;
+  decltype(&cublasDgemm_v2_64) dgemm_64 = cublasDgemm_v2_64;
+  decltype(&cublasCgemm_v2) cgemm = cublasCgemm_v2;
+  decltype(&cublasSgemmStridedBatched) sgemm_strided = cublasSgemmStridedBatched;
+  cublasStatus_t (*gemm_ex)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                            const void*, const void*, cudaDataType, int, const void*, cudaDataType,
+                            int, const void*, void*, cudaDataType, int, cublasComputeType_t,
+                            cublasGemmAlgo_t) = cublasGemmEx;
+};
+
+template <typename Function>
+void find(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  if (function == nullptr) host::fail(name, 0);
+}
+
+Blas look_up() {
+  void* library = dlopen("libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) host::fail(dlerror(), 0);
+  Blas blas;
+  find(library, "cublasCreate_v2", blas.create);
+  find(library, "cublasSetStream_v2", blas.set_stream);
+  find(library, "cublasSetMathMode", blas.set_math_mode);
+  find(library, "cublasSgemm_v2", blas.sgemm);
+  find(library, "cublasDgemm_v2_64", blas.dgemm_64);
+  find(library, "cublasCgemm_v2", blas.cgemm);
+  find(library, "cublasSgemmStridedBatched", blas.sgemm_strided);
+  find(library, "cublasGemmEx", blas.gemm_ex);
+  return blas;
+}
+
+class Step {
+ public:
+  Step(const Options& options, const Blas& blas) : options_(options), blas_(blas) {
+    if (blas_.create(&handle_) != CUBLAS_STATUS_SUCCESS) host::fail("cublasCreate", 0);
+    if (cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) host::fail("stream", 0);
+    blas_.set_stream(handle_, stream_);
+  }
+
+  void run() const {
+    const float one = 1;
+    const double double_one = 1;
+    // Row-major: C[7,5] = A[7,3] B[3,5], as a program with row-major tensors asks for it.
+    expect(blas_.sgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 5, 7, 3, &one, nullptr, 5, nullptr, 3,
+                       &one, nullptr, 5));
+    // The same with A transposed in memory.
+    expect(blas_.sgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_T, 5, 7, 3, &one, nullptr, 5, nullptr, 7,
+                       &one, nullptr, 5));
+    blas_.set_math_mode(handle_, CUBLAS_TF32_TENSOR_OP_MATH);
+    expect(blas_.sgemm(handle_, CUBLAS_OP_T, CUBLAS_OP_N, 5, 7, 3, &one, nullptr, 3, nullptr, 3,
+                       &one, nullptr, 5));
+    blas_.set_math_mode(handle_, CUBLAS_DEFAULT_MATH);
+    expect(blas_.dgemm_64(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 50, 70, 30, &double_one, nullptr, 50,
+                          nullptr, 30, &double_one, nullptr, 50));
+    expect(blas_.sgemm_strided(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 5, 7, 3, &one, nullptr, 5, 15,
+                               nullptr, 3, 21, &one, nullptr, 5, 35, 12));
+    expect(blas_.gemm_ex(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1024, 6912, 512, &one, nullptr,
+                         CUDA_R_16F, 1024, nullptr, CUDA_R_16F, 512, &one, nullptr, CUDA_R_16F,
+                         1024, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+    expect(blas_.gemm_ex(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 64, 64, 64, &one, nullptr, CUDA_R_32F,
+                         64, nullptr, CUDA_R_32F, 64, &one, nullptr, CUDA_R_32F, 64,
+                         CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_GEMM_DEFAULT));
+    // prof.json has no complex types.
+    const cuComplex complex_one{1, 0};
+    expect(blas_.cgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 5, 7, 3, &complex_one, nullptr, 5,
+                       nullptr, 3, &complex_one, nullptr, 5));
+    // Two kernels: the product in parts, and their sum (tests/simgpu/README.md, "Split k").
+    expect(blas_.sgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 64, 64, 8192, &one, nullptr, 64, nullptr,
+                       8192, &one, nullptr, 64));
+  }
+
+ private:
+  void expect(cublasStatus_t status) const {
+    if (status != options_.expected) host::fail("a product", status);
+    if (errno != 4711) host::fail("errno was changed", errno);
+  }
+
+  const Options& options_;
+  const Blas& blas_;
+  cublasHandle_t handle_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--looked-up") == 0) options.looked_up = true;
+    if (std::strcmp(argv[i], "--expect") == 0) options.expected = std::atoi(argv[++i]);
+  }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  host::open_context();
+  const Blas blas = options.looked_up ? look_up() : Blas{};
+  const Step step(options, blas);
+  for (int i = 0; i < 40; ++i) {
+    PROFILE_ITERATION();
+    errno = 4711;
+    step.run();
+  }
+  CHECK(cuCtxSynchronize());
+  std::printf("host ok\n");
+  return 0;
+}
