@@ -40,6 +40,7 @@ def trained(model, steps):
             args=transformers.TrainingArguments(
                 output_dir=folder, max_steps=steps, per_device_train_batch_size=8, bf16=True, report_to=[],
                 save_strategy="no", logging_steps=10, disable_tqdm=True, optim="adamw_torch_fused"))
+        trainer.remove_callback(transformers.PrinterCallback)  # it prints how long it took
         result = trainer.train()
     print(f"{result.global_step} steps, loss {result.training_loss:.3f}")
 
