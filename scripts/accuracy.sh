@@ -54,13 +54,13 @@ roofline() {  # TABLE PEAK_TFLOPS GB_PER_S OPERAND_BYTES
     END { printf "roofline %5.1f %%", 100 * sum / n }' "$1"
 }
 
-# NAME MACHINE TYPE BOUNDARY POINTS PEAK GB/S BYTES HELD_OUT: the last one an awk condition
+# NAME MACHINE TYPE BOUNDARY PEAK GB/S BYTES HELD_OUT: the last one an awk condition
 gemm() {
-  local name=$1 machine=$2 type=$3 boundary=$4 points=$5 peak=$6 bandwidth=$7 bytes=$8 held=$9
+  local name=$1 machine=$2 type=$3 boundary=$4 peak=$5 bandwidth=$6 bytes=$7 held=$8
   awk -F, -v OFS=, "NR == 1 { print > \"train.csv\"; print > \"test.csv\"; next }
     { if ($held) print > \"test.csv\"; else print > \"train.csv\" }" table.csv
   "$prof_model" fit --model gemm --machine "$machine" --set a_type="$type" --boundary "$boundary" \
-    --points "$points" --seed 1 train.csv -o params.json --force 2> /dev/null
+    --seed 1 train.csv -o params.json --force 2> /dev/null
   local asked=(--model gemm --machine "$machine" --set a_type="$type" --params params.json test.csv)
   printf '%-32s %s  %s  %s\n' "$name" "$(summary "${asked[@]}")" "$(slowed "${asked[@]}")" \
     "$(roofline test.csv "$peak" "$bandwidth" "$bytes")"
@@ -70,31 +70,38 @@ longest() { awk -F, 'NR > 1 { print $4 }' table.csv | sort -g | awk '{ t[NR] = $
 # Half of the rows, spread over the file, which is sorted by shape.
 random='(NR * 7919) % 1000 < 500'
 
-echo "matrix products, 300 rows fitted"
+echo "matrix products, every row fitted that is not held out"
 for gpu in "H200 bf16:gemm_h200_bf16:h200-sxm-141gb:bf16:gemm:989.4:4800:2" \
            "H200 fp8 + quantise:gemm_h200_fp8:h200-sxm-141gb:f8e4m3:gemm+quantise:1978.9:4800:1" \
+           "H100 bf16:gemm_h100_bf16:h100-sxm5-80gb:bf16:gemm:989.4:3350:2" \
            "A100 bf16:gemm_a100_bf16:a100-sxm4-80gb:bf16:gemm:312:2039:2"; do
   IFS=: read -r name file machine type boundary peak bandwidth bytes <<< "$gpu"
   tr -d '\r' < "$data/aiconfigurator/$file.csv" > table.csv
   fit=("$machine" "$type" "$boundary")
   gpu_numbers=("$peak" "$bandwidth" "$bytes")
   limit=$(longest)
-  gemm "$name, random rows" "${fit[@]}" 300 "${gpu_numbers[@]}" "$random"
-  gemm "$name, n of 768, 3584, 7168" "${fit[@]}" 300 "${gpu_numbers[@]}" '$2 == 768 || $2 == 3584 || $2 == 7168'
+  gemm "$name, random rows" "${fit[@]}" "${gpu_numbers[@]}" "$random"
+  gemm "$name, n of 768, 3584, 7168" "${fit[@]}" "${gpu_numbers[@]}" '$2 == 768 || $2 == 3584 || $2 == 7168'
   if [[ $file != gemm_a100_bf16 ]]; then
-    gemm "$name, m of 33, 97, 161, 225" "${fit[@]}" 300 "${gpu_numbers[@]}" '$1 == 33 || $1 == 97 || $1 == 161 || $1 == 225'
+    gemm "$name, m of 33, 97, 161, 225" "${fit[@]}" "${gpu_numbers[@]}" '$1 == 33 || $1 == 97 || $1 == 161 || $1 == 225'
   fi
-  gemm "$name, longest tenth" "${fit[@]}" 300 "${gpu_numbers[@]}" "\$4 > $limit"
-  gemm "$name, k >= 10240" "${fit[@]}" 300 "${gpu_numbers[@]}" '$3 >= 10240'
+  gemm "$name, longest tenth" "${fit[@]}" "${gpu_numbers[@]}" "\$4 > $limit"
+  gemm "$name, k >= 10240" "${fit[@]}" "${gpu_numbers[@]}" '$3 >= 10240'
 done
 
-echo "another GPU"
-"$prof_model" fit --model gemm --machine h200-sxm-141gb --set a_type=bf16 --points 300 --seed 1 \
-  "$data/aiconfigurator/gemm_h200_bf16.csv" -o h200.json 2> /dev/null
-printf '%-32s %s\n' "H100 bf16 from H200, no row" \
-  "$(summary --model gemm --machine h100-sxm5-80gb --set a_type=bf16 --params h200.json "$data/aiconfigurator/gemm_h100_bf16.csv")"
+echo "another GPU, no row of its own"
+for source in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
+  "$prof_model" fit --model gemm --machine "${source##*:}" --set a_type=bf16 --seed 1 \
+    "$data/aiconfigurator/gemm_${source%%:*}_bf16.csv" -o "${source%%:*}.json" 2> /dev/null
+  for target in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb b200:b200-sxm-180gb; do
+    [[ $target == "$source" ]] && continue
+    printf '%-32s %s\n' "${target%%:*} bf16 from ${source%%:*}" \
+      "$(summary --model gemm --machine "${target##*:}" --set a_type=bf16 \
+         --params "${source%%:*}.json" "$data/aiconfigurator/gemm_${target%%:*}_bf16.csv")"
+  done
+done
 echo "B200 bf16, 40 rows, groups held out in turn:"
-"$prof_model" fit --model gemm --machine b200-sxm-180gb --set a_type=bf16 \
+"$prof_model" fit --model gemm --machine b200-sxm-180gb --set a_type=bf16 --prior h200.json \
   "$data/aiconfigurator/gemm_b200_bf16.csv" -o b200.json 2>&1 | grep 'held out'
 
 echo "element-wise kernels, 40 rows fitted"
@@ -190,14 +197,14 @@ echo "matrix products in single precision, A100 PCIe, groups held out in turn"
 for kernel in unknown known; do
   printf '%-32s ' "kernel $kernel"
   "$prof_model" fit --model gemm --machine a100-sxm4-40gb --set a_type=f32 --set kernel=$kernel \
-    --points 300 --seed 1 linear.csv -o linear.json --force 2>&1 | grep 'held out'
+    --seed 1 linear.csv -o linear.json --force 2>&1 | grep 'held out'
 done
 
-echo "convolutions, kernel known, 600 rows fitted, layers held out in turn"
+echo "convolutions, kernel known, layers held out in turn"
 for gpu in A100_80GB_PCIe:a100-pcie-80gb V100-PCIE-32GB:v100-pcie-32gb; do
   "$prof_model" convert --to conv "$data/neusight/conv_${gpu%%:*}.csv" -o conv.csv --force 2> /dev/null
   printf '%-32s ' "${gpu%%:*}"
-  "$prof_model" fit --model conv --machine "${gpu##*:}" --set kernel=known --points 600 --seed 1 \
+  "$prof_model" fit --model conv --machine "${gpu##*:}" --set kernel=known --seed 1 \
     conv.csv -o conv.json --force 2>&1 | grep 'held out'
 done
 

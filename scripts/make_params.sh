@@ -27,22 +27,24 @@ mkdir -p "$params"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-fit_gemm() {  # MACHINE TYPE BOUNDARY POINTS LIBRARY TABLE
-  "$prof_model" fit --model gemm --machine "$1" --set a_type="$2" --set library="$5" --boundary "$3" \
-    --points "$4" --seed 1 "$data/aiconfigurator/$6" -o "$params/gemm_$1_$2.json" --force
+fit_gemm() {  # MACHINE TYPE BOUNDARY LIBRARY TABLE [OPTION...]
+  "$prof_model" fit --model gemm --machine "$1" --set a_type="$2" --set library="$4" --boundary "$3" \
+    --seed 1 "$data/aiconfigurator/$5" -o "$params/gemm_$1_$2.json" --force "${@:6}"
 }
 
-fit_gemm h200-sxm-141gb bf16 gemm 300 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h200_bf16.csv
-fit_gemm h200-sxm-141gb f8e4m3 gemm+quantise 300 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h200_fp8.csv
-fit_gemm h100-sxm5-80gb bf16 gemm 300 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h100_bf16.csv
-fit_gemm a100-sxm4-80gb bf16 gemm 300 "cuBLAS of TensorRT-LLM 1.0.0" gemm_a100_bf16.csv
-fit_gemm b200-sxm-180gb bf16 gemm 40 "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_b200_bf16.csv
+fit_gemm h200-sxm-141gb bf16 gemm "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h200_bf16.csv
+fit_gemm h200-sxm-141gb f8e4m3 gemm+quantise "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h200_fp8.csv
+fit_gemm h100-sxm5-80gb bf16 gemm "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_h100_bf16.csv
+fit_gemm a100-sxm4-80gb bf16 gemm "cuBLAS of TensorRT-LLM 1.0.0" gemm_a100_bf16.csv
+# 40 rows say little about a third of the parameters; a Hopper's fit is nearer than the first guess.
+fit_gemm b200-sxm-180gb bf16 gemm "cuBLAS of TensorRT-LLM 1.3.0rc20" gemm_b200_bf16.csv \
+  --prior "$params/gemm_h200-sxm-141gb_bf16.json"
 
 # The A100 PCIe of 40 GB has the compute units and the memory of the SXM4 one.
 "$prof_model" convert --to gemm "$data/neusight/linear_A100-PCIE-40GB.csv" -o "$work/linear.csv"
 for kernel in unknown known; do
   "$prof_model" fit --model gemm --machine a100-sxm4-40gb --set a_type=f32 --set kernel=$kernel \
-    --points 300 --seed 1 "$work/linear.csv" \
+    --seed 1 "$work/linear.csv" \
     -o "$params/gemm_a100-sxm4-40gb_f32$([[ $kernel == known ]] && echo _kernel).json" --force
 done
 
@@ -66,6 +68,6 @@ for gpu in A100-PCIE-40GB:a100-sxm4-40gb V100-PCIE-32GB:v100-pcie-32gb; do
 done
 for gpu in A100_80GB_PCIe:a100-pcie-80gb V100-PCIE-32GB:v100-pcie-32gb; do
   "$prof_model" convert --to conv "$data/neusight/conv_${gpu%%:*}.csv" -o "$work/conv.csv" --force
-  "$prof_model" fit --model conv --machine "${gpu##*:}" --set kernel=known --points 600 --seed 1 \
+  "$prof_model" fit --model conv --machine "${gpu##*:}" --set kernel=known --seed 1 \
     "$work/conv.csv" -o "$params/conv_${gpu##*:}_f32_forward.json" --force
 done

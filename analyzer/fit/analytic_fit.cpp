@@ -13,7 +13,10 @@ using Eigen::VectorXd;
 namespace {
 
 constexpr double kRestartSpread = 0.6;  // of a logarithm, either way
-constexpr int kRefitIterations = 25;    // from a solution that shares most of the rows
+// Of logarithms: what of a parameter is worth a word.
+constexpr double kUncertain = 0.5;
+constexpr double kNotMoved = 0.01, kNotMovedDeviation = 0.1;
+constexpr int kRefitIterations = 25;  // from a solution that shares most of the rows
 
 std::vector<double> values_at(const VectorXd& theta) {
   std::vector<double> values(static_cast<std::size_t>(theta.size()));
@@ -25,10 +28,12 @@ std::vector<double> values_at(const VectorXd& theta) {
 }  // namespace
 
 AnalyticFit::AnalyticFit(std::vector<model::ParameterSpec> specs, VectorXd log_measured,
-                         LogTimes log_times, const std::optional<std::vector<double>>& prior)
+                         LogTimes log_times, LogTimesNear log_times_near,
+                         const std::optional<std::vector<double>>& prior)
     : specs_(std::move(specs)),
       log_measured_(std::move(log_measured)),
-      log_times_(std::move(log_times)) {
+      log_times_(std::move(log_times)),
+      log_times_near_(std::move(log_times_near)) {
   const auto count = static_cast<Index>(specs_.size());
   if (prior && prior->size() != specs_.size()) {
     throw std::invalid_argument("the prior has other parameters than the model");
@@ -58,10 +63,19 @@ LeastSquaresProblem AnalyticFit::problem(const std::vector<Index>& rows) const {
   problem.weight = weight_;
   problem.lower = lower_;
   problem.upper = upper_;
-  problem.residuals = [this, rows](const VectorXd& theta, Eigen::Ref<VectorXd> residuals) {
-    const VectorXd difference = log_times(theta) - log_measured_;
-    residuals = difference(rows);
+  const auto residuals_of = [this, rows](LogTimes times) -> LeastSquaresProblem::Residuals {
+    return [this, rows, times = std::move(times)](const VectorXd& theta,
+                                                  Eigen::Ref<VectorXd> residuals) {
+      const VectorXd difference = times(values_at(theta)) - log_measured_;
+      residuals = difference(rows);
+    };
   };
+  problem.residuals = residuals_of(log_times_);
+  if (log_times_near_) {
+    problem.residuals_near = [this, residuals_of](const VectorXd& theta) {
+      return residuals_of(log_times_near_(values_at(theta)));
+    };
+  }
   return problem;
 }
 
@@ -90,14 +104,25 @@ VectorXd AnalyticFit::refit(const VectorXd& start, const std::vector<Index>& tra
   return log_times(result.theta);
 }
 
-std::vector<std::string> unidentified(std::span<const model::ParameterSpec> specs,
-                                      const LeastSquaresResult& result) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
+std::vector<AnalyticFit::Unsure> AnalyticFit::unsure(const LeastSquaresResult& result) const {
+  std::vector<Unsure> all;
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
     const auto at = static_cast<Index>(i);
-    if (std::sqrt(result.covariance(at, at)) > 0.5) names.emplace_back(specs[i].name);
+    const double value = result.theta[at];
+    const double deviation = std::sqrt(result.covariance(at, at));
+    std::string why;
+    if (value <= lower_[at] || value >= upper_[at]) {
+      why = value <= lower_[at] ? "at the least that is allowed" : "at the most that is allowed";
+    } else if (std::abs(value - centre_[at]) < kNotMoved && deviation > kNotMovedDeviation) {
+      why = "left where it started";
+    } else if (deviation > kUncertain) {
+      why = "uncertain by half or more";
+    } else {
+      continue;
+    }
+    all.push_back({std::string(specs_[i].name), std::move(why), std::string(specs_[i].told_by)});
   }
-  return names;
+  return all;
 }
 
 }  // namespace inline_prof::fit

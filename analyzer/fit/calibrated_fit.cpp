@@ -1,7 +1,6 @@
 #include "fit/calibrated_fit.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 #include <optional>
@@ -53,11 +52,12 @@ void write_residual(const CalibratedProblem& problem, const CalibrationResult& c
                     read::Parameters& parameters) {
   model::StoredResidual stored;
   stored.scales = calibration.scales;
-  for (const Index at : calibration.points) {
+  for (const Index at : calibration.points)
     stored.points.push_back(problem.points[static_cast<std::size_t>(at)]);
-    stored.targets.push_back(calibration.targets[at]);
-    stored.noise_factors.push_back(calibration.noise_factors[at]);
-  }
+  const Eigen::VectorXd& targets = calibration.targets;
+  stored.targets.assign(targets.data(), targets.data() + targets.size());
+  const Eigen::VectorXd& factors = calibration.noise_factors;
+  stored.noise_factors.assign(factors.data(), factors.data() + factors.size());
   const Eigen::ArrayXd& errors = calibration.scale.usual_errors();
   stored.usual_errors.assign(errors.data(), errors.data() + errors.size());
   parameters.residual = model::residual_json(stored);
@@ -69,7 +69,7 @@ void write_residual(const CalibratedProblem& problem, const CalibrationResult& c
 std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& request,
                            read::Parameters& parameters) {
   const AnalyticFit fit(problem.specs, problem.log_measured, problem.log_times,
-                        read_prior(request, problem, parameters.model));
+                        problem.log_times_near, read_prior(request, problem, parameters.model));
   request.say("fitting the analytic model");
   const LeastSquaresResult result = fit.fit(problem.restarts);
   std::vector<double> values;
@@ -95,10 +95,11 @@ std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& r
       problem.specs.size(), problem.log_measured.size(), 100 * calibration.in_sample_mape,
       100 * calibration.held_out_mape, 100 * calibration.held_out_coverage,
       100 * calibration.median_half_width);
-  const auto vague = unidentified(problem.specs, result);
-  if (!vague.empty()) {
-    summary += fmt::format("not determined by these rows (uncertain by half or more): {}\n",
-                           fmt::join(vague, ", "));
+  const auto unsure = fit.unsure(result);
+  if (!unsure.empty()) summary += "these rows say little about\n";
+  for (const AnalyticFit::Unsure& parameter : unsure) {
+    summary += fmt::format("  {:<21} {}{}{}\n", parameter.name, parameter.why,
+                           parameter.told_by.empty() ? "" : "; would tell: ", parameter.told_by);
   }
   return summary;
 }

@@ -17,6 +17,7 @@ namespace inline_prof::fit {
 struct CalibratedProblem {
   std::vector<model::ParameterSpec> specs;
   AnalyticFit::LogTimes log_times;
+  AnalyticFit::LogTimesNear log_times_near;  // may be empty
   Eigen::VectorXd log_measured;
   Eigen::MatrixXd features;
   std::vector<model::RawPoint> points;  // what the features come from, for the parameter file

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -20,8 +21,11 @@ using Eigen::VectorXd;
 
 // A residual of 15 % is usual for a library's choice of kernel; more is one that went wrong.
 constexpr double kUsualResidual = 0.15;
-// The process solves for all its points at a cost of their cube.
-constexpr Index kMostPoints = 1000;
+// A prediction looks at every point, and a parameter file holds them: 400 points of 3000 rows
+// predict as well as a process of 1000 rows does.
+constexpr Index kMostPoints = 400;
+// Of a conformal table's list; its quantiles stand for more.
+constexpr std::size_t kMostScores = 500;
 
 std::vector<Index> without(Index count, const std::vector<Index>& held_out) {
   const std::set<Index> out(held_out.begin(), held_out.end());
@@ -32,20 +36,26 @@ std::vector<Index> without(Index count, const std::vector<Index>& held_out) {
   return rest;
 }
 
-// Rows spread evenly over the list where there are too many of them.
-std::vector<Index> thinned(std::vector<Index> rows) {
-  const auto count = static_cast<Index>(rows.size());
-  if (count <= kMostPoints) return rows;
-  std::vector<Index> kept;
-  for (Index i = 0; i < kMostPoints; ++i)
-    kept.push_back(rows[static_cast<std::size_t>(i * count / kMostPoints)]);
-  return kept;
-}
+// The process that a parameter file can hold, of what `rows` say.
+struct RowsProcess {
+  InducedProcess induced;
+  std::vector<Index> points;  // rows of the input
+  model::MaternProcess process;
+};
 
-model::MaternProcess process_of(const CalibrationInput& input, const model::MaternScales& scales,
-                                const VectorXd& targets, const std::vector<Index>& rows) {
+RowsProcess process_of(const CalibrationInput& input, const model::MaternScales& scales,
+                       const VectorXd& targets, const std::vector<Index>& rows) {
   const VectorXd own = targets(rows);
-  return {scales, input.features(rows, Eigen::all), own, noise_factors_of(own, kUsualResidual)};
+  const MatrixXd features = input.features(rows, Eigen::all);
+  RowsProcess result;
+  result.induced =
+      induce(scales, features, own, noise_factors_of(own, kUsualResidual), kMostPoints);
+  const InducedProcess& induced = result.induced;
+  for (const Index point : induced.points)
+    result.points.push_back(rows[static_cast<std::size_t>(point)]);
+  result.process = {scales, features(induced.points, Eigen::all), induced.targets,
+                    induced.noise_factors};
+  return result;
 }
 
 struct HeldOut {
@@ -65,7 +75,7 @@ void judge_fold(const CalibrationInput& input, const model::MaternScales& scales
   const std::vector<Index> training = without(input.log_measured.size(), fold);
   const VectorXd log_analytic = input.refit(training);
   const VectorXd targets = input.log_measured - log_analytic;
-  const model::MaternProcess process = process_of(input, scales, targets, thinned(training));
+  const model::MaternProcess process = process_of(input, scales, targets, training).process;
   for (const Index row : fold) {
     const auto point = process.estimate(input.features.row(row).transpose());
     const double correction = std::log(model::bounded_correction(scales, point.mean));
@@ -73,40 +83,81 @@ void judge_fold(const CalibrationInput& input, const model::MaternScales& scales
   }
 }
 
-// The mean error of each of `points` over the folds that held it out, as if next to a fitted row.
-model::LocalScale scale_of(const std::vector<Index>& points, const std::vector<HeldOut>& results) {
-  std::vector<double> errors;
-  errors.reserve(results.size());
-  for (const HeldOut& result : results)
-    errors.push_back(std::abs(result.residual) / result.growth);
-  const double most = base::quantile(errors, kTame);
-  std::map<Index, std::pair<double, double>> sums;  // of errors and of folds
-  double all = 0;
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const double error = std::clamp(errors[i], kLeastError, std::max(kLeastError, most));
-    auto& [sum, folds] = sums[results[i].row];
-    sum += error;
-    folds += 1;
-    all += error / static_cast<double>(results.size());
+// What held-out rows say about the errors around each point of a process.
+class ErrorsNearby {
+ public:
+  ErrorsNearby(const CalibrationInput& input, const model::MaternProcess& process, Index points,
+               const std::vector<HeldOut>& results)
+      : sums_(static_cast<std::size_t>(points)) {
+    std::vector<double> errors;
+    errors.reserve(results.size());
+    for (const HeldOut& result : results)
+      errors.push_back(std::abs(result.residual) / result.growth);
+    const double most = std::max(kLeastError, base::quantile(errors, kTame));
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const double error = std::clamp(errors[i], kLeastError, most);
+      Place& place = places_[results[i].row];
+      if (place.own.folds == 0) {
+        place.distances = process.distances(input.features.row(results[i].row).transpose());
+        place.distances.minCoeff(&place.nearest);
+      }
+      place.own.add(error);
+      sums_[static_cast<std::size_t>(place.nearest)].add(error);
+      all_.add(error);
+    }
   }
-  Eigen::ArrayXd usual(static_cast<Index>(points.size()));
-  for (Index i = 0; i < usual.size(); ++i) {
-    const auto found = sums.find(points[static_cast<std::size_t>(i)]);
-    const double error = found == sums.end() ? all : found->second.first / found->second.second;
-    usual[i] = model::rounded(error);  // as the file says it
-  }
-  return model::LocalScale(std::move(usual));
-}
 
-// What a row's errors are measured by: never by themselves.
-std::vector<double> sigmas_of(const CalibrationInput& input, const model::MaternProcess& process,
-                              const model::LocalScale& scale, const std::vector<HeldOut>& results) {
-  std::vector<double> sigmas;
-  for (const HeldOut& held : results) {
-    const auto distances = process.distances(input.features.row(held.row).transpose());
-    sigmas.push_back(scale.from_others(distances) * held.growth);
+  // As if next to a fitted row: the mean of the errors that are nearest to each point.
+  [[nodiscard]] Eigen::ArrayXd usual() const {
+    Eigen::ArrayXd usual(static_cast<Index>(sums_.size()));
+    for (Index i = 0; i < usual.size(); ++i) {
+      const Sum& sum = sums_[static_cast<std::size_t>(i)];
+      usual[i] = model::rounded(sum.folds == 0 ? all_.mean() : sum.mean());  // as the file says it
+    }
+    return usual;
   }
-  return sigmas;
+
+  // What the other rows say about this one.
+  [[nodiscard]] double without(Index row, Eigen::ArrayXd usual) const {
+    const Place& place = places_.at(row);
+    const Sum& sum = sums_[static_cast<std::size_t>(place.nearest)];
+    Eigen::ArrayXd distances = place.distances;
+    if (sum.folds > place.own.folds) {
+      usual[place.nearest] = (sum.errors - place.own.errors) / (sum.folds - place.own.folds);
+    } else {
+      distances[place.nearest] = std::numeric_limits<double>::infinity();
+    }
+    return model::LocalScale(std::move(usual)).at(distances);
+  }
+
+ private:
+  struct Sum {
+    double errors = 0, folds = 0;
+    void add(double error) {
+      errors += error;
+      folds += 1;
+    }
+    [[nodiscard]] double mean() const { return errors / folds; }
+  };
+  struct Place {
+    Index nearest = 0;
+    Eigen::ArrayXd distances;
+    Sum own;
+  };
+
+  std::vector<Sum> sums_;  // of each point
+  std::map<Index, Place> places_;
+  Sum all_;
+};
+
+// Evenly spread ranks of a long list, its ends among them.
+std::vector<double> thinned(std::vector<double> scores) {
+  if (scores.size() <= kMostScores) return scores;
+  std::sort(scores.begin(), scores.end());
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < kMostScores; ++i)
+    kept.push_back(scores[i * (scores.size() - 1) / (kMostScores - 1)]);
+  return kept;
 }
 
 void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
@@ -121,6 +172,8 @@ void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
     scores[model::ConformalTable::kAll].push_back(score);
     if (!input.regimes.empty()) scores[regime_of(results[i])].push_back(score);
   }
+  for (auto& [regime, values] : scores)
+    values = thinned(std::move(values));
   result.table = model::ConformalTable(std::move(scores));
   std::vector<double> widths;
   double inside = 0, error = 0;
@@ -143,21 +196,16 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
   const Index count = input.log_measured.size();
   if (count < kLeastCalibrationRows) throw std::invalid_argument("calibration: too few rows");
   CalibrationResult result;
-  result.targets = input.log_measured - input.log_analytic;
-  result.noise_factors = noise_factors_of(result.targets, kUsualResidual);
-  result.scales = fit_matern_scales(input.features, result.targets, result.noise_factors);
+  const VectorXd targets = input.log_measured - input.log_analytic;
+  result.scales =
+      fit_matern_scales(input.features, targets, noise_factors_of(targets, kUsualResidual));
 
-  std::vector<Index> all(static_cast<std::size_t>(count));
-  for (Index i = 0; i < count; ++i)
-    all[static_cast<std::size_t>(i)] = i;
-  result.points = thinned(std::move(all));
-  const model::MaternProcess process =
-      process_of(input, result.scales, result.targets, result.points);
+  RowsProcess rows = process_of(input, result.scales, targets, without(count, {}));
   double error = 0;
   for (Index i = 0; i < count; ++i) {
-    const double correction = std::log(
-        model::bounded_correction(result.scales, process.mean(input.features.row(i).transpose())));
-    error += std::abs(std::expm1(correction - result.targets[i]));
+    const double correction = std::log(model::bounded_correction(
+        result.scales, rows.process.mean(input.features.row(i).transpose())));
+    error += std::abs(std::expm1(correction - targets[i]));
   }
   result.in_sample_mape = error / static_cast<double>(count);
 
@@ -165,8 +213,16 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
   for (const auto& fold : input.folds)
     judge_fold(input, result.scales, fold, results);
   if (results.empty()) throw std::invalid_argument("calibration: no folds");
-  result.scale = scale_of(result.points, results);
-  judge(input, results, sigmas_of(input, process, result.scale, results), result);
+  const ErrorsNearby nearby(input, rows.process, static_cast<Index>(rows.points.size()), results);
+  const Eigen::ArrayXd usual = nearby.usual();
+  std::vector<double> sigmas;
+  for (const HeldOut& held : results)
+    sigmas.push_back(nearby.without(held.row, usual) * held.growth);
+  judge(input, results, sigmas, result);
+  result.scale = model::LocalScale(usual);
+  result.points = std::move(rows.points);
+  result.targets = std::move(rows.induced.targets);
+  result.noise_factors = std::move(rows.induced.noise_factors);
   return result;
 }
 

@@ -29,11 +29,11 @@ struct CalibrationInput {
 
 struct CalibrationResult {
   model::MaternScales scales;
-  Eigen::VectorXd targets;  // of the process: ln(measured / analytic)
-  Eigen::VectorXd noise_factors;
-  // The rows that the process is made of: all of them, or as many as are spread over them.
+  // The rows that the process is made of: all of them, or some that stand for all.
   std::vector<Eigen::Index> points;
-  model::LocalScale scale;  // at these
+  Eigen::VectorXd targets;  // at these, of ln(measured / analytic)
+  Eigen::VectorXd noise_factors;
+  model::LocalScale scale;
   model::ConformalTable table;
   double in_sample_mape = 0;  // fractions
   double held_out_mape = 0;

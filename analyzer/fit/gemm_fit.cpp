@@ -127,7 +127,7 @@ FitResult fit_gemm(const FitRequest& request) {
     if (choice.knows_kernels && !kernel_of(row)) return false;
     return row.texts[kAType] == choice.types.name;
   });
-  const auto specs = model::GemmAnalytic::parameters(choice.with_quantise);
+  const auto specs = model::GemmAnalytic::starts(machine, choice.with_quantise);
   rows.require(specs.size(), fmt::format("a fit of {} parameters", specs.size()));
   for (const Input input : {kM, kN, kK})
     rows.require_variety(input);
@@ -154,7 +154,7 @@ FitResult fit_gemm(const FitRequest& request) {
       point.insert(point.end(), {kernel->tile_m, kernel->tile_n, kernel->splits});
     }
   }
-  problem.specs.assign(specs.begin(), specs.end());
+  problem.specs = specs;
   problem.folds = folds_of(shapes, problem.log_measured);
   const auto time_of = [&](const model::GemmAnalytic& analytic, std::size_t i) {
     return kernels[i] ? analytic.predict(shapes[i], *kernels[i]) : analytic.predict(shapes[i]);
@@ -165,6 +165,21 @@ FitResult fit_gemm(const FitRequest& request) {
     for (Index i = 0; i < count; ++i)
       log_times[i] = std::log(time_of(analytic, static_cast<std::size_t>(i)).time_us);
     return log_times;
+  };
+  problem.log_times_near = [&](std::span<const double> near) -> AnalyticFit::LogTimes {
+    const model::GemmAnalytic there(machine, choice.types, choice.with_quantise, near);
+    std::vector<model::GemmTime> best;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      best.push_back(time_of(there, i));
+    return [&, best = std::move(best)](std::span<const double> values) {
+      const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
+      Eigen::VectorXd log_times(count);
+      for (Index i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        log_times[i] = std::log(analytic.predict_as(shapes[at], best[at]).time_us);
+      }
+      return log_times;
+    };
   };
   // With the kernel known, what is left is its bound's: no choice of the library's is a riddle.
   if (choice.knows_kernels) {

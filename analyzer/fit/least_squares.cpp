@@ -40,11 +40,12 @@ NormalEquations linearise(const LeastSquaresProblem& problem, const VectorXd& th
   MatrixXd jacobian(problem.residual_count, parameters);
   VectorXd moved_r(problem.residual_count);
   VectorXd moved = theta;
+  const auto residuals = problem.residuals_near ? problem.residuals_near(theta) : problem.residuals;
   for (Index j = 0; j < parameters; ++j) {
     double step = kDifference * std::max(1.0, std::abs(theta[j]));
     if (theta[j] + step > problem.upper[j]) step = -step;
     moved[j] = theta[j] + step;
-    problem.residuals(moved, moved_r);
+    residuals(moved, moved_r);
     jacobian.col(j) = (moved_r - r) / step;
     moved[j] = theta[j];
   }

@@ -19,7 +19,11 @@ namespace inline_prof::fit {
 // Robust Loss Function", CVPR 2019, alpha = 1.
 struct LeastSquaresProblem {
   // Writes the residuals of theta into its second argument, which has residual_count entries.
-  std::function<void(const Eigen::VectorXd&, Eigen::Ref<Eigen::VectorXd>)> residuals;
+  using Residuals = std::function<void(const Eigen::VectorXd&, Eigen::Ref<Eigen::VectorXd>)>;
+  Residuals residuals;
+  // For a model that takes the best of many choices: the residuals with the choices made at this
+  // theta, for the derivatives there.  If absent, `residuals` is used.
+  std::function<Residuals(const Eigen::VectorXd&)> residuals_near;
   Eigen::Index residual_count = 0;
   Eigen::VectorXd centre;  // of the prior, and where the search starts if no other start is given
   Eigen::VectorXd weight;  // of the prior; 0 leaves a parameter to the data

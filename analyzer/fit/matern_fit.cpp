@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::fit {
@@ -89,7 +90,12 @@ class Improbability {
 };
 
 // BFGS with backtracking (J. Nocedal, S. Wright, "Numerical Optimization", 2006, algorithm 6.1).
-VectorXd minimise(const Improbability& function, VectorXd position) {
+struct Minimum {
+  VectorXd position;
+  double value;
+};
+
+Minimum minimise(const Improbability& function, VectorXd position) {
   constexpr double kFirstStep = 0.02;
   const Index size = position.size();
   VectorXd gradient(size), next_gradient(size);
@@ -126,7 +132,7 @@ VectorXd minimise(const Improbability& function, VectorXd position) {
     value = next_value;
     if (gain < kLeastGain) break;
   }
-  return position;
+  return {position, value};
 }
 
 }  // namespace
@@ -136,11 +142,85 @@ model::MaternScales fit_matern_scales(const MatrixXd& features, const VectorXd& 
   const Index count = std::min(kMostMaternPoints, features.rows());
   const Improbability function(features.topRows(count), targets.head(count),
                                noise_factors.head(count), prior);
-  const VectorXd found = minimise(function, function.centre());
+  const VectorXd centre = function.centre();
+  Minimum best = minimise(function, centre);
+  // The search may stop short of the best lengths: from shorter and longer ones, too.
+  for (const double factor : {0.5, 2.0}) {
+    VectorXd start = centre;
+    start.head(features.cols()).array() += std::log(factor);
+    Minimum other = minimise(function, std::move(start));
+    if (other.value < best.value) best = std::move(other);
+  }
+  const VectorXd& found = best.position;
   const Index size = found.size();
   return {.length = found.head(size - 2).array().exp().matrix(),
           .signal = std::exp(found[size - 2]),
           .noise = std::exp(found[size - 1])};
+}
+
+namespace {
+
+// The noise of an induced target, as a part of a measurement's variance: enough for a decomposition
+// that rounded numbers of a file do not upset.
+constexpr double kInducedNoise = 0.05;
+
+// Of one row of `scaled` to all.
+VectorXd covariance_with(const MatrixXd& scaled, double signal, Index row) {
+  const Eigen::ArrayXd squared =
+      (scaled.rowwise() - scaled.row(row)).rowwise().squaredNorm().array();
+  return model::matern_covariance(signal, squared).matrix();
+}
+
+std::vector<Index> telling_rows(const MatrixXd& scaled, double signal, Index most) {
+  const Index count = scaled.rows();
+  MatrixXd lower = MatrixXd::Zero(count, most);
+  VectorXd unexplained = VectorXd::Constant(count, signal * signal);
+  std::vector<Index> rows;
+  for (Index step = 0; step < most; ++step) {
+    Index next = 0;
+    const double variance = unexplained.maxCoeff(&next);
+    if (variance < 1e-9 * signal * signal) break;  // all others are copies
+    VectorXd column = covariance_with(scaled, signal, next) -
+                      lower.leftCols(step) * lower.row(next).head(step).transpose();
+    column /= std::sqrt(variance);
+    lower.col(step) = column;
+    unexplained = (unexplained - column.cwiseAbs2()).cwiseMax(0);
+    unexplained[next] = 0;
+    rows.push_back(next);
+  }
+  return rows;
+}
+
+}  // namespace
+
+InducedProcess induce(const model::MaternScales& scales, const MatrixXd& features,
+                      const VectorXd& targets, const VectorXd& noise_factors, Index most) {
+  InducedProcess process;
+  if (features.rows() <= most) {
+    for (Index i = 0; i < features.rows(); ++i)
+      process.points.push_back(i);
+    process.targets = targets;
+    process.noise_factors = noise_factors;
+    return process;
+  }
+  const MatrixXd scaled = features * scales.length.cwiseInverse().asDiagonal();
+  process.points = telling_rows(scaled, scales.signal, most);
+  const auto count = static_cast<Index>(process.points.size());
+  MatrixXd to_rows(count, features.rows());
+  for (Index i = 0; i < count; ++i) {
+    to_rows.row(i) =
+        covariance_with(scaled, scales.signal, process.points[static_cast<std::size_t>(i)])
+            .transpose();
+  }
+  const MatrixXd between = to_rows(Eigen::all, process.points);
+  const double noise = scales.noise * scales.noise;
+  const VectorXd certainty = (noise * noise_factors).cwiseInverse();
+  MatrixXd system = between + to_rows * certainty.asDiagonal() * to_rows.transpose();
+  system.diagonal().array() += 1e-6 * scales.signal * scales.signal;
+  const VectorXd weights = system.ldlt().solve(to_rows * certainty.cwiseProduct(targets));
+  process.noise_factors = VectorXd::Constant(count, kInducedNoise);
+  process.targets = between * weights + kInducedNoise * noise * weights;
+  return process;
 }
 
 VectorXd noise_factors_of(const VectorXd& targets, double usual) {

@@ -39,25 +39,51 @@ void set_estimate(Prediction& prediction, const Calibration::Estimate& estimate)
   prediction.is_extrapolated = estimate.distance > kFarAway;
 }
 
+const ParameterText* text_of(std::string_view model, std::string_view key, std::string_view id) {
+  const std::string name = key.empty() ? fmt::format("{}_{}.json", model, id)
+                                       : fmt::format("{}_{}_{}.json", model, id, key);
+  const auto texts = parameter_texts();
+  const auto it = std::find_if(texts.begin(), texts.end(),
+                               [&](const ParameterText& text) { return text.file_name == name; });
+  return it == texts.end() ? nullptr : &*it;
+}
+
 // The file of `model` for this machine and key, or for one whose multiprocessors are as many and as
 // fast: memory and clock differ, which the transfer's wider interval covers.
 const ParameterText* find_parameters(std::string_view model, std::string_view key,
                                      const read::Machine& machine,
                                      std::span<const read::Machine> known) {
-  const auto find = [&](std::string_view id) -> const ParameterText* {
-    const std::string name = key.empty() ? fmt::format("{}_{}.json", model, id)
-                                         : fmt::format("{}_{}_{}.json", model, id, key);
-    const auto texts = parameter_texts();
-    const auto it = std::find_if(texts.begin(), texts.end(),
-                                 [&](const ParameterText& text) { return text.file_name == name; });
-    return it == texts.end() ? nullptr : &*it;
-  };
-  if (const ParameterText* own = find(machine.id)) return own;
+  if (const ParameterText* own = text_of(model, key, machine.id)) return own;
   for (const read::Machine& other : known) {
     if (other.sm_count != machine.sm_count || other.peak_tflops != machine.peak_tflops) continue;
-    if (const ParameterText* text = find(other.id)) return text;
+    if (const ParameterText* text = text_of(model, key, other.id)) return text;
   }
   return nullptr;
+}
+
+double flops_per_clock(const read::Machine& machine, const std::string& type) {
+  return machine.peak_tflops.at(type) * 1e6 /
+         (static_cast<double>(machine.sm_count) * machine.boost_clock_mhz.value());
+}
+
+// Where no machine has the same multiprocessors: the file of the one whose multiply the most alike
+// in a clock.  Its interval is a transfer's to another architecture.
+const ParameterText* find_relative(const std::string& key, const std::string& type,
+                                   const read::Machine& machine,
+                                   std::span<const read::Machine> known) {
+  if (!machine.boost_clock_mhz || !machine.peak_tflops.contains(type)) return nullptr;
+  const double own = flops_per_clock(machine, type);
+  const ParameterText* nearest = nullptr;
+  double least = 0;
+  for (const read::Machine& other : known) {
+    const ParameterText* text = text_of("gemm", key, other.id);
+    if (text == nullptr || !other.boost_clock_mhz || !other.peak_tflops.contains(type)) continue;
+    const double distance = std::abs(std::log(flops_per_clock(other, type) / own));
+    if (nearest != nullptr && distance >= least) continue;
+    nearest = text;
+    least = distance;
+  }
+  return nearest;
 }
 
 // Products of 16-bit types run at the same rate.
@@ -112,11 +138,16 @@ struct Predictor::Shipped {
   std::map<std::string, std::shared_ptr<const CalibratedMemory>> memory;
   std::map<std::string, std::shared_ptr<const CalibratedCollectives>> collectives;
 
+  // `key`: of the file; `type`: that is multiplied.
   std::shared_ptr<const CalibratedGemm> gemm_of(const read::Machine& machine,
-                                                const std::string& type) {
-    const auto [it, is_new] = gemm.try_emplace({machine.id, type});
+                                                const std::string& key, const std::string& type) {
+    const auto [it, is_new] = gemm.try_emplace({machine.id, key});
     if (!is_new) return it->second;
-    const ParameterText* text = find_parameters("gemm", type, machine, known);
+    const ParameterText* text = find_parameters("gemm", key, machine, known);
+    // A kernel's tile is its architecture's own.
+    if (text == nullptr && !key.ends_with("_kernel")) {
+      text = find_relative(key, type, machine, known);
+    }
     if (text == nullptr || !machine.l2_mb) return nullptr;
     it->second = std::make_shared<const CalibratedGemm>(
         read::parse_parameters(text->text, std::string(text->file_name), "gemm"), machine);
@@ -170,10 +201,10 @@ struct Predictor::Shipped {
     // With its kernel known a product is predicted better than without.
     auto kernel =
         launched.blocks > 0 ? gemm_kernel(launched.name, shape, launched.blocks) : std::nullopt;
-    auto gemm_model = kernel ? gemm_of(machine, key + "_kernel") : nullptr;
+    auto gemm_model = kernel ? gemm_of(machine, key + "_kernel", *type) : nullptr;
     if (!gemm_model) {
       kernel.reset();
-      gemm_model = gemm_of(machine, key);
+      gemm_model = gemm_of(machine, key, *type);
     }
     // Parameters that hold the quantise kernels say nothing about the product alone.
     if (!gemm_model || gemm_model->boundary() != kGemmBoundary) return std::nullopt;

@@ -479,8 +479,10 @@ void give_copy_up(ExecutableGraph& graph, std::string why) {
   graph.why_whole = std::move(why);
 }
 
+// How often a graph was made is worth knowing, as long as there is room.
 void forget_vacant() {
   const std::lock_guard lock(mutex());
+  if (!is_full()) return;
   for (const auto& [signature, graph] : registry().vacant) {
     if (is_boundary(graph)) return;  // it tells where iterations begin, and will be made again
   }

@@ -35,7 +35,7 @@ std::string causes(const State& state, std::uint64_t missing) {
   add(dropped.stale_graph.load(), "in graphs that changed");
   add(dropped.interleaved_launch.load(), "with a launch of another thread in between");
   add(dropped.irregular_iteration.load(), "in irregular iterations");
-  add(sys::vendor_error_count(), "errors of the driver");
+  add(sys::vendor_error_count(), "lost to errors of the driver");
   if (known >= missing) return text;
   return text + (text.empty() ? "" : ", the others ") + "not launched in their turn";
 }

@@ -10,6 +10,11 @@ namespace {
 
 constinit GraphApi graph_functions;
 
+template <typename Function>
+void find(Function& function, const char* symbol) {
+  function = reinterpret_cast<Function>(find_loaded(kDriverSoname, symbol));
+}
+
 void load() {
 #define INLINE_PROF_FIND(member, symbol, ...) find(graph_functions.member, #symbol);
   INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_FIND)

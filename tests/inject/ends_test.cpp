@@ -55,11 +55,11 @@ std::string file_text(const Workplace& place) {
 }
 
 std::string row(const std::string& way) {
-  const std::vector<std::string> schedule = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=500"};
+  const std::vector<std::string> schedule = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5000"};
   const Workplace alone_place;
   const Workplace place;
-  const HostRun alone =
-      run_host(alone_place, "host_ends", {.arguments = {way}, .with_library = false, .seconds = 30});
+  const HostRun alone = run_host(alone_place, "host_ends",
+                                 {.arguments = {way}, .with_library = false, .seconds = 30});
   const HostRun run =
       run_host(place, "host_ends", {.arguments = {way}, .environment = schedule, .seconds = 30});
   std::vector<std::string> ours;

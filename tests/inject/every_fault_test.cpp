@@ -49,7 +49,7 @@ std::vector<Fault> all_faults() {
   INLINE_PROF_OPTIONAL_FUNCTIONS(INLINE_PROF_ADD)
 #undef INLINE_PROF_ADD
   add("cuEventElapsedTime");
-#define INLINE_PROF_ADD(member, symbol) add_of_graphs(symbol);
+#define INLINE_PROF_ADD(member, symbol, ...) add_of_graphs(#symbol);
   INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_ADD)
 #undef INLINE_PROF_ADD
   return faults;

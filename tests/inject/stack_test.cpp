@@ -18,7 +18,7 @@ std::map<std::string, std::size_t> bytes_by_call(const std::string& output) {
   std::istringstream lines(output);
   for (std::string line; std::getline(lines, line);) {
     const auto colon = line.rfind(": ");
-    if (colon != std::string::npos)
+    if (colon != std::string::npos && line.rfind("inline_prof: ", 0) != 0)
       bytes[line.substr(0, colon)] = std::stoul(line.substr(colon + 2));
   }
   return bytes;

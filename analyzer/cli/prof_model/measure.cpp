@@ -1,16 +1,25 @@
-// prof-model measure: starts prof-measure, which is linked with CUDA where prof-model is not.
+// prof-model measure: starts prof-measure, which is linked with CUDA where prof-model is not; with
+// --suggest it says what is worth measuring, which needs no GPU.
 #include "cli/common/command_line.hpp"
+#include "cli/common/machine_option.hpp"
+#include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
+#include "fit/suggest.hpp"
+#include "model/shipped_parameters.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -46,11 +55,73 @@ void run_measure(const std::vector<std::string>& words) {
   throw std::runtime_error(fmt::format("{}: {}", program, std::generic_category().message(errno)));
 }
 
+// Sides of common layers, at which a product is worth a measurement.
+constexpr std::array kSides{64., 256., 1024., 2048., 4096., 8192., 16384.};
+constexpr std::array kRows{1., 16., 128., 129., 1024., 4096., 16384.};
+constexpr double kMostOperations = 1e14;  // a tenth of a second on a large GPU
+
+struct Suggest {
+  std::string parameters, machine, output = "-";
+  std::size_t points = 40;
+  bool force = false;
+};
+
+void run_suggest(const Suggest& options) {
+  const auto machine = parse_machine(options.machine);
+  std::vector<model::GemmShape> candidates;
+  for (const double m : kRows) {
+    for (const double n : kSides) {
+      for (const double k : kSides) {
+        if (2 * m * n * k <= kMostOperations) candidates.push_back({m, n, k, 1});
+      }
+    }
+  }
+  std::string table = "m,n,k\n";
+  for (const model::GemmShape& shape :
+       fit::suggest_products(model::choose_parameters(options.parameters, "gemm"), *machine,
+                             candidates, options.points))
+    table += fmt::format("{},{},{}\n", shape.m, shape.n, shape.k);
+  write_result(options.output, table, options.force);
+}
+
+void declare_suggest(Command& program, int& /*status*/) {
+  const auto options = std::make_shared<Suggest>();
+  program
+      .add_option("--suggest", options->parameters,
+                  "The parameters that are there: a file or a shipped set")
+      .required();
+  program.add_option("--machine", options->machine, "The GPU that will be measured").required();
+  program.add_option("--points", options->points, "How many products")
+      .check(positive_number())
+      .shows_default();
+  program.add_output(options->output, options->force);
+  program.on_end([options] { run_suggest(*options); });
+}
+
+// Does not return, as the other program does not.
+[[noreturn]] void suggest(std::vector<std::string> words) {
+  words.insert(words.begin(), "prof-model measure");
+  std::vector<char*> pointers;
+  for (std::string& word : words)
+    pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const Program program{.name = "prof-model measure",
+                        .description = "Which products to measure for a better fit, as a grid",
+                        .footer = "",
+                        .declare = declare_suggest};
+  std::exit(run_program(program, static_cast<int>(words.size()), pointers.data()));
+}
+
+void run(const std::vector<std::string>& words) {
+  if (std::find(words.begin(), words.end(), "--suggest") != words.end()) suggest(words);
+  run_measure(words);
+}
+
 }  // namespace
 
 void declare_measure(Command& program) {
   program.add_forwarding_subcommand(
-      "measure", "Times shapes alone on a GPU, as tables to fit (--help tells how)", run_measure);
+      "measure", "Times shapes alone on a GPU, as tables to fit (--help tells how)", run);
 }
 
 }  // namespace inline_prof::cli

@@ -17,6 +17,11 @@ constexpr double kOptimism = 1.15;
 
 }  // namespace
 
+double unit_sigma(bool is_transfer, bool has_same_units) {
+  if (!is_transfer) return kSameMachineSigma;
+  return has_same_units ? kOtherMachineSigma : kOtherArchitectureSigma;
+}
+
 double error_growth(double distance) {
   return std::hypot(1.0, distance / kFarAway);
 }
@@ -37,14 +42,6 @@ double Calibration::correction(double mean) const {
   return uses_mean_ ? bounded_correction(process_.scales(), mean) : 1.0;
 }
 
-double Calibration::sigma(const Eigen::VectorXd& features,
-                          const MaternProcess::Estimate& point) const {
-  const double nearby = scale_.is_empty()
-                            ? std::hypot(std::sqrt(point.variance), process_.scales().noise)
-                            : scale_.at(process_.distances(features));
-  return kOptimism * nearby * error_growth(point.distance);
-}
-
 double Calibration::time_us(double analytic_us, const Eigen::VectorXd& features) const {
   return uses_mean_ && !process_.is_empty() ? analytic_us * correction(process_.mean(features))
                                             : analytic_us;
@@ -52,12 +49,21 @@ double Calibration::time_us(double analytic_us, const Eigen::VectorXd& features)
 
 Calibration::Estimate Calibration::estimate(double analytic_us, const Eigen::VectorXd& features,
                                             std::string_view regime) const {
-  const MaternProcess::Estimate point = process_.estimate(features);
   Estimate estimate;
-  estimate.correction = process_.is_empty() ? 1.0 : correction(point.mean);
+  if (!scale_.is_empty() && !process_.is_empty()) {
+    // The process's own variance is not asked for: it costs more than all the rest.
+    const Eigen::ArrayXd distances = process_.distances(features);
+    estimate.correction = correction(process_.mean_at(distances));
+    estimate.distance = distances.minCoeff();
+    estimate.sigma = kOptimism * scale_.at(distances) * error_growth(estimate.distance);
+  } else {
+    const MaternProcess::Estimate point = process_.estimate(features);
+    estimate.correction = process_.is_empty() ? 1.0 : correction(point.mean);
+    estimate.distance = point.distance;
+    estimate.sigma = kOptimism * std::hypot(std::sqrt(point.variance), process_.scales().noise) *
+                     error_growth(point.distance);
+  }
   estimate.time_us = analytic_us * estimate.correction;
-  estimate.sigma = sigma(features, point);
-  estimate.distance = point.distance;
   estimate.unit_sigma = unit_sigma_;
   const ConformalTable::Range range = table_.range(regime, kLevel);
   const double unit = kNormal95 * unit_sigma_;

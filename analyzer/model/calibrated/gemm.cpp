@@ -1,6 +1,7 @@
 #include "model/calibrated/gemm.hpp"
 
 #include "model/calibrated/calibration_json.hpp"
+#include "model/machines.hpp"
 #include "model/shipped_parameters.hpp"
 #include "read/parameters.hpp"
 
@@ -39,6 +40,14 @@ constexpr double kLaunchesOfAGoodTimer = 3.0;
 constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
 
+double transfer_factor(std::string_view parameter, double clock, double units) {
+  for (const char* own : {"epilogue_us", "tile_epilogue_us", "fill_us", "step_us", "vector_us"}) {
+    if (parameter == own) return 1 / clock;
+  }
+  if (parameter == "shared_gb_per_s") return clock;
+  return parameter == "l2_tb_per_s" ? clock * units : 1;
+}
+
 std::vector<double> values_of(const read::Parameters& parameters, bool with_quantise) {
   std::vector<double> values;
   for (const ParameterSpec& spec : GemmAnalytic::parameters(with_quantise)) {
@@ -51,6 +60,47 @@ std::vector<double> values_of(const read::Parameters& parameters, bool with_quan
     values.push_back(value);
   }
   return values;
+}
+
+// The parameters as `machine` would have them: what the multiprocessors do takes the fewer
+// microseconds the faster they are clocked, and L2 has a share of its rate for each of them.
+std::vector<double> values_for(const read::Machine& machine, const read::Parameters& parameters,
+                               bool with_quantise) {
+  std::vector<double> values = values_of(parameters, with_quantise);
+  if (parameters.machine == machine.id || !machine.boost_clock_mhz) return values;
+  for (const read::Machine& trained : builtin_machines()) {
+    if (trained.id != parameters.machine || !trained.boost_clock_mhz) continue;
+    const double clock = *machine.boost_clock_mhz / *trained.boost_clock_mhz;
+    const double units =
+        static_cast<double>(machine.sm_count) / static_cast<double>(trained.sm_count);
+    const auto specs = GemmAnalytic::parameters(with_quantise);
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      values[i] *= transfer_factor(specs[i].name, clock, units);
+  }
+  return values;
+}
+
+// Of the parameters' logarithms.
+Eigen::MatrixXd covariance_of(const read::Parameters& parameters, std::size_t size,
+                              bool is_transfer) {
+  constexpr double transfer_variance = 0.3 * 0.3;
+  const auto count = static_cast<Eigen::Index>(size);
+  const bool is_usable = parameters.covariance.is_array() && parameters.covariance.size() == size;
+  Eigen::MatrixXd covariance = transfer_variance * Eigen::MatrixXd::Identity(count, count);
+  if (is_transfer || !is_usable) return covariance;
+  const nlohmann::json document{{"covariance", parameters.covariance}};
+  Eigen::Index i = 0;
+  read::TreeNode(document, parameters.label)
+      .member("covariance")
+      .each_element([&](const read::TreeNode& row) {
+        Eigen::Index j = 0;
+        row.each_element([&](const read::TreeNode& value) {
+          if (j == count) row.fail(fmt::format("expected {} numbers", size));
+          covariance(i, j++) = value.number();
+        });
+        ++i;
+      });
+  return covariance;
 }
 
 std::string key_of(const read::Parameters& parameters, const std::string& name) {
@@ -86,8 +136,7 @@ Calibration calibration_of(const read::Parameters& parameters, const GemmMachine
   };
   const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
   return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_local_scale(parameters),
-          read_conformal(parameters), is_transfer ? kOtherMachineSigma : kSameMachineSigma,
-          has_same_waves};
+          read_conformal(parameters), unit_sigma(is_transfer, has_same_waves), has_same_waves};
 }
 
 class GemmModel : public TableModel {
@@ -197,8 +246,9 @@ CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::M
       is_transfer_(parameters.machine != machine.id),
       launch_us_(parameters.number("launch_us")),
       machine_(gemm_machine(machine, types_)),
-      analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary,
-                values_of(parameters, boundary_ == kGemmQuantiseBoundary)),
+      values_(values_for(machine, parameters, boundary_ == kGemmQuantiseBoundary)),
+      covariance_(covariance_of(parameters, values_.size(), is_transfer_)),
+      analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary, values_),
       calibration_(calibration_of(parameters, machine_, is_transfer_)) {}
 
 CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape,
@@ -221,6 +271,31 @@ std::optional<CalibratedGemm::Prediction> CalibratedGemm::predict_kernel(
   estimate.time_us -= timer_us;
   estimate.lower_us = std::max(0.0, estimate.lower_us - timer_us);
   return prediction;
+}
+
+Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> shapes) const {
+  constexpr double step = 1e-4;  // of a parameter's logarithm
+  const auto count = static_cast<Eigen::Index>(shapes.size());
+  const bool with_quantise = boundary_ == kGemmQuantiseBoundary;
+  std::vector<GemmTime> best;
+  Eigen::MatrixXd features;
+  for (const GemmShape& shape : shapes) {
+    best.push_back(analytic_.predict(shape));
+    const Eigen::VectorXd own = gemm_features(shape, machine_);
+    if (features.size() == 0) features.resize(count, own.size());
+    features.row(static_cast<Eigen::Index>(best.size()) - 1) = own.transpose();
+  }
+  Eigen::MatrixXd slopes(count, static_cast<Eigen::Index>(values_.size()));
+  for (std::size_t j = 0; j < values_.size(); ++j) {
+    std::vector<double> moved = values_;
+    moved[j] *= 1 + step;
+    const GemmAnalytic there(machine_, types_, with_quantise, moved);
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      slopes(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          std::log(there.predict_as(shapes[i], best[i]).time_us / best[i].time_us) / step;
+    }
+  }
+  return slopes * covariance_ * slopes.transpose() + calibration_.covariance(features);
 }
 
 double CalibratedGemm::time_us(const GemmShape& shape) const {

@@ -10,7 +10,9 @@
 #include <Eigen/Core>
 
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace inline_prof::read {
 struct Parameters;
@@ -50,6 +52,8 @@ class CalibratedGemm {
   [[nodiscard]] std::optional<Prediction> predict_kernel(const GemmShape& shape,
                                                          const std::optional<GemmKernel>& kernel,
                                                          double floor_us) const;
+  // What is not known about ln(time) of these products together: a row and column for each.
+  [[nodiscard]] Eigen::MatrixXd log_time_covariance(std::span<const GemmShape> shapes) const;
   // The time alone, several times as fast.
   [[nodiscard]] double time_us(const GemmShape& shape) const;
   [[nodiscard]] Calibration::TailProbability tail_probability(double measured_us,
@@ -71,6 +75,8 @@ class CalibratedGemm {
   bool is_transfer_ = false;
   double launch_us_ = 0;
   GemmMachine machine_;
+  std::vector<double> values_;
+  Eigen::MatrixXd covariance_;  // of the logarithms of values_
   GemmAnalytic analytic_;
   Calibration calibration_;
 };

@@ -44,30 +44,56 @@ enum Parameter : std::size_t {
 // Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see
 // docs/models/matrix_products.md.
 constexpr std::array<ParameterSpec, 23> kParameters{{
-    {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs"},
-    {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached"},
-    {"write_cost", 1.3, 0.1, 0.05, 20, "of a byte written, in bytes read"},
-    {"weights_l2_share", 0.2, 0.1, 0.05, 20, "of L2 up to which B is found there"},
-    {"l2_tb_per_s", 8.0, 0.1, 0.05, 20, "from L2 into all SMs"},
-    {"overlap", 3.0, 0.1, 0.2, 20, "power of the sum of compute, DRAM and L2: 1 none, high full"},
-    {"epilogue_us", 0.4, 0.1, 0.05, 20, "of a block"},
-    {"tile_epilogue_us", 0.4, 0.1, 0.05, 20, "of a block of 128 x 256"},
-    {"saturation", 2.0, 0.1, 0.05, 20, "how many times faster than its share an SM alone reads"},
-    {"reduction_us", 1.5, 0.1, 0.05, 20, "start of the sum over a split k"},
-    {"fill_us", 0.05, 0.1, 0.05, 20, "of the pipeline"},
-    {"l2_gain", 1.0, 0.1, 0.05, 20, "a third of how much faster L2 is than DRAM"},
-    {"activations_l2_share", 0.4, 0.1, 0.05, 20, "of L2 up to which A and C are found there"},
-    {"droop", 0.05, 0.1, 0.05, 20, "of the clock under lasting load"},
-    {"droop_us", 3000.0, 0.1, 0.05, 20, "time after which half of the droop is reached"},
-    {"wave_share", 0.4, 0.1, 0.05, 2.5, "of a started wave that is paid for: 1 all, 0 none"},
-    {"step_us", 0.08, 0.1, 0.05, 20, "least time of 64 elements along k"},
-    {"peak_share", 0.8, 0.1, 0.05, 20, "of the data sheet's peak that a large tile reaches"},
-    {"shared_gb_per_s", 100.0, 0.1, 0.05, 20, "operands into one SM"},
-    {"dram_ramp", 0.1, 0.1, 0.05, 20, "of DRAM's time that a short stream takes longer", 1e-9},
-    {"vector_us", 0.3, 0.1, 0.05, 20, "of 1024 elements along k, where C is a single row", 1e9},
-    {"quantise_us", 3.0, 0.1, 0.05, 20, "start of the kernels that turn A into 8 bits"},
-    {"quantise_cost", 1.0, 0.1, 0.05, 20, "their bytes, in bytes read once and written once"},
+    {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs", 0, "m, n and k below 64"},
+    {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached", 0,
+     "products of few rows that read 100 MB"},
+    {"write_cost", 1.3, 0.1, 0.05, 20, "of a byte written, in bytes read", 0,
+     "k below 128, C of 50 MB and more"},
+    {"weights_l2_share", 0.2, 0.1, 0.05, 20, "of L2 up to which B is found there", 0,
+     "n * k around the size of L2, few rows"},
+    {"l2_tb_per_s", 8.0, 0.1, 0.05, 20, "from L2 into all SMs", 0,
+     "k above 1024, tiles of 64 rows, operands that fit into L2"},
+    {"overlap", 3.0, 0.1, 0.2, 20, "power of the sum of compute, DRAM and L2: 1 none, high full", 0,
+     "products whose operations and bytes take the same time"},
+    {"epilogue_us", 0.4, 0.1, 0.05, 20, "of a block", 0,
+     "k below 128, several waves of small tiles"},
+    {"tile_epilogue_us", 0.4, 0.1, 0.05, 20, "of a block of 128 x 256", 0,
+     "k below 256, several waves of large tiles"},
+    {"saturation", 2.0, 0.1, 0.05, 20, "how many times faster than its share an SM alone reads", 0,
+     "fewer tiles than half of the SMs, k above 8192"},
+    {"reduction_us", 1.5, 0.1, 0.05, 20, "start of the sum over a split k", 0,
+     "fewer tiles than a quarter of the SMs, k above 4096"},
+    {"fill_us", 0.05, 0.1, 0.05, 20, "of the pipeline", 0, "one tile, k from 64 to 1024"},
+    {"l2_gain", 1.0, 0.1, 0.05, 20, "a third of how much faster L2 is than DRAM", 0,
+     "operands of a few MB, few rows"},
+    {"activations_l2_share", 0.4, 0.1, 0.05, 20, "of L2 up to which A and C are found there", 0,
+     "m * k around the size of L2"},
+    {"droop", 0.2, 0.3, 0.05, 20, "of the clock under lasting load", 0,
+     "products of 5 ms and more"},
+    {"droop_us", 1500.0, 0.5, 0.05, 20, "time after which half of the droop is reached", 0,
+     "products from 0.2 to 10 ms"},
+    {"wave_share", 0.4, 0.1, 0.05, 2.5, "of a started wave that is paid for: 1 all, 0 none", 0,
+     "tiles of 128 x 256 a few more than a multiple of the SMs"},
+    {"step_us", 0.08, 0.1, 0.05, 20, "least time of 64 elements along k", 0,
+     "one wave of small tiles, k above 1024"},
+    {"peak_share", 0.8, 0.1, 0.05, 20, "of the data sheet's peak that a large tile reaches", 0,
+     "m, n and k above 4096"},
+    {"shared_gb_per_s", 100.0, 0.1, 0.05, 20, "operands into one SM", 0,
+     "one wave of 64 x 64 tiles, k above 4096"},
+    {"dram_ramp", 0.1, 0.1, 0.05, 20, "of DRAM's time that a short stream takes longer", 1e-9,
+     "few rows, 10 to 100 MB"},
+    {"vector_us", 0.3, 0.1, 0.05, 20, "of 1024 elements along k, where C is a single row", 1e9,
+     "m or n of 1"},
+    {"quantise_us", 3.0, 0.1, 0.05, 20, "start of the kernels that turn A into 8 bits", 0,
+     "m of 1"},
+    {"quantise_cost", 1.0, 0.1, 0.05, 20, "their bytes, in bytes read once and written once", 0,
+     "m * k above 1e8, n below 1024"},
 }};
+// Tables end before the clock has found its level under lasting load, so the starts of the droop
+// count for more than others.  Ampere keeps its clock: large products of its table reach the same
+// share of the peak whatever their length.
+constexpr double kCoarseDroop = 0.05;
+
 constexpr std::size_t kWithoutQuantise = kQuantiseLaunch;
 
 constexpr double kStepElements = 64;        // along k, of the parameters that say "step"
@@ -81,10 +107,9 @@ constexpr double kVectorBlock = 32;  // elements of C of a block, where C is a s
 constexpr double kLargestTile = 128 * 256;
 constexpr double kResidencyPower = 6;  // how sharply data stop to fit into L2
 constexpr double kStepPower = 4;       // how sharply the limits of a step meet
-constexpr std::array<int, 8> kSplits{1, 2, 3, 4, 5, 6, 8, 16};
+constexpr std::array<int, 10> kSplits{1, 2, 3, 4, 5, 6, 8, 16, 32, 64};
 constexpr int kCoarseSplit = 5;  // of kernels with few tiles only
-constexpr std::array<double, 14> kFineSides{8,  16,  24,  32,  48,  64,  80,
-                                            96, 112, 128, 160, 192, 224, 256};
+constexpr double kFineStep = 8, kMostFineSide = 256;
 constexpr std::array<double, 4> kFineRows{64, 128, 192, 256};
 // Ampere's and Volta's kernels, as their names say ("...gemm_256x128_...").
 constexpr std::array<std::array<double, 2>, 14> kCoarseTiles{{{64, 64},
@@ -123,7 +148,9 @@ std::optional<GemmTypes> gemm_types(std::string_view a_type) {
 GemmMachine gemm_machine(const read::Machine& machine, const GemmTypes& types) {
   const bool is_f8 = types.name == "f8e4m3" || types.name == "f8e5m2";
   const std::string key = is_f8 ? "f8" : types.name == "f4e2m1" ? "f4" : types.name;
-  const auto peak = machine.peak_tflops.find(key);
+  auto peak = machine.peak_tflops.find(key);
+  // Volta has one 16-bit type only; where there are both, they run at one rate.
+  if (peak == machine.peak_tflops.end() && key == "bf16") peak = machine.peak_tflops.find("f16");
   if (peak == machine.peak_tflops.end()) {
     throw std::invalid_argument(fmt::format("{} has no peak for {}", machine.id, types.name));
   }
@@ -146,6 +173,13 @@ std::span<const ParameterSpec> GemmAnalytic::parameters(bool with_quantise) {
   return std::span(kParameters).first(with_quantise ? kParameters.size() : kWithoutQuantise);
 }
 
+std::vector<ParameterSpec> GemmAnalytic::starts(const GemmMachine& machine, bool with_quantise) {
+  const auto all = parameters(with_quantise);
+  std::vector<ParameterSpec> specs(all.begin(), all.end());
+  if (!machine.has_fine_tiles) specs[kDroop].start = kCoarseDroop;
+  return specs;
+}
+
 GemmAnalytic::GemmAnalytic(const GemmMachine& machine, const GemmTypes& types, bool with_quantise,
                            std::span<const double> values)
     : machine_(machine),
@@ -162,14 +196,21 @@ GemmAnalytic::GemmAnalytic(const GemmMachine& machine, const GemmTypes& types, b
     }
     return;
   }
+  double fewer_rows = 0;
   for (const double m : kFineRows) {
-    for (const double n : kFineSides) {
-      if (m * n > kLargestTile) continue;
+    for (double n = kFineStep; n <= std::min(kMostFineSide, kLargestTile / m); n += kFineStep) {
+      const double narrower = n - kFineStep;
       tiles_.push_back(tile_of(m, n));
+      tiles_.back().next_m = fewer_rows;
+      tiles_.back().next_n = narrower;
       const bool is_its_own_turn =
           std::find(kFineRows.begin(), kFineRows.end(), n) != kFineRows.end();
-      if (!is_its_own_turn) tiles_.push_back(tile_of(n, m));
+      if (is_its_own_turn) continue;
+      tiles_.push_back(tile_of(n, m));
+      tiles_.back().next_m = narrower;
+      tiles_.back().next_n = fewer_rows;
     }
+    fewer_rows = m;
   }
 }
 
@@ -180,7 +221,11 @@ GemmAnalytic::Tile GemmAnalytic::tile_of(double m, double n) const {
   const double multiply_us = 2 * m * n * kStepElements / peak_per_sm;
   const double operand_us =
       (m + n) * kStepElements * types_.operand_bytes / (values_[kSharedRate] * 1e3);
-  return {m, n, power_sum(kStepPower, values_[kStep], multiply_us, operand_us),
+  return {m,
+          n,
+          0,
+          0,
+          power_sum(kStepPower, values_[kStep], multiply_us, operand_us),
           values_[kEpilogue] + values_[kTileEpilogue] * m * n / kLargestTile};
 }
 
@@ -286,7 +331,10 @@ GemmTime GemmAnalytic::predict(const GemmShape& shape) const {
   GemmTime best;
   best.time_us = std::numeric_limits<double>::max();
   for (const Tile& tile : tiles_) {
-    const double unsplit = std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n) * shape.batch;
+    const double down = std::ceil(shape.m / tile.m), across = std::ceil(shape.n / tile.n);
+    // As many smaller tiles do the same with less.
+    if (tile.next_m * down >= shape.m || tile.next_n * across >= shape.n) continue;
+    const double unsplit = down * across * shape.batch;
     for (const int splits : kSplits) {
       if (splits == kCoarseSplit && machine_.has_fine_tiles) continue;
       if (splits > 1 && !is_worth_splitting(unsplit, shape.k / splits)) break;
@@ -305,6 +353,19 @@ GemmTime GemmAnalytic::predict(const GemmShape& shape, const GemmKernel& kernel)
       std::ceil(shape.m / kernel.tile_m) * std::ceil(shape.n / kernel.tile_n) * shape.batch;
   consider(product, tile_of(kernel.tile_m, kernel.tile_n), unsplit, kernel.splits, only);
   return finish(product, only);
+}
+
+GemmTime GemmAnalytic::predict_as(const GemmShape& shape, const GemmTime& choice) const {
+  if (std::min(choice.tile_m, choice.tile_n) == 1) {
+    const Product product = product_of(shape);
+    GemmTime only;
+    only.time_us = std::numeric_limits<double>::max();
+    consider_vector(product, only);
+    return finish(product, only);
+  }
+  return predict(shape, GemmKernel{.tile_m = static_cast<double>(choice.tile_m),
+                                   .tile_n = static_cast<double>(choice.tile_n),
+                                   .splits = static_cast<double>(choice.splits)});
 }
 
 }  // namespace inline_prof::model

@@ -69,6 +69,10 @@ class GemmAnalytic {
   // turns A into 8 bits.
   [[nodiscard]] static std::span<const ParameterSpec> parameters(bool with_quantise);
 
+  // The same, as a fit for this machine starts.
+  [[nodiscard]] static std::vector<ParameterSpec> starts(const GemmMachine& machine,
+                                                         bool with_quantise);
+
   // `values`: one for each of parameters(with_quantise).
   GemmAnalytic(const GemmMachine& machine, const GemmTypes& types, bool with_quantise,
                std::span<const double> values);
@@ -76,11 +80,14 @@ class GemmAnalytic {
   // With the fastest of all tiles and splits.
   [[nodiscard]] GemmTime predict(const GemmShape& shape) const;
   [[nodiscard]] GemmTime predict(const GemmShape& shape, const GemmKernel& kernel) const;
+  // With the tile and split that `choice`, a prediction of the same shape, has found.
+  [[nodiscard]] GemmTime predict_as(const GemmShape& shape, const GemmTime& choice) const;
 
  private:
   // A tile of C that one block computes, and what a step of 64 along k takes it.
   struct Tile {
     double m, n;
+    double next_m, next_n;  // the sides of the next smaller tiles; 0 if there is none
     double step_us;
     double epilogue_us;
   };

@@ -24,13 +24,10 @@ class LocalScale {
 
   // `distances`: to each point, in lengths of the process.
   [[nodiscard]] double at(const Eigen::ArrayXd& distances) const;
-  // What the others say about a point that is one of them: points at distance 0 do not count.
-  [[nodiscard]] double from_others(const Eigen::ArrayXd& distances) const;
 
  private:
-  [[nodiscard]] double weighted(const Eigen::ArrayXd& weights) const;
-
   Eigen::ArrayXd usual_errors_;
+  double mean_error_ = 0;
 };
 
 }  // namespace inline_prof::model

@@ -56,11 +56,28 @@ ArrayXd MaternProcess::distances(const VectorXd& features) const {
 }
 
 double MaternProcess::mean(const VectorXd& features) const {
-  if (is_empty()) return 0;
-  return matern_covariance(scales_.signal, squared_distances(features))
-      .matrix()
-      .col(0)
-      .dot(weights_);
+  return is_empty() ? 0 : mean_at(distances(features));
+}
+
+double MaternProcess::mean_at(const ArrayXd& distances) const {
+  const ArrayXd r = std::sqrt(3.0) * distances;
+  return scales_.signal * scales_.signal * ((1.0 + r) * (-r).exp() * weights_.array()).sum();
+}
+
+MatrixXd MaternProcess::covariance(const MatrixXd& features) const {
+  const Index count = features.rows();
+  if (is_empty()) return MatrixXd::Zero(count, count);
+  const MatrixXd scaled = features * scales_.length.cwiseInverse().asDiagonal();
+  MatrixXd covariance =
+      matern_covariance(scales_.signal, squared_distances_between(scaled)).matrix();
+  MatrixXd to_points(points_.cols(), count);
+  for (Index i = 0; i < count; ++i) {
+    to_points.col(i) =
+        matern_covariance(scales_.signal, squared_distances(features.row(i).transpose())).matrix();
+  }
+  const MatrixXd half = lower_.triangularView<Eigen::Lower>().solve(to_points);
+  covariance -= half.transpose() * half;
+  return covariance;
 }
 
 MaternProcess::Estimate MaternProcess::estimate(const VectorXd& features) const {

@@ -36,6 +36,10 @@ class MaternProcess {
   [[nodiscard]] Estimate estimate(const Eigen::VectorXd& features) const;
   // The mean alone, at a tenth of the cost.
   [[nodiscard]] double mean(const Eigen::VectorXd& features) const;
+  // The mean where the points are at these distances().
+  [[nodiscard]] double mean_at(const Eigen::ArrayXd& distances) const;
+  // What is not known yet about the values at the rows of `features`, together.
+  [[nodiscard]] Eigen::MatrixXd covariance(const Eigen::MatrixXd& features) const;
   // To each point, in units of length.
   [[nodiscard]] Eigen::ArrayXd distances(const Eigen::VectorXd& features) const;
 

@@ -13,6 +13,7 @@ struct ParameterSpec {
   double most = 20.0;     // of the start
   std::string_view meaning;
   double absent = 0.0;  // its value in files from before there was such a parameter; 0: required
+  std::string_view told_by = {};  // what would have to be measured for it
 };
 
 }  // namespace inline_prof::model

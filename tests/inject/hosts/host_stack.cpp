@@ -24,19 +24,25 @@ namespace {
 
 constexpr std::size_t kDeepest = std::size_t{192} << 10U;
 constexpr unsigned char kPattern = 0xA5;
-constexpr int kIterations = 80;
+constexpr int kIterations = 60;
 
 bool is_tiny = false;
 std::map<std::string, std::size_t> most;
 
+// The compiler must not know what is done to the memory.
+void hide(void* memory) {
+  __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
 [[gnu::noinline]] void fill() {
-  auto* const below = static_cast<volatile unsigned char*>(alloca(kDeepest));
-  for (std::size_t i = 0; i < kDeepest; ++i)
-    below[i] = kPattern;
+  void* const below = alloca(kDeepest);
+  std::memset(below, kPattern, kDeepest);
+  hide(below);
 }
 
 [[gnu::noinline]] std::size_t reached() {
-  const auto* const below = static_cast<volatile unsigned char*>(alloca(kDeepest));
+  auto* const below = static_cast<unsigned char*>(alloca(kDeepest));
+  hide(below);
   std::size_t left = 0;
   while (left < kDeepest && below[left] == kPattern)
     ++left;

@@ -155,7 +155,7 @@ bool must_fail(const void* caller) {
 
 // A file in memory: what ends by a signal has counted, too.
 void count_in(const char* path) {
-  const int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0 || ftruncate(file, sizeof(Counts)) != 0) return;
   void* const memory = mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory != MAP_FAILED) counts = static_cast<Counts*>(memory);

@@ -1,11 +1,14 @@
 // The fits of the improved models, on tables made from a model with known parameters.
 #include "fit/fits.hpp"
+#include "fit/matern_fit.hpp"
+#include "fit/suggest.hpp"
 #include "model/calibrated/collective.hpp"
 #include "model/calibrated/gemm.hpp"
 #include "model/calibrated/memory.hpp"
 #include "model/machines.hpp"
 #include "read/parameters.hpp"
 
+#include <Eigen/Cholesky>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,6 +70,29 @@ std::string complaint(const std::string& model, const FitRequest& asked) {
   return "nothing";
 }
 
+TEST(Induce, FewPointsGiveTheMeanOfMany) {
+  const Eigen::Index rows = 400;
+  const model::MaternScales scales{Eigen::Vector2d(2, 2), 0.1, 0.02};
+  std::mt19937_64 random(1);
+  Eigen::MatrixXd features(rows, 2);
+  Eigen::VectorXd targets(rows);
+  for (Eigen::Index i = 0; i < rows; ++i) {
+    features.row(i) << 4 * uniform(random), 4 * uniform(random);
+    targets[i] =
+        0.1 * std::sin(features(i, 0)) * std::cos(features(i, 1)) + 0.02 * (uniform(random) - 0.5);
+  }
+  const Eigen::VectorXd factors = Eigen::VectorXd::Ones(rows);
+  const model::MaternProcess all(scales, features, targets, factors);
+  const auto induced = induce(scales, features, targets, factors, 60);
+  ASSERT_EQ(induced.points.size(), 60U);
+  const model::MaternProcess few(scales, features(induced.points, Eigen::all), induced.targets,
+                                 induced.noise_factors);
+  for (const Eigen::Vector2d& place :
+       {Eigen::Vector2d(1, 1), Eigen::Vector2d(2.5, 0.5), Eigen::Vector2d(3.9, 3.9)})
+    EXPECT_NEAR(few.mean(place), all.mean(place), 0.004);
+  EXPECT_EQ(induce(scales, features, targets, factors, rows).targets, targets);
+}
+
 TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
   const auto result = find_fit("gemm").fit(request(gemm_table(60, 1.3, 1)));
   const auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
@@ -86,6 +112,47 @@ TEST(FitGemm, PredictsShapesThatItHasNotSeen) {
   EXPECT_LT(too_slow, 0.15);
   EXPECT_GT(called_slow, 0.75);
   EXPECT_FALSE(fitted.is_transfer());
+}
+
+TEST(FitGemm, SaysWhatItsRowsDoNotTellAndWhichWould) {
+  const auto result = find_fit("gemm").fit(request(gemm_table(60, 1, 1)));
+  EXPECT_THAT(result.summary, testing::HasSubstr("these rows say little about"));
+  // Only kernels of the generation before have a kernel for vectors.
+  EXPECT_THAT(result.summary,
+              testing::ContainsRegex("vector_us +left where it started; would tell: "
+                                     "m or n of 1"));
+}
+
+TEST(Suggest, TakesWhatLeavesTheLeastUnknown) {
+  const auto result = find_fit("gemm").fit(request(gemm_table(60, 1, 1)));
+  const auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
+  const auto h200 = machine("h200-sxm-141gb");
+  std::vector<model::GemmShape> candidates;
+  for (const double m : {16., 128., 1024., 16384.}) {
+    for (const double k : {64., 1024., 16384.})
+      candidates.push_back({m, 4096, k, 1});
+  }
+  const auto sum_unknown = [&](const std::vector<model::GemmShape>& known) {
+    const model::CalibratedGemm gemm(parameters, h200);
+    std::vector<model::GemmShape> all = known;
+    all.insert(all.end(), candidates.begin(), candidates.end());
+    const Eigen::MatrixXd joint = gemm.log_time_covariance(all);
+    const auto first = static_cast<Eigen::Index>(known.size());
+    const auto rest = static_cast<Eigen::Index>(candidates.size());
+    const Eigen::MatrixXd noisy =
+        joint.topLeftCorner(first, first) + 4e-4 * Eigen::MatrixXd::Identity(first, first);
+    const Eigen::MatrixXd cross = joint.topRightCorner(first, rest);
+    return (joint.bottomRightCorner(rest, rest) - cross.transpose() * noisy.ldlt().solve(cross))
+        .trace();
+  };
+  const auto two = suggest_products(parameters, h200, candidates, 2);
+  ASSERT_EQ(two.size(), 2U);
+  for (const auto& other : candidates)
+    EXPECT_LE(sum_unknown({two[0]}), sum_unknown({other}) + 1e-9);
+  EXPECT_LT(sum_unknown(two), sum_unknown({two[0]}));
+  // On another machine everything is uncertain.
+  EXPECT_EQ(suggest_products(parameters, machine("l40s"), candidates, 99).size(),
+            candidates.size());
 }
 
 // Times of thin products scatter by a factor of two, those of others by 2 %.

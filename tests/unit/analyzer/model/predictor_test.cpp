@@ -78,9 +78,27 @@ TEST(Predictor, FallsBackToTheRoofline) {
   const auto wide = improved.predict(product(512, 512, 512, "f32"), machine("h200-sxm-141gb"));
   ASSERT_TRUE(wide.prediction);
   EXPECT_EQ(wide.prediction->model, "roofline");  // no parameters for the type
-  const auto other = improved.predict(product(512, 512, 512, "f16"), machine("v100-sxm2-16gb"));
-  ASSERT_TRUE(other.prediction);
-  EXPECT_EQ(other.prediction->model, "roofline");  // nor for the machine
+  const auto other = improved.predict(product(512, 512, 512, "bf16"), machine("v100-sxm2-16gb"));
+  EXPECT_NE(other.prediction ? other.prediction->model : "", "gemm");  // a type it does not have
+}
+
+TEST(Predictor, AGpuThatNobodyMeasuredHasAWideIntervalFromItsNearestRelative) {
+  const Predictor calibrated(Mode::kCalibrated);
+  const auto op = product(4096, 4096, 4096, "f16");
+  const auto width = [&](const char* id) {
+    const auto found = calibrated.predict(op, machine(id)).prediction.value();
+    EXPECT_EQ(found.model, "gemm") << id;
+    const auto [lower, upper] = found.interval90.value();
+    return in_microseconds(upper) / in_microseconds(lower);
+  };
+  const double measured = width("a100-sxm4-80gb");
+  for (const char* id : {"v100-sxm2-16gb", "v100-pcie-32gb", "titan-v", "l40s", "rtx-4090", "gb200",
+                         "h100-pcie-80gb", "mi300x"}) {
+    EXPECT_GT(width(id), 1.0) << id;
+  }
+  EXPECT_GT(width("l40s"), 1.5 * measured);
+  EXPECT_EQ(calibrated.predict(op, machine("l40s")).prediction.value().parameters,
+            "a100-sxm4-80gb bf16");
 }
 
 TEST(Predictor, CompatIsTheRooflineForEverything) {

@@ -29,7 +29,9 @@ TEST(ThreadMemory, IsMadeWhenItIsAskedForAndEndsWithItsThread) {
     EXPECT_EQ(mine->number, 42);
     EXPECT_EQ(notes.make(), mine);
     EXPECT_EQ(notes.get(), mine);
-    *other.make() = 7;
+    int* const others = other.make();
+    ASSERT_NE(others, nullptr);
+    *others = 7;
     EXPECT_EQ(alive.load(), 1);
   }).join();
   EXPECT_EQ(alive.load(), 0);

@@ -74,6 +74,36 @@ TEST(GemmAnalytic, AKnownKernelIsOneOfThoseItChoosesFrom) {
   }
 }
 
+TEST(GemmAnalytic, GivesTheSameWithTheChoiceThatItHasMade) {
+  const auto machines = builtin_machines();
+  for (const char* id : {"h200-sxm-141gb", "a100-sxm4-80gb"}) {
+    const GemmAnalytic model = start_model(choose_machine(id, machines));
+    for (const GemmShape& shape : {GemmShape{1, 4096, 4096}, GemmShape{129, 7168, 512},
+                                   GemmShape{4096, 51200, 64}, GemmShape{64, 128, 65536}}) {
+      const GemmTime best = model.predict(shape);
+      EXPECT_DOUBLE_EQ(model.predict_as(shape, best).time_us, best.time_us) << id << shape.m;
+    }
+  }
+}
+
+TEST(GemmAnalytic, SplitsADeepProductOfOneTileFurtherThanSixteenTimes) {
+  EXPECT_GT(start_model(h200()).predict({64, 128, 65536, 1}).splits, 16);
+}
+
+// A tile's side is any multiple of 8, so 257 rows need no third tile of 128.
+TEST(GemmAnalytic, AnExtraRowCostsLessThanATile) {
+  const GemmAnalytic model = start_model(h200());
+  for (const double m : {129.0, 257.0})
+    EXPECT_LT(model.predict({m, 16384, 4096, 1}).time_us,
+              1.08 * model.predict({m - 1, 16384, 4096, 1}).time_us);
+}
+
+TEST(GemmAnalytic, LongProductsRunAtALowerClock) {
+  const GemmAnalytic model = start_model(h200());
+  const GemmShape burst{8192, 8192, 8192, 1}, lasting{8192, 8192, 819200, 1};
+  EXPECT_GT(model.predict(lasting).time_us, 105 * model.predict(burst).time_us);
+}
+
 TEST(GemmKernel, ReadsTheTileThatTheBlocksBearOut) {
   // 438 columns in tiles of 32: 14; 84 rows: 3.
   const GemmShape shape{84, 438, 190, 1};
@@ -266,12 +296,6 @@ TEST(LocalScale, IsWhatIsUsualNearby) {
   EXPECT_GT(scale.at(near_the_last), 0.1);
   // Far from all of them only their mean is left.
   EXPECT_NEAR(scale.at(Eigen::Array3d(90, 90, 90)), 0.08, 1e-9);
-}
-
-TEST(LocalScale, APointIsNotJudgedByItself) {
-  const LocalScale scale(Eigen::Array3d(0.02, 0.02, 0.2));
-  const Eigen::Array3d at_the_last(0.1, 0.1, 0);
-  EXPECT_LT(scale.from_others(at_the_last), scale.at(at_the_last));
   EXPECT_THROW(LocalScale(Eigen::Array2d(0.1, 0)), std::invalid_argument);
   EXPECT_TRUE(LocalScale().is_empty());
 }
