@@ -36,7 +36,7 @@ std::string load_cupti() {
 #define INLINE_PROF_FIND(function)                                                             \
   cupti_functions.function =                                                                   \
       reinterpret_cast<decltype(cupti_functions.function)>(glibc_dlsym()(library, #function)); \
-  if (cupti_functions.function == nullptr) return std::string(#function) + " is not in libcupti";
+  if (cupti_functions.function == nullptr) return #function " is not in libcupti";
   INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_FIND)
 #undef INLINE_PROF_FIND
 #if CUPTI_API_VERSION >= 130000
