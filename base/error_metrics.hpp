@@ -1,5 +1,5 @@
 // How far predictions are from measured times: the usual measures, and those of the DLRM models to
-// the digit (docs/models.md, "Error measures").
+// the digit (docs/models/tables.md).
 #pragma once
 
 #include <cstddef>

@@ -21,7 +21,10 @@ foreach(program IN ITEMS prof-analyze prof-model prof-schedule prof-run)
   install(FILES cmake/prof_completion.bash RENAME ${program}
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endforeach()
-install(FILES docs/man/inline_prof.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
+# The page of the library gets its variables from the tables of docs/configuration.md.
+include(cmake/man_page.cmake)
+make_man_page(docs/man/inline_prof.7.in docs/configuration.md ${CMAKE_CURRENT_BINARY_DIR}/man/inline_prof.7)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/man/inline_prof.7 DESTINATION ${CMAKE_INSTALL_MANDIR}/man7)
 
 # cmake --build BUILD --target package: a .tar.gz, and a .deb where dpkg can tell what it depends on.
 set(CPACK_PACKAGE_NAME inline-prof)

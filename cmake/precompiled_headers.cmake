@@ -1,18 +1,14 @@
 # Headers of the system that many sources include, parsed once: a fifth to a half of the time of a
 # build without optimisation.  With INLINE_PROF_PCH=OFF, as in preset dev, nothing of this exists: a
-# source has what it includes itself and no more, so a forgotten #include fails there.  With TESTS, as
-# scripts/test.sh has it for preset dev, that holds for everything but the test programs.
+# source has what it includes itself and no more, so a forgotten #include fails there.
 set(precompiled_standard_headers
   <algorithm> <array> <atomic> <cmath> <cstdint> <cstring> <functional> <map> <memory> <mutex>
   <optional> <set> <span> <stdexcept> <string> <string_view> <unordered_map> <utility> <variant>
   <vector>)
 
-set(precompile_sources OFF)
+set(precompile_sources ${INLINE_PROF_PCH})
 set(precompile_tests OFF)
-if(INLINE_PROF_PCH STREQUAL "TESTS")
-  set(precompile_tests ${INLINE_PROF_TESTS})
-elseif(INLINE_PROF_PCH)
-  set(precompile_sources ON)
+if(INLINE_PROF_PCH)
   set(precompile_tests ${INLINE_PROF_TESTS})
 endif()
 

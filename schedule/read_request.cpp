@@ -12,6 +12,7 @@
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace inline_prof::schedule {
 namespace {
@@ -81,7 +82,7 @@ std::string read_text(const std::string& path, Accept accept, std::size_t max_by
   }
 
   std::string text;
-  std::array<char, 65536> block{};
+  std::vector<char> block(65536);  // not on the stack: the reader may be a thread with a small one
   for (;;) {
     const ssize_t count = read(file.get(), block.data(), block.size());
     if (count == 0) return text;

@@ -26,6 +26,12 @@ constexpr std::array<std::string_view, 6> kLayerKeys{
 constexpr std::array<std::string_view, 2> kEventKeys{"event", "occurrence"};
 constexpr std::array<std::string_view, 4> kPatternKeys{"match", "kernel", "op", "enabled"};
 
+// A schedule with more slips than this has one cause for all of them.
+constexpr std::size_t kMostWarnings = 10;
+
+// Each is compared with each event that is met, on a thread of the application's.
+constexpr std::size_t kMostPatterns = 1000;
+
 class Reader {
  public:
   Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
@@ -42,6 +48,10 @@ class Reader {
            "everything met");
     }
     warn_of_shared_events(spec);
+    if (left_out_ > 0) {
+      warnings_.push_back(file_ + ": " + std::to_string(left_out_) +
+                          " more such warnings are left out");
+    }
     spec.warnings = std::move(warnings_);
     return spec;
   }
@@ -123,11 +133,22 @@ class Reader {
     return member.value.boolean;
   }
 
+  // `what` is only put into words where there is room: a place is counted from the file's start.
+  template <typename What>
+  void warn(const What& what) {
+    if (warnings_.size() >= kMostWarnings) {
+      ++left_out_;
+      return;
+    }
+    warnings_.push_back(file_ + ": " + what());
+  }
+
   void warn_unknown(const JsonMember& member, std::span<const std::string_view> known) {
-    warnings_.push_back(file_ + ": " + json_place(text_, member.key_offset) + ": the key " +
-                        in_quotes(member.key) +
-                        " is not known and is left out; the nearest known is " +
-                        in_quotes(nearest_word(member.key, known)));
+    warn([&] {
+      return json_place(text_, member.key_offset) + ": the key " + in_quotes(member.key) +
+             " is not known and is left out; the nearest known is " +
+             in_quotes(nearest_word(member.key, known));
+    });
   }
 
   void read_member(const JsonMember& member, Spec& spec) {
@@ -157,6 +178,10 @@ class Reader {
       }
     } else if (member.key == "patterns") {
       if (member.value.kind != Kind::kArray) fail(member.value, member.key, "an array");
+      if (member.value.members.size() > kMostPatterns) {
+        fail(member.value.members[kMostPatterns].value.offset,
+             "one more pattern, expected at most " + std::to_string(kMostPatterns));
+      }
       for (const JsonMember& pattern : member.value.members) {
         spec.patterns.push_back(read_pattern(pattern.value));
       }
@@ -271,8 +296,10 @@ class Reader {
       } else if (part.key == "op") {
         pattern.op = string(part);
         if (!op_kind_from_name(pattern.op)) {
-          warnings_.push_back(file_ + ": " + json_place(text_, part.value.offset) +
-                              ": the operation " + in_quotes(pattern.op) + " is not known");
+          warn([&] {
+            return json_place(text_, part.value.offset) + ": the operation " +
+                   in_quotes(pattern.op) + " is not known";
+          });
         }
       } else if (part.key == "enabled") {
         pattern.enabled = boolean(part);
@@ -299,15 +326,17 @@ class Reader {
       const auto [first, is_new] =
           first_layer.try_emplace({key.event, {}, key.occurrence}, key.layer);
       if (is_new) continue;
-      warnings_.push_back(file_ + ": " + describe(key) + " is also listed in layer " +
-                          in_quotes(first->second) +
-                          ": only right where the two run on different streams");
+      warn([&] {
+        return describe(key) + " is also listed in layer " + in_quotes(first->second) +
+               ": only right where the two run on different streams";
+      });
     }
   }
 
   std::string_view text_;
   const std::string& file_;
   std::vector<std::string> warnings_;
+  std::size_t left_out_ = 0;  // warnings
   bool names_layers_ = false;
   std::size_t layers_offset_ = 0;
 };

@@ -3,13 +3,13 @@
 #
 #   scripts/demo.sh [--iterations N]
 #
-# Installs the Debian packages that are missing (as root; else says which), builds, trains the DLRM of
-# examples/dlrm under the profiler, once with its layers named by macros and once as a program that
-# knows nothing of the profiler, and reports on both; then examples/allreduce on two ranks (on one,
-# where there is one GPU), whose files make one report.  Without a GPU a simulated one takes its place:
-# the times are then those of a model.  Last it reports on a real run: HugeCTR's DLRM on 8 A100, as
-# the original inline profiler recorded it in 2021 (tests/data/hugectr).  Progress goes to stderr,
-# the reports to stdout; all files are in build/demo/run.
+# Installs missing Debian packages (as root; otherwise it names them), builds what it needs, and trains the
+# DLRM of examples/dlrm under the profiler, first with its layers named by macros, then without macros.
+# Each run is followed by its report.  Then examples/allreduce runs on two ranks (one, if there is one
+# GPU), whose files make one report.  Without a GPU a simulated one takes its place: the times are then
+# those of a model.  The last report is of a real run: HugeCTR's DLRM on 8 A100, recorded by the original
+# inline profiler in 2021 (tests/data/hugectr).  Progress goes to stderr, reports go to stdout; all files
+# are in build/demo/run.  The first report takes about three minutes on two cores, a second run seconds.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -24,7 +24,7 @@ usage() {
 }
 
 say() {
-  printf 'demo.sh: %s\n' "$1" >&2
+  printf 'demo.sh: %s (%d s)\n' "$1" "$SECONDS" >&2
 }
 
 fail() {
@@ -50,11 +50,37 @@ has_gpu() {
   command -v nvidia-smi >/dev/null && [[ "$(nvidia-smi -L 2>/dev/null)" == *"GPU "* ]]
 }
 
-# build ON|OFF: with or without the simulated GPU.
+# Only what the demo runs is built, quickly: preset quick, and device code for this machine's GPU alone (a
+# simulated one needs none; PTX is the least that nvcc makes).  `cmake --preset dev` makes a build to
+# work with.
+configure() {
+  local -a options=(--preset quick -B "$build_dir")
+  if $simulated; then
+    options+=(-DINLINE_PROF_SIMGPU=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
+  else
+    options+=(-DINLINE_PROF_SIMGPU=OFF -DCMAKE_CUDA_ARCHITECTURES=native)
+  fi
+  # Ninja configures again by itself where a CMakeLists.txt has changed.
+  if [[ -f "$build_dir/build.ninja" && "$(cat "$build_dir/options" 2>/dev/null)" == "${options[*]}" ]]; then
+    return
+  fi
+  mkdir -p "$build_dir"
+  if ! cmake "${options[@]}" >"$build_dir/configure.log" 2>&1; then
+    cat "$build_dir/configure.log" >&2
+    fail 'cmake could not configure the build'
+  fi
+  printf '%s' "${options[*]}" >"$build_dir/options"
+}
+
+# build TARGET...: says how many steps are done.
 build() {
-  cmake -G Ninja -S "$source_dir" -B "$build_dir" -DCMAKE_BUILD_TYPE=Release \
-    -DINLINE_PROF_TESTS=OFF -DINLINE_PROF_BENCH=OFF -DINLINE_PROF_SIMGPU="$1" >&2
-  cmake --build "$build_dir" >&2
+  NINJA_STATUS='demo.sh: building, step %f of %t: ' cmake --build "$build_dir" --target "$@" >&2 ||
+    fail 'the build failed'
+}
+
+# is_target NAME: false for what was left out of the build.
+is_target() {
+  [[ "$(cmake --build "$build_dir" --target help)" == *$'\n'"$1: "* ]]
 }
 
 # train PROGRAM: writes PROGRAM.prof.json into the run folder.
@@ -101,29 +127,39 @@ has_cuda_toolkit || fail "no CUDA toolkit: install one, 12.4 or newer, from \
 https://developer.nvidia.com/cuda-downloads (the schedule and the analyzer build without one: \
 cmake -B build -DINLINE_PROF_CUDA=OFF)"
 
-if has_gpu; then
-  say "building in $build_dir"
-  build OFF
-else
-  say "no GPU here: a simulated one takes its place; building in $build_dir"
-  build ON
+first_targets=(prof_analyze inline_prof_inject dlrm)
+more_targets=(dlrm_plain)
+simulated=false
+if ! has_gpu; then
+  say 'no GPU here: a simulated one takes its place'
+  simulated=true
+  first_targets+=(simgpu_cuda_1 simgpu_cudart_13 simgpu_cublas_13)
   export LD_LIBRARY_PATH=$build_dir/simgpu/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   export SIMGPU_MODEL=$source_dir/examples/dlrm/simgpu_model.json
 fi
+say "configuring $build_dir"
+configure
+# Left out of the build where there is no NCCL.
+has_ranks=false
+if is_target allreduce; then
+  has_ranks=true
+  more_targets+=(allreduce)
+  if $simulated; then more_targets+=(simgpu_nccl_2); fi
+fi
+
+say 'building what the first report needs'
+build "${first_targets[@]}"
 rm -rf "$run_dir"
 mkdir -p "$run_dir"
 train dlrm
-train dlrm_plain
-# Left out of the build where there is no NCCL.
-has_ranks=
-if [[ -x "$build_dir/examples/allreduce/allreduce" ]]; then
-  has_ranks=yes
-  train_ranks
-fi
-
 report dlrm 'dlrm: layers named by macros'
+
+say 'building the other programs'
+build "${more_targets[@]}"
+train dlrm_plain
 report dlrm_plain 'dlrm_plain: the same program without macros'
-if [[ -n "$has_ranks" ]]; then
+if $has_ranks; then
+  train_ranks
   printf '%s\n\n' 'allreduce: ranks as processes, their files merged'
   (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --mode compat --top 12 allreduce)
   printf '\n'

@@ -30,7 +30,7 @@ optional_packages() {
     build) printf '%s\n' ccache node-d3 ;; # saves time; draws the charts of html reports
     test) # aarch64's trampoline, the fuzz targets, png, the html report, PyTorch: skipped without them
       printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev libcairo2 chromium \
-        python3-torch ;;
+        python3-venv python3-torch ;;
     style) printf 'shellcheck\n' ;;
   esac
 }
@@ -59,19 +59,20 @@ missing_packages() {
 }
 
 # Installs its arguments.  The package lists are fetched only where apt does not know a name, or
-# where they turn out to be too old to download from.
+# where they turn out to be too old to download from.  What apt says goes to stderr: stdout is for what
+# the calling script was asked for.
 install_packages() {
   local -a install=(env DEBIAN_FRONTEND=noninteractive
     apt-get install --yes --no-install-recommends "$@")
   local package
   for package in "$@"; do
     if ! apt-cache show "$package" >/dev/null 2>&1; then
-      apt-get update
+      apt-get update >&2
       break
     fi
   done
-  "${install[@]}" </dev/null && return 0
-  apt-get update && "${install[@]}" </dev/null
+  "${install[@]}" </dev/null >&2 && return 0
+  apt-get update >&2 && "${install[@]}" </dev/null >&2
 }
 
 # require_packages PURPOSE...: returns 0 once every required package of these purposes is there.

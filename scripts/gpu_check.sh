@@ -135,7 +135,7 @@ part_limit_s() {
 
 build_dir=$(realpath --canonicalize-missing "$build_dir")
 results=$(realpath --canonicalize-missing "${results:-$build_dir/gpu_check}")
-guest=$build_dir/libinject/libinline_prof.so
+library=$build_dir/libinject/libinline_prof.so
 census=$build_dir/tests/gpu/libcensus_cupti.so
 programs=$build_dir/tests/gpu
 
@@ -327,7 +327,7 @@ $(grep -m 1 -A 2 'CMake Error' configure.log | tr -s ' \n' ' ')"
       verdict FAIL "$folder: $(grep -m 1 -E 'error|Error' "build_${folder//\//_}.log")"
     fi
   done
-  ldd "$guest" >ldd_guest.txt 2>&1 || true
+  ldd "$library" >ldd_library.txt 2>&1 || true
 }
 
 # Claims that the census of each host settles; all of them settle 11, for the counts side by side.
@@ -340,7 +340,7 @@ declare -A library_claims=([cudnn_descriptors]='38, 44' [nccl_launches]=43)
 census_of() {
   local name=$1 line status=0
   shift
-  line=$(python3 "$source_dir/tests/gpu/launch_census.py" --guest "$guest" --census "$census" \
+  line=$(python3 "$source_dir/tests/gpu/launch_census.py" --library "$library" --census "$census" \
     --work "$name" --timeout "${census_timeout_s:-20}" -- "$@") || status=$?
   printf '%s\n' "$line" >>census.log
   if ((status != 0 && status != 1 && status != 77)) || [[ -z "$line" ]]; then
@@ -352,7 +352,7 @@ census_of() {
 
 part_census() {
   need_python '1 to 6, 8, 9, 11, 56'
-  need_file "$guest"
+  need_file "$library"
   need_file "$census"
   local program
   for program in static shared; do
@@ -377,7 +377,7 @@ part_census() {
 
 part_torch() {
   need_python '7, 8, 11, 57'
-  need_file "$guest"
+  need_file "$library"
   need_file "$census"
   census_timeout_s=30
   census_of torch python3 "$source_dir/tests/gpu/torch_host.py" --nccl
@@ -401,7 +401,7 @@ no_simulation() {
 part_libraries() {
   need_python '37, 38, 39, 42, 43, 44, 46, 47'
   local scripts=$source_dir/tests/gpu name simulated
-  need_file "$guest"
+  need_file "$library"
   need_gpu '37, 38, 39, 42, 43, 44, 46, 47'
   for name in cudnn_descriptors nccl_launches; do
     if [[ -x "$programs/$name" ]]; then
@@ -413,11 +413,11 @@ part_libraries() {
   local why
   why=$(no_simulation)
   # Beside the real libraries: it needs no GPU.
-  [[ -n "$why" ]] || LD_LIBRARY_PATH=$build_dir/simgpu/lib timeout 20 python3 "$scripts/library_calls.py" --guest "$guest" \
+  [[ -n "$why" ]] || LD_LIBRARY_PATH=$build_dir/simgpu/lib timeout 20 python3 "$scripts/library_calls.py" --library "$library" \
     --work simulated --rows simulated.json --timeout 15 --host cublas="$programs/library_calls_cublas" \
     --host cudnn="$programs/library_calls_cudnn" >simulated.txt 2>&1 &
   simulated=$!
-  lines_of '' python3 "$scripts/library_calls.py" --guest "$guest" --work real --rows real.json \
+  lines_of '' python3 "$scripts/library_calls.py" --library "$library" --work real --rows real.json \
     --launches nccl_launches.txt --timeout 20 --host cublas="$programs/library_calls_cublas" \
     --host cudnn="$programs/library_calls_cudnn" --host nccl="$programs/library_calls_nccl" \
     --host conv="$build_dir/examples/conv/conv" --host torch="$scripts/library_calls_torch.py"
@@ -429,7 +429,7 @@ part_libraries() {
   else
     verdict SKIP '39: no operations, or no kernel_words to read names with'
   fi
-  lines_of '' python3 "$scripts/allreduce_ranks.py" --guest "$guest" --work "$PWD/ranks" --timeout 15 \
+  lines_of '' python3 "$scripts/allreduce_ranks.py" --library "$library" --work "$PWD/ranks" --timeout 15 \
     --program "$build_dir/examples/allreduce/allreduce"
 }
 
@@ -484,7 +484,7 @@ part_bias() {
 part_rate() {
   local rate=$programs/launch_rate
   need_file "$rate"
-  need_file "$guest"
+  need_file "$library"
   local -a command=("$rate" --iterations 1200 --launches 100)
   local -A words=() # by state
   # What rate_under_library is given; in the last one 100 events: done by half-time.
@@ -517,7 +517,7 @@ CUPTI callback ${words[cupti]}"
 
 # rate_under_library 'WARMUP REPEAT': what launch_rate prints while the injected library is in that state.
 rate_under_library() {
-  within 8 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/rate.%p.json" INLINE_PROF_WARMUP="${1% *}" \
+  within 8 env LD_PRELOAD="$library" INLINE_PROF_OUT="$PWD/rate.%p.json" INLINE_PROF_WARMUP="${1% *}" \
     INLINE_PROF_REPEAT="${1#* }" "${command[@]}" 2>>rate.log
 }
 
@@ -568,10 +568,10 @@ script_of() {
 
 part_backends() {
   need_python '17, 27, 34, 35'
-  need_file "$guest"
+  need_file "$library"
   need_file "$census"
   need_file "$programs/paced_loop"
-  lines_of '' python3 "$source_dir/tests/gpu/paced_loop.py" --guest "$guest" --census "$census" \
+  lines_of '' python3 "$source_dir/tests/gpu/paced_loop.py" --library "$library" --census "$census" \
     --loop "$programs/paced_loop" --work "$PWD/paced" --timeout 10
   answers_of pdl_overlap 18
 }
@@ -579,8 +579,8 @@ part_backends() {
 part_results() {
   local program=$programs/same_results
   need_file "$program"
-  need_file "$guest"
-  lines_of 50 "$source_dir/tests/gpu/same_results.sh" "$program" "$guest" compared
+  need_file "$library"
+  lines_of 50 "$source_dir/tests/gpu/same_results.sh" "$program" "$library" compared
   local sanitizer status=0
   sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null ||
     true)
@@ -588,7 +588,7 @@ part_results() {
     verdict SKIP '51: no compute-sanitizer here'
     return
   fi
-  within 20 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/sanitized.json" INLINE_PROF_REPEAT=2 INLINE_PROF_WARMUP=3 \
+  within 20 env LD_PRELOAD="$library" INLINE_PROF_OUT="$PWD/sanitized.json" INLINE_PROF_REPEAT=2 INLINE_PROF_WARMUP=3 \
     "$sanitizer" --tool memcheck --error-exitcode 99 "$program" >sanitizer.txt 2>&1 || status=$?
   if ((status == 0)); then
     verdict PASS "51: $(grep -m 1 'ERROR SUMMARY' sanitizer.txt || echo 'no error')"
@@ -603,8 +603,8 @@ part_overhead() {
   need_python '52'
   local loop=$programs/overhead_loop
   need_file "$loop"
-  need_file "$guest"
-  lines_of 52 python3 "$source_dir/tests/gpu/overhead.py" --guest "$guest" --loop "$loop" \
+  need_file "$library"
+  lines_of 52 python3 "$source_dir/tests/gpu/overhead.py" --library "$library" --loop "$loop" \
     --torch "$source_dir/tests/gpu/overhead_torch.py" --seconds 20 --pairs 2
 }
 
@@ -663,7 +663,7 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
   if [[ ! -e "$profile" ]]; then  # a fresh machine
     profile=$PWD/prof.json
     status=0
-    within 20 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$profile" INLINE_PROF_REPEAT=20 \
+    within 20 env LD_PRELOAD="$library" INLINE_PROF_OUT="$profile" INLINE_PROF_REPEAT=20 \
       "$build_dir/examples/dlrm/dlrm" --iterations 3000 >profiled.txt 2>profiled.log || status=$?
     ! was_ended "$status" || verdict FAIL "32: the DLRM $(ending "$status" 20 'under the injected library'): $(tail -1 profiled.log)"
   fi
@@ -782,7 +782,7 @@ part_demo() {
   need_python '15, 21, 31, 32'
   local dlrm=$build_dir/examples/dlrm analyze=$build_dir/analyzer/cli/prof-analyze
   need_file "$dlrm/dlrm"
-  need_file "$guest"
+  need_file "$library"
   need_gpu '15, 21, 31, 32'
   local status=0
   within 12 "$dlrm/dlrm_plain" --iterations 2000 >plain.txt 2>plain.log || status=$?
@@ -793,7 +793,7 @@ part_demo() {
     return
   fi
   verdict PASS "the example alone: $(tail -1 plain.txt)"
-  within 14 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/prof.json" INLINE_PROF_REPEAT=20 \
+  within 14 env LD_PRELOAD="$library" INLINE_PROF_OUT="$PWD/prof.json" INLINE_PROF_REPEAT=20 \
     "$dlrm/dlrm" --iterations 4000 >profiled.txt 2>profiled.log || status=$?
   if ((status != 0)); then
     verdict FAIL "32: $(ending "$status" 14 'under the injected library'): $(tail -1 profiled.txt) $(tail -1 profiled.log)"
@@ -816,7 +816,7 @@ PYTHON
   )"
   need_file "$analyze"
   # A program that knows nothing of us: kernels are found by themselves.
-  within 10 env LD_PRELOAD="$guest" INLINE_PROF_OUT="$PWD/plain.prof.json" "$dlrm/dlrm_plain" --iterations 2000 \
+  within 10 env LD_PRELOAD="$library" INLINE_PROF_OUT="$PWD/plain.prof.json" "$dlrm/dlrm_plain" --iterations 2000 \
     >plain_profiled.txt 2>plain_profiled.log || status=$?
   if ((status == 0)) &&
     "$analyze" plain.prof.json -o plain_report.txt 2>>plain_profiled.log; then
@@ -856,12 +856,12 @@ example_report() {
 
 part_training() {
   need_python '40, 41, 45'
-  need_file "$guest"
+  need_file "$library"
   need_file "$programs/training_loop"
   local -a dlrm=()
   [[ ! -x "$build_dir/examples/dlrm/dlrm_plain" ]] ||
     dlrm=(--dlrm "$build_dir/examples/dlrm/dlrm" --dlrm-plain "$build_dir/examples/dlrm/dlrm_plain")
-  lines_of '' python3 "$source_dir/tests/gpu/training.py" --guest "$guest" --loop "$programs/training_loop" \
+  lines_of '' python3 "$source_dir/tests/gpu/training.py" --library "$library" --loop "$programs/training_loop" \
     --torch "$source_dir/tests/gpu/torch_training.py" "${dlrm[@]}" \
     --nvtx-tool "$programs/libgpu_nvtx_tool.so" --work "$PWD/training" --timeout 20
 }

@@ -8,6 +8,7 @@
 #   --preset NAME    this preset (dev, asan or tsan) instead of all three; may be repeated
 #   --no-cuda        without a CUDA toolkit: the schedule and the analyzer; also INLINE_PROF_CUDA=OFF
 #                    in the environment
+#   --and-no-cuda    after the other presets also asan as --no-cuda has it
 #   --no-install     leave the system's packages alone
 #   --tidy-base REV  clang-tidy looks only at files changed since REV
 #
@@ -16,15 +17,18 @@
 #
 # What each preset runs:
 #   dev   everything; the programs for the GPU are built, for one architecture, and not run
-#   asan  with CUDA what lives in a host: the injected library, the macros, and the programs under them on the
+#   asan  with CUDA what lives in an application: the injected library, the macros, and the programs under them on the
 #         simulated GPU (inject_folders below); with --no-cuda what reads other people's bytes: schedule
 #         and analyzer.  No examples, no benchmarks, nothing that runs no program of ours
 #   tsan  what has threads: the injected library and the programs under it (threaded_folders below), but for the
 #         programs of a million calls (large_tests below).  Reports read their files on two, which hand
 #         over whole results under a lock (join/two_threads.hpp).
 # All of them compile the sources of a target together, a dozen at a time, and precompile the system's
-# headers for what is not optimised.  A source that leans on what others include is found by clang-tidy,
-# which looks at each alone, and by `cmake --preset dev`.
+# headers.  A source that relies on what others include is found by clang-tidy, which looks at each alone,
+# and by `cmake --preset dev`.
+#
+# While the tests of one preset run, the next preset is built; clang-tidy runs beside the last tests.  The
+# summary says how long each step took, and how much processor time.
 #
 # Exit status: 0 all passed, 1 something failed, 2 the command line is wrong.
 set -euo pipefail
@@ -37,7 +41,7 @@ inject_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/i
 threaded_folders=(tests/unit/libinject tests/inject)
 # What these show of threads the other tests show, too; what is their own is their size.
 large_tests='AMillionLabels|AreFoundWhereTheyBegin/(plain|accumulation|alternating|evaluation|data)|OfAStepOf2500Launches'
-test_timeout_seconds=60  # a test takes seconds at most; only a dead-lock gets there
+test_timeout_seconds=120  # a test takes seconds at most, beside a build some more; only a dead-lock gets there
 
 usage() {
   sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
@@ -53,6 +57,7 @@ presets=()
 quick=false
 install_missing=true
 with_cuda=true
+and_no_cuda=false
 style_options=()
 [[ "${INLINE_PROF_CUDA:-ON}" =~ ^(OFF|off|0|NO|no|FALSE|false)$ ]] && with_cuda=false
 while (($# > 0)); do
@@ -60,6 +65,7 @@ while (($# > 0)); do
     --help) usage; exit 0 ;;
     --quick) quick=true; shift ;;
     --no-cuda) with_cuda=false; shift ;;
+    --and-no-cuda) and_no_cuda=true; shift ;;
     --no-install) install_missing=false; shift ;;
     --preset)
       (($# > 1)) || wrong_command_line "--preset needs a name"
@@ -107,21 +113,26 @@ https://developer.nvidia.com/cuda-downloads, or run scripts/test.sh --no-cuda" >
   exit 1
 fi
 
-# The html report is looked at with axe-core, which npm has; without it that test says so and is
-# skipped.
+# axe-core, with which the html report's test looks for what a screen reader cannot use, comes in a Python
+# package, pinned by its hash.  Without it that test is skipped and says so.
 axe_folder=$PWD/build/axe
-if $install_missing && command -v npm >/dev/null && [[ ! -d "$axe_folder/node_modules/axe-core" ]]; then
-  npm install --prefix "$axe_folder" --silent --no-audit --no-fund axe-core@4 ||
-    printf 'test.sh: npm could not install axe-core\n' >&2
+axe_script() {
+  if [[ -d "$axe_folder" ]]; then find "$axe_folder" -name axe.min.js -print -quit; fi
+}
+if $install_missing && ! $quick && [[ -z "$(axe_script)" ]]; then
+  { python3 -m venv "$axe_folder" &&
+    "$axe_folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
+      --requirement scripts/axe_requirements.txt; } ||
+    printf 'test.sh: pip could not install axe-core\n' >&2
 fi
-export AXE_CORE="$axe_folder/node_modules/axe-core/axe.min.js"
+AXE_CORE=$(axe_script)
+export AXE_CORE
 
 passed=0
 failed=0
 skipped=0
 broken=()  # what failed before there was a test to count
 failed_tests=()
-suffix=
 configure_options=()
 if command -v ccache >/dev/null; then
   # A second clone finds what the first one compiled: paths count from the clone's own folder.
@@ -131,10 +142,6 @@ if command -v ccache >/dev/null; then
     -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
 fi
 excluded_labels=gpu
-if ! $with_cuda; then
-  suffix=-no-cuda
-  configure_options+=(-DINLINE_PROF_CUDA=OFF)
-fi
 
 # The thread sanitizer of GCC 12 gives up where the kernel places a program too randomly
 # (vm.mmap_rnd_bits above 28); a container may refuse to change that.
@@ -175,44 +182,87 @@ without_passes() {
     '^ +Start +[0-9]+: |^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed +[0-9.]+ sec' || true
 }
 
-# run_tests BUILD_DIR LABEL FOLDER: the tests of one folder of the build tree.
-run_tests() {
-  local junit="$PWD/$1/$2.junit.xml" status=0
-  # Many tests wait now and then, for a second program or for a clock: one more than there are cores.
-  local -a command=(ctest --test-dir "$1/$3" --parallel $(($(nproc) + 1)) --timeout "$test_timeout_seconds"
-    --output-on-failure --no-tests=error --label-exclude "^($excluded_labels)\$" --output-junit "$junit")
-  [[ "$1" == build/tsan* ]] &&
-    command=("${fixed_addresses[@]}" "${command[@]}" --exclude-regex "$large_tests")
-  # Undefined behaviour traps there: with this its place is printed.
-  [[ "$1" == build/asan* ]] &&
-    command=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_sigill=1" "${command[@]}")
-  local failed_before=$failed
-  rm -f "$junit"
-  "${command[@]}" </dev/null | without_passes || status=${PIPESTATUS[0]}
-  [[ -f "$junit" ]] && count_results "$junit" "$1"
-  # No tests at all, or ctest itself: nothing in the counts says so.
-  ((status == 0 || failed > failed_before)) || broken+=("ctest in $1/$3")
+# timed STEP COMMAND...: adds a line to the summary: seconds by the clock, seconds of processor time.
+steps=$(mktemp -d)
+trap 'rm -rf "$steps"' EXIT
+timed() {
+  local step=$1 status=0
+  shift
+  local TIMEFORMAT='%R %U %S'
+  { time "$@" >&3 2>&4; } 3>&1 4>&2 2>"$steps/time.$BASHPID" || status=$?
+  awk -v step="$step" '{ printf "%-32s %6.0f s %8.0f s\n", step, $1, $2 + $3 }' "$steps/time.$BASHPID" >>"$steps/summary"
+  return "$status"
 }
 
-run_preset() {
-  local preset=$1 build_dir=build/$1$suffix folder
-  local -a options=("${configure_options[@]}") targets=() folders=()
-  if [[ "$preset" == dev ]]; then
-    # The GPU programs must compile, wherever they will run.
-    options+=(-DINLINE_PROF_GPU_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES=90-real -DINLINE_PROF_PCH=TESTS
-      -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
-  else
-    options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF -DINLINE_PROF_UB_TRAPS=ON)
-  fi
+# junit_of BUILD_DIR FOLDER: where ctest writes what came of the tests of a folder.
+junit_of() {
+  printf '%s/%s/results_%s.junit.xml' "$PWD" "$1" "${2//[.\/]/_}"
+}
 
-  say "preset $preset: configure"
-  if ! cmake --preset "$preset" -B "$build_dir" "${options[@]}"; then
-    broken+=("configuring $build_dir")
-    return
+# run_tests BUILD_DIR FOLDER...: the tests of some folders of the build tree; fails if one of them could not
+# be run, or had no tests.
+run_tests() {
+  local build_dir=$1 folder junit status failed_folders=0
+  shift
+  for folder in "$@"; do
+    junit=$(junit_of "$build_dir" "$folder")
+    # Many tests wait now and then, for a second program or for a clock: one more than there are cores.
+    local -a command=(ctest --test-dir "$build_dir/$folder" --parallel $(($(nproc) + 1))
+      --timeout "$test_timeout_seconds" --output-on-failure --no-tests=error
+      --label-exclude "^($excluded_labels)\$" --output-junit "$junit")
+    [[ "$build_dir" == build/tsan* ]] &&
+      command=("${fixed_addresses[@]}" "${command[@]}" --exclude-regex "$large_tests")
+    # Undefined behaviour traps there: with this its place is printed.
+    [[ "$build_dir" == build/asan* ]] &&
+      command=(env "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}handle_sigill=1" "${command[@]}")
+    rm -f "$junit"
+    status=0
+    "${command[@]}" </dev/null | without_passes || status=${PIPESTATUS[0]}
+    # ctest itself, or no tests at all: nothing that is counted says so.
+    if ((status != 0)) && ! { [[ -f "$junit" ]] && results_of "$junit" | grep -q '^failed '; }; then
+      failed_folders=$((failed_folders + 1))
+    fi
+  done
+  ((failed_folders == 0))
+}
+
+# The tests that run while something else is built: one preset's at a time.
+running_tests=
+running_dir=
+running_folders=()
+
+start_tests() {
+  running_dir=$1
+  shift
+  running_folders=("$@")
+  timed "test $running_dir" run_tests "$running_dir" "${running_folders[@]}" >"$steps/tests" 2>&1 &
+  running_tests=$!
+}
+
+finish_tests() {
+  [[ -n "$running_tests" ]] || return 0
+  local folder junit
+  wait "$running_tests" || broken+=("ctest in $running_dir")
+  running_tests=
+  say "tests of $running_dir"
+  cat "$steps/tests"
+  for folder in "${running_folders[@]}"; do
+    junit=$(junit_of "$running_dir" "$folder")
+    if [[ -f "$junit" ]]; then count_results "$junit" "$running_dir"; fi
+  done
+}
+
+# build_preset PRESET CUDA: and starts its tests, once those of the preset before have ended.
+build_preset() {
+  local preset=$1 cuda=$2 build_dir=build/$1
+  local -a options=("${configure_options[@]}") targets=() folders=()
+  if ! $cuda; then
+    build_dir+=-no-cuda
+    options+=(-DINLINE_PROF_CUDA=OFF)
   fi
-  case "$preset-$with_cuda" in
+  case "$preset-$cuda" in
     tsan-true) folders=("${threaded_folders[@]}") ;;
-    asan-true) folders=("${guest_folders[@]}") ;;
+    asan-true) folders=("${inject_folders[@]}") ;;
     tsan-false)
       printf 'preset tsan: nothing here has threads\n'
       return
@@ -224,31 +274,52 @@ run_preset() {
   else
     targets=("${folders[@]/%//all}" libinject/all tests/simgpu/all)
   fi
-  say "preset $preset: build"
-  if ! cmake --build "$build_dir" --parallel "$(nproc)" --target "${targets[@]}"; then
+  if [[ "$preset" == dev ]]; then
+    # The GPU programs must compile, wherever they will run.
+    options+=(-DINLINE_PROF_GPU_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES=90-real -DINLINE_PROF_PCH=ON
+      -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
+  else
+    options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF -DINLINE_PROF_UB_TRAPS=ON)
+  fi
+
+  say "configure $build_dir"
+  if ! timed "configure $build_dir" cmake --preset "$preset" -B "$build_dir" "${options[@]}"; then
+    broken+=("configuring $build_dir")
+    return
+  fi
+  say "build $build_dir"
+  if ! timed "build $build_dir" cmake --build "$build_dir" --parallel "$(nproc)" --target "${targets[@]}"; then
     broken+=("building $build_dir")
     return
   fi
-  say "preset $preset: test"
-  for folder in "${folders[@]}"; do
-    run_tests "$build_dir" "results_${folder//[.\/]/_}" "$folder"
-  done
+  finish_tests
+  start_tests "$build_dir" "${folders[@]}"
 }
 
 for preset in "${presets[@]}"; do
-  run_preset "$preset"
+  build_preset "$preset" "$with_cuda"
 done
+if $and_no_cuda && $with_cuda; then build_preset asan false; fi
 
 say "style"
 if ! $quick; then
   # Each source alone, which no build above knows; nothing is built there.
   options=("${configure_options[@]}" -DINLINE_PROF_GPU_TESTS=ON)
+  $with_cuda || options+=(-DINLINE_PROF_CUDA=OFF)
   style_options+=(--build-dir build/tidy)
   cmake --preset dev -B build/tidy "${options[@]}" >/dev/null || broken+=("configuring build/tidy")
 fi
-scripts/check_style.sh "${style_options[@]}" || broken+=("the style check")
+timed style scripts/check_style.sh "${style_options[@]}" || broken+=("the style check")
+finish_tests
+
+if $with_cuda && ! $quick; then
+  say "real programs"
+  scripts/real_programs.sh --short || broken+=("the real programs")
+fi
 
 say "done"
+printf '%-32s %8s %10s\n' step clock processor
+cat "$steps/summary"
 ((skipped == 0)) || printf '%d skipped\n' "$skipped"
 ((${#failed_tests[@]} == 0)) || printf 'failed: %s\n' "${failed_tests[@]}"
 ((${#broken[@]} == 0)) || printf 'failed: %s\n' "${broken[@]}"

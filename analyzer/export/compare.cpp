@@ -2,9 +2,9 @@
 
 #include "base/csv.hpp"
 #include "export/csv.hpp"
+#include "export/json_values.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <iterator>
 #include <optional>
@@ -14,26 +14,20 @@
 namespace inline_prof::exports {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-Json interval_json(const std::optional<join::Interval>& interval) {
-  return interval ? Json::array({interval->lower, interval->upper}) : Json();
-}
-
 Json time_json(const join::ComparedTime& time) {
   Json json;
   json["layer"] = time.layer;
-  json["event"] = time.event.empty() ? Json() : Json(time.event);
+  json["event"] = or_null(time.event);
   json["occurrence"] = time.occurrence;
-  json["share_percent"] = time.share_percent ? Json(*time.share_percent) : Json();
+  json["share_percent"] = or_null(time.share_percent);
   json["before_us"] = time.before_us.value;
-  json["before_ci95_us"] = interval_json(time.before_us.ci95);
+  json["before_ci95_us"] = or_null(time.before_us.ci95);
   json["after_us"] = time.after_us.value;
-  json["after_ci95_us"] = interval_json(time.after_us.ci95);
-  json["ratio"] = time.ratio ? Json(*time.ratio) : Json();
-  json["ratio_ci95"] = interval_json(time.ratio_ci95);
+  json["after_ci95_us"] = or_null(time.after_us.ci95);
+  json["ratio"] = or_null(time.ratio);
+  json["ratio_ci95"] = or_null(time.ratio_ci95);
   json["change"] = change_name(time.change);
-  json["reason"] = time.reason.empty() ? Json() : Json(time.reason);
+  json["reason"] = or_null(time.reason);
   return json;
 }
 
@@ -67,7 +61,7 @@ std::string compare_json(const join::Comparison& comparison) {
   json["iteration"] = comparison.iteration ? time_json(*comparison.iteration) : Json();
   json["layers"] = times_json(comparison.layers);
   json["events"] = times_json(comparison.events);
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document(json);
 }
 
 std::string compare_csv(const join::Comparison& comparison) {

@@ -34,7 +34,7 @@ std::string csv_report(const join::Analysis& analysis) {
                    csv_number(row.corrected_us), csv_number(row.in_iteration_us),
                    csv_number(row.predicted_us), csv_interval(row.predicted_ci90_us),
                    csv_number(row.ratio), row.bound, base::csv_cell(row.model.str()),
-                   base::csv_cell(row.verdict.str()));
+                   base::csv_cell(join::verdict_text(row)));
   }
   return out;
 }

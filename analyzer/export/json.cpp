@@ -1,6 +1,6 @@
 #include "export/json.hpp"
 
-#include <nlohmann/json.hpp>
+#include "export/json_values.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -8,21 +8,6 @@
 
 namespace inline_prof::exports {
 namespace {
-
-using Json = nlohmann::ordered_json;  // members in the order in which a reader wants them
-
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
-Json or_null(const std::optional<std::int64_t>& value) {
-  return value ? Json(*value) : Json();
-}
-Json or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-Json or_null(const std::optional<join::Interval>& interval) {
-  return interval ? Json::array({interval->lower, interval->upper}) : Json();
-}
 
 Json shares_json(const std::optional<join::Shares>& shares, double scale) {
   if (!shares) return {};
@@ -106,7 +91,7 @@ void add_comparison(Json& json, const Row& row) {
   json["bound"] = or_null(row.bound);
   json["model"] = or_null(row.model);
   json["parameters"] = or_null(row.parameters);
-  json["verdict"] = row.verdict;
+  json["verdict"] = join::verdict_text(row);
   json["reason"] = row.predicted_us ? Json() : Json(row.reason);
   json["isolated"] = isolated_json(row.isolated);
 }
@@ -123,7 +108,7 @@ Json row_json(const join::Row& row) {
   json["occurrence"] = row.occurrence;
   json["calls"] = row.calls;
   json["is_region"] = row.is_region;
-  json["parent"] = row.parent ? Json(*row.parent) : Json();
+  json["parent"] = or_null(row.parent);
   json["op"] = or_null(row.op_kind);
   json["raw_mad_us"] = row.raw_spread_us ? Json(row.raw_spread_us->mad) : Json();
   json["outliers"] = row.raw_spread_us ? Json(row.raw_spread_us->outliers) : Json();
@@ -138,7 +123,7 @@ Json merged_json(const join::MergedRow& row) {
   json["occurrence"] = row.occurrence;
   json["calls"] = row.calls;
   json["is_region"] = row.is_region;
-  json["parent"] = row.parent ? Json(*row.parent) : Json();
+  json["parent"] = or_null(row.parent);
   json["rows"] = row.rows;
   json["share_percent"] = or_null(row.share_percent);
   json["slowest_device_us"] = or_null(row.slowest_us);
@@ -198,8 +183,7 @@ std::string json_report(const join::Analysis& analysis) {
     json["merged_rows"].push_back(merged_json(row));
   json["worth_fixing"] = worth_fixing_json(analysis);
   json["warnings"] = analysis.warnings;
-  // Names come from a file: bytes that are no UTF-8 are replaced, not thrown at the reader.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document(json);
 }
 
 }  // namespace inline_prof::exports

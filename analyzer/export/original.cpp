@@ -1,7 +1,8 @@
 #include "export/original.hpp"
 
+#include "export/json_values.hpp"
+
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +11,6 @@
 
 namespace inline_prof::exports {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The sum from front to back, as the original took it: another order would differ in the last bits.
 Json mean_or_null(const std::vector<double>& values) {

@@ -1,18 +1,16 @@
 #include "export/perfetto.hpp"
 
 #include "base/text.hpp"
+#include "export/json_values.hpp"
 #include "join/timeline_layout.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <map>
 #include <utility>
 
 namespace inline_prof::exports {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json name_json(const char* what, std::int64_t process, std::int64_t thread,
                const std::string& name) {
@@ -67,7 +65,7 @@ class TraceWriter {
       const std::int64_t thread = first + static_cast<std::int64_t>(bar.lane);
       Json measured = bar_json(row, bar.start_us, bar.length_us, process_, thread);
       measured["args"] = {{"layer", row.layer},
-                          {"verdict", row.verdict},
+                          {"verdict", join::verdict_text(row)},
                           {"calls", row.calls},
                           {"samples", row.samples},
                           {"start_measured", bar.has_place}};

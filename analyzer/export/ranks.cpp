@@ -1,16 +1,14 @@
 #include "export/ranks.hpp"
 
-#include <nlohmann/json.hpp>
+#include "export/json_values.hpp"
 
 namespace inline_prof::exports {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Json device_json(const join::RankDevice& device) {
   return {{"file", device.file},
           {"host", device.host},
-          {"rank", device.rank ? Json(*device.rank) : Json()},
+          {"rank", or_null(device.rank)},
           {"device_id", device.device_id}};
 }
 
@@ -36,19 +34,18 @@ std::string ranks_json(const join::RankComparison& comparison) {
   }
   json["collectives"] = Json::array();
   for (const join::CollectiveSplit& split : comparison.collectives) {
-    json["collectives"].push_back(
-        {{"layer", split.layer},
-         {"event", split.event},
-         {"occurrence", split.occurrence},
-         {"iterations", split.iterations},
-         {"transfer_us", split.transfer_us},
-         {"wait_us", split.wait_us},
-         {"predicted_us", split.predicted_us ? Json(*split.predicted_us) : Json()},
-         {"last", device_json(split.last)}});
+    json["collectives"].push_back({{"layer", split.layer},
+                                   {"event", split.event},
+                                   {"occurrence", split.occurrence},
+                                   {"iterations", split.iterations},
+                                   {"transfer_us", split.transfer_us},
+                                   {"wait_us", split.wait_us},
+                                   {"predicted_us", or_null(split.predicted_us)},
+                                   {"last", device_json(split.last)}});
   }
   json["unsplit"] = comparison.unsplit;
   json["warnings"] = comparison.warnings;
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document(json);
 }
 
 }  // namespace inline_prof::exports

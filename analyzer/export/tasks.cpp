@@ -1,10 +1,10 @@
 #include "export/tasks.hpp"
 
+#include "export/json_values.hpp"
 #include "read/input_error.hpp"
 #include "read/work_graph_tree.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <utility>
 
@@ -14,7 +14,6 @@ std::string tasks_report(const join::Analysis& analysis) {
   if (!analysis.longest_path_us) {
     throw read::InputError(fmt::format("no works to write: {}", analysis.longest_path_reason));
   }
-  using Json = nlohmann::ordered_json;
   const read::WorkGraph& graph = analysis.works;
   Json json{{"schema", read::kWorkGraphSchema}, {"works", Json::array()}};
   for (const read::Work& work : graph.works) {
@@ -30,7 +29,7 @@ std::string tasks_report(const join::Analysis& analysis) {
     for (const std::size_t member : graph.meetings[meeting])
       json["works"][member]["meeting"] = fmt::format("{}", meeting);
   }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document(json);
 }
 
 }  // namespace inline_prof::exports

@@ -4,6 +4,7 @@
 
 #include "join/shared_text.hpp"
 #include "join/statistics.hpp"
+#include "join/verdict.hpp"
 #include "read/profile.hpp"
 #include "read/work_graph.hpp"
 
@@ -67,7 +68,7 @@ struct Row {
   SharedText reason;                // why there is no prediction
   std::optional<double> ratio;      // corrected / predicted
   std::optional<double> raw_ratio;  // raw / predicted
-  SharedText verdict;
+  Verdict verdict = Verdict::kNotMeasured;
   std::optional<Isolated> isolated;
 };
 
@@ -98,7 +99,7 @@ struct MergedRow {
   std::string reason;
   std::optional<double> ratio;
   std::optional<double> raw_ratio;
-  std::string verdict;
+  Verdict verdict = Verdict::kNotMeasured;
   std::optional<Isolated> isolated;  // of the device that takes longest
 
   // How much shorter the iteration would be if this took what is predicted for it, on all devices;

@@ -129,7 +129,7 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
     merged.bound.clear();
     merged.model.clear();
     merged.parameters.clear();
-    merged.verdict = fmt::format("no prediction: {}", merged.reason);
+    merged.verdict = Verdict::kNoPrediction;
     return;
   }
   merged.predicted_us = mean(predicted_us);
@@ -137,20 +137,21 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
     merged.predicted_ci90_us = Interval{mean(lower_us), mean(upper_us)};
   }
   if (!merged.corrected_us) {
-    merged.verdict = "not measured";
+    merged.verdict = Verdict::kNotMeasured;
     return;
   }
   merged.ratio = *merged.corrected_us / *merged.predicted_us;
   merged.raw_ratio = *merged.raw_us / *merged.predicted_us;
-  const auto says = [&](std::string_view word) {
+  const auto says = [&](Verdict verdict) {
     return std::count_if(merged.rows.begin(), merged.rows.end(),
-                         [&](std::size_t i) { return analysis.rows[i].verdict == word; }) *
+                         [&](std::size_t i) { return analysis.rows[i].verdict == verdict; }) *
                2 >
            static_cast<std::ptrdiff_t>(merged.rows.size());
   };
   // One device that is slow is not a slow layer: most of them have to be.
-  merged.verdict = verdict(*merged.corrected_us, *merged.predicted_us, merged.predicted_ci90_us,
-                           says("extrapolated"), says("slower") || says("faster"));
+  merged.verdict =
+      judge(*merged.corrected_us, merged.predicted_ci90_us, says(Verdict::kExtrapolated),
+            says(Verdict::kSlower) || says(Verdict::kFaster));
 }
 
 bool lies_in(const std::vector<MergedRow>& merged, std::size_t row, std::size_t region) {

@@ -89,14 +89,13 @@ bool predict_from_children(std::vector<Row>& rows, std::size_t i,
 
 void compare(Row& row, bool is_finding) {
   if (!row.predicted_us) {
-    row.verdict = fmt::format("no prediction: {}", row.reason);
+    row.verdict = Verdict::kNoPrediction;
   } else if (!row.corrected_us) {
-    row.verdict = "not measured";
+    row.verdict = Verdict::kNotMeasured;
   } else {
     row.ratio = *row.corrected_us / *row.predicted_us;
     row.raw_ratio = *row.raw_us / *row.predicted_us;
-    row.verdict = verdict(*row.corrected_us, *row.predicted_us, row.predicted_ci90_us,
-                          row.is_extrapolated, is_finding);
+    row.verdict = judge(*row.corrected_us, row.predicted_ci90_us, row.is_extrapolated, is_finding);
   }
 }
 

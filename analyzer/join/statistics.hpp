@@ -9,6 +9,7 @@
 namespace inline_prof::join {
 
 using base::Interval;
+using base::kOutlierMads;
 using base::median;
 using base::median_and_interval95;
 using base::median_interval95_of_sorted;

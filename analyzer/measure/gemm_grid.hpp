@@ -1,4 +1,5 @@
-// About 200 products that tell the parameters of a product model apart (docs/models.md).
+// About 200 products that tell the parameters of a product model apart
+// (docs/models/matrix_products.md).
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ namespace inline_prof::model {
 
 // Whether a model gives exactly what a published one gives, or is ours.
 enum class Mode { kCompat, kCalibrated };
-// Which edition of a published model's constants (docs/models.md).
+// Which edition of a published model's constants (docs/models/low_precision.md).
 enum class ConstantSet { kOriginal, kMain };
 
 enum class ColumnKind { kInteger, kNumber, kFlag, kText };

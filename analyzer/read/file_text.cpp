@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -47,6 +48,11 @@ std::string read_text(const std::filesystem::path& file, std::size_t limit) {
     throw InputError(fmt::format("{}: is a directory, expected a file", file.string()));
   }
 
+  // A device gives bytes without end, or none.
+  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) {
+    throw InputError(fmt::format("{}: is a device, expected a file", file.string()));
+  }
+
   // The length of a pipe is not known: it starts with one pipe buffer and doubles.  A regular file
   // gets one byte more than it has, so that its end is seen without growing the buffer.
   std::size_t room = 65536;
@@ -69,7 +75,7 @@ std::string read_text(const std::filesystem::path& file, std::size_t limit) {
     if (got == 0) break;
     filled += static_cast<std::size_t>(got);
     if (filled > limit) fail_too_long(file, limit);
-    if (filled == room) room *= 2;
+    if (filled == room) room = std::min(room * 2, limit + 1);
   }
   text.resize(filled);
   text.reserve(filled + kPaddingBytes);

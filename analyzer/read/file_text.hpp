@@ -15,8 +15,8 @@ inline constexpr std::size_t kMaxFileBytes = std::size_t{1} << 30;
 inline constexpr std::size_t kPaddingBytes = 64;
 
 // The whole content of a file, a pipe or a FIFO.
-// Throws InputError if it cannot be opened or read, is a directory, or is longer than `limit`; a
-// regular file that is too long is refused before anything of it is read.
+// Throws InputError if it cannot be opened or read, is a directory or a device, or is longer than
+// `limit`; a regular file that is too long is refused before anything of it is read.
 [[nodiscard]] std::string read_text(const std::filesystem::path& file,
                                     std::size_t limit = kMaxFileBytes);
 

@@ -13,11 +13,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Whoever names a pipe wants it read; one that lies in a folder may have no writer, ever.
+void refuse_what_never_ends(const fs::directory_entry& entry) {
+  std::error_code error;
+  const fs::file_status status = entry.status(error);
+  if (error || !fs::is_other(status)) return;
+  throw InputError(
+      fmt::format("{}: is a pipe, a socket or a device, expected a file", entry.path().string()));
+}
+
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (is_profile_name(it->path().filename().string())) files.push_back(it->path());
+    if (!is_profile_name(it->path().filename().string())) continue;
+    refuse_what_never_ends(*it);
+    files.push_back(it->path());
   }
   if (error) throw InputError(fmt::format("{}: {}", folder.string(), error.message()));
   if (files.empty()) {

@@ -41,16 +41,16 @@ class StreamNode {
     return is(simdjson::ondemand::json_type::number) && take(value_.is_integer());
   }
 
-  template <typename CloneRun>
-  void each_member(CloneRun&& visit) const {
+  template <typename Visit>
+  void each_member(Visit&& visit) const {
     for (auto field : take(value_.get_object())) {
       const std::string_view key = take(field.unescaped_key());
       StreamNode node(take(field.value()));
       visit(key, node);
     }
   }
-  template <typename CloneRun>
-  void each_element(CloneRun&& visit) const {
+  template <typename Visit>
+  void each_element(Visit&& visit) const {
     for (auto element : take(value_.get_array())) {
       StreamNode node(take(element));
       visit(node);

@@ -44,8 +44,8 @@ class TreeNode {
   [[nodiscard]] bool is_integer() const { return value_->is_number_integer(); }
 
   // Calls visit(key, node) for every member.
-  template <typename CloneRun>
-  void each_member(CloneRun&& visit) const {
+  template <typename Visit>
+  void each_member(Visit&& visit) const {
     if (!value_->is_object()) fail_expected("an object");
     for (const auto& item : value_->items()) {
       TreeNode node{item.value(), *label_,
@@ -53,8 +53,8 @@ class TreeNode {
       visit(std::string_view(item.key()), node);
     }
   }
-  template <typename CloneRun>
-  void each_element(CloneRun&& visit) const {
+  template <typename Visit>
+  void each_element(Visit&& visit) const {
     if (!value_->is_array()) fail_expected("an array");
     for (std::size_t i = 0; i < value_->size(); ++i) {
       TreeNode node{(*value_)[i], *label_, fmt::format("{}/{}", pointer_, i)};

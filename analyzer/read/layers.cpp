@@ -36,15 +36,15 @@ class RuleNode {
     }
     return variable->second;
   }
-  template <typename CloneRun>
-  void each_member(CloneRun&& visit) const {
+  template <typename Visit>
+  void each_member(Visit&& visit) const {
     node_.each_member([&](std::string_view key, const TreeNode& value) {
       RuleNode child(value, *variables_);
       visit(key, child);
     });
   }
-  template <typename CloneRun>
-  void each_element(CloneRun&& visit) const {
+  template <typename Visit>
+  void each_element(Visit&& visit) const {
     node_.each_element([&](const TreeNode& value) {
       RuleNode child(value, *variables_);
       visit(child);

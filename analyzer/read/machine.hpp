@@ -11,7 +11,7 @@
 
 namespace inline_prof::read {
 
-// One GPU variant, as a file of analyzer/model/machines/ describes it (docs/models.md).
+// One GPU variant, as a file of analyzer/model/machines/ describes it (docs/models/machines.md).
 struct Machine {
   std::string id;                  // lower case, carries the variant: "a100-sxm4-40gb"
   std::vector<std::string> names;  // what the driver calls it

@@ -1,5 +1,5 @@
-// Parameters of a model, fitted on some GPU: "inline_prof_params/1" (docs/models.md, "Parameter
-// files").  Include this in .cpp files only: it brings a JSON library.
+// Parameters of a model, fitted on some GPU: "inline_prof_params/1" (docs/models/tables.md).
+// Include this in .cpp files only: it brings a JSON library.
 #pragma once
 
 #include "read/json_tree.hpp"

@@ -1,4 +1,4 @@
-// The tables that SEER trains on and is judged by (docs/models.md, SEER).  Columns are told by
+// The tables that SEER trains on and is judged by (docs/models/seer.md).  Columns are told by
 // their place, as its program does: the header's words are free.
 #pragma once
 

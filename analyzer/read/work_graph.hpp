@@ -1,5 +1,5 @@
-// An iteration as pieces of work and what each of them waits for (docs/models.md, "Iteration:
-// longest path").
+// An iteration as pieces of work and what each of them waits for
+// (docs/models/longest_path.md).
 #pragma once
 
 #include "read/input_error.hpp"

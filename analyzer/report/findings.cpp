@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kMuchPercent = 20.0;  // a share that is worth a sentence
 constexpr double kLargeRowPercent = 1.0;
-constexpr std::string_view kNoPrediction = "no prediction";
 
 std::string name_of(const join::MergedRow& row) {
   const std::string event = readable_name(row.event);
@@ -86,7 +85,7 @@ bool is_bound(const join::MergedRow& row) {
 
 std::string describe_not_slow(const std::vector<const join::MergedRow*>& rows) {
   const auto judged = std::ranges::count_if(rows, [](const join::MergedRow* row) {
-    return row->ratio && row->predicted_ci90_us && row->verdict != "extrapolated";
+    return row->ratio && row->predicted_ci90_us && row->verdict != join::Verdict::kExtrapolated;
   });
   const auto bounds = largest_first(rows, [](const join::MergedRow& row) { return is_bound(row); });
   std::string text =
@@ -136,7 +135,7 @@ std::string describe_next(const join::Analysis& analysis,
           percent.seen));
     }
     const auto unpredicted = largest_first(rows, [](const join::MergedRow& row) {
-      return row.corrected_us && row.verdict.starts_with(kNoPrediction);
+      return row.corrected_us && row.verdict == join::Verdict::kNoPrediction;
     });
     if (percent.measured >= kMuchPercent / 2 && !unpredicted.empty()) {
       steps.push_back(fmt::format(
@@ -160,8 +159,8 @@ std::string describe_next(const join::Analysis& analysis,
 
 Findings findings(const join::Analysis& analysis) {
   const auto rows = innermost_rows(analysis);
-  const auto slow =
-      largest_first(rows, [](const join::MergedRow& row) { return row.verdict == "slower"; });
+  const auto slow = largest_first(
+      rows, [](const join::MergedRow& row) { return row.verdict == join::Verdict::kSlower; });
   return {.what = describe_whole(analysis),
           .why = slow.empty() ? describe_not_slow(rows) : describe_slow(slow),
           .next = describe_next(analysis, rows, slow)};

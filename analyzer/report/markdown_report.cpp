@@ -49,7 +49,8 @@ std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
                    markdown_cell(row.layer), event,
                    row.share_percent ? fmt::format("{:.1f} %", *row.share_percent) : "", row.calls,
                    markdown_number(row.raw_us), markdown_number(row.corrected_us),
-                   markdown_number(row.predicted_us), row.bound, markdown_cell(row.verdict));
+                   markdown_number(row.predicted_us), row.bound,
+                   markdown_cell(join::verdict_text(row)));
   }
   return out;
 }

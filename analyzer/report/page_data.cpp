@@ -61,6 +61,22 @@ Json column(const Rows& rows, const Value& value) {
   return values;
 }
 
+// What a verdict is drawn as.
+const char* kind_of(join::Verdict verdict) {
+  switch (verdict) {
+    case join::Verdict::kSlower:
+      return "slower";
+    case join::Verdict::kFaster:
+      return "faster";
+    case join::Verdict::kAsPredicted:
+      return "expected";
+    case join::Verdict::kAboveBound:
+      return "bound";
+    default:
+      return "unknown";
+  }
+}
+
 // What a row and a merged row have in common.
 template <typename Rows>
 void add_comparison(Json& json, const Rows& rows, Names& names) {
@@ -79,7 +95,7 @@ void add_comparison(Json& json, const Rows& rows, Names& names) {
     return row.predicted_ci90_us ? number(row.predicted_ci90_us->upper) : Json();
   });
   json["ratio"] = column(rows, [](const Row& row) { return number(row.ratio); });
-  json["verdict"] = column(rows, [&](const Row& row) { return names(row.verdict); });
+  json["verdict"] = column(rows, [&](const Row& row) { return names(join::verdict_text(row)); });
   json["bound"] = column(rows, [&](const Row& row) { return names(row.bound); });
   json["model"] = column(rows, [&](const Row& row) {
     return names(row.parameters.empty() ? std::string(row.model)
@@ -107,6 +123,7 @@ Json merged_json(const join::Analysis& analysis, Names& names) {
       column(merged, [](const Row& row) { return row.parent ? Json(*row.parent) : Json(); });
   json["rows"] = column(merged, [](const Row& row) { return row.rows; });
   json["share_percent"] = column(merged, [](const Row& row) { return number(row.share_percent); });
+  json["kind"] = column(merged, [&](const Row& row) { return names(kind_of(row.verdict)); });
   json["slowest_us"] = column(merged, [](const Row& row) { return number(row.slowest_us); });
   json["outliers"] = column(merged, [](const Row& row) { return row.outliers; });
   json["ci_lower_us"] = column(merged, [](const Row& row) {

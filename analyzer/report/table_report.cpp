@@ -56,11 +56,18 @@ constexpr std::size_t kNumbersWidth = 82;
 // From here on the name stands on the same line.
 constexpr std::size_t kOneLineWidth = kNumbersWidth + 48;
 
-std::string marked(const std::string& verdict, bool colour) {
-  if (verdict == "slower") return painted("> slower", Mood::kBad, colour);
-  if (verdict == "faster") return painted("< faster", Mood::kGood, colour);
-  if (verdict == "as predicted") return "= as predicted";
-  return verdict;
+std::string marked(const join::MergedRow& row, bool colour) {
+  const std::string text = join::verdict_text(row);
+  switch (row.verdict) {
+    case join::Verdict::kSlower:
+      return painted("> " + text, Mood::kBad, colour);
+    case join::Verdict::kFaster:
+      return painted("< " + text, Mood::kGood, colour);
+    case join::Verdict::kAsPredicted:
+      return "= " + text;
+    default:
+      return text;
+  }
 }
 
 std::string name_of_row(const join::MergedRow& row) {
@@ -87,10 +94,10 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
     const join::MergedRow& row = analysis.merged[analysis.worth_fixing[i]];
     const double iteration_us = *analysis.iteration_us;
     const double saved_us = *row.saved_us_if_predicted;
-    fmt::format_to(std::back_inserter(out),
-                   "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
-                   shortened(name_of_row(row), width), saved_us,
-                   std::max(0.0, iteration_us - saved_us) * 1e-3, iteration_us * 1e-3, row.verdict);
+    fmt::format_to(
+        std::back_inserter(out), "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
+        shortened(name_of_row(row), width), saved_us, std::max(0.0, iteration_us - saved_us) * 1e-3,
+        iteration_us * 1e-3, join::verdict_text(row));
   }
   if (count < analysis.worth_fixing.size()) {
     fmt::format_to(std::back_inserter(out), "and {} rows more, which save less\n",
@@ -155,7 +162,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     const bool upper_bound = 2 * row.not_tight > row.samples;
     any_upper_bound = any_upper_bound || upper_bound;
     const std::string verdict =
-        row.predicted_us ? marked(row.verdict, options.colour)
+        row.predicted_us ? marked(row, options.colour)
                          : fmt::format("no prediction {}", footnotes.number_of(row.reason));
     fmt::format_to(std::back_inserter(out), "{}{}", std::string(indent, ' '), name);
     if (is_one_line) {

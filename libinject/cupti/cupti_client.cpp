@@ -32,7 +32,7 @@ constinit std::atomic<bool> launches_enabled{false};
 constinit std::mutex enabling;
 constinit std::atomic<int> owner{0};
 
-// The witness's count, while our own table counts.
+// Launches that CUPTI saw while our own table was counting, for the cross-check.
 constinit std::atomic<std::uint64_t> cross_checked_launches{0};
 
 // Between ENTER and EXIT of a launch, which come in one thread.
@@ -52,8 +52,8 @@ struct ThreadState {
 // initial-exec: see HookGuard.
 [[gnu::tls_model("initial-exec")]] constinit thread_local ThreadState this_thread;
 
-// Contexts are calibrated at their first launch, not in the callback that tells of them: a launch's
-// entry is a place where the driver holds no lock of its own, and nothing was launched before.
+// Contexts are calibrated at their first launch, not in the callback of their creation: at the
+// entry of a launch the driver holds no lock, and no work has been submitted yet.
 void calibrate_at_first_launch(CUcontext context) {
   if (context == nullptr || this_thread.calibrated == context) return;
   this_thread.calibrated = context;
@@ -89,7 +89,7 @@ void exit_launch(bool launched) {
 
 void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) {
   const bool enters = call.callbackSite == CUPTI_API_ENTER;
-  // The return value is there at the exit alone.
+  // The return value is valid at exit only.
   const bool launched =
       !enters && *static_cast<const CUresult*>(call.functionReturnValue) == CUDA_SUCCESS;
   const bool is_backend = cupti_sees_launches.load(std::memory_order_relaxed);
@@ -120,7 +120,7 @@ void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
 // In the application's thread, inside its call of the driver.
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                           const void* data) {
-  // Calls of our own come by, too.
+  // Our own driver calls cause callbacks as well.
   if (!sys::is_on() || HookGuard::is_inside()) return;
   this_thread.in_callback = true;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
@@ -168,14 +168,14 @@ std::string subscribe() {
   return {};
 }
 
-// Only what is looked at: each enabled callback costs the host time.
+// Only what is needed: each enabled callback costs the application time.
 void enable_launches(bool on) {
   const std::lock_guard lock(enabling);
   CUpti_SubscriberHandle handle = subscriber.load();
   if (handle == nullptr || launches_enabled.load() == on) return;
   launches_enabled.store(on);
   for (const CUpti_CallbackId id : kLaunchIds) {
-    // Ids that an older CUPTI does not know are functions that it does not have.
+    // An older CUPTI refuses ids of functions that its driver does not have.
     static_cast<void>(
         sys::cupti().cuptiEnableCallback(on ? 1 : 0, handle, CUPTI_CB_DOMAIN_DRIVER_API, id));
   }
@@ -225,7 +225,7 @@ std::string begin(Role role) {
 
 void follow_filter() {
   if (subscriber.load(std::memory_order_relaxed) == nullptr || this_thread.in_callback) return;
-  // The witness wants to know each launch's name.
+  // The cross-check needs each launch's correlation id.
   const bool wanted = is_cross_check.load(std::memory_order_relaxed) ||
                       sys::hot_line.filter.load(std::memory_order_relaxed) != sys::kNoLaunch;
   if (wanted != launches_enabled.load(std::memory_order_relaxed)) enable_launches(wanted);
@@ -250,10 +250,10 @@ std::uint32_t cross_check_of_this_launch() noexcept {
 
 std::optional<record::CrossCheck> collect() {
   if (!is_cross_check.load()) return std::nullopt;
-  record::CrossCheck witness = collect_records();
-  witness.launches = cross_checked_launches.load(std::memory_order_relaxed);
-  static_cast<void>(sys::cupti().cuptiGetVersion(&witness.version));
-  return witness;
+  record::CrossCheck check = collect_records();
+  check.launches = cross_checked_launches.load(std::memory_order_relaxed);
+  static_cast<void>(sys::cupti().cuptiGetVersion(&check.version));
+  return check;
 }
 
 }  // namespace cupti

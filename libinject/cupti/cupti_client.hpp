@@ -1,5 +1,5 @@
-// Our use of CUPTI: as the way in which launches are seen (backend `cupti`), or as a second witness
-// beside our own wrappers.  One subscription serves both.
+// CUPTI, used in place of our wrappers (backend `cupti`) or beside them as a cross-check.  One
+// subscription serves both.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +14,25 @@ namespace inline_prof::hook::cupti {
 
 enum class Role { kBackend, kCrossCheck, kBoth };
 
-// Subscribes.  Returns an empty string, or why it cannot be; then nothing is different from before.
+// Subscribes.  Returns an empty string, or the reason of failure; then nothing has changed.
 [[nodiscard]] std::string begin(Role role);
 
-// The filter word has changed: callbacks are on exactly while a launch may be looked at.  Does
-// nothing where CUPTI is not in use.
+// To be called after the filter has changed: callbacks are enabled only while the filter lets a
+// launch through.  Does nothing where CUPTI is not in use.
 void follow_filter();
 
-// Profiling is off, in whatever way.  The subscription goes, on a thread of its own: we may be
-// inside a callback.
+// To be called when profiling ends for any reason.  Unsubscribes on a separate thread, since we may
+// be inside a callback.
 void leave() noexcept;
 
-// The process ends: nothing is unsubscribed any more.
+// To be called when the process ends: from then on leave() does nothing.
 void note_exit() noexcept;
 
-// What CUPTI calls the launch that this thread has just made; it is remembered, for the kernel's
-// times.  0: not known, or no witness.
+// CUPTI's correlation id of the launch that this thread has just made.  The kernel's record will be
+// kept.  0: unknown, or no cross-check.
 [[nodiscard]] std::uint32_t cross_check_of_this_launch() noexcept;
 
-// What the witness has seen so far; nothing where there is none.
+// What CUPTI has seen so far; empty without a cross-check.
 [[nodiscard]] std::optional<record::CrossCheck> collect();
 
 }  // namespace inline_prof::hook::cupti

@@ -1,6 +1,7 @@
-// CUPTI's callbacks of launches, and what they say.
+// CUPTI's launch callbacks and their parameters.
 #pragma once
 
+#include "entry/driver_functions.hpp"
 #include "launch/launch.hpp"
 
 #include <cupti.h>
@@ -10,25 +11,20 @@
 
 namespace inline_prof::hook::cupti {
 
-// The driver's ways to launch.  Runtime callbacks are left off: each of those launches comes by
-// here as well.
-inline constexpr std::array<CUpti_CallbackId, 8> kLaunchIds{
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel,
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz,
-};
+// The driver's launch functions.  Runtime callbacks stay off: each runtime launch calls one of
+// these.
+inline constexpr auto kLaunchIds = std::to_array<CUpti_CallbackId>({
+#define INLINE_PROF_CALLBACK_ID(symbol, ...) CUPTI_DRIVER_TRACE_CBID_##symbol,
+    INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_CALLBACK_ID)
+#undef INLINE_PROF_CALLBACK_ID
+});
 
 [[nodiscard]] constexpr bool is_graph_launch(CUpti_CallbackId id) noexcept {
   return id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch ||
          id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
 }
 
-// `parameters` as the callback of this id has them.  Nothing for an id that is no kernel launch.
+// `parameters` are those of this id's callback.  Empty if the id is no kernel launch.
 [[nodiscard]] std::optional<Launch> launch_of(CUpti_CallbackId id, const void* parameters) noexcept;
 
 }  // namespace inline_prof::hook::cupti

@@ -11,7 +11,7 @@
 namespace inline_prof::hook::cupti {
 namespace {
 
-// Its members up to correlationId stand where they stood in every form since CUDA 11.
+// The offsets of the members up to correlationId have been the same in every version since CUDA 11.
 #if CUPTI_API_VERSION >= 130000
 using KernelRecord = CUpti_ActivityKernel10;
 #else
@@ -28,13 +28,13 @@ struct Records {
   std::uint64_t dropped = 0;
 };
 
-// Never destroyed: CUPTI's thread may come after our objects would be gone.
+// Never destroyed: CUPTI's thread may still deliver buffers during exit.
 Records& records() {
   static auto* const all = new Records;
   return *all;
 }
 
-// CUPTI aligns to 8 what it writes, and asks for buffers that are.
+// malloc's alignment suffices: CUPTI asks for 8 bytes.
 void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* size, std::size_t* most) {
   *buffer = static_cast<std::uint8_t*>(std::malloc(kBufferBytes));
   *size = *buffer == nullptr ? 0 : kBufferBytes;
@@ -70,7 +70,7 @@ void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::s
   std::free(buffer);
 }
 
-// Held while records are on their way from CUPTI: who waits for it finds them all arrived.
+// Held during a flush, so that a second caller returns only after all records have arrived.
 constinit std::mutex flushing;
 
 void flush() {
@@ -103,19 +103,19 @@ void keep_record_of(std::uint32_t correlation_id) noexcept {
     const std::lock_guard lock(records().mutex);
     records().duration_us.emplace(correlation_id, kNotYet);
   } catch (const std::bad_alloc&) {
-    return;  // one time less
+    return;  // one sample has no CUPTI time
   }
 }
 
 record::CrossCheck collect_records() {
   flush();
-  record::CrossCheck witness;
+  record::CrossCheck check;
   const std::lock_guard lock(records().mutex);
   for (const auto& [id, us] : records().duration_us) {
-    if (us != kNotYet) witness.times_us.emplace(id, us);
+    if (us != kNotYet) check.times_us.emplace(id, us);
   }
-  witness.dropped_records = records().dropped;
-  return witness;
+  check.dropped_records = records().dropped;
+  return check;
 }
 
 }  // namespace inline_prof::hook::cupti

@@ -12,11 +12,10 @@ namespace inline_prof::hook::cupti {
 [[nodiscard]] std::string start_records();
 void stop_records();
 
-// Of all the records the one with this correlation id is wanted.  Refused silently where there is
-// no memory.
+// Keeps the record with this correlation id.  Without memory the sample has no CUPTI time.
 void keep_record_of(std::uint32_t correlation_id) noexcept;
 
-// Asks CUPTI for the kernels that have ended, and gives the wanted ones so far.
+// Flushes CUPTI's buffers and returns the times of the kept records that have arrived.
 [[nodiscard]] record::CrossCheck collect_records();
 
 }  // namespace inline_prof::hook::cupti

@@ -1,5 +1,5 @@
-// The part of our dlsym that is not assembly: which names are ours, and what the application gets
-// for them.
+// The part of our dlsym that is not assembly: which names are wrapped, and what the application
+// gets for them.
 #include "entry/hooked_functions.hpp"
 #include "labels/nvtx_injection.hpp"
 #include "libraries/library_calls.hpp"
@@ -21,6 +21,16 @@ FilterAnswer pass_on() noexcept {
   return {.result = nullptr, .jump = reinterpret_cast<void*>(sys::original_dlsym())};
 }
 
+// True for an address in the next library behind us that exports `symbol`, other than the driver.
+bool has_function(const void* caller, const char* symbol) noexcept {
+  Dl_info theirs{};
+  Dl_info of_caller{};
+  void* const next = sys::glibc_dlsym()(RTLD_NEXT, symbol);
+  if (next == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): the caller must not find it
+  return next != nullptr && dladdr(next, &theirs) != 0 && dladdr(caller, &of_caller) != 0 &&
+         theirs.dli_fbase == of_caller.dli_fbase && !is_inside_driver(caller);
+}
+
 // The main program's handle stands for the global scope, in which we come before everybody.
 bool is_main_program(void* handle) noexcept {
   void* self = dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
@@ -28,37 +38,40 @@ bool is_main_program(void* handle) noexcept {
   return handle == self;
 }
 
-// Our own export would answer for the global scope: what stands behind us there counts.
+// In the global scope glibc would find our own export; what matters is what comes after it.
 FilterAnswer find_nvtx_entry(NvtxEntry& entry, void* handle) noexcept {
   const bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT || is_main_program(handle);
-  void* real = sys::original_dlsym()(is_global ? RTLD_NEXT : handle, entry.symbol);
+  void* real = is_global ? sys::glibc_dlsym()(RTLD_NEXT, entry.symbol)
+                         : sys::original_dlsym()(handle, entry.symbol);
   return {.result = is_global ? real : wrap_nvtx_entry(entry, real), .jump = nullptr};
 }
 
-// Of a vendor's library.  An export of ours with a version answers no look-up by name, so glibc's
-// own answer is what the application would have got; one without does, and is looked past.
+// For a function of a vendor's library.  dlsym does not find an export of ours that has a version,
+// so glibc's answer is what the application would have got.  It does find one without a version,
+// which is skipped.
 FilterAnswer find_call(LibraryCall& call, void* handle, const void* caller) noexcept {
   const auto original_dlsym = sys::original_dlsym();
   if (handle == RTLD_NEXT) {
     // A caller before us in the order, or one that interposes as we do: what it gets is its own
     // affair, but for our export where there is nothing else.
-    if (has_version(call) || original_dlsym(RTLD_NEXT, call.symbol) != nullptr) return pass_on();
+    if (has_version(call) || sys::glibc_dlsym()(RTLD_NEXT, call.symbol) != nullptr)
+      return pass_on();
     return {.result = nullptr, .jump = nullptr};
   }
   void* real = original_dlsym(handle, call.symbol);
-  if (is_ours(real)) real = original_dlsym(RTLD_NEXT, call.symbol);
+  if (is_ours(real)) real = sys::glibc_dlsym()(RTLD_NEXT, call.symbol);
   // The scope of a library that came in by RTLD_LOCAL is its own.
   if (real == nullptr && handle == RTLD_DEFAULT) real = find_in_scope_of(caller, call.symbol);
   if (real != nullptr) return {.result = wrap_call(call, real), .jump = nullptr};
-  // The application's own miss, with glibc's words for dlerror().
+  // Not found; dlerror() has glibc's own message.
   if (has_version(call)) return pass_on();
-  return {.result = original_dlsym(RTLD_NEXT, call.symbol), .jump = nullptr};
+  return {.result = sys::glibc_dlsym()(RTLD_NEXT, call.symbol), .jump = nullptr};
 }
 
 }  // namespace
 
-// Runs before any constructor of ours, and inside other libraries' constructors: no allocation, no
-// lock, no guard.
+// Runs before our own constructors and inside those of other libraries: it must not allocate, lock,
+// or use a guarded static.
 extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
     void* handle, const char* name, const void* caller) noexcept {
   const HookedFunction* hooked = hooked_by_symbol(name);
@@ -69,14 +82,17 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
   }
 
   if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) {
-    // Our own export would answer even where the application has no driver in its global scope, and
-    // a probe must see what it would have seen without us.  cuInit is a name we do not export:
-    // where it is missed, so is this one, with dlerror() set by glibc itself.
+    // dlsym would find our own export even if no driver is in the global scope, but the application
+    // must see what it would see without us.  We do not export cuInit: if that is not found,
+    // neither is this one, and glibc has set dlerror().
     void* driver = sys::original_dlsym()(RTLD_DEFAULT, "cuInit");
     if (driver == nullptr) return {.result = nullptr, .jump = nullptr};
     return pass_on();
   }
 
+  // Who stands behind us and wraps the function as well looks for the driver's: through us again, a
+  // launch would be seen twice.
+  if (has_function(caller, name)) return pass_on();
   void* real = sys::original_dlsym()(handle, name);
   return {.result = wrap(*hooked, real), .jump = nullptr};
 }

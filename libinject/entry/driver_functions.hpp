@@ -26,7 +26,7 @@ namespace inline_prof::hook {
 #define INLINE_PROF_LAUNCH_TYPES \
   CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, void**
 
-// What a null stream means, and the place of a launch function's original; the spare one is for a
+// What a null stream means; also the index of a launch function's original.  The spare one is for a
 // second address that the driver hands out under the same name.
 inline constexpr std::size_t kLegacy = 0;
 inline constexpr std::size_t kPerThread = 1;
@@ -131,7 +131,7 @@ enum HookedCall : std::size_t {
       kHookedCalls
 };
 
-// The driver's functions behind the wrappers; those of cuLaunchKernel and cuLaunchKernelEx stand in
+// The driver's functions behind the wrappers; those of cuLaunchKernel and cuLaunchKernelEx are in
 // the hot line.
 struct LaunchOriginals {
   std::array<std::atomic<void*>, sys::kSlotsPerFunction> cooperative{};
@@ -140,10 +140,10 @@ struct LaunchOriginals {
 extern constinit LaunchOriginals launch_originals;
 extern constinit std::array<std::atomic<void*>, kHookedCalls> call_originals;
 
-// The driver's function in `original`, looked up under `symbol` where nobody has asked for it yet.
+// The driver's function in `original`; looked up under `symbol` if it is not known yet.
 void* resolved(std::atomic<void*>& original, const char* symbol) noexcept;
 
-// Calls the driver's function; CUDA_ERROR_NOT_INITIALIZED where no libcuda is loaded that has it.
+// Calls the driver's function.  CUDA_ERROR_NOT_INITIALIZED if no loaded libcuda has it.
 template <std::size_t kIndex, typename Signature>
 struct Original;
 template <std::size_t kIndex, typename... A>

@@ -1,7 +1,9 @@
-// The fence at every door of the injected library.
+// The fence at every entry point of the injected library.
 #pragma once
 
+#include "entry/ending.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/quiet_thread.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -10,22 +12,28 @@
 
 namespace inline_prof::hook {
 
-// Refuses re-entry per thread: vendor libraries come back through our hooks while we call them.
-// A refused call still reaches the real function; only our part is skipped.
+// Refuses re-entry per thread: vendor libraries call hooked functions while we call them.  A
+// refused call still reaches the original function; only our part is skipped.
 class HookGuard {
  public:
   HookGuard() noexcept : entered_(!inside_) {
     if (entered_) inside_ = true;
   }
   ~HookGuard() {
-    if (entered_) inside_ = false;
+    if (!entered_) return;
+    inside_ = false;
+    // A signal that ends the process came meanwhile; the writer's thread is about to do it.
+    if (ending_signal.load(std::memory_order_relaxed) != 0 && !sys::this_thread_is_quiet)
+        [[unlikely]] {
+      wait_for_the_end();
+    }
   }
   HookGuard(const HookGuard&) = delete;
   HookGuard& operator=(const HookGuard&) = delete;
 
   explicit operator bool() const noexcept { return entered_; }
 
-  // This thread is in code of ours.
+  // True while this thread runs our code.
   [[nodiscard]] static bool is_inside() noexcept { return inside_; }
 
  private:
@@ -34,9 +42,9 @@ class HookGuard {
   bool entered_;
 };
 
-// Gives the application's thread back as it was: errno, and whether it may be cancelled.
-// Cancellation is held off meanwhile, because glibc unwinds a cancelled thread with an exception
-// and aborts the process if a catch (...) swallows it.
+// Restores errno and the cancellation state of the application's thread.  Cancellation is disabled
+// meanwhile, because glibc unwinds a cancelled thread with an exception and aborts the process if a
+// catch (...) swallows it.
 class CallerThreadState {
  public:
   CallerThreadState() noexcept { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state_); }
@@ -52,7 +60,8 @@ class CallerThreadState {
   int cancel_state_ = PTHREAD_CANCEL_ENABLE;
 };
 
-// Runs our own work inside a host call.  Whatever it throws ends profiling, not the application.
+// Runs our own work inside a call of the application.  An exception ends profiling, not the
+// application.
 template <typename Work>
 void fenced(const char* where, Work&& work) noexcept {
   const HookGuard guard;

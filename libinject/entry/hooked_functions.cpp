@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <dlfcn.h>
 #include <link.h>
 #include <sched.h>
 
@@ -43,7 +44,7 @@ struct Table {
 };
 // clang-format on
 
-// How often a thread gives way to the one that builds the table: longer than that takes.
+// How often a thread yields to the one that builds the table: more than that ever takes.
 constexpr int kPatience = 10'000;
 
 const Table& table() noexcept {
@@ -52,8 +53,8 @@ const Table& table() noexcept {
   static constinit std::atomic_flag building = ATOMIC_FLAG_INIT;
   alignas(Table) static constinit std::array<std::byte, sizeof(Table)> storage{};
   if (!built.load(std::memory_order_acquire)) {
-    // One thread builds it.  In a child that was forked meanwhile nobody does: what is written
-    // twice is the same.
+    // One thread builds it, the others wait.  In a child forked meanwhile that thread is missing,
+    // so the wait is bounded; building it twice writes the same values.
     if (building.test_and_set(std::memory_order_acquire)) {
       for (int i = 0; i < kPatience && !built.load(std::memory_order_acquire); ++i)
         sched_yield();
@@ -106,11 +107,13 @@ const HookedFunction* hooked_by_symbol(const char* symbol) noexcept {
 }
 
 const HookedFunction* hooked_by_address(const HookedFunction& likely, const void* real) noexcept {
-  if (find_original(likely.symbol) == real) return &likely;
+  const auto of_driver = [](const char* symbol) {
+    return sys::find_loaded(sys::kDriverSoname, symbol);
+  };
+  if (of_driver(likely.symbol) == real) return &likely;
   const std::size_t length = std::strlen(likely.name);
   for (const HookedFunction& hooked : table().functions) {
-    if (std::strncmp(hooked.symbol, likely.name, length) == 0 &&
-        find_original(hooked.symbol) == real) {
+    if (std::strncmp(hooked.symbol, likely.name, length) == 0 && of_driver(hooked.symbol) == real) {
       return &hooked;
     }
   }
@@ -151,7 +154,12 @@ void* wrap(const HookedFunction& hooked, void* real) noexcept {
   return real;
 }
 
+// A caller of our export would have reached the next library in the order that has the function.
+// What came in by dlopen(RTLD_LOCAL) stands in no order.
 void* find_original(const char* symbol) noexcept {
+  void* const next = sys::glibc_dlsym()(RTLD_NEXT, symbol);
+  if (next != nullptr) return next;
+  dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
   return sys::find_loaded(sys::kDriverSoname, symbol);
 }
 

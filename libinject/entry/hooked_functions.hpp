@@ -1,7 +1,7 @@
 // The driver functions that the application gets from us instead of from libcuda.
 //
-// Three doors lead here: dlsym (dlsym_filter.cpp), cuGetProcAddress (proc_address.cpp), and the
-// dynamic linker, which binds programs linked with -lcuda to our exported symbols.
+// There are three entry points: dlsym (dlsym_filter.cpp), cuGetProcAddress (proc_address.cpp), and
+// the dynamic linker, which binds programs linked with -lcuda to our exported symbols.
 #pragma once
 
 #include <atomic>
@@ -19,38 +19,38 @@ struct HookedFunction {
   bool per_thread;     // the _ptsz form: a null stream is the per-thread default stream
   void* wrapper;
   std::atomic<void*>* real;
-  // Where the driver hands out a second address under the same name: another copy of the wrapper
-  // with a `real` of its own.  Null where one is enough.
+  // A second copy of the wrapper with its own `real`, for functions of which the driver may hand
+  // out two addresses under one name.  Null for all others.
   void* spare_wrapper;
   std::atomic<void*>* spare_original;
 };
 
-// By the exact symbol name, null for every other name.  Exact, because a match on the prefix "cu"
-// would catch cudnnCreate, too.  No allocation, no lock: libraries ask from their constructors.
+// By exact symbol name; null if it is not wrapped.  Takes no lock and does not allocate, since
+// libraries call dlsym from their constructors.
 [[nodiscard]] const HookedFunction* hooked_by_symbol(const char* symbol) noexcept;
 
-// As cuGetProcAddress chooses: the newest form that is not newer than `version`.
+// Chooses as cuGetProcAddress does: the newest form that is not newer than `version`.
 [[nodiscard]] const HookedFunction* hooked_by_request(const char* name, int version,
                                                       std::uint64_t flags) noexcept;
 
-// Some names stand for functions with other arguments since a later version (cuGraphInstantiate is
-// cuGraphInstantiateWithFlags for programs built with CUDA 12).  The entry whose symbol is at
-// `real`, among those whose name begins like `likely`; `likely` where there is none.
+// Some names mean a function with other parameters since a later version (cuGraphInstantiate is
+// cuGraphInstantiateWithFlags for programs built with CUDA 12).  Returns the entry whose symbol is
+// at `real`, among those whose symbol begins with the name of `likely`; `likely` if there is none.
 [[nodiscard]] const HookedFunction* hooked_by_address(const HookedFunction& likely,
                                                       const void* real) noexcept;
 
-// Remembers that `real` is the driver's function behind `hooked`, and returns what the application
-// gets.
+// Stores `real` as the driver's function behind `hooked`.  Returns the address for the application:
+// a wrapper, or `real` if both wrappers are taken.
 [[nodiscard]] void* wrap(const HookedFunction& hooked, void* real) noexcept;
 
-// For a program that calls our exported symbol and never asked for an address: looks the driver's
-// function up.  Null where libcuda is not loaded or lacks it.
+// Looks the driver's function up, for a program that calls our exported symbol and has never asked
+// for an address.  Null if libcuda is not loaded or lacks it.
 [[nodiscard]] void* find_original(const char* symbol) noexcept;
 
-// True for an address inside libcuda: the driver's own look-ups are never answered by us.
+// True for an address inside libcuda.  The driver's own look-ups are left alone.
 [[nodiscard]] bool is_inside_driver(const void* address) noexcept;
 
-// Driver functions that were handed to the application unwrapped because both addresses were taken.
+// Number of driver functions that the application got unwrapped because both wrappers were taken.
 [[nodiscard]] unsigned long unwrapped_count() noexcept;
 
 }  // namespace inline_prof::hook

@@ -21,7 +21,7 @@ constinit std::atomic<bool> injected{false};
 bool is_preloaded() noexcept {
   void* program = dlopen(nullptr, RTLD_LAZY);
   if (program == nullptr) return false;
-  void* found = sys::original_dlsym()(program, "InitializeInjection");
+  void* found = sys::glibc_dlsym()(program, "InitializeInjection");
   if (found == nullptr)
     dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
   dlclose(program);

@@ -1,4 +1,4 @@
-// cuGetProcAddress: the door through which cudart, cuBLAS, cuDNN and NCCL find the driver.
+// cuGetProcAddress: the way in which cudart, cuBLAS, cuDNN and NCCL find the driver's functions.
 #include "entry/driver_functions.hpp"
 #include "entry/export.hpp"
 #include "entry/hooked_functions.hpp"
@@ -6,7 +6,7 @@
 namespace inline_prof::hook {
 namespace {
 
-// `caller` inside libcuda: the driver looks itself up and must find itself.
+// If `caller` is inside libcuda, the driver looks up its own function and must get it.
 void replace(const char* symbol, void** function, int version, cuuint64_t flags,
              const void* caller) noexcept {
   if (function == nullptr || *function == nullptr) return;

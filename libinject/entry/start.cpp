@@ -7,6 +7,7 @@
 #include "sys/config.hpp"
 #include "sys/config_error.hpp"
 #include "sys/cuda_api.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <cstdlib>
@@ -28,8 +29,8 @@ void flush_at_exit() {
   fenced("exit", [] { session::finish_at_exit(); });
 }
 
-// How launches will be seen, where the user has not said it.  False where it cannot be as he wants;
-// then profiling is off.
+// Decides how launches are seen, unless the user has.  False if that is impossible; then profiling
+// is off.
 bool settle_backend(sys::Config& config) {
   using sys::Backend;
   if (!config.backend) {
@@ -42,7 +43,7 @@ bool settle_backend(sys::Config& config) {
   return false;
 }
 
-// Beside our own wrappers, or instead of them.
+// In addition to our wrappers, or instead of them.
 void begin_cupti(bool is_backend, bool is_cross_check) {
   if (!is_backend && !is_cross_check) return;
   const auto role = !is_cross_check ? cupti::Role::kBackend
@@ -51,7 +52,37 @@ void begin_cupti(bool is_backend, bool is_cross_check) {
   const std::string why = cupti::begin(role);
   if (why.empty()) return;
   if (is_backend) return sys::turn_off("CUPTI", why.c_str());
-  session::say("no second witness: " + why);
+  session::say("no cross-check: " + why);
+}
+
+// Reads files and the environment, and finds the driver.
+void start() {
+  if (const char* missing = sys::load_cuda(); missing != nullptr) {
+    const std::string why = std::string(missing) + " is not in " + sys::kDriverSoname;
+    return sys::turn_off("driver", why.c_str());
+  }
+  std::optional<sys::Config> config;
+  try {
+    config = sys::read_config();
+  } catch (const sys::ConfigError& error) {
+    return sys::turn_off("configuration", error.what());
+  }
+  if (!config) return sys::turn_off_silently();
+  if (!settle_backend(*config)) return;
+  const bool is_backend = config->backend == sys::Backend::kCupti;
+  const bool is_cross_check = config->cupti_cross_check;
+  if (!session::begin(std::move(*config))) return;  // has said why
+  if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
+    return sys::turn_off("start", "no fork or exit handler can be registered");
+  }
+  auto starting = sys::Lifecycle::kStarting;
+  sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
+  try {
+    session::wait_for_trigger();
+  } catch (const sys::ConfigError& error) {
+    sys::turn_off("configuration", error.what());
+  }
+  if (sys::is_on()) begin_cupti(is_backend, is_cross_check);
 }
 
 }  // namespace
@@ -63,34 +94,7 @@ void start_once() noexcept {
   auto expected = sys::Lifecycle::kDormant;
   if (!sys::lifecycle.compare_exchange_strong(expected, sys::Lifecycle::kStarting)) return;
 
-  fenced("start", [] {
-    if (const char* missing = sys::load_cuda(); missing != nullptr) {
-      const std::string why = std::string(missing) + " is not in " + sys::kDriverSoname;
-      return sys::turn_off("driver", why.c_str());
-    }
-    std::optional<sys::Config> config;
-    try {
-      config = sys::read_config();
-    } catch (const sys::ConfigError& error) {
-      return sys::turn_off("configuration", error.what());
-    }
-    if (!config) return sys::turn_off_silently();
-    if (!settle_backend(*config)) return;
-    const bool is_backend = config->backend == sys::Backend::kCupti;
-    const bool is_cross_check = config->cupti_cross_check;
-    if (!session::begin(std::move(*config))) return;  // has said why
-    if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
-      return sys::turn_off("start", "no fork or exit handler can be registered");
-    }
-    auto starting = sys::Lifecycle::kStarting;
-    sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
-    try {
-      session::wait_for_trigger();
-    } catch (const sys::ConfigError& error) {
-      sys::turn_off("configuration", error.what());
-    }
-    if (sys::is_on()) begin_cupti(is_backend, is_cross_check);
-  });
+  sys::on_large_stack([] { fenced("start", start); });
 }
 
 }  // namespace inline_prof::hook

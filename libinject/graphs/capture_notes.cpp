@@ -21,8 +21,8 @@ constinit std::atomic<int> open_captures{0};
 namespace capture_notes {
 namespace {
 
-// More captured kernels than this get no words: a program that captures anew in each iteration and
-// never destroys a graph must not fill the application's memory.
+// Captured kernels beyond this get no notes: a program that captures anew in each iteration and
+// never destroys a graph must not fill its memory with them.
 constexpr std::size_t kMostNodes = 262'144;
 
 struct CaptureNotebook {
@@ -31,10 +31,10 @@ struct CaptureNotebook {
   std::size_t nodes = 0;
 };
 
-// Never destroyed: the application may capture while the process ends.
+// Never destroyed: the application may still capture during exit.
 CaptureNotebook& capture_notebook() {
-  static auto* const words = new CaptureNotebook;
-  return *words;
+  static auto* const notebook = new CaptureNotebook;
+  return *notebook;
 }
 
 // Labels that this thread has opened while something was captured.
@@ -44,35 +44,36 @@ struct OpenLabels {
 
 OpenLabels& open_labels() {
   [[gnu::tls_model("initial-exec")]] static constinit thread_local OpenLabels* labels = nullptr;
-  if (labels == nullptr) labels = new OpenLabels;  // never freed: a thread's end needs nothing
+  if (labels == nullptr)
+    labels = new OpenLabels;  // never freed, so that a thread needs no clean-up
   return *labels;
 }
 
 std::shared_ptr<const NodeNotes> labels_of_op(OpFrame& op, CUstream stream) {
   OpPart& part = part_on(op, stream);
   if (!part.captured) {
-    auto words = std::make_shared<NodeNotes>();
-    words->layer = current_layer();
-    words->event_name = op.event_name;
+    auto notes = std::make_shared<NodeNotes>();
+    notes->layer = current_layer();
+    notes->event_name = op.event_name;
     record::Op description = op.describe(op.call, stream);
-    words->is_collective = description.kind == "collective";
+    notes->is_collective = description.kind == "collective";
     if (!description.kind.empty()) {
-      words->op = std::make_unique<record::Op>(std::move(description));
+      notes->op = std::make_unique<record::Op>(std::move(description));
     }
-    part.captured = std::move(words);
+    part.captured = std::move(notes);
   }
   return part.captured;
 }
 
 std::shared_ptr<const NodeNotes> notes_now(CUstream stream) {
-  // A label that the application has described needs no second word.
+  // The operation of an enclosing label stands for the whole label.
   auto& labels = open_labels().labels;
   if (!labels.empty() && labels.back().second->op) return labels.back().second;
   if (OpFrame* op = outermost_op()) return labels_of_op(*op, stream);
   if (!labels.empty()) return labels.back().second;
-  auto words = std::make_shared<NodeNotes>();
-  words->layer = current_layer();
-  return words->layer.empty() ? nullptr : std::shared_ptr<const NodeNotes>(std::move(words));
+  auto notes = std::make_shared<NodeNotes>();
+  notes->layer = current_layer();
+  return notes->layer.empty() ? nullptr : std::shared_ptr<const NodeNotes>(std::move(notes));
 }
 
 }  // namespace
@@ -90,11 +91,11 @@ void capture_ends() noexcept {
 }
 
 void open_label(const char* name, std::unique_ptr<record::Op> op) {
-  auto words = std::make_shared<NodeNotes>();
-  words->layer = current_layer();
-  words->event_name = name;
-  words->op = std::move(op);
-  open_labels().labels.emplace_back(name, std::move(words));
+  auto notes = std::make_shared<NodeNotes>();
+  notes->layer = current_layer();
+  notes->event_name = name;
+  notes->op = std::move(op);
+  open_labels().labels.emplace_back(name, std::move(notes));
 }
 
 void close_label(const char* name) {
@@ -106,8 +107,8 @@ void close_label(const char* name) {
 
 void note_captured_launch(const Launch& launch) {
   const auto get_capture = sys::graph_api().get_capture;
-  auto words = notes_now(launch.stream);
-  if (get_capture == nullptr || words == nullptr) return;
+  auto notes = notes_now(launch.stream);
+  if (get_capture == nullptr || notes == nullptr) return;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t id = 0;
   CUgraph graph = nullptr;
@@ -115,12 +116,12 @@ void note_captured_launch(const Launch& launch) {
   std::size_t count = 0;
   if (get_capture(launch.stream, &status, &id, &graph, &nodes, &count) != CUDA_SUCCESS ||
       status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1) {
-    return;  // what the stream waits for now is that launch's node alone
+    return;  // the stream must depend on that launch's node alone
   }
   CaptureNotebook& all = capture_notebook();
   const std::lock_guard lock(all.mutex);
   if (all.nodes >= kMostNodes) return;
-  if (all.graphs[graph].insert_or_assign(nodes[0], std::move(words)).second) ++all.nodes;
+  if (all.graphs[graph].insert_or_assign(nodes[0], std::move(notes)).second) ++all.nodes;
 }
 
 void copy(CUgraph original, CUgraph clone) {
@@ -130,9 +131,9 @@ void copy(CUgraph original, CUgraph clone) {
   const auto known = all.graphs.find(original);
   if (find == nullptr || known == all.graphs.end()) return;
   NotesByNode copies;
-  for (const auto& [node, words] : known->second) {
+  for (const auto& [node, notes] : known->second) {
     CUgraphNode clone_node = nullptr;
-    if (find(&clone_node, node, clone) == CUDA_SUCCESS) copies.emplace(clone_node, words);
+    if (find(&clone_node, node, clone) == CUDA_SUCCESS) copies.emplace(clone_node, notes);
   }
   all.nodes += copies.size();
   all.graphs.insert_or_assign(clone, std::move(copies));

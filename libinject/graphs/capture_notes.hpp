@@ -1,5 +1,5 @@
-// What was said of a kernel while its launch was captured into a graph: its layer, and the vendor
-// call or the label around it.  A replay launches the kernel again and says nothing.
+// What is known of a kernel from the time when its launch was captured into a graph: its layer, and
+// the library call or label around it.  A replay launches the kernel without any of this.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -15,10 +15,10 @@ namespace inline_prof::hook {
 
 struct Launch;
 
-// One for all launches of one vendor call, or of one label.
+// Shared by all launches of one library call or label.
 struct NodeNotes {
   std::string layer;
-  std::string event_name;  // of the vendor call or the label; empty: the kernel's own
+  std::string event_name;  // of the library call or label; empty: the kernel's own
   std::unique_ptr<record::Op> op;
   bool is_collective =
       false;  // NCCL waits until every graph that holds one of its launches is gone
@@ -26,7 +26,7 @@ struct NodeNotes {
 
 using NotesByNode = std::unordered_map<CUgraphNode, std::shared_ptr<const NodeNotes>>;
 
-// Captures of the application's that are under way.  While there is one every launch is looked at.
+// Number of captures in progress.  While there are any, every launch is examined.
 extern constinit std::atomic<int> open_captures;
 
 namespace capture_notes {
@@ -38,12 +38,12 @@ void capture_ends() noexcept;
 void open_label(const char* name, std::unique_ptr<record::Op> op);
 void close_label(const char* name);
 
-// The application's launch became a node of the graph that its stream is captured into.
+// The application's launch has become a node of the graph that its stream is captured into.
 void note_captured_launch(const Launch& launch);
 
-// The application made `clone` of `original`: its nodes mean the same.
+// The application has cloned `original`: the notes hold for the nodes of `clone` as well.
 void copy(CUgraph original, CUgraph clone);
-// Of all nodes of `graph`; empty where nothing is known.
+// The notes of all nodes of `graph`; empty if there are none.
 [[nodiscard]] NotesByNode of(CUgraph graph);
 void forget(CUgraph graph);
 

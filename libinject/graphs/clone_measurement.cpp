@@ -10,18 +10,18 @@
 namespace inline_prof::hook::clone_measurement {
 namespace {
 
-// Iterations in which a copy that is ready is not launched once, after which its kernel is given
-// up: the program replays that graph no more.
+// If a clone is ready and not launched in this many iterations, its kernel is given up: the program
+// no longer launches that graph.
 constexpr int kIdleIterations = 256;
 
-// The application may change or make its graph anew in the middle of a visit.
+// How often a measurement begins again because the application has changed or re-created its graph.
 constexpr int kMostAttempts = 3;
 
 constexpr int kMostRefusals = 16;
 
 constexpr const char* kChanged = "the program changed or destroyed the graph meanwhile";
 
-// A mirrored change waits so often for a replay that is on its way to the driver.
+// How often a mirrored change waits for a launch of the clone that another thread is making.
 constexpr int kMostWaits = 1000;
 
 struct CloneRun {
@@ -35,14 +35,15 @@ struct CloneRun {
 
 enum class Stage : int {
   kIdle,
-  kOrdered,  // the writer's thread is to build
-  kReady,    // replays are warm-ups and samples
+  kOrdered,  // to be built by the writer's thread
+  kReady,    // launched for warm-up and samples
   kRefused,  // it cannot be built; `why_not` says why
-  kLeaving,  // the writer's thread is to destroy it once the GPU is through
+  kLeaving,  // to be destroyed by the writer's thread once the GPU has finished with it
   kLeft,
 };
 
-// Written by the thread at an iteration's start and the writer's thread in turn, as `stage` says.
+// Written by the thread at an iteration's start and by the writer's thread in turn; `stage` says
+// whose turn it is.
 struct Controller {
   std::vector<CloneRun> runs;
   std::size_t current = 0;
@@ -56,14 +57,14 @@ struct Controller {
   std::atomic<int> warm_ups_left{0};
   std::atomic<std::uint32_t> launched{0};
   std::atomic<std::uint32_t> recorded{0};
-  std::atomic<int> refused{0};  // by the driver, one after the other
+  std::atomic<int> refused{0};  // consecutive refusals by the driver
   std::atomic<bool> is_over{false};
 
   // Held while a copy is built or destroyed.
   std::mutex building;
   std::atomic<GraphClone*> live{nullptr};
   std::atomic<record::EventRecord*> live_event{nullptr};
-  std::atomic_flag in_use = ATOMIC_FLAG_INIT;  // by a replay, or by who destroys it
+  std::atomic_flag in_use = ATOMIC_FLAG_INIT;  // by a launch, or by the thread that destroys it
 };
 
 Controller& controller() {
@@ -71,7 +72,7 @@ Controller& controller() {
   return *one;
 }
 
-// With `building` held.  A replay that is on its way to the driver takes microseconds.
+// With `building` held.  Waits for a launch in progress, which takes microseconds.
 void destroy_live(Controller& all, bool context_is_gone) {
   GraphClone* clone = all.live.load(std::memory_order_acquire);
   if (clone == nullptr) return;
@@ -104,11 +105,11 @@ void order(State& state, Controller& all) {
   state.writer->nudge();
 }
 
-// The visit has what it wanted, or will not get it; or it begins again.
+// Ends the measurement of this kernel, because it is complete or impossible; or starts it again.
 void leave(State& state, Controller& all, bool again) {
   all.is_left_for_good = !again;
   if (!again && all.current + 1 == all.runs.size()) {
-    all.is_over = true;  // this copy stays for the receipt
+    all.is_over = true;  // this clone stays for the overhead measurement
     return;
   }
   all.stage.store(Stage::kLeaving, std::memory_order_release);
@@ -120,7 +121,7 @@ bool is_through(const Controller& all, const State& state) {
          static_cast<std::uint32_t>(state.settings.repeat);
 }
 
-// Another thread may be about to launch or destroy it: then the next iteration will see.
+// Another thread may be about to launch or destroy it; then the next iteration tries again.
 bool has_fresh_copy(Controller& all) {
   if (all.in_use.test_and_set(std::memory_order_acquire)) return true;
   const GraphClone* clone = all.live.load(std::memory_order_acquire);
@@ -129,7 +130,7 @@ bool has_fresh_copy(Controller& all) {
   return is_fresh;
 }
 
-// A copy that is ready, seen from an iteration's start: is there anything left to do with it?
+// Called at an iteration's start, with a clone that is ready: is there anything left to measure?
 enum class Outlook { kGoesOn, kIsOver, kBeginsAgain };
 Outlook outlook(State& state, Controller& all) {
   const CloneRun& clone_run = all.runs[all.current];
@@ -166,13 +167,13 @@ void build(Controller& all, const CloneRun& clone_run) {
     return;
   }
   {
-    // From here on what the application changes is done to this one, too: nothing is missed
-    // between.
+    // From here on the application's changes are mirrored to this clone as well, so that none is
+    // missed.
     const std::lock_guard registry(graphs::mutex());
     if (!clone->catch_up()) {
       all.why_not = kChanged;
       all.stage.store(Stage::kRefused, std::memory_order_release);
-      return;  // destroyed with neither mutex needed
+      return;  // destroyed without either mutex
     }
     all.live_event.store(clone_run.event, std::memory_order_relaxed);
     all.live.store(clone.release(), std::memory_order_release);
@@ -180,7 +181,7 @@ void build(Controller& all, const CloneRun& clone_run) {
   all.stage.store(Stage::kReady, std::memory_order_release);
 }
 
-// Every pair of the visit is read, so that the GPU is through with the copy.
+// True once every pair has been read, which means that the GPU has finished with the clone.
 bool is_read(const State& state, const CloneRun& clone_run) {
   for (const timer::ContextTimer& timer : state.timers) {
     if (timer.context() == clone_run.context && timer.is_alive() && timer.pending() > 0)
@@ -189,7 +190,7 @@ bool is_read(const State& state, const CloneRun& clone_run) {
   return true;
 }
 
-// On the writer's thread: a context may be met meanwhile.
+// On the writer's thread, while other threads may add contexts.
 bool is_read_by_now(State& state, const CloneRun& clone_run) {
   const std::lock_guard lock(state.mutex);
   return is_read(state, clone_run);
@@ -361,7 +362,7 @@ void mirror(ExecutableGraph& graph, CUgraphNode node,
   GraphClone* clone = all.live.load(std::memory_order_acquire);
   if (clone != nullptr && &clone->graph() == &graph) {
     CUgraphNode clone_node = clone->clone_node_of(node);
-    // A kernel that is switched off takes no time, which is not what its samples are to say.
+    // A disabled kernel takes no time, and must not be sampled.
     const bool is_followed = clone_node != nullptr &&
                              (mirrored == Mirrored::kAlways || !clone->times(clone_node)) &&
                              change(clone->exec(), clone_node, argument) == CUDA_SUCCESS;

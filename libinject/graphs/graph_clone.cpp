@@ -18,14 +18,15 @@ std::string failed(const char* function, CUresult result) {
 constexpr const char* kSwitchedOff = "the program has switched it off";
 constexpr const char* kOverlaps = "it overlaps with its neighbours (programmatic edges)";
 
-// The nodes on one side of `node`.  False where the edges carry data (programmatic launches,
-// ports): they say something about the node itself, which an event between would not.
+// The predecessors or successors of `node`.  False if an edge carries data (programmatic dependent
+// launch, ports): that belongs to the kernel and would be lost with an event between.
 using Neighbours = CUresult(CUDAAPI*)(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*);
 bool plain_neighbours(Neighbours get, CUgraphNode node, std::vector<CUgraphNode>& out,
                       std::string& why_not) {
   std::size_t count = 0;
   if (const CUresult result = get(node, nullptr, nullptr, &count); result != CUDA_SUCCESS) {
-    // cuda.h, cuGraphNodeGetDependencies: LOSSY_QUERY where an edge carries data and nobody asks.
+    // cuda.h, cuGraphNodeGetDependencies: LOSSY_QUERY if an edge carries data and none is
+    // requested.
     why_not =
         result == CUDA_ERROR_LOSSY_QUERY ? kOverlaps : failed("cuGraphNodeGetDependencies", result);
     return false;
@@ -44,7 +45,7 @@ bool plain_neighbours(Neighbours get, CUgraphNode node, std::vector<CUgraphNode>
   return is_plain;
 }
 
-// How long an upload may take before the copy is launched all the same.
+// How long to wait for the upload before the clone is launched anyway.
 constexpr int kLongestUploadMs = 200;
 
 }  // namespace
@@ -171,7 +172,7 @@ bool GraphClone::make_exec(std::string& why_not) {
   CUstream stream = nullptr;
   if (cuda.cuStreamCreate == nullptr || cuda.cuStreamDestroy == nullptr ||
       cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) {
-    return true;  // the first replay uploads it
+    return true;  // the first launch uploads it
   }
   if (api.upload(exec_, stream) == CUDA_SUCCESS &&
       cuda.cuEventRecord(stop_, stream) == CUDA_SUCCESS) {

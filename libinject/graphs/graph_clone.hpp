@@ -1,10 +1,10 @@
-// A copy of an application's graph in which two events stand around one kernel:
+// A clone of an application's graph with two event nodes around one kernel:
 //
 //   before:  predecessors -> node -> successors
 //   now:     predecessors -> start -> node -> stop -> successors
 //
-// Whatever ran beside the node may still do so; what is lost is overlap of the node with its own
-// neighbours (programmatic launches), which is why those are not taken apart.
+// Nodes that could run concurrently with the kernel still can.  Only overlap of the kernel with its
+// own neighbours (programmatic dependent launch) would be lost; such kernels are not timed.
 #pragma once
 
 #include "graphs/graph_registry.hpp"
@@ -19,7 +19,7 @@
 
 namespace inline_prof::hook {
 
-// `first` to `last`: places in ExecutableGraph::nodes, a chain.
+// `first` to `last`: indices into ExecutableGraph::nodes, which form a chain.
 struct TimedNodes {
   ExecutableGraph* graph = nullptr;
   std::size_t first = 0;
@@ -28,8 +28,8 @@ struct TimedNodes {
 
 class GraphClone {
  public:
-  // Copies, instantiates and uploads, which takes milliseconds: not on a thread of the
-  // application's. Null where it cannot be, and why.
+  // Clones, instantiates and uploads, which takes milliseconds: not for the application's threads.
+  // Null if that fails, with the reason.
   [[nodiscard]] static std::unique_ptr<GraphClone> build(const TimedNodes& nodes, CUcontext context,
                                                          std::string& why_not);
   ~GraphClone();
@@ -38,16 +38,16 @@ class GraphClone {
 
   [[nodiscard]] ExecutableGraph& graph() const noexcept { return *nodes_.graph; }
   [[nodiscard]] CUgraphExec exec() const noexcept { return exec_; }
-  // False where the application has changed its graph since.
+  // False if the application has changed its graph since.
   [[nodiscard]] bool is_fresh() const noexcept {
     return generation_.load(std::memory_order_relaxed) ==
            nodes_.graph->generation.load(std::memory_order_acquire);
   }
-  // Future launches record these; cuda.h, cuGraphExecEventRecordNodeSetEvent: "already enqueued or
-  // running launches of hGraphExec are not affected".
+  // Sets the events that later launches record; cuda.h, cuGraphExecEventRecordNodeSetEvent:
+  // "already enqueued or running launches of hGraphExec are not affected".
   [[nodiscard]] bool set_events(CUevent start, CUevent stop) noexcept;
-  // The application has changed kernels while this was built: they are changed here, too.  False
-  // where that cannot be.  With the registry's mutex held.
+  // Applies changes of kernels that the application has made while this was built.  False if that
+  // fails.  With the registry's mutex held.
   [[nodiscard]] bool catch_up() noexcept;
   // What the application does to the node of its exec is done to the twin of
   // ExecutableGraph::copy's `node`.
@@ -58,7 +58,7 @@ class GraphClone {
     generation_.store(generation, std::memory_order_relaxed);
   }
   [[nodiscard]] CUcontext context() const noexcept { return context_; }
-  // The context is gone, and all of this with it.
+  // The context has been destroyed, and with it everything here.
   void forget() noexcept { context_ = nullptr; }
 
  private:
@@ -78,7 +78,7 @@ class GraphClone {
   std::vector<CUgraphNode> disabled_;
   CUgraphNode start_node_ = nullptr;
   CUgraphNode stop_node_ = nullptr;
-  CUevent start_ = nullptr;  // of replays that are not measured
+  CUevent start_ = nullptr;  // for launches that are not measured
   CUevent stop_ = nullptr;
   CUgraphExec exec_ = nullptr;
   unsigned long long flags_ = 0;

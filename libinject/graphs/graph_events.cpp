@@ -1,5 +1,5 @@
-// The events of a replayed graph: one for each kernel in it, or for each vendor call and label of
-// its capture; where that cannot be, one for the whole.
+// The events of a launched graph: one for each kernel in it, or for each library call and label of
+// its capture; if that is impossible, one for the whole graph.
 #include "graphs/graph_events.hpp"
 
 #include "labels/layer_path.hpp"
@@ -16,10 +16,10 @@
 namespace inline_prof::hook {
 namespace {
 
-// A quarter of what there is room for; 8 MiB.
+// A quarter of the list's capacity; 8 MiB.
 constexpr std::size_t kMostInGraphs = record::EventList::kCapacity / 4;
 
-constexpr std::size_t kMostNamesOfEvent = 64;  // more names say nothing more
+constexpr std::size_t kMostNamesOfEvent = 64;  // further names are left out
 
 void add_name(record::EventRecord& event, const std::string& name) {
   auto& names = event.kernel_names;
@@ -29,7 +29,7 @@ void add_name(record::EventRecord& event, const std::string& name) {
   }
 }
 
-// `next` runs after `node` alone, and nothing else runs after that.
+// `next` depends on `node` alone, and nothing else depends on `node`.
 bool is_chain(const GraphNode& node, const GraphNode& next) {
   const auto& api = sys::graph_api();
   if (node.copy == nullptr || next.copy == nullptr) return false;
@@ -43,23 +43,24 @@ bool is_chain(const GraphNode& node, const GraphNode& next) {
          api.get_dependents(node.copy, nullptr, nullptr, &all) == CUDA_SUCCESS && all == 1;
 }
 
-// The last place of what one vendor call or label launched from `first` on, if it is a chain.
+// The index of the last node that one library call or label launched from `first` on, if these form
+// a chain.
 std::size_t end_of_call(const std::vector<GraphNode>& nodes, std::size_t first) {
-  const auto& words = nodes[first].words;
+  const auto& notes = nodes[first].notes;
   std::size_t last = first;
-  if (!words || words->event_name.empty()) return last;
-  while (last + 1 < nodes.size() && nodes[last + 1].is_kernel() && nodes[last + 1].words == words &&
+  if (!notes || notes->event_name.empty()) return last;
+  while (last + 1 < nodes.size() && nodes[last + 1].is_kernel() && nodes[last + 1].notes == notes &&
          is_chain(nodes[last], nodes[last + 1])) {
     ++last;
   }
   return last;
 }
 
-// One call whose kernels are not a chain is no one event.
+// A call whose kernels do not form a chain cannot be one event.
 bool is_whole_call(const std::vector<GraphNode>& nodes, std::size_t first, std::size_t last) {
-  const auto& words = nodes[first].words;
-  if (!words || words->event_name.empty()) return false;
-  const auto same = [&](const GraphNode& node) { return node.words == words; };
+  const auto& notes = nodes[first].notes;
+  if (!notes || notes->event_name.empty()) return false;
+  const auto same = [&](const GraphNode& node) { return node.notes == notes; };
   return !std::any_of(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(first), same) &&
          !std::any_of(nodes.begin() + static_cast<std::ptrdiff_t>(last) + 1, nodes.end(), same);
 }
@@ -69,7 +70,7 @@ class Meeting {
   Meeting(State& state, LaunchSite& site, std::uint32_t occurrence)
       : state_(state), site_(site), occurrence_(occurrence), layer_(current_layer()) {}
 
-  // The graph as a whole encloses its parts.
+  // The event of the whole graph encloses those of its parts.
   void meet() {
     record::EventRecord* whole = add("graph_" + std::to_string(site_.graph->number));
     if (whole == nullptr) return;
@@ -92,7 +93,7 @@ class Meeting {
   }
 
  private:
-  // An event on this stream of this replay; null where there is no room.
+  // An event of this graph launch on its stream; null if the list is full.
   record::EventRecord* add(std::string name) {
     auto event = std::make_unique<record::EventRecord>();
     event->occurrence = next_occurrence(state_, name, *site_.stream);
@@ -111,7 +112,7 @@ class Meeting {
     return added;
   }
 
-  // Returns the last place of the event that begins at `first`.
+  // Returns the index of the last node of the event that begins at `first`.
   std::size_t add_kernels(std::size_t first) {
     const auto& nodes = site_.graph->nodes;
     const GraphNode& node = nodes[first];
@@ -121,19 +122,19 @@ class Meeting {
     if (!is_call) last = first;
     int occurrence = 0;
     record::EventRecord* event =
-        add(is_call ? node.words->event_name
+        add(is_call ? node.notes->event_name
                     : event_name_of(state_, kernel, *site_.stream, occurrence));
     if (event == nullptr) return last;
     if (!is_call) event->occurrence = occurrence;
     event->add_flag(record::Flag::kGraphNode);
     event->first_node = static_cast<int>(first);
     event->last_node = static_cast<int>(last);
-    if (node.words && !node.words->layer.empty()) event->layer_name = node.words->layer;
-    if (node.words && !is_call && !node.words->event_name.empty()) {
+    if (node.notes && !node.notes->layer.empty()) event->layer_name = node.notes->layer;
+    if (node.notes && !is_call && !node.notes->event_name.empty()) {
       std::string& layer = event->layer_name;
-      layer.append(layer.empty() ? "" : ".").append(node.words->event_name);
+      layer.append(layer.empty() ? "" : ".").append(node.notes->event_name);
     }
-    if (is_call && node.words->op) event->op = std::make_unique<record::Op>(*node.words->op);
+    if (is_call && node.notes->op) event->op = std::make_unique<record::Op>(*node.notes->op);
     for (std::size_t i = first; i <= last; ++i)
       add_name(*event, kernel_of(state_, nodes[i].function)->name);
     if (first == last) {
@@ -148,7 +149,7 @@ class Meeting {
     return last;
   }
 
-  // Which node of the copy stands for which kernel of a child graph is written nowhere.
+  // CUDA does not say which node of a clone corresponds to a node of a child graph.
   void add_child(std::size_t place) {
     record::EventRecord* event = add("graph_" + std::to_string(site_.graph->number) + ".child");
     if (event == nullptr) return;
@@ -184,12 +185,12 @@ std::unordered_set<std::string> names_in(const schedule::Request& request) {
 bool schedule_asks_for(const State& state, const std::vector<GraphNode>& nodes) {
   if (std::holds_alternative<std::monostate>(state.request)) return true;
   const auto* spec = std::get_if<schedule::Spec>(&state.request);
-  // Patterns are tried when the events are known.
+  // Patterns are matched once the events are known.
   if (spec != nullptr && (!schedule::asks_for_events(*spec) || !spec->patterns.empty()))
     return true;
   const auto names = names_in(state.request);
   return std::any_of(nodes.begin(), nodes.end(), [&](const GraphNode& node) {
-    if (node.words && names.contains(node.words->event_name)) return true;
+    if (node.notes && names.contains(node.notes->event_name)) return true;
     return node.is_kernel() &&
            names.contains(readable_kernel_name(identity_of(node.function).name));
   });

@@ -1,4 +1,4 @@
-// The events that a graph's replay has.  With the state's mutex held, but where said.
+// The events of a graph launch.  With the state's mutex held, unless noted.
 #pragma once
 
 #include "graphs/graph_registry.hpp"
@@ -13,9 +13,9 @@ struct LaunchSite;
 struct State;
 
 void meet_replay(State& state, LaunchSite& site, const Launch& launch, std::uint32_t occurrence);
-// What each graph got: its kernels, or itself as a whole.
+// What becomes of each graph: events for its kernels, or one for the whole.
 void settle_graphs(State& state);
-// False where a list of events names nothing that `nodes` have.  No mutex.
+// False if a list of events is given and names nothing in `nodes`.  Needs no mutex.
 [[nodiscard]] bool schedule_asks_for(const State& state, const std::vector<GraphNode>& nodes);
 
 }  // namespace inline_prof::hook

@@ -1,6 +1,5 @@
-// Graphs as the application makes, changes and destroys them, and what it captures.  Each wrapper
-// makes the application's call once, unchanged; what is noted beside it is for
-// graphs/graph_registry.hpp.
+// Wrappers of the functions that create, change and destroy graphs, and of stream capture.  Each
+// makes the application's call once, unchanged, and tells graphs/graph_registry.hpp of it.
 #include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
@@ -15,14 +14,14 @@ namespace inline_prof::hook {
 
 namespace {
 
-// Runs `note` if profiling goes on and nobody is inside one of our own calls.
+// Runs `note` if profiling is on and this is not one of our own calls.
 template <typename Note>
 void noted(const char* where, const Note& note) noexcept {
   if (sys::is_on() && !cupti_sees_launches.load(std::memory_order_relaxed)) fenced(where, note);
 }
 
-// The same while copies are left, also after profiling went off: what they refer to must not be
-// held for longer than the application's own.
+// The same, and also after profiling has ended while there are still copies of graphs: what they
+// refer to must not live longer than in the application's own graph.
 template <typename Note>
 void released(const char* where, const Note& note) noexcept {
   if (state() == nullptr || (!sys::is_on() && graphs::copy_bytes() == 0)) return;
@@ -43,7 +42,7 @@ CUresult updated(CUresult result, CUgraphExec exec, CUgraph graph) {
   return result;
 }
 
-// A change of a node that is not made to the copy, too.
+// A change of a node that is not mirrored to our copy.
 CUresult changed(CUresult result, CUgraphExec exec, CUgraphNode node) {
   if (result != CUDA_SUCCESS) return result;
   noted("cuGraphExecNodeSetParams", [&] {
@@ -60,7 +59,7 @@ CUresult set_kernel(CUgraphExec exec, CUgraphNode node, void* parameters) {
       exec, node, static_cast<const CUDA_KERNEL_NODE_PARAMS_v2*>(parameters));
 }
 
-// The same is done to our copy, and to the one with events that may be alive.
+// Mirrors the change to our copy, and to the clone with events if there is one.
 void follow_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& wanted) {
   const auto& api = sys::graph_api();
   const timer::CaptureModeScope capture_mode;
@@ -101,7 +100,7 @@ CUresult begun(CUresult result) {
   return result;
 }
 
-// Whatever the call returned, the capture is over.
+// The capture is over, whatever the call has returned.
 CUresult ended(CUresult result) {
   if (sys::is_on()) capture_notes::capture_ends();
   return result;
@@ -191,7 +190,7 @@ CUresult CUDAAPI hooked_cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraph
                  node);
 }
 
-// Changes of a node that the copy does not follow.
+// Changes of nodes that are not mirrored.
 #define INLINE_PROF_NODE_CHANGE(symbol, Value)                                        \
   CUresult CUDAAPI hooked_##symbol(CUgraphExec exec, CUgraphNode node, Value value) { \
     return changed(original_##symbol(exec, node, value), exec, node);                 \

@@ -16,11 +16,11 @@
 namespace inline_prof::hook::graphs {
 namespace {
 
-// What a copied node takes; an estimate, since no driver says it.
+// Estimated size of a copied node; the driver does not tell it.
 constexpr std::uint64_t kBytesPerNode = 1024;
 
-// A graph that the application changes more often than this is changed in every replay: copying it
-// anew each time would cost the application.
+// A graph that is changed more often than this is probably changed before each launch: copying it
+// each time would slow the application down.
 constexpr int kMostUpdates = 4;
 
 // --- exec -> ExecutableGraph, lock-free for readers
@@ -40,8 +40,8 @@ std::size_t home(CUgraphExec exec) noexcept {
   return (reinterpret_cast<std::uintptr_t>(exec) >> 4) * 0x9E3779B97F4A7C15ULL >> 52;
 }
 
-// A destroyed exec leaves its place behind with no graph: the handle may come back, and those that
-// were placed after it are still found.
+// The slot of a destroyed exec stays, without a graph, so that probing still finds those behind it;
+// the handle may also be reused.
 ExecPlace* place_of(CUgraphExec exec, bool may_insert) noexcept {
   ExecPlace* vacant = nullptr;
   for (std::size_t probe = 0; probe < kLongestExecProbe; ++probe) {
@@ -79,10 +79,10 @@ Registry& registry() {
   return *graphs;
 }
 
-// --- reading a graph of the application's
+// --- reading an application's graph
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
-  return (hash ^ value) * 1099511628211ULL;  // FNV-1a, a word at a time
+  return (hash ^ value) * 1099511628211ULL;  // FNV-1a, 8 bytes at a time
 }
 
 bool nodes_of(CUgraph graph, std::vector<CUgraphNode>& nodes) {
@@ -107,7 +107,7 @@ struct Reading {
   std::string why_whole;
 };
 
-// Kernels of a child graph, and of graphs in it.
+// Kernels of a child graph, including nested ones.
 int kernels_inside(CUgraphNode node, std::string& why_whole);
 
 void read_kernel(CUgraphNode handle, GraphNode& node, Reading& reading) {
@@ -134,7 +134,7 @@ void read_kernel(CUgraphNode handle, GraphNode& node, Reading& reading) {
   }
 }
 
-void read_node(CUgraphNode handle, const NotesByNode& words, Reading& reading) {
+void read_node(CUgraphNode handle, const NotesByNode& notes, Reading& reading) {
   const auto& api = sys::graph_api();
   GraphNode node;
   if (api.get_type == nullptr || api.get_type(handle, &node.type) != CUDA_SUCCESS) {
@@ -160,8 +160,8 @@ void read_node(CUgraphNode handle, const NotesByNode& words, Reading& reading) {
     default:
       break;
   }
-  if (const auto known = words.find(handle); known != words.end()) {
-    node.words = known->second;
+  if (const auto known = notes.find(handle); known != notes.end()) {
+    node.notes = known->second;
     reading.is_collective = reading.is_collective || known->second->is_collective;
   }
   reading.signature = mix(mix(reading.signature, static_cast<std::uint64_t>(node.type)),
@@ -195,17 +195,17 @@ Reading read(CUgraph graph) {
     reading.why_whole = "the driver does not list its nodes";
     return reading;
   }
-  const NotesByNode words = capture_notes::of(graph);
+  const NotesByNode notes = capture_notes::of(graph);
   reading.nodes.reserve(handles.size());
   reading.handles.reserve(handles.size());
   for (CUgraphNode handle : handles)
-    read_node(handle, words, reading);
+    read_node(handle, notes, reading);
   return reading;
 }
 
 // --- the private copy
 
-// A graph with these nodes whose exec the application has destroyed; null where there is none.
+// A graph with these nodes whose exec has been destroyed, or null.
 ExecutableGraph* vacant_graph(std::uint64_t signature) {
   const auto known = registry().vacant.find(signature);
   return known == registry().vacant.end() ? nullptr : known->second;
@@ -216,8 +216,8 @@ struct Copy {
   std::string why_not;
 };
 
-// A copy costs the application about as much as making the graph did: not where it would be of no
-// use.
+// Copying costs the application about as much as creating the graph, so it is done only if the copy
+// will be used.
 std::string why_not_worth_it(const State& run, std::uint64_t signature) {
   const std::lock_guard lock(mutex());
   const ExecutableGraph* known = vacant_graph(signature);
@@ -270,7 +270,7 @@ void drop_copy(ExecutableGraph& graph) {
   sys::graph_api().destroy(std::exchange(graph.copy, nullptr));
 }
 
-// A graph that is timed as a whole only needs the names of its kernels.
+// For a graph that is timed as a whole, only the names of its kernels are needed.
 void keep_one_of_each_kernel(Reading& reading) {
   std::unordered_set<CUfunction> seen;
   std::vector<GraphNode> kept;
@@ -311,8 +311,8 @@ bool is_full() {
   return registry().all.size() >= kMostGraphs;
 }
 
-// A graph with these nodes whose exec the application has destroyed; else a new one.  Null where
-// there is no room.
+// A graph with these nodes whose exec has been destroyed, else a new one.  Null if there is no
+// room.
 ExecutableGraph* graph_for(std::uint64_t signature) {
   const auto vacant = registry().vacant.find(signature);
   if (vacant == registry().vacant.end()) return is_full() ? nullptr : &add(signature);
@@ -321,7 +321,7 @@ ExecutableGraph* graph_for(std::uint64_t signature) {
   return graph;
 }
 
-// Its exec has gone.  What it launched is not needed until it is made again.
+// Its exec has been destroyed.  Its nodes are not needed until it is created again.
 void vacate(ExecutableGraph& graph) {
   if (graph.exec.exchange(nullptr) == nullptr) return;
   graph.generation.fetch_add(1, std::memory_order_release);
@@ -332,7 +332,7 @@ void vacate(ExecutableGraph& graph) {
   registry().vacant.emplace(graph.signature, &graph);
 }
 
-// After the plan is made only graphs that are in it are of interest.
+// After the plan is made, only graphs in the plan matter.
 bool is_of_interest() {
   const State* run = state();
   if (run == nullptr) return false;
@@ -479,8 +479,10 @@ void give_copy_up(ExecutableGraph& graph, std::string why) {
   graph.why_whole = std::move(why);
 }
 
+// How often a graph was made is worth knowing, as long as there is room.
 void forget_vacant() {
   const std::lock_guard lock(mutex());
+  if (!is_full()) return;
   for (const auto& [signature, graph] : registry().vacant) {
     if (is_boundary(graph)) return;  // it tells where iterations begin, and will be made again
   }

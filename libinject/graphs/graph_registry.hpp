@@ -1,8 +1,8 @@
-// The application's executable graphs: what a replay of each launches, and a private copy from
-// which one of its kernels can be timed.
+// The application's executable graphs: what a launch of each runs, and a private copy of its
+// definition, from which clones with events are made.
 //
-// A replay is one launch of its ExecutableGraph: it stands in the launch table, in periods and
-// among armed events as a kernel's handle does.
+// A graph launch counts as a launch of its ExecutableGraph, which the launch table, the period
+// search and the armed events treat like a kernel's handle.
 #pragma once
 
 #include "graphs/capture_notes.hpp"
@@ -22,28 +22,27 @@ namespace inline_prof::hook {
 
 struct GraphNode {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  CUgraphNode copy = nullptr;  // in ExecutableGraph::copy; null where there is none
+  CUgraphNode copy = nullptr;  // the node in ExecutableGraph::copy, or null
   CUfunction function = nullptr;
   std::array<unsigned, 3> grid{};
   std::array<unsigned, 3> block{};
   unsigned dynamic_shared_bytes = 0;
   int child_kernels = 0;   // of a child graph
   bool is_enabled = true;  // in the application's exec
-  std::shared_ptr<const NodeNotes> words;
+  std::shared_ptr<const NodeNotes> notes;
 
   [[nodiscard]] bool is_kernel() const { return type == CU_GRAPH_NODE_TYPE_KERNEL; }
 };
 
-// Lives for ever: the launch table points to it.  A graph that the application destroys and makes
-// again with the same nodes is the same graph.
+// Never destroyed, since the launch table points to it.  A graph that the application destroys and
+// creates again with the same nodes is the same ExecutableGraph.
 struct ExecutableGraph {
   std::atomic<CUgraphExec> exec{nullptr};  // null: destroyed
-  // The application's changes of its exec that its copy has not seen: what was built before is
-  // stale.
+  // Counts the application's changes of its exec; clones built before a change are stale.
   std::atomic<std::uint64_t> generation{0};
-  std::atomic<std::uint32_t> kernels{0};  // of one replay, child graphs included
+  std::atomic<std::uint32_t> kernels{0};  // run by one launch, including child graphs
 
-  // The rest is guarded by the registry's mutex.
+  // Everything below is guarded by the registry's mutex.
   int number = 0;  // in order of first appearance
   std::uint64_t signature = 0;
   int times_made = 0;
@@ -53,24 +52,24 @@ struct ExecutableGraph {
   CUgraph source = nullptr;      // the application's graph; null once it is destroyed
   std::unordered_map<CUgraphNode, std::size_t> places;  // of the source's nodes in `nodes`
   unsigned long long flags = 0;                         // of its instantiation
-  bool holds_references = false;  // others wait until the last copy of the graph is gone
-  const void* stream = nullptr;   // of its replays
-  std::string why_whole;          // why its kernels cannot be timed one by one; empty: they can
+  bool holds_references = false;  // its user objects live until the last copy of the graph is gone
+  const void* stream = nullptr;   // on which it is launched
+  std::string why_whole;          // why its kernels cannot be timed individually; empty if they can
 };
 
-// A graph that is made anew more often than this in the warm-up will be made anew while it is
+// A graph that is re-created more often than this in the warm-up will be re-created while it is
 // measured.
 inline constexpr int kOftenMade = 3;
 inline constexpr const char* kMadeAnew = "the program makes it anew again and again";
 
 namespace graphs {
 
-// Held for look-ups and small changes; never while graphs are copied or made.
+// Held for look-ups and small changes; never while graphs are copied or instantiated.
 [[nodiscard]] std::mutex& mutex() noexcept;
 
-// Null for an exec that was made where we did not see it.  Lock-free.
+// Null for an exec whose instantiation was not seen.  Lock-free.
 [[nodiscard]] ExecutableGraph* of(CUgraphExec exec) noexcept;
-// The same; an exec that is met for the first time gets a ExecutableGraph without nodes.
+// The same, but an unknown exec gets an ExecutableGraph without nodes.
 [[nodiscard]] ExecutableGraph* known_or_new(CUgraphExec exec);
 
 // After the application's calls.
@@ -81,8 +80,8 @@ void references_held(CUgraph graph);
 void before_exec_is_destroyed(CUgraphExec exec);
 void before_graph_is_destroyed(CUgraph graph);
 
-// The application has changed one node of its exec: the copy's node, so that the caller can do the
-// same to it; null where there is none, and then the copy is not used any more.  With the mutex
+// The application has changed one node of its exec.  Returns the corresponding node of the copy, so
+// that the caller can mirror the change; if it is null, the copy must be given up.  With the mutex
 // held.
 struct CloneNode {
   ExecutableGraph* graph = nullptr;
@@ -90,17 +89,17 @@ struct CloneNode {
   CUgraphNode node = nullptr;
 };
 [[nodiscard]] CloneNode clone_node_of(CUgraphExec exec, CUgraphNode node);
-// No copy is right any more.  With the mutex held.
+// The copy no longer matches the application's graph.  With the mutex held.
 void give_copy_up(ExecutableGraph& graph, std::string why);
 
-// Those whose execs have been destroyed.  Nobody may know them any more: with the run's mutex held,
-// after the launch sites were forgotten.
+// Forgets graphs whose execs have been destroyed.  With the run's mutex held, after the launch
+// sites that refer to them were removed.
 void forget_vacant();
 
-// Nothing will be measured any more.
+// Called when measuring is over.
 void give_all_copies_up();
 
-// Bytes that the private copies take, by estimate, and what is kept beside them.
+// Estimated size of the private copies and of what is kept for them, in bytes.
 [[nodiscard]] std::uint64_t copy_bytes() noexcept;
 [[nodiscard]] std::uint64_t registry_bytes();
 

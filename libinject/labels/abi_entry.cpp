@@ -1,9 +1,9 @@
-// inline_prof_abi_v1: what the macros find.
+// inline_prof_abi_v1: the table of functions that the macros look up.
 #include "entry/export.hpp"
 #include "entry/guard.hpp"
 #include "labels/label_calls.hpp"
 #include "labels/layer_path.hpp"
-#include "launch/launch.hpp"
+#include "session/phase.hpp"
 #include "session/runtime_data.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
@@ -38,7 +38,7 @@ int abi_record_data(const char* label, void* stream, const char* data, int devic
 }
 
 void abi_scope_push(const char* label, void*) noexcept {
-  // Also while off: pushes and pops must stay in step.
+  // Also while profiling is off: pushes and pops must stay balanced.
   push_range(kScopeOwner, label);
 }
 

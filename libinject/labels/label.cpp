@@ -1,4 +1,4 @@
-// PROFILE_RECORD, PROFILE_OP: what the application says of its own work.
+// PROFILE_RECORD and PROFILE_OP.
 #include "labels/label.hpp"
 
 #include "graphs/capture_notes.hpp"
@@ -11,6 +11,7 @@
 #include "session/trigger.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
+#include "sys/thread_memory.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
@@ -27,23 +28,23 @@ namespace inline_prof::hook {
 
 namespace {
 
-// --- this thread's own: plain memory, so that a thread's end costs and needs nothing
+// --- this thread's own
 
-constexpr std::size_t kDeepestLabel = 32;     // deeper ones are measured, and own no kernel names
-constexpr std::size_t kMostKernelNames = 64;  // more names say nothing more about a label
-constexpr std::size_t kMostPending = 64;      // operations described and never started
+constexpr std::size_t kDeepestLabel = 32;     // deeper ones are measured, but have no kernel names
+constexpr std::size_t kMostKernelNames = 64;  // further names are left out
+constexpr std::size_t kMostPending = 64;      // operations that were described but not started yet
 
 struct PendingOps {
   std::vector<std::pair<const Label*, record::Op>> ops;
 };
 
 struct ThreadNotes {
-  std::array<OpenLabel, kDeepestLabel> open;
-  std::size_t open_count;
-  PendingOps* pending;  // never freed: a few bytes for each thread that uses PROFILE_OP
+  std::array<OpenLabel, kDeepestLabel> open{};
+  std::size_t open_count = 0;
+  std::unique_ptr<PendingOps> pending;
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local ThreadNotes thread_notes{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<ThreadNotes> thread_notes;
 
 // --- all labels
 
@@ -55,16 +56,16 @@ struct LabelBook {
   bool complained_of_ending = false;
 };
 
-// Never destroyed: call sites may come by while the process ends.
+// Never destroyed: call sites may be reached during exit.
 LabelBook& label_book() {
   static auto* const labels = new LabelBook;
   return *labels;
 }
 
-// More names than this are no labels of a program but numbers in their texts.
+// Beyond this the names probably contain numbers, and are no labels.
 constexpr std::size_t kMostLabels = 16'384;
 
-// Null where there is no room for another one.
+// Null if there is no room.
 Label* label_named(LabelBook& labels, const std::string& name) {
   if (labels.labels.size() >= kMostLabels && !labels.labels.contains(name)) {
     if (State* run = state()) run->table_full.store(true, std::memory_order_relaxed);
@@ -82,7 +83,7 @@ Label* label_named(LabelBook& labels, const std::string& name) {
 constexpr std::string_view kStart = ".start";
 constexpr std::string_view kStop = ".stop";
 
-// Null for a text that ends in neither word.
+// Null for a text that ends in neither ".start" nor ".stop".
 const LabelEnd* end_named(const char* text) {
   LabelBook& labels = label_book();
   const std::lock_guard lock(labels.mutex);
@@ -108,7 +109,7 @@ const LabelEnd* end_named(const char* text) {
   return (labels.ends[whole] = std::move(end)).get();
 }
 
-// The gate of call sites that will never be wanted again.
+// The gate of call sites that are not needed any more.
 constinit std::uint32_t shut_for_ever = 0;
 
 void shut(inline_prof_site* site) noexcept {
@@ -122,8 +123,9 @@ CUstream stream_of_label(void* stream) noexcept {
 // --- warm-up
 
 std::unique_ptr<record::Op> take_pending_op(const Label& label) {
-  if (thread_notes.pending == nullptr) return nullptr;
-  auto& ops = thread_notes.pending->ops;
+  ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr || notes->pending == nullptr) return nullptr;
+  auto& ops = notes->pending->ops;
   const auto mine =
       std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.first == &label; });
   if (mine == ops.end()) return nullptr;
@@ -138,15 +140,17 @@ bool is_open(const OpenLabel& label, int discovery) noexcept {
 
 // Those that another thread has stopped make room.
 void note_open(const OpenLabel& label) noexcept {
-  const auto begin = thread_notes.open.begin();
-  const auto end = begin + static_cast<std::ptrdiff_t>(thread_notes.open_count);
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  const auto begin = notes->open.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(notes->open_count);
   const auto kept = std::remove_if(
       begin, end, [&](const OpenLabel& each) { return !is_open(each, label.discovery); });
-  thread_notes.open_count = static_cast<std::size_t>(kept - begin);
-  if (thread_notes.open_count < kDeepestLabel) thread_notes.open[thread_notes.open_count++] = label;
+  notes->open_count = static_cast<std::size_t>(kept - begin);
+  if (notes->open_count < kDeepestLabel) notes->open[notes->open_count++] = label;
 }
 
-// The phase is read before the lock is had: the plan may have been made meanwhile.
+// The phase was read before the lock was taken: the plan may have been made meanwhile.
 bool is_over(const State& state) {
   const Phase phase = state.phase.load(std::memory_order_relaxed);
   return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
@@ -204,8 +208,8 @@ void record_armed(State& state, const LabelEnd& end, CUstream stream, const char
   if (end.is_start) {
     WantedOccurrence* wanted = count_occurrence(*armed);
     if (wanted == nullptr) return;
-    // What other threads launch meanwhile is the label's affair: a backward pass runs on a thread
-    // of its own.
+    // Launches of other threads are allowed between the events: a backward pass runs on its own
+    // thread.
     auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kAreWelcome);
     if (pair == nullptr) return;
     if (extra_info != nullptr) extra_of(*pair).start = extra_info;
@@ -231,7 +235,7 @@ void record_in_unit_test(State& state, const LabelEnd& end, CUstream stream,
   stop_in_warmup(state, *end.label, stream);
 }
 
-// Before the first iteration only what is captured has a use for labels.
+// Before the first iteration labels are only needed for captures.
 void note_captured_label(const LabelEnd& end) {
   if (!end.is_start) return capture_notes::close_label(end.label->name.c_str());
   capture_notes::open_label(end.label->name.c_str(), take_pending_op(*end.label));
@@ -261,8 +265,10 @@ std::string met_label_names() {
 }
 
 const OpenLabel* innermost_label(const void* stream, int discovery) noexcept {
-  for (std::size_t i = thread_notes.open_count; i > 0; --i) {
-    const OpenLabel& label = thread_notes.open[i - 1];
+  const ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr) return nullptr;
+  for (std::size_t i = notes->open_count; i > 0; --i) {
+    const OpenLabel& label = notes->open[i - 1];
     if (label.stream == stream && is_open(label, discovery)) return &label;
   }
   return nullptr;
@@ -295,7 +301,7 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     return;
   }
   if (site != nullptr && known == nullptr) {
-    // The gate last: whoever sees it finds the label, too.
+    // The gate is set last, so that whoever sees it also finds the label.
     __atomic_store_n(&site->label, const_cast<LabelEnd*>(end), __ATOMIC_RELEASE);
     __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);
   }
@@ -347,8 +353,10 @@ void describe_label(const char* text, const char* kind, const inline_prof_attrib
     label = label_named(labels, text);
   }
   if (label == nullptr) return;
-  if (thread_notes.pending == nullptr) thread_notes.pending = new PendingOps;
-  auto& ops = thread_notes.pending->ops;
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  if (notes->pending == nullptr) notes->pending = std::make_unique<PendingOps>();
+  auto& ops = notes->pending->ops;
   std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
   if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
 }

@@ -11,10 +11,10 @@
 
 namespace inline_prof::hook {
 
-// One event name.  Lives for ever: call sites keep pointers to it.
+// One event name.  Never destroyed, since call sites keep pointers to it.
 struct Label {
   std::string name;
-  // What the call sites read: 0 where a call would do nothing.
+  // Read by the call sites: 0 if a call would have no effect.
   std::uint32_t gate = 1;
   bool was_unmatched = false;  // stopped without a start; with the state's mutex held
 
@@ -27,7 +27,7 @@ struct LabelEnd {
   bool is_start = false;
 };
 
-// Opens or shuts the gates of all labels, also of those met later.
+// Opens or shuts the gates of all labels, including those met later.
 void open_all_gates(bool open);
 
 // Every event name met so far, for messages.
@@ -44,8 +44,8 @@ struct OpenLabel {
   int discovery;  // State::discovery, then
 };
 
-// The innermost one on `stream` of this discovery that nobody has stopped; null where there is
-// none.  With the state's mutex held.
+// The innermost one on `stream` of this discovery that was not stopped; null if there is none.
+// With the state's mutex held.
 [[nodiscard]] const OpenLabel* innermost_label(const void* stream, int discovery) noexcept;
 void add_kernel_name(record::EventRecord& event, const std::string& kernel_name);
 

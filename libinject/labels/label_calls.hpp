@@ -1,4 +1,4 @@
-// The calls of abi.h that concern labels; abi_entry.cpp puts the fence around them.
+// The calls of abi.h that concern labels, without the fence that abi_entry.cpp puts around them.
 #pragma once
 
 #include <inline_prof/abi.h>

@@ -1,7 +1,8 @@
 #include "labels/layer_path.hpp"
 
-#include "launch/launch.hpp"
+#include "session/phase.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/thread_memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -53,7 +54,7 @@ void erase_started(std::uint64_t id) noexcept {
   }
 }
 
-// --- this thread's own: plain memory, so that a thread's end costs and needs nothing
+// --- this thread's own
 
 // The text of a followed range is the pointer to what is followed.
 enum class Kind : std::uint8_t { kPushed, kStarted, kSet, kFollowed };
@@ -68,10 +69,10 @@ struct OpenRanges {
   std::uint64_t pushed_without_text;  // deeper, or after the discovery
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local OpenRanges ranges{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<OpenRanges> open_ranges;
 
 // `at` is the number of the range, `begin` where its text begins.
-void remove(std::size_t at, std::size_t begin) noexcept {
+void remove(OpenRanges& ranges, std::size_t at, std::size_t begin) noexcept {
   const std::size_t length = ranges.lengths[at];
   std::memmove(&ranges.text[begin], &ranges.text[begin] + length,
                ranges.text_length - begin - length);
@@ -85,12 +86,12 @@ void remove(std::size_t at, std::size_t begin) noexcept {
 }
 
 // Ranges of this thread that another one has ended.
-void drop_ended() noexcept {
+void drop_ended(OpenRanges& ranges) noexcept {
   std::size_t begin = ranges.text_length;
   for (std::size_t i = ranges.count; i > 0; --i) {
     begin -= ranges.lengths[i - 1];
     if (ranges.kinds[i - 1] != Kind::kPushed && !is_started(ranges.keys[i - 1])) {
-      remove(i - 1, begin);
+      remove(ranges, i - 1, begin);
     }
   }
 }
@@ -111,8 +112,9 @@ std::size_t length_that_fits(const char* text, std::size_t room) noexcept {
 }
 
 // False where there is no room for another range.
-bool add_bytes(std::uint64_t key, Kind kind, const void* bytes, std::size_t length) noexcept {
-  if (ranges.count == kDeepest) drop_ended();
+bool add_bytes(OpenRanges& ranges, std::uint64_t key, Kind kind, const void* bytes,
+               std::size_t length) noexcept {
+  if (ranges.count == kDeepest) drop_ended(ranges);
   if (ranges.count == kDeepest || ranges.text_length + length > kLongestText) return false;
   if (length > 0) std::memcpy(&ranges.text[ranges.text_length], bytes, length);
   ranges.keys[ranges.count] = key;
@@ -123,11 +125,11 @@ bool add_bytes(std::uint64_t key, Kind kind, const void* bytes, std::size_t leng
   return true;
 }
 
-bool add(std::uint64_t key, Kind kind, const char* text) noexcept {
-  if (ranges.count == kDeepest) drop_ended();
+bool add(OpenRanges& ranges, std::uint64_t key, Kind kind, const char* text) noexcept {
+  if (ranges.count == kDeepest) drop_ended(ranges);
   const std::size_t length =
       text == nullptr ? 0 : length_that_fits(text, kLongestText - ranges.text_length);
-  return add_bytes(key, kind, text, length);
+  return add_bytes(ranges, key, kind, text, length);
 }
 
 // Ids of set ranges are counters of the application's: apart from those of NVTX.
@@ -139,7 +141,7 @@ struct LabelPlace {
 };
 
 // The set or followed range of `key`, also one that another thread has ended.
-LabelPlace find_set(std::uint64_t key) noexcept {
+LabelPlace find_set(const OpenRanges& ranges, std::uint64_t key) noexcept {
   std::size_t begin = ranges.text_length;
   for (std::size_t i = ranges.count; i > 0; --i) {
     begin -= ranges.lengths[i - 1];
@@ -152,13 +154,13 @@ LabelPlace find_set(std::uint64_t key) noexcept {
 }
 
 // What comes next under `key` stands innermost again.
-void take_away(std::uint64_t key, LabelPlace found) noexcept {
+void take_away(OpenRanges& ranges, std::uint64_t key, LabelPlace found) noexcept {
   if (found.at == ranges.count) return;
   erase_started(key);
-  remove(found.at, found.begin);
+  remove(ranges, found.at, found.begin);
 }
 
-void replace_text(LabelPlace place, const char* text) noexcept {
+void replace_text(OpenRanges& ranges, LabelPlace place, const char* text) noexcept {
   const std::size_t old_length = ranges.lengths[place.at];
   const std::size_t others = ranges.text_length - old_length;
   const std::size_t length = length_that_fits(text, kLongestText - others);
@@ -170,7 +172,7 @@ void replace_text(LabelPlace place, const char* text) noexcept {
 }
 
 // What the followed range whose text begins at `begin` follows.
-const char* const* pointer_at(std::size_t begin) noexcept {
+const char* const* pointer_at(const OpenRanges& ranges, std::size_t begin) noexcept {
   const char* const* followed = nullptr;
   std::memcpy(&followed, &ranges.text[begin], sizeof(followed));
   return followed;
@@ -178,11 +180,11 @@ const char* const* pointer_at(std::size_t begin) noexcept {
 
 // The text of the range there, as it is now.  Once events are not looked for, whoever let us follow
 // a pointer need not keep it any more.
-std::string_view text_at(LabelPlace place) noexcept {
+std::string_view text_at(const OpenRanges& ranges, LabelPlace place) noexcept {
   if (ranges.kinds[place.at] != Kind::kFollowed) {
     return {&ranges.text[place.begin], ranges.lengths[place.at]};
   }
-  const char* const text = is_wanted() ? *pointer_at(place.begin) : nullptr;
+  const char* const text = is_wanted() ? *pointer_at(ranges, place.begin) : nullptr;
   return text == nullptr ? std::string_view{}
                          : std::string_view{text, length_that_fits(text, kLongestText)};
 }
@@ -190,13 +192,18 @@ std::string_view text_at(LabelPlace place) noexcept {
 }  // namespace
 
 void push_range(RangeOwner owner, const char* text) noexcept {
+  // A pop whose push left nothing behind finds nothing either.
+  OpenRanges* const mine = is_wanted() ? open_ranges.make() : open_ranges.get();
+  if (mine == nullptr) return;
   // Once one push was only counted, so are all below it: pops come in reverse.
-  if (!is_wanted() || ranges.pushed_without_text > 0 || !add(owner, Kind::kPushed, text)) {
-    ++ranges.pushed_without_text;
+  if (!is_wanted() || mine->pushed_without_text > 0 || !add(*mine, owner, Kind::kPushed, text)) {
+    ++mine->pushed_without_text;
   }
 }
 
 void pop_range(RangeOwner owner) noexcept {
+  if (open_ranges.get() == nullptr) return;
+  OpenRanges& ranges = *open_ranges.get();
   if (ranges.pushed_without_text > 0) {
     --ranges.pushed_without_text;
     return;
@@ -205,14 +212,15 @@ void pop_range(RangeOwner owner) noexcept {
   for (std::size_t i = ranges.count; i > 0; --i) {
     begin -= ranges.lengths[i - 1];
     if (ranges.kinds[i - 1] == Kind::kPushed && ranges.keys[i - 1] == owner) {
-      return remove(i - 1, begin);
+      return remove(ranges, i - 1, begin);
     }
   }
 }
 
 void start_range(std::uint64_t id, const char* text) noexcept {
-  if (!is_wanted() || !insert_started(id)) return;
-  if (!add(id, Kind::kStarted, text)) erase_started(id);
+  OpenRanges* const mine = is_wanted() ? open_ranges.make() : nullptr;
+  if (mine == nullptr || !insert_started(id)) return;
+  if (!add(*mine, id, Kind::kStarted, text)) erase_started(id);
 }
 
 void end_range(std::uint64_t id) noexcept {
@@ -221,30 +229,33 @@ void end_range(std::uint64_t id) noexcept {
 }
 
 void set_range(std::uint64_t id, const char* text) noexcept {
-  if (!is_wanted()) return;
+  OpenRanges* const mine = is_wanted() ? open_ranges.make() : nullptr;
+  if (mine == nullptr) return;
   const std::uint64_t key = id | kSetId;
   const bool is_none = text == nullptr || *text == '\0';
-  const LabelPlace found = find_set(key);
-  const bool is_open = found.at < ranges.count && is_started(key);
-  if (is_open && !is_none && ranges.kinds[found.at] == Kind::kSet) {
-    return replace_text(found, text);
+  const LabelPlace found = find_set(*mine, key);
+  const bool is_open = found.at < mine->count && is_started(key);
+  if (is_open && !is_none && mine->kinds[found.at] == Kind::kSet) {
+    return replace_text(*mine, found, text);
   }
-  take_away(key, found);
+  take_away(*mine, key, found);
   if (is_none || !insert_started(key)) return;
-  if (!add(key, Kind::kSet, text)) erase_started(key);
+  if (!add(*mine, key, Kind::kSet, text)) erase_started(key);
 }
 
 void follow_range(std::uint64_t id, const char* const* text) noexcept {
-  if (!is_wanted()) return;
+  OpenRanges* const mine = is_wanted() ? open_ranges.make() : nullptr;
+  if (mine == nullptr) return;
   const std::uint64_t key = id | kSetId;
-  const LabelPlace found = find_set(key);
-  const bool is_open = found.at < ranges.count && is_started(key);
-  if (is_open && ranges.kinds[found.at] == Kind::kFollowed && pointer_at(found.begin) == text) {
+  const LabelPlace found = find_set(*mine, key);
+  const bool is_open = found.at < mine->count && is_started(key);
+  if (is_open && mine->kinds[found.at] == Kind::kFollowed &&
+      pointer_at(*mine, found.begin) == text) {
     return;
   }
-  take_away(key, found);
+  take_away(*mine, key, found);
   if (text == nullptr || !insert_started(key)) return;
-  if (!add_bytes(key, Kind::kFollowed, &text, sizeof(text))) erase_started(key);
+  if (!add_bytes(*mine, key, Kind::kFollowed, &text, sizeof(text))) erase_started(key);
 }
 
 void end_set_range(std::uint64_t id) noexcept {
@@ -252,11 +263,13 @@ void end_set_range(std::uint64_t id) noexcept {
 }
 
 std::string current_layer() {
-  drop_ended();
+  if (open_ranges.get() == nullptr) return {};
+  OpenRanges& ranges = *open_ranges.get();
+  drop_ended(ranges);
   std::string path;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < ranges.count; ++i) {
-    const std::string_view text = text_at({.at = i, .begin = begin});
+    const std::string_view text = text_at(ranges, {.at = i, .begin = begin});
     if (!text.empty()) {
       if (!path.empty()) path.push_back('.');
       path.append(text);

@@ -1,9 +1,8 @@
 // The layer that encloses what this thread does: its open PROFILE_SCOPEs and NVTX ranges, outermost
 // first, joined with '.'.
 //
-// The text is kept only while events are discovered, since only a new event asks for its layer.
-// Afterwards a push is a counter, so that the pops of ranges that were opened before still meet
-// their own.
+// The text is kept only during discovery, since only new events need their layer.  Afterwards
+// pushes are only counted, so that pops still match ranges that were opened before.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@ using RangeOwner = std::uintptr_t;
 inline constexpr RangeOwner kScopeOwner = 1;         // PROFILE_SCOPE
 inline constexpr RangeOwner kDefaultRangeOwner = 2;  // NVTX without a domain
 
-// None of these allocates, locks, throws or changes errno.  A null or empty `text` takes part in
-// nesting and gives no layer.
+// None of these allocates, locks, throws or changes errno.  A range with a null or empty `text`
+// nests like others, but gives no layer.
 void push_range(RangeOwner owner, const char* text) noexcept;
 // A pop without a push does nothing.
 void pop_range(RangeOwner owner) noexcept;
@@ -27,12 +26,12 @@ void pop_range(RangeOwner owner) noexcept;
 void start_range(std::uint64_t id, const char* text) noexcept;
 void end_range(std::uint64_t id) noexcept;
 
-// A range of this thread whose text changes: what a host says that knows its whole path, and not
-// when it enters and leaves.  `id` is not 0, and its caller's; a null or empty `text` takes it
-// away.
+// A range of this thread whose text changes, for an application that knows its whole path but not
+// when it enters and leaves a layer.  `id` is chosen by the caller and not 0; a null or empty
+// `text` removes the range.
 void set_range(std::uint64_t id, const char* text) noexcept;
-// The same, whose text is what `*text` points to whenever it is asked for, nothing where that is
-// null.  For an application that changes its path often: it stores a pointer, and calls nobody.
+// The same, but the text is read from `*text` whenever it is needed; none if that is null.  For an
+// application that changes its path often: it only stores a pointer.
 void follow_range(std::uint64_t id, const char* const* text) noexcept;
 // From any thread.
 void end_set_range(std::uint64_t id) noexcept;

@@ -18,8 +18,7 @@ constinit std::array<NvtxEntry, 2> nvtx_entries{{
 
 namespace {
 
-// Where this copy of NVTX keeps the pointer to its implementation of `function`; null where it has
-// no such function.
+// Where this copy of NVTX keeps its pointer to `function`; null if it has no such function.
 NvtxFunctionPointer* place_in(const NvtxExportTableCallbacks& callbacks,
                               const NvtxFunction& function) {
   NvtxFunctionTable table = nullptr;
@@ -31,14 +30,14 @@ NvtxFunctionPointer* place_in(const NvtxExportTableCallbacks& callbacks,
   return table[function.id];
 }
 
-// False where the tool behind us has another function here than in an earlier copy of NVTX: then
-// the place stays the tool's.
+// False if the chained tool has set another function than in an earlier copy of NVTX; then that one
+// stays in place.
 bool chain(std::size_t i, NvtxFunctionPointer tools) noexcept {
   NvtxFunctionPointer known = nullptr;
   return nvtx_tools_functions[i].compare_exchange_strong(known, tools) || known == tools;
 }
 
-// Every library that uses NVTX has a copy of it, which calls this at its first use.
+// Each library that uses NVTX has its own copy, which calls this at its first use.
 int initialize(NvtxGetExportTableFunc_t get_export_table, void* tools_entry) {
   const auto* callbacks =
       static_cast<const NvtxExportTableCallbacks*>(get_export_table(NVTX_ETID_CALLBACKS));
@@ -57,8 +56,8 @@ int initialize(NvtxGetExportTableFunc_t get_export_table, void* tools_entry) {
   if (has_tool) has_nvtx_tool.store(true, std::memory_order_relaxed);
   for (std::size_t i = 0; i < kNvtxFunctions; ++i) {
     if (places[i] == nullptr) continue;
-    // What the tool did not take still leads to NVTX's own start, and what a tool took that then
-    // failed leads nowhere.
+    // A pointer that the tool has not set still leads to NVTX's initialization, and one that it has
+    // set before failing must not be called.
     const bool is_tools = has_tool && *places[i] != untouched[i];
     if (!is_tools || chain(i, *places[i])) *places[i] = functions[i].ours;
   }

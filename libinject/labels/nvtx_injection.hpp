@@ -1,4 +1,4 @@
-// How NVTX finds us, and a tool of the user's behind us.
+// How NVTX finds this library, and how a tool of the user is chained behind it.
 #pragma once
 
 #include <array>
@@ -7,18 +7,19 @@
 
 namespace inline_prof::hook {
 
-// The entries by which NVTX asks a library to take part: version 3, and the older library's.
+// The functions by which NVTX initializes an injected library: version 3's, and that of the older
+// shared library.
 struct NvtxEntry {
   const char* symbol;
-  std::atomic<void*> tools{nullptr};  // the user's tool's entry, where one was looked up
+  std::atomic<void*> tools{nullptr};  // the same function of the user's tool, once it was looked up
 };
 extern constinit std::array<NvtxEntry, 2> nvtx_entries;
 
-// Null for every other name.  As the dlsym filter needs it: no allocation, no lock.
+// Null for every other name.  Takes no lock and does not allocate, since the dlsym filter calls it.
 [[nodiscard]] NvtxEntry* nvtx_entry(const char* symbol) noexcept;
 
-// What the application gets for the entry `real` of the library that NVTX has loaded: ours, which
-// then calls `real`; or `real` itself where another tool stands behind us already.
+// What NVTX gets in place of `real`, the function of the tool that it has loaded: ours, which then
+// calls `real`; or `real` itself if another tool is chained already.
 [[nodiscard]] void* wrap_nvtx_entry(NvtxEntry& entry, void* real) noexcept;
 
 }  // namespace inline_prof::hook

@@ -11,12 +11,13 @@
 namespace inline_prof::hook {
 namespace {
 
-// What a host can make us keep: beyond, strings have no text and domains share one record.
+// Limits of what an application can make us keep.  Further strings have no text, and further
+// domains share one record.
 constexpr std::size_t kMostStrings = 4096;
 constexpr std::size_t kMostDomains = 256;
 
-// Handles of a chained tool, and what we know of them.  Twice the number of records, so that probes
-// stay short; entries are replaced and never taken out.
+// Maps handles of a chained tool to our records.  It has twice as many slots as records, so that
+// probes stay short; entries are replaced but never removed.
 template <typename Value, std::size_t kMost>
 class HandleTable {
  public:
@@ -29,7 +30,7 @@ class HandleTable {
     }
     return nullptr;
   }
-  // One caller at a time.  A full neighbourhood: the handle stays unknown.
+  // One caller at a time.  If all probed slots are taken, the handle stays unknown.
   void put(const void* handle, const Value* value) noexcept {
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe) {
       Entry& entry = entries_[place_of(handle, probe)];
@@ -57,7 +58,7 @@ class HandleTable {
   std::array<Entry, kSize> entries_{};
 };
 
-// A handle of ours is the address of a record.
+// Our own handles are addresses of these records.
 struct String {
   const char* text;  // never freed
 };
@@ -73,13 +74,13 @@ bool is_one_of(const std::array<Record, kMost>& records, const void* handle) noe
          (address - begin) % sizeof(Record) == 0;
 }
 
-// Read without a lock: a handle gets to other threads through the application, which orders that.
+// Read without a lock: other threads get a handle from the application, which synchronizes them.
 constinit std::array<String, kMostStrings> strings{};
 constinit std::array<Domain, kMostDomains> domains{};
 constinit HandleTable<String, kMostStrings> tools_strings;
 constinit HandleTable<Domain, kMostDomains> tools_domains;
 
-// Never destroyed: ranges come by while the process ends.
+// Never destroyed: NVTX may still be called during exit.
 struct NameBook {
   std::mutex mutex;
   std::unordered_map<std::string_view, String*> string_by_text;
@@ -91,7 +92,7 @@ NameBook& name_book() {
   return *names;
 }
 
-// The last one is for all that come when the others are taken.
+// The last record is shared by all strings that find the others taken.
 String* string_with(NameBook& book, std::string_view text) {
   const auto known = book.string_by_text.find(text);
   if (known != book.string_by_text.end()) return known->second;
@@ -104,7 +105,8 @@ String* string_with(NameBook& book, std::string_view text) {
   return &strings[count];
 }
 
-// The first record stands for all libraries, the last one for all that find the others taken.
+// The first record is that of all libraries, the last one is shared by all domains that find the
+// others taken.
 Domain* domain_named(NameBook& book, const std::string& name) {
   if (is_library_domain(name)) return &domains.front();
   const auto known = book.domain_by_name.find(name);

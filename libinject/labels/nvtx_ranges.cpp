@@ -14,7 +14,7 @@ constinit std::atomic<bool> has_nvtx_tool{false};
 
 namespace {
 
-// The places in the table below.
+// Indices into the table below.
 enum Place : std::size_t {
   kRangeStartEx,
   kRangeStartA,
@@ -34,7 +34,7 @@ enum Place : std::size_t {
   kDomainCreateW,
 };
 
-// The tool's function behind ours; null where there is none.
+// The chained tool's function; null if there is none.
 template <typename Function>
 Function tools(Place place) noexcept {
   return reinterpret_cast<Function>(nvtx_tools_functions[place].load(std::memory_order_relaxed));
@@ -50,7 +50,7 @@ void close_pushed(RangeOwner owner) noexcept {
   if (owner != kNoLayers) pop_range(owner);
 }
 
-// Ids where no tool gives any: 0 is none.
+// Range ids if no tool provides them; 0 is never used.
 constinit std::atomic<std::uint64_t> last_id{0};
 
 nvtxRangeId_t open_started(RangeOwner owner, const char* text, nvtxRangeId_t tools_id) noexcept {
@@ -62,8 +62,7 @@ nvtxRangeId_t open_started(RangeOwner owner, const char* text, nvtxRangeId_t too
   return id;
 }
 
-// --- push and pop.  Without a tool the application gets what it gets without us: no level is
-// tracked.
+// --- push and pop.  Without a tool the result is that of NVTX alone: no level is tracked.
 
 int push_ex(const nvtxEventAttributes_t* attributes) {
   NvtxText buffer;
@@ -143,8 +142,8 @@ void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
   if (tool != nullptr) tool(domain, id);
 }
 
-// --- names.  With a tool, the application's handles are the tool's, also where it gives none:
-// whatever it gets back must be its own.
+// --- names.  With a tool, the application's handles are the tool's, even if they are null: it must
+// get back only its own.
 
 template <typename Handle, typename Make, typename Remember>
 Handle handle_for(const char* where, Handle tools_handle, const Make& make,

@@ -1,5 +1,5 @@
-// What NVTX calls of the application do: push/pop and start/end, in every form.  Each one also goes
-// to a tool of the user's that stands behind us.
+// What the application's NVTX calls do: push/pop and start/end, in every form.  Each call is passed
+// on to the user's tool, if one is chained.
 #pragma once
 
 #include "labels/nvtx_api.hpp"
@@ -10,7 +10,7 @@
 
 namespace inline_prof::hook {
 
-// A function of NVTX that we take part in.
+// A function of NVTX that we implement.
 struct NvtxFunction {
   NvtxCallbackModule module;
   unsigned id;  // NvtxCallbackIdCore or NvtxCallbackIdCore2
@@ -19,7 +19,7 @@ struct NvtxFunction {
 inline constexpr std::size_t kNvtxFunctions = 16;
 [[nodiscard]] const std::array<NvtxFunction, kNvtxFunctions>& nvtx_functions() noexcept;
 
-// The tool's function behind ours, by the place in nvtx_functions(); null where there is none.
+// The chained tool's functions, indexed as nvtx_functions(); null if there is none.
 extern constinit std::array<std::atomic<NvtxFunctionPointer>, kNvtxFunctions> nvtx_tools_functions;
 extern constinit std::atomic<bool> has_nvtx_tool;
 

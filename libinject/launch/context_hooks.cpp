@@ -1,5 +1,5 @@
-// Contexts, streams and modules as they come and go: the moment of calibration, and what must not
-// be touched any more.
+// Creation and destruction of contexts, streams and modules: calibration begins here, and handles
+// that end are forgotten.
 #include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
@@ -15,7 +15,7 @@ CUresult created(CUresult result, CUcontext* context, const char* where) {
   return result;
 }
 
-// After the call: a primary context is counted, and only the driver knows the count.
+// After the call, since only the driver knows the reference count of a primary context.
 CUresult released(CUresult result, CUdevice device) {
   if (sys::is_on()) {
     fenced("cuDevicePrimaryCtxRelease", [&] { session::primary_context_released(device); });
@@ -23,7 +23,7 @@ CUresult released(CUresult result, CUdevice device) {
   return result;
 }
 
-// Before the call: afterwards the handle may already stand for something new.
+// Before the call: afterwards the driver may already have reused the handle.
 void before_reset(CUdevice device) {
   if (sys::is_on()) {
     fenced("cuDevicePrimaryCtxReset", [&] { session::primary_context_reset(device); });

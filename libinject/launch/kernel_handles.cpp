@@ -12,7 +12,7 @@
 namespace inline_prof::hook {
 namespace {
 
-// A program that looks kernels up without end stops being followed here.
+// Beyond this, further handles are not remembered.
 constexpr std::size_t kMostHandles = 65536;
 
 struct Remembered {
@@ -25,13 +25,13 @@ struct HandleBook {
   std::unordered_map<const void*, Remembered> kernels;
 };
 
-// Never destroyed: kernels are looked up while the process ends.
+// Never destroyed: kernels may be looked up during exit.
 HandleBook& handle_book() {
   static auto* const handles = new HandleBook;
   return *handles;
 }
 
-// True for a driver that does not give names; found out once.
+// True if the driver does not tell names; determined once.
 bool names_are_needed() noexcept {
   enum class Answer { kUnknown, kYes, kNo };
   static constinit std::atomic<Answer> answer{Answer::kUnknown};
@@ -46,7 +46,7 @@ bool names_are_needed() noexcept {
 void remember(const void* handle, const char* name, const void* module) {
   HandleBook& handles = handle_book();
   const std::lock_guard lock(handles.mutex);
-  // A handle of an unloaded module may come again for another kernel.
+  // A handle of an unloaded module may be reused for another kernel.
   if (handles.kernels.size() < kMostHandles) handles.kernels[handle] = {name, module};
 }
 
@@ -59,7 +59,7 @@ void remember_as(const void* handle, const void* known) {
   handles.kernels[handle] = kernel;
 }
 
-// By the driver; empty where it does not say.
+// The driver's name for it; empty if it does not tell.
 std::string name_of(CUfunction function) {
   const auto& cuda = sys::cuda();
   const char* name = nullptr;
@@ -76,7 +76,7 @@ std::string name_of(CUfunction function) {
   return "";
 }
 
-// Null where the driver does not say.
+// Null if the driver does not tell.
 const void* module_of(CUfunction function) {
   const auto& cuda = sys::cuda();
   CUmodule module = nullptr;
@@ -105,7 +105,7 @@ KernelIdentity identity_of(CUfunction function) {
     }
   }
   if (identity.name.empty()) identity.name = "kernel_without_a_name";
-  // A handle of which nothing is known is a kernel of its own.
+  // A handle of which nothing is known counts as a kernel of its own.
   if (identity.module == nullptr) identity.module = function;
   return identity;
 }

@@ -20,7 +20,7 @@ struct KernelIdentity {
   friend auto operator<=>(const KernelIdentity&, const KernelIdentity&) = default;
 };
 
-// The handle was launched a moment ago, so that it is valid now; later it may not be.
+// The handle has just been launched, so it is valid now.
 [[nodiscard]] KernelIdentity identity_of(CUfunction function);
 
 // False where the driver says another name: the handle stands for another kernel by now.

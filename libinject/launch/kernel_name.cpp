@@ -1,5 +1,7 @@
 #include "launch/kernel_name.hpp"
 
+#include "sys/large_stack.hpp"
+
 #include <cstdlib>
 #include <cxxabi.h>
 #include <memory>
@@ -28,7 +30,7 @@ std::size_t end_of_name(std::string_view text) {
   return text.size();
 }
 
-// Only template instances carry a return type: what stands before the last blank outside <> and ().
+// Only template instances have a return type: everything before the last blank outside <> and ().
 std::size_t begin_of_name(std::string_view name) {
   int depth = 0;
   std::size_t begin = 0;
@@ -47,8 +49,11 @@ std::string readable_kernel_name(std::string_view mangled) {
   std::string name(mangled);
   if (mangled.starts_with("_Z")) {
     int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> demangled(
-        abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+    char* text = nullptr;
+    // It takes some 100 bytes of stack for each letter.
+    sys::on_large_stack(
+        [&] { text = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status); });
+    const std::unique_ptr<char, decltype(&std::free)> demangled(text, &std::free);
     if (status == 0 && demangled) {
       const std::string_view whole(demangled.get());
       const std::string_view without_parameters = whole.substr(0, end_of_name(whole));

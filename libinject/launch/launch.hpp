@@ -1,9 +1,10 @@
-// What the session does around a launch of the application's.
+// What is done around each launch of the application.
 #pragma once
 
 #include "graphs/capture_notes.hpp"
 #include "graphs/clone_measurement.hpp"
 #include "session/armed_event.hpp"
+#include "session/phase.hpp"
 #include "timer/context_timer.hpp"
 #include "timer/launch_table.hpp"
 
@@ -17,32 +18,30 @@ struct ExecutableGraph;
 
 struct Launch {
   const char* api;
-  CUfunction function;  // of a replay: stands for its graph
-  CUstream stream;      // never null: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD stand for it
+  CUfunction function;  // for a graph launch: a key that stands for the graph
+  CUstream stream;      // never null: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD instead
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
   std::array<unsigned, 3> cluster;
   unsigned dynamic_shared_bytes;
-  ExecutableGraph* graph = nullptr;  // replayed; null: a kernel
+  ExecutableGraph* graph = nullptr;  // null for a kernel launch
 };
 
 struct LaunchTicket {
   enum class Kind { kNothing, kMeet, kMeasured, kReplay };
   Kind kind = Kind::kNothing;
   ArmedEvent* armed = nullptr;           // null in a run without iterations
-  timer::ContextTimer* timer = nullptr;  // then set
+  timer::ContextTimer* timer = nullptr;  // set in that case
   timer::ContextTimer::Pair* pair = nullptr;
-  clone_measurement::Replay replay{};  // of a kernel inside a graph
-  // Where the launch was counted, to be taken back if the driver refuses it.
+  clone_measurement::Replay replay{};  // for a kernel inside a graph
+  // Where the launch was counted; taken back if the driver refuses it.
   std::atomic<std::uint32_t>* counted = nullptr;
-  bool is_captured = false;            // it becomes a node of a graph that the application captures
+  bool is_captured = false;  // the launch becomes a node of a graph
 };
 
-// True from start-up until the plan is made: every launch is counted.
-extern constinit std::atomic<bool> counting;
 extern constinit timer::LaunchTable launch_table;
 
-// True from the first launch of a second thread on.
+// True once a second thread has launched.
 extern constinit std::atomic<bool> several_threads_launch;
 void note_first_launch_of_thread() noexcept;
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_launches = false;
@@ -53,12 +52,12 @@ void note_first_launch_of_thread() noexcept;
   return several_threads_launch.load(std::memory_order_relaxed);
 }
 
-// True where launches are seen through CUPTI: our wrappers then only forward.
+// True if launches are seen through CUPTI; our wrappers then only forward.
 extern constinit std::atomic<bool> cupti_sees_launches;
 
-// Behind the filter word: true where there is nothing to do but forward the launch.  While launches
-// are counted, that is one that was met before, counted here; later, one that only shares its bit
-// of the filter with an armed function.  `counted`: where, if it was.
+// The check after the filter: true if the launch only has to be forwarded.  While launches are
+// counted, that is one whose slot exists already (it is counted here); later, one whose function
+// only shares a filter bit with an armed one.  `counted`: its slot, if it was counted.
 [[nodiscard]] inline bool settle_launch(const void* function, const void* stream,
                                         timer::LaunchSlot*& counted) noexcept {
   if (open_captures.load(std::memory_order_relaxed) != 0) return false;
@@ -72,14 +71,14 @@ extern constinit std::atomic<bool> cupti_sees_launches;
   return is_settled(function);
 }
 
-// The same for our wrappers.
+// The same, for our wrappers.
 [[nodiscard]] inline bool settle_quietly(const void* function, const void* stream,
                                          timer::LaunchSlot*& counted) noexcept {
   return cupti_sees_launches.load(std::memory_order_relaxed) ||
          settle_launch(function, stream, counted);
 }
 
-// Before and after the application's call, only for launches that are not settled.
+// Called before and after the application's call, for launches that are not settled.
 [[nodiscard]] LaunchTicket before_launch(const Launch& launch);
 void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launched);
 

@@ -14,7 +14,7 @@
         lsr     x11, x11, x9
         ldr     x16, [x10, #8 + 8 * \slot]
         tbnz    x11, #0, 1f             // perhaps armed, or every launch is counted
-        cbz     x16, 1f                 // nobody has asked for the driver's function yet
+        cbz     x16, 1f                 // the driver's function is not known yet
         br      x16
 1:      b       \counted
         .cfi_endproc

@@ -1,4 +1,4 @@
-// What a launch's arguments say, whoever brings them: our wrappers or CUPTI.
+// Helpers for a launch's arguments, as our wrappers and CUPTI's callbacks get them.
 #pragma once
 
 #include <cuda.h>
@@ -7,7 +7,7 @@
 
 namespace inline_prof::hook {
 
-// A null stream stands for one of two, which the form of the launch function tells.
+// A null stream is the legacy or the per-thread default stream, depending on the function called.
 [[nodiscard]] inline CUstream explicit_stream(CUstream stream, bool per_thread) noexcept {
   if (stream != nullptr) return stream;
   return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;

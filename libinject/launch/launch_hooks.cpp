@@ -1,8 +1,8 @@
 // Kernel launches, wrapped at the driver API: the runtime, cuBLAS, cuDNN and NCCL all end here.
 //
-// A launch that is not measured costs one cache line, a shift, two tests and a jump (the test
-// inject.fast_path keeps it so: no call, and the end is a jump).  While launches are counted it is
-// a table look-up more.  Everything else is out of line.
+// A launch that is not measured costs one cache line, a shift, two tests and a jump
+// (tests/inject/link_rules checks that the path has no call and ends in a jump).  While launches
+// are counted, a table look-up is added.  Everything else is out of line.
 #include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
@@ -23,8 +23,8 @@ const char* symbol_of(const char* legacy, const char* per_thread) noexcept {
   return Slot == kPerThread ? per_thread : legacy;
 }
 
-// Makes the application's call, measured or met for the first time.  `forward` runs exactly once on
-// every path, and its result is returned as it is.
+// Makes the application's call and measures or counts it.  `forward` runs exactly once on every
+// path, and its result is returned unchanged.
 template <typename Forward>
 CUresult observed(const Launch& launch, const Forward& forward) {
   start_once();
@@ -45,7 +45,7 @@ template <std::size_t Slot>
 [[gnu::noinline]] CUresult launch_kernel_slowly(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
   const auto real = reinterpret_cast<LaunchKernel>(resolved(
       sys::hot_line.kernel[Slot], symbol_of<Slot>("cuLaunchKernel", "cuLaunchKernel_ptsz")));
-  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;  // no libcuda behind us
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;  // libcuda is not loaded
   const Launch launch{.api = "cuLaunchKernel",
                       .function = f,
                       .stream = explicit_stream(stream, Slot == kPerThread),
@@ -109,7 +109,7 @@ template <std::size_t Slot>
   return result;
 }
 
-// --- cuLaunchCooperativeKernel: rare, so the table look-up stands in the slow part
+// --- cuLaunchCooperativeKernel: rare, so the table look-up is in the slow part
 
 template <std::size_t Slot>
 [[gnu::noinline]] CUresult launch_cooperative_slowly(INLINE_PROF_LAUNCH_PARAMETERS) {
@@ -135,9 +135,8 @@ template <std::size_t Slot>
 
 // --- cuGraphLaunch
 
-// While a kernel inside the graph is measured, a copy with events around it is launched in its
-// place.  A copy that the driver refuses leaves nothing behind, and the application's own is
-// launched.
+// While a kernel inside the graph is measured, a copy of the graph with events around that kernel
+// is launched instead.  If the driver refuses the copy, the application's own graph is launched.
 template <std::size_t Slot>
 [[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
   const auto real = reinterpret_cast<GraphLaunch>(resolved(
@@ -191,7 +190,7 @@ CUresult graph_launch(CUgraphExec exec, CUstream stream) {
 
 }  // namespace
 
-// cuLaunchKernel itself is assembly (launch_x86_64.S, launch_aarch64.S) and jumps here where the
+// cuLaunchKernel itself is assembly (launch_x86_64.S, launch_aarch64.S) and jumps here if the
 // filter lets a launch through.
 CUresult CUDAAPI launch_counted_legacy(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
   return launch_kernel_counted<kLegacy>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);

@@ -1,5 +1,5 @@
 // cuLaunchKernel as the application calls it.  In assembly, because GCC 12 loads the five stack arguments
-// and stores them back before a tail call; the C++ twin for cuLaunchKernelEx, whose arguments are all
+// and stores them back before a tail call; the C++ counterpart for cuLaunchKernelEx, whose arguments are all
 // in registers, is in launch_hooks.cpp.
 //
 // sys::HotLine: the filter word, then the driver's functions, one a slot.  The shifts are those of
@@ -18,10 +18,10 @@
         xorl    %r10d, %eax
         movq    inline_prof_hot_line(%rip), %r10
         btq     %rax, %r10
-        jc      \counted                // perhaps armed, or every launch is counted
+        jc      \counted                // perhaps armed, or all launches are counted
         movq    inline_prof_hot_line + 8 + 8 * \slot(%rip), %rax
         testq   %rax, %rax
-        je      \counted                // nobody has asked for the driver's function yet
+        je      \counted                // the driver's function is not known yet
         jmp     *%rax
         .cfi_endproc
         .size   \symbol, .-\symbol

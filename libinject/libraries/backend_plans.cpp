@@ -14,8 +14,8 @@
 namespace inline_prof::hook {
 namespace {
 
-// Descriptors that lead to a convolution.  A model has some hundred plans; a program that never
-// destroys any stops being followed here.
+// Tracked descriptors at most.  A model has some hundred plans; a program that never destroys any
+// is no longer tracked beyond this.
 constexpr std::size_t kMostDescriptors = 65536;
 constexpr std::int64_t kMostDimensions = 8;  // CUDNN_DIM_MAX
 
@@ -30,17 +30,17 @@ struct Settings {
 struct PlanBook {
   std::mutex mutex;
   std::unordered_map<const void*, std::shared_ptr<const record::Op>> operations;
-  // By the operation that was given them: it does not give all of them back (kKinds).
+  // By operation descriptor, which does not return all of them (kKinds).
   std::unordered_map<const void*, Settings> settings;
 };
 
-// Never destroyed: plans are executed while the process ends.
+// Never destroyed: plans may still be executed during exit.
 PlanBook& plan_book() {
   static auto* const plans = new PlanBook;
   return *plans;
 }
 
-// The library's functions beside the one that the application has called.
+// Functions of the same copy of cuDNN that the application has called.
 struct Backend {
   explicit Backend(void* real)
       : create(find<cudnn::BackendCreate>(real, "cudnnBackendCreateDescriptor")),
@@ -61,7 +61,7 @@ struct Backend {
   cudnn::BackendGet* get;
 };
 
-// A descriptor of ours, for the library to copy one into.
+// A descriptor of our own, into which cuDNN copies a child descriptor.
 class Child {
  public:
   Child(const Backend& backend, void* parent, int name, int type) : backend_(backend) {
@@ -108,14 +108,14 @@ std::optional<std::int64_t> integer(const Backend& backend, void* descriptor, in
   return value;
 }
 
-const char* type_word(const Backend& backend, void* tensor) {
+const char* type_name(const Backend& backend, void* tensor) {
   int type = -1;
   std::int64_t count = 0;
   if (backend.get(tensor, cudnn::kTensorDataType, cudnn::kDataTypeAttribute, 1, &count, &type) !=
       cudnn::kSuccess) {
     return nullptr;
   }
-  return cudnn::type_word(type);
+  return cudnn::type_name(type);
 }
 
 Settings read_settings(const Backend& backend, void* convolution) {
@@ -176,7 +176,7 @@ std::optional<Convolution> read_convolution(const Backend& backend, void* operat
   if (!image.is_read() || !filter.is_read() || !output.is_read()) return std::nullopt;
   const Settings settings = settings_of(operation);
   Convolution convolution{.direction = names.direction,
-                          .type = type_word(backend, image.raw()),
+                          .type = type_name(backend, image.raw()),
                           .image = integers(backend, image.raw(), cudnn::kTensorDimensions),
                           .image_strides = integers(backend, image.raw(), cudnn::kTensorStrides),
                           .filter = integers(backend, filter.raw(), cudnn::kTensorDimensions),
@@ -184,7 +184,7 @@ std::optional<Convolution> read_convolution(const Backend& backend, void* operat
                           .stride = settings.stride,
                           .pad = settings.pad,
                           .dilation = settings.dilation};
-  // Five dimensions are three spatial ones without groups, too.
+  // Five dimensions may also be three spatial ones without groups.
   if (settings.spatial_dimensions != 2) return convolution;
   merge_image_groups(convolution.image, &convolution.image_strides);
   merge_image_groups(convolution.output, nullptr);
@@ -196,7 +196,7 @@ std::optional<Convolution> read_convolution(const Backend& backend, void* operat
   return convolution;
 }
 
-// Of a graph's operations, the first that is a convolution: what is fused with it belongs to it.
+// The first of a graph's operations that is a convolution; the others are fused with it.
 std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* elements,
                                                      std::int64_t count) {
   const Backend backend(real);

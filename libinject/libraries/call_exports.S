@@ -1,10 +1,10 @@
-// The vendor names under which the wrappers of word_list.h are exported, one jump each: the return
-// address stays the application's, by which its library is found.
+// Exports the wrappers of call_list.h under the vendors' names.  Each is one jump, so that the
+// return address stays the caller's: it decides which copy of the library is called.
 //
-// A library of NVIDIA's gives its functions a version named like its soname, and what was linked
-// with it asks for that version.  Ours have the same versions, as ones that answer nobody else
-// (`@`, not `@@`): a look-up without a version, and a weak reference that was linked with nothing,
-// see what they would have seen without us.  The version nodes stand in exports.map.
+// NVIDIA's libraries version their symbols by soname, and objects linked with them ask for that
+// version.  Ours have the same versions, but never as the default (`@`, not `@@`): a look-up without
+// a version, and a weak reference that was linked with no library, find what they would have found
+// without us.  The version nodes are in exports.map.
 #include "libraries/call_list.h"
 
 #if defined(__x86_64__)

@@ -1,8 +1,8 @@
-/* The vendor functions that say what their launches are: the one list of their names.
+/* The wrapped functions of cuBLAS, cuBLASLt, cuDNN and NCCL: the one list of their names.
  *
- * Macros only, for C++ (word_names.hpp, library_calls.cpp) and for the assembly that exports them
- * (word_exports.S).  The names are those of the libraries' symbols: cublas_v2.h's cublasSgemm is
- * cublasSgemm_v2.  Each has a wrapper in the file of its library, *_words.cpp. */
+ * Macros only, for C++ (call_names.hpp, library_calls.cpp) and for the assembly that exports them
+ * (call_exports.S).  The names are those of the libraries' symbols: cublas_v2.h's cublasSgemm is
+ * cublasSgemm_v2.  The wrappers are in *_calls.cpp. */
 #ifndef INLINE_PROF_LIBRARIES_CALL_LIST_H
 #define INLINE_PROF_LIBRARIES_CALL_LIST_H
 
@@ -60,7 +60,7 @@
 
 #define INLINE_PROF_CUBLASLT_CALLS(X) X(cublasLtMatmul, 64)
 
-/* Convolutions, and what backend plans are made of. */
+/* Convolutions, and what tracks the descriptors of execution plans. */
 #define INLINE_PROF_CUDNN_CALLS(X)      \
   X(cudnnConvolutionForward, 64)        \
   X(cudnnConvolutionBackwardData, 64)   \
@@ -70,7 +70,7 @@
   X(cudnnBackendGetAttribute, 64)       \
   X(cudnnBackendDestroyDescriptor, 64)
 
-/* Calls that launch, and those that say which ranks a communicator has and what a group holds. */
+/* Calls that launch, and those that define communicators and groups. */
 #define INLINE_PROF_NCCL_CALLS(X) \
   X(ncclAllReduce, 64)            \
   X(ncclAllGather, 64)            \

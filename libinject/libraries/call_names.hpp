@@ -1,4 +1,4 @@
-// Data only, so that prof-run can use it, too: which functions of which libraries are wrapped.
+// Which functions of which libraries are wrapped.  Data only, so that prof-run can use it as well.
 #pragma once
 
 #include "libraries/call_list.h"
@@ -13,8 +13,8 @@ enum class VendorLibrary { kCublas, kCublasLt, kCudnn, kNccl };
 
 struct VendorLibraryName {
   VendorLibrary library;
-  const char* stem;   // of its file: what stands before the version, "libcublas.so"
-  bool has_versions;  // its symbols carry a version, as NVIDIA gives them one
+  const char* stem;   // of its file name, without the version: "libcublas.so"
+  bool has_versions;  // its symbols are versioned
 };
 inline constexpr std::array kVendorLibraries{
     VendorLibraryName{VendorLibrary::kCublas, "libcublas.so", true},

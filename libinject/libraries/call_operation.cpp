@@ -86,7 +86,7 @@ record::Op left_out(const LibraryCall& call, const std::string& why) {
 }
 
 record::Op left_out(const LibraryCall& call, const char* what, std::int64_t value) {
-  return left_out(call, std::string(what) + ' ' + std::to_string(value) + " has no word");
+  return left_out(call, std::string(what) + ' ' + std::to_string(value) + " is not supported");
 }
 
 record::Op gemm_op(const LibraryCall& call, const Product& product) {

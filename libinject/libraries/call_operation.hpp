@@ -1,4 +1,4 @@
-// The words of an operation, from the vendor's enumerations; and what happens where there is none.
+// prof.json's names for the vendors' enumerations, and the operation of a matrix product.
 #pragma once
 
 #include "libraries/library_calls.hpp"
@@ -9,19 +9,19 @@
 
 namespace inline_prof::hook {
 
-// The word of op_kind.hpp for a cudaDataType; null for complex types and for those that are newer
-// than us.
+// The name of a cudaDataType as in op_kind.hpp.  Null for complex types and for types that this
+// library does not know.
 [[nodiscard]] const char* number_type_of(int cuda_data_type) noexcept;
 
-// The same for a cublasComputeType_t; null for the emulated kinds, too.
+// The same for a cublasComputeType_t.  Null also for the emulated types.
 [[nodiscard]] const char* compute_type_of(int cublas_compute_type) noexcept;
 
-// "cublasSgemm" for cublasSgemm_v2: what the application's source says.
+// The function's name as in the application's source: "cublasSgemm" for cublasSgemm_v2.
 [[nodiscard]] std::string source_of(const LibraryCall& call);
 
-// No operation, since a guess would be worse; says so once for each word and reason.
+// Returns no operation, and warns once for each function and reason.
 [[nodiscard]] record::Op left_out(const LibraryCall& call, const std::string& why);
-// "data type 31 has no word".
+// The reason is "`what` `value` is not supported": "data type 31 is not supported".
 [[nodiscard]] record::Op left_out(const LibraryCall& call, const char* what, std::int64_t value);
 
 // C[m,n] = A[m,k] B[k,n], as row-major memory has it.

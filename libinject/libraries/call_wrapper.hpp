@@ -12,11 +12,11 @@
 
 namespace inline_prof::hook {
 
-// What the library throws, and the unwinding of a cancelled thread, pass through our frame as
-// through a C function's: the compiler's own clean-up would need the unwinder of the C++ library
-// inside us, and it is the application's that runs.  So the real function is called as one that
-// does not throw, and a frame that is unwound all the same is closed by a personality routine of
-// ours, which asks nothing of any unwinder (op_unwind.cpp).
+// Exceptions of the library, and the unwinding of a cancelled thread, pass through the wrapper's
+// frame.  The compiler's own clean-up would call the unwinder that is linked statically into this
+// library, while the application's is the one that runs.  So the real function is declared
+// noexcept, and a personality routine of ours, which calls no unwinder, closes the frame
+// (op_unwind.cpp).
 template <typename Function>
 struct Quiet;
 template <typename R, typename... A>
@@ -24,36 +24,36 @@ struct Quiet<R(A...)> {
   using Pointer = R (*)(A...) noexcept;
 };
 
-// In the function whose frame holds the OpFrame, which must not be inlined.  0x1b: the encoding of
+// In the function whose frame holds the OpScope, which must not be inlined.  0x1b: the encoding of
 // the address, relative and signed, in four bytes (DWARF, Linux Standard Base 5.0, 10.5.1).
 #define INLINE_PROF_CLOSE_WHERE_UNWOUND() \
   __asm__ volatile(".cfi_personality 0x1b, inline_prof_close_unwound")
 
-// The fence out of the wrapper's own frame, for the same reason.
+// fenced(), but in a frame of its own, for the same reason.
 template <typename Work>
 [[gnu::noinline]] void fenced_apart(const char* where, const Work& work) noexcept {
   fenced(where, work);
 }
 
-// The addresses that hosts call: one behind our export, one for each pointer that dlsym gives out.
-// `Body` says what happens:
-//   static constexpr R kNotThere;  // what a host gets that calls it with no library loaded
+// The wrapper's entry points: one behind our export, one for each pointer that dlsym hands out.
+// `Body` has
+//   static constexpr R kNotThere;  // the result where the library is not loaded
 //   static constexpr bool kOpensFrame;
-//   static R call(Word&, R (*real)(A...) noexcept, A...);  // not while profiling is off
-template <std::size_t kWord, typename Body, typename Signature>
+//   static R call(LibraryCall&, R (*real)(A...) noexcept, A...);  // unless profiling is off
+template <std::size_t kCall, typename Body, typename Signature>
 struct CallEntryPoints;
 
-template <std::size_t kWord, typename Body, typename R, typename... A>
-struct CallEntryPoints<kWord, Body, R(A...)> {
+template <std::size_t kCall, typename Body, typename R, typename... A>
+struct CallEntryPoints<kCall, Body, R(A...)> {
   [[gnu::noinline]] static R called(A... arguments) {
     if constexpr (Body::kOpensFrame) INLINE_PROF_CLOSE_WHERE_UNWOUND();
-    return forward(original_call(library_calls[kWord], __builtin_return_address(0)), arguments...);
+    return forward(original_call(library_calls[kCall], __builtin_return_address(0)), arguments...);
   }
 
   template <std::size_t kWhich>
   [[gnu::noinline]] static R looked_up(A... arguments) {
     if constexpr (Body::kOpensFrame) INLINE_PROF_CLOSE_WHERE_UNWOUND();
-    return forward(library_calls[kWord].looked_up[kWhich].load(std::memory_order_relaxed),
+    return forward(library_calls[kCall].looked_up[kWhich].load(std::memory_order_relaxed),
                    arguments...);
   }
 
@@ -70,14 +70,14 @@ struct CallEntryPoints<kWord, Body, R(A...)> {
     if (sys::lifecycle.load(std::memory_order_relaxed) == sys::Lifecycle::kOff) {
       return function(arguments...);
     }
-    return Body::call(library_calls[kWord], function, arguments...);
+    return Body::call(library_calls[kCall], function, arguments...);
   }
 };
 
-// A frame around the call, whose launches are what `Says` describes:
+// Opens a frame around the call; `Says` describes the launches inside:
 //   static constexpr const char* kEventName;
 //   static constexpr R kNotThere;
-//   static record::Op describe(const Word&, void* real, arguments...);
+//   static record::Op describe(const LibraryCall&, void* real, arguments...);
 template <typename Says>
 struct DescribedCall {
   static constexpr auto kNotThere = Says::kNotThere;
@@ -86,10 +86,8 @@ struct DescribedCall {
   template <typename R, typename... A>
   [[gnu::always_inline]] static R call(LibraryCall& call, R (*real)(A...) noexcept,
                                        A... arguments) {
-    const Made<A...> made{
-        .call = &call, .real = reinterpret_cast<void*>(real), .arguments = {arguments...}};
-    OpFrame frame{.event_name = Says::kEventName, .describe = describe<A...>, .call = &made};
-    const OpScope scope(frame);
+    const OpScope scope(Says::kEventName, describe<A...>,
+                        Made<A...>{&call, reinterpret_cast<void*>(real), {arguments...}});
     return real(arguments...);
   }
 
@@ -110,8 +108,8 @@ struct DescribedCall {
   }
 };
 
-// Defines what words.cpp and word_exports.S know of the word.  The signature is the vendor's, with
-// plain types in the place of its handles and enumerations: the ABI passes both alike.
+// Defines what library_calls.cpp and call_exports.S refer to.  The signature is the vendor's, with
+// plain types instead of handles and enumerations: the ABI passes both alike.
 #define INLINE_PROF_DEFINE_CALL(name, Body, ...)                                \
   void* wrapper_of_##name(std::size_t which) noexcept;                          \
   void* wrapper_of_##name(std::size_t which) noexcept {                         \

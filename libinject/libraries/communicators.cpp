@@ -15,7 +15,7 @@ struct Communicator {
   std::uint64_t splits = 0;
 };
 
-// One that a group has yet to make.
+// A communicator that the group's end will make.
 struct Pending {
   const void* thread;
   void** comm;
@@ -28,13 +28,13 @@ struct CommunicatorBook {
   std::vector<Pending> pending;
 };
 
-// Never destroyed: collectives come by while the process ends.
+// Never destroyed: collectives may still be called during exit.
 CommunicatorBook& communicator_book() {
   static auto* const communicators = new CommunicatorBook;
   return *communicators;
 }
 
-// A number for this thread: the address of something only it has.
+// Identifies this thread.
 const void* calling_thread() noexcept {
   return __builtin_thread_pointer();
 }
@@ -69,7 +69,7 @@ void add_split(void* parent, int color, void** comm) {
   const std::lock_guard lock(communicators.mutex);
   const auto known = communicators.known.find(parent);
   if (known == communicators.known.end() || !known->second.identity) return;
-  // Every rank of the parent makes every split, so that the number of this one agrees.
+  // All ranks of the parent take part in each split, so that they agree on its number.
   const std::uint64_t number = known->second.splits++;
   std::uint64_t identity = hash_of(&number, sizeof number, *known->second.identity);
   identity = hash_of(&color, sizeof color, identity);

@@ -1,4 +1,4 @@
-// A convolution, from the descriptors of cuDNN's older functions or of its backend's operations.
+// A convolution, from the descriptors of cuDNN's older API or of its graph API.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -21,11 +21,11 @@ struct Convolution {
   std::vector<std::int64_t> pad;
   std::vector<std::int64_t> dilation;
   std::int64_t groups = 1;
-  std::int64_t algorithm = -1;  // cuDNN's number of it; -1: not said
+  std::int64_t algorithm = -1;  // cuDNN's enumerator; -1: unknown
 };
 
-// Empty for what has no words: other than two spatial dimensions, a layout that is neither NCHW nor
-// NHWC, a type that prof.json does not have.  `source`: the function that was called.
+// Empty if prof.json cannot express it: not two spatial dimensions, a layout that is neither NCHW
+// nor NHWC, or another data type.  `source`: the function that was called.
 [[nodiscard]] std::optional<record::Op> conv_op(const Convolution& convolution, const char* source);
 
 }  // namespace inline_prof::hook

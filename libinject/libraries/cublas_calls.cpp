@@ -5,7 +5,9 @@
 
 #include <cublas_api.h>
 
-#include <string>
+#include <cstddef>
+#include <cstdint>
+#include <tuple>
 
 namespace inline_prof::hook {
 namespace {
@@ -54,7 +56,7 @@ static_assert(kSameAbi<decltype(::cublasGemmEx_64), GemmEx<std::int64_t>>);
 static_assert(kSameAbi<decltype(::cublasGemmBatchedEx_64), GemmBatchedEx<std::int64_t>>);
 static_assert(kSameAbi<decltype(::cublasGemmStridedBatchedEx_64), GemmStridedEx<std::int64_t>>);
 
-// --- what a call says
+// --- what a call computes
 
 struct Types {
   int a;
@@ -63,7 +65,7 @@ struct Types {
   int compute;
 };
 
-// Of cublasSgemm and its like, by the letter; complex types are none that prof.json has.
+// Of cublasSgemm and its like, by the letter.  prof.json has no complex types.
 Types types_of(const LibraryCall& call) noexcept {
   constexpr std::size_t letter = sizeof "cublas" - 1;
   switch (call.symbol[letter]) {
@@ -80,8 +82,8 @@ Types types_of(const LibraryCall& call) noexcept {
   }
 }
 
-// What products of f32 matrices are computed in where the call leaves it to the handle.
-// cublas_api.h, cublasMath_t; -1 where it cannot be asked.
+// The handle's cublasMath_t (cublas_api.h), which sets the precision of f32 products.  -1: not
+// available.
 int math_mode(void* real, void* handle) {
   using GetMathMode = int (*)(void*, int*);
   const auto get = reinterpret_cast<GetMathMode>(function_beside(real, "cublasGetMathMode"));
@@ -89,13 +91,13 @@ int math_mode(void* real, void* handle) {
   return get != nullptr && get(handle, &mode) == CUBLAS_STATUS_SUCCESS ? mode : -1;
 }
 
-// Null as compute_type_of.
-const char* compute_word(const Types& types, void* real, void* handle) {
+// Null as for compute_type_of.
+const char* compute_type_name(const Types& types, void* real, void* handle) {
   const bool by_handle =
       types.compute == CUBLAS_COMPUTE_32F && types.a == CUDA_R_32F && types.b == CUDA_R_32F;
   const int mode = by_handle ? math_mode(real, handle) : -1;
   if (mode < 0) return compute_type_of(types.compute);
-  constexpr int precision_bits = 0xF;  // the rest says what reductions may do
+  constexpr int precision_bits = 0xF;  // the other bits concern reductions
   if ((mode & precision_bits) == CUBLAS_TF32_TENSOR_OP_MATH) return "tf32";
   return (mode & precision_bits) == CUBLAS_TENSOR_OP_MATH ? "f16" : "f32";
 }
@@ -126,7 +128,7 @@ record::Op describe_gemm(const LibraryCall& call, void* real, const Shape& shape
   for (const int type : {types.a, types.b, types.c}) {
     if (number_type_of(type) == nullptr) return left_out(call, "data type", type);
   }
-  product.compute_type = compute_word(types, real, shape.handle);
+  product.compute_type = compute_type_name(types, real, shape.handle);
   if (product.compute_type == nullptr) return left_out(call, "compute type", types.compute);
   return gemm_op(call, product);
 }
@@ -136,67 +138,39 @@ struct Said {
   static constexpr int kNotThere = CUBLAS_STATUS_NOT_INITIALIZED;
 };
 
+// Where a form has what the others do not, counted from 0; 0 where it has none.
+struct Positions {
+  std::size_t batch = 0;
+  std::size_t a_type = 0;
+  std::size_t b_type = 0;
+  std::size_t c_type = 0;
+  std::size_t compute = 0;
+};
+
+template <Positions kAt>
 struct SaidByGemm : Said {
-  template <typename Size, typename... Rest>
-  static record::Op describe(const LibraryCall& call, void* real, void* handle, int trans_a,
-                             int trans_b, Size m, Size n, Size k, Rest...) {
-    return describe_gemm(call, real, {handle, trans_a, trans_b, m, n, k}, types_of(call));
+  template <typename... A>
+  static record::Op describe(const LibraryCall& call, void* real, A... arguments) {
+    const std::tuple all(arguments...);
+    Shape shape{std::get<0>(all), std::get<1>(all), std::get<2>(all),
+                std::get<3>(all), std::get<4>(all), std::get<5>(all)};
+    if constexpr (kAt.batch != 0) shape.batch = std::get<kAt.batch>(all);
+    if constexpr (kAt.compute == 0) {
+      return describe_gemm(call, real, shape, types_of(call));
+    } else {
+      return describe_gemm(call, real, shape,
+                           {std::get<kAt.a_type>(all), std::get<kAt.b_type>(all),
+                            std::get<kAt.c_type>(all), std::get<kAt.compute>(all)});
+    }
   }
 };
 
-struct SaidByGemmBatched : Said {
-  template <typename Size>
-  static record::Op describe(const LibraryCall& call, void* real, void* handle, int trans_a,
-                             int trans_b, Size m, Size n, Size k, const void*, const void* const*,
-                             Size, const void* const*, Size, const void*, void* const*, Size,
-                             Size batch) {
-    return describe_gemm(call, real, {handle, trans_a, trans_b, m, n, k, batch}, types_of(call));
-  }
-};
-
-struct SaidByGemmStrided : Said {
-  template <typename Size>
-  static record::Op describe(const LibraryCall& call, void* real, void* handle, int trans_a,
-                             int trans_b, Size m, Size n, Size k, const void*, const void*, Size,
-                             long long, const void*, Size, long long, const void*, void*, Size,
-                             long long, Size batch) {
-    return describe_gemm(call, real, {handle, trans_a, trans_b, m, n, k, batch}, types_of(call));
-  }
-};
-
-struct SaidByGemmEx : Said {
-  template <typename Size>
-  static record::Op describe(const LibraryCall& call, void* real, void* handle, int trans_a,
-                             int trans_b, Size m, Size n, Size k, const void*, const void*,
-                             int a_type, Size, const void*, int b_type, Size, const void*, void*,
-                             int c_type, Size, int compute, int) {
-    return describe_gemm(call, real, {handle, trans_a, trans_b, m, n, k},
-                         {a_type, b_type, c_type, compute});
-  }
-};
-
-struct SaidByGemmBatchedEx : Said {
-  template <typename Size>
-  static record::Op describe(const LibraryCall& call, void* real, void* handle, int trans_a,
-                             int trans_b, Size m, Size n, Size k, const void*, const void* const*,
-                             int a_type, Size, const void* const*, int b_type, Size, const void*,
-                             void* const*, int c_type, Size, Size batch, int compute, int) {
-    return describe_gemm(call, real, {handle, trans_a, trans_b, m, n, k, batch},
-                         {a_type, b_type, c_type, compute});
-  }
-};
-
-struct SaidByGemmStridedEx : Said {
-  template <typename Size>
-  static record::Op describe(const LibraryCall& call, void* real, void* handle, int trans_a,
-                             int trans_b, Size m, Size n, Size k, const void*, const void*,
-                             int a_type, Size, long long, const void*, int b_type, Size, long long,
-                             const void*, void*, int c_type, Size, long long, Size batch,
-                             int compute, int) {
-    return describe_gemm(call, real, {handle, trans_a, trans_b, m, n, k, batch},
-                         {a_type, b_type, c_type, compute});
-  }
-};
+constexpr Positions kPlain{};
+constexpr Positions kBatched{.batch = 14};
+constexpr Positions kStrided{.batch = 17};
+constexpr Positions kEx{.a_type = 8, .b_type = 11, .c_type = 15, .compute = 17};
+constexpr Positions kBatchedEx{.batch = 17, .a_type = 8, .b_type = 11, .c_type = 15, .compute = 18};
+constexpr Positions kStridedEx{.batch = 20, .a_type = 8, .b_type = 12, .c_type = 17, .compute = 21};
 
 using Size32 = int;
 using Size64 = std::int64_t;
@@ -204,22 +178,22 @@ using Size64 = std::int64_t;
 }  // namespace
 
 #define INLINE_PROF_GEMM(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm>, Gemm<Size##bits>)
+  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kPlain>>, Gemm<Size##bits>)
 INLINE_PROF_GEMM_CALLS(INLINE_PROF_GEMM)
 #define INLINE_PROF_BATCHED(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemmBatched>, GemmBatched<Size##bits>)
+  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kBatched>>, GemmBatched<Size##bits>)
 INLINE_PROF_GEMM_BATCHED_CALLS(INLINE_PROF_BATCHED)
 #define INLINE_PROF_STRIDED(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemmStrided>, GemmStrided<Size##bits>)
+  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kStrided>>, GemmStrided<Size##bits>)
 INLINE_PROF_GEMM_STRIDED_CALLS(INLINE_PROF_STRIDED)
 #define INLINE_PROF_EX(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemmEx>, GemmEx<Size##bits>)
+  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kEx>>, GemmEx<Size##bits>)
 INLINE_PROF_GEMM_EX_CALLS(INLINE_PROF_EX)
 #define INLINE_PROF_BATCHED_EX(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemmBatchedEx>, GemmBatchedEx<Size##bits>)
+  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kBatchedEx>>, GemmBatchedEx<Size##bits>)
 INLINE_PROF_GEMM_BATCHED_EX_CALLS(INLINE_PROF_BATCHED_EX)
 #define INLINE_PROF_STRIDED_EX(name, bits) \
-  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemmStridedEx>, GemmStridedEx<Size##bits>)
+  INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kStridedEx>>, GemmStridedEx<Size##bits>)
 INLINE_PROF_GEMM_STRIDED_EX_CALLS(INLINE_PROF_STRIDED_EX)
 
 }  // namespace inline_prof::hook

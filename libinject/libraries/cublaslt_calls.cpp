@@ -68,8 +68,8 @@ std::optional<Description> read_description(GetAttribute get, void* description)
   return Description{*compute, *trans_a, *trans_b, *trans_c, *epilogue};
 }
 
-// `swapped`: the call's A is our B.  Null for what is newer than us.
-const char* epilogue_word(std::uint32_t epilogue, bool swapped) {
+// `swapped`: the call's A is our B.  Null for an epilogue that this library does not know.
+const char* epilogue_name(std::uint32_t epilogue, bool swapped) {
   switch (epilogue) {
     case CUBLASLT_EPILOGUE_DEFAULT:
       return "none";
@@ -144,7 +144,7 @@ record::Op describe_matmul(const LibraryCall& call, void* real, void* descriptio
   const auto b = read_layout(get_layout, b_layout);
   const auto d = read_layout(get_layout, d_layout);
   if (!said || !a || !b || !d) return left_out(call, "its descriptors cannot be read");
-  if (said->trans_c != CUBLAS_OP_N) return left_out(call, "a transposed C has no word");
+  if (said->trans_c != CUBLAS_OP_N) return left_out(call, "a transposed C is not supported");
   for (const Layout* layout : {&*a, &*b, &*d}) {
     if (!is_plain(layout->order)) return left_out(call, "order", layout->order);
     if (number_type_of(static_cast<int>(layout->type)) == nullptr) {
@@ -154,7 +154,7 @@ record::Op describe_matmul(const LibraryCall& call, void* real, void* descriptio
   Product product = product_of(*said, *a, *b, *d);
   product.compute_type = compute_type_of(said->compute);
   if (product.compute_type == nullptr) return left_out(call, "compute type", said->compute);
-  const char* epilogue = epilogue_word(said->epilogue, d->order == CUBLASLT_ORDER_COL);
+  const char* epilogue = epilogue_name(said->epilogue, d->order == CUBLASLT_ORDER_COL);
   if (epilogue == nullptr) return left_out(call, "epilogue", said->epilogue);
   product.epilogue = epilogue;
   return gemm_op(call, product);

@@ -1,10 +1,10 @@
-// cuDNN: the three convolutions of the older functions, and plans of the backend.
+// cuDNN: the three convolution functions of the older API, and execution plans of the graph API.
 #include "entry/guard.hpp"
-#include "launch/launch.hpp"
 #include "libraries/backend_plans.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/conv_op.hpp"
+#include "session/phase.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 namespace inline_prof::hook {
 namespace {
 
-// --- the older functions: descriptors are read with the library's own getters
+// --- the older API: descriptors are read with the library's own getters
 
 constexpr int kMostTensorDimensions = 8;  // CUDNN_DIM_MAX
 
@@ -51,7 +51,7 @@ struct Described {
   void* convolution;
 };
 
-// Empty vectors where the library does not answer: then there is no operation.
+// Vectors stay empty where a getter fails; then there is no operation.
 Convolution read(const Getters& get, const Described& call) {
   Convolution read;
   read.direction = call.direction;
@@ -64,7 +64,7 @@ Convolution read(const Getters& get, const Described& call) {
   int ignored = 0;
   if (get.tensor != nullptr && get.tensor(call.image, kMostTensorDimensions, &type, &count,
                                           sizes.data(), strides.data()) == cudnn::kSuccess) {
-    read.type = cudnn::type_word(type);
+    read.type = cudnn::type_name(type);
     read.image = first(sizes, count);
     read.image_strides = first(strides, count);
   }
@@ -76,7 +76,7 @@ Convolution read(const Getters& get, const Described& call) {
                                           &count, sizes.data()) == cudnn::kSuccess) {
     read.filter = first(sizes, count);
   }
-  // Two dimensions less: those of the image that are spatial.
+  // Spatial dimensions only: two less than the tensor's.
   if (get.convolution != nullptr &&
       get.convolution(call.convolution, kMostTensorDimensions - 2, &count, sizes.data(),
                       strides.data(), dilations.data(), &ignored, &type) == cudnn::kSuccess) {
@@ -93,7 +93,7 @@ Convolution read(const Getters& get, const Described& call) {
 
 record::Op describe_convolution(const LibraryCall& call, void* real, const Described& described) {
   auto op = conv_op(read(Getters(real), described), call.symbol);
-  if (!op) return left_out(call, "its dimensions, layout or type have no words");
+  if (!op) return left_out(call, "its dimensions, layout or type are not supported");
   return std::move(*op);
 }
 
@@ -127,19 +127,19 @@ struct SaidByBackwardFilter {
   }
 };
 
-// --- the backend
+// --- the graph API (backend descriptors)
 
 struct SaidByExecute {
   static constexpr const char* kEventName = "cudnn.execute";
   static constexpr int kNotThere = cudnn::kNotInitialized;
   static record::Op describe(const LibraryCall& call, void*, void*, void* plan, void*) {
     auto op = operation_of_plan(plan);
-    if (!op) return left_out(call, "a plan of no convolution that has words");
+    if (!op) return left_out(call, "its plan has no supported convolution");
     return std::move(*op);
   }
 };
 
-// What is made from what is followed until the events are known: later nobody asks.
+// Descriptors are tracked until discovery ends; operations are not needed after that.
 bool is_followed() noexcept {
   return counting.load(std::memory_order_relaxed);
 }
@@ -177,7 +177,7 @@ struct DestroyDescriptor {
   static constexpr int kNotThere = cudnn::kNotInitialized;
   static constexpr bool kOpensFrame = false;
   static int call(LibraryCall& call, Quiet<cudnn::BackendDestroy>::Pointer real, void* descriptor) {
-    // Before the call: afterwards the address may already stand for something new.
+    // Before the call: afterwards another thread may already have a new descriptor at this address.
     if (is_followed()) fenced_apart(call.symbol, [&] { forget_descriptor(descriptor); });
     return real(descriptor);
   }

@@ -1,5 +1,5 @@
-// Which function a call would have reached without us.  Never RTLD_NEXT alone: it finds nothing of
-// a library that came in by dlopen(RTLD_LOCAL), as everything does under Python.
+// Which function a call would have reached without us.  RTLD_NEXT does not suffice: it does not see
+// libraries loaded by dlopen(RTLD_LOCAL), as all of them are under Python.
 #include "entry/guard.hpp"
 #include "libraries/library_calls.hpp"
 #include "sys/original_dlsym.hpp"
@@ -25,7 +25,7 @@ struct ObjectSearch {
   LoadedObject* found;
 };
 
-// Copies, because nothing may be opened while the loader holds its list.
+// Copies the path, because dlopen must not be called inside dl_iterate_phdr.
 int object_with(dl_phdr_info* object, std::size_t, void* data) {
   const auto& search = *static_cast<ObjectSearch*>(data);
   std::uintptr_t begin = UINTPTR_MAX;
@@ -51,7 +51,7 @@ bool find_object(const void* address, LoadedObject& found) {
 
 struct LibrarySearch {
   const char* stem;
-  std::size_t skip;  // libraries of this name that were looked at before
+  std::size_t skip;  // libraries of this name that were already searched
   std::array<char, PATH_MAX> path{};
 };
 
@@ -71,14 +71,14 @@ int library_named(dl_phdr_info* object, std::size_t, void* data) {
   return 1;
 }
 
-// Of a loaded object and what it was linked with; the main program's is the global scope, in which
-// we stand before everybody.
+// Searches a loaded object and its dependencies.  For the main program that is the global scope, in
+// which this library comes first.
 void* symbol_in(const char* path, const char* symbol) {
   const bool is_main = *path == '\0';
   void* object = dlopen(is_main ? nullptr : path, RTLD_LAZY | RTLD_NOLOAD);
   if (object == nullptr) return nullptr;
-  void* found = sys::original_dlsym()(object, symbol);
-  if (is_ours(found)) found = is_main ? sys::original_dlsym()(RTLD_NEXT, symbol) : nullptr;
+  void* found = sys::glibc_dlsym()(object, symbol);
+  if (is_ours(found)) found = is_main ? sys::glibc_dlsym()(RTLD_NEXT, symbol) : nullptr;
   dlclose(object);
   return found;
 }
@@ -91,7 +91,7 @@ void* in_any_copy(const LibraryCall& call) {
   }
 }
 
-// For good: a caller's entry must never lead into a library that is gone.
+// Never closed: a remembered function must not belong to an unloaded library.
 void keep_loaded(void* function) {
   Dl_info library{};
   if (dladdr(function, &library) == 0 || library.dli_fname == nullptr) return;
@@ -132,7 +132,7 @@ void* find_original_call(LibraryCall& call, const void* caller) noexcept {
     keep_loaded(real);
     if (is_known) remember(call, object, real);
   }
-  dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our misses
+  dlerror();  // NOLINT(concurrency-mt-unsafe): our failed look-ups are not the application's
   return real;
 }
 

@@ -5,17 +5,17 @@
 
 namespace inline_prof::hook {
 
-// Defined by INLINE_PROF_DEFINE_CALL, in the file of the word's library.
+// Defined by INLINE_PROF_DEFINE_CALL, in the file of each library.
 #define INLINE_PROF_DECLARE(name, ...) void* wrapper_of_##name(std::size_t which) noexcept;
 INLINE_PROF_CALLS(INLINE_PROF_DECLARE)
 #undef INLINE_PROF_DECLARE
 
-// In the order of word_names.hpp, which has the same lists.
+// In the order of call_names.hpp, which uses the same lists.
 constinit std::array<LibraryCall, kCallNames.size()> library_calls{{
-#define INLINE_PROF_WORD(name, ...) \
+#define INLINE_PROF_LIBRARY_CALL(name, ...) \
   {.symbol = #name, .library = kCallNames[kPlaceOf_##name].library, .wrapper = wrapper_of_##name},
-    INLINE_PROF_CALLS(INLINE_PROF_WORD)
-#undef INLINE_PROF_WORD
+    INLINE_PROF_CALLS(INLINE_PROF_LIBRARY_CALL)
+#undef INLINE_PROF_LIBRARY_CALL
 }};
 
 namespace {
@@ -24,7 +24,7 @@ constexpr auto kBySymbol = [](std::size_t a, std::size_t b) {
   return std::string_view(kCallNames[a].symbol) < kCallNames[b].symbol;
 };
 
-// Places in `words`, sorted by name.
+// Indices into `library_calls`, sorted by name.
 constexpr auto kSorted = [] {
   std::array<std::size_t, kCallNames.size()> places{};
   for (std::size_t i = 0; i < places.size(); ++i)
@@ -33,7 +33,7 @@ constexpr auto kSorted = [] {
   return places;
 }();
 
-// A glance for the many look-ups that are none of ours.
+// A quick check, since most look-ups are for other functions.
 bool may_be_library_call(const char* symbol) noexcept {
   if (symbol[0] == 'c' && symbol[1] == 'u') return symbol[2] == 'b' || symbol[2] == 'd';
   return symbol[0] == 'n' && symbol[1] == 'c' && symbol[2] == 'c' && symbol[3] == 'l';

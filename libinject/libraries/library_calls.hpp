@@ -1,10 +1,10 @@
-// The wrapped vendor functions ("words": they say what the launches inside are), and the real ones
-// behind them.
+// The wrapped functions of cuBLAS, cuBLASLt, cuDNN and NCCL, which tell what the launches inside
+// them compute, and the libraries' own functions behind them.
 //
-// A host reaches a wrapper in two ways.  Its linker finds our export: then the real function is the
-// one that this caller would have reached, since two copies of a library may be loaded.  Or it asks
-// dlsym: then the real function is what dlsym found, and the pointer that the application gets
-// leads to that one, whoever calls it.
+// There are two ways to a wrapper.  Either the dynamic linker binds a caller to our export: then
+// the real function is the one that this caller would have been bound to, since two copies of a
+// library may be loaded.  Or the application calls dlsym: then the real function is what dlsym has
+// found, and the pointer that the application gets forwards to that one, whoever calls it.
 #pragma once
 
 #include "libraries/call_names.hpp"
@@ -16,15 +16,16 @@
 
 namespace inline_prof::hook {
 
-// An object that has called the export, and whom it reaches.  Written once; `begin` last.
+// A loaded object that has called the export, and the function it is bound to.  Written once,
+// `begin` last.
 struct CallingObject {
   std::atomic<std::uintptr_t> begin{0};
   std::atomic<std::uintptr_t> size{0};
   std::atomic<void*> real{nullptr};
 };
 
-// Real functions behind pointers from dlsym.  Two: a program has one copy of a library, or, with
-// Python packages that bring their own, a second.
+// Functions that dlsym may find under one name.  Two: a program has one copy of a library, or a
+// second one that came with a Python package.
 inline constexpr std::size_t kCallLookups = 2;
 
 struct LibraryCall {
@@ -34,11 +35,11 @@ struct LibraryCall {
   void* (*wrapper)(std::size_t which) noexcept;
 
   std::array<std::atomic<void*>, kCallLookups> looked_up{};
-  // Eight objects with calls of one function are many; the ninth looks its own up at each call.
+  // Rarely more than two objects call one function.  A ninth would search at each call.
   std::array<CallingObject, 8> callers{};
 };
 
-// A word's place in `words` and in kCallNames.
+// A function's index in `library_calls` and in kCallNames.
 enum CallIndex : std::size_t {
 #define INLINE_PROF_PLACE(name, ...) kPlaceOf_##name,
   INLINE_PROF_CALLS(INLINE_PROF_PLACE)
@@ -47,17 +48,17 @@ enum CallIndex : std::size_t {
 
 extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
 
-// By the exact name; null for every other one.  As the dlsym filter needs it: no allocation, no
-// lock.
+// By exact name; null if it is not wrapped.  Takes no lock and does not allocate, since the dlsym
+// filter calls it.
 [[nodiscard]] LibraryCall* call_by_symbol(const char* symbol) noexcept;
 
-// What the application gets for `real`, which dlsym found: a wrapper, or `real` itself where all
-// wrappers stand for other copies of the library.
+// What the application gets in place of `real`, which dlsym has found: a wrapper, or `real` itself
+// if all wrappers are taken by other copies of the library.
 [[nodiscard]] void* wrap_call(LibraryCall& call, void* real) noexcept;
 
-// The function that a call from `caller` would reach without us: in the object that holds `caller`
-// and what that was linked with, else in any copy of the library that is loaded; null where there
-// is none.  The library that it comes from stays loaded from then on.
+// The function that a call from `caller` would reach without us: in the object that contains
+// `caller` and its dependencies, else in any loaded copy of the library; null if there is none.
+// That library stays loaded from then on.
 [[nodiscard]] void* find_original_call(LibraryCall& call, const void* caller) noexcept;
 
 [[nodiscard]] inline void* original_call(LibraryCall& call, const void* caller) noexcept {
@@ -72,19 +73,19 @@ extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
   return find_original_call(call, caller);
 }
 
-// In the object that holds `caller` and what that was linked with; null where it is not there, with
-// the reason in dlerror().
+// In the object that contains `caller` and its dependencies; null if it is not there, with the
+// reason in dlerror().
 [[nodiscard]] void* find_in_scope_of(const void* caller, const char* symbol) noexcept;
 
-// False for the functions of a library whose symbols have no versions: then our export has none.
+// False for a library whose symbols have no versions; then our export has none either.
 [[nodiscard]] inline bool has_version(const LibraryCall& call) noexcept {
   return name_of(call.library).has_versions;
 }
 
-// True for an address in this library.
+// True for an address inside libinline_prof.so.
 [[nodiscard]] bool is_ours(const void* address) noexcept;
 
-// Another function of the library that `real` comes from, such as a getter; null where it has none.
+// Another function of the copy of the library that contains `real`; null if it has none.
 [[nodiscard]] void* function_beside(void* real, const char* symbol) noexcept;
 
 }  // namespace inline_prof::hook

@@ -1,14 +1,14 @@
 // NCCL: collectives, sends and receives, alone and in groups.
 //
-// A call outside a group launches before it returns.  Inside a group nothing is launched until its
-// end, and then one kernel may do the work of several calls: while events are discovered, a
-// thread's calls are kept until then.
+// A call outside a group launches before it returns.  Inside a group nothing is launched until
+// ncclGroupEnd, where one kernel may do the work of several calls.  So during discovery the calls
+// of a thread's group are kept until then.
 #include "entry/guard.hpp"
-#include "launch/launch.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/communicators.hpp"
 #include "libraries/vendor_nccl.hpp"
+#include "session/phase.hpp"
 #include "session/state.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -19,6 +19,8 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -27,7 +29,7 @@ namespace inline_prof::hook {
 namespace {
 
 struct Operation {
-  const char* name = nullptr;  // null: of a data type that is newer than us
+  const char* name = nullptr;  // null: a data type newer than this library
   const LibraryCall* call = nullptr;
   std::size_t count = 0;
   std::size_t bytes = 0;  // as nccl-tests counts them
@@ -36,7 +38,7 @@ struct Operation {
   CommunicatorFacts communicator = {};
 };
 
-// --- groups of this thread
+// --- this thread's group
 
 struct OpenGroup {
   int depth;
@@ -45,10 +47,10 @@ struct OpenGroup {
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local OpenGroup group{};
 
-// --- what a call says
+// --- one call
 
-// How often `count` elements of one rank are in the message, in the words of nccl-tests
-// (PERFORMANCE.md): all ranks' for those that gather or scatter.
+// The size of a message as nccl-tests defines it (PERFORMANCE.md): `count` elements of one rank, or
+// of all ranks for collectives that gather or scatter.
 enum class Message { kOneRank, kAllRanks };
 
 struct SaidByCollective {
@@ -79,7 +81,7 @@ Operation operation_of(const LibraryCall& call, void* real, const SaidByCollecti
   return operation;
 }
 
-// --- what prof.json says
+// --- the operation in prof.json
 
 std::string hexadecimal(std::uint64_t number) {
   std::array<char, 24> text{};
@@ -120,9 +122,9 @@ record::Op describe_one(const void* call, const void*) {
   return op_of(operation, operation.name, operation.type, operation.count, operation.bytes, 1);
 }
 
-// The launches on `stream` do what the group's calls on it asked for.
+// The launches on `stream` do the work of all of the group's calls on it.
 record::Op describe_group(const void* call, const void* stream) {
-  const auto& all = *static_cast<const std::vector<Operation>*>(call);
+  const auto& all = **static_cast<const std::vector<Operation>* const*>(call);
   std::vector<const Operation*> mine;
   for (const Operation& each : all) {
     if (each.stream == stream) mine.push_back(&each);
@@ -143,7 +145,7 @@ record::Op describe_group(const void* call, const void* stream) {
   return op_of(first, "group", nullptr, 0, bytes, mine.size());
 }
 
-// One name for all streams: the event's, which the plan knows it by.
+// The event's name, the same on all streams: the plan refers to the event by it.
 [[gnu::noinline]] const char* name_of_group(const std::vector<Operation>& operations) noexcept {
   const char* name = operations.empty() ? nullptr : operations.front().name;
   for (const Operation& each : operations) {
@@ -158,12 +160,12 @@ record::Op describe_nothing(const void*, const void*) {
   return {};
 }
 
-// The runtime's null stream; per-thread default streams are another one in NCCL, too.
+// NCCL's null stream is the legacy default stream; the per-thread one has a handle of its own.
 const void* explicit_stream(const void* stream) noexcept {
   return stream == nullptr ? CU_STREAM_LEGACY : stream;
 }
 
-// --- bodies
+// --- wrapper bodies
 
 template <typename Says>
 struct Collective {
@@ -173,7 +175,7 @@ struct Collective {
   template <typename... A>
   static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
     Operation operation;
-    OpFrame frame{.event_name = Says::kSaid.name, .describe = describe_nothing, .call = nullptr};
+    DescribeOp describe = describe_nothing;
     if (counting.load(std::memory_order_relaxed)) {
       fenced_apart(call.symbol, [&] {
         operation = Says::operation(call, reinterpret_cast<void*>(real), arguments...);
@@ -181,17 +183,14 @@ struct Collective {
         if (group.operations == nullptr) group.operations = new std::vector<Operation>;
         group.operations->push_back(operation);
       });
-      if (operation.call != nullptr) {
-        frame.describe = describe_one;
-        frame.call = &operation;
-      }
+      if (operation.call != nullptr) describe = describe_one;
     }
-    const OpScope scope(frame);
+    const OpScope scope(Says::kSaid.name, describe, operation);
     return real(arguments...);
   }
 };
 
-// Frees what was kept of a group; also of one that was left by an exception.
+// Frees a group's calls, also those of a group that an exception has left.
 [[gnu::noinline]] void drop_operations() noexcept {
   delete std::exchange(group.operations, nullptr);
 }
@@ -227,18 +226,14 @@ struct GroupEnd {
 
  private:
   [[gnu::always_inline]] static int end(int (*real)() noexcept) {
-    OpFrame frame{.event_name = "group", .describe = describe_nothing, .call = nullptr};
-    if (group.operations != nullptr) {
-      frame.event_name = name_of_group(*group.operations);
-      frame.describe = describe_group;
-      frame.call = group.operations;
-    }
-    const OpScope scope(frame);
+    const std::vector<Operation>* const all = group.operations;
+    const OpScope scope(all == nullptr ? "group" : name_of_group(*all),
+                        all == nullptr ? describe_nothing : describe_group, all);
     return real();
   }
 };
 
-// A call that makes or ends communicators: looked at after it was made.
+// A call that makes or destroys communicators; noted after it has returned.
 template <typename Notes>
 struct Noticed {
   static constexpr int kNotThere = nccl::kInternalError;
@@ -252,77 +247,33 @@ struct Noticed {
   }
 };
 
-// --- what each function is
+// --- the functions
 
-struct SaidByAllReduce {
-  static constexpr SaidByCollective kSaid{"all_reduce", Message::kOneRank};
-  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
-                             std::size_t count, int type, int, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
-  }
-};
-
-struct SaidByReduceScatter {
-  static constexpr SaidByCollective kSaid{"reduce_scatter", Message::kAllRanks};
-  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
-                             std::size_t count, int type, int, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
-  }
-};
-
-struct SaidByAllGather {
-  static constexpr SaidByCollective kSaid{"all_gather", Message::kAllRanks};
-  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
-                             std::size_t count, int type, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
-  }
-};
-
-struct SaidByAlltoAll {
-  static constexpr SaidByCollective kSaid{"all_to_all", Message::kAllRanks};
-  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
-                             std::size_t count, int type, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
-  }
-};
-
-// Broadcast, gather, scatter.
+// Every one of them has one or two buffers, the count, the type, the operation or root or peer,
+// and at the end the communicator and the stream.
 template <const SaidByCollective& kWhat>
-struct SaidByRooted {
+struct SaidBy {
   static constexpr SaidByCollective kSaid = kWhat;
-  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
-                             std::size_t count, int type, int, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
+
+  template <typename... A>
+  static Operation operation(const LibraryCall& call, void* real, A... arguments) {
+    const std::tuple all(arguments...);
+    using All = std::remove_const_t<decltype(all)>;
+    constexpr std::size_t count = std::is_same_v<std::tuple_element_t<1, All>, std::size_t> ? 1 : 2;
+    constexpr std::size_t stream = sizeof...(A) - 1;
+    return operation_of(call, real, kSaid, std::get<count>(all), std::get<count + 1>(all),
+                        std::get<stream - 1>(all), explicit_stream(std::get<stream>(all)));
   }
 };
+
+constexpr SaidByCollective kAllReduce{"all_reduce", Message::kOneRank};
+constexpr SaidByCollective kReduceScatter{"reduce_scatter", Message::kAllRanks};
+constexpr SaidByCollective kAllGather{"all_gather", Message::kAllRanks};
+constexpr SaidByCollective kAlltoAll{"all_to_all", Message::kAllRanks};
 constexpr SaidByCollective kBroadcast{"broadcast", Message::kOneRank};
 constexpr SaidByCollective kGather{"gather", Message::kAllRanks};
 constexpr SaidByCollective kScatter{"scatter", Message::kAllRanks};
-
-struct SaidByBcast {
-  static constexpr SaidByCollective kSaid = kBroadcast;
-  static Operation operation(const LibraryCall& call, void* real, void*, std::size_t count,
-                             int type, int, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
-  }
-};
-
-struct SaidByReduce {
-  static constexpr SaidByCollective kSaid{"reduce", Message::kOneRank};
-  static Operation operation(const LibraryCall& call, void* real, const void*, void*,
-                             std::size_t count, int type, int, int, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
-  }
-};
-
-template <const SaidByCollective& kWhat>
-struct SaidByPeer {
-  static constexpr SaidByCollective kSaid = kWhat;
-  static Operation operation(const LibraryCall& call, void* real, const void*, std::size_t count,
-                             int type, int, void* comm, void* stream) {
-    return operation_of(call, real, kSaid, count, type, comm, explicit_stream(stream));
-  }
-};
+constexpr SaidByCollective kReduce{"reduce", Message::kOneRank};
 constexpr SaidByCollective kSend{"send", Message::kOneRank, false};
 constexpr SaidByCollective kRecv{"recv", Message::kOneRank, false};
 
@@ -368,17 +319,17 @@ struct Ended {
 
 }  // namespace
 
-INLINE_PROF_DEFINE_CALL(ncclAllReduce, Collective<SaidByAllReduce>, nccl::AllReduce)
-INLINE_PROF_DEFINE_CALL(ncclAllGather, Collective<SaidByAllGather>, nccl::AllGather)
-INLINE_PROF_DEFINE_CALL(ncclReduceScatter, Collective<SaidByReduceScatter>, nccl::ReduceScatter)
-INLINE_PROF_DEFINE_CALL(ncclBroadcast, Collective<SaidByRooted<kBroadcast>>, nccl::Broadcast)
-INLINE_PROF_DEFINE_CALL(ncclBcast, Collective<SaidByBcast>, nccl::Bcast)
-INLINE_PROF_DEFINE_CALL(ncclReduce, Collective<SaidByReduce>, nccl::Reduce)
-INLINE_PROF_DEFINE_CALL(ncclAlltoAll, Collective<SaidByAlltoAll>, nccl::AlltoAll)
-INLINE_PROF_DEFINE_CALL(ncclGather, Collective<SaidByRooted<kGather>>, nccl::Gather)
-INLINE_PROF_DEFINE_CALL(ncclScatter, Collective<SaidByRooted<kScatter>>, nccl::Scatter)
-INLINE_PROF_DEFINE_CALL(ncclSend, Collective<SaidByPeer<kSend>>, nccl::Send)
-INLINE_PROF_DEFINE_CALL(ncclRecv, Collective<SaidByPeer<kRecv>>, nccl::Recv)
+INLINE_PROF_DEFINE_CALL(ncclAllReduce, Collective<SaidBy<kAllReduce>>, nccl::AllReduce)
+INLINE_PROF_DEFINE_CALL(ncclAllGather, Collective<SaidBy<kAllGather>>, nccl::AllGather)
+INLINE_PROF_DEFINE_CALL(ncclReduceScatter, Collective<SaidBy<kReduceScatter>>, nccl::ReduceScatter)
+INLINE_PROF_DEFINE_CALL(ncclBroadcast, Collective<SaidBy<kBroadcast>>, nccl::Broadcast)
+INLINE_PROF_DEFINE_CALL(ncclBcast, Collective<SaidBy<kBroadcast>>, nccl::Bcast)
+INLINE_PROF_DEFINE_CALL(ncclReduce, Collective<SaidBy<kReduce>>, nccl::Reduce)
+INLINE_PROF_DEFINE_CALL(ncclAlltoAll, Collective<SaidBy<kAlltoAll>>, nccl::AlltoAll)
+INLINE_PROF_DEFINE_CALL(ncclGather, Collective<SaidBy<kGather>>, nccl::Gather)
+INLINE_PROF_DEFINE_CALL(ncclScatter, Collective<SaidBy<kScatter>>, nccl::Scatter)
+INLINE_PROF_DEFINE_CALL(ncclSend, Collective<SaidBy<kSend>>, nccl::Send)
+INLINE_PROF_DEFINE_CALL(ncclRecv, Collective<SaidBy<kRecv>>, nccl::Recv)
 INLINE_PROF_DEFINE_CALL(ncclGroupStart, GroupStart, nccl::GroupStart)
 INLINE_PROF_DEFINE_CALL(ncclGroupEnd, GroupEnd, nccl::GroupEnd)
 INLINE_PROF_DEFINE_CALL(ncclCommInitRank, Noticed<InitRank>, nccl::CommInitRank)

@@ -3,16 +3,22 @@
 #include "entry/guard.hpp"
 #include "session/armed_event.hpp"
 #include "session/state.hpp"
+#include "sys/thread_memory.hpp"
+
+#include <array>
 
 namespace inline_prof::hook {
 namespace {
 
 struct OpenOps {
-  OpFrame* innermost;
-  OpFrame* outermost;
+  OpFrame frame;  // of the outermost call
+  const OpScope* scope = nullptr;
+  std::uint64_t mark = 0;
+  int depth = 0;  // of calls that are open; 0: none
+  alignas(std::max_align_t) std::array<unsigned char, kLongestCall> call{};
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local OpenOps open_ops{};
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<OpenOps> open_ops;
 
 void close_part(OpPart& part) {
   if (part.pair == nullptr) return;
@@ -33,38 +39,81 @@ void close_parts(OpFrame& frame) noexcept {
     if (frame.more == nullptr) return;
     for (OpPart& part : *frame.more)
       close_part(part);
-    delete frame.more;
-    frame.more = nullptr;
   });
+}
+
+// Where the stack stands: everything that is still open lies above.
+[[gnu::noinline]] std::uintptr_t stack_now() noexcept {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+}
+
+// The outermost call was left without a word, by a jump.
+bool was_left(const OpenOps& open) noexcept {
+  return reinterpret_cast<std::uintptr_t>(open.scope) <= stack_now() ||
+         open.scope->mark() != open.mark;
+}
+
+void abandon(OpPart& part) noexcept {
+  if (part.pair != nullptr && state() != nullptr) part.pair->timer->abandon(*part.pair);
+}
+
+// A pair that was not closed in the call would hold everything since.
+void forget(OpenOps& open) noexcept {
+  abandon(open.frame.first);
+  if (open.frame.more != nullptr) {
+    for (OpPart& part : *open.frame.more)
+      abandon(part);
+  }
+  open.frame = {};
+  open.depth = 0;
+}
+
+void close_outermost(OpenOps& open) noexcept {
+  if (open.frame.first.pair != nullptr || open.frame.more != nullptr) close_parts(open.frame);
+  open.frame = {};
+  open.depth = 0;
 }
 
 }  // namespace
 
-void open_op(OpFrame& frame) noexcept {
-  frame.outer = open_ops.innermost;
-  open_ops.innermost = &frame;
-  if (open_ops.outermost == nullptr) open_ops.outermost = &frame;
+void* OpScope::open(const char* event_name, DescribeOp describe) noexcept {
+  OpenOps* const open = open_ops.make();
+  if (open == nullptr) return nullptr;
+  if (open->depth > 0 && was_left(*open)) forget(*open);
+  if (++open->depth > 1) return nullptr;
+  open->frame.event_name = event_name;
+  open->frame.describe = describe;
+  open->frame.call = open->call.data();
+  open->scope = this;
+  mark_ = ++open->mark;
+  return open->call.data();
 }
 
-void close_op(OpFrame& frame) noexcept {
-  open_ops.innermost = frame.outer;
-  if (open_ops.outermost != &frame) return;
-  open_ops.outermost = nullptr;
-  if (frame.first.pair != nullptr || frame.more != nullptr) close_parts(frame);
+void OpScope::close() noexcept {
+  OpenOps* const open = open_ops.get();
+  if (open == nullptr || open->depth == 0) return;
+  if (open->scope == this && mark_ == open->mark) return close_outermost(*open);
+  if (open->depth > 1) --open->depth;
 }
 
 void close_innermost_op() noexcept {
-  if (open_ops.innermost != nullptr) close_op(*open_ops.innermost);
+  OpenOps* const open = open_ops.get();
+  if (open == nullptr || open->depth == 0) return;
+  if (--open->depth == 0) close_outermost(*open);
 }
 
 OpFrame* outermost_op() noexcept {
-  return open_ops.outermost;
+  OpenOps* const open = open_ops.get();
+  if (open == nullptr || open->depth == 0) return nullptr;
+  if (!was_left(*open)) return &open->frame;
+  forget(*open);
+  return nullptr;
 }
 
 OpPart& part_on(OpFrame& frame, const void* stream) {
   if (frame.first.stream == nullptr) frame.first.stream = stream;
   if (frame.first.stream == stream) return frame.first;
-  if (frame.more == nullptr) frame.more = new std::vector<OpPart>;
+  if (frame.more == nullptr) frame.more = std::make_unique<std::vector<OpPart>>();
   for (OpPart& part : *frame.more) {
     if (part.stream == stream) return part;
   }

@@ -1,10 +1,14 @@
-// What a vendor call (a GEMM, a convolution, a collective) says of the launches inside it.
+// A library call (a GEMM, a convolution, a collective) and the launches inside it.
 #pragma once
 
 #include "record/event_record.hpp"
 #include "timer/context_timer.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
+#include <type_traits>
 #include <vector>
 
 namespace inline_prof::hook {
@@ -12,7 +16,8 @@ namespace inline_prof::hook {
 struct ArmedEvent;
 struct NodeNotes;
 
-// The launches of one frame on one stream: one event.  A group of collectives launches on several.
+// The launches of one frame on one stream are one event.  A group of collectives may use several
+// streams.
 struct OpPart {
   const void* stream = nullptr;
   record::EventRecord* event = nullptr;       // while events are discovered
@@ -21,41 +26,60 @@ struct OpPart {
   std::shared_ptr<const NodeNotes> captured;  // while the launches become nodes of a graph
 };
 
-// Lives on the stack of the wrapper.  Nothing is described unless a launch inside asks.
+// The operation of the launches on `stream`; an empty kind where it is not known.  Asked for once
+// per new event, while events are discovered.
+using DescribeOp = record::Op (*)(const void* call, const void* stream);
+
+// Kept by the thread and not on the wrapper's stack: a signal handler of the application's may
+// leave the vendor's function by siglongjmp(), and no wrapper would say that its frame is gone.
 struct OpFrame {
-  const char* event_name;  // "gemm", "conv.forward", "all_reduce"
-  // The operation of the launches on `stream`; an empty kind where it is not known.  Asked for once
-  // per new event, while events are discovered.
-  record::Op (*describe)(const void* call, const void* stream);
-  const void* call;  // the wrapper's arguments, for `describe`
+  const char* event_name = nullptr;  // "gemm", "conv.forward", "all_reduce"
+  DescribeOp describe = nullptr;
+  const void* call = nullptr;  // a copy of the wrapper's arguments, for `describe`
 
   // Filled in by the launches inside.
-  OpFrame* outer = nullptr;
   OpPart first{};
-  std::vector<OpPart>* more = nullptr;  // further streams
+  std::unique_ptr<std::vector<OpPart>> more{};  // further streams
 };
 
-// Opens and closes a frame of this thread.  Nested frames belong to the outermost: one library's
-// call into another is part of the application's call.
-void open_op(OpFrame& frame) noexcept;
-void close_op(OpFrame& frame) noexcept;  // ends pairs that are still open
-void close_innermost_op() noexcept;      // of a wrapper that is being unwound
+// Bytes of the longest list of arguments: a matrix product's with its two scales.
+inline constexpr std::size_t kLongestCall = 320;
 
+// While it lives, this thread is in a vendor call.  Nested ones belong to the outermost: one
+// library's call into another is part of the application's call.  Nothing is described unless a
+// launch inside asks.
 class OpScope {
  public:
-  explicit OpScope(OpFrame& frame) noexcept : frame_(frame) { open_op(frame); }
-  ~OpScope() { close_op(frame_); }
+  template <typename Call>
+  OpScope(const char* event_name, DescribeOp describe, const Call& call) noexcept {
+    static_assert(std::is_trivially_destructible_v<Call> && sizeof(Call) <= kLongestCall);
+    if (void* const place = open(event_name, describe)) new (place) Call(call);
+  }
+  ~OpScope() {
+    close();  // ends pairs that are still open
+    mark_ = 0;
+  }
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
+  [[nodiscard]] std::uint64_t mark() const noexcept { return mark_; }
+
  private:
-  OpFrame& frame_;
+  // Where the arguments go; null in a nested call.
+  void* open(const char* event_name, DescribeOp describe) noexcept;
+  void close() noexcept;
+
+  // Tells this object from what stands in its place once it was left without its destructor.
+  volatile std::uint64_t mark_ = 0;
 };
+
+// Of a wrapper that is being unwound.
+void close_innermost_op() noexcept;
 
 // Null where this thread is in no vendor call.
 [[nodiscard]] OpFrame* outermost_op() noexcept;
 
-// The frame's part on `stream`; made if it is not there.
+// The frame's part on `stream`, created if missing.
 [[nodiscard]] OpPart& part_on(OpFrame& frame, const void* stream);
 
 }  // namespace inline_prof::hook

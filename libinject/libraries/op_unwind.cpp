@@ -1,12 +1,12 @@
-// Closes the frame of a vendor call that is left by an exception, or by the end of its thread.
+// Closes the frame of a library call that is left by an exception or by thread cancellation.
 #include "libraries/op_frame.hpp"
 
 #include <cstdint>
 
 namespace inline_prof::hook {
 
-// A personality routine (Itanium C++ ABI: Exception Handling, 1.6.2) of the word wrappers.  A frame
-// is asked twice: whether it handles the exception, which none of ours does, and to clean up.
+// A personality routine (Itanium C++ ABI: Exception Handling, 1.6.2) of the wrappers.  It is called
+// twice for each frame: to search for a handler, of which there is none, and to clean up.
 extern "C" [[gnu::visibility("hidden")]] int inline_prof_close_unwound(int, int actions,
                                                                        std::uint64_t,
                                                                        void* unwinding,

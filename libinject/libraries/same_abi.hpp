@@ -1,5 +1,5 @@
-// Whether two function types are called alike: the wrappers have plain types where the vendor has
-// handles and enumerations, and the vendor's header, where there is one, must agree.
+// Whether two function types have the same calling convention.  The wrappers have plain types where
+// the vendor has handles and enumerations; where a vendor's header is installed, it must agree.
 #pragma once
 
 #include <type_traits>

@@ -16,17 +16,21 @@
 namespace inline_prof::hook {
 namespace {
 
-// What a library's kernels are called, in small letters.
-struct KernelNotes {
+// A part of the names of a library's kernels, in lower case.
+struct KernelNamePart {
   VendorLibrary library;
   std::string_view part;
 };
-constexpr std::array kKernelNames{
-    KernelNotes{VendorLibrary::kCublas, "gemm"},   KernelNotes{VendorLibrary::kCublas, "cublas"},
-    KernelNotes{VendorLibrary::kCublasLt, "gemm"}, KernelNotes{VendorLibrary::kCudnn, "cudnn"},
-    KernelNotes{VendorLibrary::kCudnn, "fprop"},   KernelNotes{VendorLibrary::kCudnn, "dgrad"},
-    KernelNotes{VendorLibrary::kCudnn, "wgrad"},   KernelNotes{VendorLibrary::kCudnn, "convolve"},
-    KernelNotes{VendorLibrary::kNccl, "nccldev"},  KernelNotes{VendorLibrary::kNccl, "ncclkernel"}};
+constexpr std::array kKernelNames{KernelNamePart{VendorLibrary::kCublas, "gemm"},
+                                  KernelNamePart{VendorLibrary::kCublas, "cublas"},
+                                  KernelNamePart{VendorLibrary::kCublasLt, "gemm"},
+                                  KernelNamePart{VendorLibrary::kCudnn, "cudnn"},
+                                  KernelNamePart{VendorLibrary::kCudnn, "fprop"},
+                                  KernelNamePart{VendorLibrary::kCudnn, "dgrad"},
+                                  KernelNamePart{VendorLibrary::kCudnn, "wgrad"},
+                                  KernelNamePart{VendorLibrary::kCudnn, "convolve"},
+                                  KernelNamePart{VendorLibrary::kNccl, "nccldev"},
+                                  KernelNamePart{VendorLibrary::kNccl, "ncclkernel"}};
 
 std::set<VendorLibrary> unexplained(const record::EventList& events) {
   std::set<VendorLibrary> found;
@@ -35,8 +39,8 @@ std::set<VendorLibrary> unexplained(const record::EventList& events) {
     for (std::string name : events[i].kernel_names) {
       std::transform(name.begin(), name.end(), name.begin(),
                      [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-      for (const KernelNotes& library_calls : kKernelNames) {
-        if (name.find(library_calls.part) != std::string::npos) found.insert(library_calls.library);
+      for (const KernelNamePart& known : kKernelNames) {
+        if (name.find(known.part) != std::string::npos) found.insert(known.library);
       }
     }
   }
@@ -68,8 +72,8 @@ bool is_a_vendors(std::string_view path) {
   });
 }
 
-// Reads without trusting a single offset of the file, and never maps it: a mapped file that shrinks
-// would end the application.
+// Trusts no offset in the file, and does not map it: if a mapped file shrinks, access raises
+// SIGBUS.
 class File {
  public:
   explicit File(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
@@ -139,7 +143,7 @@ std::vector<std::string> static_copies(record::RunRecord& run) {
   std::vector<std::string> paths;
   dl_iterate_phdr(add_path, &paths);
   for (const std::string& path : paths) {
-    // The kernel's own object has no file.
+    // The vDSO has no file.
     if (path.find('/') == std::string::npos || is_a_vendors(path) ||
         file_name(path).starts_with("libinline_prof")) {
       continue;

@@ -1,4 +1,4 @@
-// Libraries that were linked statically into other files: their calls cannot be wrapped.
+// Finds libraries that are linked statically into other files: their calls cannot be wrapped.
 #pragma once
 
 #include "record/run_record.hpp"
@@ -8,10 +8,10 @@
 
 namespace inline_prof::hook {
 
-// "libcublas inside libfoo.so: static copy, kernels timed, shapes missing", where a kernel looks
-// like such a library's, nothing describes it, and a loaded file has the library's functions in its
-// symbol table.  Of a stripped file nothing can be said.  Reads files: not for a thread of the
-// host's.
+// "libcublas inside libfoo.so: static copy, kernels timed, shapes missing", if a kernel without an
+// operation has a name like such a library's, and a loaded file defines the library's functions in
+// its symbol table.  A stripped file is not recognised.  Reads files, so not for the application's
+// threads.
 [[nodiscard]] std::vector<std::string> static_copies(record::RunRecord& run);
 
 }  // namespace inline_prof::hook

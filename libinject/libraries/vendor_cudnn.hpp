@@ -1,7 +1,6 @@
-// What cudnn.h declares, as far as it is wrapped or asked: cuDNN's header is not everywhere where
-// CUDA is.  Values and signatures: NVIDIA cuDNN 9.19 API, "cudnn_cnn Library", "cudnn_graph
-// Library", "cudnn_ops Library".  Handles and descriptors are void*, enumerations int: the ABI
-// passes both alike.
+// The part of cudnn.h that is used here: a CUDA installation need not have cuDNN's headers.  Values
+// and signatures: NVIDIA cuDNN 9.19 API, "cudnn_cnn Library", "cudnn_graph Library", "cudnn_ops
+// Library".  Handles and descriptors are void*, enumerations int: the ABI passes both alike.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +43,8 @@ inline constexpr int kTensorDataType = 901;
 inline constexpr int kTensorDimensions = 902;
 inline constexpr int kTensorStrides = 903;
 
-// The word of a cudnnDataType_t; null where prof.json has none.
-[[nodiscard]] inline const char* type_word(int type) noexcept {
+// prof.json's name of a cudnnDataType_t; null if it has none.
+[[nodiscard]] inline const char* type_name(int type) noexcept {
   switch (type) {
     case 0:
       return "f32";

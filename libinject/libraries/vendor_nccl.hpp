@@ -1,4 +1,4 @@
-// What nccl.h declares, as far as it is wrapped: NCCL's header is not everywhere where CUDA is.
+// The part of nccl.h that is used here: a CUDA installation need not have NCCL's headers.
 // Values and signatures: NVIDIA Collective Communication Library 2.28, "API" (types.html,
 // api/colls.html, api/comms.html, api/group.html, api/p2p.html).  Handles are void*, enumerations
 // int: the ABI passes both alike.
@@ -18,7 +18,7 @@ struct UniqueId {
   std::array<char, 128> bytes;
 };
 
-// ncclDataType_t.  The type is null where prof.json has none: then only the size is known.
+// ncclDataType_t.  `type` is null where prof.json has no name for it; the size is known.
 struct DataType {
   const char* type;
   std::size_t bytes;

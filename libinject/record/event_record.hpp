@@ -13,13 +13,13 @@
 
 namespace inline_prof::record {
 
-// A list: one number a dimension.
+// A list has one number for each dimension.
 using OpValue = std::variant<std::int64_t, std::string, bool, std::vector<std::int64_t>>;
 
 struct Op {
-  std::string kind;  // a word of op_kind.hpp
+  std::string kind;  // a name from op_kind.hpp
   std::vector<std::pair<std::string, OpValue>> attributes;
-  std::string source;  // who said so: "PROFILE_OP", "cublasGemmEx"
+  std::string source;  // where it comes from:  "PROFILE_OP", "cublasGemmEx"
 };
 
 struct LaunchShape {
@@ -29,10 +29,10 @@ struct LaunchShape {
   unsigned dynamic_shared_bytes = 0;
   int static_shared_bytes = 0;
   int registers = 0;
-  int max_blocks_per_sm = 0;  // 0: the driver did not say
+  int max_blocks_per_sm = 0;  // 0: unknown
 };
 
-// What the application added to a label; most samples have none.
+// Extra information that the application has passed with a label; most samples have none.
 struct ExtraInfos {
   std::string start;
   std::string stop;
@@ -71,7 +71,7 @@ struct EventRecord {
   int occurrence = 0;
   std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
   std::string class_name;               // of launches that are alike; empty: not known
-  bool spans_op = false;  // several launches of one vendor call, timed from first to last
+  bool spans_op = false;  // several launches of one library call, timed from first to last
   int first_node = -1;    // of kernels inside a graph: places in ExecutableGraph::nodes
   int last_node = -1;
   std::uint8_t flags = 0;            // bits of Flag; changed with RunRecord::mutex held
@@ -95,7 +95,7 @@ struct EventRecord {
     samples_ = std::make_unique<Sample[]>(capacity);
     capacity_ = capacity;
   }
-  // False where it is full.  One writer at a time.
+  // False if it is full.  One writer at a time.
   bool add(Sample sample) {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     if (count == capacity_) return false;
@@ -123,7 +123,7 @@ class EventList {
   // seen.
   static constexpr std::size_t kCapacity = 65536;
 
-  // Null where the list is full.  One caller at a time.
+  // Null if the list is full.  One caller at a time.
   EventRecord* add(std::unique_ptr<EventRecord> event) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     if (count >= kCapacity) return nullptr;
@@ -132,11 +132,11 @@ class EventList {
     count_.store(count + 1, std::memory_order_release);
     return events_[count].get();
   }
-  // What is in the list so far is not shown any more; it stays where it is, since samples may still
-  // be on their way to it.
+  // Hides the events that are in the list so far.  They are kept, since samples may still arrive.
   void hide_all() { first_.store(count_.load(std::memory_order_relaxed)); }
 
-  // Takes out the events that are `unwanted`, which live on unseen.  Only while nobody reads.
+  // Hides the events that are `unwanted`, without destroying them.  Only while there are no
+  // readers.
   template <typename Predicate>
   void remove_if(const Predicate& unwanted) {
     const std::size_t count = count_.load(std::memory_order_relaxed);

@@ -93,7 +93,7 @@ void JsonWriter::integer(std::int64_t value) {
 }
 
 void JsonWriter::number(double value) {
-  if (!std::isfinite(value)) return null();  // JSON has no word for it
+  if (!std::isfinite(value)) return null();  // JSON cannot express it
   separate();
   // to_chars and not printf: the application may have set a locale with a decimal comma.
   std::array<char, 40> digits{};

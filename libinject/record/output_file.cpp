@@ -1,6 +1,8 @@
 #include "record/output_file.hpp"
 
 #include "sys/config_error.hpp"
+#include "sys/config_output.hpp"
+#include "sys/held_signal.hpp"
 
 #include <cerrno>
 #include <csignal>
@@ -9,9 +11,13 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
+#include <limits.h>
 #include <string_view>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+#include <vector>
 
 namespace inline_prof::record {
 namespace {
@@ -32,11 +38,10 @@ std::string directory_of(const std::string& path) {
 
 std::string absolute(std::string path) {
   if (!path.empty() && path.front() == '/') return path;
-  char* here = getcwd(nullptr, 0);
-  if (here == nullptr) return path;
-  std::string whole(here);
-  std::free(here);
-  return whole + "/" + path;
+  std::string here(PATH_MAX, '\0');
+  if (getcwd(here.data(), here.size()) == nullptr) return path;
+  here.resize(here.find('\0'));
+  return here + "/" + path;
 }
 
 // "a/b.prof.json" -> "a/b.3.prof.json", "a/b.json" -> "a/b.3.json", "a/b" -> "a/b.3"
@@ -54,37 +59,30 @@ std::string numbered(const std::string& path, int number) {
 
 std::string expand(const std::string& pattern, const std::string& host_name, int process_id,
                    std::optional<std::int64_t> rank) {
-  const auto refuse = [&](const std::string& what) {
-    throw sys::ConfigError("INLINE_PROF_OUT=" + pattern + ": " + what +
-                           "; known are %h, %p, %r, %q{VAR} and %%");
-  };
+  using Kind = sys::OutputPart::Kind;
   std::string path;
-  for (std::size_t i = 0; i < pattern.size(); ++i) {
-    if (pattern[i] != '%') {
-      path.push_back(pattern[i]);
-      continue;
-    }
-    const char word = i + 1 < pattern.size() ? pattern[++i] : '\0';
-    if (word == 'h') {
-      path += host_name;
-    } else if (word == 'p') {
-      path += std::to_string(process_id);
-    } else if (word == 'r') {
-      path += std::to_string(rank.value_or(0));
-    } else if (word == '%') {
-      path.push_back('%');
-    } else if (word == 'q') {
-      const auto end = pattern.find('}', i);
-      if (i + 1 >= pattern.size() || pattern[i + 1] != '{' || end == std::string::npos) {
-        refuse("%q is not followed by {VAR}");
+  for (const sys::OutputPart& part : sys::parse_output_template(pattern)) {
+    switch (part.kind) {
+      case Kind::kText:
+        path += part.text;
+        break;
+      case Kind::kHostName:
+        path += host_name;
+        break;
+      case Kind::kProcessId:
+        path += std::to_string(process_id);
+        break;
+      case Kind::kRank:
+        path += std::to_string(rank.value_or(0));
+        break;
+      case Kind::kVariable: {
+        const char* value = std::getenv(part.text.c_str());  // NOLINT(concurrency-mt-unsafe)
+        if (value == nullptr) {
+          sys::refuse_output_template(pattern, "the variable " + part.text + " is not set");
+        }
+        path += value;
+        break;
       }
-      const std::string name = pattern.substr(i + 2, end - i - 2);
-      const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
-      if (value == nullptr) refuse("the variable " + name + " is not set");
-      path += value;
-      i = end;
-    } else {
-      refuse(word == '\0' ? "a % at the end" : std::string("unknown %") + word);
     }
   }
   if (path.empty() || path.back() == '/') {
@@ -105,63 +103,119 @@ bool make_directories(const std::string& directory) {
   return true;
 }
 
-// The kernel sends SIGXFSZ to a thread that writes past the application's RLIMIT_FSIZE, and the
-// application would end.  Held back and taken away again, it is no more than an error of write().
-class WithoutFileSizeSignal {
- public:
-  WithoutFileSizeSignal() noexcept {
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~WithoutFileSizeSignal() {
-    const timespec at_once{};
-    if (!was_pending_) sigtimedwait(&signal_, nullptr, &at_once);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  WithoutFileSizeSignal(const WithoutFileSizeSignal&) = delete;
-  WithoutFileSizeSignal& operator=(const WithoutFileSizeSignal&) = delete;
+constexpr std::string_view kTemporary = ".tmp.";
 
- private:
-  sigset_t signal_{};
-  sigset_t before_{};
-  bool was_pending_ = false;
-};
+// Names in `directory` that begin with `stem`.  By the system call: readdir() is a name that a
+// program may give to a function of its own.
+std::vector<std::string> names_with(const std::string& directory, std::string_view stem) {
+  std::vector<std::string> names;
+  const int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return names;
+  std::vector<char> block(32768);
+  while (true) {
+    const long size = syscall(SYS_getdents64, folder, block.data(), block.size(), 0, 0);
+    if (size <= 0) break;
+    for (long at = 0; at < size;) {
+      // struct linux_dirent64 (getdents64(2)): inode, offset, the entry's length, its kind, its
+      // name
+      constexpr std::size_t length_at = 16;
+      constexpr std::size_t name_at = 19;
+      const char* const entry = block.data() + at;
+      std::uint16_t length = 0;
+      std::memcpy(&length, entry + length_at, sizeof length);
+      const std::string_view name = entry + name_at;
+      if (name.starts_with(stem)) names.emplace_back(name);
+      at += length;
+    }
+  }
+  close(folder);
+  return names;
+}
+
+// Temporary files of processes that are gone.  One that is still being written is locked.
+void remove_dead_temporaries(const std::string& wanted) {
+  const std::string directory = directory_of(wanted);
+  const std::string stem = wanted.substr(wanted.rfind('/') + 1) + std::string(kTemporary);
+  for (const std::string& name : names_with(directory, stem)) {
+    const std::string path = directory + "/" + name;
+    const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (file < 0) continue;
+    struct stat facts {};
+    if (fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0) {
+      unlink(path.c_str());
+    }
+    close(file);
+  }
+}
+
+// A file that is locked and still has its name; nobody else takes it away then.
+bool take(int file) {
+  struct stat facts {};
+  // Without locks on this file system nobody can take it for a dead one.
+  if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  return fstat(file, &facts) != 0 || facts.st_nlink > 0;
+}
 
 // Creates a file beside `wanted` and puts its name into `name`; -1 and errno where it cannot.  The
 // process id alone is no name of our own: two containers on one disk may both be process 17.
 int create_temporary(const std::string& wanted, std::string& name) {
-  const std::string stem = wanted + ".tmp." + std::to_string(getpid());
+  const std::string stem = wanted + std::string(kTemporary) + std::to_string(getpid());
   for (int number = 0; number < kMostNumbers; ++number) {
     name = number == 0 ? stem : stem + "." + std::to_string(number);
     const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file >= 0 || errno != EEXIST) return file;
+    if (file < 0 && errno != EEXIST) return file;
+    if (file < 0) continue;
+    if (take(file)) return file;
+    close(file);
   }
+  errno = EEXIST;
   return -1;
 }
 
-// Writes `text` and closes `file`.  Returns 0 or an errno.
+// Writes `text`.  Returns 0 or an errno.
 int write_all(int file, const std::string& text) {
-  const WithoutFileSizeSignal no_signal;
+  const sys::HeldSignal held(SIGXFSZ);  // RLIMIT_FSIZE is an error of write(), no more
   std::size_t done = 0;
-  int error = 0;
   while (done < text.size()) {
     const ssize_t written = ::write(file, text.data() + done, text.size() - done);
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      error = written < 0 ? errno : ENOSPC;
-      break;
-    }
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
     done += static_cast<std::size_t>(written);
   }
-  // Some file systems say only at the end that there was no room.
-  if (error == 0 && fsync(file) != 0 && errno != EINVAL && errno != EROFS) error = errno;
-  if (close(file) != 0 && error == 0) error = errno;
-  return error;
+  // Some file systems say only when a descriptor is closed that there was no room; ours stays open
+  // for its lock.  No fsync(): it may take as long as the disk likes, and what the kernel has
+  // outlives the application.
+  const auto other = static_cast<int>(syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, 0, 0, 0));
+  if (other < 0) return errno;
+  return close(other) == 0 ? 0 : errno;
 }
+
+// A temporary file, locked until it has its place or is gone.
+class Temporary {
+ public:
+  explicit Temporary(const std::string& wanted) : file_(create_temporary(wanted, name_)) {}
+  ~Temporary() {
+    if (file_ < 0) return;
+    if (!was_moved_) unlink(name_.c_str());
+    close(file_);
+  }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+
+  [[nodiscard]] int file() const { return file_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // Takes the place of whatever stands there.
+  [[nodiscard]] bool replace(const std::string& path) {
+    was_moved_ = rename(name_.c_str(), path.c_str()) == 0;
+    return was_moved_;
+  }
+
+ private:
+  std::string name_;
+  int file_;
+  bool was_moved_ = false;
+};
 
 }  // namespace
 
@@ -188,51 +242,43 @@ std::string prepare_directory(const std::string& path) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) {
     return reason(directory, "no file can be created there", errno);
   }
+  // A number in the name would make a file beside a device that the user has named.
+  if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
+    return path + ": is no regular file; expected the name of one, or one that nothing has yet";
+  }
   return "";
 }
 
 std::string OutputFile::write(const std::string& text) {
-  std::string temporary;
-  const int opened = create_temporary(wanted_, temporary);
-  if (opened < 0) return reason(temporary, "cannot be created", errno);
-  if (const int error = write_all(opened, text); error != 0) {
-    unlink(temporary.c_str());
-    return reason(temporary, "cannot be written", error);
+  if (!has_cleaned_) remove_dead_temporaries(wanted_);
+  has_cleaned_ = true;
+  Temporary temporary(wanted_);
+  if (temporary.file() < 0) return reason(temporary.name(), "cannot be created", errno);
+  if (const int error = write_all(temporary.file(), text); error != 0) {
+    return reason(temporary.name(), "cannot be written", error);
   }
-
   if (!taken_.empty()) {
-    if (rename(temporary.c_str(), taken_.c_str()) == 0) return "";
-    const int error = errno;
-    unlink(temporary.c_str());
-    return reason(taken_, "cannot be replaced", error);
+    return temporary.replace(taken_) ? "" : reason(taken_, "cannot be replaced", errno);
   }
   // link() fails where a name is taken, so that two processes never share one.
   for (int number = 0; number < kMostNumbers; ++number) {
     const std::string name = number == 0 ? wanted_ : numbered(wanted_, number);
-    if (link(temporary.c_str(), name.c_str()) == 0) {
-      unlink(temporary.c_str());
+    if (link(temporary.name().c_str(), name.c_str()) == 0) {
       taken_ = name;
       return "";
     }
     if (errno == EEXIST) continue;
     if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK) {
-      const int error = errno;
-      unlink(temporary.c_str());
-      return reason(name, "cannot be created", error);
+      return reason(name, "cannot be created", errno);
     }
     // A file system without hard links: take the name with O_EXCL, then move over it.
     const int file = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0 && errno == EEXIST) continue;
     if (file >= 0) close(file);
-    if (file >= 0 && rename(temporary.c_str(), name.c_str()) == 0) {
-      taken_ = name;
-      return "";
-    }
-    const int error = errno;
-    unlink(temporary.c_str());
-    return reason(name, "cannot be created", error);
+    if (file < 0 || !temporary.replace(name)) return reason(name, "cannot be created", errno);
+    taken_ = name;
+    return "";
   }
-  unlink(temporary.c_str());
   return wanted_ + ": " + std::to_string(kMostNumbers) + " files of this name stand there already";
 }
 

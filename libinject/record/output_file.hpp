@@ -21,7 +21,8 @@ struct OutputNaming {
                                       int process_id);
 
 // Makes the directory of `path` if it is missing.  Returns an empty string if a file can be created
-// there, else a sentence that names the directory and the reason.
+// there, else a sentence that names the directory and the reason.  A device, pipe or socket of that
+// name is such a reason: a file would only get a number, beside it.
 [[nodiscard]] std::string prepare_directory(const std::string& path);
 
 // One run's file.  The first write takes a name that nobody has (PATH, else with .1, .2 ... before
@@ -32,6 +33,7 @@ class OutputFile {
 
   // Writes to a temporary name in the same folder, then moves it into place.  Returns an empty
   // string, or a sentence that names the file and the reason; then whatever stood there still does.
+  // The first write takes away temporary files that killed processes have left for the same name.
   [[nodiscard]] std::string write(const std::string& text);
 
   // Empty before the first successful write.
@@ -40,6 +42,7 @@ class OutputFile {
  private:
   std::string wanted_;
   std::string taken_;
+  bool has_cleaned_ = false;
 };
 
 }  // namespace inline_prof::record

@@ -82,7 +82,7 @@ double percent(double log_ratio) {
 }  // namespace
 
 OverheadMeasurement measure_overhead(std::span<const BlockTimes> blocks) {
-  OverheadMeasurement receipt;
+  OverheadMeasurement overhead;
   std::size_t longest_block = 0;
   for (const BlockTimes& block : blocks)
     longest_block = std::max(longest_block, block.times_ms.size());
@@ -94,26 +94,26 @@ OverheadMeasurement measure_overhead(std::span<const BlockTimes> blocks) {
     if (!one) continue;
     contrasts.push_back(*one);
     for (const BlockTimes& block : group) {
-      (block.armed ? receipt.armed_iterations : receipt.unarmed_iterations) +=
+      (block.armed ? overhead.armed_iterations : overhead.unarmed_iterations) +=
           static_cast<std::int64_t>(block.times_ms.size());
     }
   }
-  receipt.groups = contrasts.size();
-  if (receipt.groups < kFewestGroups) {
-    const std::size_t missing = (kFewestGroups - receipt.groups) * kBlocksInAGroup * longest_block;
-    if (missing > 0) receipt.iterations_needed = static_cast<std::int64_t>(missing);
-    return receipt;
+  overhead.groups = contrasts.size();
+  if (overhead.groups < kFewestGroups) {
+    const std::size_t missing = (kFewestGroups - overhead.groups) * kBlocksInAGroup * longest_block;
+    if (missing > 0) overhead.iterations_needed = static_cast<std::int64_t>(missing);
+    return overhead;
   }
 
   const auto [lower, upper] = bootstrap_t_interval(contrasts);
-  receipt.slowdown_percent = percent(mean_and_error(contrasts).mean);
-  receipt.ci95_percent = {percent(lower), percent(upper)};
+  overhead.slowdown_percent = percent(mean_and_error(contrasts).mean);
+  overhead.ci95_percent = {percent(lower), percent(upper)};
   const double half_width = (percent(upper) - percent(lower)) / 2;
   const double ratio = half_width / kOverheadResolutionPercent;
-  const auto taken = static_cast<double>(receipt.armed_iterations + receipt.unarmed_iterations);
+  const auto taken = static_cast<double>(overhead.armed_iterations + overhead.unarmed_iterations);
   const double more = std::ceil(taken * (ratio * ratio - 1));
-  receipt.iterations_needed = static_cast<std::int64_t>(std::clamp(more, 0.0, kLongestWait));
-  return receipt;
+  overhead.iterations_needed = static_cast<std::int64_t>(std::clamp(more, 0.0, kLongestWait));
+  return overhead;
 }
 
 }  // namespace inline_prof::record

@@ -55,7 +55,7 @@ class ProfWriter {
     json_.end_array();
     json_.new_line();
     write_runtime_data();
-    if (facts_.witness) write_cross_check(*facts_.witness);
+    if (facts_.cross_check) write_cross_check(*facts_.cross_check);
     write_overhead();
     write_dropped();
     std::vector<std::string> not_seen = run_.not_seen;
@@ -254,14 +254,14 @@ class ProfWriter {
     });
   }
 
-  void write_cross_check(const CrossCheck& witness) {
+  void write_cross_check(const CrossCheck& check) {
     json_.key(format::kCrossCheck);
     json_.begin_object();
     text(format::kSource, "cupti");
-    integer(format::kVersion, witness.version);
-    integer(format::kLaunches, static_cast<std::int64_t>(witness.launches));
+    integer(format::kVersion, check.version);
+    integer(format::kLaunches, static_cast<std::int64_t>(check.launches));
     count(format::kLaunchesSeenByUs, run_.launches_seen);
-    integer(format::kDroppedRecords, static_cast<std::int64_t>(witness.dropped_records));
+    integer(format::kDroppedRecords, static_cast<std::int64_t>(check.dropped_records));
     json_.end_object();
   }
 
@@ -304,7 +304,7 @@ class ProfWriter {
       if (sample.tight < 0) return json_.null();
       json_.boolean(sample.tight == 1);
     });
-    if (facts_.witness) write_cross_check_times(event, samples, facts_.witness->times_us);
+    if (facts_.cross_check) write_cross_check_times(event, samples, facts_.cross_check->times_us);
     extra_infos(format::kExtraInfosStart, event, samples, &ExtraInfos::start);
     extra_infos(format::kExtraInfosStop, event, samples, &ExtraInfos::stop);
     json_.end_object();
@@ -324,51 +324,51 @@ class ProfWriter {
     json_.end_array();
   }
 
-  // Where a receipt was taken the counts are those of its iterations.
+  // If overhead was measured, the counts are those of its iterations.
   void write_overhead() {
-    const OverheadMeasurement receipt = measure_overhead(run_.overhead_blocks);
+    const OverheadMeasurement overhead = measure_overhead(run_.overhead_blocks);
     json_.key(format::kOverhead);
     json_.begin_object();
-    if (receipt.groups > 0) {
-      integer(format::kArmedIterations, receipt.armed_iterations);
-      integer(format::kUnarmedIterations, receipt.unarmed_iterations);
+    if (overhead.groups > 0) {
+      integer(format::kArmedIterations, overhead.armed_iterations);
+      integer(format::kUnarmedIterations, overhead.unarmed_iterations);
     } else {
       count(format::kArmedIterations, run_.armed_iterations);
       count(format::kUnarmedIterations, run_.unarmed_iterations);
     }
     json_.key(format::kSlowdownPercent);
-    if (receipt.slowdown_percent) {
-      json_.number(*receipt.slowdown_percent);
+    if (overhead.slowdown_percent) {
+      json_.number(*overhead.slowdown_percent);
     } else {
       json_.null();
     }
     json_.key(format::kSlowdownPercentCi95);
-    if (receipt.ci95_percent) {
+    if (overhead.ci95_percent) {
       json_.begin_array();
-      json_.number(receipt.ci95_percent->first);
-      json_.number(receipt.ci95_percent->second);
+      json_.number(overhead.ci95_percent->first);
+      json_.number(overhead.ci95_percent->second);
       json_.end_array();
     } else {
       json_.null();
     }
     json_.key(format::kIterationsNeeded);
-    if (receipt.iterations_needed) {
-      json_.integer(*receipt.iterations_needed);
+    if (overhead.iterations_needed) {
+      json_.integer(*overhead.iterations_needed);
     } else {
       json_.null();
     }
-    text(format::kMethod, overhead_method(receipt));
+    text(format::kMethod, overhead_method(overhead));
     count(format::kLaunchesSeen, run_.launches_seen);
     count(format::kGraphLaunchesSeen, run_.graph_launches_seen);
     count(format::kHostBytes, run_.host_bytes);
     json_.end_object();
   }
 
-  static std::string overhead_method(const OverheadMeasurement& receipt) {
-    if (receipt.slowdown_percent) return "origin events, ABBA blocks";
-    if (!receipt.iterations_needed)
+  static std::string overhead_method(const OverheadMeasurement& overhead) {
+    if (overhead.slowdown_percent) return "origin events, ABBA blocks";
+    if (!overhead.iterations_needed)
       return "not measured: armed and unarmed iterations were not alternated";
-    return "not measured: " + std::to_string(receipt.groups) +
+    return "not measured: " + std::to_string(overhead.groups) +
            " groups of four blocks, armed and not, are too few; " + std::to_string(kFewestGroups) +
            " are needed";
   }

@@ -10,15 +10,15 @@
 
 namespace inline_prof::record {
 
-// What is only known when the file is written.
+// Facts that are only known when the file is written.
 struct WriteFacts {
   bool complete = false;
   int process_id = 0;
   std::map<std::string, std::string> libraries;  // name -> version, of those loaded
   std::uint64_t cuda_errors = 0;
   double iteration_confidence = 0;  // 0..1
-  std::optional<CrossCheck> witness;
-  std::vector<std::string> not_seen;  // beside the run's
+  std::optional<CrossCheck> cross_check;
+  std::vector<std::string> not_seen;  // in addition to the run's
 };
 
 // The caller holds `run.mutex`.

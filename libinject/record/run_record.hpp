@@ -1,15 +1,18 @@
-// What prof.json says beside the events.
+// The contents of prof.json except the events.
 #pragma once
 
 #include "record/event_record.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::record {
@@ -43,7 +46,7 @@ struct Calibration {
   std::optional<Distribution> added_kernel;  // what each further empty kernel adds to a pair
 };
 
-// What CUPTI saw beside us.
+// CUPTI's results, as a cross-check of ours.
 struct CrossCheck {
   std::uint32_t version = 0;   // of its interface, 130001
   std::uint64_t launches = 0;  // in the time in which RunRecord::launches_seen counted
@@ -106,7 +109,7 @@ class IterationTimes {
   std::atomic<std::size_t> count_{0};
 };
 
-// Iterations one after the other that were all armed, or all not.
+// Consecutive iterations that were all armed or all unarmed.
 struct BlockTimes {
   bool armed = false;
   std::vector<float> times_ms;
@@ -143,9 +146,21 @@ struct RunRecord {
   std::vector<DeviceInfo> devices;
   std::vector<Calibration> calibrations;
   std::vector<RuntimeData> runtime_data;
-  std::vector<BlockTimes> overhead_blocks;  // in their order; empty: no receipt was taken
+  std::vector<BlockTimes>
+      overhead_blocks;  // in chronological order; empty: overhead was not measured
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
+
+  // With the mutex held.  True where it is new, and among the first kMostWarnings: a label is
+  // misused in thousands of places, or in none.
+  static constexpr std::size_t kMostWarnings = 1000;
+  bool add_warning(std::string warning) {
+    if (warnings.size() > kMostWarnings) return false;
+    if (std::find(warnings.begin(), warnings.end(), warning) != warnings.end()) return false;
+    const bool is_last = warnings.size() == kMostWarnings;
+    warnings.push_back(is_last ? "more warnings are left out" : std::move(warning));
+    return !is_last;
+  }
 };
 
 }  // namespace inline_prof::record

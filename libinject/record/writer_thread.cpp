@@ -18,10 +18,10 @@ constexpr long kTickNanoseconds = 10'000'000;
 }  // namespace
 
 void WriterThread::start() {
-  if (running_) return;
+  if (running_.exchange(true)) return;
   const int error = sys::start_quiet_detached_thread(&WriterThread::main, this);
-  running_ = error == 0;
-  if (!running_) {
+  if (error != 0) {
+    running_ = false;
     sys::say(sys::LogLevel::kWarning,
              "no thread for checkpoints (error %d): prof.json is written at the end only", error);
   }
@@ -36,28 +36,46 @@ void* WriterThread::main(void* self) {
   return nullptr;
 }
 
+// Waits for a word from another thread, or until `nanoseconds` are over: then true.
+bool WriterThread::sleep(long nanoseconds) {
+  const timespec until = sys::from_now(nanoseconds);
+  return sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;
+}
+
+void WriterThread::tell_signal() {
+  const int signal = signal_.exchange(0);
+  if (signal != 0 && options_.on_signal) options_.on_signal(signal);
+}
+
 void WriterThread::loop() {
+  const long checkpoint = options_.checkpoint_seconds * kNanosecondsPerSecond;
   long since_checkpoint = 0;
   bool ticking = static_cast<bool>(options_.tick);
   while (!wanted_.load(std::memory_order_acquire)) {
-    const long pause =
-        ticking ? kTickNanoseconds : options_.checkpoint_seconds * kNanosecondsPerSecond;
-    const timespec until = sys::from_now(pause);
-    const bool timed_out = sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;
-    if (const int signal = signal_.exchange(0); signal != 0 && options_.on_signal) {
-      options_.on_signal(signal);
-    }
+    const long pause = ticking ? kTickNanoseconds : sys::kLongestSleepNanoseconds;
+    const bool timed_out = sleep(pause);
+    tell_signal();
     if (wanted_.load(std::memory_order_acquire)) continue;
     if (nudged_.exchange(false)) ticking = options_.tick();
     if (!timed_out) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
-    if (since_checkpoint >= options_.checkpoint_seconds * kNanosecondsPerSecond) {
+    // The application has left its main thread and all others: the process ends with this one, and
+    // its exit handler asks for the file.
+    if (!ticking || since_checkpoint % sys::kLongestSleepNanoseconds == 0) {
+      if (sys::only_quiet_threads_are_left()) {
+        running_ = false;
+        return;
+      }
+    }
+    if (since_checkpoint >= checkpoint) {
       since_checkpoint = 0;
       write(false, false);
     }
   }
   write(complete_, true);
+  if (options_.on_written) options_.on_written();
+  tell_signal();
   pthread_mutex_lock(&mutex_);
   finished_.store(true, std::memory_order_release);
   pthread_cond_broadcast(&changed_);
@@ -68,6 +86,21 @@ void WriterThread::finish(bool complete) {
   complete_ = complete;
   wanted_.store(true, std::memory_order_release);
   sem_post(&wake_);
+}
+
+void WriterThread::finish_within(bool complete, int milliseconds) {
+  finish(complete);
+  if (!is_running()) start();
+  if (!is_running()) return write_now(complete);
+  wait_or_complain(milliseconds);
+}
+
+void WriterThread::wait_or_complain(int milliseconds) {
+  if (wait(milliseconds)) return;
+  sys::say(sys::LogLevel::kError,
+           "%s: not written within %d ms at the end of the program: the samples since the last "
+           "checkpoint are lost",
+           options_.path.c_str(), milliseconds);
 }
 
 void WriterThread::nudge() noexcept {
@@ -96,6 +129,10 @@ void WriterThread::write_now(bool complete) {
   finished_.store(true, std::memory_order_release);
 }
 
+void WriterThread::write_checkpoint_now() {
+  write(false, false);
+}
+
 void WriterThread::write(bool complete, bool is_last) {
   WriteFacts facts = options_.facts();
   facts.complete = complete;
@@ -113,7 +150,8 @@ void WriterThread::write(bool complete, bool is_last) {
     }
     return;
   }
-  // Said once per spell of trouble, and at the end: a full disk stays full for many checkpoints.
+  // Reported once until a write succeeds, and at the end: a full disk stays full for many
+  // checkpoints.
   if (is_last || !complaint_made_) {
     sys::say(sys::LogLevel::kError, "%s; the program is not affected, %s", error.c_str(),
              is_last ? "the samples are lost" : "the file is tried again later");

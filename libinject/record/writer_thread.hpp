@@ -27,6 +27,8 @@ class WriterThread {
     std::function<bool()> ready = {};
     // Called on this thread after wake_for_signal(), with the signal.
     std::function<void(int)> on_signal = {};
+    // Called after the final file; a signal that came before it is still told to on_signal.
+    std::function<void()> on_written = {};
   };
 
   WriterThread(RunRecord& run, Options options)
@@ -34,12 +36,17 @@ class WriterThread {
     sem_init(&wake_, 0, 0);
   }
 
-  // Does nothing where it runs already.  A thread that cannot be had is said once; then only the
-  // write at the end is left.
+  // Does nothing if it is running.  If it cannot be started, that is reported once, and the file is
+  // written at the end only.
   void start();
 
   // Asks the thread for the final file, and returns at once.
   void finish(bool complete);
+
+  // Has the final file written, by a thread of ours where one can be had, and waits for it, for
+  // `milliseconds` at most: says so where it takes longer.  For the end of the application.
+  void finish_within(bool complete, int milliseconds);
+  void wait_or_complain(int milliseconds);  // where the file was asked for before
 
   // Asks for a tick now.
   void nudge() noexcept;
@@ -50,25 +57,28 @@ class WriterThread {
   // Waits until the final file is written, or for `milliseconds`.  False if it is not.
   [[nodiscard]] bool wait(int milliseconds);
 
-  // Writes here and now, on the caller's thread; for the end of the process.
+  // Writes on the caller's thread, for the end of the process.
   void write_now(bool complete);
+  void write_checkpoint_now();
 
-  [[nodiscard]] bool is_running() const { return running_; }
+  [[nodiscard]] bool is_running() const { return running_.load(); }
   [[nodiscard]] bool has_finished() const { return finished_.load(std::memory_order_acquire); }
 
  private:
   static void* main(void* self);
   void loop();
+  [[nodiscard]] bool sleep(long nanoseconds);
+  void tell_signal();
   void write(bool complete, bool is_last);
 
   RunRecord& run_;
   Options options_;
   OutputFile file_;
-  bool running_ = false;
+  std::atomic<bool> running_{false};
   bool complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
-  // A semaphore, because posting it is all that a signal handler may do.
+  // A semaphore, because a signal handler may post it.
   sem_t wake_{};
   std::atomic<int> signal_{0};
   std::atomic<bool> wanted_{false};

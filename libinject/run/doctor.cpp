@@ -41,31 +41,31 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-Check check_library(const std::string& guest) {
-  if (guest.empty()) {
+Check check_library(const std::string& library_path) {
+  if (library_path.empty()) {
     return {"library", State::kFail,
             "libinline_prof.so is neither in the build tree nor in the installation of this "
             "program"};
   }
-  if (guest.find_first_of(": ") != std::string::npos) {
+  if (library_path.find_first_of(": ") != std::string::npos) {
     return {"library", State::kFail,
-            fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", guest)};
+            fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", library_path)};
   }
-  void* library = dlopen(guest.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(library_path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return {"library", State::kFail, dlerror()};
   const bool speaks = dlsym(library, "inline_prof_abi_v1") != nullptr;
   if (!speaks) {
-    return {"library", State::kFail, fmt::format("{}: has no inline_prof_abi_v1", guest)};
+    return {"library", State::kFail, fmt::format("{}: has no inline_prof_abi_v1", library_path)};
   }
-  return {"library", State::kOk, guest};
+  return {"library", State::kOk, library_path};
 }
 
 // A child that shows what it has loaded.
-Check check_preload(const std::string& guest) {
+Check check_preload(const std::string& library_path) {
   const std::string cat = find_program("cat");
   if (cat.empty()) return {"preload", State::kWarn, "not tried: there is no program cat"};
-  const Outcome child = run_child({cat, "/proc/self/maps"}, {{"LD_PRELOAD", guest}});
-  if (child.output.find(guest) != std::string::npos && child.exit_status == 0) {
+  const Outcome child = run_child({cat, "/proc/self/maps"}, {{"LD_PRELOAD", library_path}});
+  if (child.output.find(library_path) != std::string::npos && child.exit_status == 0) {
     return {"preload", State::kOk, "a child has loaded the library"};
   }
   const std::string first_line = child.output.substr(0, child.output.find('\n'));
@@ -140,7 +140,7 @@ void check_configuration(std::vector<Check>& checks) {
   }
 }
 
-void check_other_tools(const std::string& guest, std::vector<Check>& checks) {
+void check_other_tools(const std::string& library_path, std::vector<Check>& checks) {
   struct Conflict {
     const char* variable;
     const char* meaning;
@@ -154,7 +154,7 @@ void check_other_tools(const std::string& guest, std::vector<Check>& checks) {
   const std::size_t before = checks.size();
   for (const auto& [name, meaning] : conflicts) {
     const std::string value = variable(name);
-    if (value.empty() || value == "0" || value == guest) continue;
+    if (value.empty() || value == "0" || value == library_path) continue;
     checks.push_back({"environment", State::kWarn, fmt::format("{}={}: {}", name, value, meaning)});
   }
   const std::string preloads = variable("LD_PRELOAD");
@@ -208,14 +208,14 @@ Check check_command(const std::string& command) {
 
 }  // namespace
 
-std::vector<Check> examine(const std::string& guest, const std::string& command) {
+std::vector<Check> examine(const std::string& library_path, const std::string& command) {
   std::vector<Check> checks;
-  checks.push_back(check_library(guest));
-  if (checks.back().state != State::kFail) checks.push_back(check_preload(guest));
+  checks.push_back(check_library(library_path));
+  if (checks.back().state != State::kFail) checks.push_back(check_preload(library_path));
   checks.push_back(check_glibc());
   checks.push_back(check_driver());
   check_configuration(checks);
-  check_other_tools(guest, checks);
+  check_other_tools(library_path, checks);
   if (!command.empty()) {
     checks.push_back(check_command(command));
     const std::string program = find_program(command);

@@ -14,9 +14,10 @@ struct Check {
   std::string text;
 };
 
-// `guest` is the library's path, empty where it was not found; `command` the program, empty where
-// none was named.
-[[nodiscard]] std::vector<Check> examine(const std::string& guest, const std::string& command);
+// `library_path` is the library's path, empty where it was not found; `command` the program, empty
+// where none was named.
+[[nodiscard]] std::vector<Check> examine(const std::string& library_path,
+                                         const std::string& command);
 
 // One line a check: `OK    glibc        2.36`
 [[nodiscard]] std::string as_table(const std::vector<Check>& checks);

@@ -61,10 +61,10 @@ std::vector<Check> check_vendor_libraries(const std::string& program) {
     const auto each = read_elf(path, WhichSymbols::kAll);
     if (!each) continue;
     std::set<std::string> inside;
-    for (const hook::CallName& word : hook::kCallNames) {
-      const std::string library(short_name(hook::name_of(word.library)));
-      if (each->undefined.contains(word.symbol)) called.insert(library);
-      if (each->defined.contains(word.symbol) || each->hidden.contains(word.symbol)) {
+    for (const hook::CallName& call : hook::kCallNames) {
+      const std::string library(short_name(hook::name_of(call.library)));
+      if (each->undefined.contains(call.symbol)) called.insert(library);
+      if (each->defined.contains(call.symbol) || each->hidden.contains(call.symbol)) {
         inside.insert(library);
       }
     }

@@ -151,17 +151,18 @@ void apply_settings(const Options& options) {
   check_settings();
 }
 
-void preload(const std::string& guest) {
-  if (guest.find_first_of(": ") != std::string::npos) {
+void preload(const std::string& library_path) {
+  if (library_path.find_first_of(": ") != std::string::npos) {
     throw std::runtime_error(
-        fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", guest));
+        fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", library_path));
   }
   const char* before = std::getenv("LD_PRELOAD");
-  const std::string value =
-      before == nullptr || *before == '\0' ? guest : fmt::format("{}:{}", guest, before);
+  const std::string value = before == nullptr || *before == '\0'
+                                ? library_path
+                                : fmt::format("{}:{}", library_path, before);
   setenv("LD_PRELOAD", value.c_str(), 1);
   // The library would set it itself; a tool of the user's stays, and is chained.
-  setenv("NVTX_INJECTION64_PATH", guest.c_str(), 0);
+  setenv("NVTX_INJECTION64_PATH", library_path.c_str(), 0);
 }
 
 void simulate(const std::string& command) {
@@ -211,13 +212,13 @@ void start_with_python() {
 // A job that was queued for hours runs all the same: what keeps it from being profiled is said
 // once.
 void prepare_profiling() {
-  const std::string guest = find_library();
+  const std::string library_path = find_library();
   try {
-    if (guest.empty()) {
+    if (library_path.empty()) {
       throw std::runtime_error(
           "libinline_prof.so is neither in the build tree nor in the installation of this program");
     }
-    preload(guest);
+    preload(library_path);
     start_with_python();
   } catch (const std::runtime_error& error) {
     say(fmt::format("{}: the program runs without being profiled", error.what()));

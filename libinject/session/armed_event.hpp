@@ -27,8 +27,8 @@ struct WantedOccurrence {
   std::atomic<timer::ContextTimer::Pair*> taken{nullptr};  // in this iteration
 };
 
-// Written by the thread at the iteration's start, read by every launching thread: all atomic, with
-// arming_generation telling a reader when they were rewritten under him.
+// Written by the thread that starts an iteration, read by every launching thread.  All members are
+// atomic, and arming_generation tells a reader that they were rewritten meanwhile.
 struct ArmedEvent {
   std::atomic<const void*> function{nullptr};    // CUfunction or Label
   std::atomic<Label*> label{nullptr};            // null for a kernel and a graph
@@ -52,14 +52,14 @@ extern constinit std::array<ArmedEvent, kMostArmed> armed_events;
 extern constinit std::atomic<std::uint32_t> armed_count;
 extern constinit std::atomic<std::uint32_t> arming_generation;  // odd: being written
 
-// Every launch of this iteration has its pair (modes one_shot and unit_test).
+// Every launch of this iteration is measured (modes one_shot and unit_test).
 extern constinit std::atomic<bool> measures_everything;
 
-// Pairs that are being recorded right now.
+// Number of pairs being recorded.
 extern constinit std::atomic<int> open_pairs;
 
-// True where a launch of `function` concerns nobody: profiling goes on, nothing of that handle is
-// armed, and no pair is open into which the launch could get.
+// True if a launch of `function` only has to be forwarded: profiling is on, that handle is not
+// armed, and no pair is open that the launch could fall into.
 [[nodiscard]] inline bool is_settled(const void* function) noexcept {
   if (open_pairs.load(std::memory_order_relaxed) != 0 || is_boundary(function) ||
       measures_everything.load(std::memory_order_relaxed) ||
@@ -81,36 +81,36 @@ struct SiteKey {
 // What is armed for `old`, and what starts iterations there, is `fresh` from now on.
 void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept;
 
-// The filter word while something is being captured, or a pair is open; and after that.
+// Sets the filter while something is captured or a pair is open; and resets it afterwards.
 void look_at_every_launch() noexcept;
 void look_at_armed_launches() noexcept;
 
-// The application has made `graph` again: what is armed for it is armed for its new exec.
+// The application has created `graph` again: what is armed for it is armed for its new exec.
 void follow_new_exec(const ExecutableGraph& graph) noexcept;
 
-// Null where nothing is armed for the pair.
+// Null if nothing is armed for the function on this stream.
 [[nodiscard]] ArmedEvent* armed_for(const void* function, const void* stream) noexcept;
 
-// Counts one occurrence; null where it is none of the wanted ones.
+// Counts one occurrence; null if it is not one of those to measure.
 [[nodiscard]] WantedOccurrence* count_occurrence(ArmedEvent& armed) noexcept;
 
 // A launch of another thread on the stream of an open pair.
 enum class OtherThreads { kSpoilThePair, kAreWelcome };
 
-// Records the start event; null where it cannot be, the reason counted.  The caller ends or
-// abandons what it gets.
+// Records the start event.  Null if that fails; the reason is counted.  The caller must end or
+// abandon the pair.
 [[nodiscard]] timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed,
                                                     WantedOccurrence& wanted, OtherThreads others);
-// The running iteration is none: what was measured in it is thrown away.
+// The current iteration is invalid: its samples are discarded.
 void void_iteration() noexcept;
 
 // Counts why a pair could not begin.
 void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept;
 
-// Where what the application adds to a label goes.
+// Where the extra information of a label is kept.
 [[nodiscard]] record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair);
 
-// Records the stop event, unless the application's work was not `wanted`, another thread got
+// Records the stop event, unless the sample is not `wanted`, another thread has launched in
 // between, or the iteration is over.
 void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
               bool wanted);

@@ -1,5 +1,5 @@
-// The armed events of the running iteration: the exact check behind the filter word, and the pair
-// of events around what it lets through.
+// The armed events of the current iteration: the exact check after the filter, and the event pair
+// around what matches.
 #include "session/arming.hpp"
 
 #include "cupti/cupti_client.hpp"
@@ -32,19 +32,19 @@ constinit std::atomic<std::uint64_t> armed_filter{sys::kNoLaunch};
 constinit std::atomic<std::uint64_t> graph_launches{0};
 constinit std::atomic<bool> iteration_is_void{false};
 
-// A number for this thread: the address of something only it has.
+// Identifies this thread.
 const void* this_thread() noexcept {
   [[gnu::tls_model("initial-exec")]] static constinit thread_local char mark = 0;
   return &mark;
 }
 
-// A launch of another thread on a stream that is being measured: it may stand between our events.
+// A launch of another thread on a stream that is being measured may fall between our events.
 void note_interleaved(const void* stream) noexcept {
   const auto count = armed_count.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& armed = armed_events[i];
     const void* owner = armed.open_by.load(std::memory_order_acquire);
-    // A per-thread default stream is another one on each thread.
+    // Each thread has its own per-thread default stream.
     if (owner != nullptr && owner != this_thread() && stream != CU_STREAM_PER_THREAD &&
         armed.stream.load(std::memory_order_relaxed) == stream) {
       armed.interleaved.store(true, std::memory_order_relaxed);
@@ -52,7 +52,7 @@ void note_interleaved(const void* stream) noexcept {
   }
 }
 
-// Until the pair is closed every launch comes by, so that one that gets between is seen.
+// Until the pair is closed every launch is examined, so that one in between is noticed.
 void watch_other_threads(ArmedEvent& armed) noexcept {
   armed.open_by.store(this_thread(), std::memory_order_release);
   open_pairs.fetch_add(1, std::memory_order_relaxed);
@@ -111,7 +111,7 @@ WantedOccurrence* count_occurrence(ArmedEvent& armed) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     WantedOccurrence& wanted = armed.wanted[i];
     if (wanted.occurrence.load(std::memory_order_relaxed) != site) continue;
-    // Armed anew by another thread while we counted: this launch belongs to neither iteration.
+    // Another thread has armed the next iteration meanwhile: this launch belongs to neither.
     return arming_generation.load(std::memory_order_acquire) == generation ? &wanted : nullptr;
   }
   return nullptr;
@@ -150,7 +150,8 @@ timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, WantedOcc
 void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
               bool wanted) {
   timer::ContextTimer& timer = *pair.timer;
-  // A vendor call or a label may last longer than its iteration, and the entry be armed anew.
+  // A library call or label may last longer than its iteration; the entry may be armed again by
+  // then.
   const bool is_late = armed.iteration.load(std::memory_order_relaxed) != pair.iteration;
   const bool interleaved = !is_late && armed.interleaved.load(std::memory_order_relaxed);
   if (interleaved) {
@@ -160,7 +161,7 @@ void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::Contex
   if (!wanted || interleaved || is_late) {
     timer.abandon(pair);
   } else {
-    // A refusal is counted where it is noticed.
+    // A failure is counted where it is noticed.
     static_cast<void>(timer.end(static_cast<CUstream>(const_cast<void*>(stream)), pair));
   }
   if (kept_others_out) stop_watching(armed);
@@ -168,8 +169,8 @@ void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::Contex
 
 namespace {
 
-// The entry of this function on this stream in this iteration; made if it is not there.  Null where
-// there is no room.
+// This iteration's entry of this function on this stream, created if missing.  Null if there is no
+// room.
 ArmedEvent* entry_for(const LaunchSite& site, std::int64_t iteration, std::uint32_t& count) {
   const void* function = site.slot->function.load(std::memory_order_relaxed);
   const void* stream = site.slot->stream.load(std::memory_order_relaxed);
@@ -217,7 +218,7 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
       ArmedEvent* armed = entry_for(*site, iteration, count);
       const auto wanted_count =
           armed == nullptr ? 0 : armed->wanted_count.load(std::memory_order_relaxed);
-      // More than there is room for at once: the rest goes without this sample.
+      // No room for all at once: the others miss this sample.
       if (armed == nullptr || wanted_count == kMostOccurrences) continue;
       WantedOccurrence& wanted = armed->wanted[wanted_count];
       wanted.occurrence.store(event->launch_occurrence, std::memory_order_relaxed);
@@ -266,7 +267,7 @@ void disarm() noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
     ArmedEvent& armed = armed_events[i];
     if (Label* label = armed.label.load(std::memory_order_relaxed)) label->open_gate(false);
-    // A label that was started and not stopped in its iteration.
+    // A label that was started but not stopped in its iteration.
     if (auto* pair = armed.pair.exchange(nullptr, std::memory_order_acq_rel)) {
       pair->timer->abandon(*pair);
     }
@@ -308,7 +309,7 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   const LaunchTicket counted{.counted = &armed->site};
   if (wanted == nullptr) return counted;
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
-  // CUPTI does not tell which handles go with a module.
+  // CUPTI does not tell which handles end with a module.
   if (cupti_sees_launches.load(std::memory_order_relaxed) && !event->kernel_names.empty() &&
       !is_kernel_named(launch.function, event->kernel_names.front())) {
     state.run.dropped.destroyed.fetch_add(1, std::memory_order_relaxed);
@@ -327,14 +328,15 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
     return {.kind = LaunchTicket::Kind::kReplay, .replay = replay};
   }
   OpFrame* op = event->spans_op ? outermost_op() : nullptr;
-  if (event->spans_op && op == nullptr) return counted;  // launched by something else today
+  if (event->spans_op && op == nullptr)
+    return counted;  // launched outside the library call this time
   auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return counted;
   if (op != nullptr) {
     OpPart& part = part_on(*op, launch.stream);
     part.armed = armed;
     part.pair = pair;
-    return {};  // ends with the vendor call
+    return {};  // ends with the library call
   }
   return {.kind = LaunchTicket::Kind::kMeasured,
           .armed = armed,
@@ -343,7 +345,7 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
           .counted = &armed->site};
 }
 
-// In a run without iterations: this launch's slot was chosen, or it is not known yet.
+// In a run without iterations: this launch's slot is to be sampled, or is new.
 LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   const std::lock_guard lock(state.mutex);
   timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream);
@@ -382,8 +384,8 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
 
 namespace {
 
-// The launch becomes a node of a graph that the application captures.  A program that captures anew
-// in each iteration is measured there; what is captured once is met when the graph is replayed.
+// The launch becomes a node of a captured graph.  If a program captures anew in each iteration, it
+// is measured in the capture; what is captured once is measured when the graph is launched.
 LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
   if (launch.graph != nullptr) return {};  // a graph inside a graph
   LaunchTicket ticket;
@@ -399,7 +401,7 @@ LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
   return ticket;
 }
 
-// Captured pairs are recorded by the first replay after their capture.
+// Captured pairs are recorded by the first launch of the graph.
 void replayed(State& state) {
   if (open_captures.load(std::memory_order_relaxed) != 0) return;
   const std::lock_guard lock(state.mutex);
@@ -470,7 +472,8 @@ void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launche
 }
 
 void count_graph_launch() noexcept {
-  // Load and store: a count that two threads race on is worth no locked instruction.
+  // Load and store instead of an atomic increment: an occasional lost count is cheaper than a
+  // locked instruction.
   graph_launches.store(graph_launches.load(std::memory_order_relaxed) + 1,
                        std::memory_order_relaxed);
 }

@@ -35,7 +35,7 @@ std::string causes(const State& state, std::uint64_t missing) {
   add(dropped.stale_graph.load(), "in graphs that changed");
   add(dropped.interleaved_launch.load(), "with a launch of another thread in between");
   add(dropped.irregular_iteration.load(), "in irregular iterations");
-  add(sys::vendor_error_count(), "errors of the driver");
+  add(sys::vendor_error_count(), "lost to errors of the driver");
   if (known >= missing) return text;
   return text + (text.empty() ? "" : ", the others ") + "not launched in their turn";
 }
@@ -46,7 +46,7 @@ struct Shortfall {
   std::size_t events = 0;  // that miss some
 };
 
-// An event of which nobody expects more says why already.
+// An event of which no more samples are expected has a reason already.
 void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Shortfall& all) {
   if (event.has(record::Flag::kNotMeasurable)) return;
   const std::int64_t missing = wanted - event.sample_count();
@@ -87,7 +87,7 @@ Shortfall shortfall_of(State& state) {
       if (is_one_shot) {
         add_event(state, *event, event->capacity(), all);
       } else if (is_visited) {
-        // One kernel of each class is visited under policy adaptive; the others are not asked for.
+        // Under policy adaptive one kernel of each class is measured; the others are not requested.
         if (event->capacity() > 0) add_event(state, *event, state.settings.repeat, all);
       } else {
         add_event(state, *event, state.plan.samples_of(i), all);

@@ -26,8 +26,8 @@ constinit std::atomic<bool> several_threads_launch{false};
 
 namespace {
 
-// Launches of one kernel on one stream before any iteration has begun, after which the run is taken
-// for one without iterations.  64: a model that is being built launches less of one kernel.
+// After this many launches of one kernel on one stream before any iteration has begun, the run is
+// treated as one without iterations. 64: initializing a model launches each kernel less often.
 constexpr std::uint32_t kEnoughWithoutIterations = 64;
 
 int attribute_of(CUfunction function, CUfunction_attribute attribute) {
@@ -64,7 +64,7 @@ record::LaunchShape shape_of(const Launch& launch, const KernelInfo& kernel) {
   return shape;
 }
 
-// What is launched from now on is met anew.
+// Launches from now on count as new.
 void forget_sites(State& state) {
   launch_table.clear();
   state.sites.clear();
@@ -84,8 +84,8 @@ void forget_what_was_tried(State& state) {
   state.some_were_forgotten = true;
 }
 
-// Null where the table is full.  Before there are iterations that is no reason to end: programs try
-// thousands of kernels out before they train.
+// Null if the table is full.  Before the first iteration that is no reason to stop: programs try
+// thousands of kernels before they train.
 timer::LaunchSlot* free_slot(State& state, const void* function, const void* key) {
   if (timer::LaunchSlot* slot = launch_table.insert(function, key)) return slot;
   if (state.phase.load(std::memory_order_relaxed) == Phase::kBeforeIterations) {
@@ -126,7 +126,7 @@ LaunchSite* site_of_launch(State& state, const Launch& launch) {
   return result;
 }
 
-// The first launch of a vendor call on this stream makes the event, further ones belong to it.
+// The first launch of a library call on this stream creates the event, further ones belong to it.
 void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::uint32_t occurrence,
                     OpFrame& op, const OpenLabel* label) {
   OpPart& part = part_on(op, launch.stream);
@@ -149,7 +149,7 @@ void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::u
 
 void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool is_captured) {
   const std::uint32_t occurrence = site.slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (occurrence < site.events.size()) return;  // another thread has been here
+  if (occurrence < site.events.size()) return;  // another thread has added it
   site.events.resize(occurrence + 1, nullptr);
   site.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
   if (site.graph != nullptr) return meet_replay(state, site, launch, occurrence);
@@ -291,7 +291,7 @@ record::EventRecord* add_event(State& state, LaunchSite& site, std::uint32_t lau
   if (site.label != nullptr) {
     event->event_name = site.label->name;
   } else if (!op_name.empty()) {
-    // Counted as they are met: a vendor call may begin with another kernel each time.
+    // Counted at each launch: a library call may begin with a different kernel each time.
     event->event_name = op_name;
     event->occurrence = next_occurrence(state, op_name, *site.stream);
     if (site.kernel != nullptr) event->kernel_names.push_back(site.kernel->name);

@@ -27,7 +27,8 @@ struct State;
 [[nodiscard]] timer::ContextTimer* timer_of_stream(State& state, CUstream stream);
 [[nodiscard]] StreamInfo* stream_of(State& state, CUstream stream);
 [[nodiscard]] LaunchSite* label_site(State& state, Label& label, CUstream stream);
-// `op_name`: of the vendor call that begins with this launch; empty: none.  Null: the list is full.
+// `op_name`: of the library call that begins with this launch; empty: none.  Null if the list is
+// full.
 record::EventRecord* add_event(State& state, LaunchSite& site, std::uint32_t launch_occurrence,
                                const std::string& op_name);
 void forget_discovery(State& state);  // events are discovered anew, from this iteration on

@@ -23,7 +23,7 @@ constinit std::atomic<bool> looking_for_period{false};
 
 namespace {
 
-// The stream of the first launch that fits: the same kernel on another device starts nothing.
+// The stream of the first match: the same kernel on another device starts no iteration.
 constinit std::atomic<const void*> boundary_stream{nullptr};
 
 // Tells which of the boundary functions' launches start an iteration; a period only.  Its launches
@@ -37,7 +37,7 @@ struct Search {
   std::uint64_t launches = 0;
 };
 
-// Streams with a finder each: a program's work is on its busiest ones.
+// Number of streams that are searched; the busiest ones have the program's work.
 constexpr std::size_t kMostSearches = 16;
 
 std::map<const StreamInfo*, Search>& searches() {
@@ -45,7 +45,7 @@ std::map<const StreamInfo*, Search>& searches() {
   return *all;
 }
 
-// A million launches without a period: the program has none, or a longer one than is looked for.
+// After a million launches without a period, the program has none or one that is too long.
 constexpr std::uint64_t kLongestSearch = std::uint64_t{1} << 20U;
 std::uint64_t searched_launches = 0;
 
@@ -75,9 +75,9 @@ const ExecutableGraph* boundary_graph(const void* function) noexcept {
   return nullptr;
 }
 
-// A replay launches all its kernels: it counts as so many launches, so that a program that replays
-// one graph an iteration is believed as soon as one that launches the same kernels itself.  The
-// first is told by the graph's slot, the others by numbers above all slots.
+// A graph launch counts as launches of all its kernels, so that a period is accepted as soon as if
+// the program launched them itself.  The first is represented by the graph's slot, the others by
+// numbers above all slots.
 constexpr std::uint32_t kMostInReplay = 512;  // as many are as good as more
 constexpr auto kSlots = static_cast<std::uint32_t>(timer::LaunchTable::kSize);
 
@@ -209,8 +209,8 @@ bool starts_iteration(const Launch& launch) {
   }
   schedule::IterationFollower* period = follower.load(std::memory_order_acquire);
   if (period == nullptr) return true;  // the kernel that the user named
-  // A second thread that launches the same kernel on the same stream at the same time: there is no
-  // order to follow.
+  // If a second thread launches the same kernel on the same stream at the same time, their order is
+  // undefined.
   if (following.test_and_set(std::memory_order_acquire)) return false;
   using schedule::Step;
   Step step = Step::kNothing;

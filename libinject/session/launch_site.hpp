@@ -38,7 +38,7 @@ struct KernelOnStream {
   int next_occurrence = 0;
 };
 
-// What stands behind a slot of the launch table: a kernel, a label or a graph on one stream.
+// What a slot of the launch table refers to: a kernel, a label or a graph on one stream.
 struct LaunchSite {
   timer::LaunchSlot* slot = nullptr;
   StreamInfo* stream = nullptr;
@@ -50,7 +50,7 @@ struct LaunchSite {
   ExecutableGraph* graph = nullptr;
   record::LaunchShape first_shape;  // of a kernel
   std::string event_name;           // of a kernel, once it has one
-  // By occurrence; null where the launch was part of a label.  Of a graph: the replays as a whole.
+  // By occurrence; null if the launch was part of a label.  For a graph: its launches as a whole.
   std::vector<record::EventRecord*> events;
   record::EventRecord* sampled = nullptr;          // in a run without iterations
   timer::ContextTimer::Pair* open_pair = nullptr;  // of a label, in mode one_shot
@@ -61,7 +61,7 @@ struct LaunchSite {
 
 // What was launched inside a label, beside further labels.
 struct LabelInside {
-  std::vector<record::EventRecord*> ops;  // vendor calls
+  std::vector<record::EventRecord*> ops;  // library calls
   int other_launches = 0;
 };
 

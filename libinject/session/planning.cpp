@@ -23,7 +23,7 @@
 namespace inline_prof::hook {
 namespace {
 
-// Iteration times that are kept where nobody knows beforehand how long the run will measure.
+// Iteration times that are kept if it is not known beforehand how long the run will measure.
 constexpr std::int64_t kMostAdaptiveTimes = 65'536;
 
 // Events of one (name, layer, occurrence) on all devices and streams are one target; kernels inside
@@ -63,9 +63,9 @@ void close_open_labels(State& state) {
                   (count == 1 ? "" : ", and so were " + std::to_string(count - 1) + " others"));
 }
 
-// A label around one vendor call and nothing else is that call: it takes the operation over.  A
-// label that the application has described needs no second word.  In any other label the calls are
-// events of their own, and the label is the region around them.
+// A label around one library call and nothing else takes over the call's operation.  A label that
+// the application has described needs no second word.  In any other label the calls are events of
+// their own, and the label is the region around them.
 void merge_ops_into_labels(State& state) {
   std::unordered_set<const record::EventRecord*> merged;
   for (auto& [label, inside] : state.insides) {
@@ -136,9 +136,9 @@ std::vector<schedule::ClassMember> name_classes(State& state) {
   return members;
 }
 
-// GPU time that a pair adds, as calibrated: what it takes around an empty kernel beyond what a
-// further kernel takes, which is what a budget pays for; where that was not measured what it takes
-// around nothing.
+// GPU time that a pair adds, as calibrated: its time around an empty kernel minus the time of one
+// more kernel, which counts against the budget; if that was not measured, the time of an empty
+// pair.
 double pair_us(const record::Calibration& calibration) {
   if (calibration.empty_kernel_pair && calibration.added_kernel) {
     const double us =
@@ -150,8 +150,8 @@ double pair_us(const record::Calibration& calibration) {
   return calibration.empty_pair.median_us;
 }
 
-// Behind other work; a plausible one where the calibration had to be left out.  A pair that costs
-// nothing would be a budget without end: no event record is known that takes less than this.
+// Behind other work; a plausible value if calibration was not possible.  It must not be 0, or the
+// budget would be unlimited: no event record is known to take less than this.
 double pair_ms(State& state) {
   constexpr double plausible_us = 5;
   constexpr double least_us = 1;
@@ -176,9 +176,8 @@ void begin_adaptive(State& state, const std::vector<schedule::ClassMember>& memb
       pair_ms(state));
 }
 
-// Kernels inside graphs are measured in visits of their own (clone_measurement.hpp); the plan is
-// for what comes before them.  A list of iterations that names some of them says that they are
-// wanted.
+// Kernels inside graphs are measured afterwards (clone_measurement.hpp); the plan covers everything
+// else.  A list of iterations that names some of them only selects them.
 schedule::Selection plain_part(State& state, const schedule::Selection& selection) {
   schedule::Selection plain;
   std::vector<Target> targets;
@@ -204,7 +203,7 @@ schedule::Selection plain_part(State& state, const schedule::Selection& selectio
   return plain;
 }
 
-// With policy adaptive one kernel of each class is visited, drawn at random.
+// With policy adaptive one kernel of each class is measured, drawn at random.
 std::vector<std::size_t> graph_targets(const State& state) {
   std::vector<std::size_t> all(state.targets.size() - state.plain_targets);
   std::iota(all.begin(), all.end(), state.plain_targets);
@@ -243,7 +242,7 @@ void forget_events(State& state, const std::function<bool(const record::EventRec
 void warn(State& state, std::string warning) {
   if (*sys::off_reason() == '\0') sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
   const std::lock_guard lock(state.run.mutex);
-  state.run.warnings.push_back(std::move(warning));
+  state.run.add_warning(std::move(warning));
 }
 
 void count_host_bytes(State& state) {
@@ -284,7 +283,7 @@ void make_plan(State& state) {
   const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
   const schedule::Selection plain = plain_part(state, selection);
   auto classes = name_classes(state);
-  const auto visits = graph_targets(state);
+  const auto in_graphs = graph_targets(state);
   classes.resize(state.plain_targets);
   std::int64_t measured = 0;
   if (is_one_shot) {
@@ -299,13 +298,13 @@ void make_plan(State& state) {
     state.plan = schedule::Plan(0, state.settings.warmup, std::vector<schedule::Turn>{});
   }
   // How long copies take to build is not known either.
-  if (!visits.empty()) measured = std::max(measured, kMostAdaptiveTimes);
+  if (!in_graphs.empty()) measured = std::max(measured, kMostAdaptiveTimes);
   std::size_t pairs_in_an_iteration = 0;
   for (std::size_t i = 0; i < state.targets.size(); ++i) {
     std::int64_t samples = state.adaptive ? state.settings.repeat : state.plan.samples_of(i);
     if (is_one_shot) samples = (measured - 1) / state.config.one_shot_every + 1;
     pairs_in_an_iteration += state.targets[i].events.size();
-    if (i >= state.plain_targets) continue;  // room is made when the visit begins
+    if (i >= state.plain_targets) continue;  // allocated when its measurement begins
     for (record::EventRecord* event : state.targets[i].events)
       event->reserve(static_cast<std::uint32_t>(samples));
   }
@@ -319,7 +318,7 @@ void make_plan(State& state) {
   for (timer::ContextTimer& timer : state.timers)
     any_events |= timer.create_events(is_one_shot ? 2 * pairs_in_an_iteration : 0);
   if (!any_events) return sys::turn_off("cuEventCreate", "no events can be made in any context");
-  clone_measurement::plan(state, visits);
+  clone_measurement::plan(state, in_graphs);
   count_host_bytes(state);
   counting.store(false, std::memory_order_relaxed);
   open_all_gates(false);

@@ -1,4 +1,4 @@
-// What was discovered becomes a plan.  With the state's mutex held.
+// Turns what was discovered into a plan.  With the state's mutex held.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -15,8 +15,7 @@ void make_plan(State& state);
 // What was discovered becomes what can be measured.
 void settle_discovery(State& state);
 void count_host_bytes(State& state);
-// Says it, and writes it into prof.json.  After profiling went off the file is the only place for
-// words: the one line has been said.
+// Reports it on stderr and in prof.json; after profiling has been turned off, in prof.json only.
 void warn(State& state, std::string warning);
 
 }  // namespace inline_prof::hook

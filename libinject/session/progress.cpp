@@ -44,9 +44,8 @@ void report_progress(const State& state, std::int64_t iteration) {
   if (left < 0) return;
   const auto seconds =
       (now - first_second) * left / std::max<std::int64_t>(iteration - first_iteration, 1);
-  sys::say(sys::LogLevel::kWarning, "iteration %lld: %lld to go, about %lld s",
-           static_cast<long long>(iteration), static_cast<long long>(left),
-           static_cast<long long>(seconds));
+  sys::say_progress("iteration %lld: %lld to go, about %lld s", static_cast<long long>(iteration),
+                    static_cast<long long>(left), static_cast<long long>(seconds));
 }
 
 }  // namespace inline_prof::hook

@@ -1,4 +1,4 @@
-// How far the measuring is, on stderr: for a user who waits.
+// Prints the progress on stderr, for a user who waits.
 #pragma once
 
 #include <cstdint>

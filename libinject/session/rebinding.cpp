@@ -231,9 +231,8 @@ void look_for_lost(State& state, const Launched& launched, CUstream stream) {
 
 void begin_search_if_lost(State& state) {
   const bool some_are_lost =
-      std::any_of(state.sites.begin(), state.sites.end(), [](const LaunchSite* site) {
-        return !has_handles(*site) && is_wanted(*site);
-      });
+      std::any_of(state.sites.begin(), state.sites.end(),
+                  [](const LaunchSite* site) { return !has_handles(*site) && is_wanted(*site); });
   if (some_are_lost) begin_search(state);
 }
 

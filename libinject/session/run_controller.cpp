@@ -18,7 +18,8 @@
 namespace inline_prof::hook::run_controller {
 namespace {
 
-// A GPU that is behind by more than this many iterations after the last sample is not waited for.
+// If the GPU is behind by more than this many iterations after the last sample, it is not waited
+// for.
 constexpr int kLongestDraining = 1024;
 
 // Its streams may be between two lives.
@@ -51,7 +52,7 @@ void say_what_was_never_met(State& state) {
   state.never_met.clear();
 }
 
-// Everything is read: the events go, the hooks become plain jumps, the file is written.
+// All samples are read: the events are destroyed, the hooks only forward, the file is written.
 void finish(State& state) {
   for (timer::ContextTimer& timer : state.timers) {
     state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
@@ -63,7 +64,6 @@ void finish(State& state) {
   state.phase.store(Phase::kDone, std::memory_order_release);
   stop_one_shot(state);
   disarm();
-  leave_termination();
   trigger::remove();
   sys::turn_off_silently();
   state.writer->finish(state.is_complete);
@@ -99,62 +99,62 @@ Choice choose_from_plan(const State& state, std::int64_t iteration) {
                       : Choice::Kind::kNothing};
 }
 
-// --- the receipt
+// --- the overhead measurement
 
-// The application may be ahead of the GPU by this many iterations and still have its blocks told
-// apart.
+// Blocks can be told apart while the application is ahead of the GPU by at most this many
+// iterations.
 constexpr std::int64_t kLongestLead = 32;
 constexpr std::int64_t kTimesInABlock = 4;  // behind the lead: enough for a median
 constexpr std::int64_t kBlocksInAQuad = 4;  // armed, not, not, armed: a steady drift cancels
 
 constexpr std::int64_t kMostQuads = 12;  // more than enough for a bootstrap over them
 
-// False where no receipt is wanted, or there is nothing to arm.
+// False if overhead is not to be measured, or there is nothing to arm.
 bool begin_overhead_measurement(State& state, std::int64_t iteration) {
   const timer::ContextTimer* timer = first_timer(state);
-  if (timer == nullptr || state.armed_lately.empty() || state.receipt.first != 0) return false;
-  OverheadBlocks& receipt = state.receipt;
-  receipt.first = iteration;
-  receipt.lead = std::clamp<std::int64_t>(timer->iterations_ahead(), 0, kLongestLead);
-  receipt.block = receipt.lead + kTimesInABlock;
-  const std::int64_t quad = kBlocksInAQuad * receipt.block;
+  if (timer == nullptr || state.armed_lately.empty() || state.overhead.first != 0) return false;
+  OverheadBlocks& overhead = state.overhead;
+  overhead.first = iteration;
+  overhead.lead = std::clamp<std::int64_t>(timer->iterations_ahead(), 0, kLongestLead);
+  overhead.block = overhead.lead + kTimesInABlock;
+  const std::int64_t quad = kBlocksInAQuad * overhead.block;
   std::int64_t most = state.config.overhead_iterations;
-  // A user who waits for the end waits for the samples, not for this.
+  // A user who has asked for the program's end waits for the samples only.
   if (state.exit_when_done.load()) most = std::min(most, iteration - state.settings.warmup - 1);
-  receipt.end = iteration + std::min(most / quad, kMostQuads) * quad;
-  return receipt.end > iteration;
+  overhead.end = iteration + std::min(most / quad, kMostQuads) * quad;
+  return overhead.end > iteration;
 }
 
-bool is_armed_for_overhead(const OverheadBlocks& receipt, std::int64_t iteration) {
-  const std::int64_t block = (iteration - receipt.first) / receipt.block % kBlocksInAQuad;
+bool is_armed_for_overhead(const OverheadBlocks& overhead, std::int64_t iteration) {
+  const std::int64_t block = (iteration - overhead.first) / overhead.block % kBlocksInAQuad;
   return block == 0 || block == kBlocksInAQuad - 1;
 }
 
 Choice choose_for_overhead(const State& state, std::int64_t iteration) {
-  if (iteration >= state.receipt.end) return {.kind = Choice::Kind::kOver};
-  if (!is_armed_for_overhead(state.receipt, iteration)) return {};
+  if (iteration >= state.overhead.end) return {.kind = Choice::Kind::kOver};
+  if (!is_armed_for_overhead(state.overhead, iteration)) return {};
   if (state.settings.mode == schedule::Mode::kOneShot) return {.kind = Choice::Kind::kEverything};
   const auto& lately = state.armed_lately;
   return {.kind = Choice::Kind::kTargets,
           .targets = lately[static_cast<std::size_t>(iteration) % lately.size()]};
 }
 
-// The iteration times of the complete blocks, without each block's first ones, in which the GPU may
-// still have been at work on the block before.
+// The iteration times of the complete blocks, without the first ones of each block, in which the
+// GPU may still have worked on the previous block.
 void gather_overhead(State& state) {
-  const OverheadBlocks& receipt = state.receipt;
-  if (receipt.block == 0) return;
+  const OverheadBlocks& overhead = state.overhead;
+  if (overhead.block == 0) return;
   std::vector<record::BlockTimes> blocks;
-  for (std::int64_t first = receipt.first; first + receipt.block <= receipt.end;
-       first += receipt.block) {
-    blocks.push_back({.armed = is_armed_for_overhead(receipt, first), .times_ms = {}});
+  for (std::int64_t first = overhead.first; first + overhead.block <= overhead.end;
+       first += overhead.block) {
+    blocks.push_back({.armed = is_armed_for_overhead(overhead, first), .times_ms = {}});
   }
   const record::IterationTimes& times = state.run.iteration_times;
   for (std::size_t i = 0; i < times.size(); ++i) {
-    const std::int64_t position = times.iteration(i) - receipt.first;
-    if (position < 0 || times.iteration(i) >= receipt.end) continue;
-    if (position % receipt.block < receipt.lead) continue;
-    blocks[static_cast<std::size_t>(position / receipt.block)].times_ms.push_back(times[i]);
+    const std::int64_t position = times.iteration(i) - overhead.first;
+    if (position < 0 || times.iteration(i) >= overhead.end) continue;
+    if (position % overhead.block < overhead.lead) continue;
+    blocks[static_cast<std::size_t>(position / overhead.block)].times_ms.push_back(times[i]);
   }
   // The program may have ended before the last ones.
   while (!blocks.empty() && blocks.back().times_ms.size() < kTimesInABlock)
@@ -164,7 +164,7 @@ void gather_overhead(State& state) {
 
 // --- the choice becomes armed events
 
-// After all else; an iteration in which a copy is being built measures nothing.
+// Comes last; in an iteration during which a clone is built nothing is measured.
 Choice choose_inside_graphs(State& state) {
   const auto target = clone_measurement::next(state);
   if (clone_measurement::is_over(state)) return {.kind = Choice::Kind::kOver};
@@ -190,7 +190,7 @@ void carry_out(State& state, const Choice& choice, std::int64_t iteration) {
       arm(state, choice.targets, iteration);
       if (state.armed_lately.size() == kRemembered)
         state.armed_lately.erase(state.armed_lately.begin());
-      if (state.receipt.first == 0) state.armed_lately.push_back(choice.targets);
+      if (state.overhead.first == 0) state.armed_lately.push_back(choice.targets);
       break;
     case Choice::Kind::kEverything:
       disarm();

@@ -1,4 +1,4 @@
-// The run through its iterations: warm-up, plan, what each measures, receipt, end.
+// The run's iterations: warm-up, plan, what each measures, overhead measurement, end.
 #pragma once
 
 #include "session/state.hpp"
@@ -11,15 +11,15 @@ namespace inline_prof::hook::run_controller {
 // One origin event on each device's busiest stream.
 void record_origins(State& state, std::int64_t iteration);
 
-// Reads what has finished.  True where everything that was recorded has been read.
+// Reads finished samples.  True once all recorded samples have been read.
 bool poll_all(State& state);
 
 [[nodiscard]] std::uint64_t samples_taken(const State& state);
 
-// True where every sample that was asked for has been recorded.
+// True once every requested sample has been recorded.
 [[nodiscard]] bool everything_was_recorded(const State& state);
 
-// The notes that only make sense once the run is over.
+// Notes that can only be written once the run is over.
 void close_record(State& state);
 
 }  // namespace inline_prof::hook::run_controller

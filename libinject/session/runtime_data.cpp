@@ -7,7 +7,7 @@
 namespace inline_prof::hook {
 namespace {
 
-// A run may ask for data in every iteration; a file of more than this is of no use to anybody.
+// A run may request data in every iteration; beyond this the file would be unusable.
 constexpr std::size_t kMostPerThread = 1'000'000;
 
 }  // namespace

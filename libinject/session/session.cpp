@@ -38,7 +38,7 @@ State* state() noexcept {
 namespace session {
 namespace {
 
-// What the application said before the first GPU call.
+// What the application has called before the first GPU call.
 constinit std::atomic<std::int64_t> early_iterations{0};
 constinit std::atomic<bool> early_exit_when_done{false};
 
@@ -58,8 +58,8 @@ schedule::Choices choices_of(const sys::Config& config) {
   return choices;
 }
 
-// Throws ScheduleError for what this guest cannot do: measuring something other than asked is worse
-// than not measuring.
+// Throws ScheduleError for what this library cannot do: measuring something other than requested is
+// worse than not measuring.
 void check_settings(const schedule::Settings& settings) {
   if (settings.warmup < 1) {
     throw schedule::ScheduleError(
@@ -89,7 +89,7 @@ record::WriteFacts write_facts(State& state) {
   facts.process_id = state.process_id;
   facts.libraries = timer::loaded_library_versions();
   facts.cuda_errors = sys::vendor_error_count();
-  facts.witness = cupti::collect();
+  facts.cross_check = cupti::collect();
   // Once, after the events are known: it reads the files of what is loaded.
   if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
     state.static_copies = static_copies(state.run);
@@ -101,8 +101,8 @@ record::WriteFacts write_facts(State& state) {
   return facts;
 }
 
-// Reads what is ready and says what is missing, unless the run was over before.  Waits for 200 ms
-// at most.
+// Reads finished samples and reports what is missing, unless the run was over before.  Waits for
+// 200 ms at most.
 struct Closing {
   bool is_complete;
   bool was_over;
@@ -128,6 +128,8 @@ Closing close_run(State& state, End end) {
 // On the writer's thread: the process was told to end.
 void finish_and_die(int signal) {
   if (State* run = state()) {
+    // First without a word to the driver: the interrupted thread may hold a lock of its.
+    if (run->phase.load() != Phase::kDone) run->writer->write_checkpoint_now();
     const bool is_complete = close_run(*run, End::kBySignal).is_complete;
     sys::turn_off_silently();
     run->writer->write_now(is_complete);
@@ -157,7 +159,8 @@ void make_writer(State& state, std::string path) {
                            const Phase phase = state.phase.load();
                            return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
                          },
-                     .on_signal = [](int signal) { finish_and_die(signal); }});
+                     .on_signal = [](int signal) { finish_and_die(signal); },
+                     .on_written = [] { leave_termination(); }});
 }
 
 bool counts(const State& state, Mark mark) {
@@ -373,21 +376,19 @@ void finish_at_exit() {
   State* run = state();
   if (run == nullptr || run->process_id != getpid()) return;
   if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {  // asks for no lock
-    static_cast<void>(run->writer->wait(kExitWaitMs));
+    run->writer->wait_or_complain(kExitWaitMs);
     return;
   }
   {
     const std::lock_guard lock(run->mutex);
-    if (run->sites.empty()) return;  // a context and no launch: nothing to say
+    if (run->sites.empty()) return;  // a context but no launch: nothing to report
   }
   const Closing closing = close_run(*run, End::kExit);
   if (!closing.was_over) {  // else another thread was quicker
-    leave_termination();
     sys::turn_off_silently();
-    if (!run->writer->is_running()) return run->writer->write_now(closing.is_complete);
-    run->writer->finish(closing.is_complete);
+    return run->writer->finish_within(closing.is_complete, kExitWaitMs);
   }
-  static_cast<void>(run->writer->wait(kExitWaitMs));
+  run->writer->wait_or_complain(kExitWaitMs);
 }
 
 void forget_everything() noexcept {

@@ -1,4 +1,4 @@
-// The course of one run: warm-up, plan, one armed event an iteration, file, end.
+// One run: warm-up, plan, one armed event an iteration, output, end.
 #pragma once
 
 #include "sys/config.hpp"
@@ -9,14 +9,14 @@
 
 namespace inline_prof::hook::session {
 
-// Takes the configuration and finds the schedule.  False where the run cannot be profiled as asked;
-// then profiling is off and the reason has been said.
+// Takes the configuration and finds the schedule.  False if the run cannot be profiled as
+// configured; then profiling is off and the reason has been reported.
 [[nodiscard]] bool begin(sys::Config config);
 
 // Nothing is measured until the user's trigger says so; without one, at once.  Throws ConfigError.
 void wait_for_trigger();
 
-// A context of the application's is there, with nothing in flight: the moment of calibration.
+// The application has created a context, in which nothing is running yet: it is calibrated.
 void context_created(CUcontext context);
 void context_gone(CUcontext context);
 void primary_context_released(CUdevice device);
@@ -25,10 +25,10 @@ void stream_gone(CUstream stream);
 void module_gone(const void* module);
 void library_gone(CUlibrary library);
 
-// Who says that an iteration starts.
+// What marks the start of an iteration.
 enum class Mark { kCall, kRange, kLaunch };
 
-// Of several kinds of marks the one that the user asked for counts.
+// Of several kinds of marks, the one that the user has chosen counts.
 void iteration_starts(Mark mark);
 
 // A warning on stderr and in prof.json.
@@ -37,10 +37,10 @@ void say(std::string warning);
 // The application asks for the process to end once prof.json is written.
 void exit_when_done();
 
-// The process ends: reads what is ready, writes the file.  Waits for 2 s at most.
+// Called when the process ends: reads finished samples and writes the file.  Waits for 2 s at most.
 void finish_at_exit();
 
-// In a forked child: this process has no run.
+// Called in a forked child, which has no run.
 void forget_everything() noexcept;
 
 }  // namespace inline_prof::hook::session

@@ -88,13 +88,13 @@ struct State {
   std::unordered_map<const record::EventRecord*, LaunchSite*> site_of_event;
   std::vector<Target> targets;
   schedule::Plan plan;
-  std::size_t plain_targets = 0;  // the first ones; kernels inside graphs have visits of their own
+  std::size_t plain_targets = 0;  // the first ones; kernels inside graphs are measured afterwards
   std::unique_ptr<AdaptiveController> adaptive;  // null for the other policies
-  OverheadBlocks receipt;
+  OverheadBlocks overhead;
   std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations
-  bool boundary_is_guessed = false;  // a period was found; nobody has said where iterations begin
+  bool boundary_is_guessed = false;  // iterations come from a period, not from a mark
   std::vector<std::string> never_met;
-  std::size_t unmatched_labels = 0;  // labels that were stopped and not started
+  std::size_t unmatched_labels = 0;  // labels that were stopped but not started
   std::size_t next_sampled = 0;      // whose turn it is in a run without iterations
   int draining_iterations = 0;
   bool is_complete = false;  // once it is over
@@ -108,8 +108,7 @@ struct State {
 // What stands for a stream in the launch table: the stream, and the unit test that is running.
 [[nodiscard]] inline const void* table_key(const State& state, const void* stream) noexcept {
   const auto tag = state.running_test == nullptr ? 0 : state.running_test->tag;
-  // Compared and never followed, so the optimiser loses nothing by not knowing where it points.
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  // Only compared, never dereferenced.  NOLINTNEXTLINE(performance-no-int-to-ptr)
   return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(stream) ^ tag);
 }
 

@@ -1,15 +1,26 @@
 #include "session/termination.hpp"
 
+#include "entry/ending.hpp"
+#include "entry/guard.hpp"
+#include "sys/held_signal.hpp"
+#include "sys/log.hpp"
+
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace inline_prof::hook {
+
+constinit std::atomic<int> ending_signal{0};
+
 namespace {
 
 constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP};
+constexpr int kLongestWaitMs = 2000;
+constexpr int kPollMs = 10;
 
 constinit std::atomic<record::WriterThread*> listener{nullptr};
 constinit std::atomic<pid_t> listening_process{0};
@@ -20,25 +31,49 @@ void restore(int signal) noexcept {
   sigaction(signal, &standard, nullptr);
 }
 
-// Async-signal-safe: posts a semaphore, or hands the signal back to the system.
-void on_signal(int signal) {
-  const int error = errno;
-  auto* writer = listener.load();
-  // A forked child inherits the handler and not the writer's thread.
-  if (writer != nullptr && listening_process.load() == getpid()) {
-    writer->wake_for_signal(signal);
-  } else {
-    restore(signal);
-    raise(signal);
-  }
-  errno = error;
-}
+void on_signal(int signal);
 
 bool is_ours(const struct sigaction& action) noexcept {
   return (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == on_signal;
 }
 
+// Async-signal-safe.  The application's code behind the interrupted place must not run any more, as
+// it would not without us: so this thread waits here until the writer's has ended the process.
+void on_signal(int signal) {
+  const int error = errno;
+  struct sigaction now {};
+  const bool is_installed = sigaction(signal, nullptr, &now) == 0 && is_ours(now);
+  auto* writer = listener.load();
+  if (!is_installed) {
+    // A handler of the application's passes the signal on to the one before it, which would have
+    // been the system's, and which nobody calls.
+  } else if (writer == nullptr || listening_process.load() != getpid()) {
+    // A forked child inherits the handler and not the writer's thread.  The signal comes when this
+    // function returns.
+    restore(signal);
+    raise(signal);
+  } else {
+    ending_signal.store(signal);
+    writer->wake_for_signal(signal);
+    // Inside a call of ours this thread may hold what the writer needs: it waits when it leaves.
+    if (!HookGuard::is_inside()) wait_for_the_end();
+  }
+  errno = error;
+}
+
 }  // namespace
+
+void wait_for_the_end() noexcept {
+  const sigset_t all = sys::all_but_faults();
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  for (int waited = 0; waited < kLongestWaitMs; waited += kPollMs)
+    usleep(kPollMs * 1000);
+  sys::say(sys::LogLevel::kError,
+           "prof.json was not written within %d ms after signal %d: the samples since the last "
+           "checkpoint are lost",
+           kLongestWaitMs, ending_signal.load());
+  die_of(ending_signal.load());
+}
 
 void watch_termination(record::WriterThread& writer) noexcept {
   if (!writer.is_running()) return;
@@ -50,8 +85,10 @@ void watch_termination(record::WriterThread& writer) noexcept {
     if ((before.sa_flags & SA_SIGINFO) != 0 || before.sa_handler != SIG_DFL) continue;
     struct sigaction ours {};
     ours.sa_handler = on_signal;
-    ours.sa_flags = SA_RESTART;  // the application's system calls are none of the signal's business
-    sigfillset(&ours.sa_mask);
+    // The application's system calls are none of the signal's business, and a thread with a small
+    // stack has another one for signals.
+    ours.sa_flags = SA_RESTART | SA_ONSTACK;
+    ours.sa_mask = sys::all_but_faults();
     sigaction(signal, &ours, nullptr);
   }
 }
@@ -71,8 +108,10 @@ void die_of(int signal) noexcept {
   sigaddset(&only, signal);
   pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   kill(getpid(), signal);
-  while (true)
-    pause();
+  raise(signal);
+  // Neither can fail, and the process must end all the same: with the status that a shell gives it.
+  syscall(SYS_exit_group, 128 + signal, 0, 0, 0, 0);
+  __builtin_unreachable();
 }
 
 }  // namespace inline_prof::hook

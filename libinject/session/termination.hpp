@@ -1,4 +1,4 @@
-// A job that is told to end (SIGTERM from a scheduler, Ctrl-C) leaves its samples behind.
+// Writes the samples of a job that is ended by a signal (SIGTERM from a scheduler, Ctrl-C).
 #pragma once
 
 #include "record/writer_thread.hpp"
@@ -10,10 +10,10 @@ namespace inline_prof::hook {
 // it.
 void watch_termination(record::WriterThread& writer) noexcept;
 
-// The signals are the system's again, where the application has not taken them.
+// Restores the default handlers, unless the application has set its own.
 void leave_termination() noexcept;
 
-// Ends the process as the signal would have, had nobody listened.
+// Ends the process as the signal would have done by default.
 [[noreturn]] void die_of(int signal) noexcept;
 
 }  // namespace inline_prof::hook

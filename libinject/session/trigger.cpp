@@ -22,8 +22,8 @@ constinit std::atomic<bool> resumed{false};
 constinit std::atomic<int> watched_signal{0};
 constinit std::atomic<bool> watching_file{false};
 
-// Two atomic stores: also for a signal handler.  After a pause every launch is looked at until the
-// next iteration says which ones matter.
+// Two atomic stores, so that a signal handler may call it.  After a pause every launch is examined
+// until the next iteration begins.
 void set_paused(bool wanted) noexcept {
   if (paused.exchange(wanted) == wanted || !sys::is_on()) return;
   if (!wanted) resumed.store(true);
@@ -43,7 +43,7 @@ bool exists(const std::string& path) {
 
 void* watch_file(void* argument) {
   const auto* path = static_cast<const std::string*>(argument);
-  while (watching_file.load() && sys::is_on()) {
+  while (watching_file.load() && sys::is_on() && !sys::only_quiet_threads_are_left()) {
     set_paused(!exists(*path));
     usleep(kWatchMicroseconds);
   }
@@ -73,7 +73,7 @@ void start_listening(int signal) {
   }
   struct sigaction ours {};
   ours.sa_handler = on_signal;
-  ours.sa_flags = SA_RESTART;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
   watched_signal.store(signal);
   sigaction(signal, &ours, nullptr);
 }
@@ -98,7 +98,7 @@ bool was_paused() noexcept {
   return resumed.load(std::memory_order_relaxed) && resumed.exchange(false);
 }
 
-// The handler stays, and does nothing: a signal that comes late must not end the application.
+// The handler stays and does nothing: a late signal must not end the application.
 void remove() noexcept {
   watching_file.store(false);
 }

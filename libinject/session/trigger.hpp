@@ -5,14 +5,14 @@
 
 namespace inline_prof::hook::trigger {
 
-// Without a trigger in `config` there is nothing to do.  Throws ConfigError where the signal is
-// taken by the application, or no thread can be had to watch the file.
+// Does nothing without a trigger in `config`.  Throws ConfigError if the application handles the
+// signal itself, or the thread that watches the file cannot be started.
 void install(const sys::Config& config);
 
-// True while nothing is to be looked at.  Launches do not come by then.
+// True while measuring is paused.  Launches are not examined then.
 [[nodiscard]] bool is_paused() noexcept;
 
-// True once after each pause.  What was discovered half before the pause is no iteration.
+// True once after each pause.  An iteration that was interrupted by the pause does not count.
 [[nodiscard]] bool was_paused() noexcept;
 
 void remove() noexcept;  // the run is over

@@ -1,5 +1,5 @@
-// A run in which nobody says where iterations begin: launches of every kernel are sampled in turn,
-// one at a time, and counted exactly.  In prof.json the whole run is one iteration.
+// A run without iterations: launches of every kernel are sampled in turn, one at a time, and
+// counted exactly.  In prof.json the whole run is one iteration.
 #include "session/without_iterations.hpp"
 
 #include "session/discovery.hpp"
@@ -13,7 +13,7 @@
 namespace inline_prof::hook {
 namespace {
 
-constexpr std::uint32_t kFarthest = 2048;  // launches from one sample to the next
+constexpr std::uint32_t kFarthest = 2048;  // largest distance between two samples, in launches
 constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 
 bool wants_samples(const LaunchSite& site) {

@@ -1,6 +1,7 @@
 #include "sys/config.hpp"
 
 #include "sys/config_error.hpp"
+#include "sys/config_output.hpp"
 #include "sys/log.hpp"
 
 #include <charconv>
@@ -47,7 +48,7 @@ constexpr std::array kVariables{
              "iteration; data: runtime data only; unit_test: every event between "
              "PROFILE_UNIT_TEST_START and _STOP"},
     Variable{
-        "INLINE_PROF_RECEIPT", "1024", "0 to 1000000",
+        "INLINE_PROF_OVERHEAD", "1024", "0 to 1000000",
         "iterations at most, after the last sample, in which the cost of measuring is measured; 0: "
         "none"},
     Variable{"INLINE_PROF_GRAPH_COPIES", "32", "0 to 1048576",
@@ -59,7 +60,7 @@ constexpr std::array kVariables{
     Variable{"INLINE_PROF_BACKEND", "(driver, cupti if injected)", "driver, cupti",
              "how launches are seen: driver, by wrappers of the driver's functions (LD_PRELOAD); "
              "cupti, by CUPTI's callbacks, which is the default under CUDA_INJECTION64_PATH"},
-    Variable{"INLINE_PROF_WITNESS", "none", "none, cupti",
+    Variable{"INLINE_PROF_CROSS_CHECK", "none", "none, cupti",
              "cupti: CUPTI counts the launches of the warm-up and times the measured kernels, too; "
              "a check of our own numbers that costs time"},
     Variable{"INLINE_PROF_EXIT_WHEN_DONE", "0", "0, 1",
@@ -89,6 +90,10 @@ constexpr std::array kVariables{
              "iterations of a one-shot run after its warm-up"},
     Variable{"PROFILING_RECORD_EVERY_N", "5", "1 to 1000000",
              "a one-shot run measures every n-th iteration"},
+    Variable{"INLINE_PROF_RECEIPT", "1024", "0 to 1000000",
+             "the former name of INLINE_PROF_OVERHEAD"},
+    Variable{"INLINE_PROF_WITNESS", "none", "none, cupti",
+             "the former name of INLINE_PROF_CROSS_CHECK"},
 };
 
 [[noreturn]] void refuse(const char* name, std::string_view value, std::string_view allowed) {
@@ -127,21 +132,23 @@ std::optional<std::int64_t> integer(const char* name, std::int64_t lowest, std::
   return parsed;
 }
 
-// Ours first, then the original's name for the same thing.
-std::optional<std::int64_t> integer(const char* name, const char* original, std::int64_t lowest,
+// `name` comes first, then the original profiler's or our former name for the same thing.  Both are
+// checked.
+std::optional<std::int64_t> integer(const char* name, const char* alias, std::int64_t lowest,
                                     std::int64_t highest) {
-  const auto ours = integer(name, lowest, highest);
-  const auto theirs = integer(original, lowest, highest);
-  return ours ? ours : theirs;
+  const auto value = integer(name, lowest, highest);
+  const auto value_of_alias = integer(alias, lowest, highest);
+  return value ? value : value_of_alias;
 }
 
 bool flag(const char* name) {
   return integer(name, 0, 1).value_or(0) == 1;
 }
 
-// The word itself, if it is one of `allowed`.
+// The value itself, which must be one of `allowed`.
 template <std::size_t N>
-std::optional<std::string> word(const char* name, const std::array<std::string_view, N>& allowed) {
+std::optional<std::string> keyword(const char* name,
+                                   const std::array<std::string_view, N>& allowed) {
   auto text = value_of(name);
   if (!text) return std::nullopt;
   for (const auto known : allowed) {
@@ -180,7 +187,7 @@ std::optional<double> budget() {
 }
 
 std::optional<std::string> mode() {
-  const auto ours = word("INLINE_PROF_MODE", kModes);
+  const auto ours = keyword("INLINE_PROF_MODE", kModes);
   const auto original = integer("PROFILING_MODE", 0, 2);
   if (ours || !original) return ours;
   return std::string(kModes[static_cast<std::size_t>(*original)]);
@@ -194,20 +201,20 @@ void read_iteration_source(Config& config) {
   const std::string_view kind = std::string_view(*text).substr(0, colon);
   config.iteration_glob = colon == std::string::npos ? "" : text->substr(colon + 1);
   const bool has_glob = !config.iteration_glob.empty();
-  struct LibraryCall {
+  struct Source {
     std::string_view text;
     IterationSource source;
     bool wants_glob;
   };
-  constexpr std::array kWords{LibraryCall{"auto", IterationSource::kAuto, false},
-                              LibraryCall{"macro", IterationSource::kMacro, false},
-                              LibraryCall{"optimizer", IterationSource::kOptimizer, false},
-                              LibraryCall{"nvtx", IterationSource::kNvtx, true},
-                              LibraryCall{"kernel", IterationSource::kKernel, true}};
-  for (const LibraryCall& word : kWords) {
-    if (word.text != kind || word.wants_glob != has_glob) continue;
-    if (!word.wants_glob && colon != std::string::npos) continue;
-    config.iteration_source = word.source;
+  constexpr std::array kSources{Source{"auto", IterationSource::kAuto, false},
+                                Source{"macro", IterationSource::kMacro, false},
+                                Source{"optimizer", IterationSource::kOptimizer, false},
+                                Source{"nvtx", IterationSource::kNvtx, true},
+                                Source{"kernel", IterationSource::kKernel, true}};
+  for (const Source& known : kSources) {
+    if (known.text != kind || known.wants_glob != has_glob) continue;
+    if (!known.wants_glob && colon != std::string::npos) continue;
+    config.iteration_source = known.source;
     return;
   }
   refuse(kName, *text, variable(kName).range);
@@ -304,7 +311,7 @@ constexpr std::array<std::string_view, 2> kCrossChecks{"none", "cupti"};
 constexpr std::array<std::string_view, 4> kLevels{"quiet", "error", "warning", "info"};
 
 void read_log_level() {
-  const auto level = word("INLINE_PROF_LOG", kLevels);
+  const auto level = keyword("INLINE_PROF_LOG", kLevels);
   if (!level) return;
   for (std::size_t i = 0; i < kLevels.size(); ++i) {
     if (*level == kLevels[i]) set_log_level(static_cast<LogLevel>(i));
@@ -327,6 +334,7 @@ std::optional<Config> read_config() {
 
   config.schedule_path = value_of("INLINE_PROF_SCHEDULE").value_or("");
   config.output_template = value_of("INLINE_PROF_OUT").value_or("");
+  static_cast<void>(parse_output_template(config.output_template));
   auto directory = value_of("INLINE_PROF_DIR");
   if (!directory) directory = value_of("PROFILING_DIR");
   config.directory_is_set = directory.has_value();
@@ -334,7 +342,7 @@ std::optional<Config> read_config() {
 
   config.warmup = integer("INLINE_PROF_WARMUP", "PROFILING_WARMUP_ITERS", 0, 1'000'000'000);
   config.repeat = integer("INLINE_PROF_REPEAT", "PROFILING_REPEAT_TIMES_PER_EVENT", 1, 1'000'000);
-  config.policy = word("INLINE_PROF_POLICY", kPolicies);
+  config.policy = keyword("INLINE_PROF_POLICY", kPolicies);
   config.budget_percent = budget();
   config.target_ci = decimal("INLINE_PROF_TARGET_CI", 0, 1, false);
   if (const auto text = value_of("INLINE_PROF_SEED")) {
@@ -353,15 +361,17 @@ std::optional<Config> read_config() {
       integer("PROFILING_REPEAT_ITERS", 1, 1'000'000'000).value_or(config.one_shot_iterations);
   config.one_shot_every =
       integer("PROFILING_RECORD_EVERY_N", 1, 1'000'000).value_or(config.one_shot_every);
-  config.overhead_iterations =
-      integer("INLINE_PROF_RECEIPT", 0, 1'000'000).value_or(config.overhead_iterations);
+  config.overhead_iterations = integer("INLINE_PROF_OVERHEAD", "INLINE_PROF_RECEIPT", 0, 1'000'000)
+                                   .value_or(config.overhead_iterations);
   read_iteration_source(config);
   read_trigger(config);
 
-  if (const auto name = word("INLINE_PROF_BACKEND", kBackends)) {
+  if (const auto name = keyword("INLINE_PROF_BACKEND", kBackends)) {
     config.backend = *name == "cupti" ? Backend::kCupti : Backend::kDriver;
   }
-  config.cupti_cross_check = word("INLINE_PROF_WITNESS", kCrossChecks) == "cupti";
+  const auto former = keyword("INLINE_PROF_WITNESS", kCrossChecks);
+  config.cupti_cross_check =
+      keyword("INLINE_PROF_CROSS_CHECK", kCrossChecks).value_or(former.value_or("none")) == "cupti";
 
   config.graph_copies_mib =
       static_cast<std::uint64_t>(integer("INLINE_PROF_GRAPH_COPIES", 0, 1'048'576)

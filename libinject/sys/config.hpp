@@ -56,7 +56,7 @@ struct Config {
   std::int64_t one_shot_every = 5;
   std::uint64_t graph_copies_mib = 32;      // host memory for copies of graphs, by estimate
   std::int64_t graph_warmup = 10;           // replays of a new copy that are no samples
-  std::int64_t overhead_iterations = 1024;  // at most, after the last sample; 0: no receipt
+  std::int64_t overhead_iterations = 1024;  // at most, after the last sample; 0: not measured
   IterationSource iteration_source = IterationSource::kAuto;
   std::string iteration_glob;
   Trigger trigger = Trigger::kNone;

@@ -33,15 +33,15 @@ std::string load_cupti() {
     return "neither libcupti.so.13 nor libcupti.so.12 can be loaded: the folder of the toolkit's "
            "CUPTI must be on LD_LIBRARY_PATH";
   }
-#define INLINE_PROF_FIND(function)                                                                \
-  cupti_functions.function =                                                                      \
-      reinterpret_cast<decltype(cupti_functions.function)>(original_dlsym()(library, #function)); \
+#define INLINE_PROF_FIND(function)                                                             \
+  cupti_functions.function =                                                                   \
+      reinterpret_cast<decltype(cupti_functions.function)>(glibc_dlsym()(library, #function)); \
   if (cupti_functions.function == nullptr) return std::string(#function) + " is not in libcupti";
   INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_FIND)
 #undef INLINE_PROF_FIND
 #if CUPTI_API_VERSION >= 130000
   cupti_functions.cuptiSubscribe_v2 = reinterpret_cast<decltype(cupti_functions.cuptiSubscribe_v2)>(
-      original_dlsym()(library, "cuptiSubscribe_v2"));
+      glibc_dlsym()(library, "cuptiSubscribe_v2"));
   if (cupti_functions.cuptiSubscribe_v2 == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe)
 #endif
   return {};

@@ -1,5 +1,6 @@
-// The driver's functions for graphs that we call ourselves.  Apart from cuda_api.hpp, since most
-// programs have no graphs and drivers before 12.3 lack some of these: then graphs are timed whole.
+// The driver's graph functions that we call ourselves.  Apart from cuda_api.hpp, since most
+// programs have no graphs, and drivers before 12.3 lack some of these: then graphs are timed as a
+// whole.
 #pragma once
 
 #include <cuda.h>
@@ -8,46 +9,53 @@
 
 namespace inline_prof::sys {
 
-// Signatures are spelled out: cuda.h of 13.0 gives some of these names to other versions than
-// cuda.h of 12.4 does.
-struct GraphApi {
-  using Node = CUgraphNode;
-  CUresult(CUDAAPI* clone)(CUgraph*, CUgraph) = nullptr;
-  CUresult(CUDAAPI* destroy)(CUgraph) = nullptr;
-  CUresult(CUDAAPI* create)(CUgraph*, unsigned) = nullptr;
-  CUresult(CUDAAPI* find_in_clone)(Node*, Node, CUgraph) = nullptr;
-  CUresult(CUDAAPI* get_nodes)(CUgraph, Node*, std::size_t*) = nullptr;
-  CUresult(CUDAAPI* get_type)(Node, CUgraphNodeType*) = nullptr;
-  CUresult(CUDAAPI* get_kernel)(Node, CUDA_KERNEL_NODE_PARAMS_v2*) = nullptr;
-  CUresult(CUDAAPI* get_child)(Node, CUgraph*) = nullptr;
-  CUresult(CUDAAPI* get_attribute)(Node, CUkernelNodeAttrID, CUkernelNodeAttrValue*) = nullptr;
-  CUresult(CUDAAPI* get_dependencies)(Node, Node*, CUgraphEdgeData*, std::size_t*) = nullptr;
-  CUresult(CUDAAPI* get_dependents)(Node, Node*, CUgraphEdgeData*, std::size_t*) = nullptr;
-  CUresult(CUDAAPI* add_dependencies)(CUgraph, const Node*, const Node*, const CUgraphEdgeData*,
-                                      std::size_t) = nullptr;
-  CUresult(CUDAAPI* remove_dependencies)(CUgraph, const Node*, const Node*, const CUgraphEdgeData*,
-                                         std::size_t) = nullptr;
-  CUresult(CUDAAPI* add_event_record)(Node*, CUgraph, const Node*, std::size_t, CUevent) = nullptr;
-  CUresult(CUDAAPI* add_kernel)(Node*, CUgraph, const Node*, std::size_t,
-                                const CUDA_KERNEL_NODE_PARAMS_v2*) = nullptr;
-  CUresult(CUDAAPI* instantiate)(CUgraphExec*, CUgraph, unsigned long long) = nullptr;
-  CUresult(CUDAAPI* upload)(CUgraphExec, CUstream) = nullptr;
-  CUresult(CUDAAPI* launch)(CUgraphExec, CUstream) = nullptr;
-  CUresult(CUDAAPI* destroy_exec)(CUgraphExec) = nullptr;
-  CUresult(CUDAAPI* set_event)(CUgraphExec, Node, CUevent) = nullptr;
-  CUresult(CUDAAPI* set_kernel)(Node, const CUDA_KERNEL_NODE_PARAMS_v2*) = nullptr;
-  CUresult(CUDAAPI* set_exec_kernel)(CUgraphExec, Node,
-                                     const CUDA_KERNEL_NODE_PARAMS_v2*) = nullptr;
-  CUresult(CUDAAPI* set_exec_enabled)(CUgraphExec, Node, unsigned) = nullptr;
-  CUresult(CUDAAPI* get_capture)(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*,
-                                 const Node**, std::size_t*) = nullptr;
-  CUresult(CUDAAPI* record_event_with_flags)(CUevent, CUstream, unsigned) = nullptr;
+// X(member, symbol of libcuda, whether nodes cannot be timed without it, signature).  Symbols and
+// signatures are spelled out, because cuda.h of 13.0 gives some of these names to other versions
+// than cuda.h of 12.4 does.
+//
+// clang-format off
+#define INLINE_PROF_GRAPH_FUNCTIONS(X) \
+  X(clone, cuGraphClone, true, CUresult(CUgraph*, CUgraph)) \
+  X(destroy, cuGraphDestroy, true, CUresult(CUgraph)) \
+  X(create, cuGraphCreate, false, CUresult(CUgraph*, unsigned)) \
+  X(find_in_clone, cuGraphNodeFindInClone, true, CUresult(CUgraphNode*, CUgraphNode, CUgraph)) \
+  X(get_nodes, cuGraphGetNodes, true, CUresult(CUgraph, CUgraphNode*, std::size_t*)) \
+  X(get_type, cuGraphNodeGetType, true, CUresult(CUgraphNode, CUgraphNodeType*)) \
+  X(get_kernel, cuGraphKernelNodeGetParams_v2, true, CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)) \
+  X(get_child, cuGraphChildGraphNodeGetGraph, false, CUresult(CUgraphNode, CUgraph*)) \
+  X(get_attribute, cuGraphKernelNodeGetAttribute, false, CUresult(CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue*)) \
+  X(get_dependencies, cuGraphNodeGetDependencies_v2, true, CUresult(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*)) \
+  X(get_dependents, cuGraphNodeGetDependentNodes_v2, true, CUresult(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*)) \
+  X(add_dependencies, cuGraphAddDependencies_v2, true, CUresult(CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, std::size_t)) \
+  X(remove_dependencies, cuGraphRemoveDependencies_v2, true, CUresult(CUgraph, const CUgraphNode*, const CUgraphNode*, const CUgraphEdgeData*, std::size_t)) \
+  X(add_event_record, cuGraphAddEventRecordNode, true, CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, CUevent)) \
+  X(add_kernel, cuGraphAddKernelNode_v2, false, CUresult(CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, const CUDA_KERNEL_NODE_PARAMS_v2*)) \
+  X(instantiate, cuGraphInstantiateWithFlags, true, CUresult(CUgraphExec*, CUgraph, unsigned long long)) \
+  X(upload, cuGraphUpload, true, CUresult(CUgraphExec, CUstream)) \
+  X(launch, cuGraphLaunch, true, CUresult(CUgraphExec, CUstream)) \
+  X(destroy_exec, cuGraphExecDestroy, true, CUresult(CUgraphExec)) \
+  X(set_event, cuGraphExecEventRecordNodeSetEvent, true, CUresult(CUgraphExec, CUgraphNode, CUevent)) \
+  X(set_kernel, cuGraphKernelNodeSetParams_v2, false, CUresult(CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2*)) \
+  X(set_exec_kernel, cuGraphExecKernelNodeSetParams_v2, false, CUresult(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS_v2*)) \
+  X(set_exec_enabled, cuGraphNodeSetEnabled, false, CUresult(CUgraphExec, CUgraphNode, unsigned)) \
+  X(get_capture, cuStreamGetCaptureInfo_v2, false, CUresult(CUstream, CUstreamCaptureStatus*, cuuint64_t*, CUgraph*, const CUgraphNode**, std::size_t*)) \
+  X(record_event_with_flags, cuEventRecordWithFlags, false, CUresult(CUevent, CUstream, unsigned))
+// clang-format on
 
-  // Everything is there that a timed node needs.
+template <typename Signature>
+using DriverFunction = Signature*;
+
+struct GraphApi {
+#define INLINE_PROF_MEMBER(member, symbol, needed, ...) \
+  DriverFunction<__VA_ARGS__> member = nullptr;
+  INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_MEMBER)
+#undef INLINE_PROF_MEMBER
+
+  // True if every function is there that timing a node needs.
   [[nodiscard]] bool can_time_nodes() const noexcept;
 };
 
-// Looked up at the first call; after load_cuda().
+// Looked up at the first call, which must come after load_cuda().
 [[nodiscard]] const GraphApi& graph_api() noexcept;
 
 }  // namespace inline_prof::sys

@@ -1,10 +1,15 @@
 #include "sys/log.hpp"
 
+#include "sys/held_signal.hpp"
+
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
-#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <poll.h>
+#include <string_view>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace inline_prof::sys {
@@ -12,8 +17,93 @@ namespace {
 
 constinit std::atomic<LogLevel> wanted{LogLevel::kWarning};
 
-constexpr char kLinePrefix[] = "inline_prof: ";
-constexpr std::size_t kLinePrefixLength = sizeof kLinePrefix - 1;
+// Two kinds of lines, so that warnings never take the place of the error that explains them.
+constinit std::atomic<int> errors_said{0};
+constinit std::atomic<int> others_said{0};
+
+// What stderr was when the library was loaded.  Written before the application has threads.
+struct StderrFile {
+  bool is_known = false;
+  bool is_open = false;
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+constinit StderrFile first_stderr;
+
+constexpr std::string_view kLinePrefix = "inline_prof: ";
+constexpr std::size_t kLongestLine = 1024;
+
+StderrFile stderr_now() noexcept {
+  struct stat facts {};
+  if (fstat(STDERR_FILENO, &facts) != 0) return {.is_known = true};
+  return {.is_known = true, .is_open = true, .device = facts.st_dev, .inode = facts.st_ino};
+}
+
+bool is_still_stderr() noexcept {
+  if (!first_stderr.is_known) return true;
+  if (!first_stderr.is_open) return false;
+  const StderrFile now = stderr_now();
+  return now.is_open && now.device == first_stderr.device && now.inode == first_stderr.inode;
+}
+
+// A pipe that nobody empties would hold the application up for as long.
+bool has_room() noexcept {
+  pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
+}
+
+// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none, or with a
+// control character.  The ranges are those of the Unicode Standard 15.0, table 3-7, without the C1
+// controls, U+0080 to U+009F.
+std::size_t printable_length(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
+  };
+  const auto is_between = [&](std::size_t i, unsigned low, unsigned high) {
+    return byte(i) >= low && byte(i) <= high;
+  };
+  const unsigned first = byte(0);
+  if (first >= 0x20 && first < 0x7F) return 1;
+  if (first == 0xC2) return is_between(1, 0xA0, 0xBF) ? 2 : 0;
+  if (first > 0xC2 && first <= 0xDF) return is_between(1, 0x80, 0xBF) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = first == 0xED ? 0x9F : 0xBF;
+    return is_between(1, low, high) && is_between(2, 0x80, 0xBF) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
+    const bool is_whole =
+        is_between(1, low, high) && is_between(2, 0x80, 0xBF) && is_between(3, 0x80, 0xBF);
+    return is_whole ? 4 : 0;
+  }
+  return 0;
+}
+
+void write_line(const char* format, va_list arguments) noexcept {
+  char line[kLongestLine];
+  __builtin_memcpy(line, kLinePrefix.data(), kLinePrefix.size());
+  const std::size_t room = sizeof line - kLinePrefix.size() - 1;
+  const int wanted_length = std::vsnprintf(line + kLinePrefix.size(), room, format, arguments);
+  if (wanted_length < 0) return;
+  std::size_t length = static_cast<std::size_t>(wanted_length);
+  if (length >= room) length = room - 1;
+  make_printable({line + kLinePrefix.size(), length});
+  length += kLinePrefix.size();
+  line[length++] = '\n';
+  const HeldSignal held(SIGPIPE);
+  if (!is_still_stderr() || !has_room()) return;
+  const ssize_t written = write(STDERR_FILENO, line, length);
+  static_cast<void>(written);  // a full disk behind stderr is the application's business
+}
+
+[[gnu::format(printf, 1, 2)]] void write_line(const char* format, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, format);
+  write_line(format, arguments);
+  va_end(arguments);
+}
 
 }  // namespace
 
@@ -21,27 +111,48 @@ void set_log_level(LogLevel level) noexcept {
   wanted.store(level, std::memory_order_relaxed);
 }
 
+void note_stderr() noexcept {
+  const int saved_errno = errno;
+  first_stderr = stderr_now();
+  errno = saved_errno;
+}
+
+void make_printable(std::span<char> text) noexcept {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = printable_length({text.data() + i, text.size() - i});
+    if (length == 0) text[i] = '?';
+    i += length == 0 ? 1 : length;
+  }
+}
+
 void say(LogLevel level, const char* format, ...) noexcept {
   if (level > wanted.load(std::memory_order_relaxed)) return;
+  auto& said = level == LogLevel::kError ? errors_said : others_said;
+  const int before = said.fetch_add(1, std::memory_order_relaxed);
+  if (before >= kMostLines) {
+    // Held there, so that it never wraps round.
+    said.store(kMostLines + 1, std::memory_order_relaxed);
+    if (before > kMostLines) return;
+  }
   const int saved_errno = errno;
-  char line[1024];
-  __builtin_memcpy(line, kLinePrefix, kLinePrefixLength);
+  if (before == kMostLines) {
+    write_line("%d lines have been written: further ones are left out", kMostLines);
+  } else {
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(format, arguments);
+    va_end(arguments);
+  }
+  errno = saved_errno;
+}
+
+void say_progress(const char* format, ...) noexcept {
+  if (LogLevel::kWarning > wanted.load(std::memory_order_relaxed)) return;
+  const int saved_errno = errno;
   va_list arguments;
   va_start(arguments, format);
-  const int length = std::vsnprintf(line + kLinePrefixLength, sizeof line - kLinePrefixLength - 1,
-                                    format, arguments);
+  write_line(format, arguments);
   va_end(arguments);
-  if (length >= 0) {
-    std::size_t end = kLinePrefixLength + static_cast<std::size_t>(length);
-    if (end > sizeof line - 2) end = sizeof line - 2;
-    // What the application calls its labels and files may hold anything; a terminal obeys some of it.
-    for (std::size_t i = kLinePrefixLength; i < end; ++i) {
-      if (static_cast<unsigned char>(line[i]) < ' ' || line[i] == '\x7f') line[i] = '?';
-    }
-    line[end] = '\n';
-    const ssize_t written = write(STDERR_FILENO, line, end + 1);
-    static_cast<void>(written);  // a closed stderr is the application's business
-  }
   errno = saved_errno;
 }
 

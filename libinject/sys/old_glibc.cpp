@@ -11,9 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <link.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -54,7 +52,6 @@ INLINE_PROF_FORWARD("sem_timedwait");
 INLINE_PROF_FORWARD("pthread_create");
 INLINE_PROF_FORWARD("pthread_detach");
 INLINE_PROF_FORWARD("pthread_join");
-INLINE_PROF_FORWARD("pthread_sigmask");
 INLINE_PROF_FORWARD("pthread_once");
 INLINE_PROF_FORWARD("pthread_key_create");
 INLINE_PROF_FORWARD("pthread_key_delete");
@@ -66,18 +63,6 @@ INLINE_PROF_FORWARD("pthread_rwlock_wrlock");
 INLINE_PROF_FORWARD("pthread_rwlock_unlock");
 
 namespace inline_prof::sys {
-
-// stat and fstat became functions of libc.so in 2.33; the kernel's structure is glibc's on both of
-// our machines.
-int stat_by_system_call(const char* path, struct stat* facts) INLINE_PROF_HIDDEN_AS("stat");
-int stat_by_system_call(const char* path, struct stat* facts) {
-  return static_cast<int>(syscall(SYS_newfstatat, AT_FDCWD, path, facts, 0));
-}
-
-int fstat_by_system_call(int file, struct stat* facts) INLINE_PROF_HIDDEN_AS("fstat");
-int fstat_by_system_call(int file, struct stat* facts) {
-  return static_cast<int>(syscall(SYS_fstat, file, facts));
-}
 
 // 2.25 and 2.36; std::random_device wants them, which nothing of ours uses but the linker cannot
 // leave out.

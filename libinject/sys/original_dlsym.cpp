@@ -20,18 +20,28 @@ __asm__(".symver inline_prof_dlvsym, dlvsym@" INLINE_PROF_DL_VERSION);
 namespace inline_prof::sys {
 namespace {
 
-constinit std::atomic<DlsymFunction> found{nullptr};
+constinit std::atomic<DlsymFunction> next{nullptr};
+constinit std::atomic<DlsymFunction> glibc{nullptr};
 
 }  // namespace
 
-DlsymFunction original_dlsym() noexcept {
-  DlsymFunction function = found.load(std::memory_order_relaxed);
+DlsymFunction glibc_dlsym() noexcept {
+  DlsymFunction function = glibc.load(std::memory_order_relaxed);
   if (function != nullptr) return function;
-  // RTLD_NEXT: another tool's dlsym behind ours stays in the chain.
+  // By its version, which only glibc's has.
   function = reinterpret_cast<DlsymFunction>(
       inline_prof_dlvsym(RTLD_NEXT, "dlsym", INLINE_PROF_DL_VERSION));
   if (function == nullptr) std::abort();  // no glibc: nothing in this process could have started
-  found.store(function, std::memory_order_relaxed);
+  glibc.store(function, std::memory_order_relaxed);
+  return function;
+}
+
+DlsymFunction original_dlsym() noexcept {
+  DlsymFunction function = next.load(std::memory_order_relaxed);
+  if (function != nullptr) return function;
+  function = reinterpret_cast<DlsymFunction>(glibc_dlsym()(RTLD_NEXT, "dlsym"));
+  if (function == nullptr) function = glibc_dlsym();
+  next.store(function, std::memory_order_relaxed);
   return function;
 }
 
@@ -41,7 +51,7 @@ void* find_loaded(const char* soname, const char* name) noexcept {
     dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
     return nullptr;
   }
-  void* function = original_dlsym()(library, name);
+  void* function = glibc_dlsym()(library, name);
   if (function == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): nor this one
   dlclose(library);  // gives back the count that dlopen took; the application's own keeps it loaded
   return function;

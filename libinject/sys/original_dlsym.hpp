@@ -1,12 +1,18 @@
-// glibc's own dlsym, behind the one we export.
+// What stands behind the dlsym that we export: the next library's that has one, and glibc's.
 #pragma once
 
 namespace inline_prof::sys {
 
 using DlsymFunction = void* (*)(void* handle, const char* name);
 
-// Never null on glibc.  Usable before any constructor has run: no allocation, no guard.
+// Neither is ever null on glibc.  Usable before any constructor has run: no allocation, no guard.
+
+// The one that the application would have reached without us: of a library behind us that stands in
+// for it, such as a limiter of GPU memory, else glibc's.  For what the application asks.
 [[nodiscard]] DlsymFunction original_dlsym() noexcept;
+
+// glibc's.  For what we ask for ourselves, and for RTLD_NEXT as seen from this library.
+[[nodiscard]] DlsymFunction glibc_dlsym() noexcept;
 
 // The real function `name` of a library that is already loaded; null otherwise.  Never loads.
 [[nodiscard]] void* find_loaded(const char* soname, const char* name) noexcept;

@@ -1,19 +1,52 @@
 #include "sys/quiet_thread.hpp"
 
+#include "sys/held_signal.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <charconv>
 #include <csignal>
+#include <fcntl.h>
+#include <new>
+#include <string_view>
+#include <unistd.h>
 
 namespace inline_prof::sys {
 namespace {
 
+constinit std::atomic<long> quiet_threads{0};
+
+struct Start {
+  void* (*main)(void*);
+  void* argument;
+  sigset_t mask;  // of the thread that asked
+};
+
+void* run(void* data) {
+  const Start start = *static_cast<Start*>(data);
+  delete static_cast<Start*>(data);
+  this_thread_is_quiet = true;
+  void* const result = start.main(start.argument);
+  // The last thread of a process runs the application's exit handlers.
+  if (only_quiet_threads_are_left()) pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);
+  quiet_threads.fetch_sub(1);
+  return result;
+}
+
 // A thread is born with the mask of the one that starts it.
 int start(pthread_t& thread, const pthread_attr_t* attributes, void* (*main)(void*),
           void* argument) noexcept {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  const int error = pthread_create(&thread, attributes, main, argument);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  auto* const data = new (std::nothrow) Start{.main = main, .argument = argument, .mask = {}};
+  if (data == nullptr) return ENOMEM;
+  quiet_threads.fetch_add(1);
+  const HeldSignals held;
+  data->mask = held.before();
+  const int error = pthread_create(&thread, attributes, run, data);
+  if (error != 0) {
+    quiet_threads.fetch_sub(1);
+    delete data;
+  }
   return error;
 }
 
@@ -31,6 +64,33 @@ int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept {
   const int error = start(thread, &attributes, main, argument);
   pthread_attr_destroy(&attributes);
   return error;
+}
+
+// proc_pid_stat(5): "pid (name) state ...", the number of threads is the 20th field.  The folder's
+// file and not the process's: that one adds the times of all threads up.
+bool only_quiet_threads_are_left() noexcept {
+  char path[64] = "/proc/self/task/";
+  constexpr std::size_t prefix = sizeof "/proc/self/task/" - 1;
+  char* const end = std::to_chars(path + prefix, path + sizeof path - 8, getpid()).ptr;
+  __builtin_memcpy(end, "/stat", sizeof "/stat");
+  const int file = open(path, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  char text[512];
+  const ssize_t size = read(file, text, sizeof text);
+  close(file);
+  if (size <= 0) return false;
+  std::string_view rest(text, static_cast<std::size_t>(size));
+  const std::size_t name_end = rest.rfind(')');
+  if (name_end == std::string_view::npos || !rest.substr(name_end).starts_with(") Z ")) {
+    return false;
+  }
+  rest.remove_prefix(name_end + 2);
+  for (int field = 3; field < 20 && !rest.empty(); ++field)
+    rest.remove_prefix(std::min(rest.find(' '), rest.size() - 1) + 1);
+  long threads = 0;
+  const auto parsed = std::from_chars(rest.data(), rest.data() + rest.size(), threads);
+  // The main thread is counted until the process ends.
+  return parsed.ec == std::errc{} && threads <= 1 + quiet_threads.load();
 }
 
 timespec from_now(long nanoseconds) noexcept {

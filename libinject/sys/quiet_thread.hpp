@@ -6,13 +6,24 @@
 
 namespace inline_prof::sys {
 
-// Starts a thread that gets none of the application's signals: they are the application's.  Returns
-// 0, or the error of pthread_create.
+// Starts a thread that gets none of the application's signals: they are the application's.  Only
+// those that a fault of the thread itself brings are left free.  Returns 0, or the error of
+// pthread_create.
 [[nodiscard]] int start_quiet_thread(pthread_t& thread, void* (*main)(void*),
                                      void* argument) noexcept;
 
 // Likewise a thread that nobody joins.
 [[nodiscard]] int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept;
+
+// True on the threads that these start.
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_is_quiet = false;
+
+// True once the application's main thread has ended by pthread_exit() and nothing is left but
+// threads of ours: then the process would have ended, and ends when they do.  A few microseconds.
+[[nodiscard]] bool only_quiet_threads_are_left() noexcept;
+
+// How often a thread of ours must ask that while it waits.
+inline constexpr long kLongestSleepNanoseconds = 100'000'000;
 
 inline constexpr long kNanosecondsPerSecond = 1'000'000'000;
 

@@ -28,11 +28,10 @@ constexpr std::size_t kPairsPerHold =
 constexpr int kKernelsAdded = 8;
 constexpr std::size_t kChainPairs = 16;
 constexpr auto kLongestHold = std::chrono::milliseconds(2);
-// Of this thread's processor time, which polling burns: a machine so busy that the thread hardly
-// runs does not cut the calibration short.
+// In processor time of this thread, so that a busy machine does not cut the calibration short.
 constexpr auto kLongestMeasure = std::chrono::milliseconds(20);
 
-// Between two looks at the clock while an event is polled.
+// Polls of an event between two readings of the clock.
 constexpr int kPollsPerLook = 64;
 
 // PTX and not a cubin: the driver translates it for every GPU it supports.  An entry that returns.
@@ -139,7 +138,7 @@ class Calibrator {
     }
   }
 
-  // The first pair and the first launch pay for lazy set-up.
+  // The first pair and the first launch include lazy initialization.
   void warm_up() {
     deadline_ = thread_time() + kLongestMeasure;
     std::vector<double> discarded;
@@ -148,13 +147,13 @@ class Calibrator {
 
   const char* why_no_hold() {
     const auto& cuda = sys::cuda();
-    // One hardware queue: the application's other work would wait behind our hold.
+    // With one hardware queue the application's other work would wait behind ours.
     const char* connections =
         std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");  // NOLINT(concurrency-mt-unsafe): only read
     if (connections != nullptr && std::strcmp(connections, "1") == 0) {
       return "CUDA_DEVICE_MAX_CONNECTIONS is 1";
     }
-    // A launch behind our hold would never return.
+    // A blocking launch behind the wait would never return.
     const char* blocking =
         std::getenv("CUDA_LAUNCH_BLOCKING");  // NOLINT(concurrency-mt-unsafe): only read
     if (blocking != nullptr && std::strcmp(blocking, "") != 0 && std::strcmp(blocking, "0") != 0) {
@@ -197,7 +196,7 @@ class Calibrator {
     return cuda.cuEventRecord(pair.stop, stream_) == CUDA_SUCCESS;
   }
 
-  // Polls, since a synchronising call could wait for ever.
+  // Polls, since a synchronizing call could block for ever.
   bool read_pair(const Pair& pair, std::vector<double>& times_us) {
     const auto& cuda = sys::cuda();
     CUresult state = CUDA_SUCCESS;

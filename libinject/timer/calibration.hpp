@@ -1,4 +1,5 @@
-// What an event pair costs on this device, measured with nothing and with an empty kernel between.
+// The cost of an event pair on this device, measured with nothing and with an empty kernel between
+// the events.
 #pragma once
 
 #include "record/run_record.hpp"
@@ -14,10 +15,10 @@ struct CalibrationResult {
   std::string note;                         // why a state or the kernel is missing; else empty
 };
 
-// Called right after the application has created `context`: the one moment at which a module load,
-// a stream and 64 bytes of pinned memory cannot meet work of the application's in flight.  Takes
-// everything it makes back.  Burns at most 20 ms for each of six distributions, and commonly for 5
-// ms in all, beside a context creation that takes some hundred.
+// Called right after the application has created `context`: then loading a module and allocating a
+// stream and 64 bytes of pinned memory cannot interfere with work in flight.  Releases all of it.
+// Burns at most 20 ms for each of six distributions, and commonly for 5 ms in all, beside a context
+// creation that takes some hundred.
 //
 // busy: pairs queued on a stream that is held back by cuStreamWaitValue32, at most 16 a hold,
 // released on every path and after 2 ms at the latest.  idle: each pair alone on an empty stream.

@@ -34,8 +34,8 @@ class ContextTimer {
   // being recorded.  Makes its events anew if it had some.
   [[nodiscard]] bool revive(CUcontext context);
 
-  // Creates the events, `pair_count` pairs within kRing and kMostPairs.  False if the driver
-  // refuses. Once, before any record.
+  // Creates the events, `pair_count` pairs within kRing and kMostPairs.  False if that fails.
+  // Once, before any record.
   [[nodiscard]] bool create_events(std::size_t pair_count = kRing);
   void destroy_events() noexcept;
 
@@ -69,11 +69,11 @@ class ContextTimer {
   bool end(CUstream stream, Pair& pair) noexcept;
   void abandon(Pair& pair) noexcept;
 
-  // A pair that a replay of a graph records, on its way and there.
+  // For a pair that a graph launch records: before and after the launch.
   [[nodiscard]] BeginResult take(record::EventRecord& event, std::int64_t iteration,
                                  Pair*& pair) noexcept;
   void hand_over(Pair& pair) noexcept;
-  // The graph was replayed of which captured pairs are a part.
+  // A graph that contains captured pairs was launched.
   void hand_captured_over() noexcept;
   [[nodiscard]] bool has_captured() const noexcept {
     return captured_.load(std::memory_order_acquire) != 0;

@@ -1,13 +1,12 @@
-// What surrounds our own driver calls on a host thread.
+// Guards around our own driver calls on an application's thread.
 #pragma once
 
 #include "sys/cuda_api.hpp"
 
 namespace inline_prof::timer {
 
-// True where an event recorded on `stream` would become part of the application's graph.  On the
-// legacy stream the question itself is refused while another stream captures: that counts as
-// capturing.
+// True if an event recorded on `stream` would become part of the application's graph.  For the
+// legacy stream the query itself fails while another stream is capturing; that counts as capturing.
 [[nodiscard]] inline bool is_capturing(CUstream stream) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return sys::cuda().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
@@ -42,7 +41,7 @@ class ContextScope {
 
 // While any thread captures in global mode, calls that could interfere are refused and invalidate
 // the capture (cuda.h, cuThreadExchangeStreamCaptureMode).  Ours never touch a captured stream, so
-// this thread says that it knows what it does, and takes the word back at the end.
+// this thread switches to relaxed mode and back.
 class CaptureModeScope {
  public:
   CaptureModeScope() noexcept {

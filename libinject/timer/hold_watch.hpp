@@ -27,7 +27,7 @@ class HoldWatch {
   void begin(std::uint32_t hold) { hold_.store(hold, std::memory_order_release); }
   void end() { hold_.store(0, std::memory_order_release); }
 
-  // Did a hold have to be ended?
+  // True if a hold had to be ended.
   [[nodiscard]] bool has_ended_one() const {
     return has_ended_one_.load(std::memory_order_acquire);
   }

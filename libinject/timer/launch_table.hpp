@@ -1,4 +1,4 @@
-// Counts launches by (function, stream), lock-free: what discovery does on every launch.
+// Counts launches by (function, stream) without locks; used for every launch during discovery.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct LaunchSlot {
   std::atomic<const void*> function{nullptr};
   std::atomic<const void*> stream{nullptr};
   std::atomic<std::uint32_t> count{0};  // in this iteration
-  std::atomic<std::uint32_t> limit{0};  // a count at or above it wants attention
+  std::atomic<std::uint32_t> limit{0};  // at or above this count the launch is examined
   std::atomic<void*> owner{nullptr};    // the caller's: what is known of the pair
 
   // The site has another slot from now on.
@@ -53,7 +53,7 @@ class LaunchTable {
   static constexpr std::size_t kSize = 8192;
   static constexpr std::size_t kLongestProbe = 64;
 
-  // Null where the pair is not in the table.
+  // Null if it is not in the table.
   [[nodiscard]] LaunchSlot* find(const void* function, const void* stream) noexcept {
     std::size_t at = home(function, stream);
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
@@ -65,7 +65,7 @@ class LaunchTable {
     return nullptr;
   }
 
-  // Null where the table is full near this pair.  One caller at a time; readers need no lock.
+  // Null if all probed slots are taken.  One caller at a time; readers need no lock.
   [[nodiscard]] LaunchSlot* insert(const void* function, const void* stream) noexcept {
     std::size_t at = home(function, stream);
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {

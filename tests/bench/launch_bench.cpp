@@ -78,7 +78,7 @@ void start_again_with_library(char** argv) {
                       ("inline_prof_launch_bench_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "prof.events") << "armed_kernel\n";
-  setenv("LD_PRELOAD", INLINE_PROF_BENCH_GUEST, 1);
+  setenv("LD_PRELOAD", INLINE_PROF_BENCH_LIBRARY, 1);
   setenv("LD_LIBRARY_PATH", INLINE_PROF_BENCH_SIMGPU, 1);
   setenv("SIMGPU_LAUNCH", "null", 1);
   setenv("INLINE_PROF_DIR", folder.c_str(), 1);
@@ -302,7 +302,7 @@ int main(int argc, char** argv) {
     launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
   }
   benchmark::RegisterBenchmark("discovery/direct", direct);
-  benchmark::RegisterBenchmark("discovery/guest", hooked);
+  benchmark::RegisterBenchmark("discovery/injected", hooked);
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
 
@@ -315,16 +315,16 @@ int main(int argc, char** argv) {
     }
   }
   benchmark::RegisterBenchmark("measuring/direct", direct);
-  benchmark::RegisterBenchmark("measuring/guest", hooked);
+  benchmark::RegisterBenchmark("measuring/injected", hooked);
   benchmark::RegisterBenchmark("measuring/original", original);
   benchmark::RegisterBenchmark("replay/direct", direct_replay);
-  benchmark::RegisterBenchmark("replay/guest", hooked_replay);
+  benchmark::RegisterBenchmark("replay/injected", hooked_replay);
   benchmark::RunSpecifiedBenchmarks(&collector);
 
   const double discovery_base = collector.median_ns("discovery/direct");
-  const double discovery = collector.median_ns("discovery/guest");
+  const double discovery = collector.median_ns("discovery/injected");
   const double base = collector.median_ns("measuring/direct");
-  const double measuring = collector.median_ns("measuring/guest");
+  const double measuring = collector.median_ns("measuring/injected");
   const double with_original = collector.median_ns("measuring/original");
   std::printf("\nMedians of interleaved repetitions\n");
   print_line("direct", base, base);
@@ -332,7 +332,7 @@ int main(int argc, char** argv) {
   print_line("discovery", discovery, discovery_base);
   print_line("original's bookkeeping", with_original, base);
   const double replay_base = collector.median_ns("replay/direct");
-  const double replay = collector.median_ns("replay/guest");
+  const double replay = collector.median_ns("replay/injected");
   print_line("replay, direct", replay_base, replay_base);
   print_line("replay", replay, replay_base);
   const double ratio = (with_original - base) / std::max(measuring - base, kSmallestAddedNs);

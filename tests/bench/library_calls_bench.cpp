@@ -6,10 +6,10 @@
 //   nvtx/...     nvtxRangePushA and nvtxRangePop of the injected library
 //
 // Each pair is measured side by side in one process, in randomly interleaved repetitions: `direct`
-// is the function's own address, `guest` the pointer that dlsym gives under the injected library,
-// both while the injected library is measuring.  Prints Google Benchmark's table, then the medians
-// and what the injected library adds.  The program starts itself again with the injected library
-// preloaded.
+// is the function's own address, `injected` the pointer that dlsym gives under the injected
+// library, both while the injected library is measuring.  Prints Google Benchmark's table, then the
+// medians and what the injected library adds.  The program starts itself again with the injected
+// library preloaded.
 #include <inline_prof/profile.h>
 
 #include <cublas_v2.h>
@@ -63,7 +63,7 @@ void start_again_with_library(char** argv) {
   const auto folder = std::filesystem::temp_directory_path() /
                       ("inline_prof_words_bench_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
-  setenv("LD_PRELOAD", INLINE_PROF_BENCH_GUEST, 1);
+  setenv("LD_PRELOAD", INLINE_PROF_BENCH_LIBRARY, 1);
   setenv("LD_LIBRARY_PATH", INLINE_PROF_BENCH_SIMGPU, 1);
   setenv("SIMGPU_LAUNCH", "null", 1);
   setenv("INLINE_PROF_DIR", folder.c_str(), 1);
@@ -170,20 +170,20 @@ int main(int argc, char** argv) {
 
   Collector collector;
   benchmark::RegisterBenchmark("empty/direct", run, bench.empty_direct);
-  benchmark::RegisterBenchmark("empty/guest", run, bench.empty_hooked);
+  benchmark::RegisterBenchmark("empty/injected", run, bench.empty_hooked);
   benchmark::RegisterBenchmark("cublas/direct", run, bench.direct);
-  benchmark::RegisterBenchmark("cublas/guest", run, bench.hooked);
+  benchmark::RegisterBenchmark("cublas/injected", run, bench.hooked);
   benchmark::RegisterBenchmark("nvtx/push_pop", run_nvtx);
   benchmark::RunSpecifiedBenchmarks(&collector);
 
   std::printf("\nMedians of interleaved repetitions\n");
   for (const char* what : {"empty", "cublas"}) {
     const double direct = collector.median_ns(std::string(what) + "/direct");
-    const double guest = collector.median_ns(std::string(what) + "/guest");
-    std::printf("%-8s direct %8.1f ns, guest %8.1f ns, +%.1f ns, x%.3f\n", what, direct, guest,
-                guest - direct, guest / direct);
+    const double injected = collector.median_ns(std::string(what) + "/injected");
+    std::printf("%-8s direct %8.1f ns, injected %8.1f ns, +%.1f ns, x%.3f\n", what, direct,
+                injected, injected - direct, injected / direct);
   }
-  const double added = collector.median_ns("empty/guest") - collector.median_ns("empty/direct");
+  const double added = collector.median_ns("empty/injected") - collector.median_ns("empty/direct");
   const double range = collector.median_ns("nvtx/push_pop");
   std::printf("nvtx     push and pop %.1f ns\n", range);
   std::printf("goals: a vendor call <= +%.0f ns %s, push and pop <= %.0f ns %s\n", kMostAddedNs,

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the profiles of examples/allreduce on two GPUs (claim 47).
 
-    allreduce_ranks.py --guest LIBINLINE_PROF --program ALLREDUCE --work DIR
+    allreduce_ranks.py --library LIBINLINE_PROF --program ALLREDUCE --work DIR
 
 The last rank has half as many samples again, so that the first one waits for it.  Prints lines
 `PASS|FAIL|SKIP 47: TEXT`:
@@ -123,7 +123,7 @@ def profiles_of(folder):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--timeout", type=float, default=30)
@@ -137,7 +137,7 @@ def main():
         options.work.mkdir(parents=True, exist_ok=True)
         for old in options.work.glob("*.json"):
             old.unlink()
-        variables = preloaded(options.guest, "", warmup=10, repeat=REPEAT)
+        variables = preloaded(options.library, "", warmup=10, repeat=REPEAT)
         variables["INLINE_PROF_DIR"] = str(options.work)
         del variables["INLINE_PROF_OUT"]
         said = run([str(options.program), "--ranks", str(RANKS), "--imbalance", "50", "--layers", str(LAYERS),

@@ -1,4 +1,4 @@
-// The other witness: a library for CUDA_INJECTION64_PATH that counts launches through CUPTI.
+// The cross-check: a library for CUDA_INJECTION64_PATH that counts launches through CUPTI.
 //
 // Writes CENSUS_OUT (default census.json) when the process ends:
 //

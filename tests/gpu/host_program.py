@@ -59,15 +59,15 @@ def what_went_wrong(done):
     return " | ".join((own or lines or ["(nothing said)"])[-FAILURES_LINES:])
 
 
-def preloaded(guest, output, **settings):
+def preloaded(library, output, **settings):
     """Variables for a program under the injected library, which writes `output`."""
-    preload = " ".join(filter(None, [str(guest), os.environ.get("LD_PRELOAD")]))
+    preload = " ".join(filter(None, [str(library), os.environ.get("LD_PRELOAD")]))
     return {"LD_PRELOAD": preload, **_settings(output, settings)}
 
 
-def injected(guest, output, **settings):
+def injected(library, output, **settings):
     """The same, the injected library being loaded by the driver: its backend is then cupti."""
-    return {"CUDA_INJECTION64_PATH": str(guest), **_settings(output, settings)}
+    return {"CUDA_INJECTION64_PATH": str(library), **_settings(output, settings)}
 
 
 def _settings(output, settings):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Counts the launches of one program by CUPTI and by the injected library, and compares.
 
-    launch_census.py --guest LIBINLINE_PROF --census LIBCENSUS --work DIR -- PROGRAM [ARGUMENT...]
-    launch_census.py --guest LIBINLINE_PROF --expect KERNELS,GRAPHS --work DIR -- PROGRAM [ARGUMENT...]
+    launch_census.py --library LIBINLINE_PROF --census LIBCENSUS --work DIR -- PROGRAM [ARGUMENT...]
+    launch_census.py --library LIBINLINE_PROF --expect KERNELS,GRAPHS --work DIR -- PROGRAM [ARGUMENT...]
 
 The program runs three times: under CUPTI alone, under the injected library alone, and under both.  The injected library is
 told to stay in its warm-up, in which it counts every launch, for longer than the program runs.
@@ -54,19 +54,19 @@ def empty_folder(work):
 
 
 def library_variables(options, path):
-    return preloaded(options.guest, path, warmup=WHOLE_RUN)
+    return preloaded(options.library, path, warmup=WHOLE_RUN)
 
 
 def compare_with_expected(options):
     """Runs the program under the injected library alone; raises Failure unless the counts are as given."""
     empty_folder(options.work)
-    path = options.work / "guest_alone.json"
+    path = options.work / "library_alone.json"
     run(options.program, library_variables(options, path), options.timeout)
     profile = read_json(path, "the injected library")
     seen = f"{launches_seen(profile)},{graphs_seen(profile)}"
     if seen != options.expect:
-        raise Failure(f"expected {options.expect} kernel and graph launches, guest {seen}")
-    return f"guest {seen} kernel and graph launches, as expected"
+        raise Failure(f"expected {options.expect} kernel and graph launches, library {seen}")
+    return f"library {seen} kernel and graph launches, as expected"
 
 
 def take_census(options):
@@ -77,8 +77,8 @@ def take_census(options):
                 "CENSUS_ACTIVITIES": "0"}
 
     alone, ours, both = (options.work / name for name in
-                         ("cupti_alone.json", "guest_alone.json", "cupti_beside_guest.json"))
-    ours_beside = options.work / "guest_beside_cupti.json"
+                         ("cupti_alone.json", "library_alone.json", "cupti_beside_library.json"))
+    ours_beside = options.work / "library_beside_cupti.json"
     run(options.program, cupti(alone), options.timeout)
     run(options.program, library_variables(options, ours), options.timeout)
     run(options.program, {**cupti(both), **library_variables(options, ours_beside)}, options.timeout)
@@ -94,8 +94,8 @@ def compare(alone, ours, both, ours_beside):
     expected = (kernel_launches(alone), graph_launches(alone))
     seen = (launches_seen(ours), graphs_seen(ours))
     beside = (launches_seen(ours_beside), graphs_seen(ours_beside))
-    figures = (f"kernel and graph launches: CUPTI {expected}, guest {seen}; side by side: CUPTI "
-               f"{(kernel_launches(both), graph_launches(both))}, guest {beside}")
+    figures = (f"kernel and graph launches: CUPTI {expected}, library {seen}; side by side: CUPTI "
+               f"{(kernel_launches(both), graph_launches(both))}, library {beside}")
     if sum(expected) == 0:
         raise Failure("CUPTI saw no launch at all; " + figures)
     if seen != expected or beside != expected:
@@ -108,7 +108,7 @@ def compare(alone, ours, both, ours_beside):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, required=True)
     against = parser.add_mutually_exclusive_group(required=True)
     against.add_argument("--census", type=pathlib.Path)
     against.add_argument("--expect", help="KERNELS,GRAPHS")

@@ -2,7 +2,7 @@
 """Do wrapped library calls give their operations?  Hosts make calls of known shapes under the injected library, and
 what prof.json says of each is compared with library_calls.json, field by field.
 
-    library_calls.py --guest LIBINLINE_PROF --work DIR [--launches FILE] [--rows FILE] [--expected FILE]
+    library_calls.py --library LIBINLINE_PROF --work DIR [--launches FILE] [--rows FILE] [--expected FILE]
                      --host NAME=PROGRAM... [-- ...]
 
 NAME is a host of library_calls.json; PROGRAM may be a script.  --launches: what nccl_launches printed, to know
@@ -137,7 +137,7 @@ class Host:
         try:
             if not self.program.exists():
                 raise Skip("it was not built: its library is not in this toolkit")
-            said = run(self.command, preloaded(self.options.guest, path, **SETTINGS), self.options.timeout)
+            said = run(self.command, preloaded(self.options.library, path, **SETTINGS), self.options.timeout)
             self.words = said.stdout.splitlines()
             self.last_line = (self.words or [""])[-1]
             if not path.exists():
@@ -246,7 +246,7 @@ def judge_names(profiles):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--host", action="append", default=[], metavar="NAME=PROGRAM")
     parser.add_argument("--launches", type=pathlib.Path)

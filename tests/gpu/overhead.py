@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the injected library costs a program, as ratios with intervals.
 
-    overhead.py --guest LIBINLINE_PROF --loop OVERHEAD_LOOP [--torch OVERHEAD_TORCH.py]
+    overhead.py --library LIBINLINE_PROF --loop OVERHEAD_LOOP [--torch OVERHEAD_TORCH.py]
                 [--seconds S] [--short]
 
 Two ways of comparing:
@@ -86,11 +86,11 @@ class Comparison:
         self.files += 1
         return f"{self.folder}/prof.{self.files}.json"
 
-    def guest(self, **settings):
-        return preloaded(self.options.guest, self.output(), **settings)
+    def preloaded(self, **settings):
+        return preloaded(self.options.library, self.output(), **settings)
 
     def injected(self):
-        return injected(self.options.guest, self.output(), backend="cupti")
+        return injected(self.options.library, self.output(), backend="cupti")
 
     def attempt(self, name, measure, judge=None):
         try:
@@ -135,7 +135,7 @@ class Comparison:
 
 
 # More samples of each event than the loops have iterations, so that measuring never ends by itself.
-TOGGLE = {"trigger": "signal:USR1", "warmup": "2", "receipt": "0", "repeat": "1000"}
+TOGGLE = {"trigger": "signal:USR1", "warmup": "2", "overhead": "0", "repeat": "1000"}
 # The settings for a run that nobody watches.
 ADAPTIVE = {**TOGGLE, "policy": "adaptive", "target_ci": "0.0001"}
 EVERY_ITERATION = TOGGLE
@@ -149,17 +149,17 @@ def compare_loops(comparison):
         loop = [str(options.loop), work, *size]
         single = [str(options.loop), work, *pair_size]
         comparison.attempt(f"{work}, measuring within the budget, toggled",
-                           comparison.toggled([*loop, "--toggle"], comparison.guest(**ADAPTIVE)),
+                           comparison.toggled([*loop, "--toggle"], comparison.preloaded(**ADAPTIVE)),
                            judge_measuring)
         comparison.attempt(f"{work}, a pair in every iteration, toggled",
                            comparison.toggled([*loop, "--toggle"],
-                                              comparison.guest(**EVERY_ITERATION)))
+                                              comparison.preloaded(**EVERY_ITERATION)))
         bare = (single, {})
         comparison.attempt(f"{work}, nothing beside nothing, pairs",
                            comparison.pairs(bare, (single, dict)), judge_afterwards)
         comparison.attempt(f"{work}, measured all it wanted, pairs",
-                           comparison.pairs(bare, (single, lambda: comparison.guest(
-                               mode="fine_grained", warmup="2", repeat="1", receipt="0")),
+                           comparison.pairs(bare, (single, lambda: comparison.preloaded(
+                               mode="fine_grained", warmup="2", repeat="1", overhead="0")),
                                drop=2),
                            judge_afterwards)
         comparison.attempt(f"{work}, NVTX ranges that nobody reads, pairs",
@@ -174,7 +174,7 @@ def compare_torch(comparison):
     if options.short:
         command += ["--blocks", "8", "--iterations", "2"]
     comparison.attempt("PyTorch, measuring within the budget, toggled",
-                       comparison.toggled([*command, "--toggle"], comparison.guest(**ADAPTIVE)),
+                       comparison.toggled([*command, "--toggle"], comparison.preloaded(**ADAPTIVE)),
                        judge_measuring)
     comparison.attempt("PyTorch, torch.profiler, toggled",
                        comparison.toggled([*command, "--profiler"], {}))
@@ -182,7 +182,7 @@ def compare_torch(comparison):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--loop", type=pathlib.Path, required=True)
     parser.add_argument("--torch", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=60, help="for each process")

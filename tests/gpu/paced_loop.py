@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the injected library's two backends on a loop whose course is known (paced_loop.cu).
 
-    paced_loop.py --guest LIBINLINE_PROF --census LIBCENSUS --loop PACED_LOOP --work DIR
+    paced_loop.py --library LIBINLINE_PROF --census LIBCENSUS --loop PACED_LOOP --work DIR
 
 Prints lines `PASS|FAIL|SKIP CLAIM: TEXT`, each with the number of its claim in docs/gpu_results.md:
 
@@ -137,24 +137,24 @@ class Checks:
     def iterations(self):
         output = self.options.work / "origins.json"
         census = self.options.work / "origins_census.json"
-        # The receipt begins after the last sample; its origin events go on to the end.
-        self.loop({**preloaded(self.options.guest, output, warmup=WARMUP, repeat=REPEAT),
+        # The overhead measurement begins after the last sample; its origin events go on to the end.
+        self.loop({**preloaded(self.options.library, output, warmup=WARMUP, repeat=REPEAT),
                    "CUDA_INJECTION64_PATH": str(self.options.census), "CENSUS_OUT": str(census)})
         return compare_iterations(self.read(output.name, must_be_complete=False),
                                   self.read(census.name, must_be_complete=False))
 
     def backends(self):
         outputs = [self.options.work / name for name in ("wrappers.json", "callbacks.json")]
-        settings = {"warmup": WARMUP, "repeat": REPEAT, "receipt": 0}
-        self.loop(preloaded(self.options.guest, outputs[0], **settings))
-        self.loop(injected(self.options.guest, outputs[1], **settings))
+        settings = {"warmup": WARMUP, "repeat": REPEAT, "overhead": 0}
+        self.loop(preloaded(self.options.library, outputs[0], **settings))
+        self.loop(injected(self.options.library, outputs[1], **settings))
         return compare_backends(*(self.read(output.name) for output in outputs))
 
     def first_launches(self):
         figures = ""
         for turn in range(ROUNDS):
             output = self.options.work / f"first_launches.{turn}.json"
-            self.loop(injected(self.options.guest, output, warmup=WARMUP, repeat=1, receipt=0),
+            self.loop(injected(self.options.library, output, warmup=WARMUP, repeat=1, overhead=0),
                       threads=THREADS)
             figures = check_calibration(self.read(output.name, must_be_complete=False))
         return f"{ROUNDS} times with {THREADS + 1} threads at the first launch; empty pairs: {figures}"
@@ -164,7 +164,7 @@ class Checks:
         schedule.write_text('{"patterns": [{"kernel": "*paced*100*"}]}\n')
         for turn in range(ROUNDS):
             output = self.options.work / f"leaving.{turn}.json"
-            self.loop(injected(self.options.guest, output, warmup=WARMUP, repeat=REPEAT, receipt=0,
+            self.loop(injected(self.options.library, output, warmup=WARMUP, repeat=REPEAT, overhead=0,
                                schedule=schedule), threads=THREADS)
             iterations = len(self.read(output.name)["iter_time_ms"])
             if iterations > ITERATIONS // 2:
@@ -174,7 +174,7 @@ class Checks:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--census", type=pathlib.Path, required=True)
     parser.add_argument("--loop", type=pathlib.Path, required=True)
     parser.add_argument("--work", type=pathlib.Path, required=True)

@@ -54,7 +54,7 @@ class PartsTest(unittest.TestCase):
         self.assertRegex(said, "FAIL +rate: over its limit of 2 s")
         self.assert_ended("pid")
 
-    def test_a_host_that_does_not_end_under_the_guest_fails(self):
+    def test_a_host_that_does_not_end_under_the_library_fails(self):
         hangs = '[[ -z "$LD_PRELOAD" ]] || exec sleep 300\n'
         self.program("tests/gpu/launch_rate", hangs + "echo 1 2 3")
         self.program("tests/gpu/same_results", '[[ "$1" == --reset ]] || ' + hangs + "seq 6")
@@ -92,7 +92,7 @@ class PartsTest(unittest.TestCase):
         with tarfile.open(self.folder / "out/gpu_results.tar.gz") as archive:
             return "".join(archive.extractfile(member).read().decode() for member in archive if member.isfile())
 
-    def test_a_host_that_fails_under_the_guest_fails(self):
+    def test_a_host_that_fails_under_the_library_fails(self):
         self.program("tests/gpu/launch_rate", '[[ -z "$LD_PRELOAD" ]] || { echo broken >&2; exit 5; }; echo 1 2 3')
         status, said = self.check("--only", "rate")
         self.assertEqual(status, 1, said)

@@ -33,13 +33,13 @@ def profile(kernels, graphs=4):
 class LaunchCensus(unittest.TestCase):
     def test_equal_counts_pass(self):
         words = launch_census.compare(census(100, 4), profile(100), census(164, 4), profile(100))
-        self.assertIn("CUPTI (100, 4), guest (100, 4); side by side: CUPTI (164, 4)", words)
+        self.assertIn("CUPTI (100, 4), library (100, 4); side by side: CUPTI (164, 4)", words)
 
-    def test_a_launch_that_the_guest_missed_fails(self):
+    def test_a_launch_that_the_library_missed_fails(self):
         with self.assertRaises(host_program.Failure):
             launch_census.compare(census(100, 4), profile(99), census(100, 4), profile(100))
 
-    def test_a_graph_launch_that_the_guest_missed_fails(self):
+    def test_a_graph_launch_that_the_library_missed_fails(self):
         with self.assertRaises(host_program.Failure):
             launch_census.compare(census(100, 4), profile(100), census(100, 4), profile(100, 3))
 
@@ -51,7 +51,7 @@ class LaunchCensus(unittest.TestCase):
         with self.assertRaises(host_program.Failure):
             launch_census.compare(census(100, 4), profile(100), census(100, 3), profile(100))
 
-    def test_launches_of_the_guests_calibration_may_come_on_top(self):
+    def test_launches_of_the_librarys_calibration_may_come_on_top(self):
         launch_census.compare(census(100, 4), profile(100), census(229, 134), profile(100))
 
     def test_no_launch_at_all_fails(self):
@@ -456,7 +456,7 @@ class TrainingTest(unittest.TestCase):
         profile["overhead"] = {"slowdown_percent": sum(interval) / 2, "slowdown_percent_ci95": interval}
         return profile
 
-    def test_a_budget_is_kept_by_pairs_and_by_the_receipt(self):
+    def test_a_budget_is_kept_by_pairs_and_by_the_measured_overhead(self):
         every_second = list(range(1, 101, 2))  # a pair of 10 us in 2 ms
         for interval, word in (((0.9, 1.05), "PASS"), ((0.5, 1.5), "SKIP"), ((1.2, 1.3), "FAIL")):
             self.assertEqual(training.judge_budget(self.budgeted(every_second, interval), 0.5)[0], word)
@@ -479,7 +479,7 @@ class TrainingTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as work, \
                 unittest.mock.patch.object(training.shutil, "which", lambda _: "nsys"), \
                 unittest.mock.patch.object(training, "run", nsys):
-            checks = training.Checks(types.SimpleNamespace(work=pathlib.Path(work), guest="guest.so", timeout=1))
+            checks = training.Checks(types.SimpleNamespace(work=pathlib.Path(work), library="library.so", timeout=1))
             with unittest.mock.patch.object(checks, "say") as said:
                 checks.nsight_systems("loop", ["loop"])
             said.assert_called_once_with("PASS", unittest.mock.ANY)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Compares what same_results prints alone with what it prints under the injected library, in each way of watching.
 #
-#   same_results.sh SAME_RESULTS GUEST FOLDER
+#   same_results.sh SAME_RESULTS LIBRARY FOLDER
 #
 # No run may take longer than 9 s.  Prints lines PASS|FAIL|SKIP TEXT; exit status 1 if one failed, 77 if nothing could run.
 set -uo pipefail
 
-program=$1 guest=$2 folder=$3
+program=$1 library=$2 folder=$3
 mkdir -p "$folder"
 rm -f "$folder"/prof.*.json
 failed=0
@@ -64,9 +64,9 @@ compare() {
 
 arguments=()
 lines=3
-compare "results with the injected library" LD_PRELOAD="$guest"
-compare "results with backend cupti" CUDA_INJECTION64_PATH="$guest"
+compare "results with the injected library" LD_PRELOAD="$library"
+compare "results with backend cupti" CUDA_INJECTION64_PATH="$library"
 arguments=(--reset)
 lines=6
-compare "results after a device reset" LD_PRELOAD="$guest"
+compare "results after a device reset" LD_PRELOAD="$library"
 exit "$failed"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Checks what the injected library finds in training loops whose course is known.
 
-    training.py --guest LIBINLINE_PROF --loop TRAINING_LOOP --torch TORCH_TRAINING.py --work DIR
+    training.py --library LIBINLINE_PROF --loop TRAINING_LOOP --torch TORCH_TRAINING.py --work DIR
                 [--dlrm DLRM --dlrm-plain DLRM_PLAIN] [--nvtx-tool LIBRARY] [--timeout S]
 
 Prints lines `PASS|FAIL|SKIP|FIGURE CLAIM: NAME: TEXT`, each with the number of its claim in
 docs/gpu_results.md:
 
   40  the iteration of a loop is found in its launches, as the same loop marks it
-  41  policy adaptive takes no more than its budget: by its pairs, and by the receipt
+  41  policy adaptive takes no more than its budget: by its pairs, and by the measured overhead
   45  NVTX ranges are the layers of the launches inside; a tool in front of the injected library gets every range
 
 Exit status 1 if one failed, 77 if nothing could run.
@@ -136,9 +136,9 @@ def pair_us(profile):
 
 
 def judge_budget(profile, budget_percent):
-    """(word, text): by the pairs, which can be counted, and by the receipt, which has an interval.
+    """(word, text): by the pairs, which can be counted, and by the measured overhead, which has an interval.
 
-    The receipt is of iterations with pairs; a small budget leaves most iterations without.
+    The overhead is that of iterations with pairs; a small budget leaves most iterations without.
     """
     iterations = [number for event in profile["events"] for number in event["iterations"]]
     if not iterations:
@@ -155,13 +155,13 @@ def judge_budget(profile, budget_percent):
     figures = (f"budget {budget_percent:g} % of {length_us:.0f} us; {len(iterations)} pairs of {cost_us:.2f} us in "
                f"{span} iterations are {pairs_percent:.3f} %; ")
     is_too_many = pairs_percent > ROOM * budget_percent
-    receipt = profile["overhead"]
-    interval = receipt.get("slowdown_percent_ci95")
+    overhead = profile["overhead"]
+    interval = overhead.get("slowdown_percent_ci95")
     if interval is None:
-        return "FAIL" if is_too_many else "SKIP", f"{figures}no receipt: {receipt.get('method')}"
+        return "FAIL" if is_too_many else "SKIP", f"{figures}no measured overhead: {overhead.get('method')}"
     low, high = (share * bound for bound in interval)
-    figures += (f"receipt of {100 * share:.1f} % of the iterations, which had pairs: "
-                f"{share * receipt['slowdown_percent']:+.3f} % [{low:+.3f}, {high:+.3f}]")
+    figures += (f"overhead of {100 * share:.1f} % of the iterations, which had pairs: "
+                f"{share * overhead['slowdown_percent']:+.3f} % [{low:+.3f}, {high:+.3f}]")
     if is_too_many or low > ROOM * budget_percent:
         return "FAIL", figures
     if high > ROOM * budget_percent:
@@ -237,7 +237,7 @@ class Checks:
         """(what the application says of itself, its profile)"""
         output = self.options.work / f"{name}.json"
         done = run([str(word) for word in command],
-                   {**preloaded(self.options.guest, output, warmup=WARMUP, **settings), **(variables or {})},
+                   {**preloaded(self.options.library, output, warmup=WARMUP, **settings), **(variables or {})},
                    self.options.timeout)
         if not output.exists():
             raise Failure(f"no {output.name} was written: {done.last_words}")
@@ -249,7 +249,7 @@ class Checks:
         for name, command in (("loop", [self.options.loop, "--steps", LOOP_STEPS]),
                               ("pytorch", self.torch_command())):
             with self.claim(40, name):
-                settings = {"receipt": 0, "repeat": 1000}
+                settings = {"overhead": 0, "repeat": 1000}
                 marked_said, marked = self.under_library(f"{name}_marked", [*command, "--mark"], **settings)
                 said, found = self.under_library(f"{name}_found", command, **settings)
                 if marked["profiler"]["iteration_source"] != "macro":
@@ -266,8 +266,8 @@ class Checks:
             # The example takes a missing GPU for an error.
             run([str(self.options.loop), "--steps", "1"], {}, self.options.timeout)
             steps = ["--iterations", DLRM_STEPS]
-            _, marked = self.under_library("dlrm_marked", [self.options.dlrm, *steps], receipt=0)
-            _, found = self.under_library("dlrm_found", [self.options.dlrm_plain, *steps], receipt=0)
+            _, marked = self.under_library("dlrm_marked", [self.options.dlrm, *steps], overhead=0)
+            _, found = self.under_library("dlrm_found", [self.options.dlrm_plain, *steps], overhead=0)
             self.say("PASS", f"40: dlrm: {compare_iterations(found, marked, DLRM_MAY_BEGIN_WITH)}")
 
     def budgets(self):
@@ -284,7 +284,7 @@ class Checks:
         for name, command in (("loop", [self.options.loop, "--steps", 60, "--mark", "--ranges"]),
                               ("pytorch", [*self.torch_command(60), "--mark", "--ranges"])):
             with self.claim(45, name):
-                said, profile = self.under_library(f"{name}_ranges", command, receipt=0, repeat=1)
+                said, profile = self.under_library(f"{name}_ranges", command, overhead=0, repeat=1)
                 figures = (compare_layers(profile, said["layers"]) if "layers" in said
                            else compare_paths(profile, said["paths"]))
                 self.say("PASS", f"45: {name}: {figures}")
@@ -295,7 +295,7 @@ class Checks:
                 log.unlink(missing_ok=True)
                 said, _ = self.under_library(f"{name}_tool", command,
                                            {"NVTX_INJECTION64_PATH": str(self.options.nvtx_tool),
-                                            "NVTX_TOOL_LOG": str(log), "NVTX_TOOL_TAKES": "all"}, receipt=0, repeat=1)
+                                            "NVTX_TOOL_LOG": str(log), "NVTX_TOOL_TAKES": "all"}, overhead=0, repeat=1)
                 self.judge_ranges(f"{name}, a tool in front", ranges_in_log(log), said)
             with self.claim(45, f"{name}, Nsight Systems in front"):
                 self.nsight_systems(name, command)
@@ -309,8 +309,8 @@ class Checks:
             self.under_nsight_systems(nsys, pathlib.Path(folder) / f"{name}_nsys", name, command)
 
     def under_nsight_systems(self, nsys, report, name, command):
-        under_library = preloaded(self.options.guest, self.options.work / f"{name}_nsys.json",
-                                warmup=WARMUP, receipt=0, repeat=1)
+        under_library = preloaded(self.options.library, self.options.work / f"{name}_nsys.json",
+                                warmup=WARMUP, overhead=0, repeat=1)
         done = run([nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--export=sqlite",
                     "--force-overwrite=true", "-o", str(report), "env",
                     *(f"{key}={value}" for key, value in under_library.items()),
@@ -331,7 +331,7 @@ class Checks:
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--guest", type=pathlib.Path, required=True)
+    parser.add_argument("--library", type=pathlib.Path, required=True)
     parser.add_argument("--loop", type=pathlib.Path, required=True)
     parser.add_argument("--torch", type=pathlib.Path, required=True)
     parser.add_argument("--dlrm", type=pathlib.Path)

@@ -44,7 +44,7 @@ TEST(PolicyAdaptive, KnowsEveryClassOfAStepOf2500LaunchesWithinAHundredSteps) {
       run_host(place, "host_layers",
                {.arguments = {"160"},
                 .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_POLICY=adaptive",
-                                "INLINE_PROF_RECEIPT=0"}});
+                                "INLINE_PROF_OVERHEAD=0"}});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], true) << run.output;
@@ -84,7 +84,7 @@ TEST(PolicyAdaptive, KeepsToItsBudget) {
       run_host(place, "host_layers",
                {.arguments = {"60"},
                 .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_POLICY=adaptive",
-                                "INLINE_PROF_RECEIPT=0", "INLINE_PROF_BUDGET=0.02%"}});
+                                "INLINE_PROF_OVERHEAD=0", "INLINE_PROF_BUDGET=0.02%"}});
   ASSERT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   std::map<std::int64_t, int> pairs_of;

@@ -1,4 +1,4 @@
-// CUPTI as the way launches are seen, and as a second witness.
+// CUPTI as the backend, and as a cross-check.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ HostRun run_training(const Workplace& place, std::vector<std::string> environmen
                      std::vector<std::string> arguments = {"--iterations=60", "--no-labels"},
                      bool preloaded = true) {
   environment.insert(environment.begin(),
-                     {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0",
+                     {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0",
                       "SIMGPU_LOG=calls.log", "SIMGPU_PAIR_BIAS_US=5.5", "SIMGPU_HOST_SPEED=0.5"});
   return run_host(place, "host_training",
                   {.arguments = std::move(arguments),
@@ -36,6 +36,14 @@ HostRun run_injected(const Workplace& place, std::vector<std::string> environmen
   environment.push_back(kInjected);
   environment.push_back("INLINE_PROF_ITERATION=kernel:kernel_b");
   return run_training(place, std::move(environment), std::move(arguments), false);
+}
+
+// A program with a subscription of its own.
+HostRun run_client(const Workplace& place, const char* subscribes, const char* variable) {
+  return run_host(place, "host_cupti",
+                  {.arguments = {subscribes},
+                   .environment = {variable, "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
+                                   "INLINE_PROF_OVERHEAD=0"}});
 }
 
 std::size_t calls_of(const Workplace& place, const std::string& function) {
@@ -147,10 +155,7 @@ TEST(CuptiBackend, SaysWhoHasCupti) {
 
 TEST(CuptiBackend, LeavesCuptiToWhoeverComesAfterIt) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_cupti",
-                               {.arguments = {"later"},
-                                .environment = {"INLINE_PROF_BACKEND=cupti", "INLINE_PROF_WARMUP=3",
-                                                "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+  const HostRun run = run_client(place, "later", "INLINE_PROF_BACKEND=cupti");
   EXPECT_EQ(run.output, "host ok\n");
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_EQ(place.json()["complete"], true);
@@ -202,20 +207,20 @@ TEST(CuptiBackend, SurvivesContextsAndStreamsThatGo) {
 TEST(CuptiCrossCheck, CountsAsManyLaunchesAsWeDo) {
   for (const char* threads : {"--threads=1", "--threads=3"}) {
     const Workplace place;
-    const HostRun run = run_training(place, {"INLINE_PROF_WITNESS=cupti"},
+    const HostRun run = run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"},
                                      {"--iterations=60", "--no-labels", "--streams=3", threads});
     ASSERT_EQ(run.exit_status, 0) << run.output;
-    const json witness = place.json()["witness"];
-    EXPECT_EQ(witness["source"], "cupti");
-    EXPECT_EQ(witness["launches"], 45) << threads;
-    EXPECT_EQ(witness["launches"], witness["launches_seen_by_us"]);
-    EXPECT_EQ(witness["dropped_records"], 0);
+    const json check = place.json()["witness"];
+    EXPECT_EQ(check["source"], "cupti");
+    EXPECT_EQ(check["launches"], 45) << threads;
+    EXPECT_EQ(check["launches"], check["launches_seen_by_us"]);
+    EXPECT_EQ(check["dropped_records"], 0);
   }
 }
 
 TEST(CuptiCrossCheck, TimesTheMeasuredKernelsWithoutThePairsBias) {
   const Workplace place;
-  ASSERT_EQ(run_training(place, {"INLINE_PROF_WITNESS=cupti"}).exit_status, 0);
+  ASSERT_EQ(run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"}).exit_status, 0);
   const json profile_of_run = place.json();
   for (const json& event : profile_of_run["events"]) {
     ASSERT_EQ(event["witness_times_us"].size(), event["measured_times_ms"].size());
@@ -227,7 +232,8 @@ TEST(CuptiCrossCheck, TimesTheMeasuredKernelsWithoutThePairsBias) {
 
 TEST(CuptiCrossCheck, HasNoTimesForLabels) {
   const Workplace place;
-  ASSERT_EQ(run_training(place, {"INLINE_PROF_WITNESS=cupti"}, {"--iterations=60"}).exit_status, 0);
+  ASSERT_EQ(run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"}, {"--iterations=60"}).exit_status,
+            0);
   const json profile = place.json();
   for (const json& event : profile["events"]) {
     if (event["event_name"] == "kernel_c") continue;
@@ -237,7 +243,7 @@ TEST(CuptiCrossCheck, HasNoTimesForLabels) {
 
 TEST(CuptiCrossCheck, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
   const Workplace with, without;
-  ASSERT_EQ(run_training(with, {"INLINE_PROF_WITNESS=cupti"}).exit_status, 0);
+  ASSERT_EQ(run_training(with, {"INLINE_PROF_CROSS_CHECK=cupti"}).exit_status, 0);
   ASSERT_EQ(run_training(without, {}).exit_status, 0);
   const json watched = with.json();
   const json alone = without.json();
@@ -251,12 +257,9 @@ TEST(CuptiCrossCheck, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
 
 TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_cupti",
-                               {.arguments = {"first"},
-                                .environment = {"INLINE_PROF_WITNESS=cupti", "INLINE_PROF_WARMUP=3",
-                                                "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+  const HostRun run = run_client(place, "first", "INLINE_PROF_CROSS_CHECK=cupti");
   const std::string sentence =
-      "no second witness: CUPTI serves one tool at a time, and another one has it (CUPTI for host)";
+      "no cross-check: CUPTI serves one tool at a time, and another one has it (CUPTI for host)";
   EXPECT_EQ(run.output, "inline_prof: " + sentence + "\nhost ok\n");
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], true);
@@ -267,10 +270,7 @@ TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
 
 TEST(CuptiCrossCheck, LeavesCuptiToWhoeverComesAfterIt) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_cupti",
-                               {.arguments = {"later"},
-                                .environment = {"INLINE_PROF_WITNESS=cupti", "INLINE_PROF_WARMUP=3",
-                                                "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+  const HostRun run = run_client(place, "later", "INLINE_PROF_CROSS_CHECK=cupti");
   EXPECT_EQ(run.output, "host ok\n");
   EXPECT_EQ(place.json()["witness"]["launches"], 6);  // three iterations of two
 }
@@ -278,9 +278,9 @@ TEST(CuptiCrossCheck, LeavesCuptiToWhoeverComesAfterIt) {
 TEST(CuptiCrossCheck, ThatCannotRecordIsSaidAndLeftOut) {
   const Workplace place;
   const HostRun run =
-      run_training(place, {"INLINE_PROF_WITNESS=cupti", "SIMGPU_FAIL=cuptiActivityEnable:35"});
+      run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti", "SIMGPU_FAIL=cuptiActivityEnable:35"});
   EXPECT_EQ(run.output,
-            "inline_prof: no second witness: cuptiActivityEnable failed (CUptiResult 35)\n"
+            "inline_prof: no cross-check: cuptiActivityEnable failed (CUptiResult 35)\n"
             "host ok, 300 launches\n");
   EXPECT_EQ(calls_of(place, "cuptiUnsubscribe"), 1U);
   EXPECT_EQ(place.json()["complete"], true);

@@ -13,17 +13,17 @@ using testing::HasSubstr;
 TEST(Lookups, FindWhatTheyWouldHaveFoundWithoutUs) {
   const Workplace with;
   const Workplace without;
-  const HostRun guest = run_host(with, "host_lookup", {});
+  const HostRun injected = run_host(with, "host_lookup", {});
   const HostRun plain = run_host(without, "host_lookup", {.with_library = false});
   EXPECT_EQ(plain.exit_status, 0) << plain.output;
-  EXPECT_EQ(guest.exit_status, 0) << guest.output;
+  EXPECT_EQ(injected.exit_status, 0) << injected.output;
   EXPECT_THAT(plain.output, HasSubstr("before: default absent"));
   // Whether two look-ups give one address is the driver's affair; all else must be equal.
   const auto head = [](const std::string& text) {
     const auto begin = text.find("before: ");
     return text.substr(begin, text.find("same ") - begin);
   };
-  EXPECT_EQ(head(guest.output), head(plain.output));
+  EXPECT_EQ(head(injected.output), head(plain.output));
 }
 
 TEST(Lookups, AreWrappedByEveryDoor) {
@@ -52,10 +52,10 @@ TEST(Copies, AreReachedAsTheyWouldBeWithoutUs) {
                             .environment = {"LD_LIBRARY_PATH=" INLINE_PROF_TEST_COPIES}};
   HostOptions alone = options;
   alone.with_library = false;
-  const HostRun guest = run_host(with, "host_copies", options);
+  const HostRun injected = run_host(with, "host_copies", options);
   const HostRun plain = run_host(without, "host_copies", alone);
   EXPECT_EQ(plain.exit_status, 0) << plain.output;
-  EXPECT_EQ(guest.exit_status, 0) << guest.output;
+  EXPECT_EQ(injected.exit_status, 0) << injected.output;
   EXPECT_THAT(plain.output, HasSubstr("weak absent absent\n"));
   EXPECT_THAT(plain.output, HasSubstr("linked 1 2 1\nin scope 1 2\nlooked up 1 2 3\n"));
   EXPECT_THAT(plain.output, HasSubstr("thrown 21, then 1\n"));
@@ -68,9 +68,9 @@ TEST(Copies, AreReachedAsTheyWouldBeWithoutUs) {
     }
     return kept;
   };
-  EXPECT_EQ(said(guest.output, false), said(plain.output, false));
+  EXPECT_EQ(said(injected.output, false), said(plain.output, false));
   EXPECT_EQ(said(plain.output, true), "first in libcublas.so.13\nthird in libcublas-third.so.13\n");
-  EXPECT_EQ(said(guest.output, true),
+  EXPECT_EQ(said(injected.output, true),
             "first in libinline_prof.so\nthird in libcublas-third.so.13\n");
 }
 

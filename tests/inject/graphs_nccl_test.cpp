@@ -22,7 +22,7 @@ NcclRun run_ranks(const Workplace& place, const std::string& graphs) {
       place, "host_graph_nccl",
       {.arguments = {graphs},
        .environment = {"SIMGPU_DEVICES=2", "SIMGPU_HANG_LIMIT_S=5", "INLINE_PROF_REPEAT=10",
-                       "INLINE_PROF_RECEIPT=0", "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"}});
+                       "INLINE_PROF_OVERHEAD=0", "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"}});
   EXPECT_EQ(result.run.exit_status, 0) << result.run.output;
   EXPECT_NE(result.run.output.find("host ok"), std::string::npos) << result.run.output;
   result.profile = place.json();

@@ -35,7 +35,7 @@ Found find_iterations(const Workplace& place, const std::string& shape) {
       place, "host_iterations",
       {.arguments = {"--shape=" + shape, "--truth=truth.txt"},
        .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
-                       "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+                       "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
   Found found{.profile = place.json(), .program = schedule::test::program_named(shape)};

@@ -21,16 +21,16 @@ std::vector<std::string> events(const nlohmann::json& profile) {
   return found;
 }
 
-void expect_one_kernel_and_another(const std::string& driver, const char* door) {
+void expect_one_kernel_and_another(const std::string& driver, const char* entry_point) {
   const Workplace place;
-  HostOptions options{.arguments = {door},
+  HostOptions options{.arguments = {entry_point},
                       .environment = {"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"}};
   if (!driver.empty()) options.environment.push_back("LD_LIBRARY_PATH=" + driver);
   const HostRun run = run_host(place, "host_kernels", options);
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok\n");
   EXPECT_THAT(events(place.json()), ElementsAre("same 0", "same 1", "same~2 0", "same 2"))
-      << driver << ' ' << door;
+      << driver << ' ' << entry_point;
 }
 
 TEST(AKernel, IsOneWhateverHandleIsLaunched) {

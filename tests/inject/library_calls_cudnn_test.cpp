@@ -1,4 +1,4 @@
-// What cuDNN's calls say of their launches (hosts/host_words_cudnn.cpp).
+// What cuDNN's calls say of their launches (hosts/host_library_calls_cudnn.cpp).
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ json changed(json op, const json& changes) {
 
 TEST(AConvolution, SaysItsShape) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_words_cudnn", {.environment = kShortCudnn});
+  const HostRun run = run_host(place, "host_library_calls_cudnn", {.environment = kShortCudnn});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok\n");
   const json profile = place.json();
@@ -54,7 +54,7 @@ TEST(AConvolution, SaysItsShape) {
 
 TEST(AConvolution, OfABackendPlanSaysItsShape) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_words_cudnn", {.environment = kShortCudnn});
+  const HostRun run = run_host(place, "host_library_calls_cudnn", {.environment = kShortCudnn});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(operation(place.json(), "cudnn.execute", 0),
             json::parse(R"({"kind": "conv", "n": 8, "c": 64, "h": 28, "w": 56, "k": 128, "r": 3,
@@ -68,7 +68,7 @@ TEST(AConvolution, ReturnsTheVendorsError) {
   environment.emplace_back(
       "SIMGPU_FAIL=cudnnConvolutionForward:5003,cudnnConvolutionBackwardData:5003,"
       "cudnnConvolutionBackwardFilter:5003,cudnnBackendExecute:5003");
-  const HostRun run = run_host(place, "host_words_cudnn",
+  const HostRun run = run_host(place, "host_library_calls_cudnn",
                                {.arguments = {"--expect", "5003"}, .environment = environment});
   EXPECT_EQ(run.exit_status, 0) << run.output;
 }

@@ -1,4 +1,4 @@
-// What NCCL's calls say of their launches, alone and in groups (hosts/host_words_nccl.cpp).
+// What NCCL's calls say of their launches, alone and in groups (hosts/host_library_calls_nccl.cpp).
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ const std::vector<std::string> kTwoRanks{"INLINE_PROF_WARMUP=3", "INLINE_PROF_RE
 class ACollective : public testing::Test {
  protected:
   void SetUp() override {
-    const HostRun run = run_host(place_, "host_words_nccl", {.environment = kTwoRanks});
+    const HostRun run = run_host(place_, "host_library_calls_nccl", {.environment = kTwoRanks});
     ASSERT_EQ(run.exit_status, 0) << run.output;
     ASSERT_EQ(run.output, "host ok\n");
     profile_ = place_.json();
@@ -93,7 +93,7 @@ TEST_F(ACollective, InAGroupOfUnlikeOnesIsAGroup) {
   EXPECT_FALSE(exchange.contains("sequence")) << "ranks make different sends";
 }
 
-TEST_F(ACollective, OfATypeWithoutAWordHasItsBytesOnly) {
+TEST_F(ACollective, OfATypeWithoutANameHasItsBytesOnly) {
   const json broadcast = operations(1).at(4);
   EXPECT_EQ(broadcast["op"], "broadcast");
   EXPECT_EQ(broadcast["bytes"], 1024);
@@ -105,7 +105,7 @@ TEST(ACollectiveThatFails, GivesTheHostNcclsError) {
   const Workplace place;
   std::vector<std::string> environment = kTwoRanks;
   environment.emplace_back("SIMGPU_FAIL=ncclAllGather:5:after=8");
-  const HostRun run = run_host(place, "host_words_nccl", {.environment = environment});
+  const HostRun run = run_host(place, "host_library_calls_nccl", {.environment = environment});
   EXPECT_EQ(run.exit_status, 1);
   EXPECT_THAT(run.output, testing::HasSubstr("ncclAllGather"));
   EXPECT_THAT(run.output, testing::HasSubstr("(5)"));

@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-const std::vector<std::string> kShortWords{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
+const std::vector<std::string> kShortRun{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
 
 // The operations of the events named `name`, by occurrence.
 std::vector<json> operations(const json& profile, const std::string& name) {
@@ -45,7 +45,7 @@ json with(json op, const char* key, const json& value) {
   return op;
 }
 
-// As host_words asks for them, in row-major words.
+// As host_library_calls asks for them, in row-major terms.
 std::vector<json> expected_products() {
   return {gemm(7, 5, 3, "f32", "f32", "cublasSgemm"),
           with(gemm(7, 5, 3, "f32", "f32", "cublasSgemm"), "trans_a", true),
@@ -62,10 +62,10 @@ TEST(ACublasCall, SaysItsShapeByEveryWayThatLeadsToIt) {
   for (const char* way : {"--linked", "--looked-up"}) {
     const Workplace place;
     const HostRun run =
-        run_host(place, "host_words", {.arguments = {way}, .environment = kShortWords});
+        run_host(place, "host_library_calls", {.arguments = {way}, .environment = kShortRun});
     EXPECT_EQ(run.exit_status, 0) << way << run.output;
     const std::string left_out =
-        "cublasCgemm: data type 4 has no word: its operation is not described";
+        "cublasCgemm: data type 4 is not supported: its operation is not described";
     EXPECT_EQ(run.output, "inline_prof: " + left_out + "\nhost ok\n") << way;
     const json profile = place.json();
     EXPECT_EQ(profile["warnings"], json::array({left_out})) << way;
@@ -78,11 +78,11 @@ TEST(ACublasCall, SaysItsShapeByEveryWayThatLeadsToIt) {
   }
 }
 
-// As host_words_lt asks for them: D is column-major but where the case says otherwise, so that the
-// row-major product is the transposed one.
+// As host_library_calls_lt asks for them: D is column-major but where the case says otherwise, so
+// that the row-major product is the transposed one.
 TEST(ACublasLtCall, SaysWhatItsDescriptorsDescribe) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_words_lt", {.environment = kShortWords});
+  const HostRun run = run_host(place, "host_library_calls_lt", {.environment = kShortRun});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const json plain = gemm(7, 5, 3, "bf16", "f32", "cublasLtMatmul");
   const json by_rows = gemm(5, 7, 3, "bf16", "f32", "cublasLtMatmul");
@@ -98,21 +98,21 @@ TEST(ACublasLtCall, SaysWhatItsDescriptorsDescribe) {
                                    fp8,
                                    json()};
   EXPECT_EQ(operations(place.json(), "gemm"), expected);
-  EXPECT_THAT(run.output, HasSubstr("cublasLtMatmul: data type 4 has no word"));
+  EXPECT_THAT(run.output, HasSubstr("cublasLtMatmul: data type 4 is not supported"));
 }
 
 TEST(ACublasLtCall, ReturnsTheVendorsError) {
   const Workplace place;
-  std::vector<std::string> environment = kShortWords;
+  std::vector<std::string> environment = kShortRun;
   environment.emplace_back("SIMGPU_FAIL=cublasLtMatmul:14");
-  const HostRun run = run_host(place, "host_words_lt",
+  const HostRun run = run_host(place, "host_library_calls_lt",
                                {.arguments = {"--expect", "14"}, .environment = environment});
   EXPECT_EQ(run.exit_status, 0) << run.output;
 }
 
 TEST(AStaticCopy, IsNamedAndItsKernelsAreTimed) {
   const Workplace place;
-  std::vector<std::string> environment = kShortWords;
+  std::vector<std::string> environment = kShortRun;
   environment.emplace_back("LD_LIBRARY_PATH=" INLINE_PROF_TEST_SIMGPU ":" INLINE_PROF_TEST_COPIES);
   const HostRun run = run_host(place, "host_static", {.environment = environment});
   EXPECT_EQ(run.output, "host ok\n");
@@ -127,18 +127,19 @@ TEST(AStaticCopy, IsNamedAndItsKernelsAreTimed) {
 
 TEST(ACublasCall, ReturnsTheVendorsError) {
   const Workplace place;
-  std::vector<std::string> environment = kShortWords;
+  std::vector<std::string> environment = kShortRun;
   environment.emplace_back(
       "SIMGPU_FAIL=cublasSgemm:14,cublasDgemm_v2_64:14,cublasSgemmStridedBatched:14,"
       "cublasGemmEx:14,cublasCgemm:14");
-  const HostRun run =
-      run_host(place, "host_words", {.arguments = {"--expect", "14"}, .environment = environment});
+  const HostRun run = run_host(place, "host_library_calls",
+                               {.arguments = {"--expect", "14"}, .environment = environment});
   EXPECT_EQ(run.exit_status, 0) << run.output;
 }
 
 TEST(ACublasCall, IsLeftAloneWhereProfilingIsOff) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_words", {.environment = {"INLINE_PROF_DISABLE=1"}});
+  const HostRun run =
+      run_host(place, "host_library_calls", {.environment = {"INLINE_PROF_DISABLE=1"}});
   EXPECT_EQ(run.output, "host ok\n");
   EXPECT_TRUE(place.files().empty());
 }

@@ -92,7 +92,7 @@ TEST(ATrigger, OfAFileMeasuresWhileTheFileExists) {
   EXPECT_THAT(elsewhere.files(), IsEmpty());
 }
 
-TEST(AReceipt, FindsWhatThePairsCost) {
+TEST(TheOverheadMeasurement, FindsWhatThePairsCost) {
   const Workplace place;
   // Five kernels of 10 us each and the origin, 55 us, and a pair in every armed iteration, each of
   // whose two records takes 5 us.
@@ -105,7 +105,7 @@ TEST(AReceipt, FindsWhatThePairsCost) {
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], true);
-  EXPECT_EQ(measured_iterations(profile).size(), 15U);  // the receipt adds no samples
+  EXPECT_EQ(measured_iterations(profile).size(), 15U);  // the overhead measurement adds no samples
   const json& overhead = profile["overhead"];
   EXPECT_GE(overhead["unarmed_iterations"], 64);
   EXPECT_GE(overhead["armed_iterations"], 64);
@@ -116,7 +116,7 @@ TEST(AReceipt, FindsWhatThePairsCost) {
   EXPECT_GT(overhead["slowdown_percent_ci95"][1], 17.8) << overhead;
 }
 
-TEST(AReceipt, SaysHowManyIterationsItLacks) {
+TEST(TheOverheadMeasurement, SaysHowManyIterationsItLacks) {
   const Workplace place;
   const HostRun run = run_host(place, "host_training",
                                {.arguments = {"--iterations=60"},

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::test {
 namespace {
@@ -21,15 +24,15 @@ class APreloadedNeighbour : public testing::TestWithParam<Neighbour> {};
 
 TEST_P(APreloadedNeighbour, ChangesNothingForTheHostNorForUs) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
-  const std::string guest = INLINE_PROF_TEST_PRELOAD;
+  const std::string ours = INLINE_PROF_TEST_PRELOAD;
   const std::string other = GetParam().library;
   const Workplace place;
   const HostRun run = run_host(
       place, "host_training",
       {.arguments = {"--iterations=60"},
        .environment = {
-           "LD_PRELOAD=" + (GetParam().comes_first ? other + ":" + guest : guest + ":" + other),
-           "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0"}});
+           "LD_PRELOAD=" + (GetParam().comes_first ? other + ":" + ours : ours + ":" + other),
+           "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok, 300 launches\n");
   EXPECT_EQ(place.json()["complete"], true);
@@ -44,6 +47,32 @@ INSTANTIATE_TEST_SUITE_P(
                     Neighbour{"AnotherDlsymBeforeUs", INLINE_PROF_TEST_DLSYM_TOOL, true},
                     Neighbour{"AnotherDlsymBehindUs", INLINE_PROF_TEST_DLSYM_TOOL, false}),
     [](const auto& row) { return std::string(row.param.name); });
+
+// Linked with the driver, or asking for it by name: what stands behind us sees what it would have.
+TEST(ALimiterBehindUs, SeesEveryLaunchOfTheApplications) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer looks up by dlsym itself";
+  const std::string tool = INLINE_PROF_TEST_LAUNCH_TOOL;
+  for (const auto& [host, arguments] :
+       {std::pair{"host_training", std::vector<std::string>{"--iterations=60"}},
+        std::pair{"host_lookup", std::vector<std::string>{}}}) {
+    const Workplace place;
+    const HostRun alone = run_host(
+        place, host,
+        {.arguments = arguments, .environment = {"LD_PRELOAD=" + tool}, .with_library = false});
+    const HostRun run = run_host(
+        place, host,
+        {.arguments = arguments,
+         .environment = {std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD + ":" + tool,
+                         "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0",
+                         "INLINE_PROF_LOG=quiet"}});
+    const auto seen = [](const std::string& output) {
+      return output.substr(std::min(output.rfind("host ok"), output.size()));
+    };
+    EXPECT_EQ(alone.exit_status, 0) << alone.output;
+    EXPECT_EQ(run.exit_status, 0) << run.output;
+    EXPECT_EQ(seen(run.output), seen(alone.output)) << host;
+  }
+}
 
 }  // namespace
 }  // namespace inline_prof::test

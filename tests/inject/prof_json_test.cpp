@@ -16,11 +16,28 @@ using testing::HasSubstr;
 
 // Shorter than the defaults, so that a schedule ends soon.
 const std::vector<std::string> kShortTraining{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
-                                              "INLINE_PROF_RECEIPT=0"};
+                                              "INLINE_PROF_OVERHEAD=0"};
 
 std::vector<std::string> with(std::vector<std::string> more) {
   more.insert(more.begin(), kShortTraining.begin(), kShortTraining.end());
   return more;
+}
+
+struct Profiled {
+  HostRun run;
+  json profile;
+};
+
+// Trains to the end, in a short run, and reads prof.json.
+Profiled train(const Workplace& place, std::vector<std::string> arguments,
+               std::vector<std::string> more_environment = {}) {
+  Profiled result;
+  result.run = run_host(
+      place, "host_training",
+      {.arguments = std::move(arguments), .environment = with(std::move(more_environment))});
+  EXPECT_EQ(result.run.exit_status, 0) << result.run.output;
+  result.profile = place.json();
+  return result;
 }
 
 const json& event(const json& profile, const std::string& name, int occurrence = 0) {
@@ -46,12 +63,10 @@ std::vector<double> times_us(const json& event) {
 
 TEST(ProfJson, HoldsEveryScheduledSampleOfEveryEvent) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=60"}, .environment = kShortTraining});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const auto [run, profile] = train(place, {"--iterations=60"});
   EXPECT_EQ(run.output, "host ok, 300 launches\n");  // a healthy profiler says nothing
   EXPECT_THAT(place.files(), ElementsAre("prof.json"));
-  const json profile = place.json();
+
   EXPECT_EQ(profile["schema"], "inline_prof/1");
   EXPECT_EQ(profile["complete"], true);
   EXPECT_EQ(profile["profiler"]["iteration_source"], "macro");
@@ -76,10 +91,7 @@ TEST(ProfJson, HoldsEveryScheduledSampleOfEveryEvent) {
 
 TEST(ProfJson, NamesKernelsLayersAndOperations) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=60"}, .environment = kShortTraining});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] = train(place, {"--iterations=60"});
   const json& gemm = event(profile, "step.gemm");
   EXPECT_EQ(gemm["layer_name"], "Top");
   EXPECT_THAT(gemm["kernel_names"], ElementsAre("kernel_b"));
@@ -96,13 +108,9 @@ TEST(ProfJson, NamesKernelsLayersAndOperations) {
 
 TEST(ProfJson, MeasuresTheSimulatedTruthPlusThePairsBias) {
   const Workplace place;
-  const HostRun run = run_host(
-      place, "host_training",
-      {.arguments = {"--iterations=60", "--no-labels"},
-       .environment =
-           with({"SIMGPU_PAIR_BIAS_US=5.5", "SIMGPU_TRUTH=truth.json", "SIMGPU_HOST_SPEED=0.5"})});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] =
+      train(place, {"--iterations=60", "--no-labels"},
+            {"SIMGPU_PAIR_BIAS_US=5.5", "SIMGPU_TRUTH=truth.json", "SIMGPU_HOST_SPEED=0.5"});
   const json truth = place.json("truth.json");
   double truth_us = 0;
   for (const json& kernel : truth["kernels"]) {
@@ -122,12 +130,8 @@ TEST(ProfJson, SaysWhichSamplesWereTight) {
   // idle.
   for (const auto& [speed, expected] : {std::pair("0.05", true), std::pair("20", false)}) {
     const Workplace place;
-    const HostRun run =
-        run_host(place, "host_training",
-                 {.arguments = {"--iterations=60", "--no-labels", "--repeats=20"},
-                  .environment = with({std::string("SIMGPU_HOST_SPEED=") + speed})});
-    ASSERT_EQ(run.exit_status, 0) << run.output;
-    const json profile = place.json();
+    const auto [run, profile] = train(place, {"--iterations=60", "--no-labels", "--repeats=20"},
+                                      {std::string("SIMGPU_HOST_SPEED=") + speed});
     for (const json& tight : event(profile, "kernel_c")["tight"])
       EXPECT_EQ(tight, expected);
   }
@@ -135,11 +139,7 @@ TEST(ProfJson, SaysWhichSamplesWereTight) {
 
 TEST(ProfJson, CountsOccurrencesWithinAnIterationAndStream) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=120", "--no-labels", "--streams=2"},
-                                .environment = kShortTraining});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] = train(place, {"--iterations=120", "--no-labels", "--streams=2"});
   // kernel_a three times, kernel_b and kernel_c once, on each of two streams.
   EXPECT_EQ(profile["events"].size(), 10U);
   std::set<int> streams;
@@ -153,11 +153,8 @@ TEST(ProfJson, CountsOccurrencesWithinAnIterationAndStream) {
 
 TEST(ProfJson, MeasuresEveryDeviceInTheSameIteration) {
   const Workplace place;
-  const HostRun run = run_host(
-      place, "host_training",
-      {.arguments = {"--iterations=60", "--devices=2"}, .environment = with({"SIMGPU_DEVICES=2"})});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] =
+      train(place, {"--iterations=60", "--devices=2"}, {"SIMGPU_DEVICES=2"});
   EXPECT_EQ(profile["devices"].size(), 2U);
   EXPECT_EQ(profile["events"].size(), 6U);
   json of_device[2];
@@ -170,12 +167,8 @@ TEST(ProfJson, MeasuresEveryDeviceInTheSameIteration) {
 
 TEST(ProfJson, FindsTheIterationsThatNobodyMarks) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training",
-               {.arguments = {"--iterations=800", "--no-boundaries", "--no-labels", "--repeats=16"},
-                .environment = with({})});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] =
+      train(place, {"--iterations=800", "--no-boundaries", "--no-labels", "--repeats=16"});
   EXPECT_EQ(profile["profiler"]["iteration_source"], "auto");
   EXPECT_GT(profile["profiler"]["iteration_confidence"], 0.9);
   EXPECT_EQ(profile["complete"], true);
@@ -189,13 +182,9 @@ TEST(ProfJson, FindsTheIterationsThatNobodyMarks) {
 
 TEST(ProfJson, MeasuresEveryEventOfAnIterationInModeOneShot) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training",
-               {.arguments = {"--iterations=60"},
-                .environment = with({"INLINE_PROF_MODE=one_shot", "PROFILING_REPEAT_ITERS=20",
-                                     "PROFILING_RECORD_EVERY_N=5"})});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] = train(
+      place, {"--iterations=60"},
+      {"INLINE_PROF_MODE=one_shot", "PROFILING_REPEAT_ITERS=20", "PROFILING_RECORD_EVERY_N=5"});
   EXPECT_EQ(profile["complete"], true);
   EXPECT_EQ(profile["profiler"]["mode"], "one_shot");
   ASSERT_EQ(profile["events"].size(), 3U);
@@ -208,11 +197,8 @@ TEST(ProfJson, MeasuresEveryEventOfAnIterationInModeOneShot) {
 
 TEST(ProfJson, KeepsUnitTestsApart) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=24", "--unit-tests"},
-                                .environment = with({"INLINE_PROF_MODE=unit_test"})});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] =
+      train(place, {"--iterations=24", "--unit-tests"}, {"INLINE_PROF_MODE=unit_test"});
   EXPECT_EQ(profile["complete"], true);
   EXPECT_EQ(profile["profiler"]["mode"], "unit_test");
   ASSERT_EQ(profile["events"].size(), 6U);  // three of each test
@@ -226,11 +212,8 @@ TEST(ProfJson, KeepsUnitTestsApart) {
 
 TEST(ProfJson, StartsIterationsAtTheKernelThatTheUserNames) {
   const Workplace place;
-  const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=60", "--no-boundaries", "--no-labels"},
-                                .environment = with({"INLINE_PROF_ITERATION=kernel:kernel_b*"})});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] = train(place, {"--iterations=60", "--no-boundaries", "--no-labels"},
+                                    {"INLINE_PROF_ITERATION=kernel:kernel_b*"});
   EXPECT_EQ(profile["profiler"]["iteration_source"], "kernel:kernel_b*");
   EXPECT_EQ(profile["complete"], true);
   ASSERT_EQ(profile["events"].size(), 5U);  // kernel_b, three times kernel_a, kernel_c
@@ -277,12 +260,8 @@ TEST(ProfJson, FollowsAScheduleOfTheOriginal) {
 
 TEST(ProfJson, ShufflesInterleavedSamples) {
   const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training",
-               {.arguments = {"--iterations=60"},
-                .environment = with({"INLINE_PROF_POLICY=interleaved", "INLINE_PROF_SEED=7"})});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] =
+      train(place, {"--iterations=60"}, {"INLINE_PROF_POLICY=interleaved", "INLINE_PROF_SEED=7"});
   EXPECT_EQ(profile["profiler"]["policy"], "interleaved");
   const auto iterations = event(profile, "step")["iterations"].get<std::vector<int>>();
   ASSERT_EQ(iterations.size(), 5U);
@@ -317,11 +296,7 @@ TEST(ProfJson, ReportsAStopWithoutAStart) {
 
 TEST(ProfJson, ReportsAStartWithoutAStop) {
   const Workplace place;
-  const HostRun run = run_host(
-      place, "host_training",
-      {.arguments = {"--iterations=80", "--start-without-stop"}, .environment = kShortTraining});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const auto [run, profile] = train(place, {"--iterations=80", "--start-without-stop"});
   EXPECT_THAT(profile["warnings"].dump(),
               HasSubstr("never_stopped.start was met without a .stop after it"));
   EXPECT_TRUE(event(profile, "never_stopped")["measured_times_ms"].empty());

@@ -58,7 +58,7 @@ TEST(EightThreads, MeetEachOccurrenceOnce) {
   const HostRun run = run_host(
       place, "host_scale",
       {.arguments = {"2", "4", "8", "32000", "100"},
-       .environment = {"SIMGPU_DEVICES=2", "INLINE_PROF_REPEAT=1", "INLINE_PROF_RECEIPT=0"}});
+       .environment = {"SIMGPU_DEVICES=2", "INLINE_PROF_REPEAT=1", "INLINE_PROF_OVERHEAD=0"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();
   // 320 launches an iteration: 40 on each of eight streams, numbered from 0 without a gap.
@@ -114,7 +114,7 @@ TEST(TheFile, OfTwoHundredEventsWithFiftySamplesIsBelowAMebibyte) {
   const Workplace place;
   const HostRun run = run_host(place, "host_scale",
                                {.arguments = {"1", "1", "1", std::to_string(200 * 10'100), "10100"},
-                                .environment = {"INLINE_PROF_RECEIPT=0"},
+                                .environment = {"INLINE_PROF_OVERHEAD=0"},
                                 .seconds = 120});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const json profile = place.json();

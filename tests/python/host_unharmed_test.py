@@ -17,6 +17,9 @@ torch = torch_or_skip()
 from torch import nn
 from torch.nn.modules import module as module_globals
 
+with contextlib.suppress(ImportError):
+    import sympy  # PyTorch 2 imports it when it is first needed, and it sets a filter for warnings
+
 import inline_prof.abi
 import inline_prof.torch as hooks
 import models

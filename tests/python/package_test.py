@@ -329,6 +329,35 @@ class HugeCtr(Folder):
                                         "^%s: %s" % (re.escape(str(place)), found)):
                 hugectr.parse_result(place)
 
+    def test_a_member_of_another_kind_is_an_error_that_names_it(self):
+        good = {"event_name": "e", "layer_name": "l", "device_id": 0, "stream": "1",
+                "start_index": 0, "end_index": 1, "measured_times_ms": [1.0],
+                "iter_start_to_event_start_times_ms": [0.5],
+                "met_times_within_this_stream": 0}
+        for value in (None, True, 1.5, 10**400, "x", [], {}, [[]], ["x"], [None, True], [10**400]):
+            for key in good:
+                self.write({"host_name": "n1", "iter_time_ms": [4.0],
+                            "events": [dict(good, **{key: value}), good]}, "prof.json")
+                try:
+                    hugectr.parse_result(self.folder)
+                except inline_prof.ProfileError as error:
+                    self.assertIn("/events/0/" + key, str(error))
+            for key in ("host_name", "iter_time_ms", "events"):
+                self.write(dict({"host_name": "n1", "iter_time_ms": [4.0], "events": [good]},
+                                **{key: value}), "prof.json")
+                try:
+                    hugectr.parse_result(self.folder)
+                except inline_prof.ProfileError as error:
+                    self.assertIn("/" + key, str(error))
+        self.write("[" * 100000, "prof.json")
+        with self.assertRaises(inline_prof.ProfileError):
+            hugectr.parse_result(self.folder)
+
+    def test_a_pipe_in_the_folder_is_an_error_and_no_wait(self):
+        os.mkfifo(self.folder / "n1.prof.json")
+        with self.assertRaisesRegex(inline_prof.ProfileError, "expected a regular file"):
+            hugectr.parse_result(self.folder)
+
     def test_a_single_prof_json_is_a_result(self):
         self.write({"host_name": "n1", "iter_time_ms": [4.0, 5.0], "events": []}, "prof.json")
         self.assertEqual(hugectr.parse_result(self.folder),

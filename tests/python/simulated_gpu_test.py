@@ -27,7 +27,7 @@ class SimulatedGpuTest(unittest.TestCase):
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("INLINE_PROF", "PROFILING", "PYTHONPATH"))}
         environment.update(LD_LIBRARY_PATH=OPTIONS.simulated_gpu, INLINE_PROF_REPEAT="3",
-                           INLINE_PROF_WARMUP="4", INLINE_PROF_RECEIPT="0", **variables)
+                           INLINE_PROF_WARMUP="4", INLINE_PROF_OVERHEAD="0", **variables)
         done = subprocess.run(
             [OPTIONS.prof_run, *options, "--", sys.executable, str(HOSTS / name), *arguments],
             cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)

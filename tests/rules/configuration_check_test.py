@@ -7,7 +7,8 @@ import configuration_check
 SOURCE = '''constexpr std::array kVariables{
     Variable{"INLINE_PROF_LOG", "warning", "quiet, error", "what is said"},
     Variable{"INLINE_PROF_OUT", "(none)", "a path; %h | %p",
-             "the output file"},
+             "the output "
+             "file"},
 };
 '''
 GOOD = '''| name | default | range | meaning |
@@ -36,6 +37,11 @@ class Configuration(unittest.TestCase):
 
     def test_another_range_is_named(self):
         self.assertEqual(len(self.differences(GOOD.replace("quiet, error", "quiet"))), 1)
+
+    def test_another_meaning_is_named(self):
+        self.assertEqual(self.differences(GOOD.replace("the output file", "a file")), [
+            "docs/configuration.md:4: INLINE_PROF_OUT: the meaning is \"a file\", in "
+            "libinject/sys/config.cpp:3 \"the output file\""])
 
     def test_a_variable_that_does_not_exist_is_named(self):
         found = self.differences(GOOD + "| `PROFILING_SPEED` | 1 | 1 to 2 | none |\n")

@@ -22,6 +22,6 @@ endif()
 
 run(${prefix}/bin/prof-analyze --version)
 find_program(python python3)
-if(EXPECT_GUEST AND python)
+if(EXPECT_LIBRARY AND python)
   check_python(${prefix} ${python})
 endif()

@@ -24,6 +24,7 @@ exit 0
 """
 APT_GET = """#!/bin/bash
 echo "apt-get $*" >>"$ASKED/log"
+echo "Reading package lists..."
 if [[ "$1" == update ]]; then : >"$ASKED/updated"; fi
 if [[ "$1" == install && -n "$STALE" && ! -e "$ASKED/updated" ]]; then exit 100; fi
 exit 0
@@ -70,6 +71,11 @@ class Dependencies(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.asked(),
                          ["apt-get install --yes --no-install-recommends clang-tidy"])
+
+    def test_what_apt_prints_goes_to_stderr(self):
+        done = self.run_script("style", STALE="1")
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.count("Reading package lists..."), 4)
 
     def test_the_lists_are_fetched_where_a_name_is_unknown(self):
         self.run_script("style", INSTALLED="clang-tidy shellcheck", UNKNOWN="clang-format")

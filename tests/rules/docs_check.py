@@ -3,8 +3,8 @@
 
     docs_check.py ROOT
 
-Every relative link leads to a file; every file of the tree that a command block names is there; no
-text of ours holds a path that means something on one machine only.  Prints one
+Every relative link leads to a file; every file of the tree that a command block or a path in backticks
+names is there; no text of ours holds a path that means something on one machine only.  Prints one
 `FILE:LINE: what is wrong` per violation; exit status 1 if there is one.
 """
 
@@ -23,10 +23,21 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}*/-])/(?:root|home|work|workspace|mnt|User
 COMMAND_LANGUAGES = {"sh", "bash", "console", "shell"}
 FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+ROOM_NAMES = "|".join(["scripts", "docs", "examples", "tests", "base", "macros", "schedule", "libinject",
+                       "analyzer", "cmake", re.escape(".ci")])
 # A path in a command, as far as it names a file of the tree and not one that is still to be made.
-TREE_PATH = re.compile(r"(?:^|[\s=\"'`])(?:\./)?"
-                       r"((?:scripts|docs|examples|tests|base|macros|schedule|libinject|analyzer|cmake|\.ci)"
-                       r"/[\w./-]+)")
+TREE_PATH = re.compile(r"(?:^|[\s=\"'`])(?:\./)?((?:%s)/[\w./-]+)" % ROOM_NAMES)
+# A span in backticks that is nothing but such a path; `{a,b}.cpp` stands for several, `*` for any.
+QUOTED_PATH = re.compile(r"`((?:\.\./)*(?:%s)/[\w./*{},-]*)`" % ROOM_NAMES)
+
+
+def expanded(path):
+    """`a/{b,c}.cpp` as `a/b.cpp` and `a/c.cpp`."""
+    braces = re.search(r"\{([^{}]*)\}", path)
+    if not braces:
+        return [path]
+    return [name for part in braces.group(1).split(",")
+            for name in expanded(path[:braces.start()] + part + path[braces.end():])]
 
 
 def markdown_files(root):
@@ -49,6 +60,10 @@ def check_markdown(root, file):
                 path = target.split("#")[0]
                 if path and not re.match(r"[a-z]+:", path) and not (file.parent / path).exists():
                     yield f"{name}:{number}: the link {target} leads nowhere"
+            for quoted in QUOTED_PATH.findall(line):
+                for path in expanded(quoted):
+                    if not any(root.glob(path.rstrip("/"))):
+                        yield f"{name}:{number}: {path} in backticks does not exist"
         elif language in COMMAND_LANGUAGES:
             for path in TREE_PATH.findall(line):
                 if not (root / path.rstrip(".")).exists():

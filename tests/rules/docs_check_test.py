@@ -27,14 +27,21 @@ class DocsCheck(unittest.TestCase):
         self.assertEqual(docs_check.check(self.root), [])
 
     def test_a_link_that_leads_nowhere_is_named(self):
-        self.write("docs/models.md", "ok\n[a](accuracy.md), [b](none.md)\n")
+        self.write("docs/page.md", "ok\n[a](accuracy.md), [b](none.md)\n")
         self.assertEqual(docs_check.check(self.root),
-                         ["docs/models.md:2: the link none.md leads nowhere"])
+                         ["docs/page.md:2: the link none.md leads nowhere"])
 
     def test_a_command_that_does_not_exist_is_named(self):
         self.write("README.md", "```bash\nscripts/demo.sh\nscripts/none.sh --fast\n```\n")
         self.assertEqual(docs_check.check(self.root), [
             "README.md:3: the command names scripts/none.sh, which does not exist"])
+
+    def test_a_path_in_backticks_that_does_not_exist_is_named(self):
+        self.write("docs/page.md", "`scripts/demo.sh`, `scripts/{demo,none}.sh`, `scripts/*.sh`, `docs/`\n"
+                   "`analyzer/none*.cpp`, `scripts/demo.sh --help`, `a/b`\n")
+        self.assertEqual(docs_check.check(self.root), [
+            "docs/page.md:1: scripts/none.sh in backticks does not exist",
+            "docs/page.md:2: analyzer/none*.cpp in backticks does not exist"])
 
     def test_a_path_of_one_machine_is_named(self):
         home = "/" + "home"

@@ -1,6 +1,7 @@
-# Every header compiles alone: one that leans on what its users include fails the build.  Most are
-# what some source of their room includes before anything else, which shows it; for each of the rest
-# a source file is made that includes nothing else, and the ordinary build compiles it.
+# Every header compiles alone: one that relies on what its users include fails the build.  Most are
+# what some source of their folder includes before anything else, which shows it; for each of the rest
+# a source file is made that includes nothing else, and the ordinary build compiles it, without the
+# precompiled headers that sources may have.
 set(vendor_includes)
 if(INLINE_PROF_CUDA)
   set(vendor_includes ${CUDAToolkit_INCLUDE_DIRS})

@@ -13,9 +13,17 @@ import pathlib
 import re
 import sys
 
-# What a hooked call passes through, in this order.  These rooms share one state and call each other.
-HOOK_ROOMS = {f"libinject/{room}" for room in
-              ("entry", "launch", "libraries", "labels", "session", "graphs", "cupti")}
+# What a launch passes through.  The first five take the application's calls and CUPTI's callbacks;
+# the session decides what is measured, and calls back whom it arms.
+HOOK_ROOMS = {
+    "entry": ("cupti", "labels", "libraries", "session"),
+    "launch": ("entry", "graphs", "session"),
+    "libraries": ("entry", "session"),
+    "labels": ("entry", "graphs", "session"),
+    "cupti": ("entry", "launch", "session"),
+    "graphs": ("entry", "labels", "launch", "libraries", "session"),
+    "session": ("cupti", "entry", "graphs", "labels", "launch", "libraries"),
+}
 
 # A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use only
 # the name lists of the hook rooms (RUN_MAY_INCLUDE).
@@ -26,8 +34,8 @@ ALLOWED = {
     "libinject/sys": {"base", "macros"},
     "libinject/record": {"base", "macros", "libinject/sys"},
     "libinject/timer": {"base", "macros", "libinject/sys", "libinject/record"},
-    **{room: {"base", "macros", "schedule", "libinject/sys", "libinject/record", "libinject/timer"}
-       | HOOK_ROOMS for room in HOOK_ROOMS},
+    **{f"libinject/{room}": {"base", "macros", "schedule", "libinject/sys", "libinject/record", "libinject/timer"}
+       | {f"libinject/{other}" for other in others} for room, others in HOOK_ROOMS.items()},
     "libinject/run": {"base", "macros", "libinject/sys", "libinject/libraries"},
     "analyzer/read": {"base", "macros"},
     "analyzer/model": {"base", "macros", "analyzer/read"},

@@ -42,7 +42,7 @@ class RoomArrows(unittest.TestCase):
         self.write("libinject/timer/ring.cpp", '#include "schedule/plan.hpp"\n')
         self.assertEqual(len(self.complaints()), 1)
 
-    def test_guest_and_analyzer_never_meet(self):
+    def test_libinject_and_analyzer_never_meet(self):
         self.write("analyzer/join/join.cpp", '#include "../../libinject/sys/config.hpp"\n')
         self.assertEqual(len(self.complaints()), 1)
         self.write("libinject/record/writer.cpp", '\n\n#  include "../../analyzer/read/prof.hpp"\n')
@@ -54,11 +54,11 @@ class RoomArrows(unittest.TestCase):
         self.assertEqual(len(self.complaints()), 1)
         self.assertTrue(self.complaints()[0].startswith("schedule/plan.cpp:1: "))
 
-    def test_the_guest_never_calls_the_runtime(self):
+    def test_the_library_never_calls_the_runtime(self):
         self.write("libinject/timer/events.cpp", "#include <cuda_runtime_api.h>\n")
         self.assertEqual(len(self.complaints()), 1)
 
-    def test_the_launcher_takes_only_data_from_the_guest(self):
+    def test_the_launcher_takes_only_data_from_libinject(self):
         self.write("libinject/libraries/driver_names.hpp", "")
         self.write("libinject/libraries/calls.hpp", "")
         self.write("libinject/run/main.cpp",
@@ -85,7 +85,7 @@ class RoomArrows(unittest.TestCase):
             "analyzer/model/CMakeLists.txt:3: inline_prof_model links inline_prof_join of "
             "analyzer/join, which analyzer/model must not use"])
 
-    def test_the_guest_must_not_link_the_analyzer(self):
+    def test_the_library_must_not_link_the_analyzer(self):
         self.write("libinject/CMakeLists.txt", "")
         edges = "libinject inline_prof_inject inline_prof_read analyzer/read\n"
         self.assertEqual(len(room_arrows.check_links(self.root, edges)), 1)

@@ -5,6 +5,8 @@
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"
+#include "export/scaling.hpp"
+#include "join/scaling.hpp"
 #include "report/grid.hpp"
 #include "report/head.hpp"
 #include "report/plot/timeline_picture.hpp"
@@ -57,21 +59,21 @@ void show_scaling(const ScalingOptions& options) {
                       options.output));
     }
   }
-  std::vector<report::ScalingPoint> points;
+  std::vector<join::ScalingPoint> points;
   for (const std::string& run : options.runs)
-    points.push_back(report::scaling_point(run, analyse({run}, options.analysis).analysis));
+    points.push_back(join::scaling_point(run, analyse({run}, options.analysis).analysis));
   if (options.output.empty()) {
     const auto format = options.format.value_or(report::GridFormat::kTable);
     return write_result(
         "-",
         format == report::GridFormat::kJson
-            ? report::scaling_json(points, options.most_layers)
+            ? exports::scaling_json(points, options.most_layers)
             : report::grid_text(report::scaling_grid(points, options.most_layers), format),
         false);
   }
   std::vector<std::string> words;
   words.reserve(points.size());
-  for (const report::ScalingPoint& point : points)
+  for (const join::ScalingPoint& point : points)
     words.push_back(fmt::format("{}: {} GPUs", point.run, point.gpus));
   write_picture(options.output,
                 report::draw(report::scaling_charts(points, options.most_layers), 2), "Scaling",

@@ -1,4 +1,4 @@
-// What a collective takes, over all sizes and rank counts at once (docs/models.md, "Collectives").
+// What a collective takes, over all sizes and rank counts at once (docs/models/collectives.md).
 #pragma once
 
 #include "model/calibrated/parameter_spec.hpp"

@@ -1,5 +1,5 @@
 // What a convolution takes on a GPU, in each way of computing it: matrix products on tiles and
-// waves, the transforms around them, and memory (docs/models.md, "Convolutions").
+// waves, the transforms around them, and memory (docs/models/convolutions.md).
 #pragma once
 
 #include "model/calibrated/conv_kernel.hpp"

@@ -1,4 +1,4 @@
-// The improved model of embedding look-ups and their gradients (docs/models.md, "Embeddings").
+// The improved model of embedding look-ups and their gradients (docs/models/embeddings.md).
 #pragma once
 
 #include "model/calibrated/index_distribution.hpp"

@@ -41,7 +41,8 @@ enum Parameter : std::size_t {
   kQuantiseCost,
 };
 
-// Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see docs/models.md.
+// Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see
+// docs/models/matrix_products.md.
 constexpr std::array<ParameterSpec, 23> kParameters{{
     {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs", 0, "m, n and k below 64"},
     {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached", 0,

@@ -1,5 +1,5 @@
 // What a matrix product takes on a GPU: tiles, waves, split-K and memory, with parameters that a
-// fit has to find (docs/models.md, "Matrix products").
+// fit has to find (docs/models/matrix_products.md).
 #pragma once
 
 #include "model/calibrated/parameter_spec.hpp"

@@ -42,6 +42,7 @@ IndexDistribution IndexDistribution::zipf(double rows, double alpha) {
   }
   for (double first = kOwnClasses + 1; first <= rows;) {
     const double next = std::min(rows + 1, std::ceil(first * kGrowth));
+    if (!(next > first)) break;  // from 2^53 rows on, one more is the same number
     // Midpoint rule the other way round: the integral around whole ranks stands for their sum.
     const double sum = primitive(next - 0.5, alpha) - primitive(first - 0.5, alpha);
     counts.push_back(next - first);

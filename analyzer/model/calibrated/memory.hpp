@@ -1,5 +1,5 @@
 // The improved model of kernels that only move data: element-wise operations, copies, casts,
-// optimisers (docs/models.md, "Data movement").
+// optimisers (docs/models/data_movement.md).
 #pragma once
 
 #include "model/calibrated/calibration.hpp"

@@ -49,12 +49,6 @@ function text(number) {
   return data.names[number];
 }
 
-function kindOfVerdict(words) {
-  if (words === 'slower' || words === 'faster') return words;
-  if (words === 'as predicted') return 'expected';
-  return words.endsWith(' of bound') ? 'bound' : 'unknown';
-}
-
 function eventName(merged) {
   const number = data.merged.occurrence[merged];
   return text(data.merged.event[merged]) + (number > 0 ? ' #' + number : '');
@@ -167,7 +161,7 @@ class LayerTable {
 
   prepare() {
     const {layers, merged} = data;
-    this.kinds = merged.verdict.map((verdict) => kindOfVerdict(text(verdict)));
+    this.kinds = merged.kind.map((kind) => text(kind));
     this.layerOfRow = new Array(merged.layer.length);
     this.searched = merged.layer.map(
         (layer, i) => [text(layer), text(merged.event[i]), text(merged.kernel[i])].join('\n')

@@ -33,11 +33,19 @@ constexpr Color kAboveBound{178, 160, 210};
 constexpr Color kUnknown{190, 196, 203};
 constexpr Color kGround{240, 242, 244};
 
-Color color_of(const join::Row& row) {
-  if (row.verdict == "slower") return kSlow;
-  if (row.verdict == "faster") return kFast;
-  if (row.verdict == "as predicted") return kExpected;
-  return row.ratio && !row.predicted_ci90_us ? kAboveBound : kUnknown;
+Color color_of(join::Verdict verdict) {
+  switch (verdict) {
+    case join::Verdict::kSlower:
+      return kSlow;
+    case join::Verdict::kFaster:
+      return kFast;
+    case join::Verdict::kAsPredicted:
+      return kExpected;
+    case join::Verdict::kAboveBound:
+      return kAboveBound;
+    default:
+      return kUnknown;
+  }
 }
 
 class TimelineDrawer {
@@ -92,7 +100,7 @@ class TimelineDrawer {
     const double top = y_ + static_cast<double>(bar.lane) * kLaneHeight;
     const double width = std::max(0.6, x(bar.start_us + bar.length_us) - left);
     picture_.shapes.emplace_back(
-        Box{{left, top}, std::max(0.6, width - 0.6), kBarHeight, color_of(row)});
+        Box{{left, top}, std::max(0.6, width - 0.6), kBarHeight, color_of(row.verdict)});
     if (row.predicted_us) {
       const double predicted = std::max(0.6, x(bar.start_us + *row.predicted_us) - left);
       picture_.shapes.emplace_back(

@@ -41,6 +41,9 @@ def _fail_type(path, place, expected, value):
 
 
 def _load(path):
+    # Opening a pipe that nobody writes to would never end.
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise ProfileError("%s: expected a regular file" % path)
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
@@ -48,15 +51,39 @@ def _load(path):
         raise ProfileError("%s: %s" % (path, error.strerror or error)) from error
     except ValueError as error:
         raise ProfileError("%s: not JSON: %s" % (path, error)) from error
+    except RecursionError as error:
+        raise ProfileError("%s: values nested deeper than in any profile" % path) from error
+
+
+def _is_number(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
+    return True
 
 
 def _list_of_times(path, place, values):
     if not isinstance(values, list):
         _fail_type(path, place, "an array of numbers", values)
     for index, value in enumerate(values):
-        if isinstance(value, bool) or not isinstance(value, (int, float, type(None))):
+        if value is not None and not _is_number(value):
             _fail_type(path, "%s/%d" % (place, index), "a number", value)
     return values
+
+
+def _check_words_and_numbers(path, place, members):
+    """Members with a default are of the default's kind; a stream may be a number as well."""
+    for key, default in _EVENT_DEFAULTS.items():
+        value = members[key]
+        is_index = isinstance(value, int) and not isinstance(value, bool)
+        if isinstance(default, int) and not is_index:
+            _fail_type(path, "%s/%s" % (place, key), "an integer", value)
+        if isinstance(default, str) and not isinstance(value, str) and not (
+                key == "stream" and is_index):
+            _fail_type(path, "%s/%s" % (place, key), "a text", value)
 
 
 def _event(path, index, event, name_key):
@@ -73,6 +100,7 @@ def _event(path, index, event, name_key):
     result["event_name"] = result.pop("name") if name_key == "name" else result["event_name"]
     if "same_name_events_occured_order_in_code" in result:
         result["met_times_within_this_stream"] = result.pop("same_name_events_occured_order_in_code")
+    _check_words_and_numbers(path, place, result)
     for key in ("measured_times_ms", "iter_start_to_event_start_times_ms"):
         _list_of_times(path, "%s/%s" % (place, key), result[key])
     return result
@@ -113,6 +141,8 @@ def read(path):
     if "iter_time_ms" not in result:
         _fail(path, "/", 'missing "iter_time_ms"')
     _list_of_times(path, "/iter_time_ms", result["iter_time_ms"])
+    if not isinstance(result.get("host_name", ""), str):
+        _fail_type(path, "/host_name", "a text", result["host_name"])
     return result
 
 

@@ -5,13 +5,14 @@
 // first: subscribes before its first launch, and must be told of every launch it makes.
 // later: trains for 60 iterations, then tries until the subscription is free.
 // Prints "host ok" and exits with 0 if all is as it should be.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
 #include <cupti.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <unistd.h>
 
@@ -20,13 +21,6 @@ namespace {
 int launches = 0;
 int entered = 0;
 int left = 0;
-
-void check(int code, const char* what) {
-  if (code == 0) return;
-  std::printf("host: %s (%d)\n", what, code);
-  std::exit(1);
-}
-#define CHECK(call) check(static_cast<int>(call), #call)
 
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* data) {
   const auto& call = *static_cast<const CUpti_CallbackData*>(data);
@@ -64,20 +58,9 @@ void train(CUfunction kernel, CUstream stream, int iterations) {
 int main(int argc, char** argv) {
   const bool later = argc > 1 && std::strcmp(argv[1], "later") == 0;
   if (!later) CHECK(subscribe());
-  CHECK(cuInit(0));
-  CUdevice device = 0;
-  CUcontext context = nullptr;
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CUmodule module = nullptr;
-  CUfunction kernel = nullptr;
-  CUstream stream = nullptr;
-  CHECK(cuModuleLoadData(&module,
-                         ".version 6.0\n.target sm_50\n.address_size 64\n"
-                         ".visible .entry host_kernel()\n{\nret;\n}\n"));
-  CHECK(cuModuleGetFunction(&kernel, module, "host_kernel"));
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  host::open_context();
+  CUfunction kernel = host::load_kernels({"host_kernel"})[0];
+  CUstream stream = host::open_stream();
   if (later) {
     train(kernel, stream, 60);
     CUptiResult result = CUPTI_ERROR_UNKNOWN;

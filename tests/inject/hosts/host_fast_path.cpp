@@ -5,6 +5,8 @@
 // before.
 //
 // Expects SIMGPU_LAUNCH=null, so that the driver itself does none of these.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -30,13 +32,6 @@ std::atomic<int> clocks{0};
 void note(std::atomic<int>& counter) {
   if (watching) counter.fetch_add(1, std::memory_order_relaxed);
 }
-
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::exit(1);
-}
-#define CHECK(call) check((call), #call)
 
 // One place in the code, so that a call site's first use is not among what is watched.
 void record_labels(CUstream stream) {
@@ -68,29 +63,17 @@ extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
 
 int main(int argc, char** argv) {
   const int iterations = argc > 1 ? std::atoi(argv[1]) : 20;
-  CHECK(cuInit(0));
-  CUcontext context = nullptr;
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
-  CUmodule module = nullptr;
-  CHECK(cuModuleLoadData(&module,
-                         ".version 6.0\n.target sm_50\n.address_size 64\n"
-                         ".visible .entry armed()\n{\nret;\n}\n"
-                         ".visible .entry other()\n{\nret;\n}\n"
-                         ".visible .entry unknown()\n{\nret;\n}\n"));
-  CUfunction unknown = nullptr;
-  CHECK(cuModuleGetFunction(&unknown, module, "unknown"));
-  CUfunction armed = nullptr;
-  CUfunction other = nullptr;
-  CHECK(cuModuleGetFunction(&armed, module, "armed"));
-  CHECK(cuModuleGetFunction(&other, module, "other"));
+  host::open_context();
+  const auto kernels = host::load_kernels({"armed", "other", "unknown"});
+  CUfunction armed = kernels[0];
+  CUfunction other = kernels[1];
+  CUfunction unknown = kernels[2];
   // By address, as the runtime does it: only such addresses lead to the driver that does nothing.
   void* address = nullptr;
   CUdriverProcAddressQueryResult status{};
   CHECK(cuGetProcAddress_v2("cuLaunchKernel", &address, 4000, 0, &status));
   const auto launch_kernel = reinterpret_cast<decltype(&cuLaunchKernel)>(address);
-  CUstream stream = nullptr;
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CUstream stream = host::open_stream();
 
   for (int i = 1; i <= iterations; ++i) {
     PROFILE_ITERATION();

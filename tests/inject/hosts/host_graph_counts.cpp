@@ -1,5 +1,7 @@
 // Counts the calls of the allocator that replays of a graph make on the launching thread: those the
 // library makes itself, and those of everybody, the simulated driver among them.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -41,13 +43,6 @@ void note(const void* caller) {
   }
 }
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::exit(1);
-}
-#define CHECK(call) check((call), #call)
-
 }  // namespace
 
 // The library's own references find these first; its operator new is inside it.
@@ -71,20 +66,9 @@ extern "C" void* realloc(void* memory, std::size_t size) {
 
 int main() {
   dl_iterate_phdr(find_library, nullptr);
-  CHECK(cuInit(0));
-  CUcontext context = nullptr;
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
-  CUmodule module = nullptr;
-  CHECK(cuModuleLoadData(&module,
-                         ".version 6.0\n.target sm_50\n.address_size 64\n"
-                         ".visible .entry kernel_1_()\n{\nret;\n}\n"
-                         ".visible .entry kernel_2_()\n{\nret;\n}\n"));
-  CUfunction kernels[2] = {};
-  CHECK(cuModuleGetFunction(&kernels[0], module, "kernel_1_"));
-  CHECK(cuModuleGetFunction(&kernels[1], module, "kernel_2_"));
-  CUstream stream = nullptr;
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  host::open_context();
+  const auto kernels = host::load_kernels({"kernel_1_", "kernel_2_"});
+  CUstream stream = host::open_stream();
   CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
   for (CUfunction kernel : kernels)
     CHECK(cuLaunchKernel(kernel, 16, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr));

@@ -2,6 +2,8 @@
 // must find that every graph that holds one of its launches is gone, or it would wait for ever.
 //
 //   host_graph_nccl keep|destroy     the graphs until the end, or once they are instantiated
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -14,17 +16,6 @@
 #include <unistd.h>
 
 namespace {
-
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-void check(int result, const char* what) {
-  if (result != 0) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
 
 struct Rank {
   CUcontext context = nullptr;
@@ -50,17 +41,13 @@ void capture(Rank& rank) {
 
 int main(int argc, char** argv) {
   const bool keeps_graphs = argc > 1 && std::strcmp(argv[1], "keep") == 0;
-  CHECK(cuInit(0));
   std::array<Rank, 2> ranks;
   std::array<ncclComm_t, 2> comms{};
   for (int i = 0; i < 2; ++i) {
     Rank& rank = ranks[static_cast<std::size_t>(i)];
-    CHECK(cuDevicePrimaryCtxRetain(&rank.context, i));
-    CHECK(cuCtxSetCurrent(rank.context));
-    CHECK(cuStreamCreate(&rank.stream, CU_STREAM_NON_BLOCKING));
-    CUdeviceptr memory = 0;
-    CHECK(cuMemAlloc(&memory, kCount * sizeof(float)));
-    std::memcpy(&rank.memory, &memory, sizeof memory);  // a device address is a number to CUDA
+    rank.context = host::open_context(i);
+    rank.stream = host::open_stream();
+    rank.memory = host::device_memory(kCount * sizeof(float));
   }
   CHECK(ncclCommInitAll(comms.data(), 2, nullptr));
   for (std::size_t i = 0; i < 2; ++i) {

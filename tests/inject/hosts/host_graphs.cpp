@@ -4,6 +4,8 @@
 //   host_graphs SHAPE [NAME=NUMBER]...
 //
 // Prints "host ok" and exits with 0 if all is as it should be.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -23,17 +25,6 @@
 
 namespace {
 
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-void check(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
-
 std::map<std::string, int> numbers;
 
 int number(const char* name, int otherwise) {
@@ -43,17 +34,9 @@ int number(const char* name, int otherwise) {
 
 constexpr int kKernels = 12;
 
-std::string module_text() {
-  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
-  for (int i = 0; i < kKernels; ++i) {
-    text += ".visible .entry kernel_" + std::to_string(i) + "_()\n{\nret;\n}\n";
-  }
-  return text;
-}
-
 struct Device {
   CUcontext context = nullptr;
-  std::array<CUfunction, kKernels> kernels{};
+  std::vector<CUfunction> kernels;
   CUstream stream = nullptr;
   CUstream second = nullptr;
   CUdeviceptr input = 0;
@@ -62,18 +45,10 @@ struct Device {
 
 Device open_device(int index) {
   Device device;
-  CUdevice handle = 0;
-  CHECK(cuDeviceGet(&handle, index));
-  CHECK(cuDevicePrimaryCtxRetain(&device.context, handle));
-  CHECK(cuCtxSetCurrent(device.context));
-  CUmodule module = nullptr;
-  CHECK(cuModuleLoadData(&module, module_text().c_str()));
-  for (int i = 0; i < kKernels; ++i) {
-    CHECK(cuModuleGetFunction(&device.kernels[static_cast<std::size_t>(i)], module,
-                              ("kernel_" + std::to_string(i) + "_").c_str()));
-  }
-  CHECK(cuStreamCreate(&device.stream, CU_STREAM_NON_BLOCKING));
-  CHECK(cuStreamCreate(&device.second, CU_STREAM_NON_BLOCKING));
+  device.context = host::open_context(index);
+  device.kernels = host::load_numbered_kernels(kKernels);
+  device.stream = host::open_stream();
+  device.second = host::open_stream();
   CHECK(cuMemAlloc(&device.input, 64));
   CHECK(cuMemAlloc(&device.output, 64));
   return device;
@@ -249,7 +224,7 @@ void expect_output(const Device& device, int step) {
   unsigned value = 0;
   CHECK(cuStreamSynchronize(device.stream));
   CHECK(cuMemcpyDtoH(&value, device.output, 4));
-  if (value != static_cast<unsigned>(step)) fail("the graph wrote something else", step);
+  if (value != static_cast<unsigned>(step)) host::fail("the graph wrote something else", step);
 }
 
 // `between`: what the program does before each replay.
@@ -474,7 +449,7 @@ int run_with_user_object(const Device& device) {
   CHECK(cuCtxSynchronize());
   for (int i = 0; i < 1000 && alive != 0; ++i)
     usleep(1000);
-  if (alive != 0) fail("the user object is still held", alive.load());
+  if (alive != 0) host::fail("the user object is still held", alive.load());
   return 0;
 }
 
@@ -502,7 +477,7 @@ int run(const std::string& shape) {
   if (shape == "nested_capture") return run_launched_while_captured(device);
   if (shape == "many") return run_many(device);
   if (shape == "user_object") return run_with_user_object(device);
-  fail("no such shape", 0);
+  host::fail("no such shape", 0);
 }
 
 }  // namespace

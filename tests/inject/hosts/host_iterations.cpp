@@ -5,6 +5,7 @@
 //
 // FILE gets the index of the first launch of each iteration, counted from 0 on the stream, a line
 // each.  Prints "host ok" if every call succeeded.
+#include "host.hpp"
 #include "launch_program.hpp"
 
 #include <cuda.h>
@@ -25,16 +26,6 @@ namespace {
 
 using inline_prof::schedule::test::LaunchProgram;
 
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::exit(1);
-}
-
-void check(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
-
 struct Gpu {
   CUcontext context = nullptr;
   std::unordered_map<std::uint32_t, CUfunction> kernels;
@@ -46,18 +37,14 @@ Gpu open_gpu(const std::vector<LaunchProgram>& programs) {
   for (const LaunchProgram& program : programs)
     numbers.insert(program.launches().begin(), program.launches().end());
   Gpu gpu;
-  CHECK(cuInit(0));
-  CHECK(cuDevicePrimaryCtxRetain(&gpu.context, 0));
-  CHECK(cuCtxSetCurrent(gpu.context));
-  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
+  gpu.context = host::open_context();
+  std::vector<std::string> names;
   for (const std::uint32_t number : numbers)
-    text += ".visible .entry k" + std::to_string(number) + "_()\n{\nret;\n}\n";
-  CUmodule module = nullptr;
-  CHECK(cuModuleLoadData(&module, text.c_str()));
-  for (const std::uint32_t number : numbers) {
-    const std::string name = "k" + std::to_string(number) + "_";
-    CHECK(cuModuleGetFunction(&gpu.kernels[number], module, name.c_str()));
-  }
+    names.push_back("k" + std::to_string(number) + "_");
+  const auto kernels = host::load_kernels(names);
+  std::size_t next = 0;
+  for (const std::uint32_t number : numbers)
+    gpu.kernels[number] = kernels[next++];
   return gpu;
 }
 
@@ -71,8 +58,7 @@ constexpr std::size_t kMeetings = 60;
 void run(const Gpu& gpu, const LaunchProgram& program, std::barrier<>& meeting,
          std::latch* is_met = nullptr) {
   CHECK(cuCtxSetCurrent(gpu.context));
-  CUstream stream = nullptr;
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  CUstream stream = host::open_stream();
   const auto& launches = program.launches();
   std::size_t launched = 0;
   const auto launch_next = [&] {
@@ -92,10 +78,10 @@ void run(const Gpu& gpu, const LaunchProgram& program, std::barrier<>& meeting,
 
 void write_truth(const std::string& path, const LaunchProgram& program) {
   std::FILE* file = std::fopen(path.c_str(), "w");
-  if (file == nullptr) fail(path.c_str(), 0);
+  if (file == nullptr) host::fail(path.c_str(), 0);
   for (const std::uint64_t start : program.starts())
     std::fprintf(file, "%llu\n", static_cast<unsigned long long>(start));
-  if (std::fclose(file) != 0) fail(path.c_str(), 0);
+  if (std::fclose(file) != 0) host::fail(path.c_str(), 0);
 }
 
 }  // namespace
@@ -111,12 +97,12 @@ int main(int argc, char** argv) {
     } else if (argument.starts_with("--truth=")) {
       truth = argument.substr(8);
     } else {
-      fail(argv[i], 2);
+      host::fail(argv[i], 2);
     }
   }
   // The first stream is the busiest; the others have threads of their own.
   std::vector<LaunchProgram> programs{shapes::program_named(shape)};
-  if (programs.front().launches().empty()) fail(shape.c_str(), 2);
+  if (programs.front().launches().empty()) host::fail(shape.c_str(), 2);
   if (shape == "streams_threads") {
     programs.push_back(shapes::one_stream_of_several(11, 8, 60));
     programs.push_back(shapes::batches(12, 3, 60));

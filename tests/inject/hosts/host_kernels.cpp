@@ -1,22 +1,17 @@
-// One kernel by two handles, and another of the same name in a second module, by every door.
+// One kernel by two handles, and another of the same name in a second module, through every entry
+// point.
 //
 //   --looked-up   the driver's functions come from cuGetProcAddress, as the runtime's do
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 namespace {
-
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::exit(1);
-}
-#define CHECK(call) check((call), #call)
 
 constexpr char kFirst[] =
     ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry _Z4samev()\n{\nret;\n}\n";
@@ -45,9 +40,7 @@ int main(int argc, char** argv) {
     find("cuLibraryGetKernel", 12000, library_get_kernel);
     find("cuKernelGetFunction", 12000, kernel_get_function);
   }
-  CUcontext context = nullptr;
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
+  host::open_context();
   CUlibrary library = nullptr;
   CUmodule module = nullptr;
   CUkernel kernel = nullptr;

@@ -2,11 +2,12 @@
 // all.
 //
 // Prints "host ok" if every call succeeded.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -18,34 +19,17 @@ constexpr int kLaunchesOfALayer = 41;
 constexpr int kLaunchesOutside = 40;
 constexpr int kKernels = 12;
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::exit(1);
-}
-#define CHECK(call) check((call), #call)
-
 struct Gpu {
   CUcontext context = nullptr;
   CUstream stream = nullptr;
-  std::array<CUfunction, kKernels> kernels{};
+  std::vector<CUfunction> kernels;
 };
 
 Gpu open_gpu() {
   Gpu gpu;
-  CHECK(cuInit(0));
-  CHECK(cuDevicePrimaryCtxRetain(&gpu.context, 0));
-  CHECK(cuCtxSetCurrent(gpu.context));
-  CHECK(cuStreamCreate(&gpu.stream, CU_STREAM_NON_BLOCKING));
-  std::string text = ".version 6.0\n.target sm_50\n.address_size 64\n";
-  for (int i = 0; i < kKernels; ++i)
-    text += ".visible .entry kernel_" + std::to_string(i) + "_()\n{\nret;\n}\n";
-  CUmodule module = nullptr;
-  CHECK(cuModuleLoadData(&module, text.c_str()));
-  for (int i = 0; i < kKernels; ++i) {
-    const std::string name = "kernel_" + std::to_string(i) + "_";
-    CHECK(cuModuleGetFunction(&gpu.kernels[static_cast<std::size_t>(i)], module, name.c_str()));
-  }
+  gpu.context = host::open_context();
+  gpu.stream = host::open_stream();
+  gpu.kernels = host::load_numbered_kernels(kKernels);
   return gpu;
 }
 

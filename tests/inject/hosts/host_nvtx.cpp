@@ -3,6 +3,8 @@
 //
 // --marked: iterations are ranges "step N", and no macro says where they begin.
 // --hostile N: N different labels, and as many names of strings and domains, instead.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -17,16 +19,6 @@
 #include <unistd.h>
 
 namespace {
-
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::exit(1);
-}
-#define CHECK(call) check((call), #call)
-
-constexpr char kModule[] =
-    ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
 
 CUfunction kernel = nullptr;
 CUstream stream = nullptr;
@@ -150,16 +142,9 @@ void hostile(int count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CHECK(cuInit(0));
-  CUdevice device = 0;
-  CUcontext context = nullptr;
-  CUmodule module = nullptr;
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, kModule));
-  CHECK(cuModuleGetFunction(&kernel, module, "k"));
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  host::open_context();
+  kernel = host::load_kernels({"k"})[0];
+  stream = host::open_stream();
 
   const Names names;
   // What the application gets back is what NVTX gives it, with or without us.

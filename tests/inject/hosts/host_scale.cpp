@@ -5,6 +5,8 @@
 // THREADS share the DEVICES x STREAMS streams; every thread launches on each of them in turn,
 // LAUNCHES in all, in ITERATIONS (default 0: none are marked).  Prints "host ok, N launches, R
 // KiB", R being the process's largest resident memory.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -19,13 +21,6 @@
 
 namespace {
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::exit(1);
-}
-#define CHECK(call) check((call), #call)
-
 struct Place {
   CUcontext context = nullptr;
   CUstream stream = nullptr;
@@ -35,18 +30,13 @@ struct Place {
 std::vector<Place> open_places(int devices, int streams) {
   std::vector<Place> places;
   for (int device = 0; device < devices; ++device) {
-    CUcontext context = nullptr;
-    CHECK(cuDevicePrimaryCtxRetain(&context, device));
-    CHECK(cuCtxSetCurrent(context));
-    CUmodule module = nullptr;
-    CHECK(cuModuleLoadData(&module,
-                           ".version 6.0\n.target sm_50\n.address_size 64\n"
-                           ".visible .entry scaled()\n{\nret;\n}\n"));
+    CUcontext context = host::open_context(device);
+    CUfunction kernel = host::load_kernels({"scaled"})[0];
     for (int i = 0; i < streams; ++i) {
       Place& place = places.emplace_back();
       place.context = context;
-      CHECK(cuModuleGetFunction(&place.kernel, module, "scaled"));
-      CHECK(cuStreamCreate(&place.stream, CU_STREAM_NON_BLOCKING));
+      place.kernel = kernel;
+      place.stream = host::open_stream();
     }
   }
   return places;
@@ -73,7 +63,6 @@ int main(int argc, char** argv) {
   const int threads = std::atoi(argv[3]);
   const long launches = std::atol(argv[4]);
   const int iterations = argc > 5 ? std::atoi(argv[5]) : 0;
-  CHECK(cuInit(0));
   const auto places = open_places(devices, streams);
   const int rounds = iterations > 0 ? iterations : 1;
   std::barrier together(threads, [&]() noexcept {

@@ -2,6 +2,8 @@
 // check of its own after every call that nothing of its thread was changed.
 //
 // Prints "host ok" and exits with 0 if all is as it should be.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -55,22 +57,6 @@ struct Options {
   bool unit_tests = false;  // each step is a run of one of two unit tests
 };
 
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::exit(1);
-}
-
-void check(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
-
-constexpr char kModule[] =
-    ".version 6.0\n.target sm_50\n.address_size 64\n"
-    ".visible .entry kernel_a()\n{\nret;\n}\n"
-    ".visible .entry kernel_b()\n{\nret;\n}\n"
-    ".visible .entry kernel_c()\n{\nret;\n}\n";
-
 struct Device {
   CUdevice device = 0;
   CUcontext context = nullptr;
@@ -90,30 +76,28 @@ void launch(const Options& options, const Device& device, CUfunction function, C
   errno = 4711;
   const CUresult result =
       cuLaunchKernel(function, 16, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr);
-  if (errno != 4711) fail("errno was changed by a launch", errno);
+  if (errno != 4711) host::fail("errno was changed by a launch", errno);
   CHECK(cuCtxGetCurrent(&after));
-  if (before != after || before != device.context) fail("another context is current", 0);
+  if (before != after || before != device.context) host::fail("another context is current", 0);
   if (options.expect_launch_error) {
-    if (result == CUDA_SUCCESS) fail("the launch should have failed", result);
+    if (result == CUDA_SUCCESS) host::fail("the launch should have failed", result);
     return;
   }
-  check(result, "cuLaunchKernel");
+  host::check(result, "cuLaunchKernel");
   launches.fetch_add(1);
 }
 
 Device open_device(int number, const Options& options) {
   Device device;
   CHECK(cuDeviceGet(&device.device, number));
-  CHECK(cuDevicePrimaryCtxRetain(&device.context, device.device));
-  CHECK(cuCtxSetCurrent(device.context));
-  CUmodule module = nullptr;
-  CHECK(cuModuleLoadData(&module, kModule));
-  CHECK(cuModuleGetFunction(&device.a, module, "kernel_a"));
-  CHECK(cuModuleGetFunction(&device.b, module, "kernel_b"));
-  CHECK(cuModuleGetFunction(&device.c, module, "kernel_c"));
+  device.context = host::open_context(number);
+  const auto kernels = host::load_kernels({"kernel_a", "kernel_b", "kernel_c"});
+  device.a = kernels[0];
+  device.b = kernels[1];
+  device.c = kernels[2];
   device.streams.resize(static_cast<std::size_t>(options.streams));
   for (CUstream& stream : device.streams)
-    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    stream = host::open_stream();
   return device;
 }
 
@@ -126,7 +110,7 @@ void captured_step(const Options& options, const Device& device, CUstream stream
   CHECK(cuStreamEndCapture(stream, &graph));
   std::size_t nodes = 0;
   CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
-  if (nodes != 2) fail("nodes in the captured graph", static_cast<int>(nodes));
+  if (nodes != 2) host::fail("nodes in the captured graph", static_cast<int>(nodes));
   CHECK(cuGraphInstantiate(&exec, graph, 0));
   CHECK(cuGraphLaunch(exec, stream));
   CHECK(cuStreamSynchronize(stream));
@@ -232,23 +216,23 @@ void block_for_ever(CUstream stream) {
 
 void fork_a_child() {
   const pid_t child = fork();
-  if (child < 0) fail("fork", errno);
+  if (child < 0) host::fail("fork", errno);
   if (child == 0) std::exit(7);  // runs the exit handlers, ours among them
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) fail("the forked child", status);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 7) host::fail("the forked child", status);
 }
 
 void start_a_program() {
   const pid_t child = vfork();
-  if (child < 0) fail("vfork", errno);
+  if (child < 0) host::fail("vfork", errno);
   if (child == 0) {
     execl("/bin/sh", "sh", "-c", "exit 9", static_cast<char*>(nullptr));
     _exit(1);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 9) fail("the started program", status);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 9) host::fail("the started program", status);
 }
 
 void cancel_a_launching_thread(const Options& options, const Device& device) {
@@ -267,11 +251,12 @@ void cancel_a_launching_thread(const Options& options, const Device& device) {
       pthread_testcancel();
     }
   };
-  if (pthread_create(&thread, nullptr, launch_for_ever, &work) != 0) fail("pthread_create", 0);
+  if (pthread_create(&thread, nullptr, launch_for_ever, &work) != 0)
+    host::fail("pthread_create", 0);
   usleep(2000);
-  if (pthread_cancel(thread) != 0) fail("pthread_cancel", 0);
+  if (pthread_cancel(thread) != 0) host::fail("pthread_cancel", 0);
   void* result = nullptr;
-  if (pthread_join(thread, &result) != 0 || result != PTHREAD_CANCELED) fail("the thread", 0);
+  if (pthread_join(thread, &result) != 0 || result != PTHREAD_CANCELED) host::fail("the thread", 0);
 }
 
 bool flag(const char* argument, const char* name, bool& value) {
@@ -316,7 +301,7 @@ Options parse(int argc, char** argv) {
         flag(argument, "--share-a-site", o.share_a_site) || flag(argument, "--hammer", o.hammer) ||
         flag(argument, "--stuck", o.stuck) || flag(argument, "--data", o.data) ||
         flag(argument, "--unit-tests", o.unit_tests);
-    if (!known) fail(argument, 2);
+    if (!known) host::fail(argument, 2);
     if (no_boundaries) o.boundaries = false;
     if (no_labels) o.labels = false;
   }

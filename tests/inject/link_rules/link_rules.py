@@ -6,6 +6,8 @@
 
   needs       nothing but glibc's own libraries, no symbol newer than glibc 2.17
   size        below 2 MiB
+  imports     no function under a name that an application may give to one of its own
+  threads     256 bytes of thread-local memory, which a library that is loaded late must still get
   exports     what exports.txt, driver_functions.hpp and call_list.h name, what the sources mark and
               what the file shows are one set; vendor names with a version answer to that version only
   load time   one constructor of ours, which tells NVTX where we are: no other of the objects named
@@ -79,6 +81,34 @@ def check_symbol_versions(tools, library):
             yield f"needs symbol version {version}: only GLIBC is allowed"
         elif (int(match[1]), int(match[2])) > NEWEST_GLIBC:
             yield f"needs symbol version {version}: newer than GLIBC_2.17"
+
+
+# ISO C reserves its own names, those of its headers' futures (str..., mem...), and all that begin
+# with an underscore (ISO/IEC 9899:2011, 7.1.3 and 7.31).  The prefixes and the names behind are
+# POSIX's: threads and the loader, and what the C++ library asks for and we never call.
+RESERVED = re.compile(
+    r"_\w+|(str|mem|wcs|is|to)[a-z]\w*|abort|aligned_alloc|calloc|erfc?|exit|exp|exp2|expm1|"
+    r"fe[gs]etround|fflush|fopen|fputc|fputs|free|fwrite|getenv|localeconv|log|log2|malloc|realloc|"
+    r"s?n?printf|setlocale|sprintf|sqrt|std(in|out|err)|time|v?snprintf|"
+    r"pthread_\w+|sem_\w+|dl\w+|"
+    r"clock_gettime|environ|freelocale|gettext|gmtime_r|newlocale|nl_langinfo|setenv|uselocale")
+MOST_THREAD_BYTES = 256
+
+
+def check_imports(tools, library):
+    for line in tools.readelf("--dyn-syms", library).splitlines():
+        fields = line.split()
+        if len(fields) >= 8 and fields[6] == "UND":
+            name = fields[7].split("@")[0]
+            if not RESERVED.fullmatch(name):
+                yield f"calls {name}, which an application may define: see sys/system_calls.cpp"
+
+
+def check_thread_memory(tools, library):
+    found = re.search(r"^\s*TLS\s+(?:0x[0-9a-f]+\s+){4}(0x[0-9a-f]+)", tools.readelf("--segments", library),
+                      re.M)
+    if found and int(found[1], 16) > MOST_THREAD_BYTES:
+        yield f"has {int(found[1], 16)} bytes of thread-local memory, expected at most {MOST_THREAD_BYTES}"
 
 
 def check_size(library, most=MOST_BYTES):
@@ -236,6 +266,8 @@ def main():
                   *check_exports(tools, options.library, options.sources),
                   *check_objects(tools, objects),
                   *check_load_time(tools, options.library),
+                  *check_imports(tools, options.library),
+                  *check_thread_memory(tools, options.library),
                   *check_fast_path(tools, options.library, ASSEMBLY_PATHS)]
     if options.optimised:
         complaints += check_size(options.library)

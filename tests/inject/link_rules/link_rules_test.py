@@ -44,6 +44,8 @@ class PlantedViolations(unittest.TestCase):
         self.assertEqual(list(link_rules.check_symbol_versions(TOOLS, library)), [])
         self.assertEqual(list(link_rules.check_size(library)), [])
         self.assertEqual(list(link_rules.check_load_time(TOOLS, library)), [])
+        self.assertEqual(list(link_rules.check_imports(TOOLS, library)), [])
+        self.assertEqual(list(link_rules.check_thread_memory(TOOLS, library)), [])
 
     def test_another_library_is_needed(self):
         self.compile("int g(void) { return 1; }\n", "-Wl,-soname,libother.so.3")
@@ -52,6 +54,16 @@ class PlantedViolations(unittest.TestCase):
                                "-lother", "-lc")
         self.assertEqual(list(link_rules.check_needed(TOOLS, library)),
                          ["needs libother.so.3, which is none of glibc's own libraries"])
+
+    def test_a_function_has_a_name_that_applications_may_use(self):
+        library = self.compile("#include <unistd.h>\nint f(void) { return link(\"a\", \"b\"); }\n")
+        self.assertEqual(list(link_rules.check_imports(TOOLS, library)),
+                         ["calls link, which an application may define: see sys/system_calls.cpp"])
+
+    def test_threads_need_more_than_late_libraries_get(self):
+        library = self.compile("_Thread_local char big[300];\nchar *f(void) { return big; }\n")
+        self.assertEqual(list(link_rules.check_thread_memory(TOOLS, library)),
+                         ["has 300 bytes of thread-local memory, expected at most 256"])
 
     def test_a_symbol_is_newer_than_2_17(self):
         # arc4random came with 2.36.

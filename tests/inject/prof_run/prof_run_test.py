@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 parser = argparse.ArgumentParser()
-for name in ("--prof-run", "--guest", "--simulated-gpu", "--programs", "--page"):
+for name in ("--prof-run", "--library", "--simulated-gpu", "--programs", "--page"):
     parser.add_argument(name, type=pathlib.Path, required=True)
 parser.add_argument("--bin-to-lib", required=True)
 parser.add_argument("--sanitized", required=True)
@@ -58,7 +58,7 @@ class ProfRun(unittest.TestCase):
 
 
 @needs_preload
-class AProgramUnderTheGuest(ProfRun):
+class AProgramUnderTheLibrary(ProfRun):
     def shown(self, variable, *arguments, **variables):
         result = self.run_it(*arguments, "--", "/bin/sh", "-c", f'printf %s "${variable}"',
                              **variables)
@@ -66,15 +66,15 @@ class AProgramUnderTheGuest(ProfRun):
         return result.stdout
 
     def test_has_the_library_preloaded_by_its_absolute_path(self):
-        self.assertEqual(self.shown("LD_PRELOAD"), str(OPTIONS.guest.resolve()))
+        self.assertEqual(self.shown("LD_PRELOAD"), str(OPTIONS.library.resolve()))
 
     def test_has_it_before_what_was_preloaded(self):
-        guest = OPTIONS.guest.resolve()
-        self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD="libm.so.6"), f"{guest}:libm.so.6")
+        library = OPTIONS.library.resolve()
+        self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD="libm.so.6"), f"{library}:libm.so.6")
 
     def test_has_loaded_it(self):
         result = self.run_it("/bin/cat", "/proc/self/maps")
-        self.assertIn(str(OPTIONS.guest.resolve()), result.stdout)
+        self.assertIn(str(OPTIONS.library.resolve()), result.stdout)
 
     def test_gets_its_arguments_as_they_are(self):
         result = self.run_it("--warmup", "3", "--", "/bin/echo", "--warmup", "4", "--", "x y")
@@ -130,7 +130,7 @@ class AProgramUnderTheGuest(ProfRun):
     def test_lets_an_option_beat_the_environment(self):
         self.assertEqual(self.shown("INLINE_PROF_SEED", "--seed", "5", INLINE_PROF_SEED="4"), "5")
 
-    def test_leaves_unknown_names_to_the_guest(self):
+    def test_leaves_unknown_names_to_the_library(self):
         self.assertEqual(self.shown("INLINE_PROF_NOSUCH", INLINE_PROF_NOSUCH="1"), "1")
 
     def test_is_found_beside_an_installed_library(self):
@@ -138,7 +138,7 @@ class AProgramUnderTheGuest(ProfRun):
         library = (self.folder / "bin" / OPTIONS.bin_to_lib).resolve()
         library.mkdir(parents=True)
         shutil.copy(OPTIONS.prof_run, self.folder / "bin")
-        shutil.copy(OPTIONS.guest, library)
+        shutil.copy(OPTIONS.library, library)
         result = self.run_it("/bin/sh", "-c", 'printf %s "$LD_PRELOAD"',
                              program=self.folder / "bin" / "prof-run")
         self.assertEqual(result.stdout, str(library / "libinline_prof.so"), result.stderr)
@@ -167,9 +167,11 @@ class AWrongCommandLine(ProfRun):
     def test_with_an_unknown_option(self):
         self.refused(2, "prof-run: unknown option --wramup", "--wramup", "3", "/bin/true")
 
-    def test_with_a_value_that_the_guest_would_refuse(self):
+    def test_with_a_value_that_the_library_would_refuse(self):
         self.refused(2, "prof-run: INLINE_PROF_WARMUP=ten: expected 0 to 1000000000",
                      "--warmup", "ten", "/bin/true")
+        self.refused(2, "prof-run: INLINE_PROF_OUT=/x/%q: %q is not followed by {VAR}; known are %h, %p, %r, "
+                     "%q{VAR} and %%", "--out", "/x/%q", "/bin/true")
         self.refused(2, "prof-run: INLINE_PROF_LOG=loud: expected quiet, error, warning, info",
                      "--log", "loud", "/bin/true")
         self.refused(2, "prof-run: PROFILING_MODE=7: expected 0, 1, 2", "/bin/true", PROFILING_MODE="7")
@@ -187,7 +189,7 @@ class AWrongCommandLine(ProfRun):
     @needs_preload
     def test_with_a_library_that_ld_preload_cannot_name(self):
         (self.folder / "a b").mkdir()
-        shutil.copy(OPTIONS.guest, self.folder / "a b")
+        shutil.copy(OPTIONS.library, self.folder / "a b")
         (self.folder / "a b" / "run").mkdir()
         shutil.copy(OPTIONS.prof_run, self.folder / "a b" / "run")
         result = self.run_it("/bin/true", program=self.folder / "a b" / "run" / "prof-run")
@@ -298,7 +300,7 @@ class TheDoctor(ProfRun):
     @needs_preload
     def test_prints_a_line_a_check(self):
         lines = self.run_it("doctor").stdout.splitlines()
-        self.assertEqual(lines[0], f"OK    library        {OPTIONS.guest.resolve()}")
+        self.assertEqual(lines[0], f"OK    library        {OPTIONS.library.resolve()}")
         self.assertEqual(lines[1], "OK    preload        a child has loaded the library")
 
     @needs_preload
@@ -323,7 +325,7 @@ class TheDoctor(ProfRun):
         self.assertRegex(result.stdout, r"^FAIL  library +\S+: file too short|invalid ELF header")
 
     @needs_preload
-    def test_repeats_what_the_guest_would_say_of_a_variable(self):
+    def test_repeats_what_the_library_would_say_of_a_variable(self):
         self.assertEqual(self.states("configuration", status=1, INLINE_PROF_REPEAT="0"),
                          [("FAIL", "INLINE_PROF_REPEAT=0: expected 1 to 1000000")])
         self.assertEqual(self.states("configuration", INLINE_PROF_NOSUCH="0"),
@@ -351,7 +353,7 @@ class TheDoctor(ProfRun):
 
     @needs_preload
     def test_does_not_take_our_own_library_for_another_tool(self):
-        self.assertEqual(self.states("environment", LD_PRELOAD=str(OPTIONS.guest)),
+        self.assertEqual(self.states("environment", LD_PRELOAD=str(OPTIONS.library)),
                          [("OK", "no other tool is in the way")])
 
     @needs_preload

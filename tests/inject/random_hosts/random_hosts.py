@@ -89,10 +89,11 @@ def draw_settings(draw):
     settings = {
         "INLINE_PROF_WARMUP": draw.choice([1, 2, 3, 5, 10]),
         "INLINE_PROF_REPEAT": draw.choice([1, 2, 3, 5]),
-        "INLINE_PROF_RECEIPT": draw.choice([0, 0, 16]),
         "SIMGPU_HOST_SPEED": 0,
         "SIMGPU_SEED": draw.randrange(1000),
     }
+    if draw.choice([True, True, False]):
+        settings["INLINE_PROF_OVERHEAD"] = 0
     mode = draw.choice(["fine_grained"] * 4 + ["one_shot", "data"])
     if mode != "fine_grained":
         settings["INLINE_PROF_MODE"] = mode
@@ -223,7 +224,10 @@ def draw_host(seed):
             rest.append(end)
         else:
             body.append(f"!{draw.randrange(turns)} {end}")
-    return Host(seed, settings, has(0.15), setup, turns, body, rest)
+    injected = has(0.15)
+    if not injected and has(0.15):
+        settings["INLINE_PROF_BACKEND"] = "cupti"
+    return Host(seed, settings, injected, setup, turns, body, rest)
 
 
 # --- running

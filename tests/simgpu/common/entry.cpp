@@ -1,8 +1,10 @@
 #include "common/entry.hpp"
 
+#include "common/log.hpp"
+
 #include <fcntl.h>
-#include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::simgpu {
@@ -27,6 +29,14 @@ std::vector<std::atomic<std::uint64_t>>& rule_calls() {
 
 }  // namespace
 
+void write_log(std::string line) {
+  const int log = log_descriptor();
+  if (log < 0) return;
+  line += '\n';
+  // A lost line is a failed test, which is what a full disk deserves.
+  [[maybe_unused]] const auto written = write(log, line.data(), line.size());
+}
+
 Entry::Entry(const char* function, int failure) : function_(function), failure_(failure) {
   const auto& rules = process_settings().settings.fail_rules;
   for (std::size_t i = 0; i < rules.size() && rule_ == nullptr; ++i) {
@@ -39,11 +49,7 @@ Entry::Entry(const char* function, int failure) : function_(function), failure_(
 }
 
 int Entry::begin_watched() const {
-  if (const int log = log_descriptor(); log >= 0) {
-    const std::string line = std::string(function_) + "\n";
-    // A lost line is a failed test, which is what a full disk deserves.
-    [[maybe_unused]] const auto written = write(log, line.data(), line.size());
-  }
+  write_log(function_);
   if (rule_ == nullptr) return 0;
   const auto call = calls_->fetch_add(1, std::memory_order_relaxed);
   if (call < rule_->after || call - rule_->after >= rule_->count) return 0;

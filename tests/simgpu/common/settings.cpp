@@ -85,6 +85,8 @@ constexpr std::array kVariables{
              [](Settings& s, std::string_view n, std::string_view v) {
                s.truth_durations = number<std::uint64_t>(n, v, 0, UINT64_MAX, "an integer >= 0");
              }},
+    Variable{"SIMGPU_TIMELINE",
+             [](Settings& s, std::string_view, std::string_view v) { s.timeline_file = v; }},
     Variable{"SIMGPU_LOG",
              [](Settings& s, std::string_view, std::string_view v) { s.log_file = v; }},
     Variable{"SIMGPU_LAUNCH",

@@ -32,6 +32,7 @@ struct Settings {
   std::string truth_file;
   std::uint64_t truth_durations = 1000;  // per row of the truth file
   std::string log_file;
+  std::string timeline_file;
   bool null_launch = false;
   bool launch_blocking = false;        // a launch returns when it has run
   bool launch_kernel_handles = false;  // the runtime launches CUkernel handles, not CUfunctions

@@ -128,6 +128,11 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor
       return CUDNN_STATUS_SUCCESS;
     }
     const BackendAttribute* set = source.find(name);
+    // An engine without notes and knobs.
+    if (set == nullptr && rule->use == AttributeRule::kReadOnly && rule->max_count > 1) {
+      if (element_count != nullptr) *element_count = 0;
+      return CUDNN_STATUS_SUCCESS;
+    }
     if (set == nullptr && type == CUDNN_TYPE_BACKEND_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
     const BackendAttribute attribute = set != nullptr ? *set : default_of(*rule);
     if (type != attribute.type) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;

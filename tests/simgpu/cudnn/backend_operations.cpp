@@ -252,11 +252,18 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
   if (is_causal) {
     wanted.insert({CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_GEN_INDEX, CUDNN_POINTWISE_CMP_GE,
                    CUDNN_POINTWISE_BINARY_SELECT});
-    // Where it is shifted.
-    if (parts->modes.size() == wanted.size() + 1) wanted.insert(CUDNN_POINTWISE_ADD);
   }
-  if (parts->modes != wanted || parts->reductions != reductions ||
-      products.size() != (is_backward ? 5 : 2) || parts->transpositions != (is_backward ? 3 : 0)) {
+  // More of these: a bias, a mask that is shifted, a factor that the program's front end writes
+  // out.
+  std::vector<int> more;
+  std::set_difference(parts->modes.begin(), parts->modes.end(), wanted.begin(), wanted.end(),
+                      std::back_inserter(more));
+  const bool has_all = parts->modes.size() == wanted.size() + more.size() &&
+                       std::all_of(more.begin(), more.end(), [](int mode) {
+                         return mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_MUL;
+                       });
+  if (!has_all || parts->reductions != reductions || products.size() != (is_backward ? 5 : 2) ||
+      parts->transpositions != (is_backward ? 3 : 0)) {
     return std::nullopt;
   }
   // What the second product reads has the type of the tensors.

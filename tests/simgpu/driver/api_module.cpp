@@ -3,6 +3,9 @@
 #include "simgpu.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
 
 using namespace inline_prof::simgpu;
 
@@ -43,11 +46,11 @@ int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int 
   const auto& device = s.model.device;
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
-      return 1024;
+      return kernel.max_threads;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
-      return kernel.first_rule().static_shared_bytes;
+      return kernel.static_shared_bytes();
     case CU_FUNC_ATTRIBUTE_NUM_REGS:
-      return kernel.first_rule().registers;
+      return kernel.registers();
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       return device.compute_major * 10 + device.compute_minor;
@@ -81,6 +84,20 @@ void occupancy(Simulator& s, int* blocks, CUfunction function, int threads, size
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   static const DriverEntry entry{__func__};
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+}
+
+CUresult cuModuleLoad(CUmodule* module, const char* file) {
+  static const DriverEntry entry{__func__};
+  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+    require(file);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(std::fopen(file, "rbe"),
+                                                                 &std::fclose);
+    if (opened == nullptr) throw Failure{CUDA_ERROR_FILE_NOT_FOUND};
+    std::string image;  // a text of PTX ends with a zero
+    for (int c = std::fgetc(opened.get()); c != EOF; c = std::fgetc(opened.get()))
+      image += static_cast<char>(c);
+    load_module(s, module, image.c_str());
+  });
 }
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,
@@ -256,7 +273,7 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
       case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
         // cuda.h: the sum with the static size "cannot exceed the device attribute
         // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN".
-        require_value(value >= 0 && value + of.kernel->first_rule().static_shared_bytes <=
+        require_value(value >= 0 && value + of.kernel->static_shared_bytes() <=
                                         s.model.device.shared_bytes_per_block_optin);
         of.max_dynamic_shared_bytes = value;
         break;

@@ -1,4 +1,5 @@
 // cuGetProcAddress: which function a caller gets.
+#include "common/unsimulated.hpp"
 #include "driver/call.hpp"
 #include "driver/proc_table.hpp"
 
@@ -45,6 +46,20 @@ struct Found {
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
 };
 
+// What is not simulated exists, too: the newest version, since all of them answer alike.
+void* unsimulated(std::string_view base, bool per_thread) {
+  const UnsimulatedRow* best = nullptr;
+  for (const auto& row : unsimulated_functions()) {
+    const std::string_view name = row.name;
+    if (base_name(name) != base ||
+        (name.ends_with("_ptsz") || name.ends_with("_ptds")) != per_thread)
+      continue;
+    if (best == nullptr || name > best->name) best = &row;
+  }
+  if (best == nullptr) return per_thread ? unsimulated(base, false) : nullptr;
+  return reinterpret_cast<void*>(best->address);
+}
+
 // cuda.h, cuGetProcAddress: the newest variant that is not newer than `version`; "If the specified
 // CUDA version is greater than the driver version, the API will return CUDA_ERROR_INVALID_VALUE";
 // "If a per-thread version is not found, the API will return the legacy version".
@@ -76,6 +91,11 @@ Found find(std::string_view name, int version, cuuint64_t flags) {
         (best->variant == row.variant && rank(row) > rank(*best)) ||
         (!per_thread && rank(row) > rank(*best))) {
       best = &row;
+    }
+  }
+  if (best == nullptr && !known) {
+    if (void* entry = unsimulated(name, per_thread); entry != nullptr) {
+      return {.address = entry, .status = CU_GET_PROC_ADDRESS_SUCCESS};
     }
   }
   if (best == nullptr) {

@@ -46,6 +46,9 @@ struct Kernel {
   bool takes_meeting = false;                               // first parameter is a simgpu_meeting
   std::optional<std::vector<std::size_t>> parameter_bytes;  // unknown for the runtime's images
   std::vector<const Rule*> rules;                           // those whose name matches, in order
+  std::optional<int> image_registers;                       // what a compiled image says
+  std::optional<int> image_static_shared_bytes;
+  int max_threads = 1024;
 
   // The last rule of the default file matches everything (model.cpp), so there is always one.
   [[nodiscard]] const Rule& rule_for(const LaunchShape& shape) const {
@@ -56,6 +59,10 @@ struct Kernel {
   }
   // The rule that speaks for the kernel when no launch is known.
   [[nodiscard]] const Rule& first_rule() const { return *rules.front(); }
+  [[nodiscard]] int registers() const { return image_registers.value_or(first_rule().registers); }
+  [[nodiscard]] int static_shared_bytes() const {
+    return image_static_shared_bytes.value_or(first_rule().static_shared_bytes);
+  }
 };
 
 // A kernel in one context: what CUfunction points to.

@@ -3,6 +3,7 @@
 #include "driver/noise.hpp"
 #include "driver/observed.hpp"
 #include "driver/simulator.hpp"
+#include "driver/timeline_log.hpp"
 #include "driver/transfers.hpp"
 
 #include <chrono>
@@ -49,7 +50,8 @@ Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanose
                .duration = end - begin},
               settings.truth_durations);
   }
-  tell_of_kernel(stream, work, rule, {.begin = begin, .end = end, .in_graph = place != nullptr});
+  log_timeline(stream, "kernel", work.kernel->mangled, {work.thread, place}, begin, end);
+  tell_of_kernel(stream, work, {.begin = begin, .end = end, .in_graph = place != nullptr});
   return end;
 }
 
@@ -139,6 +141,7 @@ void Simulator::launch(Stream& stream, KernelWork work, const LaunchRequest& req
   wait_for_queue_space(stream);
   ++launches;
   work.correlation_id = correlation_of_this_call();
+  work.thread = this_thread();
   std::shared_ptr<Meeting> meeting;
   if (const auto contract = meeting_of(*work.kernel, request)) {
     meeting = std::make_shared<Meeting>(*contract);
@@ -177,8 +180,10 @@ void Simulator::copy(Stream& stream, const CopyWork& work) {
     staged.source_pitch = work.width;
   }
   const auto duration = transfer_duration(work.destination, work.source, work.width * work.rows);
-  engine.submit(stream, {.run = [staged, staging, duration](Nanoseconds start) {
+  engine.submit(stream, {.run = [&stream, staged, staging, duration,
+                                 thread = this_thread()](Nanoseconds start) {
                   move_bytes(staged);
+                  log_timeline(stream, "copy", "", {thread, nullptr}, start, start + duration);
                   return start + duration;
                 }});
 }
@@ -192,8 +197,10 @@ void Simulator::fill(Stream& stream, const FillWork& work) {
   }
   const auto duration =
       transfer_duration(work.destination, nullptr, work.width * work.rows * work.element_bytes);
-  engine.submit(stream, {.run = [work, duration](Nanoseconds start) {
+  engine.submit(stream,
+                {.run = [&stream, work, duration, thread = this_thread()](Nanoseconds start) {
                   fill_bytes(work);
+                  log_timeline(stream, "fill", "", {thread, nullptr}, start, start + duration);
                   return start + duration;
                 }});
 }

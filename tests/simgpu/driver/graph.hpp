@@ -29,6 +29,7 @@ struct KernelWork {
   unsigned dynamic_shared_bytes = 0;
   simgpu_work work{0, 0};
   std::uint32_t correlation_id = 0;  // of the launch, for the observer
+  int thread = 0;                    // of the launch, for the log
 
   // What only a node of a graph keeps.
   std::shared_ptr<const KernelArguments> arguments{};

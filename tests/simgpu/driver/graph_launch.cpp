@@ -2,6 +2,7 @@
 #include "driver/graph_build.hpp"
 #include "driver/graph_run.hpp"
 #include "driver/observed.hpp"
+#include "driver/timeline_log.hpp"
 
 #include <utility>
 
@@ -65,6 +66,7 @@ void Simulator::launch_graph(Stream& stream, GraphExec& exec) {
       std::make_shared<GraphRun>(GraphRun::Launch{.simulator = *this,
                                                   .stream = stream,
                                                   .correlation_id = correlation_of_this_call(),
+                                                  .thread = this_thread(),
                                                   .graph_ordinal = exec.body->graph_ordinal,
                                                   .is_clone = exec.body->is_clone},
                                  exec.body, "");

@@ -1,6 +1,7 @@
 #include "driver/graph_run.hpp"
 
 #include "driver/host_calls.hpp"
+#include "driver/timeline_log.hpp"
 #include "driver/transfers.hpp"
 
 #include <algorithm>
@@ -100,22 +101,25 @@ bool GraphRun::run_node(NodeRun& run, const ExecNode& node) {
   run.end = run.begin;
   // cuGraphNodeSetEnabled: "Disabled nodes are functionally equivalent to empty nodes".
   if (!node.is_enabled) return true;
+  const NodePlace place{.graph = launch_.graph_ordinal,
+                        .is_clone = launch_.is_clone,
+                        .node = places_[static_cast<std::size_t>(&run - runs_.data())]};
   if (const auto* kernel = std::get_if<KernelWork>(&node.work)) {
     if (run.meeting && !run.meeting->is_complete(run.begin)) return false;
     const auto ready = run.meeting ? run.meeting->all_there() : run.begin;
     KernelWork launched = *kernel;
     launched.correlation_id = launch_.correlation_id;
-    const NodePlace place{.graph = launch_.graph_ordinal,
-                          .is_clone = launch_.is_clone,
-                          .node = places_[static_cast<std::size_t>(&run - runs_.data())]};
+    launched.thread = launch_.thread;
     ++s.graph_kernels;
     run.end = s.run_kernel(launch_.stream, launched, run.begin, ready, &place);
   } else if (const auto* copy = std::get_if<CopyWork>(&node.work)) {
     move_bytes(*copy);
     run.end += s.transfer_duration(copy->destination, copy->source, copy->bytes());
+    log_timeline(launch_.stream, "copy", "", {launch_.thread, &place}, run.begin, run.end);
   } else if (const auto* fill = std::get_if<FillWork>(&node.work)) {
     fill_bytes(*fill);
     run.end += s.transfer_duration(fill->destination, nullptr, fill->bytes());
+    log_timeline(launch_.stream, "fill", "", {launch_.thread, &place}, run.begin, run.end);
   } else if (std::holds_alternative<RecordWork>(node.work)) {
     run.end +=
         s.record_duration(launch_.stream, s.model.events.graph_pair_bias_us, follows_kernel(node));

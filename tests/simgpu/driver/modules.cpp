@@ -1,5 +1,6 @@
 // Images, libraries and modules.  The simulator runs no code, so all it wants from an image is the
 // names of its kernels and variables.
+#include "driver/cubin.hpp"
 #include "driver/simulator.hpp"
 
 #include <algorithm>
@@ -112,7 +113,7 @@ bool looks_like_ptx(const char* image) {
 std::unique_ptr<Library> Simulator::load_image(const void* image) {
   if (image == nullptr) throw Failure{CUDA_ERROR_INVALID_VALUE};
   auto library = std::make_unique<Library>();
-  const auto add = [&](const PtxEntry& entry) {
+  const auto add = [&](const PtxEntry& entry) -> Kernel& {
     auto kernel = std::make_unique<Kernel>();
     kernel->library = library.get();
     kernel->mangled = entry.name;
@@ -122,7 +123,7 @@ std::unique_ptr<Library> Simulator::load_image(const void* image) {
     kernel->parameter_bytes = entry.parameter_bytes;
     kernel->rules = model.rules_for(kernel->mangled, kernel->demangled);
     kernels.insert(kernel.get());
-    library->kernels[entry.name] = std::move(kernel);
+    return *(library->kernels[entry.name] = std::move(kernel));
   };
 
   if (const auto known = images.find(image); known != images.end()) {
@@ -130,6 +131,19 @@ std::unique_ptr<Library> Simulator::load_image(const void* image) {
       add({.name = name, .parameter_bytes = std::nullopt});
     for (const auto& [name, bytes] : known->second.variables)
       library->variables[name] = bytes;
+    return library;
+  }
+  if (looks_like_cubin(image)) {
+    const auto cubin = read_cubin(image);
+    if (!cubin) throw Failure{CUDA_ERROR_INVALID_IMAGE};
+    for (const auto& kernel : cubin->kernels) {
+      Kernel& made = add({.name = kernel.name, .parameter_bytes = kernel.parameter_bytes});
+      if (kernel.registers > 0) made.image_registers = kernel.registers;
+      made.image_static_shared_bytes = kernel.static_shared_bytes;
+      made.max_threads = kernel.max_threads;
+    }
+    for (const auto& [name, bytes] : cubin->variables)
+      library->variables[name] = {.bytes = bytes};
     return library;
   }
   if (!looks_like_ptx(static_cast<const char*>(image))) throw Failure{CUDA_ERROR_INVALID_IMAGE};
@@ -180,13 +194,12 @@ Function& Simulator::function_of(Module& module, Kernel& kernel) {
 // Capabilities", technical specifications per multiprocessor).
 int Simulator::blocks_per_sm(const Kernel& kernel, int threads, std::size_t dynamic_shared) const {
   const auto& device = model.device;
-  const Rule& rule = kernel.first_rule();
   const int warps = (threads + 31) / 32;
-  const auto shared = dynamic_shared + static_cast<std::size_t>(rule.static_shared_bytes) +
+  const auto shared = dynamic_shared + static_cast<std::size_t>(kernel.static_shared_bytes()) +
                       kReservedSharedBytesPerBlock;
   int blocks = device.max_blocks_per_sm;
   blocks = std::min(blocks, device.max_threads_per_sm / (warps * 32));
-  blocks = std::min(blocks, device.registers_per_sm / (rule.registers * warps * 32));
+  blocks = std::min(blocks, device.registers_per_sm / (kernel.registers() * warps * 32));
   return std::min(blocks,
                   static_cast<int>(static_cast<std::size_t>(device.shared_bytes_per_sm) / shared));
 }

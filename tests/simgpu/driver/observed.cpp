@@ -72,8 +72,7 @@ void tell_of_context(CUcontext context, ContextChange change) {
   observer->context(context, id, change == ContextChange::kCreated ? 1 : 0);
 }
 
-void tell_of_kernel(const Stream& stream, const KernelWork& work, const Rule& rule,
-                    const KernelSpan& span) {
+void tell_of_kernel(const Stream& stream, const KernelWork& work, const KernelSpan& span) {
   const simgpu_observer* observer = current_observer();
   if (observer == nullptr) return;
   simgpu_kernel_run run{};
@@ -85,8 +84,8 @@ void tell_of_kernel(const Stream& stream, const KernelWork& work, const Rule& ru
   std::copy(work.grid.begin(), work.grid.end(), run.grid);
   std::copy(work.block.begin(), work.block.end(), run.block);
   run.dynamic_shared_bytes = work.dynamic_shared_bytes;
-  run.registers = rule.registers;
-  run.static_shared_bytes = rule.static_shared_bytes;
+  run.registers = work.kernel->registers();
+  run.static_shared_bytes = work.kernel->static_shared_bytes();
   run.in_graph = span.in_graph ? 1 : 0;
   run.begin_ns = span.begin;
   run.end_ns = span.end;

@@ -47,7 +47,6 @@ struct KernelSpan {
   bool in_graph;
 };
 // With the simulator locked.
-void tell_of_kernel(const Stream& stream, const KernelWork& work, const Rule& rule,
-                    const KernelSpan& span);
+void tell_of_kernel(const Stream& stream, const KernelWork& work, const KernelSpan& span);
 
 }  // namespace inline_prof::simgpu

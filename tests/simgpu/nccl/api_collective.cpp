@@ -2,6 +2,9 @@
 #include "nccl/call.hpp"
 #include "nccl/group.hpp"
 
+#include <bit>
+#include <cstdint>
+
 using namespace inline_prof::simgpu;
 
 namespace {
@@ -35,7 +38,18 @@ bool writes(const Operation& o) {
   }
 }
 
-ncclResult_t checked(const NcclEntry& entry, const Operation& o) {
+// Types of which programs make factors; others count as 1.
+double number_at(const void* at, ncclDataType_t type) {
+  if (type == ncclFloat32) return *static_cast<const float*>(at);
+  if (type == ncclFloat64) return *static_cast<const double*>(at);
+  if (type == ncclBfloat16) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(*static_cast<const std::uint16_t*>(at))
+                                << 16);
+  }
+  return 1;
+}
+
+ncclResult_t checked(const NcclEntry& entry, Operation o) {
   return with_comm(entry, o.comm, [&](ncclComm& comm) -> ncclResult_t {
     if (bytes_of(o.type) == 0) return fail(ncclInvalidArgument, "unknown data type");
     if (o.peer < 0 || o.peer >= comm.ranks) {
@@ -43,9 +57,10 @@ ncclResult_t checked(const NcclEntry& entry, const Operation& o) {
     }
     if (uses_reduction(o.kind) && (o.reduction < ncclSum || o.reduction >= ncclNumOps)) {
       const std::lock_guard lock(comm.mutex);
-      if (!comm.own_reductions.contains(o.reduction)) {
-        return fail(ncclInvalidArgument, "unknown reduction");
-      }
+      const auto own = comm.own_reductions.find(o.reduction);
+      if (own == comm.own_reductions.end()) return fail(ncclInvalidArgument, "unknown reduction");
+      o.reduction = ncclSum;
+      o.factor = own->second;
     }
     if (o.count == 0) return ncclSuccess;
     if ((reads(o) && o.send == nullptr) || (writes(o) && o.receive == nullptr)) {
@@ -208,7 +223,7 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataTyp
     }
     const std::lock_guard lock(c.mutex);
     const int made = c.next_reduction++;
-    c.own_reductions.insert(made);
+    c.own_reductions[made] = number_at(scalar, type);
     *op = static_cast<ncclRedOp_t>(made);
     return ncclSuccess;
   });

@@ -246,21 +246,21 @@ ncclResult_t ncclComm::launch_kernel(const std::vector<Operation>& operations) {
 
   std::vector<Appointment> appointments;
   double collective_bytes = 0, sent_bytes = 0, received_bytes = 0;
-  bool has_collective = false;
+  std::vector<Operation> collectives;
   for (const Operation& operation : operations) {
     const double bytes = bus_bytes(operation, ranks);
     if (operation.kind == OperationKind::kSend) {
-      appointments.push_back({Part::kSend, operation.peer});
+      appointments.push_back({Part::kSend, operation.peer, {operation}});
       sent_bytes += bytes;
     } else if (operation.kind == OperationKind::kReceive) {
-      appointments.push_back({Part::kReceive, operation.peer});
+      appointments.push_back({Part::kReceive, operation.peer, {operation}});
       received_bytes += bytes;
     } else {
-      has_collective = true;
+      collectives.push_back(operation);
       collective_bytes += bytes;
     }
   }
-  if (has_collective) appointments.push_back({Part::kCollective, 0});
+  if (!collectives.empty()) appointments.push_back({Part::kCollective, 0, std::move(collectives)});
 
   // A first use may be captured; loading the code is none of the captured work.
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nccl/driver.hpp"
+#include "nccl/operation.hpp"
 #include "nccl/region.hpp"
 #include "nccl/rendezvous.hpp"
 
@@ -10,44 +11,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
 namespace inline_prof::simgpu {
 
-enum class OperationKind {
-  kAllReduce,
-  kAllGather,
-  kReduceScatter,
-  kBroadcast,
-  kReduce,
-  kAllToAll,
-  kGather,
-  kScatter,
-  kSend,
-  kReceive,
-};
-
-// One call of the host's.
-struct Operation {
-  OperationKind kind;
-  ncclComm_t comm;
-  const void* send = nullptr;
-  void* receive = nullptr;
-  std::size_t count = 0;  // elements, as the call gives them
-  ncclDataType_t type = ncclFloat32;
-  ncclRedOp_t reduction = ncclSum;
-  int peer = 0;  // or root
-  cudaStream_t stream = nullptr;
-};
-
 [[nodiscard]] inline bool is_pairwise(OperationKind kind) {
   return kind == OperationKind::kSend || kind == OperationKind::kReceive;
 }
-
-// 0 for an unknown type.
-[[nodiscard]] std::size_t bytes_of(ncclDataType_t type);
 
 // Bytes that cross the slowest link if the ranks form a ring: nccl-tests, doc/PERFORMANCE.md, "Bus
 // Bandwidth".
@@ -78,7 +49,7 @@ struct ncclComm {
     CUfunction function = nullptr;
   };
   std::map<std::string, LoadedKernel> kernels;  // loaded when first needed
-  std::set<int> own_reductions;                 // of ncclRedOpCreatePreMulSum
+  std::map<int, double> own_reductions;         // of ncclRedOpCreatePreMulSum, with their factors
   int next_reduction = ncclNumOps;
   bool has_launched = false;
   cudaStream_t last_stream = nullptr;

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <random>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -58,11 +59,12 @@ ncclUniqueId new_unique_id() {
   return id;
 }
 
-Region::Region(std::string path, Header* header, std::size_t bytes)
-    : path_(std::move(path)), header_(header), bytes_(bytes) {}
+Region::Region(std::string path, int file, Header* header, std::size_t bytes)
+    : path_(std::move(path)), file_(file), header_(header), bytes_(bytes) {}
 
 Region::~Region() {
   munmap(header_, bytes_);
+  close(file_);
 }
 
 ncclResult_t Region::join(const ncclUniqueId& id, int ranks, int rank,
@@ -77,13 +79,16 @@ ncclResult_t Region::join(const ncclUniqueId& id, int ranks, int rank,
   const std::size_t bytes = bytes_for(ranks);
   void* memory = MAP_FAILED;
   // The same size from every rank.  Growing leaves zeroes, and what is there stays.
-  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+  struct stat now_there {};
+  const bool is_large =
+      fstat(file, &now_there) == 0 && now_there.st_size >= static_cast<off_t>(bytes);
+  if (is_large || ftruncate(file, static_cast<off_t>(bytes)) == 0) {
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
-  close(file);
+  if (memory == MAP_FAILED) close(file);
   if (memory == MAP_FAILED) return fail(ncclSystemError, "the file of the unique id is unusable");
   auto* header = static_cast<Header*>(memory);
-  region.reset(new Region(path, header, bytes));
+  region.reset(new Region(path, file, header, bytes));
 
   int known = 0;
   if (!header->ranks.compare_exchange_strong(known, ranks) && known != ranks) {
@@ -136,6 +141,22 @@ Beginning& Region::sending(int from, int to, std::uint64_t ordinal) {
 Beginning& Region::receiving(int from, int to, std::uint64_t ordinal) {
   const auto n = static_cast<std::uint64_t>(header_->ranks.load(std::memory_order_relaxed));
   return *(&sending(from, to, ordinal) + n * n * kPairSlots);
+}
+
+// Far behind the beginnings, in a file of which only what is written takes room.
+off_t Region::place_of(const Beginning& beginning) const {
+  constexpr off_t first = off_t{1} << 40, room = off_t{1} << 32;
+  return first + (&beginning - beginnings(header_)) * room;
+}
+
+bool Region::lay_down(const Beginning& beginning, const std::vector<std::byte>& bytes) {
+  const auto written = pwrite(file_, bytes.data(), bytes.size(), place_of(beginning));
+  return written == static_cast<ssize_t>(bytes.size());
+}
+
+bool Region::read(const Beginning& beginning, std::vector<std::byte>& bytes) const {
+  const auto got = pread(file_, bytes.data(), bytes.size(), place_of(beginning));
+  return got == static_cast<ssize_t>(bytes.size());
 }
 
 void Region::leave(int rank) {

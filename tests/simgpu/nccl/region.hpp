@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <sys/types.h>
+#include <vector>
 
 namespace inline_prof::simgpu {
 
@@ -50,15 +52,22 @@ class Region {
   [[nodiscard]] Beginning& sending(int from, int to, std::uint64_t ordinal);
   [[nodiscard]] Beginning& receiving(int from, int to, std::uint64_t ordinal);
 
+  // What a rank lays down for others at the beginning of an operation.  Whoever begins the next but
+  // one knows that all have read this one, so that places are used again.
+  bool lay_down(const Beginning& beginning, const std::vector<std::byte>& bytes);
+  bool read(const Beginning& beginning, std::vector<std::byte>& bytes) const;
+
   void leave(int rank);
   // A rank is gone that has not left: its process died.
   [[nodiscard]] bool has_lost_a_rank() const;
 
  private:
   struct Header;
-  Region(std::string path, Header* header, std::size_t bytes);
+  Region(std::string path, int file, Header* header, std::size_t bytes);
+  [[nodiscard]] off_t place_of(const Beginning& beginning) const;
 
   std::string path_;
+  int file_;  // open, for what is laid down
   Header* header_;
   std::size_t bytes_;
 };

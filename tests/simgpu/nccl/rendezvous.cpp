@@ -1,6 +1,10 @@
 #include "nccl/rendezvous.hpp"
 
+#include "nccl/exchange.hpp"
+
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <utility>
 
 namespace inline_prof::simgpu {
@@ -10,8 +14,9 @@ struct Rendezvous {
   // An operation of this rank's, and the beginnings of others that it waits for.
   struct Promise {
     Beginning* own;
-    std::vector<const Beginning*> others;
+    std::vector<const Beginning*> others;  // of a collective: of all ranks
     std::uint64_t ordinal;
+    const std::vector<Operation>* operations;
   };
 
   std::shared_ptr<Rendezvous> self;
@@ -19,15 +24,33 @@ struct Rendezvous {
   std::vector<Appointment> appointments;
   std::vector<Promise> promises;  // empty for what stands in a graph
   bool is_posted = false;
+  bool is_done = false;
 
   void promise();
+  void lay_down();
+  void take_all();
 };
+
+namespace {
+
+// The file of the region is in memory, of which there may be little.
+void say_once_of_room() {
+  static std::atomic_flag said;
+  if (said.test_and_set()) return;
+  std::fprintf(stderr,
+               "simgpu: no room for the bytes that ranks exchange, which stay as they were\n");
+}
+
+}  // namespace
 
 void Rendezvous::promise() {
   const int rank = seat.rank;
   Region& region = *seat.region;
   for (const Appointment& appointment : appointments) {
-    Promise promise{.own = nullptr, .others = {}, .ordinal = seat.turns->next(appointment)};
+    Promise promise{.own = nullptr,
+                    .others = {},
+                    .ordinal = seat.turns->next(appointment),
+                    .operations = &appointment.operations};
     switch (appointment.part) {
       case Part::kSend:
         promise.own = &region.sending(rank, appointment.peer, promise.ordinal);
@@ -47,11 +70,30 @@ void Rendezvous::promise() {
   }
 }
 
+void Rendezvous::lay_down() {
+  for (const Promise& promise : promises) {
+    const auto bytes = given(*promise.operations, seat.rank, seat.ranks);
+    if (!bytes.empty() && !seat.region->lay_down(*promise.own, bytes)) say_once_of_room();
+  }
+}
+
+void Rendezvous::take_all() {
+  for (const Promise& promise : promises) {
+    std::vector<std::vector<std::byte>> all;
+    for (const Beginning* other : promise.others) {
+      all.emplace_back(given_bytes(*promise.operations, seat.ranks));
+      if (!seat.region->read(*other, all.back())) return say_once_of_room();
+    }
+    take(*promise.operations, seat.rank, seat.ranks, all);
+  }
+}
+
 namespace {
 
 int meet(void* state, std::int64_t begun_ns, std::int64_t* all_there_ns) {
   auto& rendezvous = *static_cast<Rendezvous*>(state);
   if (!rendezvous.is_posted) {
+    rendezvous.lay_down();
     for (const Rendezvous::Promise& promise : rendezvous.promises)
       promise.own->post(promise.ordinal, begun_ns);
     rendezvous.is_posted = true;
@@ -64,6 +106,8 @@ int meet(void* state, std::int64_t begun_ns, std::int64_t* all_there_ns) {
       *all_there_ns = std::max(*all_there_ns, other->begun_ns);
     }
   }
+  if (!rendezvous.is_done) rendezvous.take_all();
+  rendezvous.is_done = true;
   return 1;
 }
 

@@ -1,6 +1,7 @@
 // How the kernels of all ranks of a communicator meet.
 #pragma once
 
+#include "nccl/operation.hpp"
 #include "nccl/region.hpp"
 #include "simgpu.h"
 
@@ -18,6 +19,7 @@ enum class Part { kCollective, kSend, kReceive };
 struct Appointment {
   Part part;
   int peer;  // of a send or receive
+  std::vector<Operation> operations;
 };
 
 // The numbers that operations of one rank get, in the order in which its kernels are launched.

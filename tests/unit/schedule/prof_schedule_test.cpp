@@ -20,14 +20,18 @@ constexpr const char* kSpec = R"({ "repeat": 2, "layers": {
            "forward_occurrence": 0, "backward_occurrence": 1 } } })";
 
 constexpr const char* kProf = R"json({ "iter_time_ms": [4, 5, 6], "events": [
-  { "event_name": "late", "layer_name": "", "device_id": 0, "start_index": 8,
-    "met_times_within_this_stream": 0, "kernel_name": "void k(int, int)" },
-  { "event_name": "fc.fprop", "layer_name": "fc1", "device_id": 0, "start_index": 0,
-    "met_times_within_this_stream": 0, "kernel_name": "sm90_gemm" },
-  { "event_name": "fc.fprop", "layer_name": "fc1", "device_id": 1, "start_index": 2,
-    "met_times_within_this_stream": 0, "kernel_name": "sm90_gemm" },
-  { "event_name": "alloc", "layer_name": "", "device_id": 0, "start_index": 4,
-    "met_times_within_this_stream": 0, "flags": ["graph_node", "not_measurable"] } ],
+  { "event_name": "late", "layer_name": "", "device_id": 0, "start_index": 8, "end_index": 9,
+    "met_times_within_this_stream": 0, "stream": "0x0",
+    "measured_times_ms": [], "kernel_name": "void k(int, int)" },
+  { "event_name": "fc.fprop", "layer_name": "fc1", "device_id": 0, "start_index": 0, "end_index": 1,
+    "met_times_within_this_stream": 0, "stream": "0x0",
+    "measured_times_ms": [], "kernel_name": "sm90_gemm" },
+  { "event_name": "fc.fprop", "layer_name": "fc1", "device_id": 1, "start_index": 2, "end_index": 3,
+    "met_times_within_this_stream": 0, "stream": "0x0",
+    "measured_times_ms": [], "kernel_name": "sm90_gemm" },
+  { "event_name": "alloc", "layer_name": "", "device_id": 0, "start_index": 4, "end_index": 5,
+    "met_times_within_this_stream": 0, "stream": "0x0",
+    "measured_times_ms": [], "flags": ["graph_node", "not_measurable"] } ],
   "schema": "inline_prof/1" })json";
 
 struct Outcome {
@@ -125,14 +129,18 @@ TEST_F(ProfSchedule, ProposesWhatAnEarlierRunHasMet) {
 
 TEST_F(ProfSchedule, ReadsTheNamesOfTheFirstGeneration) {
   file("prof.json", R"({"host_name": "n", "iter_time_ms": [3], "events": [
-    {"name": "fc.fprop", "layer_name": "fc1", "same_name_events_occured_order_in_code": 2}]})");
+    {"name": "fc.fprop", "layer_name": "fc1", "same_name_events_occured_order_in_code": 2,
+     "device_id": 0, "stream": "0x0", "start_index": 0, "end_index": 1,
+     "measured_times_ms": []}]})");
   EXPECT_EQ(run("--from prof.json -o - --repeat 1").output, "10\nfc.fprop 11 fc1 2\n");
 }
 
 TEST_F(ProfSchedule, TakesIterationTimesFromAOneShotFile) {
   file("h.one_shot.json", R"({"host_name": "n", "events": [
-    {"event_name": "iteration", "met_times_within_this_stream": 0, "measured_times_ms": [7, 8, 9]},
-    {"event_name": "fc", "met_times_within_this_stream": 0, "measured_times_ms": [1]}]})");
+    {"event_name": "iteration", "met_times_within_this_stream": 0, "measured_times_ms": [7, 8, 9],
+     "device_id": 0, "stream": "0x0", "start_index": 0, "end_index": 3},
+    {"event_name": "fc", "met_times_within_this_stream": 0, "measured_times_ms": [1],
+     "device_id": 0, "stream": "0x0", "start_index": 1, "end_index": 2}]})");
   EXPECT_THAT(run("--from h.one_shot.json").output,
               testing::AllOf(HasSubstr("events      1\n"), HasSubstr("at 8 ms an iteration\n")));
 }
@@ -280,11 +288,10 @@ TEST_F(ProfSchedule, GivesOneForInputThatCannotBeUsed) {
             "schedule; prof-schedule --from makes one\n");
   file("prof.json", R"({"events": [{"event_name": 7}]})");
   EXPECT_EQ(run("--from prof.json").words,
-            "prof-schedule: prof.json: /events/0/event_name: a value of type number, expected a "
-            "string\n");
+            "prof-schedule: prof.json: /events/0/event_name: expected a string, found 7\n");
   file("prof.json", R"({"events": )");
-  EXPECT_EQ(run("--from prof.json").words,
-            "prof-schedule: prof.json: line 1, column 12: not valid JSON, expected a prof.json\n");
+  EXPECT_THAT(run("--from prof.json").words,
+              StartsWith("prof-schedule: prof.json: byte 12: not valid JSON"));
   file("huge", "10\n");
   std::filesystem::resize_file(path("huge"), std::uintmax_t{1} << 40);
   EXPECT_THAT(run("huge").words, HasSubstr("1099511627776 bytes, expected at most 67108864"));

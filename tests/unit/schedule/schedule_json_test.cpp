@@ -206,5 +206,23 @@ INSTANTIATE_TEST_SUITE_P(
                  "s.json: line 1, column 41: \"enabled\" is 0, expected true or false"}),
     name_of);
 
+TEST(ScheduleJson, WithManySlipsNamesTheFirstOnes) {
+  std::string text = "{\"warmup\": 3";
+  for (int i = 0; i < 100'000; ++i)
+    text += ", \"unknwon" + std::to_string(i) + "\": 1";
+  const Spec spec = parse_schedule_json(text + "}", "s.json");
+  ASSERT_EQ(spec.warnings.size(), 11U);
+  EXPECT_THAT(spec.warnings.front(), HasSubstr("unknwon0"));
+  EXPECT_EQ(spec.warnings.back(), "s.json: 99990 more such warnings are left out");
+}
+
+TEST(ScheduleJson, HasAThousandPatternsAtMost) {
+  std::string text = "{\"patterns\": [{\"match\": \"*\"}";
+  for (int i = 0; i < 1000; ++i)
+    text += ", {\"match\": \"*\"}";
+  EXPECT_THAT(complaint_of([&] { return parse_schedule_json(text + "]}", "s.json"); }),
+              HasSubstr("one more pattern, expected at most 1000"));
+}
+
 }  // namespace
 }  // namespace inline_prof::schedule

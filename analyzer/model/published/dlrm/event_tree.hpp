@@ -1,4 +1,4 @@
-// Which operator called which, from a trace: docs/models.md, "Iteration".
+// Which operator called which, from a trace: docs/models/iteration_published.md.
 #pragma once
 
 #include "read/trace.hpp"

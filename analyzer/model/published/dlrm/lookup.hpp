@@ -1,5 +1,5 @@
 // Embedding look-ups as the DLRM models of 2021 see them: 4-byte elements, all tables of one size,
-// the indices spread evenly.  Formulas, symbols and sources: docs/models.md, "Embedding".
+// the indices spread evenly.  Formulas, symbols and sources: docs/models/embedding_published.md.
 #pragma once
 
 #include <cstdint>

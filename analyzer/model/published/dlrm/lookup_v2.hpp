@@ -1,5 +1,5 @@
-// The embedding models of 2022 to 2024, with the GPUs that their authors measured: docs/models.md,
-// "Embedding, second version".
+// The embedding models of 2022 to 2024, with the GPUs that their authors measured:
+// docs/models/embedding_published.md.
 #pragma once
 
 #include "model/published/collective/curve.hpp"

@@ -1,4 +1,5 @@
-// Which kernel model an operator of a trace stands for, and its sizes: docs/models.md, "Iteration".
+// Which kernel model an operator of a trace stands for, and its sizes:
+// docs/models/iteration_published.md.
 #pragma once
 
 #include "model/published/dlrm/event_tree.hpp"

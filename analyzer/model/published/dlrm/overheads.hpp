@@ -1,5 +1,5 @@
-// What the host adds to an iteration, T1 to T5 of the DLRM models, from a trace: docs/models.md,
-// "Iteration".
+// What the host adds to an iteration, T1 to T5 of the DLRM models, from a trace:
+// docs/models/iteration_published.md.
 #pragma once
 
 #include "model/published/dlrm/event_tree.hpp"

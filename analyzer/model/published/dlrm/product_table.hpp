@@ -1,5 +1,5 @@
-// The interpolation predictor for matrix products of the DLRM models: docs/models.md, "Products
-// between measured ones".
+// The interpolation predictor for matrix products of the DLRM models:
+// docs/models/product_table.md.
 #pragma once
 
 #include <array>

@@ -1,4 +1,5 @@
-// Everything that the DLRM models say about the iterations of a trace: docs/models.md, "Iteration".
+// Everything that the DLRM models say about the iterations of a trace:
+// docs/models/iteration_published.md.
 #pragma once
 
 #include "model/published/dlrm/event_tree.hpp"

@@ -1,4 +1,5 @@
-// The end-to-end time of an iteration on one rank, by the DLRM models: docs/models.md, "Iteration".
+// The end-to-end time of an iteration on one rank, by the DLRM models:
+// docs/models/iteration_published.md.
 #pragma once
 
 #include "read/iteration_graph.hpp"

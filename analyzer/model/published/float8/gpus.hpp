@@ -1,5 +1,5 @@
 // What torchao's roofline takes a GPU to be able to do.  These are the published model's numbers,
-// some of them wrong (docs/models.md); our own machines are in model/machines/.
+// some of them wrong (docs/models/low_precision.md); our own machines are in model/machines/.
 #pragma once
 
 #include "model/table_model.hpp"

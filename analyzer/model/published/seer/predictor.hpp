@@ -11,7 +11,7 @@
 
 namespace inline_prof::model::seer {
 
-// What the published program does where one would expect something else (docs/models.md, SEER).
+// What the published program does where one would expect something else (docs/models/seer.md).
 struct Rules {
   BlockCountRules blocks;
   bool sentinel_times;         // "cannot be computed so" is a huge time, not the lack of one

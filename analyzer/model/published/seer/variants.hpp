@@ -96,7 +96,7 @@ struct VariantRange {
 inline constexpr std::array<std::int64_t, 5> kFftWidths = {16, 32, 64, 128, 256};
 [[nodiscard]] std::int64_t fft_width(std::int64_t in_width);
 
-// Two counts of the published program that no measured launch agrees with (docs/models.md, SEER).
+// Two counts of the published program that no measured launch agrees with (docs/models/seer.md).
 struct BlockCountRules {
   bool nonfused_halves_columns;  // 7, 128x128: blocks of 64 columns, though a tile has 128
   bool winograd_tiles_input;     // 6: tiles cover the input; they compute the output

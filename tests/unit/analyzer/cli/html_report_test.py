@@ -276,7 +276,7 @@ class Report(unittest.TestCase):
                                       "/usr/share/nodejs/axe-core/axe.min.js"]
                     if pathlib.Path(path).is_file()), None)
         if axe is None:
-            self.skipTest("no axe-core: scripts/test.sh installs it where there is npm")
+            self.skipTest("no axe-core: scripts/test.sh installs it")
         for dark in [False, True]:
             self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS, dark=dark)
             self.value("document.querySelector('tr.layer button').click()")

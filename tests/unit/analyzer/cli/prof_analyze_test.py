@@ -52,6 +52,12 @@ class Files(unittest.TestCase):
         self.assertEqual(len(report["rows"]), 12)
         self.assertEqual(len(report["merged_rows"]), 6)
 
+    def test_a_pipe_in_a_folder_is_an_error_and_no_wait(self):
+        os.mkfifo(self.path / "n1.prof.json")
+        done = run(self.path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("n1.prof.json: is a pipe, a socket or a device, expected a file", done.stderr)
+
     def test_a_folder_stands_for_the_profiles_in_it(self):
         self.assertEqual(run(self.path).returncode, 1)
         self.assertIn("holds no prof.json", run(self.path).stderr)
@@ -326,7 +332,7 @@ class Options(unittest.TestCase):
         # 2 * 4096^3 FLOP at 0.78 * 312e12 FLOP/s.
         self.assertAlmostEqual(report["rows"][1]["predicted_us"], 564.756, 3)
 
-    def test_a_layers_file_names_what_the_guest_could_not_see(self):
+    def test_a_layers_file_names_what_the_library_could_not_see(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as layers:
             json.dump({"let": {"B": 88320000},
                        "rules": [{"match": "loss", "layer": "Loss",

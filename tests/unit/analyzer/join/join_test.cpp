@@ -45,7 +45,7 @@ TEST(Join, TakesTheBiasOffAndComparesWithTheBound) {
   EXPECT_NEAR(row.ratio.value(), 1.5, 1e-9);
   EXPECT_EQ(row.bound, "memory");
   EXPECT_EQ(row.model, "roofline");
-  EXPECT_EQ(row.verdict, "1.5 of bound");
+  EXPECT_EQ(verdict_text(row), "1.5 of bound");
   EXPECT_NEAR(analysis.event_bias_us, 5, 1e-9);
   EXPECT_EQ(analysis.event_bias_source, "calibration");
   EXPECT_NEAR(analysis.errors.value().mape, 1.0 / 3.0, 1e-9);
@@ -94,7 +94,7 @@ TEST(Join, ARegionIsPredictedToTakeWhatItsChildrenTake) {
   EXPECT_TRUE(region.is_region);
   EXPECT_NEAR(region.predicted_us.value(), 60, 1e-9);
   EXPECT_EQ(region.model, "sum of children");
-  EXPECT_EQ(region.verdict, "1.5 of bound");
+  EXPECT_EQ(verdict_text(region), "1.5 of bound");
   EXPECT_EQ(analysis.errors.value().rows, 2U) << "its children stand for it";
 }
 
@@ -105,7 +105,7 @@ TEST(Join, ARegionIsNotPredictedIfAChildIsNot) {
                            EventBuilder("b", 3, 4).samples_us({30})},
                           1000));
   EXPECT_FALSE(analysis.rows.at(0).predicted_us);
-  EXPECT_EQ(analysis.rows[0].verdict, "no prediction: 1 of 2 children without prediction");
+  EXPECT_EQ(verdict_text(analysis.rows[0]), "no prediction: 1 of 2 children without prediction");
 }
 
 TEST(Join, ARegionWithAnOpStandsForChildrenThatNobodyKnows) {
@@ -126,7 +126,7 @@ TEST(Join, WithoutAMachineThereIsAReportWithoutPredictions) {
   profile.devices = {device};
   std::vector<read::Profile> profiles{profile};
   const Analysis analysis = join_profiles(std::move(profiles), {}, {});
-  EXPECT_EQ(analysis.rows.at(0).verdict, "no prediction: machine not known");
+  EXPECT_EQ(verdict_text(analysis.rows.at(0)), "no prediction: machine not known");
   EXPECT_EQ(analysis.machine, "");
   EXPECT_EQ(analysis.machine_reason, "device 0 is \"NVIDIA X1\", which no machine file names");
   EXPECT_FALSE(analysis.errors);
@@ -204,10 +204,11 @@ TEST(Join, AFileWithoutEventsIsAReportWithoutRows) {
 }
 
 TEST(Verdict, OnlyAnIntervalCanCallARowSlow) {
-  EXPECT_EQ(verdict(30, 20, std::nullopt), "1.5 of bound");
-  EXPECT_EQ(verdict(30, 20, Interval{18, 22}), "slower");
-  EXPECT_EQ(verdict(17, 20, Interval{18, 22}), "faster");
-  EXPECT_EQ(verdict(21, 20, Interval{18, 22}), "as predicted");
+  EXPECT_EQ(judge(30, std::nullopt), Verdict::kAboveBound);
+  EXPECT_EQ(verdict_text(Verdict::kAboveBound, 1.5, ""), "1.5 of bound");
+  EXPECT_EQ(judge(30, Interval{18, 22}), Verdict::kSlower);
+  EXPECT_EQ(judge(17, Interval{18, 22}), Verdict::kFaster);
+  EXPECT_EQ(judge(21, Interval{18, 22}), Verdict::kAsPredicted);
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ class Isolate : public testing::Test {
     row_.samples = 50;
     row_.predicted_us = 100;
     row_.predicted_ci90_us = Interval{90, 110};
-    row_.verdict = "as predicted";
+    row_.verdict = join::Verdict::kAsPredicted;
   }
   // The cause for a row of the table: kernel, stand-in, lower, upper, time.
   std::string cause(const std::string& alone) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -54,6 +55,20 @@ TEST_F(ReadText, ReadsAFifoThatIsLongerThanItsBuffer) {
   const std::string text(300000, 'y');
   std::thread writer([&] { std::ofstream(fifo) << text; });
   EXPECT_EQ(read_text(fifo), text);
+  writer.join();
+}
+
+TEST_F(ReadText, RefusesADeviceWhichHasNoEnd) {
+  fs::create_symlink("/dev/zero", folder_ / "f");
+  EXPECT_THAT(complaint_about(folder_ / "f"), EndsWith("f: is a device, expected a file"));
+}
+
+TEST_F(ReadText, RefusesAPipeThatIsTooLongOnceItIs) {
+  const fs::path fifo = folder_ / "fifo";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  std::signal(SIGPIPE, SIG_IGN);
+  std::thread writer([&] { std::ofstream(fifo) << std::string(400000, 'y'); });
+  EXPECT_THAT(complaint_about(fifo, 100000), EndsWith("too long, expected at most 100000 bytes"));
   writer.join();
 }
 

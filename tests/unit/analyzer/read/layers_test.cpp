@@ -81,7 +81,7 @@ TEST(ApplyLayers, TheFirstRuleThatFitsWins) {
   EXPECT_EQ(profile.events[0].layer, "two");
 }
 
-TEST(ApplyLayers, WhatTheGuestSawIsNotReplaced) {
+TEST(ApplyLayers, WhatTheLibrarySawIsNotReplaced) {
   Profile profile = profile_of({EventBuilder("a", 0, 1).op(test::memory_op(1, 2))}, 100);
   const Layers layers{.file = "l.json",
                       .rules = {{.match = "a", .layer = "", .op = test::op_of_kind("gemm")}}};

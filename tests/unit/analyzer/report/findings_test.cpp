@@ -44,7 +44,7 @@ TEST(Findings, SlowRowsComeFirst) {
       50));
   for (join::MergedRow& row : analysis.merged) {
     row.predicted_ci90_us = join::Interval{9, 11};
-    row.verdict = "slower";
+    row.verdict = join::Verdict::kSlower;
   }
   const Findings found = findings(analysis);
   EXPECT_THAT(found.why, HasSubstr("2 rows take longer than predicted, 100.0 % of the iteration"));

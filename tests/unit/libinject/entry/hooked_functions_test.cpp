@@ -2,6 +2,8 @@
 // passes.
 #include "entry/hooked_functions.hpp"
 
+#include "entry/driver_functions.hpp"
+
 #include <cuda.h>
 
 #include <gtest/gtest.h>
@@ -38,6 +40,20 @@ TEST(HookedByRequest, ChoosesAsTheDriverDoes) {
   EXPECT_EQ(symbol_for("cuGraphLaunch", 10000, per_thread), "cuGraphLaunch_ptsz");
   EXPECT_EQ(symbol_for("cuGetProcAddress", 11030), "cuGetProcAddress");
   EXPECT_EQ(symbol_for("cuGetProcAddress", 12000), "cuGetProcAddress_v2");
+}
+
+TEST(HookedByRequest, FindsEachFunctionOfTheListByItsOwnNameAndVersion) {
+  const auto expect_found = [](const char* symbol, const char* name, int version, bool per_thread) {
+    const std::uint64_t flags = per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : 0;
+    EXPECT_EQ(symbol_for(name, version, flags), symbol);
+    ASSERT_NE(hooked_by_symbol(symbol), nullptr) << symbol;
+    EXPECT_NE(hooked_by_symbol(symbol)->wrapper, nullptr) << symbol;
+  };
+#define INLINE_PROF_EXPECT_FOUND(symbol, name, version, slot, ...) \
+  expect_found(#symbol, #name, version, (slot) == kPerThread);
+  INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_EXPECT_FOUND)
+  INLINE_PROF_HOOKED_CALLS(INLINE_PROF_EXPECT_FOUND)
+#undef INLINE_PROF_EXPECT_FOUND
 }
 
 TEST(HookedByRequest, TakesTheNewestFormThatIsNotNewerThanAsked) {

@@ -69,10 +69,10 @@ TEST(CudnnsHeader, HasTheNumbersThatWeKnow) {
   static_assert(cudnn::kTensorDataType == CUDNN_ATTR_TENSOR_DATA_TYPE);
   static_assert(cudnn::kTensorDimensions == CUDNN_ATTR_TENSOR_DIMENSIONS);
   static_assert(cudnn::kTensorStrides == CUDNN_ATTR_TENSOR_STRIDES);
-  EXPECT_STREQ(cudnn::type_word(CUDNN_DATA_FLOAT), "f32");
-  EXPECT_STREQ(cudnn::type_word(CUDNN_DATA_BFLOAT16), "bf16");
-  EXPECT_STREQ(cudnn::type_word(CUDNN_DATA_FP8_E5M2), "f8e5m2");
-  EXPECT_EQ(cudnn::type_word(CUDNN_DATA_UINT8), nullptr);
+  EXPECT_STREQ(cudnn::type_name(CUDNN_DATA_FLOAT), "f32");
+  EXPECT_STREQ(cudnn::type_name(CUDNN_DATA_BFLOAT16), "bf16");
+  EXPECT_STREQ(cudnn::type_name(CUDNN_DATA_FP8_E5M2), "f8e5m2");
+  EXPECT_EQ(cudnn::type_name(CUDNN_DATA_UINT8), nullptr);
 }
 #endif
 
@@ -105,19 +105,19 @@ TEST(NcclsHeader, DeclaresWhatWeWrap) {
 }
 
 TEST(NcclsHeader, HasTheDataTypesThatWeKnow) {
-  const auto word = [](ncclDataType_t type) {
+  const auto name = [](ncclDataType_t type) {
     return nccl::kDataTypes.at(static_cast<std::size_t>(type)).type;
   };
-  EXPECT_STREQ(word(ncclInt8), "i8");
-  EXPECT_STREQ(word(ncclInt32), "i32");
-  EXPECT_STREQ(word(ncclInt64), "i64");
-  EXPECT_STREQ(word(ncclFloat16), "f16");
-  EXPECT_STREQ(word(ncclFloat32), "f32");
-  EXPECT_STREQ(word(ncclFloat64), "f64");
-  EXPECT_STREQ(word(ncclBfloat16), "bf16");
-  EXPECT_STREQ(word(ncclFloat8e4m3), "f8e4m3");
-  EXPECT_STREQ(word(ncclFloat8e5m2), "f8e5m2");
-  EXPECT_EQ(word(ncclUint8), nullptr);
+  EXPECT_STREQ(name(ncclInt8), "i8");
+  EXPECT_STREQ(name(ncclInt32), "i32");
+  EXPECT_STREQ(name(ncclInt64), "i64");
+  EXPECT_STREQ(name(ncclFloat16), "f16");
+  EXPECT_STREQ(name(ncclFloat32), "f32");
+  EXPECT_STREQ(name(ncclFloat64), "f64");
+  EXPECT_STREQ(name(ncclBfloat16), "bf16");
+  EXPECT_STREQ(name(ncclFloat8e4m3), "f8e4m3");
+  EXPECT_STREQ(name(ncclFloat8e5m2), "f8e5m2");
+  EXPECT_EQ(name(ncclUint8), nullptr);
   EXPECT_EQ(nccl::kDataTypes[ncclUint64].bytes, 8U);
 }
 #endif

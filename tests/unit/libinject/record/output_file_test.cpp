@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <fcntl.h>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -80,6 +82,32 @@ INSTANTIATE_TEST_SUITE_P(
                     Numbering{"OtherEnding", "result.txt", "result.txt.1", "result.txt.2"},
                     Numbering{"NothingButTheEnding", ".json", ".json.1", ".json.2"}),
     [](const auto& row) { return row.param.name; });
+
+TEST_F(OutputFileTest, TakesAwayWhatKilledRunsHaveLeft) {
+  file("prof.json.tmp.17", "half");
+  file("prof.json.tmp.4711.1", "half");
+  file("other.json.tmp.17", "not of this name");
+  OutputFile output(path("prof.json"));
+  EXPECT_EQ(output.write("one"), "");
+  EXPECT_THAT(names(), ElementsAre("other.json.tmp.17", "prof.json"));
+}
+
+TEST_F(OutputFileTest, LeavesWhatARunningProcessWrites) {
+  file("prof.json.tmp.17", "half");
+  const int writing = open(path("prof.json.tmp.17").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(writing, LOCK_EX | LOCK_NB), 0);
+  std::filesystem::create_symlink(path("elsewhere"), path("prof.json.tmp.18"));
+  OutputFile output(path("prof.json"));
+  EXPECT_EQ(output.write("one"), "");
+  EXPECT_THAT(names(), ElementsAre("prof.json", "prof.json.tmp.17", "prof.json.tmp.18"));
+  close(writing);
+}
+
+TEST_F(OutputFileTest, IsNoDevice) {
+  EXPECT_THAT(prepare_directory("/dev/full"), StartsWith("/dev/full: is no regular file"));
+  EXPECT_EQ(mkfifo(path("prof.json").c_str(), 0600), 0);
+  EXPECT_THAT(prepare_directory(path("prof.json")), HasSubstr("is no regular file"));
+}
 
 TEST_F(OutputFileTest, LeavesADirectoryOfThatNameAlone) {
   std::filesystem::create_directory(path("prof.json"));

@@ -40,28 +40,28 @@ std::vector<BlockTimes> blocks_of(const Program& program, int groups, int times_
 }
 
 TEST(OverheadMeasurement, IsExactWhereNothingElseChanges) {
-  const OverheadMeasurement receipt = measure_overhead(blocks_of({.slowdown = 0.02}, 6));
-  ASSERT_TRUE(receipt.slowdown_percent);
-  EXPECT_NEAR(*receipt.slowdown_percent, 2.0, 1e-4);
-  EXPECT_NEAR(receipt.ci95_percent->first, 2.0, 1e-4);
-  EXPECT_NEAR(receipt.ci95_percent->second, 2.0, 1e-4);
-  EXPECT_EQ(receipt.iterations_needed, 0);
-  EXPECT_EQ(receipt.groups, 6U);
-  EXPECT_EQ(receipt.armed_iterations, 96);
-  EXPECT_EQ(receipt.unarmed_iterations, 96);
+  const OverheadMeasurement overhead = measure_overhead(blocks_of({.slowdown = 0.02}, 6));
+  ASSERT_TRUE(overhead.slowdown_percent);
+  EXPECT_NEAR(*overhead.slowdown_percent, 2.0, 1e-4);
+  EXPECT_NEAR(overhead.ci95_percent->first, 2.0, 1e-4);
+  EXPECT_NEAR(overhead.ci95_percent->second, 2.0, 1e-4);
+  EXPECT_EQ(overhead.iterations_needed, 0);
+  EXPECT_EQ(overhead.groups, 6U);
+  EXPECT_EQ(overhead.armed_iterations, 96);
+  EXPECT_EQ(overhead.unarmed_iterations, 96);
 }
 
 // Half a percent over a group, and no slowdown: A B A B blocks would show one.
 TEST(OverheadMeasurement, TakesNoDriftForASlowdown) {
-  const OverheadMeasurement receipt = measure_overhead(blocks_of({.drift = 0.00015}, 8));
-  EXPECT_NEAR(*receipt.slowdown_percent, 0, 0.002);
+  const OverheadMeasurement overhead = measure_overhead(blocks_of({.drift = 0.00015}, 8));
+  EXPECT_NEAR(*overhead.slowdown_percent, 0, 0.002);
 }
 
 TEST(OverheadMeasurement, TakesNoSingleSlowIterationForASlowdown) {
-  const OverheadMeasurement receipt =
+  const OverheadMeasurement overhead =
       measure_overhead(blocks_of({.slowdown = 0.001, .noise = 0.0002, .outlier_share = 0.03}, 12));
-  EXPECT_NEAR(*receipt.slowdown_percent, 0.1, 0.03);
-  EXPECT_LT(receipt.ci95_percent->second - receipt.ci95_percent->first, 0.1);
+  EXPECT_NEAR(*overhead.slowdown_percent, 0.1, 0.03);
+  EXPECT_LT(overhead.ci95_percent->second - overhead.ci95_percent->first, 0.1);
 }
 
 class OverheadInterval : public testing::TestWithParam<int> {};
@@ -71,10 +71,10 @@ TEST_P(OverheadInterval, HoldsTheTruthAsOftenAsItSays) {
   int hits = 0;
   int tells_from_zero = 0;
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
-    const OverheadMeasurement receipt = measure_overhead(
+    const OverheadMeasurement overhead = measure_overhead(
         blocks_of({.slowdown = 0.001, .noise = 0.002, .drift = 1e-5, .seed = seed}, GetParam(), 4));
-    ASSERT_TRUE(receipt.ci95_percent);
-    const auto [lower, upper] = *receipt.ci95_percent;
+    ASSERT_TRUE(overhead.ci95_percent);
+    const auto [lower, upper] = *overhead.ci95_percent;
     EXPECT_LT(lower, upper);
     if (lower <= 0.1 && 0.1 <= upper) ++hits;
     if (lower > 0) ++tells_from_zero;
@@ -120,17 +120,17 @@ TEST(OverheadMeasurement, LeavesOutBlocksThatFitInNoGroup) {
   blocks.insert(blocks.begin(), {.armed = true, .times_ms = {100.0F}});
   blocks[6].times_ms.clear();  // the second group
   blocks.push_back({.armed = true, .times_ms = {100.0F}});
-  const OverheadMeasurement receipt = measure_overhead(blocks);
-  EXPECT_EQ(receipt.groups, 4U);
-  EXPECT_NEAR(*receipt.slowdown_percent, 1.0, 1e-4);
+  const OverheadMeasurement overhead = measure_overhead(blocks);
+  EXPECT_EQ(overhead.groups, 4U);
+  EXPECT_NEAR(*overhead.slowdown_percent, 1.0, 1e-4);
 }
 
 TEST(OverheadMeasurement, KnowsTheReverseOrderToo) {
   auto blocks = blocks_of({.slowdown = 0.01}, 5);
   blocks.erase(blocks.begin(), blocks.begin() + 2);  // B A A B ...
-  const OverheadMeasurement receipt = measure_overhead(blocks);
-  EXPECT_EQ(receipt.groups, 4U);
-  EXPECT_NEAR(*receipt.slowdown_percent, 1.0, 1e-4);
+  const OverheadMeasurement overhead = measure_overhead(blocks);
+  EXPECT_EQ(overhead.groups, 4U);
+  EXPECT_NEAR(*overhead.slowdown_percent, 1.0, 1e-4);
 }
 
 TEST(OverheadMeasurement, IsTheSameForTheSameTimes) {

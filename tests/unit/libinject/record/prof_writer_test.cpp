@@ -202,7 +202,7 @@ TEST_F(ProfJson, CountsWhatWasDropped) {
   EXPECT_EQ(file["warnings"], json::parse(R"(["INLINE_PROF_X: unknown variable"])"));
 }
 
-TEST_F(ProfJson, HasAReceiptWhereBlocksWereTaken) {
+TEST_F(ProfJson, HasTheOverheadWhereBlocksWereTaken) {
   EXPECT_TRUE(written(run_)["overhead"]["slowdown_percent"].is_null());
   for (int block = 0; block < 16; ++block) {
     const bool armed = block % 4 == 0 || block % 4 == 3;
@@ -215,7 +215,7 @@ TEST_F(ProfJson, HasAReceiptWhereBlocksWereTaken) {
   EXPECT_NEAR(overhead["slowdown_percent_ci95"][1].get<double>(), 1.0, 1e-6);
   EXPECT_EQ(overhead["iterations_needed"], 0);
   EXPECT_EQ(overhead["method"], "origin events, ABBA blocks");
-  EXPECT_EQ(overhead["armed_iterations"], 24);  // of the receipt, not of the run
+  EXPECT_EQ(overhead["armed_iterations"], 24);  // of the overhead measurement, not of the run
   EXPECT_EQ(overhead["unarmed_iterations"], 24);
 
   run_.overhead_blocks.resize(8);
@@ -326,7 +326,7 @@ TEST_F(ProfJson, HasTheWitnesssTimesOfTheLaunchesItKnows) {
     static_cast<void>(event.add(std::move(taken)));
   }
   WriteFacts facts;
-  facts.witness = CrossCheck{
+  facts.cross_check = CrossCheck{
       .version = 130001, .launches = 8, .dropped_records = 1, .times_us = {{7, 5.5}, {8, 6.5}}};
   const json file = written(run_, std::move(facts));
   EXPECT_EQ(file[format::kEvents].back()[format::kCrossCheckTimesUs],

@@ -22,7 +22,7 @@ PROGRAM, SCHEMA = sys.argv[1:3]
 del sys.argv[1:]
 
 
-class WhatTheGuestWrites(unittest.TestCase):
+class WhatTheLibraryWrites(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         text = subprocess.run([PROGRAM], check=True, capture_output=True, text=True).stdout

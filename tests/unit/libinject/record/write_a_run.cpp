@@ -10,7 +10,7 @@ int main() {
   inline_prof::record::add_event(run, "region").add_flag(inline_prof::record::Flag::kAnyOccurrence);
   inline_prof::record::WriteFacts facts;
   facts.libraries = {{"cublas", "13.1.0"}};
-  facts.witness = inline_prof::record::CrossCheck{
+  facts.cross_check = inline_prof::record::CrossCheck{
       .version = 130001, .launches = 8, .dropped_records = 0, .times_us = {}};
   std::fputs(inline_prof::record::prof_json(run, facts).c_str(), stdout);
   return 0;

@@ -159,100 +159,60 @@ TEST_F(ReadConfig, MeasuresNothingWhereItIsDisabled) {
   EXPECT_NE(read_config(), std::nullopt);
 }
 
-struct BadValue {
-  const char* name;
+struct BadValues {
   const char* variable;
-  const char* value;
-  const char* complaint;
+  const char* allowed;
+  std::vector<const char*> values;
 
-  friend void PrintTo(const BadValue& row, std::ostream* out) {
-    *out << row.variable << "=" << row.value;
-  }
+  friend void PrintTo(const BadValues& row, std::ostream* out) { *out << row.variable; }
 };
 
-class ReadConfigRefuses : public ReadConfig, public testing::WithParamInterface<BadValue> {};
+class ReadConfigRefuses : public ReadConfig, public testing::WithParamInterface<BadValues> {};
 
 TEST_P(ReadConfigRefuses, AndNamesVariableValueAndWhatIsAllowed) {
-  set(GetParam().variable, GetParam().value);
-  EXPECT_EQ(complaint(), GetParam().complaint);
+  const std::string variable = GetParam().variable;
+  for (const char* value : GetParam().values) {
+    test::Environment environment;
+    environment.set(variable.c_str(), value);
+    EXPECT_EQ(complaint(), variable + "=" + value + ": expected " + GetParam().allowed);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, ReadConfigRefuses,
     testing::Values(
-        BadValue{"Disable", "INLINE_PROF_DISABLE", "yes", "INLINE_PROF_DISABLE=yes: expected 0, 1"},
-        BadValue{"Ranks", "INLINE_PROF_RANKS", "0,x",
-                 "INLINE_PROF_RANKS=0,x: expected all, or ranks such as 0,2,8-15"},
-        BadValue{"RanksBackwards", "INLINE_PROF_RANKS", "8-2",
-                 "INLINE_PROF_RANKS=8-2: expected all, or ranks such as 0,2,8-15"},
-        BadValue{"RanksWithAGap", "INLINE_PROF_RANKS", "0,,1",
-                 "INLINE_PROF_RANKS=0,,1: expected all, or ranks such as 0,2,8-15"},
-        BadValue{"RanksBelowZero", "INLINE_PROF_RANKS", "-1",
-                 "INLINE_PROF_RANKS=-1: expected all, or ranks such as 0,2,8-15"},
-        BadValue{"RanksOpenRange", "INLINE_PROF_RANKS", "0,3-",
-                 "INLINE_PROF_RANKS=0,3-: expected all, or ranks such as 0,2,8-15"},
-        BadValue{"WarmupWithAUnit", "INLINE_PROF_WARMUP", "10s",
-                 "INLINE_PROF_WARMUP=10s: expected 0 to 1000000000"},
-        BadValue{"WarmupBelow", "INLINE_PROF_WARMUP", "-1",
-                 "INLINE_PROF_WARMUP=-1: expected 0 to 1000000000"},
-        BadValue{"WarmupAbove", "INLINE_PROF_WARMUP", "1000000001",
-                 "INLINE_PROF_WARMUP=1000000001: expected 0 to 1000000000"},
-        BadValue{"WarmupWithBlanks", "INLINE_PROF_WARMUP", " 10",
-                 "INLINE_PROF_WARMUP= 10: expected 0 to 1000000000"},
-        BadValue{"WarmupBeyondInt64", "INLINE_PROF_WARMUP", "99999999999999999999",
-                 "INLINE_PROF_WARMUP=99999999999999999999: expected 0 to 1000000000"},
-        BadValue{"Repeat", "INLINE_PROF_REPEAT", "0",
-                 "INLINE_PROF_REPEAT=0: expected 1 to 1000000"},
-        BadValue{"Iteration", "INLINE_PROF_ITERATION", "nvtx",
-                 "INLINE_PROF_ITERATION=nvtx: expected auto, macro, optimizer, nvtx:GLOB or "
-                 "kernel:GLOB"},
-        BadValue{"Policy", "INLINE_PROF_POLICY", "In_Order",
-                 "INLINE_PROF_POLICY=In_Order: expected in_order, interleaved, adaptive"},
-        BadValue{"Seed", "INLINE_PROF_SEED", "18446744073709551616",
-                 "INLINE_PROF_SEED=18446744073709551616: expected 0 to 18446744073709551615"},
-        BadValue{"Mode", "INLINE_PROF_MODE", "once",
-                 "INLINE_PROF_MODE=once: expected fine_grained, one_shot, data, unit_test"},
-        BadValue{"Backend", "INLINE_PROF_BACKEND", "nsight",
-                 "INLINE_PROF_BACKEND=nsight: expected driver, cupti"},
-        BadValue{"ExitWhenDone", "INLINE_PROF_EXIT_WHEN_DONE", "2",
-                 "INLINE_PROF_EXIT_WHEN_DONE=2: expected 0, 1"},
-        BadValue{"Progress", "INLINE_PROF_PROGRESS", "yes",
-                 "INLINE_PROF_PROGRESS=yes: expected 0, 1"},
-        BadValue{"Torch", "INLINE_PROF_TORCH", "on", "INLINE_PROF_TORCH=on: expected 0, 1"},
-        BadValue{"Receipt", "INLINE_PROF_RECEIPT", "-1",
-                 "INLINE_PROF_RECEIPT=-1: expected 0 to 1000000"},
-        BadValue{"Checkpoint", "INLINE_PROF_CHECKPOINT", "0",
-                 "INLINE_PROF_CHECKPOINT=0: expected 1 to 86400"},
-        BadValue{"Log", "INLINE_PROF_LOG", "debug",
-                 "INLINE_PROF_LOG=debug: expected quiet, error, warning, info"},
-        BadValue{"OriginalWarmup", "PROFILING_WARMUP_ITERS", "ten",
-                 "PROFILING_WARMUP_ITERS=ten: expected 0 to 1000000000"},
-        BadValue{"OriginalRepeat", "PROFILING_REPEAT_TIMES_PER_EVENT", "0",
-                 "PROFILING_REPEAT_TIMES_PER_EVENT=0: expected 1 to 1000000"},
-        BadValue{"OriginalReinit", "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", "-1",
-                 "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=-1: expected 0 to 1000000"},
-        BadValue{"OriginalData", "PROFILING_DATA_COLLECTION_ITERS", "1.5",
-                 "PROFILING_DATA_COLLECTION_ITERS=1.5: expected 0 to 1000000"},
-        BadValue{"OriginalMode", "PROFILING_MODE", "3", "PROFILING_MODE=3: expected 0, 1, 2"},
-        BadValue{"Budget", "INLINE_PROF_BUDGET", "0",
-                 "INLINE_PROF_BUDGET=0: expected above 0% to 100%, or above 0 to 1"},
-        BadValue{"BudgetWithoutPercent", "INLINE_PROF_BUDGET", "2",
-                 "INLINE_PROF_BUDGET=2: expected above 0% to 100%, or above 0 to 1"},
-        BadValue{"Target", "INLINE_PROF_TARGET_CI", "1",
-                 "INLINE_PROF_TARGET_CI=1: expected above 0, below 1"},
-        BadValue{"MacroWithAGlob", "INLINE_PROF_ITERATION", "macro:x",
-                 "INLINE_PROF_ITERATION=macro:x: expected auto, macro, optimizer, nvtx:GLOB or "
-                 "kernel:GLOB"},
-        BadValue{"KernelWithoutAGlob", "INLINE_PROF_ITERATION", "kernel:",
-                 "INLINE_PROF_ITERATION=kernel:: expected auto, macro, optimizer, nvtx:GLOB or "
-                 "kernel:GLOB"},
-        BadValue{"Trigger", "INLINE_PROF_TRIGGER", "signal:KILL",
-                 "INLINE_PROF_TRIGGER=signal:KILL: expected file:PATH, signal:USR1 or signal:USR2"},
-        BadValue{"OriginalRepeatIterations", "PROFILING_REPEAT_ITERS", "0",
-                 "PROFILING_REPEAT_ITERS=0: expected 1 to 1000000000"},
-        BadValue{"OriginalEveryN", "PROFILING_RECORD_EVERY_N", "0",
-                 "PROFILING_RECORD_EVERY_N=0: expected 1 to 1000000"}),
-    [](const auto& row) { return row.param.name; });
+        BadValues{"INLINE_PROF_DISABLE", "0, 1", {"yes"}},
+        BadValues{"INLINE_PROF_RANKS",
+                  "all, or ranks such as 0,2,8-15",
+                  {"0,x", "8-2", "0,,1", "-1", "0,3-"}},
+        BadValues{"INLINE_PROF_WARMUP",
+                  "0 to 1000000000",
+                  {"10s", "-1", "1000000001", " 10", "99999999999999999999"}},
+        BadValues{"INLINE_PROF_REPEAT", "1 to 1000000", {"0"}},
+        BadValues{"INLINE_PROF_ITERATION",
+                  "auto, macro, optimizer, nvtx:GLOB or kernel:GLOB",
+                  {"nvtx", "macro:x", "kernel:"}},
+        BadValues{"INLINE_PROF_POLICY", "in_order, interleaved, adaptive", {"In_Order"}},
+        BadValues{"INLINE_PROF_SEED", "0 to 18446744073709551615", {"18446744073709551616"}},
+        BadValues{"INLINE_PROF_MODE", "fine_grained, one_shot, data, unit_test", {"once"}},
+        BadValues{"INLINE_PROF_BACKEND", "driver, cupti", {"nsight"}},
+        BadValues{"INLINE_PROF_EXIT_WHEN_DONE", "0, 1", {"2"}},
+        BadValues{"INLINE_PROF_PROGRESS", "0, 1", {"yes"}},
+        BadValues{"INLINE_PROF_TORCH", "0, 1", {"on"}},
+        BadValues{"INLINE_PROF_OVERHEAD", "0 to 1000000", {"-1"}},
+        BadValues{"INLINE_PROF_CHECKPOINT", "1 to 86400", {"0"}},
+        BadValues{"INLINE_PROF_LOG", "quiet, error, warning, info", {"debug"}},
+        BadValues{"PROFILING_WARMUP_ITERS", "0 to 1000000000", {"ten"}},
+        BadValues{"PROFILING_REPEAT_TIMES_PER_EVENT", "1 to 1000000", {"0"}},
+        BadValues{"PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", "0 to 1000000", {"-1"}},
+        BadValues{"PROFILING_DATA_COLLECTION_ITERS", "0 to 1000000", {"1.5"}},
+        BadValues{"PROFILING_MODE", "0, 1, 2", {"3"}},
+        BadValues{"INLINE_PROF_BUDGET", "above 0% to 100%, or above 0 to 1", {"0", "2"}},
+        BadValues{"INLINE_PROF_TARGET_CI", "above 0, below 1", {"1"}},
+        BadValues{"INLINE_PROF_TRIGGER", "file:PATH, signal:USR1 or signal:USR2", {"signal:KILL"}},
+        BadValues{"PROFILING_REPEAT_ITERS", "1 to 1000000000", {"0"}},
+        BadValues{"PROFILING_RECORD_EVERY_N", "1 to 1000000", {"0"}}),
+    [](const auto& row) { return std::string(row.param.variable); });
 
 // Each variable that has a range of its own stands in the table of bad values above.
 TEST_F(ReadConfig, ChecksEveryVariableThatIsNotFreeText) {
@@ -277,6 +237,22 @@ TEST_F(ReadConfig, RefusesABadValueOfTheOriginalsNameEvenWhereOursIsSet) {
   set("INLINE_PROF_WARMUP", "5");
   set("PROFILING_WARMUP_ITERS", "x");
   EXPECT_EQ(complaint(), "PROFILING_WARMUP_ITERS=x: expected 0 to 1000000000");
+}
+
+TEST_F(ReadConfig, TakesFormerNamesWhereTheNewOnesAreNotSet) {
+  set("INLINE_PROF_RECEIPT", "16");
+  set("INLINE_PROF_WITNESS", "cupti");
+  EXPECT_EQ(read().overhead_iterations, 16);
+  EXPECT_TRUE(read().cupti_cross_check);
+  EXPECT_THAT(read().warnings, IsEmpty());
+
+  set("INLINE_PROF_OVERHEAD", "32");
+  set("INLINE_PROF_CROSS_CHECK", "none");
+  EXPECT_EQ(read().overhead_iterations, 32);
+  EXPECT_FALSE(read().cupti_cross_check);
+
+  set("INLINE_PROF_WITNESS", "ncu");
+  EXPECT_EQ(complaint(), "INLINE_PROF_WITNESS=ncu: expected none, cupti");
 }
 
 struct RankList {

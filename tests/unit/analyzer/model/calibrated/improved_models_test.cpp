@@ -220,6 +220,14 @@ TEST(IndexDistribution, GivesTheHitsThatASimulationGives) {
   }
 }
 
+TEST(IndexDistribution, EndsWhereOneMoreRowIsTheSameNumber) {
+  for (const double rows : {9007199254740992.0, 9223372036854775807.0, 1e300}) {
+    const auto indices = IndexDistribution::zipf(rows, 0);
+    EXPECT_NEAR(indices.unique_rows(1000), 1000, 1e-6);
+    EXPECT_GE(indices.rows(), rows * 0.9);
+  }
+}
+
 TEST(IndexDistribution, AHistogramCountsAsItsZipf) {
   const read::Table table("accesses,rows\n3,1\n1,3\n", "t");  // p = 1/2, 1/6, 1/6, 1/6
   const auto indices = IndexDistribution::histogram(table);

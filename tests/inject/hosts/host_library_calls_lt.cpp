@@ -1,5 +1,7 @@
 // cublasLtMatmul with layouts, transposes, epilogues and types of every kind.  --expect STATUS:
 // what each call must return.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cublasLt.h>
@@ -10,16 +12,6 @@
 #include <cstring>
 
 namespace {
-
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::exit(1);
-}
-
-void check(int result, const char* what) {
-  if (result != 0) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
 
 // op(A) is m x k, op(B) k x n, D m x n, each with its own order in memory.
 struct Case {
@@ -86,7 +78,7 @@ void multiply(cublasLtHandle_t handle, CUstream stream, const Case& c, int expec
   const int status = cublasLtMatmul(handle, description, one, device_memory, a, device_memory, b,
                                     zero, device_memory, d, device_memory, d, nullptr, nullptr, 0,
                                     reinterpret_cast<cudaStream_t>(stream));
-  if (status != expected) fail("cublasLtMatmul", status);
+  if (status != expected) host::fail("cublasLtMatmul", status);
   CHECK(cublasLtMatrixLayoutDestroy(a));
   CHECK(cublasLtMatrixLayoutDestroy(b));
   CHECK(cublasLtMatrixLayoutDestroy(d));
@@ -97,12 +89,8 @@ void multiply(cublasLtHandle_t handle, CUstream stream, const Case& c, int expec
 
 int main(int argc, char** argv) {
   const int expected = argc > 2 && std::strcmp(argv[1], "--expect") == 0 ? std::atoi(argv[2]) : 0;
-  CHECK(cuInit(0));
-  CUcontext context = nullptr;
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
-  CUstream stream = nullptr;
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  host::open_context();
+  CUstream stream = host::open_stream();
   cublasLtHandle_t handle = nullptr;
   CHECK(cublasLtCreate(&handle));
 

@@ -3,6 +3,8 @@
 //   --linked            the library it was linked with (the default)
 //   --looked-up         dlopen(RTLD_LOCAL) and dlsym, as Python does
 //   --expect STATUS     what each call must return
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cublas_v2.h>
@@ -13,19 +15,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <string>
 
 namespace {
-
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::exit(1);
-}
-
-void check(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
 
 struct Options {
   bool looked_up = false;
@@ -49,12 +40,12 @@ struct Blas {
 template <typename Function>
 void find(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));
-  if (function == nullptr) fail(name, 0);
+  if (function == nullptr) host::fail(name, 0);
 }
 
 Blas look_up() {
   void* library = dlopen("libcublas.so.13", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) fail(dlerror(), 0);
+  if (library == nullptr) host::fail(dlerror(), 0);
   Blas blas;
   find(library, "cublasCreate_v2", blas.create);
   find(library, "cublasSetStream_v2", blas.set_stream);
@@ -70,8 +61,8 @@ Blas look_up() {
 class Step {
  public:
   Step(const Options& options, const Blas& blas) : options_(options), blas_(blas) {
-    if (blas_.create(&handle_) != CUBLAS_STATUS_SUCCESS) fail("cublasCreate", 0);
-    if (cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) fail("stream", 0);
+    if (blas_.create(&handle_) != CUBLAS_STATUS_SUCCESS) host::fail("cublasCreate", 0);
+    if (cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) host::fail("stream", 0);
     blas_.set_stream(handle_, stream_);
   }
 
@@ -98,7 +89,7 @@ class Step {
     expect(blas_.gemm_ex(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 64, 64, 64, &one, nullptr, CUDA_R_32F,
                          64, nullptr, CUDA_R_32F, 64, &one, nullptr, CUDA_R_32F, 64,
                          CUBLAS_COMPUTE_32F_FAST_16BF, CUBLAS_GEMM_DEFAULT));
-    // Complex numbers have no word in prof.json.
+    // prof.json has no complex types.
     const cuComplex complex_one{1, 0};
     expect(blas_.cgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 5, 7, 3, &complex_one, nullptr, 5,
                        nullptr, 3, &complex_one, nullptr, 5));
@@ -109,8 +100,8 @@ class Step {
 
  private:
   void expect(cublasStatus_t status) const {
-    if (status != options_.expected) fail("a product", status);
-    if (errno != 4711) fail("errno was changed", errno);
+    if (status != options_.expected) host::fail("a product", status);
+    if (errno != 4711) host::fail("errno was changed", errno);
   }
 
   const Options& options_;
@@ -132,12 +123,7 @@ Options parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const Options options = parse(argc, argv);
-  CHECK(cuInit(0));
-  CUdevice device = 0;
-  CUcontext context = nullptr;
-  CHECK(cuDeviceGet(&device, 0));
-  CHECK(cuDevicePrimaryCtxRetain(&context, device));
-  CHECK(cuCtxSetCurrent(context));
+  host::open_context();
   const Blas blas = options.looked_up ? look_up() : Blas{};
   const Step step(options, blas);
   for (int i = 0; i < 40; ++i) {

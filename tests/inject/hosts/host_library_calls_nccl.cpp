@@ -1,4 +1,6 @@
 // Two ranks in one process: collectives alone, in groups, and a group of unlike calls.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -7,21 +9,10 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <thread>
 #include <vector>
 
 namespace {
-
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::exit(1);
-}
-
-void check(int result, const char* what) {
-  if (result != 0) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
 
 struct Rank {
   CUcontext context = nullptr;
@@ -42,12 +33,9 @@ Ranks open() {
   CHECK(ncclGetUniqueId(&id));
   for (int i = 0; i < 2; ++i) {
     Rank& rank = ranks[static_cast<std::size_t>(i)];
-    CHECK(cuDevicePrimaryCtxRetain(&rank.context, i));
-    CHECK(cuCtxSetCurrent(rank.context));
-    CHECK(cuStreamCreate(&rank.stream, CU_STREAM_NON_BLOCKING));
-    CUdeviceptr memory = 0;
-    CHECK(cuMemAlloc(&memory, 1 << 20));
-    std::memcpy(&rank.memory, &memory, sizeof memory);  // a device address is a number to CUDA
+    rank.context = host::open_context(i);
+    rank.stream = host::open_stream();
+    rank.memory = host::device_memory(1 << 20);
   }
   std::array<ncclComm_t, 2> others{};
   CHECK(ncclCommInitAll(others.data(), 2, nullptr));
@@ -111,7 +99,6 @@ void step(const Ranks& ranks) {
 }  // namespace
 
 int main() {
-  CHECK(cuInit(0));
   Ranks ranks = open();
   for (int i = 0; i < 30; ++i) {
     PROFILE_ITERATION();

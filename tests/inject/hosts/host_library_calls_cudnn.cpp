@@ -1,5 +1,7 @@
 // Convolutions by cuDNN's older functions and by its backend.  --expect STATUS: what each call must
 // return.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -12,16 +14,6 @@
 #include <vector>
 
 namespace {
-
-[[noreturn]] void fail(const char* what, int code) {
-  std::printf("host: %s (%d)\n", what, code);
-  std::exit(1);
-}
-
-void check(int result, const char* what) {
-  if (result != 0) fail(what, result);
-}
-#define CHECK(call) check((call), #call)
 
 void* memory = nullptr;
 constexpr std::size_t kBytes = std::size_t{64} << 20;
@@ -177,17 +169,11 @@ Plan make_plan(cudnnHandle_t handle) {
 int main(int argc, char** argv) {
   const int expected = argc > 2 && std::strcmp(argv[1], "--expect") == 0 ? std::atoi(argv[2]) : 0;
   const auto expect = [&](int status) {
-    if (status != expected) fail("a convolution", status);
+    if (status != expected) host::fail("a convolution", status);
   };
-  CHECK(cuInit(0));
-  CUcontext context = nullptr;
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
-  CUstream stream = nullptr;
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  CUdeviceptr address = 0;
-  CHECK(cuMemAlloc(&address, kBytes));
-  std::memcpy(&memory, &address, sizeof memory);  // a device address is a number to CUDA
+  host::open_context();
+  CUstream stream = host::open_stream();
+  memory = host::device_memory(kBytes);
   cudnnHandle_t handle = nullptr;
   CHECK(cudnnCreate(&handle));
   CHECK(cudnnSetStream(handle, reinterpret_cast<cudaStream_t>(stream)));

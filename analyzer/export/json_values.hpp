@@ -1,0 +1,32 @@
+// Values as JSON: what is not known is null.  Include this in .cpp files only: it brings a JSON
+// library.
+#pragma once
+
+#include "join/statistics.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <optional>
+#include <string>
+
+namespace inline_prof::exports {
+
+using Json = nlohmann::ordered_json;  // members in the order in which a reader wants them
+
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+inline Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+inline Json or_null(const std::optional<join::Interval>& interval) {
+  return interval ? Json::array({interval->lower, interval->upper}) : Json();
+}
+
+// Names come from files: bytes that are no UTF-8 are replaced, not thrown at the reader.
+inline std::string document(const Json& json) {
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace inline_prof::exports

@@ -1,0 +1,21 @@
+// The template of the output file's name, INLINE_PROF_OUT.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace inline_prof::sys {
+
+struct OutputPart {
+  enum class Kind { kText, kHostName, kProcessId, kRank, kVariable };
+  Kind kind = Kind::kText;
+  std::string text{};  // itself, or the variable's name
+};
+
+// Throws ConfigError where a % is followed by none of h, p, r, q{VAR} and %.
+[[nodiscard]] std::vector<OutputPart> parse_output_template(const std::string& pattern);
+
+// "INLINE_PROF_OUT=PATTERN: WHAT; known are ..."
+[[noreturn]] void refuse_output_template(const std::string& pattern, const std::string& what);
+
+}  // namespace inline_prof::sys

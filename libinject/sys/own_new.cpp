@@ -1,0 +1,115 @@
+// operator new for this library alone: a process without memory loses its profile, and nothing
+// else.
+//
+// The standard says that operator new throws where there is no memory, which would end the
+// application in a function of ours that is noexcept, in a callback of the loader's, or where the
+// exception itself has no room.  So what was begun is finished from a reserve, profiling ends, and
+// nothing more is asked for.  A request that the reserve has no room for throws, as all did.
+//
+// Left out of sanitizer builds: there the run-time library has an operator of its own.
+#include "sys/lifecycle.hpp"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace inline_prof::sys {
+namespace {
+
+// Zero pages of the kernel's until somebody writes there.
+constexpr std::size_t kReserveBytes = std::size_t{1} << 20U;
+alignas(64) constinit char reserve[kReserveBytes] = {};
+constinit std::atomic<std::size_t> reserve_used{0};
+
+bool is_of_reserve(const void* memory) noexcept {
+  return reinterpret_cast<std::uintptr_t>(memory) - reinterpret_cast<std::uintptr_t>(reserve) <
+         kReserveBytes;
+}
+
+void* take_from_reserve(std::size_t size) noexcept {
+  constexpr std::size_t alignment = 64;  // as much as any type of ours asks for
+  if (size > kReserveBytes) return nullptr;
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  const std::size_t begin = reserve_used.fetch_add(rounded, std::memory_order_relaxed);
+  if (begin > kReserveBytes - rounded) return nullptr;
+  turn_off("memory", "there is none left");
+  return reserve + begin;
+}
+
+void* allocate(std::size_t size) noexcept {
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  return memory != nullptr ? memory : take_from_reserve(size);
+}
+void* allocate(std::size_t size, std::align_val_t alignment) noexcept {
+  const auto bytes = static_cast<std::size_t>(alignment);
+  void* const memory = std::aligned_alloc(bytes, (size + bytes - 1) / bytes * bytes);
+  return memory != nullptr || bytes > 64 ? memory : take_from_reserve(size);
+}
+void release(void* memory) noexcept {
+  if (!is_of_reserve(memory)) std::free(memory);
+}
+
+template <typename... Alignment>
+void* allocate_or_throw(std::size_t size, Alignment... alignment) {
+  void* const memory = allocate(size, alignment...);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+}  // namespace inline_prof::sys
+
+using inline_prof::sys::allocate;
+using inline_prof::sys::allocate_or_throw;
+using inline_prof::sys::release;
+
+void* operator new(std::size_t size) {
+  return allocate_or_throw(size);
+}
+void* operator new[](std::size_t size) {
+  return allocate_or_throw(size);
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, alignment);
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return allocate_or_throw(size, alignment);
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return allocate(size);
+}
+void operator delete(void* memory) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory) noexcept {
+  release(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  release(memory);
+}
+void operator delete(void* memory, std::align_val_t) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory, std::align_val_t) noexcept {
+  release(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  release(memory);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  release(memory);
+}
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  release(memory);
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Runs PyTorch 2, Triton and their libraries, unmodified, on the simulated GPU: bare, under the injected library, and
+# with --torch (docs/compatibility.md).
+#
+#   scripts/real_programs.sh [--short] [--build DIR] [PROGRAM]...
+#
+#   --short      few programs and few steps, as scripts/test.sh does
+#   --build DIR  where the build is; build/dev by default, configured if it is not
+#   PROGRAM      names, as the run prints them; all without
+#
+# Makes once, in build/real_programs, a Python environment of about 2 GB with the packages of
+# tests/real_programs/requirements.txt, without the vendor's libraries. Without a network, or without CPython 3.11 on
+# x86-64, it says SKIP and succeeds.
+#
+# Exit status: 0 all passed or skipped, 1 something failed, 2 the command line is wrong.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+short=()
+build=build/dev
+programs=()
+while (($# > 0)); do
+  case "$1" in
+    --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+    --short) short=(--short) ;;
+    --build) [[ $# -gt 1 ]] || { printf 'real_programs.sh: --build: expected a folder\n' >&2; exit 2; }; build=$2; shift ;;
+    -*) printf 'real_programs.sh: %s: unknown option\n' "$1" >&2; exit 2 ;;
+    *) programs+=("$1") ;;
+  esac
+  shift
+done
+
+requirements=tests/real_programs/requirements.txt
+environment=build/real_programs/$(sha256sum "$requirements" | cut -c1-16)
+python=/usr/bin/python3
+
+skip() {
+  printf 'SKIP  real programs: %s\n' "$1"
+  exit 0
+}
+
+[[ $(uname -m) == x86_64 ]] || skip "$(uname -m): expected x86_64"
+"$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2> /dev/null || skip "$python: expected CPython 3.11"
+command -v nvcc > /dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] || skip "no CUDA toolkit"
+
+if [[ ! -e $environment/complete ]]; then
+  rm -rf "$environment"
+  "$python" -m venv "$environment" || skip "$python -m venv failed"
+  # --no-deps: the vendor's libraries would be 2 GB, and would be loaded instead of the simulated ones.
+  if ! "$environment/bin/pip" install --quiet --no-deps --require-hashes --retries 1 --timeout 20 \
+    -r "$requirements" 2> "$environment/pip.log"; then
+    if grep -qiE 'hash|mismatch' "$environment/pip.log"; then
+      cat "$environment/pip.log" >&2
+      exit 1
+    fi
+    skip "no network: $(tail -n 1 "$environment/pip.log")"
+  fi
+  touch "$environment/complete"
+fi
+
+packages=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+[[ -e $build/CMakeCache.txt ]] || cmake --preset dev -B "$build" > /dev/null
+# The simulated libraries then have an entry for each function that the packages ask for.
+cmake "$build" -DSIMGPU_PROGRAMS="$packages" > /dev/null
+cmake --build "$build" --target simgpu inline_prof_inject prof_run > "$build/real_programs.log" 2>&1 ||
+  { tail -n 30 "$build/real_programs.log" >&2; exit 1; }
+
+exec python3 tests/real_programs/run.py --python "$PWD/$environment/bin/python" \
+  --simulated-gpu "$PWD/$build/simgpu/lib" --prof-run "$PWD/$build/libinject/run/prof-run" \
+  --cache "$PWD/build/real_programs/cache" "${short[@]}" "${programs[@]}"

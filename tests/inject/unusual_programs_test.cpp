@@ -1,0 +1,87 @@
+// Programs that do what they may, and that a careless library would harm: the same with us as
+// without.
+#include "run_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace inline_prof::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::vector<std::string> ways() {
+  const Workplace place;
+  std::istringstream lines(run_host(place, "host_unusual", {.with_library = false}).output);
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);)
+    found.push_back(line);
+  return found;
+}
+
+std::string without_our_lines(const std::string& output) {
+  std::string rest;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("inline_prof: ", 0) != 0) rest += line + "\n";
+  }
+  return rest;
+}
+
+TEST(AnUnusualProgram, DoesTheSameWithUs) {
+  const auto all = ways();
+  ASSERT_GE(all.size(), 6U);
+  for (const std::string& way : all) {
+    if (INLINE_PROF_TEST_SANITIZED && way.find("address space") != std::string::npos) continue;
+    const Workplace place;
+    const std::vector<std::string> arguments{way, INLINE_PROF_TEST_COPIES};
+    const HostRun alone =
+        run_host(place, "host_unusual", {.arguments = arguments, .with_library = false});
+    const HostRun run = run_host(place, "host_unusual",
+                                 {.arguments = arguments,
+                                  // A name that nobody knows makes us speak at once.
+                                  .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
+                                                  "INLINE_PROF_NO_SUCH_NAME=1"},
+                                  .seconds = 30});
+    EXPECT_EQ(run.exit_status, alone.exit_status) << way << ": " << run.output;
+    EXPECT_EQ(without_our_lines(run.output), alone.output) << way << ": " << run.output;
+    EXPECT_THAT(alone.output, HasSubstr("host ok\n")) << way;
+  }
+}
+
+TEST(OurLines, AreFewAndDoNothingToATerminal) {
+  const Workplace place;
+  std::string schedule = R"({"warmup": 3, "repeat": 5, "layers": {)";
+  for (int i = 0; i < 3000; ++i) {
+    schedule += (i == 0 ? "\"" : ", \"") + std::to_string(i) +
+                R"(\u001b[2J": {"forward_events": ["absent\u001b]0;x\u0007)" + std::to_string(i) +
+                R"("], "forward_occurrence": 0, "slip": 1})";
+  }
+  place.write("schedule.json", schedule + "}}");
+  const HostRun run = run_host(
+      place, "host_training",
+      {.arguments = {"--iterations=60", "--labels-of-one-use=40", "--stop-without-start"}});
+  EXPECT_EQ(run.exit_status, 0);
+  EXPECT_LE(std::count(run.output.begin(), run.output.end(), '\n'), 2 * 65 + 1);
+  for (const char letter : run.output) {
+    EXPECT_TRUE(letter == '\n' || static_cast<unsigned char>(letter) >= 0x20) << int{letter};
+  }
+}
+
+TEST(TheOutputFile, IsNeverADevicesNeighbour) {
+  const Workplace place;
+  const HostRun run =
+      run_host(place, "host_training",
+               {.arguments = {"--iterations=20"}, .environment = {"INLINE_PROF_OUT=/dev/full"}});
+  EXPECT_EQ(run.exit_status, 0);
+  EXPECT_THAT(run.output, HasSubstr("/dev/full: is no regular file"));
+  EXPECT_FALSE(std::filesystem::exists("/dev/full.1"));
+}
+
+}  // namespace
+}  // namespace inline_prof::test

@@ -1,0 +1,69 @@
+"""Models of transformers from a configuration, with random weights: python3 transformers_models.py PROGRAM [--steps N]."""
+
+import argparse
+import os
+import tempfile
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import torch
+import transformers
+
+LLAMA = dict(vocab_size=512, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=256, pad_token_id=0, bos_token_id=1, eos_token_id=None)
+
+
+def llama():
+    torch.manual_seed(0)
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**LLAMA))
+
+
+def bert():
+    torch.manual_seed(0)
+    return transformers.BertForMaskedLM(transformers.BertConfig(
+        vocab_size=512, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4))
+
+
+class Sentences(torch.utils.data.Dataset):
+    def __len__(self):
+        return 4096
+
+    def __getitem__(self, at):
+        words = (torch.arange(64) * 5 + at) % 511 + 1
+        return {"input_ids": words, "labels": words.clone(), "attention_mask": torch.ones_like(words)}
+
+
+def trained(model, steps):
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = transformers.Trainer(
+            model=model, train_dataset=Sentences(),
+            args=transformers.TrainingArguments(
+                output_dir=folder, max_steps=steps, per_device_train_batch_size=8, bf16=True, report_to=[],
+                save_strategy="no", logging_steps=10, disable_tqdm=True, optim="adamw_torch_fused"))
+        trainer.remove_callback(transformers.PrinterCallback)  # it prints how long it took
+        result = trainer.train()
+    print(f"{result.global_step} steps, loss {result.training_loss:.3f}")
+
+
+def generated(cache, steps):
+    model = llama().cuda().eval()
+    prompt = torch.arange(1, 17, device="cuda").unsqueeze(0)
+    with torch.no_grad():
+        words = model.generate(prompt, max_new_tokens=steps, do_sample=False, cache_implementation=cache,
+                               disable_compile=True)
+    print(f"{words.shape[1]} words, the last {int(words[0, -1])}")
+
+
+PROGRAMS = {
+    "trainer_llama": lambda steps: trained(llama(), steps),
+    "trainer_bert": lambda steps: trained(bert(), steps),
+    "generate_static": lambda steps: generated("static", steps),
+    "generate_dynamic": lambda steps: generated(None, steps),
+}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", choices=PROGRAMS)
+    parser.add_argument("--steps", type=int, default=60)
+    arguments = parser.parse_args()
+    PROGRAMS[arguments.program](arguments.steps)

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""Runs programs that we did not write on the simulated GPU: each bare, under the injected library, and with --torch.
+
+What is asserted of each is in `check_bare`, `check_profile` and `check_names_of_iterations`; docs/compatibility.md is
+its result. Exit status: 0 all passed, 1 something failed, 2 the environment cannot be used.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+try:
+    import jsonschema
+except ImportError:  # Debian's python3-jsonschema
+    jsonschema = None
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+PROGRAMS = HERE / "programs"
+EXAMPLES = REPOSITORY / "examples/pytorch"
+
+
+class Program:
+    """One program; `steps` are those of a short and of a full run, `loops` says whether an optimizer's steps can be
+    seen from Python."""
+
+    def __init__(self, name, command, steps, loops=True, torch=True, ranks=1, short=False):
+        self.name, self.command, self.steps, self.loops = name, command, steps, loops
+        self.torch, self.ranks, self.short = torch, ranks, short
+
+    def argv(self, python, is_short):
+        start = [python]
+        if self.ranks > 1:
+            start += ["-m", "torch.distributed.run", "--nproc-per-node", str(self.ranks)]
+        return [*start, *map(str, self.command), "--steps", str(self.steps[0 if is_short else 1])]
+
+
+def gpt(way, **more):
+    return Program("gpt " + way, [PROGRAMS / "gpt.py", way], (120, 400), **more)
+
+
+def model(name, **more):
+    return Program(name, [PROGRAMS / "transformers_models.py", name], (60, 200), **more)
+
+
+TABLE = [
+    Program("example gpt", [EXAMPLES / "gpt.py"], (40, 400)),
+    Program("example dlrm", [EXAMPLES / "dlrm.py"], (40, 400)),
+    gpt("fused", short=True), gpt("foreach"), gpt("scaled", short=True), gpt("accumulated"), gpt("checkpointed"),
+    gpt("evaluated"), gpt("compiled"), gpt("compiled_with_graphs"), gpt("captured", loops=False, short=True),
+    gpt("graphed_callables"),
+    model("trainer_llama"), model("trainer_bert"), model("generate_static", loops=False),
+    model("generate_dynamic", loops=False),
+    Program("resnet", [PROGRAMS / "resnet.py"], (10, 60)),
+    Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2),
+    Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2),
+    Program("lightning", [PROGRAMS / "lightning_loop.py"], (150, 400)),
+    Program("triton", [PROGRAMS / "triton_kernels.py"], (60, 400), loops=False, short=True),
+    Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True),
+]
+WAYS = ("bare", "library", "torch")
+
+
+class Failed(Exception):
+    """A sentence: what was found and what was expected."""
+
+
+def environment(options, program, folder):
+    surroundings = {name: value for name, value in os.environ.items()
+                    if not name.startswith(("SIMGPU_", "INLINE_PROF_"))}
+    surroundings.update(
+        LD_LIBRARY_PATH=f"{options.simulated_gpu}:{options.toolkit}",
+        PYTHONPATH=str(HERE / "site"), PYTHONDONTWRITEBYTECODE="1", REAL_PROGRAMS_LIBRARIES=str(folder / "libraries"),
+        SIMGPU_TRUTH=str(folder / "truth.json"), SIMGPU_DEVICES=str(program.ranks),
+        SIMGPU_TIMELINE=str(folder / "timeline"), HF_HUB_OFFLINE="1", TORCHINDUCTOR_COMPILE_THREADS="1",
+        TORCHINDUCTOR_CACHE_DIR=str(options.cache / "inductor"), TRITON_CACHE_DIR=str(options.cache / "triton"))
+    return surroundings
+
+
+def run(options, program, way, folder):
+    (folder / "libraries").mkdir()
+    surroundings = environment(options, program, folder)
+    argv = program.argv(options.python, options.short)
+    if way != "bare":
+        surroundings.update(INLINE_PROF_OUT=str(folder / "prof.r%r.json"), INLINE_PROF_REPEAT="1",
+                            INLINE_PROF_WARMUP="10")
+        argv = [options.prof_run, *(["--torch"] if way == "torch" else []), "--", *argv]
+    return subprocess.run(argv, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          timeout=options.timeout, check=False)
+
+
+def check_bare(options, folder, done):
+    if done.returncode != 0:
+        raise Failed(f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
+    loaded = {line for file in (folder / "libraries").iterdir() for line in file.read_text().splitlines()}
+    if not loaded:
+        raise Failed("no CUDA library was loaded: expected the simulated ones")
+    foreign = sorted(path for path in loaded if not path.startswith(str(options.simulated_gpu)))
+    if foreign:
+        raise Failed(f"{foreign[0]} was loaded: expected only libraries in {options.simulated_gpu}")
+
+
+def launches_in_timeline(folder):
+    """Kernels by process, those of graphs apart: {process: [direct, in graphs]}."""
+    counts = {}
+    with open(folder / "timeline", encoding="utf-8") as lines:
+        for line in lines:
+            kind, process, _, _, _, _, _, place, _ = line.rstrip("\n").split("\t")
+            if kind == "kernel":
+                counts.setdefault(int(process), [0, 0])[1 if place else 0] += 1
+    return counts
+
+
+def share_within_truth(profile, truth):
+    """(rows whose median lies where it should, rows) of the kernels whose launches all take the same time."""
+    durations = {}
+    for row in truth["kernels"]:
+        durations.setdefault((row["mangled"], tuple(row["grid"])), set()).add(row["nominal_us"])
+    bias = next((c["empty_kernel_pair_us"]["median"] for c in profile["calibration"] if c["state"] == "busy"), 0.0)
+    empty_kernel_us = min((row["nominal_us"] for row in truth["kernels"]), default=0.0)
+    within = rows = 0
+    for event in profile["events"]:
+        nominal = durations.get((event.get("kernel_name"), tuple(event.get("grid") or ())), set())
+        if len(event.get("kernel_names") or ()) != 1 or len(nominal) != 1 or not event["measured_times_ms"]:
+            continue
+        rows += 1
+        median = statistics.median(event["measured_times_ms"]) * 1000
+        (true,) = nominal
+        # The pair's own time is between nothing and what the calibration says; 2 % noise, 0.5 us of resolution.
+        if true * 0.96 - 0.5 <= median <= true * 1.04 + max(bias, empty_kernel_us) + 0.5:
+            within += 1
+    return within, rows
+
+
+def check_profile(program, folder, said):
+    """What a profile must be, whatever found its iterations. Returns it, and words for the table."""
+    files = sorted(folder.glob("prof.r*.json"))
+    if len(files) != program.ranks:
+        raise Failed(f"{len(files)} profiles: expected {program.ranks}; "
+                     f"{'; '.join(line for line in said.splitlines() if line.startswith('inline_prof'))}")
+    profile = json.loads(files[0].read_text())
+    if jsonschema:
+        schema = json.loads((REPOSITORY / "docs/schemas/prof.schema.json").read_text())
+        for error in jsonschema.Draft7Validator(schema).iter_errors(profile):
+            raise Failed(f"{files[0].name}: {'/'.join(map(str, error.absolute_path))}: {error.message}")
+    if not profile["events"]:
+        raise Failed(f"{files[0].name}: no events")
+    counts = launches_in_timeline(folder)
+    seen = profile["overhead"]["launches_seen"]
+    launched = counts.get(profile["process_id"], [0, 0])[0]
+    if seen > launched:
+        raise Failed(f"launches_seen {seen}: the simulator logged {launched}")
+    words = f"{len(profile['events'])} events, {len(profile['iter_time_ms'])} iterations"
+    if program.ranks == 1 and (folder / "truth.json").exists():
+        within, rows = share_within_truth(profile, json.loads((folder / "truth.json").read_text()))
+        words += f", {within} of {rows} rows within truth"
+        if rows > 0 and within < 0.9 * rows:
+            raise Failed(f"{within} of {rows} medians within the truth's interval: expected 90 %")
+    return profile, words
+
+
+def check_iterations(options, program, profile):
+    """With --torch an iteration is a step of the loop."""
+    if profile["profiler"]["iteration_source"] not in ("macro", "optimizer"):
+        raise Failed(f"iterations by {profile['profiler']['iteration_source']}: expected the optimizer's steps")
+    steps = program.steps[0 if options.short else 1]
+    ended = [words for words in profile["warnings"] if "ended at iteration" in words]
+    if ended:
+        at = int(ended[0].split("ended at iteration ")[1].split()[0])
+        if abs(at - steps) > 1:
+            raise Failed(f"the program ended at iteration {at}: expected {steps}")
+
+
+def check(options, program, way, folder, bare):
+    done = run(options, program, way, folder)
+    if way == "bare":
+        check_bare(options, folder, done)
+        return done, ""
+    # Ranks print in any order.
+    if (done.returncode, sorted(done.stdout.splitlines())) != (bare.returncode, sorted(bare.stdout.splitlines())):
+        raise Failed(f"exit status {done.returncode} and {done.stdout!r}: expected {bare.returncode} and "
+                     f"{bare.stdout!r}; {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
+    profile, words = check_profile(program, folder, done.stderr)
+    if way == "torch" and program.loops:
+        check_iterations(options, program, profile)
+    return done, words
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", required=True, help="the interpreter of the environment with the programs")
+    parser.add_argument("--simulated-gpu", required=True, type=pathlib.Path)
+    parser.add_argument("--prof-run", required=True)
+    parser.add_argument("--toolkit", default="/usr/local/cuda/lib64", help="libraries that are loaded, but not called")
+    parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "real_programs")
+    parser.add_argument("--short", action="store_true", help="few programs, few steps")
+    parser.add_argument("--timeout", type=float, default=600, help="seconds for each run")
+    parser.add_argument("--way", action="append", choices=WAYS)
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for everything that the runs write")
+    parser.add_argument("program", nargs="*", help="names; all if none is given")
+    options = parser.parse_args()
+    version = subprocess.run([options.python, "-c", "import torch.version as v; print(v.__version__, v.cuda)"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+                             env={**os.environ, "LD_LIBRARY_PATH": f"{options.simulated_gpu}:{options.toolkit}"})
+    if version.returncode != 0:
+        print(f"real programs: {options.python}: torch cannot be imported: expected PyTorch 2 for CUDA 13: "
+              f"{version.stderr.strip().splitlines()[-1]}", file=sys.stderr)
+        return 2
+    number, cuda = version.stdout.split()
+    if not cuda.startswith("13."):
+        print(f"real programs: torch {number} is for CUDA {cuda}: expected CUDA 13", file=sys.stderr)
+        return 2
+    print(f"PyTorch {number}, CUDA {cuda}", flush=True)
+    failed = passed = 0
+    for program in TABLE:
+        if program.name not in options.program if options.program else options.short and not program.short:
+            continue
+        bare = None
+        for way in WAYS:
+            if options.way and way not in options.way and way != "bare" or way == "torch" and not program.torch:
+                continue
+            with tempfile.TemporaryDirectory() as temporary:
+                folder = pathlib.Path(temporary)
+                if options.keep:
+                    folder = options.keep / f"{program.name} {way}".replace(" ", "_")
+                    folder.mkdir(parents=True)
+                begin = time.monotonic()
+                try:
+                    done, words = check(options, program, way, folder, bare)
+                    bare = bare or done
+                    passed += 1
+                    print(f"passed  {program.name:24} {way:8} {time.monotonic() - begin:5.0f} s  {words}", flush=True)
+                except (Failed, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as fault:
+                    failed += 1
+                    print(f"FAILED  {program.name:24} {way:8} {time.monotonic() - begin:5.0f} s  {fault}", flush=True)
+                    if way == "bare":
+                        break
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,11 @@
+// SIMGPU_LOG.
+#pragma once
+
+#include <string>
+
+namespace inline_prof::simgpu {
+
+// Appends a line to the log, if there is one.
+void write_log(std::string line);
+
+}  // namespace inline_prof::simgpu
