@@ -21,7 +21,7 @@ using Eigen::Index;
 namespace columns = model::conv_columns;
 
 // A convolution's point is 18 numbers: with so many a file stays below 96 KiB.
-constexpr Index kMostConvPoints = 350;
+constexpr Index kMostConvPoints = 335;
 constexpr Index kConvFolds = 5;
 
 struct Choice {
