@@ -13,14 +13,15 @@
 namespace inline_prof::schedule {
 namespace {
 
-// A class with less of the iteration than this is not worth more than the fewest samples.
+// A class with a smaller share of the iteration than this gets the minimum number of samples.
 constexpr double kSmallShare = 0.005;
-// Who stops as soon as an interval is narrow stops where it is narrow by luck.  With 10 samples at
-// least, 97 of 100 such intervals hold the truth at a noise of 3 %, and 92 at one of 10 %.
+// Stopping as soon as an interval is narrow favours intervals that are narrow by chance.  With at
+// least 10 samples, 97 of 100 such intervals contain the true value at a noise of 3 %, and 92 at 10
+// %.
 constexpr std::size_t kFewestOfALargeClass = 10;
 constexpr std::size_t kMostTriesInVain = 32;
-// What was given so many iterations ago and has not been answered never will be: the injected
-// library drains sooner than that.
+// What was given this many iterations ago without an answer will get none: the injected library
+// reads its samples sooner.
 constexpr std::int64_t kLongestFlight = 64;
 
 double middle_of(std::vector<double> values) {
@@ -34,7 +35,7 @@ std::int64_t largest_power_of_two(double value) {  // not above it; value >= 1
 }  // namespace
 
 PairRate pair_rate(double budget_percent, const PairCost& cost, bool in_powers_of_two) {
-  // A hair more, so that what is one on paper is one here.
+  // A little more, so that rounding does not turn 1 into less than 1.
   const double allowed = budget_percent / 100 * cost.iteration_ms / cost.pair_ms * (1 + 1e-9);
   if (allowed >= 1) {
     const double pairs = std::min(std::floor(allowed), static_cast<double>(kMostPairs));
@@ -42,7 +43,7 @@ PairRate pair_rate(double budget_percent, const PairCost& cost, bool in_powers_o
             .pairs = in_powers_of_two ? static_cast<std::size_t>(largest_power_of_two(pairs))
                                       : static_cast<std::size_t>(pairs)};
   }
-  // A pair is due every so many iterations; nobody waits for a million.
+  // A pair every so many iterations; at most a million.
   const double every = std::min(std::ceil(1 / std::max(allowed, 1e-6)), 1e6);
   const auto rounded = largest_power_of_two(every);
   const bool is_power = static_cast<double>(rounded) == every;

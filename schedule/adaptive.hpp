@@ -1,4 +1,4 @@
-// Policy adaptive: what is measured next follows from what is known already.
+// Policy adaptive: what is measured next depends on the samples so far.
 #pragma once
 
 #include "base/median.hpp"
@@ -18,7 +18,7 @@ struct IndexRange {
   std::int64_t end = 0;
 };
 
-// What pairs cost and what they may cost.
+// The cost of pairs, and their budget.
 struct PairCost {
   double iteration_ms = 0;  // time of an iteration, above 0
   double pair_ms = 0;       // GPU time that a pair adds, above 0
@@ -76,9 +76,9 @@ class AdaptivePlan {
     EventClass what{};
     std::size_t sample_count = 0;
     std::optional<base::MedianAndInterval> median_ms{};  // empty below kFewestForInterval samples
-    double share = 0;           // of the iteration, 0..1; 0 where not known
-    bool is_known = false;      // well enough
-    bool was_given_up = false;  // no sample came
+    double share = 0;                                    // of the iteration, 0..1; 0 if unknown
+    bool is_known = false;                               // well enough
+    bool was_given_up = false;                           // no sample came
   };
   [[nodiscard]] std::vector<Class> classes() const;
 

@@ -70,7 +70,8 @@ double median_of(std::vector<double> values) {
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-// Two-sided probability that the samples of one distribution differ in rank as much as these two.
+// Two-sided probability that two samples of one distribution differ in rank at least as much as
+// these.
 double rank_sum_probability(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<std::pair<double, bool>> all;  // value, is of a
   all.reserve(a.size() + b.size());

@@ -8,7 +8,7 @@
 
 namespace inline_prof::schedule {
 
-// What makes an event equal to another one.
+// What identifies equal events.
 struct ClassMember {
   std::string event{};
   std::string layer{};   // may be empty
@@ -47,7 +47,7 @@ struct EventClass {
 //     means", Journal of the American Statistical Association 56(293), 1961,
 //     doi:10.1080/01621459.1961.10482090;
 //   - and the medians are more than 2 % apart: less is not worth a class.
-// Members with fewer than 8 samples have no say; they stay in the largest group.
+// Members with fewer than 8 samples are not tested; they stay in the largest group.
 [[nodiscard]] std::vector<std::vector<std::size_t>> groups_that_agree(
     const std::vector<std::vector<double>>& samples);
 

@@ -8,8 +8,8 @@
 namespace inline_prof::schedule {
 
 // The prof.schedule for `keys`: settings.repeat samples of each, from iteration settings.warmup + 1
-// on, in the order of settings.policy.  Throws ScheduleError where there is nothing to measure, and
-// as Plan does.
+// on, in the order of settings.policy.  Throws ScheduleError if there is nothing to measure, and as
+// Plan does.
 [[nodiscard]] SampleList expand(const std::vector<EventKey>& keys, const Settings& settings);
 
 // The same for the layers of `spec`, in the order in which the original profiler's generator wrote

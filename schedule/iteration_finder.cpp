@@ -58,7 +58,7 @@ std::optional<Candidate> candidate(std::uint32_t kernel, Positions positions,
   const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
   std::nth_element(gaps.begin(), middle, gaps.end());
   const std::size_t gap = *middle;
-  // What has not come for two rounds is over.
+  // A kernel that has not been launched for two rounds is no longer a candidate.
   if (gap < 2 || launch_count - positions.back() > 2 * gap) return std::nullopt;
   const auto irregular = static_cast<std::size_t>(std::count_if(
       gaps.begin(), gaps.end(), [&](std::size_t g) { return 4 * g < 3 * gap || 4 * g > 5 * gap; }));

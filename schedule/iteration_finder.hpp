@@ -1,11 +1,11 @@
 // Finds the iteration of a training program in the order in which one stream's kernels are
 // launched.
 //
-// A program is believed to iterate when the launches between two occurrences of a kernel, its
-// anchor, have been the same often enough (needed_segments() in schedule/recurrence.hpp): 9 times
-// for an iteration of 456 launches and more, 41 times for one of 100, 4096 launches in any case.
-// What may differ: launches that depend on data, up to a quarter of the iteration, and evaluations
-// between iterations.  Programs that launch without a period are never given one.
+// A program is taken to iterate once the launches between two occurrences of a kernel, its anchor,
+// have been the same often enough (needed_segments() in schedule/recurrence.hpp): 9 times for an
+// iteration of 456 launches and more, 41 times for one of 100, 4096 launches in any case.  What may
+// differ: launches that depend on data, up to a quarter of the iteration, and evaluations between
+// iterations.  No period is reported for programs without one.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class IterationFinder {
   // Launches that are kept; never fewer than half of them.  Iterations of which ten have room there
   // are found: 13,107 launches.
   static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;
-  // A program with more kernels than this on one stream is given up.
+  // Programs with more kernels than this on one stream are not searched.
   static constexpr std::size_t kMostKernels = std::size_t{16} << 10U;
 
   // `symbol` stands for a kernel, or a graph.  True where found() has changed.  The

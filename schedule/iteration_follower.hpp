@@ -11,7 +11,7 @@ namespace inline_prof::schedule {
 enum class Step : std::uint8_t {
   kNothing,
   kStarts,       // an iteration starts before this launch
-  kStartsAgain,  // the same, and what was begun last was none: an evaluation, say
+  kStartsAgain,  // the same, and the previous one was no iteration, but e.g. an evaluation
   kVoid,         // the iteration begun last holds more than it should; the next start is good again
   kBroken,       // the pattern does not hold; the next start is good again
 };
@@ -27,7 +27,7 @@ class IterationFollower {
   [[nodiscard]] Step on_first() noexcept;
   [[nodiscard]] Step on_anchor() noexcept;
 
-  // The program does something else by now: three iterations in a row did not hold.
+  // The program has changed: three iterations in a row did not match.
   [[nodiscard]] bool is_lost() const noexcept { return breaks_ >= 3; }
 
  private:

@@ -8,7 +8,7 @@
 namespace inline_prof::schedule {
 namespace {
 
-// What is longer is no slip of the pen: it is compared by its start.
+// Longer words are compared by their first bytes only.
 constexpr std::size_t kLongestWord = 64;
 
 // How many bytes must be put in, taken out or replaced to turn `a` into `b`.

@@ -22,8 +22,8 @@ struct Turn {
 // each before the first is taken.
 void check_samples(std::size_t event_count, std::int64_t repeat);
 
-// A pure function of (iteration, seed, number of events): ranks that chose the same events measure
-// the same one in the same iteration without talking to each other.
+// A pure function of (iteration, seed, number of events): ranks with the same events measure the
+// same one in the same iteration without communication.
 class Plan {
  public:
   // Measures nothing.

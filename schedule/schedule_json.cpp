@@ -323,11 +323,10 @@ class Reader {
   void warn_of_shared_events(const Spec& spec) {
     std::map<EventKey, std::string> first_layer;
     for (const EventKey& key : listed_events(spec)) {
-      const auto [first, is_new] =
-          first_layer.try_emplace({key.event, {}, key.occurrence}, key.layer);
-      if (is_new) continue;
+      const auto first = first_layer.try_emplace({key.event, {}, key.occurrence}, key.layer);
+      if (first.second) continue;
       warn([&] {
-        return describe(key) + " is also listed in layer " + in_quotes(first->second) +
+        return describe(key) + " is also listed in layer " + in_quotes(first.first->second) +
                ": only right where the two run on different streams";
       });
     }

@@ -151,8 +151,8 @@ struct RunRecord {
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
 
-  // With the mutex held.  True where it is new, and among the first kMostWarnings: a label is
-  // misused in thousands of places, or in none.
+  // With the mutex held.  True if it is new and among the first kMostWarnings: a program may misuse
+  // thousands of labels.
   static constexpr std::size_t kMostWarnings = 1000;
   bool add_warning(std::string warning) {
     if (warnings.size() > kMostWarnings) return false;

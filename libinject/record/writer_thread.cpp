@@ -36,7 +36,7 @@ void* WriterThread::main(void* self) {
   return nullptr;
 }
 
-// Waits for a word from another thread, or until `nanoseconds` are over: then true.
+// Waits until another thread wakes this one, or `nanoseconds` have passed; true for the latter.
 bool WriterThread::sleep(long nanoseconds) {
   const timespec until = sys::from_now(nanoseconds);
   return sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;

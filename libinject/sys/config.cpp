@@ -253,7 +253,7 @@ std::optional<std::int64_t> launcher_number(const char* name) {
   const auto text = value_of(name);
   if (!text) return std::nullopt;
   const auto parsed = number<std::int64_t>(*text);
-  return parsed && *parsed >= 0 ? parsed : std::nullopt;  // not ours to complain about
+  return parsed && *parsed >= 0 ? parsed : std::nullopt;  // not our variable: ignored
 }
 
 void read_rank(Config& config) {
@@ -353,7 +353,7 @@ std::optional<Config> read_config() {
   }
   config.exit_when_done = flag("INLINE_PROF_EXIT_WHEN_DONE");
   config.progress = flag("INLINE_PROF_PROGRESS");
-  static_cast<void>(flag("INLINE_PROF_TORCH"));  // Python's; a wrong value is said here
+  static_cast<void>(flag("INLINE_PROF_TORCH"));  // read by Python; only checked here
   config.data_iterations = integer("PROFILING_DATA_COLLECTION_ITERS", 0, 1'000'000).value_or(0);
   config.checkpoint_seconds = integer("INLINE_PROF_CHECKPOINT", 1, 86'400).value_or(30);
   config.mode = mode();

@@ -21,7 +21,7 @@ struct Variable {
 // Every name the injected library knows, in the order in which users should read them.
 [[nodiscard]] std::span<const Variable> variables();
 
-// Who says where iterations begin.
+// What marks the start of an iteration.
 enum class IterationSource {
   kAuto,       // the macro where it is called, else the period of the launches
   kMacro,      // PROFILE_ITERATION() or the C call
@@ -33,7 +33,7 @@ enum class IterationSource {
 // How launches are seen.
 enum class Backend { kDriver, kCupti };
 
-// How a run starts to measure, and stops, other than at once.
+// What starts and stops measuring; by default it starts at once.
 enum class Trigger { kNone, kSignal, kFile };
 
 struct Config {
@@ -55,7 +55,7 @@ struct Config {
   std::int64_t one_shot_iterations = 1000;
   std::int64_t one_shot_every = 5;
   std::uint64_t graph_copies_mib = 32;      // host memory for copies of graphs, by estimate
-  std::int64_t graph_warmup = 10;           // replays of a new copy that are no samples
+  std::int64_t graph_warmup = 10;           // warm-up launches of a new clone
   std::int64_t overhead_iterations = 1024;  // at most, after the last sample; 0: not measured
   IterationSource iteration_source = IterationSource::kAuto;
   std::string iteration_glob;
@@ -63,18 +63,18 @@ struct Config {
   int trigger_signal = 0;
   std::string trigger_file;
   std::int64_t checkpoint_seconds = 30;
-  std::optional<Backend> backend;  // unset: as we came into the process
+  std::optional<Backend> backend;  // unset: depends on how the library was loaded
   bool cupti_cross_check = false;
 
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   std::optional<std::int64_t> local_rank;
 
-  std::vector<std::string> warnings;  // unknown names; each was said on stderr once
+  std::vector<std::string> warnings;  // unknown names; each was reported on stderr
 };
 
-// Empty where profiling is not wanted (disabled, or this rank is not in INLINE_PROF_RANKS).
-// Throws ConfigError naming variable, value and what is allowed.
+// Empty if profiling is not wanted (disabled, or this rank is not in INLINE_PROF_RANKS).  Throws
+// ConfigError naming variable, value and what is allowed.
 [[nodiscard]] std::optional<Config> read_config();
 
 }  // namespace inline_prof::sys

@@ -4,8 +4,7 @@
 
 namespace inline_prof::sys {
 
-// A setting that cannot be followed: "NAME=VALUE: expected ...".  Ends profiling, never the
-// application.
+// An invalid setting: "NAME=VALUE: expected ...".  Ends profiling, never the application.
 class ConfigError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

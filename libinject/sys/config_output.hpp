@@ -12,7 +12,7 @@ struct OutputPart {
   std::string text{};  // itself, or the variable's name
 };
 
-// Throws ConfigError where a % is followed by none of h, p, r, q{VAR} and %.
+// Throws ConfigError if a % is not followed by h, p, r, q{VAR} or %.
 [[nodiscard]] std::vector<OutputPart> parse_output_template(const std::string& pattern);
 
 // "INLINE_PROF_OUT=PATTERN: WHAT; known are ..."

@@ -1,6 +1,6 @@
 // The driver's functions that we call ourselves, found in the libcuda that the application has
-// loaded. Always the plain ones, never through our own wrappers.  Any of them may be absent (older
-// drivers): what needs an absent one is not done.
+// loaded.  Always the driver's own functions, never our wrappers.  An older driver may lack some;
+// then what needs them is not done.
 #pragma once
 
 #include <cuda.h>

@@ -16,7 +16,7 @@ constinit CuptiApi cupti_functions;
 void* open_library() {
   for (const int loading : {RTLD_NOLOAD, 0}) {
     for (const char* soname : kSonames) {
-      // A host without CUPTI must not find our miss in dlerror().
+      // An application without CUPTI must not see our failed look-up in dlerror().
       if (void* library = dlopen(soname, RTLD_NOW | RTLD_LOCAL | loading)) return library;
       dlerror();  // NOLINT(concurrency-mt-unsafe): thread-local in glibc
     }
@@ -27,8 +27,7 @@ void* open_library() {
 }  // namespace
 
 std::string load_cupti() {
-  void* library =
-      open_library();  // stays open: its callbacks may come as long as the process lives
+  void* library = open_library();  // stays open: callbacks may come until the process ends
   if (library == nullptr) {
     return "neither libcupti.so.13 nor libcupti.so.12 can be loaded: the folder of the toolkit's "
            "CUPTI must be on LD_LIBRARY_PATH";
@@ -36,7 +35,7 @@ std::string load_cupti() {
 #define INLINE_PROF_FIND(function)                                                             \
   cupti_functions.function =                                                                   \
       reinterpret_cast<decltype(cupti_functions.function)>(glibc_dlsym()(library, #function)); \
-  if (cupti_functions.function == nullptr) return std::string(#function) + " is not in libcupti";
+  if (cupti_functions.function == nullptr) return #function " is not in libcupti";
   INLINE_PROF_CUPTI_FUNCTIONS(INLINE_PROF_FIND)
 #undef INLINE_PROF_FIND
 #if CUPTI_API_VERSION >= 130000

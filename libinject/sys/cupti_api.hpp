@@ -30,8 +30,8 @@ struct CuptiApi {
 #endif
 };
 
-// Takes the CUPTI that the application has loaded, else loads one by its soname.  Returns an empty
-// string, or why there is none.
+// Uses the CUPTI that the application has loaded, else loads one by its soname.  Returns an empty
+// string, or the reason of failure.
 [[nodiscard]] std::string load_cupti();
 
 // After load_cupti() has returned an empty string.

@@ -1,5 +1,5 @@
-// A signal that a system call of ours may bring upon this thread: SIGPIPE where nobody reads
-// stderr any more, SIGXFSZ where the application limits the size of files (RLIMIT_FSIZE).
+// A signal that our own system calls may raise: SIGPIPE if stderr is a pipe without a reader,
+// SIGXFSZ if the application limits the size of files (RLIMIT_FSIZE).
 #pragma once
 
 #include <csignal>
@@ -9,8 +9,8 @@
 
 namespace inline_prof::sys {
 
-// All signals but those that a fault of the thread itself brings: blocked, such a one kills the
-// process past every handler.
+// All signals except those that a fault of the thread itself raises: if these are blocked, the
+// process is killed without a handler.
 [[nodiscard]] inline sigset_t all_but_faults() noexcept {
   sigset_t signals;
   sigfillset(&signals);
@@ -19,8 +19,8 @@ namespace inline_prof::sys {
   return signals;
 }
 
-// While it lives, `signal` is held back from this thread; what came meanwhile is taken away again,
-// so that the failed call is an error and nothing else.  A signal that was pending before stays.
+// Blocks `signal` on this thread while it lives, and removes one that was raised meanwhile, so that
+// the failed call is only an error.  A signal that was pending before stays pending.
 class HeldSignal {
  public:
   explicit HeldSignal(int signal) noexcept {

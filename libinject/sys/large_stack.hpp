@@ -1,4 +1,4 @@
-// Work that needs more stack than a thread of the application's may have.
+// For work that needs more stack than an application's thread may have.
 #pragma once
 
 #include <memory>
@@ -6,9 +6,9 @@
 
 namespace inline_prof::sys {
 
-// Calls `work(argument)` on a stack of ours with 1 MiB; on the thread's own where none can be had.
-// No signal comes meanwhile: a handler could not leave such a stack by a jump, and a garbage
-// collector that stops threads by one would look for roots there.  `work` must not throw.
+// Calls `work(argument)` on a stack of ours with 1 MiB; on the thread's own stack if that cannot be
+// allocated.  No signal comes meanwhile: a handler could not leave such a stack by a jump, and a
+// garbage collector that stops threads by one would look for roots there.  `work` must not throw.
 void call_on_large_stack(void (*work)(void*) noexcept, void* argument) noexcept;
 
 template <typename Work>

@@ -15,17 +15,17 @@ extern constinit std::atomic<Lifecycle> lifecycle;
 }
 
 // Ends profiling: one line on stderr that names `where` and `why`, then silence.  Every hook is a
-// plain jump from here on.  Only the first call speaks.
+// plain jump from here on.  Only the first call prints.
 void turn_off(const char* where, const char* why) noexcept;
 
-// What turn_off said, "where: why"; empty where it has not spoken.
+// What turn_off printed, "where: why"; empty if it has printed nothing.
 [[nodiscard]] const char* off_reason() noexcept;
 
-// As turn_off, for an end that is no fault (the work is done, or the user asked for none).
+// As turn_off, but for a regular end (the work is done, or the user has disabled it).
 void turn_off_silently() noexcept;
 
-// Which launches are looked at (hot_line.hpp).  Off is final: whoever sets a filter while another
-// thread switches off leaves none behind.
+// Sets which launches are examined (hot_line.hpp).  Off is final: if another thread turns profiling
+// off meanwhile, the filter stays empty.
 void set_filter(std::uint64_t filter) noexcept;
 void add_to_filter(std::uint64_t bits) noexcept;
 
@@ -33,8 +33,8 @@ void add_to_filter(std::uint64_t bits) noexcept;
 // application's.
 void call_when_off(void (*handler)() noexcept) noexcept;
 
-// A single failed vendor call is one sample less; sixteen in a row mean that the mechanism does
-// not work here, and end profiling.
+// A single failed driver call costs one sample.  After sixteen in a row the mechanism does not work
+// here, and profiling ends.
 void count_vendor_error(const char* function, int code) noexcept;
 void count_vendor_success() noexcept;
 [[nodiscard]] unsigned long vendor_error_count() noexcept;

@@ -46,7 +46,7 @@ bool is_still_stderr() noexcept {
   return now.is_open && now.device == first_stderr.device && now.inode == first_stderr.inode;
 }
 
-// A pipe that nobody empties would hold the application up for as long.
+// A full pipe without a reader would block the application.
 bool has_room() noexcept {
   pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
@@ -130,7 +130,7 @@ void say(LogLevel level, const char* format, ...) noexcept {
   auto& said = level == LogLevel::kError ? errors_said : others_said;
   const int before = said.fetch_add(1, std::memory_order_relaxed);
   if (before >= kMostLines) {
-    // Held there, so that it never wraps round.
+    // Kept at this value, so that it does not overflow.
     said.store(kMostLines + 1, std::memory_order_relaxed);
     if (before > kMostLines) return;
   }

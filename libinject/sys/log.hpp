@@ -1,4 +1,4 @@
-// Lines for the user, on stderr.  A healthy profiler says nothing.
+// Messages to the user, on stderr.  A run without problems prints nothing.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace inline_prof::sys {
 
 enum class LogLevel : int { kQuiet, kError, kWarning, kInfo };
 
-// What is said from now on; kWarning until the configuration is read.
+// Sets what is printed from now on; kWarning until the configuration is read.
 void set_log_level(LogLevel level) noexcept;
 
 // Remembers what stderr is.  If descriptor 2 is something else later on, the application has closed

@@ -48,7 +48,7 @@ DlsymFunction original_dlsym() noexcept {
 void* find_loaded(const char* soname, const char* name) noexcept {
   void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) {
-    dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
+    dlerror();  // NOLINT(concurrency-mt-unsafe): our failed look-up is not the application's
     return nullptr;
   }
   void* function = glibc_dlsym()(library, name);

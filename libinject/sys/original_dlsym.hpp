@@ -1,4 +1,4 @@
-// What stands behind the dlsym that we export: the next library's that has one, and glibc's.
+// The dlsym behind ours: that of the next library that has one, and glibc's.
 #pragma once
 
 namespace inline_prof::sys {
@@ -14,7 +14,7 @@ using DlsymFunction = void* (*)(void* handle, const char* name);
 // glibc's.  For what we ask for ourselves, and for RTLD_NEXT as seen from this library.
 [[nodiscard]] DlsymFunction glibc_dlsym() noexcept;
 
-// The real function `name` of a library that is already loaded; null otherwise.  Never loads.
+// The function `name` of a library that is already loaded, else null.  Never loads it.
 [[nodiscard]] void* find_loaded(const char* soname, const char* name) noexcept;
 
 }  // namespace inline_prof::sys

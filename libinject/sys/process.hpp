@@ -5,7 +5,7 @@
 
 namespace inline_prof::sys {
 
-[[nodiscard]] std::string host_name();     // "unknown" if the system does not say
+[[nodiscard]] std::string host_name();     // "unknown" if it cannot be determined
 [[nodiscard]] std::string command_name();  // last part of the program's path
 [[nodiscard]] std::string utc_time_now();  // 2026-11-21T01:02:03Z
 

@@ -6,13 +6,12 @@
 
 namespace inline_prof::sys {
 
-// Starts a thread that gets none of the application's signals: they are the application's.  Only
-// those that a fault of the thread itself brings are left free.  Returns 0, or the error of
-// pthread_create.
+// Starts a thread that receives none of the application's signals.  Only those that a fault of the
+// thread itself brings are left free.  Returns 0, or the error of pthread_create.
 [[nodiscard]] int start_quiet_thread(pthread_t& thread, void* (*main)(void*),
                                      void* argument) noexcept;
 
-// Likewise a thread that nobody joins.
+// The same for a detached thread.
 [[nodiscard]] int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept;
 
 // True on the threads that these start.

@@ -1,4 +1,5 @@
 // Tables and parameter files: what is accepted can be taken apart and put together again.
+#include "base/csv.hpp"
 #include "property.hpp"
 #include "read/parameters.hpp"
 #include "read/table.hpp"
@@ -20,7 +21,7 @@ void read_table(const std::string& text) {
     line = table.line(row);
     fuzz::require(text.find(table.row_text(row)) != std::string::npos, "a row is kept as written");
     std::string again = "a,b\n";
-    again += read::csv_cell(table.cell(row, 0)) + "," + read::csv_cell("x");
+    again += base::csv_cell(table.cell(row, 0)) + "," + base::csv_cell("x");
     const read::Table copy(again, "again");
     fuzz::require(copy.cell(0, 1) == "x", "a cell can be written into another table");
     try {

@@ -33,6 +33,14 @@ TEST_F(ProcAddress, UnknownNameIsNullAndSaysSo) {
   EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND);
 }
 
+TEST_F(ProcAddress, WhatIsNotSimulatedIsFoundAndSaysNotSupported) {
+  const auto [address, status] = find("cuMemPoolCreate", 13000, 0);
+  ASSERT_NE(address, nullptr);
+  EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SUCCESS);
+  const auto create = reinterpret_cast<decltype(&cuMemPoolCreate)>(address);
+  EXPECT_EQ(create(nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 TEST_F(ProcAddress, TooOldAVersionIsNotSufficient) {
   const auto [address, status] = find("cuLaunchKernelEx", 11000, 0);
   EXPECT_EQ(address, nullptr);
@@ -184,6 +192,35 @@ TEST_F(Modules, KnowTheirNames) {
 TEST_F(Modules, TakeTheirFunctionsWithThem) {
   ASSERT_EQ(cuModuleUnload(module_), CUDA_SUCCESS);
   EXPECT_EQ(launch(stream_), CUDA_ERROR_INVALID_HANDLE);
+}
+
+// The same physical memory at two addresses is one memory.
+TEST_F(Memory, MappedTwiceHoldsTheSameBytes) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  std::size_t bytes = 0;
+  ASSERT_EQ(cuMemGetAllocationGranularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+            CUDA_SUCCESS);
+  CUdeviceptr range = 0;
+  ASSERT_EQ(cuMemAddressReserve(&range, 2 * bytes, 0, 0, 0), CUDA_SUCCESS);
+  CUmemGenericAllocationHandle handle{};
+  ASSERT_EQ(cuMemCreate(&handle, bytes, &properties, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(range, bytes, 0, handle, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(range + bytes, bytes, 0, handle, 0), CUDA_SUCCESS);
+  CUmemAccessDesc access{};
+  access.location = properties.location;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  ASSERT_EQ(cuMemSetAccess(range, 2 * bytes, &access, 1), CUDA_SUCCESS);
+  const int written = 17;
+  int read = 0;
+  EXPECT_EQ(cuMemcpyHtoD(range, &written, sizeof written), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemcpyDtoH(&read, range + bytes, sizeof read), CUDA_SUCCESS);
+  EXPECT_EQ(read, written);
+  EXPECT_EQ(cuMemAddressFree(range, 2 * bytes), CUDA_ERROR_INVALID_VALUE);  // still mapped
+  EXPECT_EQ(cuMemUnmap(range, 2 * bytes), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAddressFree(range, 2 * bytes), CUDA_SUCCESS);
 }
 
 TEST_F(Modules, OfUnknownBytesAreRefused) {
