@@ -82,9 +82,9 @@ std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& r
       .log_analytic = problem.log_times(values),
       .regimes = problem.regimes ? problem.regimes(values) : std::vector<std::string>(),
       .folds = problem.folds,
-      .refit = [&](const std::vector<Index>& training) {
-        return fit.refit(result.theta, training);
-      }};
+      .refit =
+          [&](const std::vector<Index>& training) { return fit.refit(result.theta, training); },
+      .most_points = problem.most_points};
   const CalibrationResult calibration = fit_calibration(input);
   write_residual(problem, calibration, parameters);
 

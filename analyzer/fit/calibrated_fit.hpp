@@ -26,6 +26,7 @@ struct CalibratedProblem {
   // more than by where they lie.
   std::function<std::vector<std::string>(std::span<const double> values)> regimes;
   int restarts = 2;
+  Eigen::Index most_points = kMostPoints;  // of the residual process
 };
 
 // Fills in parameters, covariance, residual and conformal of `parameters`, and gives the words of

@@ -21,9 +21,6 @@ using Eigen::VectorXd;
 
 // A residual of 15 % is usual for a library's choice of kernel; more is one that went wrong.
 constexpr double kUsualResidual = 0.15;
-// A prediction looks at every point, and a parameter file holds them: 400 points of 3000 rows
-// predict as well as a process of 1000 rows does.
-constexpr Index kMostPoints = 400;
 // Of a conformal table's list; its quantiles stand for more.
 constexpr std::size_t kMostScores = 500;
 
@@ -49,7 +46,7 @@ RowsProcess process_of(const CalibrationInput& input, const model::MaternScales&
   const MatrixXd features = input.features(rows, Eigen::all);
   RowsProcess result;
   result.induced =
-      induce(scales, features, own, noise_factors_of(own, kUsualResidual), kMostPoints);
+      induce(scales, features, own, noise_factors_of(own, kUsualResidual), input.most_points);
   const InducedProcess& induced = result.induced;
   for (const Index point : induced.points)
     result.points.push_back(rows[static_cast<std::size_t>(point)]);

@@ -14,6 +14,10 @@
 
 namespace inline_prof::fit {
 
+// A prediction looks at every point of the process, and a parameter file holds them: 400 points of
+// 3000 rows predict as well as a process of 1000 rows does.
+inline constexpr Eigen::Index kMostPoints = 400;
+
 // Measured rows, in logarithms, and the analytic model fitted to all of them.
 struct CalibrationInput {
   Eigen::MatrixXd features;      // a row for each measurement
@@ -25,6 +29,7 @@ struct CalibrationInput {
   std::vector<std::vector<Eigen::Index>> folds;
   // ln(analytic time) of every row, with the model fitted to the rows of `training` only.
   std::function<Eigen::VectorXd(const std::vector<Eigen::Index>& training)> refit;
+  Eigen::Index most_points = kMostPoints;  // of the process
 };
 
 struct CalibrationResult {

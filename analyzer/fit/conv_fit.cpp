@@ -20,6 +20,8 @@ namespace {
 using Eigen::Index;
 namespace columns = model::conv_columns;
 
+// A convolution's point is 18 numbers: with so many a file stays below 96 KiB.
+constexpr Index kMostConvPoints = 335;
 constexpr Index kConvFolds = 5;
 
 struct Choice {
@@ -138,6 +140,7 @@ FitResult fit_conv(const FitRequest& request) {
   // The floor is the timer's as much as the GPU's; the least time tells.
   problem.specs.front().start = 0.5 * std::exp(problem.log_measured.minCoeff());
   problem.folds = folds_of(convs);
+  problem.most_points = kMostConvPoints;
   problem.log_times = [&](std::span<const double> values) {
     const model::ConvAnalytic analytic(machine, direction, values);
     Eigen::VectorXd log_times(count);

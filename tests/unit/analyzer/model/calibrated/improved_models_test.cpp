@@ -90,12 +90,15 @@ TEST(GemmAnalytic, SplitsADeepProductOfOneTileFurtherThanSixteenTimes) {
   EXPECT_GT(start_model(h200()).predict({64, 128, 65536, 1}).splits, 16);
 }
 
-// A tile's side is any multiple of 8, so 257 rows need no third tile of 128.
-TEST(GemmAnalytic, AnExtraRowCostsLessThanATile) {
+// A tile's side is any multiple of 8, so 129 rows fit into 136, and 257 into twice 136.
+TEST(GemmAnalytic, AnExtraRowCostsLessThanAWiderTile) {
   const GemmAnalytic model = start_model(h200());
-  for (const double m : {129.0, 257.0})
-    EXPECT_LT(model.predict({m, 16384, 4096, 1}).time_us,
-              1.08 * model.predict({m - 1, 16384, 4096, 1}).time_us);
+  for (const double m : {129.0, 257.0}) {
+    const GemmTime best = model.predict({m, 16384, 4096, 1});
+    EXPECT_LT(best.time_us, 1.1 * model.predict({m - 1, 16384, 4096, 1}).time_us) << m;
+    for (const double side : {128., 160., 192., 256.})
+      EXPECT_LT(best.time_us, model.predict({m, 16384, 4096, 1}, {side, 128, 1}).time_us) << m;
+  }
 }
 
 TEST(GemmAnalytic, LongProductsRunAtALowerClock) {
