@@ -119,7 +119,8 @@ TEST(AdaptivePlan, KnowsALargeStepInAHundredIterations) {
       const double truth = step.true_ms[one.what.members.front()];
       EXPECT_NEAR(one.median_ms->median, truth, 0.04 * truth) << one.what.name;
       ++intervals;
-      if (one.median_ms->lower <= truth && truth <= one.median_ms->upper) ++hits;
+      ASSERT_TRUE(one.median_ms->ci95);
+      if (one.median_ms->ci95->lower <= truth && truth <= one.median_ms->ci95->upper) ++hits;
     }
   }
   EXPECT_GE(intervals, 200);

@@ -9,6 +9,7 @@ namespace inline_prof::schedule {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using namespace std::string_literals;  // one input holds a zero byte
 
