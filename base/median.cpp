@@ -1,7 +1,9 @@
 #include "base/median.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -78,10 +80,16 @@ MedianAndInterval find_median_and_interval95(std::span<Value> values) {
 }  // namespace
 
 std::size_t interval95_rank(std::size_t count) {
-  // The events of a file mostly have as many samples as the one before.
-  static thread_local std::pair<std::size_t, std::size_t> last{0, 0};
-  if (last.first != count) last = {count, find_interval95_rank(count)};
-  return last.second;
+  // The events of a file mostly have as many samples as the one before.  Count and rank in one
+  // word: not thread-local, of which the injected library may have little.
+  static constinit std::atomic<std::uint64_t> last{0};
+  constexpr unsigned kBits = 32;
+  if (count >> kBits != 0) return find_interval95_rank(count);
+  const std::uint64_t known = last.load(std::memory_order_relaxed);
+  if (known >> kBits == count) return static_cast<std::uint32_t>(known);
+  const std::size_t rank = find_interval95_rank(count);
+  last.store(std::uint64_t{count} << kBits | rank, std::memory_order_relaxed);
+  return rank;
 }
 
 double MedianAndInterval::relative_half_width() const {

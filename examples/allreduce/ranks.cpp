@@ -2,8 +2,10 @@
 
 #include "gpu.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -99,12 +101,20 @@ void Ranks::fork_ranks(int count) {
 
 int Ranks::wait() const {
   int worst = 0;
-  for (std::size_t rank = 0; rank < children_.size(); ++rank) {
+  std::vector<pid_t> running = children_;
+  while (!running.empty()) {
     int status = 0;
-    waitpid(children_[rank], &status, 0);
+    const pid_t ended = waitpid(-1, &status, 0);
+    if (ended < 0) return 1;
+    std::erase(running, ended);
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (code != 0) std::fprintf(stderr, "allreduce: rank %zu ended with status %d\n", rank, code);
-    if (worst == 0) worst = code;
+    if (code == 0 || worst != 0) continue;
+    worst = code;
+    const auto rank = std::find(children_.begin(), children_.end(), ended) - children_.begin();
+    std::fprintf(stderr, "allreduce: rank %td ended with status %d\n", rank, code);
+    // The others would wait for it in their next collective.
+    for (const pid_t other : running)
+      kill(other, SIGTERM);
   }
   return worst;
 }

@@ -38,7 +38,6 @@ constinit std::atomic<std::uint64_t> cross_checked_launches{0};
 // Between ENTER and EXIT of a launch, which come in one thread.
 struct OpenLaunch {
   bool is_open = false;
-  std::atomic<std::uint32_t>* counted = nullptr;  // where, to be taken back if it fails
   Launch launch{};
   LaunchTicket ticket;
 };
@@ -63,25 +62,23 @@ void calibrate_at_first_launch(CUcontext context) {
 void enter_launch(const Launch& launch, CUcontext context) {
   OpenLaunch& open = this_thread.open;
   open.is_open = false;
-  open.counted = nullptr;
+  open.ticket = {};
   if (!sys::may_be_armed(launch.function)) return;
   if (counting.load(std::memory_order_relaxed)) calibrate_at_first_launch(context);
   timer::LaunchSlot* counted = nullptr;
   if (settle_launch(launch.function, launch.stream, counted)) {
-    if (counted != nullptr) open.counted = &counted->count;
+    if (counted != nullptr) open.ticket.counted = &counted->count;
     return;
   }
-  open.ticket = {};
   fenced(launch.api, [&] { open.ticket = before_launch(launch); });
-  open.counted = open.ticket.counted;
   open.is_open = open.ticket.kind != LaunchTicket::Kind::kNothing;
   open.launch = launch;
 }
 
 void exit_launch(bool launched) {
   OpenLaunch& open = this_thread.open;
-  if (open.counted != nullptr && !launched) timer::take_back(*open.counted);
-  open.counted = nullptr;
+  if (open.ticket.counted != nullptr && !launched) timer::take_back(*open.ticket.counted);
+  open.ticket.counted = nullptr;
   if (!open.is_open) return;
   open.is_open = false;
   fenced(open.launch.api, [&] { after_launch(open.launch, open.ticket, launched); });

@@ -124,7 +124,11 @@ std::vector<std::string> names_with(const std::string& directory, std::string_vi
       std::uint16_t length = 0;
       std::memcpy(&length, entry + length_at, sizeof length);
       const std::string_view name = entry + name_at;
-      if (name.starts_with(stem)) names.emplace_back(name);
+      // A process id, and a number where that was not enough.
+      if (name.starts_with(stem) && name.size() > stem.size() &&
+          name.find_first_not_of("0123456789.", stem.size()) == std::string_view::npos) {
+        names.emplace_back(name);
+      }
       at += length;
     }
   }

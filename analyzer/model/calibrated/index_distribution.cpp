@@ -76,8 +76,8 @@ IndexDistribution IndexDistribution::histogram(const read::Table& table) {
 
 double IndexDistribution::unique_rows(double requests) const {
   // (1 - p)^n as exp(n ln(1 - p)): p = 1 is a table of one row.
-  const ArrayXd missed = (requests * (-probabilities_.min(1 - 1e-16)).log1p()).exp();
-  return (counts_ * (1 - missed)).sum();
+  // expm1: of 2^53 rows each one is asked for so rarely that 1 - exp(...) has no digit left.
+  return -(counts_ * (requests * (-probabilities_.min(1 - 1e-16)).log1p()).expm1()).sum();
 }
 
 double IndexDistribution::touched(double requests) const {

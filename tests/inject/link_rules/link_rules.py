@@ -182,6 +182,8 @@ def check_objects(tools, objects):
     if not objects:
         yield "no object files given"
     for file in objects:
+        if str(file).endswith(".gch"):  # a precompiled header
+            continue
         sections = re.findall(r"\s(\.(?:init_array|preinit_array|ctors)\S*)\s+\S+\s+\S+\s+\S+\s+(\S+)",
                               tools.readelf("--sections", file))
         for section, size in sections:

@@ -224,7 +224,9 @@ def draw_host(seed):
             rest.append(end)
         else:
             body.append(f"!{draw.randrange(turns)} {end}")
-    injected = has(0.15)
+    # Under injection only CUPTI's callbacks of launches are on, which do not tell that a module is gone: its
+    # handles may come again for another kernel, whose launches are then counted as the first one's.
+    injected = has(0.15) and not any(" unmodule " in step for step in body)
     if not injected and has(0.15):
         settings["INLINE_PROF_BACKEND"] = "cupti"
     return Host(seed, settings, injected, setup, turns, body, rest)
@@ -459,7 +461,9 @@ def failures(host, build):
     ours = run(host, build, True)
     found = list(check_harm(bare, ours))
     if ours.status == bare.status:
-        if ours.profile is not None:
+        # A launch that is on its way to the driver while a kernel of its stream is armed by another thread may
+        # come to lie inside the pair: which threads launch at once on one stream have no times of their own.
+        if ours.profile is not None and "together " not in host.script():
             found += check_samples(ours.profile)
         found += check_words(host, bare, ours)
         found += check_counts(host, bare, ours)

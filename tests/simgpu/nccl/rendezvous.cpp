@@ -33,6 +33,14 @@ struct Rendezvous {
 
 namespace {
 
+// Of one rank and operation.  More are not moved: each byte takes processor time that a GPU would
+// not, and the gradients of a large layer would take seconds a step.
+constexpr std::size_t kMostMovedBytes = 32U << 20U;
+
+bool are_moved(const Rendezvous::Promise& promise, const Seat& seat) {
+  return given_bytes(*promise.operations, seat.ranks) <= kMostMovedBytes;
+}
+
 // The file of the region is in memory, of which there may be little.
 void say_once_of_room() {
   static std::atomic_flag said;
@@ -72,6 +80,7 @@ void Rendezvous::promise() {
 
 void Rendezvous::lay_down() {
   for (const Promise& promise : promises) {
+    if (!are_moved(promise, seat)) continue;
     const auto bytes = given(*promise.operations, seat.rank, seat.ranks);
     if (!bytes.empty() && !seat.region->lay_down(*promise.own, bytes)) say_once_of_room();
   }
@@ -79,6 +88,7 @@ void Rendezvous::lay_down() {
 
 void Rendezvous::take_all() {
   for (const Promise& promise : promises) {
+    if (!are_moved(promise, seat)) continue;
     std::vector<std::vector<std::byte>> all;
     for (const Beginning* other : promise.others) {
       all.emplace_back(given_bytes(*promise.operations, seat.ranks));

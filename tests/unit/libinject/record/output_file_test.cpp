@@ -26,6 +26,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
+using testing::UnorderedElementsAre;
 
 class OutputFileTest : public test::TemporaryFolder {};
 
@@ -223,13 +224,25 @@ TEST_F(OutputFileTest, KeepsAHostWithALimitOnFileSizesAlive) {
   EXPECT_THAT(names(), ElementsAre("prof.json"));
 }
 
-TEST_F(OutputFileTest, PassesOverATemporaryFileThatSomebodyLeft) {
-  const std::string left = "prof.json.tmp." + std::to_string(getpid());
-  file(left, "not ours");
+TEST_F(OutputFileTest, PassesOverATemporaryFileThatSomebodyIsWriting) {
+  const std::string theirs = "prof.json.tmp." + std::to_string(getpid());
+  file(theirs, "not ours");
+  const int held = open(path(theirs).c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(held, LOCK_EX | LOCK_NB), 0);
   OutputFile ours(path("prof.json"));
   EXPECT_EQ(ours.write("one"), "");
   EXPECT_EQ(content("prof.json"), "one");
-  EXPECT_EQ(content(left), "not ours");
+  EXPECT_EQ(content(theirs), "not ours");
+  close(held);
+}
+
+TEST_F(OutputFileTest, TakesAwayTemporaryFilesOfTheDeadAndNoOthers) {
+  file("prof.json.tmp.17", "cut off");
+  file("prof.json.tmp.17.2", "cut off");
+  file("prof.json.tmp.of_the_user", "kept");
+  OutputFile ours(path("prof.json"));
+  EXPECT_EQ(ours.write("one"), "");
+  EXPECT_THAT(names(), UnorderedElementsAre("prof.json", "prof.json.tmp.of_the_user"));
 }
 
 TEST_F(OutputFileTest, MakesEveryMissingFolder) {
