@@ -26,7 +26,7 @@ constexpr int kIterationsOfSearch = 8;
 constexpr int kLaunchesOfSearch = 100'000;
 
 // With the state's mutex held.
-int iterations_left = 0;
+int iterations_to_watch = 0;
 int launches_left = 0;
 
 // Some event of it is to be measured, or it tells where iterations start.
@@ -43,7 +43,7 @@ bool is_measuring(const State& state) {
 
 void begin_search(const State& state) {
   if (!is_measuring(state)) return;
-  iterations_left = kIterationsOfSearch;
+  iterations_to_watch = kIterationsOfSearch;
   launches_left = kLaunchesOfSearch;
   sites_are_lost.store(true, std::memory_order_release);
   look_at_every_launch();
@@ -238,7 +238,7 @@ void begin_search_if_lost(State& state) {
 
 void search_on() {
   if (!sites_are_lost.load(std::memory_order_relaxed)) return;
-  if (--iterations_left <= 0) end_search();
+  if (--iterations_to_watch <= 0) end_search();
 }
 
 }  // namespace inline_prof::hook

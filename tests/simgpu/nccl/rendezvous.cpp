@@ -35,7 +35,7 @@ namespace {
 
 // Of one rank and operation.  More are not moved: each byte takes processor time that a GPU would
 // not, and the gradients of a large layer would take seconds a step.
-constexpr std::size_t kMostMovedBytes = 32U << 20U;
+constexpr std::size_t kMostMovedBytes = 8U << 20U;
 
 bool are_moved(const Rendezvous::Promise& promise, const Seat& seat) {
   return given_bytes(*promise.operations, seat.ranks) <= kMostMovedBytes;
