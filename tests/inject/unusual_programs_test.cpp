@@ -34,10 +34,11 @@ std::string without_our_lines(const std::string& output) {
 }
 
 TEST(AnUnusualProgram, DoesTheSameWithUs) {
+  // Its functions that are named like libc's are called by a sanitizer's run-time library.
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer calls the program's functions";
   const auto all = ways();
   ASSERT_GE(all.size(), 6U);
   for (const std::string& way : all) {
-    if (INLINE_PROF_TEST_SANITIZED && way.find("address space") != std::string::npos) continue;
     const Workplace place;
     const std::vector<std::string> arguments{way, INLINE_PROF_TEST_COPIES};
     const HostRun alone =
