@@ -89,8 +89,7 @@ TEST_F(ReadText, RefusesAHugeSparseFileBeforeReadingIt) {
 }
 
 TEST_F(ReadText, RefusesAnEndlessDevice) {
-  EXPECT_EQ(complaint_about("/dev/zero", 100000),
-            "/dev/zero: is a device, expected a file");
+  EXPECT_EQ(complaint_about("/dev/zero", 100000), "/dev/zero: is a device, expected a file");
 }
 
 }  // namespace
