@@ -83,12 +83,12 @@ std::size_t interval95_rank(std::size_t count) {
   // The events of a file mostly have as many samples as the one before.  Count and rank in one
   // word: not thread-local, of which the injected library may have little.
   static constinit std::atomic<std::uint64_t> last{0};
-  constexpr unsigned kBits = 32;
-  if (count >> kBits != 0) return find_interval95_rank(count);
+  constexpr unsigned bits = 32;
+  if (count >> bits != 0) return find_interval95_rank(count);
   const std::uint64_t known = last.load(std::memory_order_relaxed);
-  if (known >> kBits == count) return static_cast<std::uint32_t>(known);
+  if (known >> bits == count) return static_cast<std::uint32_t>(known);
   const std::size_t rank = find_interval95_rank(count);
-  last.store(std::uint64_t{count} << kBits | rank, std::memory_order_relaxed);
+  last.store(std::uint64_t{count} << bits | rank, std::memory_order_relaxed);
   return rank;
 }
 

@@ -14,8 +14,6 @@
 namespace inline_prof::test {
 namespace {
 
-using testing::StartsWith;
-
 constexpr const char* kBegin = "<!-- ways to end: begin -->\n";
 constexpr const char* kEnd = "<!-- ways to end: end -->\n";
 
