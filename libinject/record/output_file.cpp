@@ -141,7 +141,8 @@ void remove_dead_temporaries(const std::string& wanted) {
   const std::string directory = directory_of(wanted);
   const std::string stem = wanted.substr(wanted.rfind('/') + 1) + std::string(kTemporary);
   for (const std::string& name : names_with(directory, stem)) {
-    const std::string path = directory + "/" + name;
+    std::string path = directory;
+    path.append("/").append(name);
     const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
     if (file < 0) continue;
     struct stat facts {};

@@ -35,7 +35,11 @@ namespace {
 
 // Of one rank and operation.  More are not moved: each byte takes processor time that a GPU would
 // not, and the gradients of a large layer would take seconds a step.
+#ifdef __SANITIZE_THREAD__  // looks at each of them
+constexpr std::size_t kMostMovedBytes = 64U << 10U;
+#else
 constexpr std::size_t kMostMovedBytes = 8U << 20U;
+#endif
 
 bool are_moved(const Rendezvous::Promise& promise, const Seat& seat) {
   return given_bytes(*promise.operations, seat.ranks) <= kMostMovedBytes;
