@@ -110,19 +110,19 @@ def summaries(rows, answers):
 def table_of(real, simulated, answers_of):
     rows = []
     for library, calls in real["rows"].items():
-        clone_nodes = {}
+        twins = {}
         for row in simulated["rows"].get(library, []) if simulated else []:
-            clone_nodes.setdefault(row["call"], []).append(row)
+            twins.setdefault(row["call"], []).append(row)
         for row in calls:
             if not row["op"] or row["op"]["kind"] not in ("gemm", "conv"):
                 continue
-            clone_node = clone_nodes[row["call"]].pop(0) if clone_nodes.get(row["call"]) else None
+            twin = twins[row["call"]].pop(0) if twins.get(row["call"]) else None
             rows.append((row, {
                 "library": library, "call": f"{row['call']}: {operation_words(row['op'])}",
                 "kernels": len(row["kernels"]), "names": " ; ".join(row["kernels"]), "about": row["about"],
-                "simulated_kernels": len(clone_node["kernels"]) if clone_node else "",
-                "simulated_names": " ; ".join(clone_node["kernels"]) if clone_node else "",
-                "simulated_about": clone_node["about"] if clone_node else ""}))
+                "simulated_kernels": len(twin["kernels"]) if twin else "",
+                "simulated_names": " ; ".join(twin["kernels"]) if twin else "",
+                "simulated_about": twin["about"] if twin else ""}))
     for (_, line), answer in zip(rows, answers_of([row for row, _ in rows])):
         line["analyzer"] = " ".join(answer)
     return rows
@@ -169,10 +169,10 @@ def main():
         table = csv.DictWriter(file, COLUMNS)
         table.writeheader()
         table.writerows(line for _, line in rows)
-    clone_nodes = [line for _, line in rows if line["simulated_names"]]
+    twins = [line for _, line in rows if line["simulated_names"]]
     lines = summaries([row for row, _ in rows], answers)
-    if clone_nodes:
-        same = sum(line["kernels"] == line["simulated_kernels"] for line in clone_nodes)
+    if twins:
+        same = sum(line["kernels"] == line["simulated_kernels"] for line in twins)
         lines.append(("FIGURE", f"39: {same} of {len(twins)} calls launch as many kernels as the simulated ones"))
     for word, text in [*lines, *figures(rows)]:
         print(word, text)
