@@ -4,6 +4,7 @@
 // Exit status: 0 done, 1 the input cannot be used or the GPU failed, 2 the command line is wrong,
 // 3 nothing could be measured here (no GPU, too little memory, libraries absent), 4 the time was up
 // before all was measured: --resume goes on.
+#include "base/command_line.hpp"
 #include "measure/case_files.hpp"
 #include "measure/gpu.hpp"
 #include "measure/range_counters.hpp"
@@ -12,7 +13,6 @@
 #include "measure/suites.hpp"
 #include "read/prof_reader.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,11 +56,6 @@ struct Arguments {
   RunOptions run;
 };
 
-class WrongCommandLine : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 void list_suites() {
   for (const Suite& suite : all_suites()) {
     std::printf("%-16s %4zu cases  %s\n", std::string(suite.name).c_str(),
@@ -95,7 +90,7 @@ class Plan {
 
   std::map<std::string, ResultTable> open_tables() {
     if (tables_to_make_.size() > 1 && !is_folder_) {
-      throw WrongCommandLine(
+      throw cli::UsageError(
           fmt::format("-o {}: {} tables are made, so expected a folder: its name ends with /",
                       arguments_.output, tables_to_make_.size()));
     }
@@ -144,7 +139,7 @@ void plan_suites(Plan& plan, const Arguments& arguments) {
     try {
       suites.push_back(&find_suite(name));
     } catch (const std::invalid_argument& error) {
-      throw WrongCommandLine(error.what());
+      throw cli::UsageError(error.what());
     }
   }
   if (suites.empty()) {
@@ -169,18 +164,18 @@ void plan_profile(Plan& plan, const Arguments& arguments) {
 }
 
 void check_arguments(const Arguments& arguments) {
-  if (arguments.output.empty()) throw WrongCommandLine("-o FILE or FOLDER/ is required");
+  if (arguments.output.empty()) throw cli::UsageError("-o FILE or FOLDER/ is required");
   if (arguments.force && arguments.resume) {
-    throw WrongCommandLine("--force and --resume exclude each other");
+    throw cli::UsageError("--force and --resume exclude each other");
   }
   if (!arguments.from.empty() && (!arguments.suites.empty() || !arguments.grid.empty())) {
-    throw WrongCommandLine("--from says what is measured: no suite and no --grid beside it");
+    throw cli::UsageError("--from says what is measured: no suite and no --grid beside it");
   }
   if (!arguments.from.empty() && arguments.l2 == L2Choice::kBoth) {
-    throw WrongCommandLine("--from with --l2 both: expected warm or cold");
+    throw cli::UsageError("--from with --l2 both: expected warm or cold");
   }
   if (!arguments.grid.empty() && arguments.suites.size() != 1) {
-    throw WrongCommandLine("--grid needs one suite, which its columns belong to");
+    throw cli::UsageError("--grid needs one suite, which its columns belong to");
   }
 }
 
@@ -214,8 +209,7 @@ int measure(const Arguments& arguments) {
   return rows > 0 ? 0 : 3;
 }
 
-void declare(CLI::App& app, Arguments& arguments) {
-  app.footer(kExamples);
+void declare(cli::Command& app, Arguments& arguments) {
   app.add_option("SUITE", arguments.suites, "What to measure; default: every suite of --list");
   app.add_flag("--list", arguments.list, "Print the suites and leave");
   app.add_option("--grid", arguments.grid,
@@ -226,32 +220,30 @@ void declare(CLI::App& app, Arguments& arguments) {
                  "the table");
   app.add_option("-o,--output", arguments.output,
                  "Table to write, or for several tables a folder, whose name ends with /");
-  const std::map<std::string, L2Choice> choices{
-      {"warm", L2Choice::kWarm}, {"cold", L2Choice::kCold}, {"both", L2Choice::kBoth}};
   app.add_option("--l2", arguments.l2,
                  "What the L2 holds: warm, cold, or both (cold ones in tables of their own); "
-                 "default: warm for one suite, both for several")
-      ->transform(CLI::CheckedTransformer(choices));
+                 "default: warm for one suite, both for several",
+                 {{"warm", L2Choice::kWarm}, {"cold", L2Choice::kCold}, {"both", L2Choice::kBoth}});
   app.add_option("--points", arguments.points, "Only so many cases of each table")
-      ->check(CLI::PositiveNumber);
+      .check(cli::positive_number());
   app.add_option("--budget-s", arguments.run.budget_s, "Seconds for everything")
-      ->check(CLI::Range(1.0, 1e6))
-      ->capture_default_str();
+      .check(cli::between(1.0, 1e6))
+      .shows_default();
   app.add_option("--case-s", arguments.run.case_s, "Seconds for the repeats of a case")
-      ->check(CLI::Range(1e-3, 1e4))
-      ->capture_default_str();
+      .check(cli::between(1e-3, 1e4))
+      .shows_default();
   app.add_option("--precision", arguments.run.repeats.precision,
                  "A case is done when half the interval of its median is this part of it")
-      ->check(CLI::Range(1e-4, 1.0))
-      ->capture_default_str();
+      .check(cli::between(1e-4, 1.0))
+      .shows_default();
   app.add_option("--memory-gb", arguments.run.memory_gb,
                  "Most memory to take on the GPU, 10^9 bytes")
-      ->check(CLI::Range(0.1, 1e4))
-      ->capture_default_str();
+      .check(cli::between(0.1, 1e4))
+      .shows_default();
   app.add_option("--device", arguments.run.device, "Number of the GPU")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--seed", arguments.run.seed, "Seed of the order")->capture_default_str();
+      .check(cli::not_negative())
+      .shows_default();
+  app.add_option("--seed", arguments.run.seed, "Seed of the order").shows_default();
   app.add_flag("--counters", arguments.run.counters,
                "Read the GPU's counters, too: bytes of L2 and DRAM, instructions of the pipes, in "
                "runs of their own");
@@ -260,33 +252,25 @@ void declare(CLI::App& app, Arguments& arguments) {
   app.add_flag("--force", arguments.force, "Replace tables that exist");
 }
 
-int fail(int status, const char* what) noexcept {
-  std::fprintf(stderr, "prof-model measure: %s\n%s", what,
-               status == 2 ? "Try prof-model measure --help.\n" : "");
-  return status;
-}
-
 int run_main(int argc, char** argv) noexcept {
-  try {
-    CLI::App app("Times shapes alone on a GPU, as tables for prof-model fit.",
-                 "prof-model measure");
-    Arguments arguments;
-    declare(app, arguments);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::Success& request) {
-      return app.exit(request);
-    }
-    return measure(arguments);
-  } catch (const CLI::ParseError& error) {
-    return fail(2, error.what());
-  } catch (const WrongCommandLine& error) {
-    return fail(2, error.what());
-  } catch (const Skipped& reason) {
-    return fail(3, reason.what());
-  } catch (const std::exception& error) {
-    return fail(1, error.what());
-  }
+  Arguments arguments;
+  int status = 0;
+  const auto stopped =
+      cli::parse({.name = "prof-model measure",
+                  .description = "Times shapes alone on a GPU, as tables for prof-model fit.",
+                  .footer = kExamples},
+                 argc, argv, [&](cli::Command& app) {
+                   declare(app, arguments);
+                   app.on_run([&] {
+                     try {
+                       status = measure(arguments);
+                     } catch (const Skipped& reason) {
+                       std::fprintf(stderr, "prof-model measure: %s\n", reason.what());
+                       status = 3;
+                     }
+                   });
+                 });
+  return stopped.value_or(status);
 }
 
 }  // namespace

@@ -2,13 +2,12 @@
 // examples/dlrm, and a transformer block.
 //
 // Exit status: 0 done, 1 a result is not finite or a call failed, 2 the command line is wrong.
+#include "base/command_line.hpp"
 #include "device.hpp"
 #include "model.hpp"
 #include "transformer.hpp"
 
 #include <inline_prof/profile.h>
-
-#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -103,17 +102,22 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Replays a DLRM training step and a transformer block as CUDA graphs.");
-  app.add_option("--batch", options.batch, "Samples per iteration of the DLRM")
-      ->check(CLI::Range(1, 1 << 16))
-      ->capture_default_str();
-  app.add_option("--iterations", options.iterations, "Replays of each graph")
-      ->check(CLI::Range(1, 1 << 30))
-      ->capture_default_str();
-  app.add_option("--device", options.device, "CUDA device")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  using namespace inline_prof::cli;
+  const auto status =
+      parse({.name = "graph",
+             .description = "Replays a DLRM training step and a transformer block as CUDA graphs."},
+            argc, argv, [&options](Command& app) {
+              app.add_option("--batch", options.batch, "Samples per iteration of the DLRM")
+                  .check(between(1, 1 << 16))
+                  .shows_default();
+              app.add_option("--iterations", options.iterations, "Replays of each graph")
+                  .check(between(1, 1 << 30))
+                  .shows_default();
+              app.add_option("--device", options.device, "CUDA device")
+                  .check(not_negative())
+                  .shows_default();
+            });
+  if (status) return *status;
   try {
     return run(options);
   } catch (const std::exception& error) {

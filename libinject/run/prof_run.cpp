@@ -4,6 +4,7 @@
 // Exit status: the program's own; 127 where it is not found, 126 where it cannot be started, 2 for
 // a wrong command line, 1 where the library is missing, the program cannot be simulated, or the
 // doctor has found a fault.
+#include "base/command_line.hpp"
 #include "run/doctor.hpp"
 #include "run/environment_table.hpp"
 #include "run/find_files.hpp"
@@ -11,7 +12,6 @@
 #include "sys/config.hpp"
 #include "sys/config_error.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <array>
@@ -25,6 +25,7 @@
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::run {
@@ -43,10 +44,7 @@ constexpr const char* kExamples =
     "  prof-run doctor -- ./train                      look for what would go wrong\n"
     "  prof-run --help-env                             every environment variable";
 
-class UsageError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using cli::UsageError;
 
 // An option that sets one of the injected library's variables; the table of variables has the
 // words.
@@ -90,8 +88,7 @@ std::string description_of(const char* name) {
 }
 
 // What follows the options: the command, without the `--` that may stand before it.
-std::vector<std::string> command_in(const CLI::App& app) {
-  std::vector<std::string> rest = app.remaining();
+std::vector<std::string> command_in(std::vector<std::string> rest) {
   if (!rest.empty() && rest.front() == "--") {
     rest.erase(rest.begin());
   } else if (!rest.empty() && rest.front().starts_with('-')) {
@@ -246,49 +243,48 @@ int run_doctor(const Options& options) {
   return is_well(checks) ? 0 : kFailed;
 }
 
-void add_format(CLI::App& app, Options& options) {
-  app.add_option("--format", options.format, "table or json")
-      ->check(CLI::IsMember({"table", "json"}));
+// Declares what is on the command line behind the program's name, or behind "doctor".
+void declare(cli::Command& app, bool is_doctor, Options& options) {
+  app.add_rest(options.command);
+  app.add_option("--format", options.format, "table or json").check(cli::one_of({"table", "json"}));
+  if (is_doctor) return;
+  app.add_flag("--help-env", options.help_environment,
+               "prints every environment variable that the library reads");
+  app.add_flag("--sim", options.simulate,
+               "runs the program on the simulated GPU (shared CUDA runtime only)");
+  app.add_flag("--torch", options.torch, description_of("INLINE_PROF_TORCH"));
+  app.add_flag("--exit-when-done", options.exit_when_done,
+               description_of("INLINE_PROF_EXIT_WHEN_DONE"));
+  for (const Setting& setting : kSettings) {
+    app.add_text(
+        setting.option,
+        [&options, &setting](const std::string& value) {
+          if (value.empty()) return;
+          options.settings[setting.variable] =
+              setting.is_path ? std::filesystem::absolute(value).string() : value;
+        },
+        description_of(setting.variable));
+  }
 }
 
 int main_of(int argc, char** argv) {
   Options options;
   const bool is_doctor = argc > 1 && std::strcmp(argv[1], "doctor") == 0;
-  CLI::App app{is_doctor
-                   ? "prof-run doctor [OPTIONS] [-- COMMAND]: looks for what would keep COMMAND "
-                     "from being profiled."
-                   : "prof-run [OPTIONS] -- COMMAND [ARGUMENT...]: starts COMMAND with "
-                     "libinline_prof.so preloaded."};
-  app.name(is_doctor ? "prof-run doctor" : "prof-run");
-  app.prefix_command();
-  add_format(app, options);
-  std::array<std::string, kSettings.size()> values;
-  if (!is_doctor) {
-    app.footer(kExamples);
-    app.set_version_flag("--version", INLINE_PROF_VERSION);
-    app.add_flag("--help-env", options.help_environment,
-                 "prints every environment variable that the library reads");
-    app.add_flag("--sim", options.simulate,
-                 "runs the program on the simulated GPU (shared CUDA runtime only)");
-    app.add_flag("--torch", options.torch, description_of("INLINE_PROF_TORCH"));
-    app.add_flag("--exit-when-done", options.exit_when_done,
-                 description_of("INLINE_PROF_EXIT_WHEN_DONE"));
-    for (std::size_t i = 0; i < kSettings.size(); ++i) {
-      app.add_option(kSettings[i].option, values[i], description_of(kSettings[i].variable));
-    }
-  }
-  try {
-    app.parse(is_doctor ? argc - 1 : argc, is_doctor ? argv + 1 : argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    throw UsageError(error.what());
-  }
-  options.command = command_in(app);
-  for (std::size_t i = 0; i < kSettings.size(); ++i) {
-    if (values[i].empty()) continue;
-    options.settings[kSettings[i].variable] =
-        kSettings[i].is_path ? std::filesystem::absolute(values[i]).string() : values[i];
-  }
+  const cli::Program program =
+      is_doctor ? cli::Program{.name = "prof-run doctor",
+                               .description =
+                                   "prof-run doctor [OPTIONS] [-- COMMAND]: looks for "
+                                   "what would keep COMMAND from being profiled."}
+                : cli::Program{.name = "prof-run",
+                               .description =
+                                   "prof-run [OPTIONS] -- COMMAND [ARGUMENT...]: starts "
+                                   "COMMAND with libinline_prof.so preloaded.",
+                               .footer = kExamples,
+                               .version = INLINE_PROF_VERSION};
+  const auto status = cli::parse(program, is_doctor ? argc - 1 : argc, is_doctor ? argv + 1 : argv,
+                                 [&](cli::Command& app) { declare(app, is_doctor, options); });
+  if (status) return *status;
+  options.command = command_in(std::move(options.command));
   return is_doctor ? run_doctor(options) : run(options);
 }
 
@@ -301,7 +297,7 @@ int main(int argc, char** argv) {
     return run::main_of(argc, argv);
   } catch (const run::UsageError& error) {
     run::say(error.what());
-    std::fputs("prof-run --help shows what it understands\n", stderr);
+    std::fputs("Try prof-run --help.\n", stderr);
     return run::kWrongCommandLine;
   } catch (const sys::ConfigError& error) {
     run::say(error.what());

@@ -1,7 +1,7 @@
 // The options of subcommands that print a table of results.
 #pragma once
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "report/grid.hpp"
 
 #include <string>

@@ -1,6 +1,6 @@
 #include "cli/common/machine_option.hpp"
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "model/machines.hpp"
 
 #include <fmt/format.h>

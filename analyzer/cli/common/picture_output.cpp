@@ -1,6 +1,6 @@
 #include "cli/common/picture_output.hpp"
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/result_file.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 #include "cli/prof_analyze/analysis_arguments.hpp"
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/progress.hpp"
 #include "model/machines.hpp"

@@ -1,7 +1,7 @@
 // The options that say how files are analysed: the same for the report, for compare and for check.
 #pragma once
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "join/join.hpp"
 #include "read/machine.hpp"
 

@@ -1,5 +1,5 @@
 // prof-analyze check FILE --gate 'ratio<1.3': does a run meet its conditions?
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/grid_output.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"

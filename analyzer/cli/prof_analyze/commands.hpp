@@ -1,7 +1,7 @@
 // What prof-analyze does, one file each.  Results go to standard output, words to standard error.
 #pragma once
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 
 namespace inline_prof::cli {
 

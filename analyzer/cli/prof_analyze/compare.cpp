@@ -1,7 +1,7 @@
 // prof-analyze compare BEFORE AFTER: is the second run slower?
 #include "join/compare.hpp"
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"

@@ -2,7 +2,8 @@
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate failed,
 // 4 a gate could not be decided.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
+#include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"
 
 #include <malloc.h>
@@ -49,13 +50,19 @@ void declare(Command& program, int& status) {
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
-  inline_prof::cli::keep_memory();
-  return inline_prof::cli::run_program(
-      {.name = "prof-analyze",
-       .description =
-           "Joins the kernel times in prof.json with performance models: what each layer "
-           "took, and what it should take.",
-       .footer = inline_prof::cli::kExamples,
-       .declare = inline_prof::cli::declare},
-      argc, argv);
+  using namespace inline_prof::cli;
+  keep_memory();
+  int status = 0;
+  return parse({.name = "prof-analyze",
+                .description =
+                    "Joins the kernel times in prof.json with performance models: what each layer "
+                    "took, and what it should take.",
+                .footer = kExamples,
+                .version = "prof-analyze " INLINE_PROF_VERSION},
+               argc, argv,
+               [&](Command& program) {
+                 set_arguments(argc, argv);
+                 declare(program, status);
+               })
+      .value_or(status);
 }

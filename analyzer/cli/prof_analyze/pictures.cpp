@@ -1,5 +1,5 @@
 // prof-analyze timeline and scaling: pictures of one run, and of several beside each other.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/grid_output.hpp"
 #include "cli/common/picture_output.hpp"
 #include "cli/common/result_file.hpp"

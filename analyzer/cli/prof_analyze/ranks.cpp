@@ -1,7 +1,7 @@
 // prof-analyze ranks DIR: which of many ranks are late, and what collectives wait for.
 #include "join/ranks.hpp"
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"

@@ -1,5 +1,5 @@
 // prof-analyze FILE...: the report of one run.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/analysis_arguments.hpp"
 #include "cli/prof_analyze/commands.hpp"

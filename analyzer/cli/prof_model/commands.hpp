@@ -2,7 +2,7 @@
 // options and with what it does.  Results go to standard output, words to standard error.
 #pragma once
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 
 namespace inline_prof::cli {
 

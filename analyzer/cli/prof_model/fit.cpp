@@ -1,5 +1,5 @@
 // prof-model fit: measured tables in, a parameter file out.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"

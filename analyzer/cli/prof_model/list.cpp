@@ -1,5 +1,5 @@
 // prof-model list: the models, the columns of one, or the machines.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/grid_output.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "fit/fits.hpp"

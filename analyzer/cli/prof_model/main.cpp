@@ -1,7 +1,8 @@
 // prof-model: performance models on tables of shapes.
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
+#include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
 
 namespace inline_prof::cli {
@@ -21,7 +22,7 @@ constexpr const char* kExamples =
     "\n"
     "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.";
 
-void declare(Command& program, int& /*status*/) {
+void declare(Command& program) {
   program.require_subcommand(1, 1);
   declare_list(program);
   declare_predict(program);
@@ -37,11 +38,16 @@ void declare(Command& program, int& /*status*/) {
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
-  return inline_prof::cli::run_program(
-      {.name = "prof-model",
-       .description =
-           "Predicts how long operations take on a GPU, and says how good the prediction is.",
-       .footer = inline_prof::cli::kExamples,
-       .declare = inline_prof::cli::declare},
-      argc, argv);
+  using namespace inline_prof::cli;
+  return parse({.name = "prof-model",
+                .description = "Predicts how long operations take on a GPU, and says how good the "
+                               "prediction is.",
+                .footer = kExamples,
+                .version = "prof-model " INLINE_PROF_VERSION},
+               argc, argv,
+               [&](Command& program) {
+                 set_arguments(argc, argv);
+                 declare(program);
+               })
+      .value_or(0);
 }

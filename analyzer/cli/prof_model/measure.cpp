@@ -1,6 +1,6 @@
 // prof-model measure: starts prof-measure, which is linked with CUDA where prof-model is not; with
 // --suggest it says what is worth measuring, which needs no GPU.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_model/commands.hpp"
@@ -84,7 +84,7 @@ void run_suggest(const Suggest& options) {
   write_result(options.output, table, options.force);
 }
 
-void declare_suggest(Command& program, int& /*status*/) {
+void declare_suggest(Command& program) {
   const auto options = std::make_shared<Suggest>();
   program
       .add_option("--suggest", options->parameters,
@@ -105,11 +105,11 @@ void declare_suggest(Command& program, int& /*status*/) {
   for (std::string& word : words)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  const Program program{.name = "prof-model measure",
-                        .description = "Which products to measure for a better fit, as a grid",
-                        .footer = "",
-                        .declare = declare_suggest};
-  std::exit(run_program(program, static_cast<int>(words.size()), pointers.data()));
+  const auto status =
+      parse({.name = "prof-model measure",
+             .description = "Which products to measure for a better fit, as a grid"},
+            static_cast<int>(words.size()), pointers.data(), declare_suggest);
+  std::exit(status.value_or(0));
 }
 
 void run(const std::vector<std::string>& words) {

@@ -1,6 +1,6 @@
 #include "cli/prof_model/model_choice.hpp"
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "model/shipped_parameters.hpp"
 

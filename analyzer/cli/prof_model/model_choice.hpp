@@ -1,7 +1,7 @@
 // The options by which prof-model's subcommands choose a model.
 #pragma once
 
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "model/registry.hpp"
 #include "model/row_reader.hpp"
 #include "read/table.hpp"

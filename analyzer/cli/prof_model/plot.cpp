@@ -1,6 +1,6 @@
 // prof-model plot: pictures of a model beside measured times.
+#include "base/command_line.hpp"
 #include "base/error_metrics.hpp"
-#include "cli/common/command_line.hpp"
 #include "cli/common/picture_output.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"

@@ -2,7 +2,7 @@
 // prof.json into a prof.schedule.
 //
 // Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong.
-#include "cli/common/command_line.hpp"
+#include "base/command_line.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_schedule/prior_run.hpp"
 #include "cli/prof_schedule/schedule_summary.hpp"
@@ -322,7 +322,7 @@ void add_options(Command& app, Options& options) {
   app.add_flag("--list", options.list, "one line for each event, or class, in the table");
 }
 
-void declare(Command& program, int& /*status*/) {
+void declare(Command& program) {
   const auto options = std::make_shared<Options>();
   add_options(program, *options);
   program.on_end([options] {
@@ -340,11 +340,16 @@ void declare(Command& program, int& /*status*/) {
 }  // namespace inline_prof::cli
 
 int main(int argc, char** argv) {
-  return inline_prof::cli::run_program(
-      {.name = "prof-schedule",
-       .description =
-           "Checks a schedule of inline_prof, says how long it takes, and writes it out.",
-       .footer = inline_prof::cli::kExamples,
-       .declare = inline_prof::cli::declare},
-      argc, argv);
+  using namespace inline_prof::cli;
+  return parse({.name = "prof-schedule",
+                .description =
+                    "Checks a schedule of inline_prof, says how long it takes, and writes it out.",
+                .footer = kExamples,
+                .version = "prof-schedule " INLINE_PROF_VERSION},
+               argc, argv,
+               [&](Command& program) {
+                 set_arguments(argc, argv);
+                 declare(program);
+               })
+      .value_or(0);
 }

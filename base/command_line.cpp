@@ -1,6 +1,4 @@
-#include "cli/common/command_line.hpp"
-
-#include "cli/common/result_file.hpp"
+#include "base/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -34,8 +32,8 @@ Check between_numbers(Number least, Number most) {
 
 // Says what went wrong; std::fprintf, because nothing may be thrown from here.
 int fail(const Program& program, int status, const char* what) noexcept {
-  std::fprintf(stderr, "%s: %s\n", program.name, what);
-  if (status == 2) std::fprintf(stderr, "Try %s --help.\n", program.name);
+  std::fprintf(stderr, "%s: %s\n", program.name.c_str(), what);
+  if (status == 2) std::fprintf(stderr, "Try %s --help.\n", program.name.c_str());
   return status;
 }
 
@@ -49,6 +47,9 @@ Check one_of(const std::vector<std::string>& words) {
           fmt::format("{{{}}}", fmt::join(words, ","))};
 }
 
+Check between(int least, int most) {
+  return between_numbers(least, most);
+}
 Check between(std::size_t least, std::size_t most) {
   return between_numbers(least, most);
 }
@@ -61,6 +62,11 @@ Check between(double least, double most) {
 Check positive_number() {
   return {[](const std::string& text) { return CLI::PositiveNumber(text); },
           CLI::PositiveNumber.get_description()};
+}
+
+Check not_negative() {
+  return {[](const std::string& text) { return CLI::NonNegativeNumber(text); },
+          CLI::NonNegativeNumber.get_description()};
 }
 
 Option& Option::required() {
@@ -93,6 +99,12 @@ Option Command::add_option(const std::string& names, std::string& value, const s
 }
 Option Command::add_option(const std::string& names, std::vector<std::string>& value,
                            const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, int& value, const std::string& help) {
+  return Option(app_->add_option(names, value, help));
+}
+Option Command::add_option(const std::string& names, float& value, const std::string& help) {
   return Option(app_->add_option(names, value, help));
 }
 Option Command::add_option(const std::string& names, double& value, const std::string& help) {
@@ -128,6 +140,11 @@ void Command::add_output(std::string& file, bool& force) {
   add_flag("--force", force, "Replace the output file if it exists");
 }
 
+void Command::add_rest(std::vector<std::string>& words) {
+  app_->prefix_command();
+  app_->callback([app = app_, &words] { words = app->remaining(); });
+}
+
 Command Command::add_subcommand(const std::string& name, const std::string& help) {
   return Command(*app_->add_subcommand(name, help));
 }
@@ -159,21 +176,20 @@ void Command::on_end(std::function<void()> run) {
   app_->final_callback(std::move(run));
 }
 
-int run_program(const Program& program, int argc, char** argv) noexcept {
+std::optional<int> parse(const Program& program, int argc, const char* const* argv,
+                         const std::function<void(Command&)>& declare) noexcept {
   try {
-    set_arguments(argc, argv);
     CLI::App app(program.description, program.name);
     app.footer(program.footer);
-    app.set_version_flag("--version", fmt::format("{} {}", program.name, INLINE_PROF_VERSION));
-    int status = 0;
+    if (!program.version.empty()) app.set_version_flag("--version", program.version);
     Command top(app);
-    program.declare(top, status);
+    declare(top);
     try {
       app.parse(argc, argv);
     } catch (const CLI::Success& request) {  // --help and --version
       return app.exit(request);
     }
-    return status;
+    return std::nullopt;
   } catch (const CLI::ParseError& error) {
     return fail(program, 2, error.what());
   } catch (const UsageError& error) {

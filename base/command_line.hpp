@@ -33,10 +33,12 @@ struct Check {
 [[nodiscard]] Check one_of(const std::vector<std::string>& words);
 
 // A number between these limits, both included.
+[[nodiscard]] Check between(int least, int most);
 [[nodiscard]] Check between(std::size_t least, std::size_t most);
 [[nodiscard]] Check between(std::int64_t least, std::int64_t most);
 [[nodiscard]] Check between(double least, double most);
 [[nodiscard]] Check positive_number();
+[[nodiscard]] Check not_negative();
 
 template <typename Value>
 using NamedValues = std::vector<std::pair<std::string, Value>>;
@@ -66,6 +68,8 @@ class Command {
   Option add_option(const std::string& names, std::string& value, const std::string& help);
   Option add_option(const std::string& names, std::vector<std::string>& value,
                     const std::string& help);
+  Option add_option(const std::string& names, int& value, const std::string& help);
+  Option add_option(const std::string& names, float& value, const std::string& help);
   Option add_option(const std::string& names, double& value, const std::string& help);
   Option add_option(const std::string& names, std::optional<double>& value,
                     const std::string& help);
@@ -98,6 +102,8 @@ class Command {
 
   // -o and --force.
   void add_output(std::string& file, bool& force);
+  // The first word that is no option, or "--", and all behind it.
+  void add_rest(std::vector<std::string>& words);
 
   Command add_subcommand(const std::string& name, const std::string& help);
   // A command that hands all words behind it, --help too, to `run`.
@@ -133,15 +139,16 @@ class Command {
 };
 
 struct Program {
-  const char* name;
-  const char* description;
-  const char* footer;
-  // Adds options and commands; what they set `status` to is the exit status.
-  void (*declare)(Command& program, int& status);
+  std::string name;
+  std::string description;
+  std::string footer = {};
+  std::string version = {};  // what --version prints; empty: there is no such option
 };
 
-// main(): parses and runs.  Exit status: 1 the input cannot be used, 2 the command line is wrong,
-// else what a command has set, 0 if none did.
-[[nodiscard]] int run_program(const Program& program, int argc, char** argv) noexcept;
+// Reads a command line with the options that `declare` adds, and runs the subcommand that it names.
+// Gives the exit status if the program is to end now: 0 after --help and --version, 2 if the
+// command line is wrong, 1 if anything else was thrown.
+[[nodiscard]] std::optional<int> parse(const Program& program, int argc, const char* const* argv,
+                                       const std::function<void(Command&)>& declare) noexcept;
 
 }  // namespace inline_prof::cli
