@@ -18,7 +18,7 @@ class Option;
 
 namespace inline_prof::cli {
 
-// A command line that cannot be meant; the program ends with status 2.
+// A wrong command line; the program ends with status 2.
 class UsageError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -181,12 +181,12 @@ class TreeBuilder {
     }
     std::stable_sort(sorted.begin(), sorted.end(),
                      [](const auto* a, const auto* b) { return a->key < b->key; });
-    const auto twin = std::adjacent_find(sorted.begin(), sorted.end(),
-                                         [](auto* a, auto* b) { return a->key == b->key; });
-    if (twin == sorted.end()) return;
-    fail((*std::next(twin))->key_offset, "the key " + in_quotes((*twin)->key) + " again after " +
-                                             json_place(text_, (*twin)->key_offset) +
-                                             ", expected it once");
+    const auto repeated = std::adjacent_find(sorted.begin(), sorted.end(),
+                                             [](auto* a, auto* b) { return a->key == b->key; });
+    if (repeated == sorted.end()) return;
+    fail((*std::next(repeated))->key_offset,
+         "the key " + in_quotes((*repeated)->key) + " again after " +
+             json_place(text_, (*repeated)->key_offset) + ", expected it once");
   }
 
   std::string_view text_;

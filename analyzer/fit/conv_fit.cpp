@@ -55,8 +55,8 @@ struct MeasuredConv {
   std::optional<model::ConvKernel> kernel;
 };
 
-// Rows that differ in the batch only are one layer, and are held out together: whoever has seen one
-// of them knows the others.
+// Rows that differ in the batch only are one layer, and are held out together: a fit that has seen
+// one of them knows the others.
 std::vector<std::vector<Index>> folds_of(const std::vector<MeasuredConv>& convs) {
   using Layer = std::tuple<double, double, double, double, double, double, double, double>;
   std::map<Layer, double> layers;

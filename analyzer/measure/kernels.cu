@@ -172,7 +172,7 @@ __device__ float block_sum(float value) {
   constexpr float kRepeats = static_cast<float>(kWarp * kWarp) / kThreads;
   __shared__ float of_warps[kThreads / kWarp];
   value = warp_sum(value);
-  __syncthreads();  // whoever used of_warps before is done
+  __syncthreads();  // earlier uses of of_warps have ended
   if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = value;
   __syncthreads();
   return warp_sum(of_warps[threadIdx.x % (kThreads / kWarp)]) / kRepeats;

@@ -13,7 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Whoever names a pipe wants it read; one that lies in a folder may have no writer, ever.
+// A pipe named on the command line is read; one found in a folder is not: it may never have a
+// writer.
 void refuse_what_never_ends(const fs::directory_entry& entry) {
   std::error_code error;
   const fs::file_status status = entry.status(error);

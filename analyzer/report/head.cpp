@@ -115,7 +115,7 @@ std::string describe_bias(const join::Analysis& analysis) {
   return text;
 }
 
-// How long the run would have had to go on for a receipt of +-0.1 %.
+// How long the run would have had to go on for an overhead known to +-0.1 %.
 std::string describe_needed(const read::Overhead& overhead) {
   if (overhead.iterations_needed.value_or(0) == 0) return {};
   return fmt::format("; {} more iterations would tell{}", *overhead.iterations_needed,
@@ -123,7 +123,7 @@ std::string describe_needed(const read::Overhead& overhead) {
 }
 
 std::string describe_overhead(const read::Profile& profile) {
-  if (!profile.overhead) return "not measured: the file has no receipt";
+  if (!profile.overhead) return "not measured: the file has no overhead section";
   const read::Overhead& overhead = *profile.overhead;
   if (!overhead.slowdown_percent) {
     constexpr std::string_view said_already = "not measured";
@@ -200,11 +200,11 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
     lines.push_back({"path", describe_longest_path(analysis)});
   }
-  std::set<std::string> receipts;
+  std::set<std::string> overheads;
   for (const join::Run& run : analysis.runs)
-    receipts.insert(describe_overhead(run.profile));
-  for (const std::string& receipt : receipts)
-    lines.push_back({"overhead", receipt});
+    overheads.insert(describe_overhead(run.profile));
+  for (const std::string& overhead : overheads)
+    lines.push_back({"overhead", overhead});
   lines.push_back({"event bias", describe_bias(analysis)});
   if (analysis.statistic != "median") lines.push_back({"statistic", analysis.statistic});
   if (analysis.outliers > 0) lines.push_back({"outliers", describe_outliers(analysis)});

@@ -12,7 +12,7 @@ struct FullyConnectedShape {
   int inputs;
   int outputs;
   bool has_relu;            // else the identity
-  bool has_input_gradient;  // false: X are data, nobody asks for their gradient
+  bool has_input_gradient;  // false: X are data, their gradient is not needed
 };
 
 // Where a layer's parameters and their gradients lie; its network owns them.

@@ -49,10 +49,10 @@ class GraphClone {
   // Applies changes of kernels that the application has made while this was built.  False if that
   // fails.  With the registry's mutex held.
   [[nodiscard]] bool catch_up() noexcept;
-  // What the application does to the node of its exec is done to the twin of
-  // ExecutableGraph::copy's `node`.
+  // What the application does to the node of its exec is done to the clone of
+  // `node` in ExecutableGraph::copy.
   [[nodiscard]] CUgraphNode clone_node_of(CUgraphNode node) const noexcept;
-  // `twin` stands between the events.
+  // `clone_node` stands between the events.
   [[nodiscard]] bool times(CUgraphNode clone_node) const noexcept;
   void follow(std::uint64_t generation) noexcept {
     generation_.store(generation, std::memory_order_relaxed);

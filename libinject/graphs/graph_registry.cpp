@@ -229,7 +229,7 @@ std::string why_not_worth_it(const State& run, std::uint64_t signature) {
   return known == nullptr || !known->why_whole.empty() ? "it was made after the warm-up" : "";
 }
 
-// Sets the nodes' twins.
+// Sets the nodes' clones.
 Copy copy_of(CUgraph source, unsigned long long flags, Reading& reading) {
   const auto& api = sys::graph_api();
   const State* run = state();

@@ -301,7 +301,7 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
     return;
   }
   if (site != nullptr && known == nullptr) {
-    // The gate is set last, so that whoever sees it also finds the label.
+    // The gate is set last: a thread that sees it also sees the label.
     __atomic_store_n(&site->label, const_cast<LabelEnd*>(end), __ATOMIC_RELEASE);
     __atomic_store_n(&site->gate, &end->label->gate, __ATOMIC_RELEASE);
   }

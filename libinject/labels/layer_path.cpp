@@ -178,8 +178,8 @@ const char* const* pointer_at(const OpenRanges& ranges, std::size_t begin) noexc
   return followed;
 }
 
-// The text of the range there, as it is now.  Once events are not looked for, whoever let us follow
-// a pointer need not keep it any more.
+// The text of the range there, as it is now.  Once discovery has ended, a pointer that we
+// follow may no longer be valid.
 std::string_view text_at(const OpenRanges& ranges, LabelPlace place) noexcept {
   if (ranges.kinds[place.at] != Kind::kFollowed) {
     return {&ranges.text[place.begin], ranges.lengths[place.at]};

@@ -113,7 +113,7 @@ void ContextTimer::destroy_events() noexcept {
     event = nullptr;
   };
   for (Pair& pair : pairs()) {
-    // Whoever has a pair open is about to record its stop event: it stays.
+    // The thread that has a pair open is about to record its stop event: leave that pair alone.
     for (int expected : {kFree, kPending, kCaptured}) {
       if (!pair.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire)) continue;
       destroy(pair.start);

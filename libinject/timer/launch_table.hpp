@@ -86,7 +86,7 @@ class LaunchTable {
   // table's own address stands for it: no function has that.
   void vacate(LaunchSlot& slot) noexcept { slot.function.store(this, std::memory_order_release); }
 
-  // Whoever looks up a pair meanwhile may not find it.
+  // A lookup that runs meanwhile may miss its entry.
   void clear() noexcept {
     for (LaunchSlot& slot : slots_)
       slot.function.store(nullptr, std::memory_order_release);

@@ -91,7 +91,7 @@ function showHead() {
     byId('head').append(element('dt', {}, label),
                         element('dd', {class: label === 'warning' ? 'warning' : null}, words));
     if (label === 'overhead' || label === 'event bias') {
-      byId('receipt').append(element('dt', {}, label), element('dd', {}, words));
+      byId('overhead').append(element('dt', {}, label), element('dd', {}, words));
     }
   }
 }

@@ -87,10 +87,10 @@ struct inline_prof_abi {
   /* Ends what `id` said, on whatever thread that was. */
   void (*layer_end)(uint64_t id);
 
-  /* As layer_set, for a caller to which a call at each change is too dear: the layer is what
-   * `*path` points to whenever the library asks, on this thread, until layer_set with the same
-   * `id`, layer_end, or the end of INLINE_PROF_WANTS_LAYERS.  A null `*path`: none for now.  `path`
-   * and what it points to stay valid meanwhile, and only this thread writes `*path`. */
+  /* As layer_set, but without a call at each change: the layer of this thread is the text that
+   * `*path` points to when the library reads it, until layer_set with the same `id`, layer_end, or
+   * the end of INLINE_PROF_WANTS_LAYERS.  A null `*path` means no layer.  `path` and the text must
+   * stay valid meanwhile, and only this thread may write `*path`. */
   void (*layer_follow)(uint64_t id, const char* const* path);
 };
 

@@ -91,7 +91,7 @@ class Report(unittest.TestCase):
             self.value("[...document.querySelectorAll('#share-table tbody tr')]"
                        ".map(row => row.lastChild.textContent)"),
             ["%.1f" % share for share in report["shares"].values()])
-        self.assertIn("+0.050 %, 95 % interval", self.text("#receipt"))
+        self.assertIn("+0.050 %, 95 % interval", self.text("#overhead"))
         self.assertIn("2 interleaved_launch", self.text("#head"))
         self.assertIn("MLP.fc1", self.text("#layer-table"))
 
