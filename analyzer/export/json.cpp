@@ -66,6 +66,11 @@ Json run_json(const join::Run& run) {
   return json;
 }
 
+Json overlap_json(const std::optional<join::Overlap>& overlap) {
+  if (!overlap) return {};
+  return {{"one_by_one_us", overlap->one_by_one_us}, {"together_us", overlap->together_us}};
+}
+
 Json isolated_json(const std::optional<join::Isolated>& isolated) {
   if (!isolated) return {};
   return {{"alone_us", isolated->alone_us},
@@ -166,6 +171,7 @@ std::string json_report(const join::Analysis& analysis) {
   add_errors(json, analysis.errors);
   json["uncorrected"] = Json::object();
   add_errors(json["uncorrected"], analysis.uncorrected_errors);
+  json["overlap"] = overlap_json(analysis.overlap);
   json["samples"] = analysis.samples;
   json["outliers"] = analysis.outliers;
   json["unmeasured_events"] = analysis.unmeasured_events;

@@ -37,8 +37,9 @@ struct Row {
   std::int64_t occurrence = 0;
   std::int64_t calls = 1;  // in an iteration; for any_occurrence: in the whole run
   bool any_occurrence = false;
-  bool is_graph_node = false;         // of a CUDA graph, which may run others beside it
-  bool is_region = false;             // encloses other rows on its stream
+  bool is_graph_node = false;    // of a CUDA graph, which may run others beside it
+  bool overlap_removed = false;  // the kernel may overlap with a neighbour, but not while timed
+  bool is_region = false;        // encloses other rows on its stream
   std::optional<std::size_t> parent;  // the smallest row that encloses this one; index into rows
 
   std::size_t samples = 0;
@@ -115,6 +116,13 @@ struct Shares {
   double idle = 0.0;      // or not seen
 };
 
+// Kernels of CUDA graphs that overlap by programmatic dependent launch, per iteration: the sum of
+// their times, each timed without its overlap, and the replays they are part of.
+struct Overlap {
+  double one_by_one_us = 0.0;
+  double together_us = 0.0;
+};
+
 // One input file.
 struct Run {
   read::Profile profile;  // its samples are joined into rows already, and gone from here
@@ -146,6 +154,7 @@ struct Analysis {
   std::optional<double> all_predicted_us;  // that, if every row met its prediction
   std::string longest_path_reason;         // why there is none
   std::vector<std::size_t> worth_fixing;   // indices into merged, those that save most first
+  std::optional<Overlap> overlap;          // if all parts of such a graph were measured
   std::optional<Errors> errors;
   std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
   std::size_t samples = 0;

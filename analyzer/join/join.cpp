@@ -4,6 +4,7 @@
 #include "join/isolate.hpp"
 #include "join/join_run.hpp"
 #include "join/merge.hpp"
+#include "join/overlap.hpp"
 #include "join/predict_rows.hpp"
 #include "join/readable.hpp"
 #include "join/shares.hpp"
@@ -91,6 +92,7 @@ class Joiner {
     merge_isolated(analysis_);
     if (options_.keep_samples) keep_samples();
     samples_ = {};
+    find_overlap(analysis_);
     compute_shares(analysis_);
     find_worth_fixing(analysis_);
     summarise_rows();

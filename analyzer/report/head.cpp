@@ -115,6 +115,13 @@ std::string describe_bias(const join::Analysis& analysis) {
   return text;
 }
 
+std::string describe_overlap(const join::Overlap& overlap) {
+  return fmt::format(
+      "kernels of graphs, timed one by one, take {:.2f} us; their replays take {:.2f} us, since "
+      "the kernels overlap (programmatic launches)",
+      overlap.one_by_one_us, overlap.together_us);
+}
+
 // How long the run would have had to go on for an overhead known to +-0.1 %.
 std::string describe_needed(const read::Overhead& overhead) {
   if (overhead.iterations_needed.value_or(0) == 0) return {};
@@ -206,6 +213,7 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   for (const std::string& overhead : overheads)
     lines.push_back({"overhead", overhead});
   lines.push_back({"event bias", describe_bias(analysis)});
+  if (analysis.overlap) lines.push_back({"overlap", describe_overlap(*analysis.overlap)});
   if (analysis.statistic != "median") lines.push_back({"statistic", analysis.statistic});
   if (analysis.outliers > 0) lines.push_back({"outliers", describe_outliers(analysis)});
   const std::string dropped = describe_dropped(analysis);

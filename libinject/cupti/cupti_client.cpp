@@ -43,9 +43,9 @@ struct OpenLaunch {
 };
 
 struct ThreadState {
-  bool in_callback = false;
   CUcontext calibrated = nullptr;  // the context of the last launch that was counted
   std::uint32_t correlation_id = 0;
+  bool in_callback = false;
   OpenLaunch open;
 };
 // initial-exec: see HookGuard.

@@ -26,7 +26,8 @@ std::optional<Launch> launch_from(const CUlaunchConfig* config, CUfunction funct
                 .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                 .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                 .cluster = cluster_of(*config),
-                .dynamic_shared_bytes = config->sharedMemBytes};
+                .dynamic_shared_bytes = config->sharedMemBytes,
+                .may_overlap = may_overlap(*config)};
 }
 
 }  // namespace

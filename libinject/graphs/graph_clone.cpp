@@ -1,5 +1,6 @@
 #include "graphs/graph_clone.hpp"
 
+#include "graphs/graph_edges.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
@@ -16,33 +17,18 @@ std::string failed(const char* function, CUresult result) {
 }
 
 constexpr const char* kSwitchedOff = "the program has switched it off";
-constexpr const char* kOverlaps = "it overlaps with its neighbours (programmatic edges)";
+// A full edge in place of one that waits for the launch alone could dead-lock kernels that are
+// meant to run together.
+constexpr const char* kLaunchOrder = "it runs beside its neighbours (launch-order edges)";
 
-// The predecessors or successors of `node`.  False if an edge carries data (programmatic dependent
-// launch, ports): that belongs to the kernel and would be lost with an event between.
-using Neighbours = CUresult(CUDAAPI*)(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*);
-bool plain_neighbours(Neighbours get, CUgraphNode node, std::vector<CUgraphNode>& out,
-                      std::string& why_not) {
-  std::size_t count = 0;
-  if (const CUresult result = get(node, nullptr, nullptr, &count); result != CUDA_SUCCESS) {
-    // cuda.h, cuGraphNodeGetDependencies: LOSSY_QUERY if an edge carries data and none is
-    // requested.
-    why_not =
-        result == CUDA_ERROR_LOSSY_QUERY ? kOverlaps : failed("cuGraphNodeGetDependencies", result);
-    return false;
-  }
-  out.resize(count);
-  std::vector<CUgraphEdgeData> edges(count);
-  if (count == 0) return true;
-  if (const CUresult result = get(node, out.data(), edges.data(), &count); result != CUDA_SUCCESS) {
+bool replaceable_edges(CUresult (*ask)(CUgraphNode, Edges&), CUgraphNode node, Edges& edges,
+                       std::string& why_not) {
+  if (const CUresult result = ask(node, edges); result != CUDA_SUCCESS) {
     why_not = failed("cuGraphNodeGetDependencies", result);
     return false;
   }
-  const bool is_plain = std::all_of(edges.begin(), edges.end(), [](const CUgraphEdgeData& edge) {
-    return edge.from_port == 0 && edge.to_port == 0 && edge.type == 0;
-  });
-  if (!is_plain) why_not = kOverlaps;
-  return is_plain;
+  if (!edges.can_be_full()) why_not = kLaunchOrder;
+  return edges.can_be_full();
 }
 
 // How long to wait for the upload before the clone is launched anyway.
@@ -113,10 +99,10 @@ bool GraphClone::copy(std::string& why_not) {
 bool GraphClone::put_events_around(std::string& why_not) {
   const auto& api = sys::graph_api();
   const auto& cuda = sys::cuda();
-  std::vector<CUgraphNode> before;
-  std::vector<CUgraphNode> after;
-  if (!plain_neighbours(api.get_dependencies, first_, before, why_not) ||
-      !plain_neighbours(api.get_dependents, last_, after, why_not)) {
+  Edges before;
+  Edges after;
+  if (!replaceable_edges(edges_to, first_, before, why_not) ||
+      !replaceable_edges(edges_from, last_, after, why_not)) {
     return false;
   }
   if (cuda.cuEventCreate(&start_, CU_EVENT_DEFAULT) != CUDA_SUCCESS ||
@@ -127,24 +113,25 @@ bool GraphClone::put_events_around(std::string& why_not) {
   const std::vector<CUgraphNode> firsts(before.size(), first_);
   const std::vector<CUgraphNode> lasts(after.size(), last_);
   CUresult result =
-      api.add_event_record(&start_node_, definition_, before.data(), before.size(), start_);
+      api.add_event_record(&start_node_, definition_, before.nodes.data(), before.size(), start_);
   if (result == CUDA_SUCCESS) {
     result = api.add_event_record(&stop_node_, definition_, &last_, 1, stop_);
   }
-  if (result == CUDA_SUCCESS && !before.empty()) {
-    result =
-        api.remove_dependencies(definition_, before.data(), firsts.data(), nullptr, before.size());
+  if (result == CUDA_SUCCESS && before.size() > 0) {
+    result = api.remove_dependencies(definition_, before.nodes.data(), firsts.data(),
+                                     before.data.data(), before.size());
   }
-  if (result == CUDA_SUCCESS && !after.empty()) {
-    result =
-        api.remove_dependencies(definition_, lasts.data(), after.data(), nullptr, after.size());
+  if (result == CUDA_SUCCESS && after.size() > 0) {
+    result = api.remove_dependencies(definition_, lasts.data(), after.nodes.data(),
+                                     after.data.data(), after.size());
   }
   if (result == CUDA_SUCCESS) {
     result = api.add_dependencies(definition_, &start_node_, &first_, nullptr, 1);
   }
   const std::vector<CUgraphNode> stops(after.size(), stop_node_);
-  if (result == CUDA_SUCCESS && !after.empty()) {
-    result = api.add_dependencies(definition_, stops.data(), after.data(), nullptr, after.size());
+  if (result == CUDA_SUCCESS && after.size() > 0) {
+    result =
+        api.add_dependencies(definition_, stops.data(), after.nodes.data(), nullptr, after.size());
   }
   if (result != CUDA_SUCCESS) why_not = failed("cuGraphAddEventRecordNode", result);
   return result == CUDA_SUCCESS;

@@ -3,8 +3,8 @@
 //   before:  predecessors -> node -> successors
 //   now:     predecessors -> start -> node -> stop -> successors
 //
-// Nodes that could run concurrently with the kernel still can.  Only overlap of the kernel with its
-// own neighbours (programmatic dependent launch) would be lost; such kernels are not timed.
+// Nodes that could run concurrently with the kernel still can.  Only the overlap of the kernel with
+// its own neighbours is gone while it is timed: programmatic edges become full ones.
 #pragma once
 
 #include "graphs/graph_registry.hpp"

@@ -2,13 +2,13 @@
 // its capture; if that is impossible, one for the whole graph.
 #include "graphs/graph_events.hpp"
 
+#include "graphs/graph_edges.hpp"
 #include "labels/layer_path.hpp"
 #include "launch/kernel_handles.hpp"
 #include "launch/kernel_name.hpp"
 #include "session/discovery.hpp"
 #include "session/planning.hpp"
 #include "session/state.hpp"
-#include "sys/graph_api.hpp"
 
 #include <algorithm>
 #include <unordered_set>
@@ -18,6 +18,9 @@ namespace {
 
 // A quarter of the list's capacity; 8 MiB.
 constexpr std::size_t kMostInGraphs = record::EventList::kCapacity / 4;
+
+constexpr const char* kWithOverlap =
+    "its kernels overlap (programmatic edges); timed one by one they do not";
 
 constexpr std::size_t kMostNamesOfEvent = 64;  // further names are left out
 
@@ -31,16 +34,12 @@ void add_name(record::EventRecord& event, const std::string& name) {
 
 // `next` depends on `node` alone, and nothing else depends on `node`.
 bool is_chain(const GraphNode& node, const GraphNode& next) {
-  const auto& api = sys::graph_api();
   if (node.copy == nullptr || next.copy == nullptr) return false;
-  CUgraphNode neighbour = nullptr;
-  CUgraphEdgeData edge{};
-  std::size_t count = 1;
-  std::size_t all = 0;
-  return api.get_dependencies(next.copy, nullptr, nullptr, &all) == CUDA_SUCCESS && all == 1 &&
-         api.get_dependencies(next.copy, &neighbour, &edge, &count) == CUDA_SUCCESS &&
-         neighbour == node.copy &&
-         api.get_dependents(node.copy, nullptr, nullptr, &all) == CUDA_SUCCESS && all == 1;
+  Edges before;
+  Edges after;
+  return edges_to(next.copy, before) == CUDA_SUCCESS && before.size() == 1 &&
+         before.nodes.front() == node.copy && edges_from(node.copy, after) == CUDA_SUCCESS &&
+         after.size() == 1;
 }
 
 // The index of the last node that one library call or label launched from `first` on, if these form
@@ -127,6 +126,7 @@ class Meeting {
     if (event == nullptr) return last;
     if (!is_call) event->occurrence = occurrence;
     event->add_flag(record::Flag::kGraphNode);
+    note_overlap(*event, nodes[first].copy, nodes[last].copy);
     event->first_node = static_cast<int>(first);
     event->last_node = static_cast<int>(last);
     if (node.notes && !node.notes->layer.empty()) event->layer_name = node.notes->layer;
@@ -147,6 +147,18 @@ class Meeting {
     event->start_index = state_.next_index++;
     event->end_index = state_.next_index++;
     return last;
+  }
+
+  // An event between a kernel and its neighbours ends their overlap.
+  void note_overlap(record::EventRecord& event, CUgraphNode first, CUgraphNode last) {
+    Edges before;
+    Edges after;
+    if (first == nullptr || last == nullptr || edges_to(first, before) != CUDA_SUCCESS ||
+        edges_from(last, after) != CUDA_SUCCESS || (before.are_full() && after.are_full())) {
+      return;
+    }
+    site_.graph->overlaps = true;
+    if (before.can_be_full() && after.can_be_full()) event.add_flag(record::Flag::kPdlRemoved);
   }
 
   // CUDA does not say which node of a clone corresponds to a node of a child graph.
@@ -224,13 +236,14 @@ void settle_graphs(State& state) {
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
     if (!event.has(record::Flag::kGraphWhole)) continue;
-    event.reason = why_whole(*state.site_of_event[&event]->graph);
+    ExecutableGraph& graph = *state.site_of_event[&event]->graph;
+    event.reason = why_whole(graph).empty() ? kWithOverlap : why_whole(graph);
   }
   forget_events(state, [&](const record::EventRecord& event) {
     ExecutableGraph* graph = state.site_of_event[&event]->graph;
     if (graph == nullptr) return false;
-    return why_whole(*graph).empty() ? event.has(record::Flag::kGraphWhole)
-                                     : event.is_inside_graph();
+    if (!why_whole(*graph).empty()) return event.is_inside_graph();
+    return event.has(record::Flag::kGraphWhole) && !graph->overlaps;
   });
 }
 

@@ -54,6 +54,7 @@ struct ExecutableGraph {
   unsigned long long flags = 0;                         // of its instantiation
   bool holds_references = false;  // its user objects live until the last copy of the graph is gone
   const void* stream = nullptr;   // on which it is launched
+  bool overlaps = false;          // some kernels with their neighbours, by programmatic edges
   std::string why_whole;          // why its kernels cannot be timed individually; empty if they can
 };
 

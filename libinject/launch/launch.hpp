@@ -25,6 +25,7 @@ struct Launch {
   std::array<unsigned, 3> cluster;
   unsigned dynamic_shared_bytes;
   ExecutableGraph* graph = nullptr;  // null for a kernel launch
+  bool may_overlap = false;          // with the kernel before it (programmatic dependent launch)
 };
 
 struct LaunchTicket {

@@ -23,4 +23,16 @@ namespace inline_prof::hook {
   return {1, 1, 1};
 }
 
+// Programmatic dependent launch: the kernel may begin before the one before it has ended.
+[[nodiscard]] inline bool may_overlap(const CUlaunchConfig& config) noexcept {
+  for (unsigned i = 0; config.attrs != nullptr && i < config.numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config.attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+        attribute.value.programmaticStreamSerializationAllowed != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace inline_prof::hook

@@ -88,7 +88,8 @@ template <std::size_t Slot>
                       .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
                       .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
                       .cluster = cluster_of(*config),
-                      .dynamic_shared_bytes = config->sharedMemBytes};
+                      .dynamic_shared_bytes = config->sharedMemBytes,
+                      .may_overlap = may_overlap(*config)};
   return observed(launch, [&] { return real(config, f, parameters, extra); });
 }
 

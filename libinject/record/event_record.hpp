@@ -55,6 +55,7 @@ enum class Flag : std::uint8_t {
   kGraphWhole,     // a whole CUDA graph
   kRecaptured,     // recorded while the application captures it anew, in each iteration
   kNotMeasurable,
+  kPdlRemoved,  // it may overlap with a neighbour, but not while it is timed
 };
 
 // Written by host threads, read by the writer thread: everything but `calls` and the samples stands

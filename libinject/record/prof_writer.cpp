@@ -20,6 +20,7 @@ constexpr std::pair<Flag, const char*> kFlagWords[] = {
     {Flag::kGraphWhole, format::kFlagGraphWhole},
     {Flag::kRecaptured, format::kFlagRecaptured},
     {Flag::kNotMeasurable, format::kFlagNotMeasurable},
+    {Flag::kPdlRemoved, format::kFlagPdlRemoved},
 };
 
 std::string hexadecimal(const void* pointer) {

@@ -117,6 +117,7 @@ LaunchSite* site_of_launch(State& state, const Launch& launch) {
   if (site->graph == nullptr) {
     site->kernel = kernel_of(state, launch.function);
     site->first_shape = shape_of(launch, *site->kernel);
+    site->may_overlap = launch.may_overlap;
     note_kernel(state, launch, *site->kernel);
   }
   LaunchSite* result = site.get();
@@ -138,6 +139,7 @@ void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::u
   part.event = add_event(state, site, occurrence, op.event_name);
   if (part.event == nullptr) return;
   part.event->shape = shape_of(launch, *site.kernel);
+  if (launch.may_overlap) part.event->add_flag(record::Flag::kPdlRemoved);
   part.event->start_index = state.next_index++;
   part.event->end_index = state.next_index++;
   record::Op description = op.describe(op.call, launch.stream);
@@ -170,6 +172,7 @@ void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool i
   record::EventRecord* event = add_event(state, site, occurrence, {});
   if (event == nullptr) return;
   event->shape = shape_of(launch, *site.kernel);
+  if (launch.may_overlap) event->add_flag(record::Flag::kPdlRemoved);
   event->start_index = state.next_index++;
   event->end_index = state.next_index++;
 }

@@ -49,6 +49,7 @@ struct LaunchSite {
   Label* label = nullptr;
   ExecutableGraph* graph = nullptr;
   record::LaunchShape first_shape;  // of a kernel
+  bool may_overlap = false;         // Launch::may_overlap of its first launch
   std::string event_name;           // of a kernel, once it has one
   // By occurrence; null if the launch was part of a label.  For a graph: its launches as a whole.
   std::vector<record::EventRecord*> events;

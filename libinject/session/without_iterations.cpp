@@ -50,6 +50,7 @@ void sample_from_now_on(State& state, LaunchSite& site) {
   if (site.sampled == nullptr) return;
   site.sampled->add_flag(record::Flag::kAnyOccurrence);
   site.sampled->shape = site.first_shape;
+  if (site.may_overlap) site.sampled->add_flag(record::Flag::kPdlRemoved);
   site.sampled->start_index = state.next_index++;
   site.sampled->end_index = state.next_index++;
   site.slot->limit.store(0, std::memory_order_relaxed);  // its next launch is the first sample

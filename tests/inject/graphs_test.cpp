@@ -19,6 +19,9 @@ using Texts = std::vector<std::string>;
 
 constexpr const char* kEndsWhenDone = "INLINE_PROF_EXIT_WHEN_DONE=1";
 
+constexpr double kOverlapUs = 3;  // of kernels with a programmatic edge
+constexpr double kCopyUs = 1.5;   // of a few bytes
+
 // Kernel i takes 5 + 3 i us, a tenth of a microsecond more for each block.
 std::string model() {
   std::string rules;
@@ -26,7 +29,8 @@ std::string model() {
     rules += std::string(i == 0 ? "" : ",") + R"({"name": "kernel_)" + std::to_string(i) +
              R"(_", "duration_us": )" + std::to_string(5 + 3 * i) + "}";
   }
-  return R"({"noise": 0.003, "events": {"pair_bias_us": 4.0, "graph_pair_bias_us": 2.0,
+  return R"({"noise": 0.003, "programmatic_overlap_us": )" + std::to_string(kOverlapUs) +
+         R"(, "events": {"pair_bias_us": 4.0, "graph_pair_bias_us": 2.0,
              "pair_jitter_us": 0.05}, "rules": [)" +
          rules + "]}";
 }
@@ -239,16 +243,62 @@ TEST(Graphs, InsideOthersAreTimedTogether) {
   }
 }
 
-TEST(Graphs, KernelsThatOverlapTheirNeighboursAreLeftAlone) {
+TEST(Graphs, KernelsThatOverlapAreTimedWithoutTheirOverlap) {
   const Workplace place;
   const auto [run, profile] = run_graphs(place, {"programmatic"});
-  std::map<std::string, json> events;
-  for (const json& event : profile["events"])
-    events[event["event_name"]] = event;
-  EXPECT_TRUE(has_flag(events["kernel_0_"], "not_measurable")) << profile["events"].dump(1);
-  EXPECT_TRUE(has_flag(events["kernel_1_"], "not_measurable"));
-  EXPECT_NE(events["kernel_1_"].value("reason", "").find("programmatic"), std::string::npos);
-  EXPECT_EQ(events["kernel_2_"]["measured_times_ms"].size(), 20U);
+  expect_times_of_kernels(profile);
+  EXPECT_TRUE(has_flag(event_named(profile, "kernel_0_"), "pdl_removed"));
+  EXPECT_TRUE(has_flag(event_named(profile, "kernel_1_"), "pdl_removed"));
+  EXPECT_FALSE(has_flag(event_named(profile, "kernel_2_"), "pdl_removed"));
+  EXPECT_EQ(count_flagged(profile, "not_measurable"), 0U);
+}
+
+// Kernels of 5, 8 and 11 us, the second of which begins 3 us before the first has ended; a copy.
+TEST(Graphs, WithOverlapAreTimedAsAWholeToo) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"programmatic"});
+  ASSERT_EQ(count_flagged(profile, "graph_whole"), 1U) << profile["events"].dump(1);
+  for (const json& event : profile["events"]) {
+    if (!has_flag(event, "graph_whole")) continue;
+    EXPECT_EQ(event["measured_times_ms"].size(), 20U);
+    EXPECT_NEAR(median_us(event) - 4, 5 + 8 + 11 - kOverlapUs + kCopyUs, 0.5);
+  }
+}
+
+// All but the copy: six kernels of 5 to 20 us, five of which begin 3 us early.
+TEST(Graphs, OfProgrammaticLaunchesAreTimedKernelByKernelAndAsAWhole) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"overlapping"});
+  expect_times_of_kernels(profile);
+  EXPECT_EQ(count_flagged(profile, "pdl_removed"), 6U);
+  ASSERT_EQ(count_flagged(profile, "graph_whole"), 1U);
+  for (const json& event : profile["events"]) {
+    if (!has_flag(event, "graph_whole")) continue;
+    EXPECT_NEAR(median_us(event) - 4, 5 + 8 + 11 + 14 + 17 + 20 - 5 * kOverlapUs + kCopyUs, 0.5);
+  }
+}
+
+// The pair's events stand between the kernel and its neighbours on the stream, too.
+TEST(Graphs, AreNotNeededForProgrammaticLaunches) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"overlapping_eager"});
+  ASSERT_EQ(profile["events"].size(), 6U);
+  for (const json& event : profile["events"]) {
+    EXPECT_EQ(event["flags"], json::array({"pdl_removed"})) << event["event_name"];
+    EXPECT_NEAR(median_us(event) - 4, kernel_us(event), tolerance_us(kernel_us(event)));
+  }
+}
+
+TEST(Graphs, KernelsThatMustRunTogetherAreTimedWithTheWholeGraph) {
+  const Workplace place;
+  const auto [run, profile] = run_graphs(place, {"programmatic", "launch_order=1"});
+  for (const char* name : {"kernel_0_", "kernel_1_"}) {
+    const json event = event_named(profile, name);
+    EXPECT_EQ(event["flags"], json::array({"graph_node", "not_measurable"})) << event.dump(1);
+    EXPECT_NE(event.value("reason", "").find("launch-order"), std::string::npos);
+  }
+  EXPECT_EQ(event_named(profile, "kernel_2_")["measured_times_ms"].size(), 20U);
+  EXPECT_EQ(count_flagged(profile, "graph_whole"), 1U);
 }
 
 TEST(Graphs, OnSeveralStreamsAreTimedAsAWhole) {

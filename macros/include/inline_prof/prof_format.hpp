@@ -110,8 +110,7 @@ inline constexpr const char* kFlagGraphNode = "graph_node";
 inline constexpr const char* kFlagGraphWhole = "graph_whole";
 inline constexpr const char* kFlagGraphChild = "graph_child";
 inline constexpr const char* kFlagRecaptured = "recaptured";
-inline constexpr const char* kFlagPdlChain = "pdl_chain";
-inline constexpr const char* kFlagCaptureOnly = "capture_only";
+inline constexpr const char* kFlagPdlRemoved = "pdl_removed";
 inline constexpr const char* kFlagNotMeasurable = "not_measurable";
 // The run had no iteration boundary: samples are taken at any of the event's occurrences.
 inline constexpr const char* kFlagAnyOccurrence = "any_occurrence";

@@ -78,6 +78,24 @@ void chain(const Device& device) {
   CHECK(cuMemcpyDtoDAsync(device.output, device.input, 4, device.stream));
 }
 
+// The same by programmatic dependent launches, as cuBLAS, CUTLASS and Triton make them.
+void overlapping_chain(const Device& device) {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = 16;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 128;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = device.stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  for (std::size_t i = 0; i < 6; ++i)
+    CHECK(cuLaunchKernelEx(&config, device.kernels[i], nullptr, nullptr));
+  CHECK(cuMemcpyDtoDAsync(device.output, device.input, 4, device.stream));
+}
+
 // A region and a layer of the program's own words.
 void labelled(const Device& device) {
   PROFILE_SCOPE("Net", device.stream);
@@ -201,7 +219,8 @@ CUgraph with_programmatic_edge(const Device& device) {
   CUgraphNode second = add_kernel(graph, device, 1, {});
   CUgraphNode third = add_kernel(graph, device, 2, {second});
   CUgraphEdgeData edge{};
-  edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+  edge.from_port = number("launch_order", 0) != 0 ? CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER
+                                                  : CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
   edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
   CHECK(cuGraphAddDependencies_v2(graph, &first, &second, &edge, 1));
   add_copy(graph, device, {third});
@@ -453,11 +472,19 @@ int run_with_user_object(const Device& device) {
   return 0;
 }
 
+int run_without_graphs(const Device& device, void (*work)(const Device&)) {
+  std::vector<CUgraphExec> none;
+  train(device, none, [&](int) { work(device); });
+  return 0;
+}
+
 int run(const std::string& shape) {
   if (shape == "devices") return run_devices(false);
   if (shape == "threads") return run_devices(true);
   const Device device = open_device(0);
   if (shape == "chain") return run_simple(device, captured(device, chain));
+  if (shape == "overlapping") return run_simple(device, captured(device, overlapping_chain));
+  if (shape == "overlapping_eager") return run_without_graphs(device, overlapping_chain);
   if (shape == "labelled") return run_simple(device, captured(device, labelled));
   if (shape == "branches") return run_simple(device, captured(device, branches));
   if (shape == "random") {

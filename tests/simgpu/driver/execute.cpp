@@ -21,6 +21,10 @@ constexpr std::chrono::seconds kQueryPatience{2};
 
 }  // namespace
 
+Nanoseconds Simulator::programmatic_begin(Nanoseconds begin, Nanoseconds end) const {
+  return std::max(begin, end - from_microseconds(model.programmatic_overlap_us));
+}
+
 Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanoseconds begin,
                                   Nanoseconds ready, const NodePlace* place) {
   const int device = work.context->device->index;
@@ -146,12 +150,22 @@ void Simulator::launch(Stream& stream, KernelWork work, const LaunchRequest& req
   if (const auto contract = meeting_of(*work.kernel, request)) {
     meeting = std::make_shared<Meeting>(*contract);
   }
+  const bool may_overlap = overlaps(request);
+  const auto submitted = engine.host_now();
   engine.submit(stream,
-                {.meeting = meeting, .run = [this, &stream, work, meeting](Nanoseconds start) {
+                {.meeting = meeting,
+                 .run = [this, &stream, work, meeting, may_overlap, submitted](Nanoseconds start) {
+                   // A record in between, or idle time, leaves nothing to overlap with.
+                   if (may_overlap && stream.kernel_since_record && start == stream.kernel_end) {
+                     start = std::max(submitted,
+                                      programmatic_begin(stream.kernel_begin, stream.kernel_end));
+                   }
                    const auto begin = meeting ? meeting->begun() : start;
                    const auto ready = meeting ? meeting->all_there() : start;
                    const auto end = run_kernel(stream, work, begin, ready, nullptr);
                    stream.kernel_since_record = true;
+                   stream.kernel_begin = begin;
+                   stream.kernel_end = end;
                    stream.launches_ahead.push_back(end);
                    return end;
                  }});

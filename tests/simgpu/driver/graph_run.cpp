@@ -77,14 +77,18 @@ void GraphRun::begin_records() {
 
 // True once all that the node depends on has ended, or begun where that is enough:
 // CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER "activates when all blocks of the kernel have begun
-// execution".
+// execution"; CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC when they have triggered, which the model
+// says.
 bool GraphRun::find_begin(NodeRun& run, const ExecNode& node, Nanoseconds start) const {
   run.begin = start;
   for (const ExecEdge& edge : node.dependencies) {
     const NodeRun& before = runs_[edge.from];
     if (!before.is_done) return false;
-    const bool at_its_begin = edge.data.from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER;
-    run.begin = std::max(run.begin, at_its_begin ? before.begin : before.end);
+    Nanoseconds ready = before.end;
+    if (edge.data.from_port == CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER) ready = before.begin;
+    if (edge.data.from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC)
+      ready = launch_.simulator.programmatic_begin(before.begin, before.end);
+    run.begin = std::max(run.begin, ready);
   }
   return true;
 }

@@ -2,6 +2,7 @@
 
 #include "driver/call.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace inline_prof::simgpu {
@@ -71,6 +72,14 @@ void keep_arguments(KernelWork& work, const LaunchRequest& request) {
 }
 
 // cuda.h, cuGraphInstantiate: priorities "are copied from stream priority during stream capture".
+bool overlaps(const LaunchRequest& request) {
+  return std::any_of(
+      request.attributes.begin(), request.attributes.end(), [](const CUlaunchAttribute& attribute) {
+        return attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
+               attribute.value.programmaticStreamSerializationAllowed != 0;
+      });
+}
+
 void keep_attributes(KernelWork& work, const LaunchRequest& request, const Stream& stream) {
   work.attributes[CU_LAUNCH_ATTRIBUTE_PRIORITY].priority = stream.priority;
   for (CUlaunchAttribute& attribute : request.attributes) {

@@ -35,6 +35,10 @@ void require_block(const std::array<unsigned, 3>& block);
 // Copies into `work` what a node of a graph keeps: arguments, and the contract of a collective.
 void keep_arguments(KernelWork& work, const LaunchRequest& request);
 
+// CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION: the kernel may begin before the one before
+// it has ended.
+[[nodiscard]] bool overlaps(const LaunchRequest& request);
+
 // And the attributes of a launch that `stream` captures.
 void keep_attributes(KernelWork& work, const LaunchRequest& request, const Stream& stream);
 

@@ -197,6 +197,7 @@ void read_file(const std::string& file, Model& model) {
   });
   root.number("noise", model.noise, 0, 1);
   root.integer("queue_depth", model.queue_depth, 1, 1 << 20);
+  root.number("programmatic_overlap_us", model.programmatic_overlap_us, 0, 1e6);
   std::vector<Rule> rules;
   root.list("rules", [&](Section& in) { rules.push_back(read_rule(in)); });
   root.refuse_unknown();

@@ -96,6 +96,8 @@ struct Model {
   EventCosts events;
   double noise = 0;  // relative standard deviation of kernel times
   int queue_depth = 0;
+  double programmatic_overlap_us =
+      0;                    // how much sooner a kernel begins that may overlap with the one before
   std::vector<Rule> rules;  // first match wins; the last one matches everything
 
   [[nodiscard]] std::vector<const Rule*> rules_for(const std::string& mangled,

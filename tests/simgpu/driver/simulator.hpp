@@ -134,6 +134,8 @@ class Simulator {
   // ---- what graph_run.cpp needs of execute.cpp
   // The kernel runs from `begin`; `ready` is later where a collective waits for others first.
   // `place` is null outside graphs.  Returns its end.
+  // When a kernel may begin that overlaps with one that ran from `begin` to `end`.
+  [[nodiscard]] Nanoseconds programmatic_begin(Nanoseconds begin, Nanoseconds end) const;
   Nanoseconds run_kernel(Stream& stream, const KernelWork& work, Nanoseconds begin,
                          Nanoseconds ready, const NodePlace* place);
   [[nodiscard]] Nanoseconds record_duration(Stream& stream, double bias_us, bool after_kernel);

@@ -134,6 +134,8 @@ struct Stream {
   std::uint64_t launch_ordinal = 0;
   std::uint64_t record_ordinal = 0;
   bool kernel_since_record = false;
+  Nanoseconds kernel_begin = 0;  // of the last kernel
+  Nanoseconds kernel_end = 0;
 
   std::shared_ptr<Capture> capture;
   CaptureFront capture_front;

@@ -131,7 +131,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadModel{"NotAnObject", "[]", "/: expected an object"},
         BadModel{"UnknownKey", R"({"rulez": []})",
                  "/rulez: unknown key, expected one of device, driver_version, host_costs_us, "
-                 "copies, events, noise, queue_depth, rules"},
+                 "copies, events, noise, queue_depth, programmatic_overlap_us, rules"},
         BadModel{"RuleWithoutName", R"({"rules": [{"duration_us": 1}]})",
                  "/rules/0/name: missing, expected a glob on the kernel's name"},
         BadModel{"RuleWithoutTime", R"({"rules": [{"name": "a"}]})",
