@@ -11,6 +11,7 @@
 #include "sys/lifecycle.hpp"
 #include "sys/quiet_thread.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -84,6 +85,26 @@ void exit_launch(bool launched) {
   fenced(open.launch.api, [&] { after_launch(open.launch, open.ticket, launched); });
 }
 
+// MODULE_UNLOAD_STARTING would tell of every module that goes, but not by its handle.
+constexpr std::array<CUpti_CallbackId, 2> kUnloadIds{CUPTI_DRIVER_TRACE_CBID_cuModuleUnload,
+                                                     CUPTI_DRIVER_TRACE_CBID_cuLibraryUnload};
+
+// Before the driver's own work, so that no handle is given out again yet.
+void on_unload(CUpti_CallbackId id, const CUpti_CallbackData& call) {
+  if (call.callbackSite != CUPTI_API_ENTER) return;
+  if (id == CUPTI_DRIVER_TRACE_CBID_cuModuleUnload) {
+    const auto& parameters = *static_cast<const cuModuleUnload_params*>(call.functionParams);
+    fenced("cuModuleUnload", [&] { session::module_gone(parameters.hmod); });
+  } else {
+    const auto& parameters = *static_cast<const cuLibraryUnload_params*>(call.functionParams);
+    fenced("cuLibraryUnload", [&] { session::library_gone(parameters.library); });
+  }
+}
+
+bool is_unload(CUpti_CallbackId id) {
+  return std::find(kUnloadIds.begin(), kUnloadIds.end(), id) != kUnloadIds.end();
+}
+
 void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) {
   const bool enters = call.callbackSite == CUPTI_API_ENTER;
   // The return value is valid at exit only.
@@ -121,7 +142,12 @@ void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId i
   if (!sys::is_on() || HookGuard::is_inside()) return;
   this_thread.in_callback = true;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
-    on_launch(id, *static_cast<const CUpti_CallbackData*>(data));
+    const auto& call = *static_cast<const CUpti_CallbackData*>(data);
+    if (is_unload(id)) {
+      on_unload(id, call);
+    } else {
+      on_launch(id, call);
+    }
   } else if (domain == CUPTI_CB_DOMAIN_RESOURCE) {
     on_resource(id, *static_cast<const CUpti_ResourceData*>(data));
   }
@@ -178,11 +204,16 @@ void enable_launches(bool on) {
   }
 }
 
-void enable_resources() {
+// What ends handles.
+void enable_endings() {
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {
     static_cast<void>(
         sys::cupti().cuptiEnableCallback(1, subscriber.load(), CUPTI_CB_DOMAIN_RESOURCE, id));
+  }
+  for (const CUpti_CallbackId id : kUnloadIds) {
+    static_cast<void>(
+        sys::cupti().cuptiEnableCallback(1, subscriber.load(), CUPTI_CB_DOMAIN_DRIVER_API, id));
   }
 }
 
@@ -213,7 +244,7 @@ std::string begin(Role role) {
   }
   sys::call_when_off(&leave);
   if (role != Role::kCrossCheck) {
-    enable_resources();
+    enable_endings();
     cupti_sees_launches.store(true);
   }
   enable_launches(true);

@@ -110,11 +110,6 @@ KernelIdentity identity_of(CUfunction function) {
   return identity;
 }
 
-bool is_kernel_named(CUfunction function, const std::string& name) {
-  const std::string now = name_of(function);
-  return now.empty() || now == name;
-}
-
 CUresult CUDAAPI hooked_cuModuleGetFunction(CUfunction* function, CUmodule module,
                                             const char* name) {
   const CUresult result = original_cuModuleGetFunction(function, module, name);

@@ -23,7 +23,4 @@ struct KernelIdentity {
 // The handle has just been launched, so it is valid now.
 [[nodiscard]] KernelIdentity identity_of(CUfunction function);
 
-// False where the driver says another name: the handle stands for another kernel by now.
-[[nodiscard]] bool is_kernel_named(CUfunction function, const std::string& name);
-
 }  // namespace inline_prof::hook

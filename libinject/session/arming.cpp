@@ -3,7 +3,6 @@
 #include "session/arming.hpp"
 
 #include "cupti/cupti_client.hpp"
-#include "launch/kernel_handles.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
@@ -309,12 +308,6 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   const LaunchTicket counted{.counted = &armed->site};
   if (wanted == nullptr) return counted;
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
-  // CUPTI does not tell which handles end with a module.
-  if (cupti_sees_launches.load(std::memory_order_relaxed) && !event->kernel_names.empty() &&
-      !is_kernel_named(launch.function, event->kernel_names.front())) {
-    state.run.dropped.destroyed.fetch_add(1, std::memory_order_relaxed);
-    return counted;
-  }
   if (event->is_inside_graph()) {
     const auto replay = clone_measurement::before_replay(
         state, *launch.graph, *event, *armed->timer.load(std::memory_order_relaxed),

@@ -316,6 +316,7 @@ bool start_iteration(State& state) {
       }
       make_plan(state);
       state.phase.store(Phase::kMeasuring, std::memory_order_release);
+      if (!sys::is_on()) return false;  // nothing can be measured, and not all is planned
       begin_search_if_lost(state);
       start_measured_iteration(state, iteration);
       return false;

@@ -73,11 +73,11 @@ struct simgpu_meeting {
 
 /* ---- private contract with the simulated CUPTI ---- */
 
-/* A launch, as its caller made it.  `function` is the symbol ("cuLaunchKernelEx_ptsz"); members
+/* A launch, or the end of a module or library, as its caller made it.  `function` is the symbol ("cuLaunchKernelEx_ptsz"); members
  * that its signature does not have are 0. */
 struct simgpu_api_call {
   const char* function;
-  void* handle;       /* CUfunction or CUgraphExec */
+  void* handle;       /* CUfunction, CUgraphExec, CUmodule or CUlibrary */
   const void* config; /* CUlaunchConfig */
   unsigned grid[3];
   unsigned block[3];
@@ -85,7 +85,7 @@ struct simgpu_api_call {
   void* stream;
   void** parameters;
   void** extra;
-  const char* kernel; /* mangled name, null for a graph or an unknown handle */
+  const char* kernel; /* mangled name, null for all else and an unknown handle */
   void* context;      /* current to the thread */
   uint32_t context_id;
   uint32_t correlation_id;
@@ -105,11 +105,13 @@ struct simgpu_kernel_run {
 };
 
 struct simgpu_observer {
-  /* Before (`is_exit` 0, `result` null) and after each launch, in the thread that makes it, with
+  /* Before (`is_exit` 0, `result` null) and after each such call, in the thread that makes it, with
    * nothing locked.  `data` is the same word both times. */
   void (*call)(const struct simgpu_api_call* call, int is_exit, int* result, uint64_t* data);
   /* A context is there (`created` 1), or is about to go (0).  Nothing is locked. */
   void (*context)(void* context, uint32_t context_id, int created);
+  /* A stream is about to go.  Nothing is locked. */
+  void (*stream)(void* context, void* stream);
   /* Simulator locked: no call of the driver's from here.  `end_ns` may be in the host's future. */
   void (*kernel)(const struct simgpu_kernel_run* run);
 };

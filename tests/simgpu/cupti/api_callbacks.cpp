@@ -154,12 +154,12 @@ CUptiResult cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle subsc
   });
 }
 
-// Names of launches only.
+// Names of what is told only.
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char** name) {
   static const CuptiEntry entry{__func__};
   return cupti_call(entry, [&] {
     if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    *name = domain == CUPTI_CB_DOMAIN_DRIVER_API ? launch_name(id) : nullptr;
+    *name = domain == CUPTI_CB_DOMAIN_DRIVER_API ? call_name(id) : nullptr;
     return *name != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
   });
 }

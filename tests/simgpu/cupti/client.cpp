@@ -40,20 +40,22 @@ bool names_are_known() {
   return good;
 }
 
-struct LaunchId {
+struct CallId {
   const char* function;
   CUpti_CallbackId id;
 };
-constexpr std::array kLaunchIds{
-    LaunchId{"cuLaunchKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel},
-    LaunchId{"cuLaunchKernel_ptsz", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz},
-    LaunchId{"cuLaunchKernelEx", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx},
-    LaunchId{"cuLaunchKernelEx_ptsz", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz},
-    LaunchId{"cuLaunchCooperativeKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel},
-    LaunchId{"cuLaunchCooperativeKernel_ptsz",
-             CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz},
-    LaunchId{"cuGraphLaunch", CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch},
-    LaunchId{"cuGraphLaunch_ptsz", CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz},
+constexpr std::array kCallIds{
+    CallId{"cuLaunchKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel},
+    CallId{"cuLaunchKernel_ptsz", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel_ptsz},
+    CallId{"cuLaunchKernelEx", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx},
+    CallId{"cuLaunchKernelEx_ptsz", CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz},
+    CallId{"cuLaunchCooperativeKernel", CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel},
+    CallId{"cuLaunchCooperativeKernel_ptsz",
+           CUPTI_DRIVER_TRACE_CBID_cuLaunchCooperativeKernel_ptsz},
+    CallId{"cuGraphLaunch", CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch},
+    CallId{"cuGraphLaunch_ptsz", CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz},
+    CallId{"cuModuleUnload", CUPTI_DRIVER_TRACE_CBID_cuModuleUnload},
+    CallId{"cuLibraryUnload", CUPTI_DRIVER_TRACE_CBID_cuLibraryUnload},
 };
 
 // The vendor's parameter structures; the _ptsz twins have the same members.
@@ -62,6 +64,8 @@ union Parameters {
   cuLaunchKernelEx_params kernel_ex;
   cuLaunchCooperativeKernel_params cooperative;
   cuGraphLaunch_params graph;
+  cuModuleUnload_params module;
+  cuLibraryUnload_params library;
 };
 
 Parameters parameters_of(CUpti_CallbackId id, const simgpu_api_call& call) {
@@ -85,6 +89,12 @@ Parameters parameters_of(CUpti_CallbackId id, const simgpu_api_call& call) {
     case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz:
       result.graph = {static_cast<CUgraphExec>(call.handle), stream};
       break;
+    case CUPTI_DRIVER_TRACE_CBID_cuModuleUnload:
+      result.module = {static_cast<CUmodule>(call.handle)};
+      break;
+    case CUPTI_DRIVER_TRACE_CBID_cuLibraryUnload:
+      result.library = {static_cast<CUlibrary>(call.handle)};
+      break;
     default:
       result.kernel_ex = {static_cast<const CUlaunchConfig*>(call.config), function,
                           call.parameters, call.extra};
@@ -106,7 +116,7 @@ CUpti_Subscriber_st* subscriber_to(CUpti_CallbackDomain domain, CUpti_CallbackId
 }
 
 void on_call(const simgpu_api_call* call, int is_exit, int* result, std::uint64_t* data) {
-  const CUpti_CallbackId id = launch_id(call->function);
+  const CUpti_CallbackId id = call_id(call->function);
   auto* subscriber = subscriber_to(CUPTI_CB_DOMAIN_DRIVER_API, id);
   if (subscriber == nullptr) return;
   const Parameters parameters = parameters_of(id, *call);
@@ -130,6 +140,16 @@ void on_context(void* context, std::uint32_t, int created) {
   if (subscriber == nullptr) return;
   const CUpti_ResourceData told{.context = static_cast<CUcontext>(context),
                                 .resourceHandle = {.stream = nullptr},
+                                .resourceDescriptor = nullptr};
+  deliver(*subscriber, CUPTI_CB_DOMAIN_RESOURCE, id, &told);
+}
+
+void on_stream(void* context, void* stream) {
+  const CUpti_CallbackId id = CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING;
+  auto* subscriber = subscriber_to(CUPTI_CB_DOMAIN_RESOURCE, id);
+  if (subscriber == nullptr) return;
+  const CUpti_ResourceData told{.context = static_cast<CUcontext>(context),
+                                .resourceHandle = {.stream = static_cast<CUstream>(stream)},
                                 .resourceDescriptor = nullptr};
   deliver(*subscriber, CUPTI_CB_DOMAIN_RESOURCE, id, &told);
 }
@@ -164,7 +184,8 @@ void on_kernel(const simgpu_kernel_run* run) {
   client().records.push_back(record);
 }
 
-constexpr simgpu_observer kObserver{.call = &on_call, .context = &on_context, .kernel = &on_kernel};
+constexpr simgpu_observer kObserver{
+    .call = &on_call, .context = &on_context, .stream = &on_stream, .kernel = &on_kernel};
 
 }  // namespace
 
@@ -202,15 +223,15 @@ std::size_t callback_ids(CUpti_CallbackDomain domain) {
   }
 }
 
-CUpti_CallbackId launch_id(const char* function) {
-  for (const auto& [name, id] : kLaunchIds) {
+CUpti_CallbackId call_id(const char* function) {
+  for (const auto& [name, id] : kCallIds) {
     if (std::strcmp(name, function) == 0) return id;
   }
   return CUPTI_DRIVER_TRACE_CBID_INVALID;
 }
 
-const char* launch_name(CUpti_CallbackId id) {
-  for (const auto& [name, known] : kLaunchIds) {
+const char* call_name(CUpti_CallbackId id) {
+  for (const auto& [name, known] : kCallIds) {
     if (known == id) return name;
   }
   return nullptr;

@@ -51,7 +51,8 @@ static_assert(kMostCallbackIds > CUPTI_RUNTIME_TRACE_CBID_SIZE);
 
 struct Client {
   std::atomic<CUpti_Subscriber_st*> subscriber{nullptr};
-  // By domain and callback id.  Only launches and contexts are ever told (README.md).
+  // By domain and callback id.  Only launches, unloading, contexts and streams are ever told
+  // (README.md).
   std::array<std::array<std::atomic<bool>, kMostCallbackIds>, CUPTI_CB_DOMAIN_SIZE> enabled{};
 
   std::atomic<bool> collects_kernels{false};
@@ -78,9 +79,9 @@ void observe_if_needed();
 // Ids that exist in the domain; 0 for an unknown domain.
 [[nodiscard]] std::size_t callback_ids(CUpti_CallbackDomain domain);
 
-// The id of a launch function, CUPTI_DRIVER_TRACE_CBID_INVALID for any other name; and back, null
-// for any other id.
-[[nodiscard]] CUpti_CallbackId launch_id(const char* function);
-[[nodiscard]] const char* launch_name(CUpti_CallbackId id);
+// The id of a function that is told of, CUPTI_DRIVER_TRACE_CBID_INVALID for any other name; and
+// back, null for any other id.
+[[nodiscard]] CUpti_CallbackId call_id(const char* function);
+[[nodiscard]] const char* call_name(CUpti_CallbackId id);
 
 }  // namespace inline_prof::simgpu

@@ -1,5 +1,6 @@
 // Modules, libraries, kernels, functions and their properties.
 #include "driver/call.hpp"
+#include "driver/observed.hpp"
 #include "simgpu.h"
 
 #include <algorithm>
@@ -39,6 +40,13 @@ void variable_named(Module& module, const char* name, CUdeviceptr* address, size
   if (found == module.variables.end()) throw Failure{CUDA_ERROR_NOT_FOUND};
   if (address != nullptr) *address = found->second.address;
   if (bytes != nullptr) *bytes = found->second.bytes;
+}
+
+simgpu_api_call call_of(const char* function, void* handle) {
+  simgpu_api_call call{};
+  call.function = function;
+  call.handle = handle;
+  return call;
 }
 
 int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int carveout,
@@ -113,9 +121,11 @@ CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
 
 CUresult cuModuleUnload(CUmodule module) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    s.refuse_if_unsafe();
-    s.unload(s.module(module));
+  return observed(call_of(__func__, module), [&] {
+    return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+      s.refuse_if_unsafe();
+      s.unload(s.module(module));
+    });
   });
 }
 
@@ -158,15 +168,17 @@ CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*,
 
 CUresult cuLibraryUnload(CUlibrary library) {
   static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    s.refuse_if_unsafe();
-    Library& doomed = s.library(library);
-    for (auto& [context, owned] : s.contexts) {
-      const auto module = context->library_modules.find(&doomed);
-      if (module != context->library_modules.end()) s.unload(*module->second);
-    }
-    s.forget_kernels(doomed);
-    s.libraries.erase(&doomed);
+  return observed(call_of(__func__, library), [&] {
+    return perform(entry, Cost::kAllocate, [&](Simulator& s) {
+      s.refuse_if_unsafe();
+      Library& doomed = s.library(library);
+      for (auto& [context, owned] : s.contexts) {
+        const auto module = context->library_modules.find(&doomed);
+        if (module != context->library_modules.end()) s.unload(*module->second);
+      }
+      s.forget_kernels(doomed);
+      s.libraries.erase(&doomed);
+    });
   });
 }
 

@@ -1,5 +1,6 @@
 // Streams, and the memory operations on them.
 #include "driver/call.hpp"
+#include "driver/observed.hpp"
 
 using namespace inline_prof::simgpu;
 
@@ -86,11 +87,13 @@ CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int pr
 
 CUresult cuStreamDestroy(CUstream stream) {
   static const DriverEntry entry{__func__};
+  tell_of_doomed_stream(stream);
   return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 
 CUresult cuStreamDestroy_v2(CUstream stream) {
   static const DriverEntry entry{__func__};
+  tell_of_doomed_stream(stream);
   return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 

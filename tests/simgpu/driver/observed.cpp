@@ -72,6 +72,20 @@ void tell_of_context(CUcontext context, ContextChange change) {
   observer->context(context, id, change == ContextChange::kCreated ? 1 : 0);
 }
 
+void tell_of_doomed_stream(CUstream stream) {
+  const simgpu_observer* observer = current_observer();
+  if (observer == nullptr) return;
+  Context* context = nullptr;
+  {
+    Simulator& s = *Simulator::instance();
+    const std::lock_guard lock(s.mutex);
+    const auto owner = s.stream_owner.find(reinterpret_cast<Stream*>(stream));
+    if (owner == s.stream_owner.end()) return;
+    context = owner->second;
+  }
+  observer->stream(context, stream);
+}
+
 void tell_of_kernel(const Stream& stream, const KernelWork& work, const KernelSpan& span) {
   const simgpu_observer* observer = current_observer();
   if (observer == nullptr) return;

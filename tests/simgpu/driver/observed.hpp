@@ -14,7 +14,7 @@ namespace inline_prof::simgpu {
 // Of the launch that this thread is making; 0 where it is not observed.
 [[nodiscard]] std::uint32_t correlation_of_this_call();
 
-// Tells the observer of a launch: of its begin when constructed, of its end by `finished`.
+// Tells the observer of a call: of its begin when constructed, of its end by `finished`.
 class ObservedCall {
  public:
   ObservedCall(const simgpu_observer& observer, simgpu_api_call& call);
@@ -27,7 +27,7 @@ class ObservedCall {
   std::uint64_t data_ = 0;
 };
 
-// Makes the launch, and tells about it where somebody wants to know.
+// Makes the call, and tells about it where somebody wants to know.
 template <typename Body>
 CUresult observed(simgpu_api_call call, Body&& body) noexcept {
   const simgpu_observer* observer = current_observer();
@@ -41,6 +41,7 @@ CUresult observed(simgpu_api_call call, Body&& body) noexcept {
 // With nothing locked.
 enum class ContextChange { kDestroyed, kCreated };
 void tell_of_context(CUcontext context, ContextChange change);
+void tell_of_doomed_stream(CUstream stream);
 
 struct KernelSpan {
   Nanoseconds begin, end;
