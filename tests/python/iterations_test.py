@@ -5,6 +5,7 @@ import gc
 import importlib
 import types
 import unittest
+import unittest.mock
 
 from needs import torch_or_skip
 
@@ -45,6 +46,26 @@ class IterationsTest(unittest.TestCase):
                 model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
         self.assertEqual(self.abi.iterations, 3)
+
+    @unittest.skipUnless(torch.backends.cuda.is_built(), "a PyTorch without CUDA")
+    def test_a_step_in_a_graph_is_made_by_its_replays(self):
+        optimizer = optimizer_of()
+        self.assertEqual(self.ends([optimizer] * 3), [1, 1, 1])
+        with unittest.mock.patch.multiple(
+                torch.cuda.CUDAGraph.__base__, create=True, capture_begin=lambda *_, **__: None,
+                capture_end=lambda _: None, replay=lambda _: None):
+            graph, other = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+            graph.capture_begin()
+            self.assertEqual(self.ends([optimizer]), [0])
+            graph.capture_end()
+            other.capture_begin()
+            other.capture_end()
+            for _ in range(3):
+                other.replay()
+                graph.replay()
+        self.assertEqual(self.abi.iterations, 6)
+        self.assertEqual(self.ends([optimizer]), [1])
+        self.assertEqual(self.abi.iterations, 7)
 
     def test_two_networks_against_each_other(self):
         one, other = optimizer_of(), optimizer_of()

@@ -10,6 +10,7 @@ import weakref
 
 import torch
 
+from .captures import Captures
 from .compiling import is_compiling
 from .threads import Path
 
@@ -55,10 +56,12 @@ class Optimizers:
         self._guard = guard
         self._on_step = on_step
         self._iterations = Iterations()
+        self._captures = Captures(guard, self._replayed)
         self._paths = {}  # class name -> path
         self._restore = lambda: None  # in PyTorch 1
 
     def install(self, tables):
+        self._captures.install()
         if tables.set_step_hooks(self._before, self._after):
             return
         # PyTorch 1: no hooks, but a method without effect that is called after each step.
@@ -78,6 +81,7 @@ class Optimizers:
         self._restore = restore
 
     def remove(self):
+        self._captures.remove()
         self._restore()
 
     def _before(self, optimizer, args, kwargs):
@@ -118,6 +122,11 @@ class Optimizers:
                 thread.set(path)
             if steps:
                 return  # a part of another optimizer's step
-            self._on_step(self._iterations.step(optimizer))
+            if not self._captures.takes_step(optimizer):
+                self._on_step(self._iterations.step(optimizer))
         except Exception as error:
             self._guard(error)
+
+    def _replayed(self, optimizers):
+        ends = [self._iterations.step(optimizer) for optimizer in optimizers]
+        self._on_step(any(ends))
