@@ -65,7 +65,7 @@ class Tables:
     def set_step_hooks(self, before, after):
         """False in PyTorch 1, which has none."""
         module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
-        if self._step_code is None or not hasattr(module, "register_optimizer_step_pre_hook"):
+        if not hasattr(module, "register_optimizer_step_pre_hook"):
             return False
         self._step_hooks = (before.__code__, after.__code__)
         self._steps = [module.register_optimizer_step_pre_hook(before),
