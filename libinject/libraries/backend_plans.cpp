@@ -1,5 +1,6 @@
 #include "libraries/backend_plans.hpp"
 
+#include "libraries/attention_op.hpp"
 #include "libraries/conv_op.hpp"
 #include "libraries/library_calls.hpp"
 
@@ -32,6 +33,8 @@ struct PlanBook {
   std::unordered_map<const void*, std::shared_ptr<const record::Op>> operations;
   // By operation descriptor, which does not return all of them (kKinds).
   std::unordered_map<const void*, Settings> settings;
+  // By operation descriptor: what attention is recognised by.
+  std::unordered_map<const void*, GraphPart> parts;
 };
 
 // Never destroyed: plans may still be executed during exit.
@@ -118,6 +121,19 @@ const char* type_name(const Backend& backend, void* tensor) {
   return cudnn::type_name(type);
 }
 
+GraphTensor read_tensor(const Backend& backend, void* tensor) {
+  bool is_virtual = false;
+  std::int64_t count = 0;
+  // A tensor whose attribute was never set is in memory.
+  if (backend.get(tensor, cudnn::kTensorIsVirtual, cudnn::kBooleanAttribute, 1, &count,
+                  &is_virtual) != cudnn::kSuccess) {
+    is_virtual = false;
+  }
+  return {.sizes = integers(backend, tensor, cudnn::kTensorDimensions),
+          .type = type_name(backend, tensor),
+          .is_virtual = is_virtual};
+}
+
 Settings read_settings(const Backend& backend, void* convolution) {
   return {.stride = integers(backend, convolution, cudnn::kConvolutionStrides),
           .pad = integers(backend, convolution, cudnn::kConvolutionPrePaddings),
@@ -196,9 +212,22 @@ std::optional<Convolution> read_convolution(const Backend& backend, void* operat
   return convolution;
 }
 
-// The first of a graph's operations that is a convolution; the others are fused with it.
+std::vector<GraphPart> parts_of(const void* const* operations, std::int64_t count) {
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  std::vector<GraphPart> parts;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto known = plans.parts.find(operations[i]);
+    if (known != plans.parts.end()) parts.push_back(known->second);
+  }
+  return parts;
+}
+
+// The first of a graph's operations that is a convolution, with which the others are fused; or all
+// of them, where they are attention.
 std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* elements,
                                                      std::int64_t count) {
+  constexpr const char* kSource = "cudnnBackendExecute";
   const Backend backend(real);
   if (!backend.is_complete()) return nullptr;
   const auto* operations = static_cast<void* const*>(elements);
@@ -206,11 +235,64 @@ std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* ele
     for (const Names& names : kKinds) {
       const auto convolution = read_convolution(backend, operations[i], names);
       if (!convolution) continue;
-      auto op = conv_op(*convolution, "cudnnBackendExecute");
+      auto op = conv_op(*convolution, kSource);
       return op ? std::make_shared<const record::Op>(std::move(*op)) : nullptr;
     }
   }
-  return nullptr;
+  auto op = attention_op(parts_of(operations, count), kSource);
+  return op ? std::make_shared<const record::Op>(std::move(*op)) : nullptr;
+}
+
+std::int64_t pointwise_mode(const Backend& backend, void* pointwise) {
+  int mode = -1;
+  std::int64_t count = 0;
+  if (backend.get(pointwise, cudnn::kPointwiseMode, cudnn::kPointwiseModeAttribute, 1, &count,
+                  &mode) != cudnn::kSuccess) {
+    return -1;
+  }
+  return mode;
+}
+
+// Notes what attention is recognised by; false where the attribute is another one.
+bool note_part(void* real, const void* operation, int name, void* value) {
+  using Kind = GraphPart::Kind;
+  struct Meaning {
+    int name;
+    Kind kind;
+    GraphTensor GraphPart::*tensor;
+  };
+  static constexpr std::array kMeanings{
+      Meaning{cudnn::kProductFirst, Kind::kProduct, &GraphPart::first},
+      Meaning{cudnn::kProductSecond, Kind::kProduct, &GraphPart::second},
+      Meaning{cudnn::kProductResult, Kind::kProduct, &GraphPart::result},
+      Meaning{cudnn::kPointwiseOperation, Kind::kPointwise, nullptr},
+      Meaning{cudnn::kAttentionForwardQueries, Kind::kForward, &GraphPart::first},
+      Meaning{cudnn::kAttentionForwardKeys, Kind::kForward, &GraphPart::second},
+      Meaning{cudnn::kAttentionBackwardQueries, Kind::kBackward, &GraphPart::first},
+      Meaning{cudnn::kAttentionBackwardKeys, Kind::kBackward, &GraphPart::second}};
+  const auto* const meaning = std::find_if(kMeanings.begin(), kMeanings.end(),
+                                           [&](const Meaning& each) { return each.name == name; });
+  if (meaning == kMeanings.end()) return false;
+  const Backend backend(real);
+  if (!backend.is_complete()) return true;
+  GraphTensor tensor;
+  std::int64_t mode = -1;
+  if (meaning->tensor == nullptr) {
+    mode = pointwise_mode(backend, value);
+  } else {
+    tensor = read_tensor(backend, value);
+  }
+  PlanBook& plans = plan_book();
+  const std::lock_guard lock(plans.mutex);
+  if (plans.parts.size() >= kMostDescriptors) return true;
+  GraphPart& part = plans.parts[operation];
+  part.kind = meaning->kind;
+  if (meaning->tensor == nullptr) {
+    part.mode = mode;
+  } else {
+    part.*(meaning->tensor) = std::move(tensor);
+  }
+  return true;
 }
 
 void note_settings(void* real, const void* operation, void* convolution) {
@@ -233,6 +315,7 @@ void note_descriptors_set(void* real, void* descriptor, int name, const void* el
     note_settings(real, descriptor, *static_cast<void* const*>(elements));
     return;
   }
+  if (note_part(real, descriptor, name, *static_cast<void* const*>(elements))) return;
   std::shared_ptr<const record::Op> operation;
   if (name == cudnn::kGraphOperations) operation = operation_of_graph(real, elements, count);
   PlanBook& plans = plan_book();
@@ -263,6 +346,7 @@ void forget_descriptor(const void* descriptor) {
   const std::lock_guard lock(plans.mutex);
   plans.operations.erase(descriptor);
   plans.settings.erase(descriptor);
+  plans.parts.erase(descriptor);
 }
 
 std::optional<record::Op> operation_of_plan(const void* plan) {

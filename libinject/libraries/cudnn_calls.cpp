@@ -134,7 +134,7 @@ struct SaidByExecute {
   static constexpr int kNotThere = cudnn::kNotInitialized;
   static record::Op describe(const LibraryCall& call, void*, void*, void* plan, void*) {
     auto op = operation_of_plan(plan);
-    if (!op) return left_out(call, "its plan has no supported convolution");
+    if (!op) return left_out(call, "its plan has no supported convolution or attention");
     return std::move(*op);
   }
 };

@@ -20,8 +20,15 @@ inline constexpr int kTensorDescriptor = 17;
 inline constexpr int kDataTypeAttribute = 1;
 inline constexpr int kInt64Attribute = 3;
 inline constexpr int kDescriptorAttribute = 15;
+inline constexpr int kBooleanAttribute = 2;
+inline constexpr int kPointwiseModeAttribute = 14;
+
+// cudnnPointwiseMode_t
+inline constexpr int kExponent = 13;
+inline constexpr int kGreaterOrEqual = 303;
 
 // cudnnBackendAttributeName_t
+inline constexpr int kPointwiseMode = 0;
 inline constexpr int kConvolutionDilations = 102;
 inline constexpr int kConvolutionStrides = 103;
 inline constexpr int kConvolutionPrePaddings = 105;
@@ -38,10 +45,19 @@ inline constexpr int kBackwardFilterConvolution = 714;
 inline constexpr int kBackwardFilterFilter = 715;
 inline constexpr int kBackwardFilterImage = 716;
 inline constexpr int kBackwardFilterOutput = 717;
+inline constexpr int kPointwiseOperation = 750;
 inline constexpr int kGraphOperations = 801;
 inline constexpr int kTensorDataType = 901;
 inline constexpr int kTensorDimensions = 902;
 inline constexpr int kTensorStrides = 903;
+inline constexpr int kTensorIsVirtual = 907;
+inline constexpr int kProductFirst = 1520;
+inline constexpr int kProductSecond = 1521;
+inline constexpr int kProductResult = 1522;
+inline constexpr int kAttentionForwardQueries = 2800;
+inline constexpr int kAttentionForwardKeys = 2801;
+inline constexpr int kAttentionBackwardQueries = 2851;
+inline constexpr int kAttentionBackwardKeys = 2852;
 
 // prof.json's name of a cudnnDataType_t; null if it has none.
 [[nodiscard]] inline const char* type_name(int type) noexcept {

@@ -62,6 +62,16 @@ TEST(AConvolution, OfABackendPlanSaysItsShape) {
       "layout": "nhwc", "direction": "backward_data", "source": "cudnnBackendExecute"})"));
 }
 
+TEST(Attention, OfABackendPlanSaysItsShape) {
+  const Workplace place;
+  const HostRun run = run_host(place, "host_library_calls_cudnn", {.environment = kShortCudnn});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_EQ(operation(place.json(), "cudnn.execute", 1),
+            json::parse(R"({"kind": "attention", "batch": 2, "heads": 8, "kv_heads": 4,
+      "q_len": 48, "kv_len": 96, "head_dim": 64, "causal": false, "type": "f16",
+      "pass": "forward", "source": "cudnnBackendExecute"})"));
+}
+
 TEST(AConvolution, ReturnsTheVendorsError) {
   const Workplace place;
   std::vector<std::string> environment = kShortCudnn;

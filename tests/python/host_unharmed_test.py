@@ -3,6 +3,8 @@
 import contextlib
 import copy
 import gc
+import importlib
+import inspect
 import io
 import os
 import pickle
@@ -26,6 +28,7 @@ import models
 from fake_abi import hooked
 
 OPTIMIZER = torch.optim.Optimizer
+STEPS = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
 
 
 def global_state():
@@ -34,6 +37,8 @@ def global_state():
             dict(module_globals._global_forward_hooks),
             dict(module_globals._global_backward_hooks),
             OPTIMIZER.__dict__.get("_optimizer_step_code"),
+            dict(getattr(STEPS, "_global_optimizer_pre_hooks", {})),
+            dict(getattr(STEPS, "_global_optimizer_post_hooks", {})),
             nn.functional.__dict__.get("scaled_dot_product_attention"), nn.Module.__call__,
             torch.__dict__.get("_grouped_mm"), list(warnings.filters)]
 
@@ -128,6 +133,75 @@ class HostTest(unittest.TestCase):
             self.assertEqual(global_state()[:3], self.before[:3])
             optimizer.step()
             self.assertEqual(abi.iterations, 2)
+
+    @unittest.skipUnless(hasattr(STEPS, "register_optimizer_step_post_hook"), "PyTorch 1")
+    def test_the_end_in_a_step_leaves_the_hooks_behind_ours_alone(self):
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        steps = []
+        with hooked() as abi:
+            handles = [STEPS.register_optimizer_step_pre_hook(lambda *_: steps.append("before")),
+                       STEPS.register_optimizer_step_post_hook(lambda *_: steps.append("after"))]
+            abi.wanted = 0
+            optimizer.step()
+            self.assertFalse(hooks.is_active())
+            model(self.x)  # where ours are taken out
+            handles.reverse()
+            for handle in handles:
+                handle.remove()
+            self.assertEqual(global_state(), self.before)
+        self.assertEqual(steps, ["before", "after"])
+
+    @unittest.skipUnless("always_call" in inspect.signature(
+        module_globals.register_module_forward_hook).parameters, "PyTorch 1")
+    def test_the_end_while_an_exception_leaves_a_module(self):
+        class Raises(nn.Module):
+            def forward(self, x):
+                raise ValueError("mine")
+
+        model = Raises()
+        calls = []
+        with hooked() as abi:
+            handle = module_globals.register_module_forward_hook(
+                lambda *_: calls.append(1), always_call=True)
+            abi.wanted = 0
+            for _ in range(200):
+                with self.assertRaisesRegex(ValueError, "mine"):
+                    model(self.x)
+            self.assertFalse(hooks.is_active())
+            handle.remove()
+            self.assertEqual(global_state(), self.before)
+        self.assertEqual(len(calls), 200)
+
+    @unittest.skipUnless(hasattr(STEPS, "register_optimizer_step_pre_hook"), "PyTorch 1")
+    def test_the_end_while_another_thread_is_in_a_step(self):
+        inside, go_on = threading.Event(), threading.Event()
+        raised = []
+
+        def wait(*_):
+            if threading.current_thread() is thread:
+                inside.set()
+                go_on.wait(20)
+
+        def step():
+            try:
+                torch.optim.SGD([torch.zeros(1)], lr=0.1).step()
+            except RuntimeError as error:
+                raised.append(error)
+
+        thread = threading.Thread(target=step)
+        handle = STEPS.register_optimizer_step_pre_hook(wait)
+        with hooked() as abi:
+            thread.start()
+            self.assertTrue(inside.wait(20))
+            abi.wanted = 0
+            torch.optim.SGD([torch.zeros(1)], lr=0.1).step()
+            self.assertFalse(hooks.is_active())
+            go_on.set()
+            thread.join()
+            Net()(self.x)  # where ours are taken out
+        self.assertEqual(raised, [])
+        handle.remove()
 
     def test_a_program_that_only_evaluates_asks_now_and_then(self):
         model = Net()

@@ -3,8 +3,8 @@
 import contextlib
 import gc
 import importlib
-import types
 import unittest
+import unittest.mock
 
 from needs import torch_or_skip
 
@@ -13,6 +13,9 @@ from torch import nn
 
 import inline_prof.torch as hooks
 from fake_abi import hooked
+
+
+STEPS = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
 
 
 def optimizer_of(model=None):
@@ -45,6 +48,26 @@ class IterationsTest(unittest.TestCase):
                 model(torch.ones(1, 2)).sum().backward()
             optimizer.step()
         self.assertEqual(self.abi.iterations, 3)
+
+    @unittest.skipUnless(torch.backends.cuda.is_built(), "a PyTorch without CUDA")
+    def test_a_step_in_a_graph_is_made_by_its_replays(self):
+        optimizer = optimizer_of()
+        self.assertEqual(self.ends([optimizer] * 3), [1, 1, 1])
+        with unittest.mock.patch.multiple(
+                torch.cuda.CUDAGraph.__base__, create=True, capture_begin=lambda *_, **__: None,
+                capture_end=lambda _: None, replay=lambda _: None):
+            graph, other = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
+            graph.capture_begin()
+            self.assertEqual(self.ends([optimizer]), [0])
+            graph.capture_end()
+            other.capture_begin()
+            other.capture_end()
+            for _ in range(3):
+                other.replay()
+                graph.replay()
+        self.assertEqual(self.abi.iterations, 6)
+        self.assertEqual(self.ends([optimizer]), [1])
+        self.assertEqual(self.abi.iterations, 7)
 
     def test_two_networks_against_each_other(self):
         one, other = optimizer_of(), optimizer_of()
@@ -101,35 +124,23 @@ class IterationsTest(unittest.TestCase):
         self.assertEqual(self.abi.iterations, 2)
 
 
+@unittest.skipUnless(hasattr(STEPS, "register_optimizer_step_pre_hook"), "PyTorch 1")
 class StepHooksTest(unittest.TestCase):
-    """With the hooks that PyTorch 2 has for optimizers' steps, made up where it is another one."""
-
-    NAMES = ("register_optimizer_step_pre_hook", "register_optimizer_step_post_hook")
+    """What is known of a step while it is made."""
 
     def setUp(self):
-        self.module = importlib.import_module("torch.optim.optimizer")
-        if hasattr(self.module, self.NAMES[0]):
-            self.skipTest("this PyTorch has them: every other test here uses them")
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
-        self.hooks = []
-        for name in self.NAMES:
-            registered = []
-            self.hooks.append(registered)
-            setattr(self.module, name, lambda hook, registered=registered: (
-                registered.append(hook),
-                types.SimpleNamespace(remove=lambda: registered.remove(hook)))[1])
-            stack.callback(delattr, self.module, name)
         self.abi = stack.enter_context(hooked())
         self.paths = []
 
     def step(self, optimizer, work=lambda: None):
-        for hook in self.hooks[0]:
-            self.assertIsNone(hook(optimizer, (), {}))
-        self.paths.append(self.abi.path())
-        work()
-        for hook in self.hooks[1]:
-            self.assertIsNone(hook(optimizer, (), {}))
+        def closure():
+            self.paths.append(self.abi.path())
+            work()
+            return torch.zeros(())
+
+        optimizer.step(closure)
 
     def test_a_step_has_a_path(self):
         self.step(optimizer_of())
@@ -163,7 +174,7 @@ class StepHooksTest(unittest.TestCase):
 
     def test_hooks_are_removed(self):
         hooks.remove()
-        self.assertEqual(self.hooks, [[], []])
+        self.assertEqual((STEPS._global_optimizer_pre_hooks, STEPS._global_optimizer_post_hooks), ({}, {}))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """What is there in PyTorch 2 only, made up here where it is another one: hooks that are called after a
 forward that raised, the warning about global hooks, and torch.compile's tracing."""
 
+import collections
 import contextlib
 import itertools
 import re
-import types
 import unittest
 import unittest.mock
 import warnings
@@ -13,6 +13,7 @@ from needs import torch_or_skip
 
 torch = torch_or_skip()
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 from torch.nn.modules import module as module_globals
 
 import inline_prof.torch as hooks
@@ -28,34 +29,38 @@ class Tables:
     """The global hooks of a PyTorch that has `always_call`, and its call of a module."""
 
     def __init__(self):
-        self.before = []
-        self.after = []  # [hook, whether always]
+        self.before = collections.OrderedDict()
+        self.after = collections.OrderedDict()
+        self.always = {}
 
-    def _added(self, table, entry):
-        table.append(entry)
-        return types.SimpleNamespace(remove=lambda: table.remove(entry))
+    def _added(self, table, hook):
+        handle = RemovableHandle(table)
+        table[handle.id] = hook
+        return handle
 
     def register_before(self, hook):
         return self._added(self.before, hook)
 
     def register_after(self, hook, *, with_kwargs=False, always_call=False):
-        return self._added(self.after, [hook, always_call])
+        handle = self._added(self.after, hook)
+        self.always[handle.id] = always_call
+        return handle
 
     def module_call(self):
         """nn.Module.__call__ that uses these hooks."""
         tables = self
 
         def call(self, *args):
-            for hook in list(tables.before):
+            for hook in list(tables.before.values()):
                 assert hook(self, args) is None
             try:
                 result = self.forward(*args)
             except Exception:
-                for hook, always in list(tables.after):
-                    if always:
+                for key, hook in list(tables.after.items()):
+                    if tables.always[key]:
                         hook(self, args, None)
                 raise
-            for hook, _ in list(tables.after):
+            for hook in list(tables.after.values()):
                 assert hook(self, args, result) is None
             return result
 

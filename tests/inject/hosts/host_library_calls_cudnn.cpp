@@ -114,24 +114,7 @@ struct Plan {
   Descriptor pack;
 };
 
-// A backward convolution to the data: 8 images of 64 x 28 x 56, 128 filters of 3 x 3, two groups.
-Plan make_plan(cudnnHandle_t handle) {
-  Descriptor how = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  set(how, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE,
-      std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT});
-  set(how, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
-      std::vector<cudnnConvolutionMode_t>{CUDNN_CROSS_CORRELATION});
-  integers(how, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, {2});
-  for (const auto name : {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS,
-                          CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES})
-    integers(how, name, {1, 1});
-  CHECK(cudnnBackendFinalize(how));
-  Descriptor operation = make(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
-  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, tensor('x', {8, 64, 28, 56}));
-  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, tensor('w', {128, 32, 3, 3}));
-  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, tensor('y', {8, 128, 28, 56}));
-  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, how);
-  CHECK(cudnnBackendFinalize(operation));
+Plan plan_of(cudnnHandle_t handle, Descriptor operation, const std::vector<std::int64_t>& tensors) {
   Descriptor graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   child(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
   CHECK(cudnnBackendFinalize(graph));
@@ -155,14 +138,48 @@ Plan make_plan(cudnnHandle_t handle) {
     CHECK(cudnnBackendDestroyDescriptor(gone));
 
   made.pack = make(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-  integers(made.pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, {'x', 'w', 'y'});
+  integers(made.pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, tensors);
   set(made.pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
-      std::vector<void*>(3, memory));
+      std::vector<void*>(tensors.size(), memory));
   set(made.pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR,
       std::vector<void*>{memory});
   CHECK(cudnnBackendFinalize(made.pack));
   return made;
 }
+
+// A backward convolution to the data: 8 images of 64 x 28 x 56, 128 filters of 3 x 3, two groups.
+Plan make_plan(cudnnHandle_t handle) {
+  Descriptor how = make(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+  set(how, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE,
+      std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT});
+  set(how, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
+      std::vector<cudnnConvolutionMode_t>{CUDNN_CROSS_CORRELATION});
+  integers(how, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, {2});
+  for (const auto name : {CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS,
+                          CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES})
+    integers(how, name, {1, 1});
+  CHECK(cudnnBackendFinalize(how));
+  Descriptor operation = make(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
+  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, tensor('x', {8, 64, 28, 56}));
+  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, tensor('w', {128, 32, 3, 3}));
+  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, tensor('y', {8, 128, 28, 56}));
+  child(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, how);
+  CHECK(cudnnBackendFinalize(operation));
+  return plan_of(handle, operation, {'x', 'w', 'y'});
+}
+
+#if CUDNN_VERSION >= 91300
+// 2 sentences of 48 words with 8 heads of 64 numbers; keys of 96 words with 4 heads.
+Plan make_attention(cudnnHandle_t handle) {
+  Descriptor operation = make(CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR);
+  child(operation, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, tensor('q', {2, 8, 48, 64}));
+  child(operation, CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC, tensor('k', {2, 4, 96, 64}));
+  child(operation, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, tensor('v', {2, 4, 96, 64}));
+  child(operation, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, tensor('o', {2, 8, 48, 64}));
+  CHECK(cudnnBackendFinalize(operation));
+  return plan_of(handle, operation, {'q', 'k', 'v', 'o'});
+}
+#endif
 
 }  // namespace
 
@@ -196,6 +213,9 @@ int main(int argc, char** argv) {
                        .format = CUDNN_TENSOR_NHWC,
                        .type = CUDNN_DATA_HALF});
   const Plan plan = make_plan(handle);
+#if CUDNN_VERSION >= 91300
+  const Plan attention = make_attention(handle);
+#endif
   for (int i = 0; i < 30; ++i) {
     PROFILE_ITERATION();
     expect(plain.forward(handle));
@@ -203,6 +223,9 @@ int main(int argc, char** argv) {
     expect(plain.backward_data(handle));
     expect(plain.backward_filter(handle));
     expect(cudnnBackendExecute(handle, plan.plan, plan.pack));
+#if CUDNN_VERSION >= 91300
+    expect(cudnnBackendExecute(handle, attention.plan, attention.pack));
+#endif
   }
   CHECK(cuCtxSynchronize());
   std::printf("host ok\n");

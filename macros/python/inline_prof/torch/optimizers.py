@@ -6,11 +6,11 @@ for it; with a generator's and a discriminator's, once both have been made, also
 five to the other's one.
 """
 
-import importlib
 import weakref
 
 import torch
 
+from .captures import Captures
 from .compiling import is_compiling
 from .threads import Path
 
@@ -56,15 +56,13 @@ class Optimizers:
         self._guard = guard
         self._on_step = on_step
         self._iterations = Iterations()
+        self._captures = Captures(guard, self._replayed)
         self._paths = {}  # class name -> path
-        self._undo = []
+        self._restore = lambda: None  # in PyTorch 1
 
-    def install(self):
-        module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
-        before = getattr(module, "register_optimizer_step_pre_hook", None)
-        after = getattr(module, "register_optimizer_step_post_hook", None)
-        if before is not None and after is not None:
-            self._undo = [before(self._before).remove, after(self._after).remove]
+    def install(self, tables):
+        self._captures.install()
+        if tables.set_step_hooks(self._before, self._after):
             return
         # PyTorch 1: no hooks, but a method without effect that is called after each step.
         owner = torch.optim.Optimizer
@@ -80,12 +78,11 @@ class Optimizers:
             if owner.__dict__.get("_optimizer_step_code") is step_code:
                 owner._optimizer_step_code = original
 
-        self._undo = [restore]
+        self._restore = restore
 
     def remove(self):
-        undo, self._undo = self._undo, []
-        for each in undo:
-            each()
+        self._captures.remove()
+        self._restore()
 
     def _before(self, optimizer, args, kwargs):
         if is_compiling is not None and is_compiling():
@@ -125,6 +122,11 @@ class Optimizers:
                 thread.set(path)
             if steps:
                 return  # a part of another optimizer's step
-            self._on_step(self._iterations.step(optimizer))
+            if not self._captures.takes_step(optimizer):
+                self._on_step(self._iterations.step(optimizer))
         except Exception as error:
             self._guard(error)
+
+    def _replayed(self, optimizers):
+        ends = [self._iterations.step(optimizer) for optimizer in optimizers]
+        self._on_step(any(ends))

@@ -1,17 +1,13 @@
 """The hooks of a process, from the first one set to the last one gone."""
 
-import inspect
-
-import torch
-
 from .. import abi as words
 from .backward import Backward
-from .compiling import silence_warning
 from .descriptions import of_module
 from .forward import make_hooks
 from .optimizers import Optimizers
 from .places import Places
 from .shapes import Shapes
+from .tables import Tables
 from .threads import Threads
 
 # Calls of roots after which the library is asked what it still wants, in a program whose
@@ -36,31 +32,15 @@ class Session:
         self._places = Places(of_module)
         enter, leave = make_hooks(threads, self._places, self._backward, self._shapes, self._fail,
                                   self._on_root)
+        self._tables = Tables()
         self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step)
         self._names_modules = True
-        self._undo = []
         try:
-            self._optimizers.install()
-            self._set_module_hooks(enter, leave)
+            self._optimizers.install(self._tables)
+            self._tables.set_module_hooks(enter, leave)
         except Exception:
             self._take_away()
             raise
-
-    def _set_module_hooks(self, enter, leave):
-        modules = torch.nn.modules.module
-        self._undo.append(silence_warning())
-        self._undo.append(modules.register_module_forward_pre_hook(enter).remove)
-        register = modules.register_module_forward_hook
-        # PyTorch 2 can call a hook after a forward that raised, too.
-        options = {}
-        if "always_call" in inspect.signature(register).parameters:
-            options["always_call"] = True
-        self._undo.append(register(leave, **options).remove)
-
-    def _remove_module_hooks(self):
-        undo, self._undo = self._undo, []
-        for each in undo:
-            each()
 
     def iteration(self):
         """The application says by hand that an iteration begins."""
@@ -77,7 +57,7 @@ class Session:
         self._on_end()
 
     def _take_away(self):
-        self._remove_module_hooks()
+        self._tables.drop_all()
         self._optimizers.remove()
         self._shapes.remove()
         self._backward.is_on = False
@@ -112,9 +92,10 @@ class Session:
             self._names_modules = False
             self._shapes.describes = False
             self._backward.is_on = False
-            self._remove_module_hooks()
             if self._shapes.are_met():
-                self._set_module_hooks(*self._shapes.label_hooks())
+                self._tables.set_module_hooks(*self._shapes.label_hooks())
+            else:
+                self._tables.drop_module_hooks()
         if self._names_modules:
             self._backward.refill()
         return None

@@ -1,0 +1,75 @@
+"""Optimizers' steps inside a CUDA graph: they are called while it is captured, and each replay makes them again."""
+
+import functools
+import threading
+import weakref
+
+import torch
+
+
+class Captures:
+    """Knows which graphs hold a step, by ours in the place of three methods of torch.cuda.CUDAGraph."""
+
+    def __init__(self, guard, on_replayed_steps):
+        self._guard = guard
+        self._on_replayed_steps = on_replayed_steps
+        self._open = {}  # id of a thread that captures -> weak references to optimizers
+        self._steps = weakref.WeakKeyDictionary()  # graph -> the same
+        self._restore = []
+
+    def install(self):
+        graph = torch.cuda.CUDAGraph
+        for name, around in (("capture_begin", self._around_begin), ("capture_end", self._around_end),
+                             ("replay", self._around_replay)):
+            original = vars(graph).get(name)
+            if original is None:  # a PyTorch without CUDA
+                continue
+            ours = functools.wraps(original)(around(original))
+            setattr(graph, name, ours)
+            self._restore.append((name, original, ours))
+
+    def remove(self):
+        restore, self._restore = self._restore, []
+        for name, original, ours in restore:
+            if vars(torch.cuda.CUDAGraph).get(name) is ours:
+                setattr(torch.cuda.CUDAGraph, name, original)
+
+    def takes_step(self, optimizer):
+        """Whether this step is captured, and made by replays alone."""
+        steps = self._open.get(threading.get_ident())
+        if steps is None:
+            return False
+        steps.append(weakref.ref(optimizer))
+        return True
+
+    def _around_begin(self, original):
+        def capture_begin(graph, *args, **kwargs):
+            result = original(graph, *args, **kwargs)
+            self._open[threading.get_ident()] = []
+            return result
+
+        return capture_begin
+
+    def _around_end(self, original):
+        def capture_end(graph):
+            steps = self._open.pop(threading.get_ident(), None)
+            self._steps.pop(graph, None)
+            if steps:
+                self._steps[graph] = steps
+            return original(graph)
+
+        return capture_end
+
+    def _around_replay(self, original):
+        def replay(graph):
+            result = original(graph)
+            steps = self._steps.get(graph)
+            if steps:
+                try:
+                    # The graph stands for an optimizer that is gone.
+                    self._on_replayed_steps([step() or graph for step in steps])
+                except Exception as error:
+                    self._guard(error)
+            return result
+
+        return replay

@@ -1,0 +1,127 @@
+"""Our hooks in PyTorch's global tables, and how they leave them.
+
+PyTorch calls hooks while it goes through their table, and raises, in the application, where an entry goes meanwhile.
+So a hook that is not wanted any more is first replaced by one that does nothing, which no loop minds.  Its entry is
+taken out as soon as no thread is in the middle of a table: at once in nearly every program, else at a later call of a
+module.
+"""
+
+import importlib
+import inspect
+import sys
+
+import torch
+
+from .compiling import is_compiling, silence_warning
+
+_CALL = torch.nn.Module._call_impl.__code__
+# The part of it that goes through copies, in a PyTorch that has one.
+_ON_COPIES = [each for each in _CALL.co_consts if getattr(each, "co_name", None) == "inner"]
+
+
+def _step_code():
+    """What calls the hooks around an optimizer's step; None in a PyTorch without them."""
+    wrap = getattr(torch.optim.Optimizer, "profile_hook_step", None)
+    return None if wrap is None else wrap(lambda optimizer: None).__code__
+
+
+def _open_calls():
+    """(code, code that it calls or None) of every call that is open, on all threads."""
+    for frame in sys._current_frames().values():
+        called = None
+        while frame is not None:
+            yield frame.f_code, called
+            frame, called = frame.f_back, frame.f_code
+
+
+def _nothing(*_):
+    pass
+
+
+class Tables:
+    """The hooks of modules and of optimizers' steps, while they are set and until they are gone."""
+
+    def __init__(self):
+        self._modules = []  # handles: before a call, after it
+        self._steps = []  # of an optimizer
+        self._step_code = _step_code()
+        self._on_copies = set(_ON_COPIES)
+        self._step_hooks = ()  # code of ours
+        self._take_back_silence = lambda: None
+
+    def set_module_hooks(self, enter, leave):
+        """In the place of those that were set before."""
+        self._on_copies.add(enter.__code__)  # in every PyTorch
+        if not self._modules:
+            self._take_back_silence = silence_warning()
+            modules = torch.nn.modules.module
+            register = modules.register_module_forward_hook
+            # PyTorch 2 can call a hook after a forward that raised, too.
+            options = {"always_call": True} if "always_call" in inspect.signature(register).parameters else {}
+            self._modules = [modules.register_module_forward_pre_hook(enter), register(leave, **options)]
+        else:
+            self._replace(self._modules, enter, leave)
+
+    def set_step_hooks(self, before, after):
+        """False in PyTorch 1, which has none."""
+        module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
+        if not hasattr(module, "register_optimizer_step_pre_hook"):
+            return False
+        self._step_hooks = (before.__code__, after.__code__)
+        self._steps = [module.register_optimizer_step_pre_hook(before),
+                       module.register_optimizer_step_post_hook(after)]
+        return True
+
+    def drop_module_hooks(self):
+        self._silence_modules(self._settle_modules)
+        self._settle_modules()
+
+    def drop_all(self):
+        self._replace(self._steps, _nothing, _nothing)
+        self._silence_modules(self._settle)
+        self._settle()
+
+    def _silence_modules(self, settle):
+        def enter(module, args):
+            if is_compiling is not None and is_compiling():
+                return
+            settle()
+
+        self._on_copies.add(enter.__code__)
+        self._replace(self._modules, enter, _nothing)
+
+    @staticmethod
+    def _replace(handles, *hooks):
+        for handle, hook in zip(handles, hooks):
+            table = handle.hooks_dict_ref()
+            if table is not None and handle.id in table:
+                table[handle.id] = hook
+
+    def _settle(self):
+        # Steps first: what a call of a module tries again ends with the modules' hooks.
+        if self._steps and not self._is_step_at_work():
+            self._remove(self._steps)
+        if not self._steps:
+            self._settle_modules()
+
+    def _settle_modules(self):
+        if self._modules and not any(code is _CALL and called not in self._on_copies
+                                     for code, called in _open_calls()):
+            self._remove(self._modules)
+            self._take_back_silence()
+
+    def _is_step_at_work(self):
+        # A loop that is at the last entry does not look at its table again.
+        safe = self._step_hooks if all(self._is_last(handle) for handle in self._steps) else ()
+        return any(code is self._step_code and called not in safe for code, called in _open_calls())
+
+    @staticmethod
+    def _is_last(handle):
+        table = handle.hooks_dict_ref()
+        return not table or next(reversed(table)) == handle.id
+
+    @staticmethod
+    def _remove(handles):
+        for handle in handles:
+            handle.remove()
+        handles.clear()
