@@ -238,8 +238,8 @@ FitResult fit_collective_curves(const FitRequest& request) {
       }
     }
   }
-  result.file_text = model::collective::curves_text(
-      fitted, request.machine ? request.machine->id : "", rows, request.tables_sha256);
+  result.file_text =
+      model::collective::curves_text(fitted, request.machine ? request.machine->id : "", rows);
   return result;
 }
 

@@ -151,7 +151,7 @@ FitResult fit_collectives(const FitRequest& request) {
     parameters.model = "collective";
   }
   parameters.machine = request.machine ? request.machine->id : "";
-  rows.describe(parameters);
+  parameters.trained_rows = static_cast<std::int64_t>(rows.size());
   parameters.parameters[model::kCollectiveGroups] = groups;
   result.file_text = read::parameters_text(parameters);
   return result;

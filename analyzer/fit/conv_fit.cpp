@@ -167,7 +167,7 @@ FitResult fit_conv(const FitRequest& request) {
                     {"direction", choice.direction},
                     {"kernel", choice.knows_kernels ? "known" : "unknown"}};
   parameters.parameters["sm_count"] = machine.sm_count;
-  rows.describe(parameters);
+  parameters.trained_rows = static_cast<std::int64_t>(rows.size());
   FitResult result;
   result.summary = fit_calibrated(problem, request, parameters);
   if (nameless > 0) {

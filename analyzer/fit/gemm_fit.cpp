@@ -202,7 +202,7 @@ FitResult fit_gemm(const FitRequest& request) {
   const std::string library = setting(request, "library", "");
   if (!library.empty()) parameters.key["library"] = library;
   parameters.parameters["sm_count"] = machine.sm_count;
-  rows.describe(parameters);
+  parameters.trained_rows = static_cast<std::int64_t>(rows.size());
   FitResult result;
   result.summary = fit_calibrated(problem, request, parameters);
   result.file_text = read::parameters_text(parameters);

@@ -67,7 +67,7 @@ FitResult fit_memory(const FitRequest& request) {
   read::Parameters parameters;
   parameters.model = "memory";
   parameters.machine = request.machine->id;
-  rows.describe(parameters);
+  parameters.trained_rows = static_cast<std::int64_t>(rows.size());
   FitResult result;
   result.summary = fit_calibrated(problem, request, parameters);
   result.file_text = read::parameters_text(parameters);

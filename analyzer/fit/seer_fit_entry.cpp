@@ -118,7 +118,6 @@ FitResult fit(const FitRequest& request) {
   file.model = "seer";
   file.machine = request.machine ? request.machine->id : "";
   file.parameters = nlohmann::json::parse(seer::seer_parameters_text(fitted.parameters));
-  file.trained_sha256 = request.tables_sha256;
   result.file_text = read::parameters_text(file);
   return result;
 }
