@@ -1,5 +1,6 @@
 #include "fit/collective_curve.hpp"
 
+#include "base/median.hpp"
 #include "fit/dogbox.hpp"
 
 #include <fmt/format.h>
@@ -14,13 +15,6 @@ namespace {
 constexpr double kNearMaximum = 0.95;
 constexpr double kLatencyChange = 0.1;  // a row, relative
 constexpr std::size_t kFirstLinearRow = 4;
-
-// As NumPy has it: the mean of the middle two where there is no middle one.
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 struct LogPoints {
   std::vector<double> x;  // log2 of bytes
@@ -98,7 +92,7 @@ CurveFit fit_curve(const MeasuredCurve& curve) {
         fmt::format("curve {}: no row between its two turning points", curve.name));
   }
   // The original starts the height at the largest x, not y.
-  const Eigen::Vector4d start(std::ranges::max(middle.x), median(middle.x), 1.0,
+  const Eigen::Vector4d start(std::ranges::max(middle.x), base::median(middle.x), 1.0,
                               std::ranges::min(middle.y));
   const auto count = static_cast<Eigen::Index>(middle.x.size());
   const auto residuals = [&](const Eigen::VectorXd& parameters) {
