@@ -1,5 +1,7 @@
 #include "schedule/classes.hpp"
 
+#include "base/median.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -63,11 +65,6 @@ std::string common_name(const std::vector<NamePattern>& patterns) {
     name += first.texts[i + 1];
   }
   return name;
-}
-
-double median_of(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
 // Two-sided probability that two samples of one distribution differ in rank at least as much as
@@ -144,7 +141,7 @@ std::vector<std::vector<std::size_t>> groups_that_agree(
     if (samples[i].size() < kFewestSamples) {
       silent.push_back(i);
     } else {
-      by_median.emplace_back(median_of(samples[i]), i);
+      by_median.emplace_back(base::median(samples[i]), i);
     }
   }
   std::sort(by_median.begin(), by_median.end());
@@ -152,7 +149,7 @@ std::vector<std::vector<std::size_t>> groups_that_agree(
   std::vector<std::vector<std::size_t>> groups;
   std::vector<double> pooled;  // samples of the last group
   for (const auto& [median, member] : by_median) {
-    const bool differs = !groups.empty() && median > kRelevantRatio * median_of(pooled) &&
+    const bool differs = !groups.empty() && median > kRelevantRatio * base::median(pooled) &&
                          rank_sum_probability(samples[member], pooled) <
                              kLevel / static_cast<double>(by_median.size());
     if (groups.empty() || differs) {

@@ -1,10 +1,10 @@
 #include "fit/fits.hpp"
 
-#include "fit/collective_groups_fit.hpp"
-#include "fit/conv_fit.hpp"
-#include "fit/gemm_fit.hpp"
-#include "fit/memory_fit.hpp"
-#include "fit/seer_fit_entry.hpp"
+#include "model/calibrated/collective/collective_groups_fit.hpp"
+#include "model/calibrated/conv/conv_fit.hpp"
+#include "model/calibrated/gemm/gemm_fit.hpp"
+#include "model/calibrated/memory/memory_fit.hpp"
+#include "model/published/seer/seer_fit_entry.hpp"
 
 #include <fmt/format.h>
 

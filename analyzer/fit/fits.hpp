@@ -25,7 +25,6 @@ struct FitRequest {
   std::optional<std::size_t> points;  // use only so many rows, chosen with the seed
   std::uint64_t seed = 1;
   std::vector<read::Table> tables;
-  std::string tables_sha256;                  // of their files' bytes, one after the other
   std::function<void(std::string_view)> say;  // progress, for a person; never empty
 };
 

@@ -20,7 +20,7 @@ constexpr model::Column kTime{"time_us", "us",           model::ColumnKind::kNum
 
 MeasuredRows::MeasuredRows(const FitRequest& request, std::span<const model::Column> inputs,
                            const std::function<bool(const MeasuredRow&)>& keep)
-    : inputs_(inputs.begin(), inputs.end()), sha256_(request.tables_sha256) {
+    : inputs_(inputs.begin(), inputs.end()) {
   inputs_.push_back(kTime);
   for (const read::Table& table : request.tables) {
     labels_ += (labels_.empty() ? "" : ", ") + table.label();
@@ -69,11 +69,6 @@ void MeasuredRows::require_variety(std::size_t input) const {
     fail(fmt::format("column {}: {} in every row, so nothing can be learnt about it",
                      inputs_[input].name, first));
   }
-}
-
-void MeasuredRows::describe(read::Parameters& parameters) const {
-  parameters.trained_rows = static_cast<std::int64_t>(rows_.size());
-  parameters.trained_sha256 = sha256_;
 }
 
 std::string setting(const FitRequest& request, const std::string& name,

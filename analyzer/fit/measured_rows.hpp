@@ -3,7 +3,6 @@
 
 #include "fit/fits.hpp"
 #include "model/table_model.hpp"
-#include "read/parameters.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -41,16 +40,12 @@ class MeasuredRows {
   // cannot be told from what does not.
   void require_variety(std::size_t input) const;
 
-  // Names the tables in a parameter file.
-  void describe(read::Parameters& parameters) const;
-
  private:
   [[noreturn]] void fail(const std::string& what) const;
 
   std::vector<MeasuredRow> rows_;
   std::vector<model::Column> inputs_;
   std::string labels_;
-  std::string sha256_;
 };
 
 // A setting of the request that is the fit's own; `otherwise` if it is not set.

@@ -1,6 +1,6 @@
 #include "fit/suggest.hpp"
 
-#include "model/calibrated/gemm.hpp"
+#include "model/calibrated/gemm/gemm.hpp"
 
 #include <Eigen/Core>
 

@@ -1,7 +1,7 @@
 // Which products are worth measuring next.
 #pragma once
 
-#include "model/calibrated/gemm_analytic.hpp"
+#include "model/calibrated/gemm/gemm_analytic.hpp"
 #include "read/machine.hpp"
 #include "read/parameters.hpp"
 

@@ -66,9 +66,7 @@ Parameters parse_parameters(std::string_view text, const std::string& label,
   parameters.residual = object_or_empty(document, root, "residual");
   parameters.conformal = object_or_empty(document, root, "conformal");
   if (root.has("trained_on")) {
-    const TreeNode trained = root.member("trained_on");
-    parameters.trained_rows = trained.member("rows").count();
-    parameters.trained_sha256 = trained.member("sha256").text();
+    parameters.trained_rows = root.member("trained_on").member("rows").count();
   }
   parameters.version = root.member("version").count();
   return parameters;
@@ -88,8 +86,7 @@ std::string parameters_text(const Parameters& parameters) {
   document["covariance"] = parameters.covariance;
   document["residual"] = parameters.residual;
   document["conformal"] = parameters.conformal;
-  document["trained_on"] = {{"rows", parameters.trained_rows},
-                            {"sha256", parameters.trained_sha256}};
+  document["trained_on"] = {{"rows", parameters.trained_rows}};
   document["version"] = parameters.version;
   return document.dump(1) + "\n";
 }

@@ -26,8 +26,7 @@ struct Parameters {
   nlohmann::json residual = nlohmann::json::object();
   nlohmann::json conformal = nlohmann::json::object();
   std::int64_t trained_rows = 0;
-  std::string trained_sha256;  // of the tables' bytes, one after the other
-  std::int64_t version = 1;    // of the model's meaning of all this
+  std::int64_t version = 1;  // of the model's meaning of all this
 
   // Each throws InputError "FILE: /parameters/t0_us: ..." where it is missing or something else.
   [[nodiscard]] double number(std::string_view name) const;

@@ -1,5 +1,7 @@
 #include "record/overhead_measurement.hpp"
 
+#include "base/median.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,13 +15,6 @@ constexpr std::size_t kBlocksInAGroup = 4;
 constexpr int kResamples = 4000;
 constexpr double kLongestWait = 1e12;  // iterations
 
-double median(std::vector<float> values) {
-  std::sort(values.begin(), values.end());
-  return (static_cast<double>(values[(values.size() - 1) / 2]) +
-          static_cast<double>(values[values.size() / 2])) /
-         2;
-}
-
 // Logarithm of armed / unarmed in four blocks; empty where they are no group.
 std::optional<double> contrast(std::span<const BlockTimes> group) {
   const bool outer = group[0].armed;
@@ -28,7 +23,7 @@ std::optional<double> contrast(std::span<const BlockTimes> group) {
   std::array<double, kBlocksInAGroup> logs{};
   for (std::size_t i = 0; i < kBlocksInAGroup; ++i) {
     if (group[i].times_ms.empty()) return std::nullopt;
-    const double time = median(group[i].times_ms);
+    const double time = base::median({group[i].times_ms.begin(), group[i].times_ms.end()});
     if (!(time > 0)) return std::nullopt;
     logs[i] = std::log(time);
   }

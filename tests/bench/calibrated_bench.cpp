@@ -1,6 +1,6 @@
 // What a prediction of the improved models costs.
-#include "model/calibrated/embedding.hpp"
-#include "model/calibrated/gemm.hpp"
+#include "model/calibrated/embedding/embedding.hpp"
+#include "model/calibrated/gemm/gemm.hpp"
 #include "model/machines.hpp"
 #include "model/predictor.hpp"
 #include "read/parameters.hpp"

@@ -69,8 +69,14 @@ SOURCES = {".h", ".hpp", ".c", ".cpp", ".cu", ".cuh", ".inc", ".S"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
+# A fit lies beside its model, and may use what a fit may: so no model includes a fit.
+FIT_OF_A_MODEL = re.compile(r"^analyzer/model/.*_fit(_entry)?\.[ch]pp$")
+
+
 def room_of(path):
     """The room that `path`, relative to the root, lies in; None outside of all rooms."""
+    if FIT_OF_A_MODEL.match(path.as_posix()):
+        return "analyzer/fit"
     parts = path.parts
     for length in (2, 1):
         name = "/".join(parts[:length])

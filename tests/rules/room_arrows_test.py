@@ -49,6 +49,16 @@ class RoomArrows(unittest.TestCase):
         self.assertEqual(len(self.complaints()), 2)
         self.assertTrue(self.complaints()[1].startswith("libinject/record/writer.cpp:3: "))
 
+    def test_a_model_does_not_include_the_fit_beside_it(self):
+        self.write("analyzer/fit/fits.hpp", "")
+        self.write("analyzer/model/toy/toy.hpp", "")
+        self.write("analyzer/model/toy/toy_fit.hpp", '#include "fit/fits.hpp"\n#include "model/toy/toy.hpp"\n')
+        self.assertEqual(self.complaints(), [])
+        self.write("analyzer/model/toy/toy.cpp", '#include "model/toy/toy_fit.hpp"\n')
+        self.assertEqual(self.complaints(), [
+            "analyzer/model/toy/toy.cpp:1: analyzer/model includes analyzer/model/toy/toy_fit.hpp: "
+            "allowed are analyzer/read, base, macros"])
+
     def test_the_schedule_reads_no_clock(self):
         self.write("schedule/plan.cpp", "#include <chrono>\n")
         self.assertEqual(len(self.complaints()), 1)

@@ -7,8 +7,6 @@
 #include "cli/prof_model/model_choice.hpp"
 #include "fit/fits.hpp"
 #include "model/row_reader.hpp"
-#include "read/file_text.hpp"
-#include "read/sha256.hpp"
 
 #include <fmt/format.h>
 
@@ -16,7 +14,6 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace inline_prof::cli {
@@ -56,17 +53,12 @@ void run_fit(const FitOptions& options) {
                           .points = options.points,
                           .seed = options.seed,
                           .tables = {},
-                          .tables_sha256 = {},
                           .say = [&](std::string_view state) { progress.say(state); }};
-  std::string bytes;
   for (const std::string& file : options.tables) {
-    std::string text = read::read_text(file);
-    bytes += text;
-    request.tables.emplace_back(std::move(text), file);
+    request.tables.push_back(read::read_table(file));
     warn_of_repeated_rows(request.tables.back());
     if (request.machine) model::check_same_machine(request.tables.back(), *request.machine);
   }
-  request.tables_sha256 = read::sha256(bytes);
   fit::FitResult result;
   try {
     result = entry.fit(request);

@@ -4,7 +4,7 @@
 #include "cli/common/picture_output.hpp"
 #include "cli/prof_model/commands.hpp"
 #include "cli/prof_model/model_choice.hpp"
-#include "fit/collective_fit.hpp"
+#include "model/published/collective/collective_fit.hpp"
 #include "model/published/collective/curve_sets.hpp"
 #include "model/row_reader.hpp"
 #include "report/plot/model_charts.hpp"

@@ -152,13 +152,12 @@ std::vector<NamedCurve> read_curves(const std::filesystem::path& file,
 }
 
 std::string curves_text(std::span<const NamedCurve> curves, std::string_view machine,
-                        std::int64_t rows, std::string_view sha256) {
+                        std::int64_t rows) {
   read::Parameters parameters;
   parameters.model = "collective";
   parameters.machine = machine;
   parameters.key = {{"form", "sigmoid"}};
   parameters.trained_rows = rows;
-  parameters.trained_sha256 = sha256;
   auto& list = parameters.parameters["curves"] = nlohmann::json::array();
   for (NamedCurve named : curves) {
     nlohmann::json entry{

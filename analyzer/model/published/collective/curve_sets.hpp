@@ -30,9 +30,8 @@ struct NamedCurve {
 [[nodiscard]] std::vector<NamedCurve> read_curves(const std::filesystem::path& file,
                                                   std::vector<std::string>& warnings);
 
-// The text of a parameter file that read_curves() reads.  `rows` and `sha256` say what they were
-// fitted on.
+// The text of a parameter file that read_curves() reads.  It was fitted on `rows` rows.
 [[nodiscard]] std::string curves_text(std::span<const NamedCurve> curves, std::string_view machine,
-                                      std::int64_t rows, std::string_view sha256);
+                                      std::int64_t rows);
 
 }  // namespace inline_prof::model::collective

@@ -2,9 +2,9 @@
 #include "fit/fits.hpp"
 #include "fit/matern_fit.hpp"
 #include "fit/suggest.hpp"
-#include "model/calibrated/collective.hpp"
-#include "model/calibrated/gemm.hpp"
-#include "model/calibrated/memory.hpp"
+#include "model/calibrated/collective/collective.hpp"
+#include "model/calibrated/gemm/gemm.hpp"
+#include "model/calibrated/memory/memory.hpp"
 #include "model/machines.hpp"
 #include "read/parameters.hpp"
 

@@ -16,7 +16,6 @@ Parameters example() {
   parameters.key = {{"a_type", "bf16"}};
   parameters.parameters = {{"t0_us", 2.5}, {"efficiency", {0.1, 0.30000000000000004}}};
   parameters.trained_rows = 300;
-  parameters.trained_sha256 = "abc";
   return parameters;
 }
 
@@ -33,6 +32,15 @@ TEST(Parameters, ComeBackAsTheyWereWritten) {
   EXPECT_EQ(back.numbers("efficiency"), (std::vector<double>{0.1, 0.30000000000000004}));
   EXPECT_EQ(back.trained_rows, 300);
   EXPECT_EQ(parameters_text(back), text);
+}
+
+// Older files name their tables by a hash, which nobody compared.
+TEST(Parameters, OfAnOlderFileAreRead) {
+  const Parameters parameters = parse_parameters(
+      R"({"schema":"inline_prof_params/1","model":"gemm","machine":"toy","parameters":{},
+          "trained_on":{"rows":300,"sha256":"abc"},"version":1})",
+      "p.json", "gemm");
+  EXPECT_EQ(parameters.trained_rows, 300);
 }
 
 TEST(Parameters, ThatAModelMissesAreNamed) {

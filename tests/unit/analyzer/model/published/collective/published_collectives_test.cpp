@@ -1,6 +1,6 @@
 // The published curves of collectives, their fits and sizes against what their own code gave.
-#include "fit/collective_fit.hpp"
 #include "golden.hpp"
+#include "model/published/collective/collective_fit.hpp"
 #include "model/published/collective/curve_sets.hpp"
 #include "model/published/collective/exchange_size.hpp"
 #include "read/table.hpp"

@@ -1,10 +1,10 @@
 // What the published program computed from synthetic tables (tests/data/golden/seer/README.md).
 #pragma once
 
-#include "fit/seer_fit.hpp"
 #include "model/published/seer/judgement.hpp"
 #include "model/published/seer/parameter_files.hpp"
 #include "model/published/seer/predictor.hpp"
+#include "model/published/seer/seer_fit.hpp"
 #include "read/table.hpp"
 
 #include <cmath>

@@ -1,7 +1,7 @@
-#include "fit/seer_fit.hpp"
+#include "model/published/seer/seer_fit.hpp"
 
-#include "fit/seer_tree_fit.hpp"
 #include "model/published/seer/golden_files.hpp"
+#include "model/published/seer/seer_tree_fit.hpp"
 
 #include <gtest/gtest.h>
 

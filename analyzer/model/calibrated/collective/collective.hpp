@@ -1,0 +1,59 @@
+// The improved model of collectives: one set of parameters for each operation and type.
+#pragma once
+
+#include "model/calibrated/calibration.hpp"
+#include "model/calibrated/collective/collective_analytic.hpp"
+#include "model/table_model.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace inline_prof::read {
+struct Parameters;
+}
+
+namespace inline_prof::model {
+
+// The model "collective" in both modes: the published curves, and ours.
+[[nodiscard]] ModelEntry collective_modes_entry();
+
+// Where a parameter file of collectives keeps what is ours, by "OPERATION TYPE".
+inline constexpr const char* kCollectiveGroups = "improved";
+
+[[nodiscard]] std::string collective_group(CollectiveKind kind, std::string_view type);
+
+class CalibratedCollectives {
+ public:
+  struct Prediction {
+    CollectiveTime analytic;
+    Calibration::Estimate estimate;
+    bool is_other_type = false;  // measured with another type only
+    bool is_other_rank_count = false;
+  };
+
+  // Throws read::InputError.  `machine_id`: where the predictions are for; "" is the machine of the
+  // parameters.
+  CalibratedCollectives(const read::Parameters& parameters, std::string_view machine_id);
+
+  // `type` may be empty.  Empty where the operation was not measured.
+  [[nodiscard]] std::optional<Prediction> predict(CollectiveKind kind, std::string_view type,
+                                                  double bytes, double ranks) const;
+  [[nodiscard]] bool is_transfer() const { return is_transfer_; }
+  [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
+
+ private:
+  struct Group {
+    CollectiveAnalytic analytic;
+    Calibration calibration;
+    std::set<double> rank_counts;
+  };
+
+  std::map<std::string, Group, std::less<>> groups_;
+  std::string trained_machine_;
+  bool is_transfer_ = false;
+};
+
+}  // namespace inline_prof::model

@@ -1,0 +1,166 @@
+#include "model/calibrated/collective/collective_groups_fit.hpp"
+
+#include "fit/calibrated_fit.hpp"
+#include "fit/measured_rows.hpp"
+#include "fit/plausible_times.hpp"
+#include "model/calibrated/collective/collective.hpp"
+#include "model/published/collective/collective_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::fit {
+namespace {
+
+using Eigen::Index;
+using model::CollectiveAnalytic;
+using model::ColumnKind;
+
+enum Input : std::size_t { kOp, kRanks, kBytes, kType };
+
+constexpr std::array<model::Column, 4> kInputs{{
+    {"op", "", ColumnKind::kText, 0, 0, true, "collective"},
+    {"num_gpus", "", ColumnKind::kInteger, 2, 1e6, true, "ranks"},
+    {"bytes", "bytes", ColumnKind::kNumber, 1, 1e15, true, "message size"},
+    {"type", "", ColumnKind::kText, 0, 0, false, "of an element"},
+}};
+
+constexpr Index kSizeFolds = 4;
+constexpr int kRestarts = 8;
+constexpr double kLeastTimeUs = 0.5;
+// Whose time is latency, whatever links the ranks.
+constexpr double kSmallMessageBytes = 1 << 20;
+
+struct Group {
+  model::CollectiveKind kind;
+  bool can_switch_add;
+  std::vector<const MeasuredRow*> rows;
+};
+
+std::map<std::string, Group> groups_of(const MeasuredRows& rows) {
+  std::map<std::string, Group> groups;
+  std::vector<BoundedRow> bounded;
+  for (const MeasuredRow& row : rows) {
+    const auto kind = model::collective_kind(row.texts[kOp]);
+    if (!kind) {
+      throw read::InputError(
+          fmt::format("{}, column op: unknown collective {}", row.place, row.texts[kOp]));
+    }
+    // Milliseconds as microseconds, or seconds: the fastest protocol takes several.
+    if (row.time_us < kLeastTimeUs) {
+      throw read::InputError(
+          fmt::format("{}, column time_us: expected {} us at least for a collective, found {}: "
+                      "another unit?",
+                      row.place, kLeastTimeUs, row.time_us));
+    }
+    Group& group = groups[model::collective_group(*kind, row.texts[kType])];
+    group.kind = *kind;
+    group.can_switch_add = model::can_switch_add(*kind, row.texts[kType]);
+    group.rows.push_back(&row);
+    if (row.numbers[kBytes] <= kSmallMessageBytes) bounded.push_back({&row, 0});
+  }
+  refuse_another_unit(std::move(bounded));
+  return groups;
+}
+
+CalibratedProblem problem_of(const Group& group) {
+  CalibratedProblem problem;
+  const auto specs = CollectiveAnalytic::parameters(group.can_switch_add);
+  problem.specs.assign(specs.begin(), specs.end());
+  problem.restarts = kRestarts;
+  const auto count = static_cast<Index>(group.rows.size());
+  problem.log_measured.resize(count);
+  problem.features.resize(count, 2);
+  for (Index i = 0; i < count; ++i) {
+    const MeasuredRow& row = *group.rows[static_cast<std::size_t>(i)];
+    problem.log_measured[i] = std::log(row.time_us);
+    problem.features.row(i) =
+        model::collective_features(row.numbers[kBytes], row.numbers[kRanks]).transpose();
+    problem.points.push_back({row.numbers[kBytes], row.numbers[kRanks]});
+  }
+  problem.folds = folds_by_key(problem.features.col(0), kSizeFolds);
+  const auto kind = group.kind;
+  const bool with_switch = group.can_switch_add;
+  const auto points = problem.points;
+  problem.log_times = [kind, with_switch, points](std::span<const double> values) {
+    const CollectiveAnalytic analytic(kind, with_switch, values);
+    Eigen::VectorXd log_times(static_cast<Index>(points.size()));
+    for (std::size_t i = 0; i < points.size(); ++i)
+      log_times[static_cast<Index>(i)] =
+          std::log(analytic.predict(points[i][0], points[i][1]).time_us);
+    return log_times;
+  };
+  return problem;
+}
+
+// One group as a member of the file.
+nlohmann::json fit_group(const std::string& name, const Group& group, const FitRequest& request,
+                         std::string& summary) {
+  const auto least = CollectiveAnalytic::parameters(group.can_switch_add).size();
+  if (group.rows.size() < least) {
+    throw read::InputError(
+        fmt::format("{}: {} rows of {}, but a fit of {} parameters needs {} at "
+                    "least",
+                    request.tables.front().label(), group.rows.size(), name, least, least));
+  }
+  read::Parameters own;
+  own.model = "collective";
+  FitRequest own_request = request;
+  own_request.prior.clear();
+  own_request.tables.clear();
+  summary += fmt::format("{}: {}", name, fit_calibrated(problem_of(group), own_request, own));
+  std::set<double> rank_counts;
+  for (const MeasuredRow* row : group.rows)
+    rank_counts.insert(row->numbers[kRanks]);
+  own.parameters["rank_counts"] = rank_counts;
+  return {{"parameters", own.parameters},
+          {"covariance", own.covariance},
+          {"residual", own.residual},
+          {"conformal", own.conformal}};
+}
+
+bool has_our_columns(const FitRequest& request) {
+  return std::all_of(request.tables.begin(), request.tables.end(), [&](const read::Table& table) {
+    return table.find("op") && table.find("num_gpus") && table.find("bytes") &&
+           table.find("time_us");
+  });
+}
+
+FitResult fit_collectives(const FitRequest& request) {
+  if (!has_our_columns(request)) return fit_collective_curves(request);
+  const MeasuredRows rows(request, kInputs);
+  FitResult result;
+  nlohmann::json groups = nlohmann::json::object();
+  for (const auto& [name, group] : groups_of(rows))
+    groups[name] = fit_group(name, group, request, result.summary);
+
+  read::Parameters parameters;
+  try {
+    const FitResult curves = fit_collective_curves(request);
+    parameters = read::parse_parameters(curves.file_text, "curves", "collective");
+    result.summary += curves.summary;
+  } catch (const read::InputError& error) {
+    result.summary += fmt::format("no curves for --mode compat: {}\n", error.what());
+    parameters.model = "collective";
+  }
+  parameters.machine = request.machine ? request.machine->id : "";
+  parameters.trained_rows = static_cast<std::int64_t>(rows.size());
+  parameters.parameters[model::kCollectiveGroups] = groups;
+  result.file_text = read::parameters_text(parameters);
+  return result;
+}
+
+}  // namespace
+
+FitEntry collective_fit_entry() {
+  return {.model = "collective", .settings = {}, .needs_machine = false, .fit = fit_collectives};
+}
+
+}  // namespace inline_prof::fit

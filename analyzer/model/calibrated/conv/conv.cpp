@@ -1,0 +1,308 @@
+#include "model/calibrated/conv/conv.hpp"
+
+#include "model/calibrated/calibration_json.hpp"
+#include "model/shipped_parameters.hpp"
+#include "read/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr double kMostSide = 1 << 20;  // larger ones are bytes, not elements
+constexpr std::size_t kShapeNumbers = 12;
+
+constexpr std::array<Column, conv_columns::kCount> kInputs{{
+    {"n", "", ColumnKind::kInteger, 1, kMostSide, true, "images"},
+    {"c", "", ColumnKind::kInteger, 1, kMostSide, true, "channels of the input"},
+    {"h", "", ColumnKind::kInteger, 1, kMostSide, true, "height of the input"},
+    {"w", "", ColumnKind::kInteger, 1, kMostSide, true, "width of the input"},
+    {"k", "", ColumnKind::kInteger, 1, kMostSide, true, "channels of the output"},
+    {"r", "", ColumnKind::kInteger, 1, kMostSide, true, "height of the filter"},
+    {"s", "", ColumnKind::kInteger, 1, kMostSide, true, "width of the filter"},
+    {"stride", "", ColumnKind::kInteger, 1, kMostSide, true, "of the height, and of the width"},
+    {"pad", "", ColumnKind::kInteger, 0, kMostSide, true, "on either side"},
+    {"stride_w", "", ColumnKind::kInteger, 1, kMostSide, false, "of the width, if it is another"},
+    {"pad_w", "", ColumnKind::kInteger, 0, kMostSide, false, "of the width, if it is another"},
+    {"groups", "", ColumnKind::kInteger, 1, kMostSide, false, "1 if absent"},
+    {"direction", "", ColumnKind::kText, 0, 0, false,
+     "forward, backward_data or backward_filter; that of the parameters if absent"},
+    {"type", "", ColumnKind::kText, 0, 0, false, "of the tensors; that of the parameters"},
+    {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
+}};
+
+constexpr std::array<std::string_view, 10> kParts{
+    "algorithm", "analytic_us", "compute_us", "memory_us", "transform_us",
+    "tile",      "waves",       "distance",   "sigma",     "kernel_known"};
+
+// Kernels that take so many launches of the timer are most of what was timed.
+constexpr double kLaunchesOfAKnownKernel = 3.0;
+constexpr double kManyWaves = 12;  // from which a started wave no longer matters
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+std::vector<double> values_of(const read::Parameters& parameters) {
+  std::vector<double> values;
+  for (const ParameterSpec& spec : ConvAnalytic::parameters()) {
+    const double value = parameters.number(spec.name);
+    if (!(value > 0)) {
+      throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
+                                         parameters.label, spec.name, value));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+std::string key_of(const read::Parameters& parameters, const std::string& name) {
+  const auto it = parameters.key.find(name);
+  if (it == parameters.key.end()) {
+    throw read::InputError(fmt::format("{}: /key: missing \"{}\"", parameters.label, name));
+  }
+  return it->second;
+}
+
+ConvDirection direction_of(const read::Parameters& parameters) {
+  const std::string name = key_of(parameters, "direction");
+  const auto direction = conv_direction(name);
+  if (!direction) {
+    throw read::InputError(
+        fmt::format("{}: /key/direction: unknown direction {}", parameters.label, name));
+  }
+  return *direction;
+}
+
+// A parameter file's points are numbers above 0, so what may be 0 stands there one higher.
+ConvShape shape_of(const RawPoint& point) {
+  std::array<double, kShapeNumbers> numbers{};
+  std::copy_n(point.begin(), kShapeNumbers, numbers.begin());
+  numbers[conv_columns::kPad] -= 1;
+  numbers[conv_columns::kPadW] -= 1;
+  return conv_shape(numbers);
+}
+
+std::optional<ConvKernel> kernel_of(const RawPoint& point) {
+  const double* known = &point[kShapeNumbers];
+  const double algorithm = known[0] - 2;  // 1: not known
+  if (algorithm < 0) return std::nullopt;
+  return ConvKernel{.algorithm = static_cast<ConvAlgorithm>(
+                        std::min(algorithm, static_cast<double>(kConvAlgorithmCount - 1))),
+                    .tile_m = known[1] - 1,
+                    .tile_n = known[2] - 1,
+                    .winograd_tile = {known[3] - 1, known[4] - 1, known[5] - 1}};
+}
+
+class ConvModel : public TableModel {
+ public:
+  ConvModel(const ModelOptions& options, const read::Parameters& parameters)
+      : conv_(parameters, *options.machine), machine_id_(options.machine->id) {}
+
+  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
+  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
+
+  [[nodiscard]] RowPrediction predict(const Row& row) const override {
+    using namespace conv_columns;
+    if (row.has(kType) && row.text(kType) != conv_.type()) {
+      return RowPrediction::none(
+          "", fmt::format("the parameters are for {}, not for {}", conv_.type(), row.text(kType)));
+    }
+    if (row.has(kDirection) && row.text(kDirection) != conv_.direction()) {
+      return RowPrediction::none("", fmt::format("the parameters are for {}, not for {}",
+                                                 conv_.direction(), row.text(kDirection)));
+    }
+    std::array<double, kShapeNumbers> numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      numbers[i] = row.has(i) ? row.number(i) : kNone;
+    }
+    const ConvShape shape = conv_shape(numbers);
+    const std::string wrong = complaint_about(shape);
+    if (!wrong.empty()) return RowPrediction::none("", wrong);
+
+    std::optional<ConvKernel> kernel;
+    if (conv_.knows_kernels()) {
+      if (!row.has(kKernelName)) {
+        return RowPrediction::none("", "the parameters are for kernels that are known by name");
+      }
+      kernel = parse_conv_kernel(row.text(kKernelName), shape.r, shape.s, shape.stride_h);
+      if (!kernel) return RowPrediction::none("", "the kernel's name is of no known convolution");
+    }
+    return filled(conv_.predict(shape, kernel));
+  }
+
+  [[nodiscard]] std::vector<std::string> warnings() const override {
+    if (!conv_.is_transfer()) return {};
+    return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
+                        conv_.trained_machine(), machine_id_)};
+  }
+
+ private:
+  [[nodiscard]] RowPrediction filled(const CalibratedConv::Prediction& prediction) const {
+    const ConvTime& analytic = prediction.analytic;
+    const Calibration::Estimate& estimate = prediction.estimate;
+    if (!std::isfinite(estimate.time_us)) {
+      return RowPrediction::none("", "the convolution is too large for a time");
+    }
+    RowPrediction row;
+    row.time_us = estimate.time_us;
+    row.bound = analytic.bound;
+    if (conv_.has_interval()) {
+      row.lower_us = estimate.lower_us;
+      row.upper_us = estimate.upper_us;
+      if (estimate.distance > kFarAway) {
+        row.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured shape",
+                                 estimate.distance);
+      }
+    }
+    row.parts = {std::string(conv_algorithm_name(analytic.algorithm)),
+                 analytic.time_us,
+                 analytic.compute_us,
+                 analytic.memory_us,
+                 analytic.transform_us,
+                 fmt::format("{:g}x{:g}", analytic.tile_m, analytic.tile_n),
+                 analytic.waves,
+                 estimate.distance,
+                 estimate.sigma,
+                 conv_.knows_kernels() ? 1.0 : 0.0};
+    return row;
+  }
+
+  CalibratedConv conv_;
+  std::string machine_id_;
+};
+
+std::unique_ptr<TableModel> make_conv(const ModelOptions& options) {
+  return std::make_unique<ConvModel>(options, choose_parameters(options.params, "conv"));
+}
+
+}  // namespace
+
+std::span<const Column> conv_columns::all() {
+  return kInputs;
+}
+
+ConvShape conv_shape(std::span<const double> numbers) {
+  using namespace conv_columns;
+  const auto or_else = [&](std::size_t input, double otherwise) {
+    return std::isnan(numbers[input]) ? otherwise : numbers[input];
+  };
+  return {.n = numbers[kN],
+          .c = numbers[kC],
+          .h = numbers[kH],
+          .w = numbers[kW],
+          .k = numbers[kK],
+          .r = numbers[kR],
+          .s = numbers[kS],
+          .stride_h = numbers[kStride],
+          .stride_w = or_else(kStrideW, numbers[kStride]),
+          .pad_h = numbers[kPad],
+          .pad_w = or_else(kPadW, numbers[kPad]),
+          .groups = or_else(kGroups, 1)};
+}
+
+std::string complaint_about(const ConvShape& shape) {
+  if (shape.p() < 1 || shape.q() < 1) return "the filter does not fit into the padded image";
+  if (std::fmod(shape.c, shape.groups) != 0 || std::fmod(shape.k, shape.groups) != 0) {
+    return fmt::format("{} and {} channels in {} groups", shape.c, shape.k, shape.groups);
+  }
+  return "";
+}
+
+Eigen::VectorXd conv_features(const ConvShape& shape, const std::optional<ConvKernel>& kernel,
+                              const ConvMachine& machine) {
+  const double outputs = shape.n * shape.p() * shape.q();
+  const double waves = std::ceil(outputs / 128) * std::ceil(shape.k / 64) / machine.sm_count;
+  const double winograd_tile = 4;
+  constexpr Eigen::Index shape_features = 7;
+  Eigen::VectorXd features =
+      Eigen::VectorXd::Zero(shape_features + static_cast<Eigen::Index>(kConvAlgorithmCount));
+  features[0] = std::log2(outputs);
+  features[1] = std::log2(shape.k);
+  features[2] = std::log2(shape.c * shape.r * shape.s / shape.groups);
+  features[3] = std::log2(shape.p() * shape.q());
+  features[4] = waves < kManyWaves ? 2 * (waves - std::floor(waves)) : 0.0;
+  features[5] = 1.5 * std::log2(std::ceil(shape.k / 64) * 64 / shape.k);
+  features[6] = 1.5 * std::log2(std::ceil(shape.q() / winograd_tile) * winograd_tile / shape.q());
+  // One axis an algorithm: two of them are far apart until the data say that they are not.
+  constexpr double apart = 3;
+  if (kernel) features[shape_features + static_cast<Eigen::Index>(kernel->algorithm)] = apart;
+  return features;
+}
+
+std::vector<double> conv_point(const ConvShape& shape, const std::optional<ConvKernel>& kernel) {
+  const ConvKernel known = kernel.value_or(ConvKernel{});
+  return {shape.n,
+          shape.c,
+          shape.h,
+          shape.w,
+          shape.k,
+          shape.r,
+          shape.s,
+          shape.stride_h,
+          shape.pad_h + 1,
+          shape.stride_w,
+          shape.pad_w + 1,
+          shape.groups,
+          kernel ? static_cast<double>(known.algorithm) + 2 : 1.0,
+          known.tile_m + 1,
+          known.tile_n + 1,
+          known.winograd_tile[0] + 1,
+          known.winograd_tile[1] + 1,
+          known.winograd_tile[2] + 1};
+}
+
+CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::Machine& machine)
+    : type_(key_of(parameters, "type")),
+      direction_name_(key_of(parameters, "direction")),
+      knows_kernels_(key_of(parameters, "kernel") == "known"),
+      trained_machine_(parameters.machine),
+      is_transfer_(parameters.machine != machine.id),
+      launch_us_(parameters.number("launch_us")),
+      machine_(conv_machine(machine, type_)),
+      analytic_(machine_, direction_of(parameters), values_of(parameters)) {
+  const auto features = [&](const RawPoint& point) {
+    return conv_features(shape_of(point), kernel_of(point), machine_);
+  };
+  const bool has_same_waves = parameters.number("sm_count") == machine_.sm_count;
+  calibration_ = {read_residual(parameters, kConvPointSize, features), read_local_scale(parameters),
+                  read_conformal(parameters), unit_sigma(is_transfer_, has_same_waves),
+                  has_same_waves};
+}
+
+CalibratedConv::Prediction CalibratedConv::predict(const ConvShape& shape,
+                                                   const std::optional<ConvKernel>& kernel) const {
+  Prediction prediction;
+  prediction.analytic = analytic_.predict(shape, kernel);
+  prediction.estimate =
+      calibration_.estimate(prediction.analytic.time_us, conv_features(shape, kernel, machine_),
+                            prediction.analytic.bound);
+  return prediction;
+}
+
+std::optional<CalibratedConv::Prediction> CalibratedConv::predict_kernels(
+    const ConvShape& shape, const std::optional<ConvKernel>& kernel) const {
+  Prediction prediction = predict(shape, kernel);
+  if (prediction.estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us_) return std::nullopt;
+  prediction.analytic.time_us -= launch_us_;
+  prediction.estimate.time_us -= launch_us_;
+  prediction.estimate.lower_us = std::max(0.0, prediction.estimate.lower_us - launch_us_);
+  return prediction;
+}
+
+ModelEntry conv_entry() {
+  return {.name = "conv",
+          .summary = "convolution: matrix products, Winograd or FFT; fitted, with an interval",
+          .modes = {Mode::kCalibrated},
+          .inputs = kInputs,
+          .machine = Need::kRequired,
+          .params = Need::kRequired,
+          .params_meaning =
+              "parameters that prof-model fit --model conv has written, or a shipped set of them",
+          .make = make_conv};
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,98 @@
+// The improved model of convolutions: analytic, corrected by what a fit has learnt, with an
+// interval.
+#pragma once
+
+#include "model/calibrated/calibration.hpp"
+#include "model/calibrated/conv/conv_analytic.hpp"
+#include "model/table_model.hpp"
+
+#include <Eigen/Core>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace inline_prof::read {
+struct Parameters;
+}
+
+namespace inline_prof::model {
+
+[[nodiscard]] ModelEntry conv_entry();
+
+// The columns of a convolution's shape and kernel, in this order, for the model and its fit.
+namespace conv_columns {
+enum Input : std::size_t {
+  kN,
+  kC,
+  kH,
+  kW,
+  kK,
+  kR,
+  kS,
+  kStride,
+  kPad,
+  kStrideW,
+  kPadW,
+  kGroups,
+  kDirection,
+  kType,
+  kKernelName,
+  kCount,
+};
+[[nodiscard]] std::span<const Column> all();
+}  // namespace conv_columns
+
+// From the cells of a row, NaN where one is missing.  Complaint: what is wrong with the layer.
+[[nodiscard]] ConvShape conv_shape(std::span<const double> numbers);
+[[nodiscard]] std::string complaint_about(const ConvShape& shape);
+
+// What the residual may depend on: sizes, how tiles fill up, and the algorithm where it is known.
+[[nodiscard]] Eigen::VectorXd conv_features(const ConvShape& shape,
+                                            const std::optional<ConvKernel>& kernel,
+                                            const ConvMachine& machine);
+
+// A shape and its kernel as a parameter file keeps it, and back.
+[[nodiscard]] std::vector<double> conv_point(const ConvShape& shape,
+                                             const std::optional<ConvKernel>& kernel);
+inline constexpr std::size_t kConvPointSize = 18;
+
+// Parameters at work.
+class CalibratedConv {
+ public:
+  struct Prediction {
+    ConvTime analytic;
+    Calibration::Estimate estimate;
+  };
+
+  // Throws read::InputError, and std::invalid_argument where `machine` lacks something.
+  CalibratedConv(const read::Parameters& parameters, const read::Machine& machine);
+
+  [[nodiscard]] Prediction predict(const ConvShape& shape,
+                                   const std::optional<ConvKernel>& kernel) const;
+  // The kernels alone: without what the measurements' timer added, which only the interval's upper
+  // end keeps.  Empty where that is so much that the measurements say little about the kernels.
+  [[nodiscard]] std::optional<Prediction> predict_kernels(
+      const ConvShape& shape, const std::optional<ConvKernel>& kernel) const;
+
+  [[nodiscard]] const std::string& type() const { return type_; }
+  [[nodiscard]] const std::string& direction() const { return direction_name_; }
+  // Whether the parameters were fitted to kernels that were known by name.
+  [[nodiscard]] bool knows_kernels() const { return knows_kernels_; }
+  [[nodiscard]] bool is_transfer() const { return is_transfer_; }
+  [[nodiscard]] bool has_interval() const { return calibration_.has_interval(); }
+  [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
+
+ private:
+  std::string type_;
+  std::string direction_name_;
+  bool knows_kernels_ = false;
+  std::string trained_machine_;
+  bool is_transfer_ = false;
+  double launch_us_ = 0;
+  ConvMachine machine_;
+  ConvAnalytic analytic_;
+  Calibration calibration_;
+};
+
+}  // namespace inline_prof::model

@@ -1,0 +1,231 @@
+#include "model/calibrated/embedding/embedding.hpp"
+
+#include "model/calibrated/power_sum.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr double kSector = 32;     // bytes that DRAM and L2 move at a time
+constexpr double kL2Usable = 0.8;  // of L2 that holds rows: the rest holds indices and output
+constexpr double kL2OverDram =
+    3.0;                          // bandwidths; 3.2 was measured on V100 (HiPC 2022, ml_perf_model)
+constexpr double kOverlap = 3.0;  // of DRAM, L2 and latency
+constexpr double kIndexBytes = 8;
+constexpr double kOffsetBytes = 8;  // where a bag starts
+constexpr double kWarpsPerSm = 64;
+constexpr double kLoadsInFlight = 4;  // of a warp
+// About 500 and 260 clocks: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU
+// Architecture via Microbenchmarking", 2024, arXiv:2402.13499.
+constexpr double kDramLatencyUs = 0.3;
+constexpr double kL2LatencyUs = 0.15;
+// Radix sort moves key and value in and out, 8 bits of the key a pass: A. Adinets, D. Merrill,
+// "Onesweep", 2022, arXiv:2206.01784.
+constexpr double kSortBytes = 32;
+constexpr double kSortBits = 8;
+constexpr double kSortLaunches = 4;
+
+// Share of the bandwidth that random rows of this many bytes reach: 0.92 less the penalties of
+// TorchRec's planner (pytorch/torchrec, distributed/planner/constants.py: 1.75 for less than 64
+// elements, 1.15 for less than 128), on straight lines in between.
+double random_row_share(double row_bytes) {
+  constexpr std::array<std::pair<double, double>, 3> kPoints{
+      {{128, 0.92 / 1.75}, {384, 0.92 / 1.15}, {512, 0.92}}};
+  if (row_bytes <= kPoints.front().first) return kPoints.front().second;
+  for (std::size_t i = 1; i < kPoints.size(); ++i) {
+    const auto& [x0, y0] = kPoints[i - 1];
+    const auto& [x1, y1] = kPoints[i];
+    if (row_bytes <= x1) return y0 + (y1 - y0) * (row_bytes - x0) / (x1 - x0);
+  }
+  return kPoints.back().second;
+}
+
+double sectors(double bytes) {
+  return kSector * std::ceil(bytes / kSector);
+}
+
+struct Traffic {
+  double dram = 0, l2 = 0;
+};
+
+void add_forward(const EmbeddingShape& shape, double requests, double row_bytes,
+                 const EmbeddingTime& time, Traffic& traffic) {
+  const double output = shape.batch * sectors(shape.dim * shape.element_bytes);
+  const double indices = requests * kIndexBytes + (shape.batch + 1) * kOffsetBytes;
+  traffic.dram += shape.tables * (requests * (1 - time.hit_rate) * row_bytes + indices + output);
+  traffic.l2 += shape.tables * requests * row_bytes;
+}
+
+// The gradient of a bag is read for each of its look-ups; every row that was looked up is read and
+// written once, if the indices were sorted, or by an atomic addition for each look-up.
+void add_backward(const EmbeddingShape& shape, double requests, double row_bytes,
+                  const EmbeddingTime& time, Traffic& traffic) {
+  const double gradient = shape.batch * row_bytes;
+  const double indices = requests * kIndexBytes + (shape.batch + 1) * kOffsetBytes;
+  const double updates = time.unique_rows * row_bytes * 2;
+  const bool has_state = shape.pass == EmbeddingPass::kBackwardRowwiseAdagrad;
+  const double state = has_state ? time.unique_rows * kSector * 2 : 0;
+  const double touched =
+      has_state ? updates : std::max(updates, requests * (1 - time.hit_rate) * row_bytes * 2);
+  traffic.dram += shape.tables * (gradient + indices + touched + state);
+  traffic.l2 += shape.tables * requests * row_bytes * (has_state ? 1 : 3);
+}
+
+}  // namespace
+
+std::optional<EmbeddingPass> embedding_pass(std::string_view name) {
+  if (name.empty() || name == "forward") return EmbeddingPass::kForward;
+  if (name == "backward_sgd") return EmbeddingPass::kBackwardSgd;
+  if (name == "backward_rowwise_adagrad") return EmbeddingPass::kBackwardRowwiseAdagrad;
+  return std::nullopt;
+}
+
+EmbeddingTime predict_embedding(const EmbeddingShape& shape, const IndexDistribution& indices,
+                                const read::Machine& machine) {
+  if (!machine.l2_mb) throw std::invalid_argument(fmt::format("{} has no l2_mb", machine.id));
+  const double requests = shape.batch * shape.bag;
+  const double row_bytes = sectors(shape.dim * shape.element_bytes);
+  const auto sm_count = static_cast<double>(machine.sm_count);
+  EmbeddingTime time;
+  // A warp works on a bag, so the tables that are read at the same time share the L2.
+  const double tables_at_once =
+      std::min(shape.tables, std::max(1.0, std::ceil(sm_count * kWarpsPerSm / shape.batch)));
+  time.cached_rows = shape.cached_rows.value_or(
+      std::floor(kL2Usable * *machine.l2_mb * 1e6 / tables_at_once / row_bytes));
+  time.unique_rows = indices.unique_rows(requests);
+  time.hit_rate = indices.hit_rate(requests, time.cached_rows);
+
+  Traffic traffic;
+  const bool is_forward = shape.pass == EmbeddingPass::kForward;
+  if (is_forward) {
+    add_forward(shape, requests, row_bytes, time, traffic);
+  } else {
+    add_backward(shape, requests, row_bytes, time, traffic);
+  }
+  time.dram_bytes = traffic.dram;
+  time.l2_bytes = traffic.l2;
+  const double dram_rate = machine.memory_gb_per_s * 1e3;
+  const double dram_us = traffic.dram / (dram_rate * random_row_share(row_bytes));
+  const double l2_us = traffic.l2 / (dram_rate * kL2OverDram);
+  const double wait_us = kDramLatencyUs * (1 - time.hit_rate) + kL2LatencyUs * time.hit_rate;
+  time.latency_us = std::ceil(shape.batch * shape.tables / (sm_count * kWarpsPerSm)) *
+                    std::ceil(shape.bag / kLoadsInFlight) * wait_us;
+  double overhead_us = machine.launch_floor_us;
+  if (shape.pass == EmbeddingPass::kBackwardRowwiseAdagrad) {
+    const double passes =
+        std::ceil(std::max(1.0, std::log2(shape.rows * shape.tables)) / kSortBits);
+    time.sort_us =
+        kSortLaunches * machine.launch_floor_us +
+        passes * shape.tables * requests * kSortBytes / (dram_rate * machine.memory_fraction);
+    overhead_us += time.sort_us;
+  } else if (shape.pass == EmbeddingPass::kBackwardSgd && machine.boost_clock_mhz) {
+    // Additions to the same address follow one another, one a clock at best.
+    const double hottest = indices.highest_probability() * requests / *machine.boost_clock_mhz;
+    time.latency_us = std::max(time.latency_us, hottest);
+  }
+  const double move_us = power_sum(kOverlap, dram_us, l2_us, time.latency_us);
+  time.time_us = overhead_us + move_us;
+  const double slowest = std::max({dram_us, l2_us, time.latency_us});
+  time.bound = overhead_us > move_us        ? "launch"
+               : slowest == time.latency_us ? "latency"
+               : slowest == dram_us         ? "memory"
+                                            : "l2";
+  return time;
+}
+
+namespace {
+
+enum Input : std::size_t { kBatch, kTables, kRows, kBag, kDim, kType, kPass, kAlpha, kCached };
+
+constexpr double kMost = 1e12;
+constexpr std::array<Column, 9> kInputs{{
+    {"batch", "", ColumnKind::kInteger, 1, kMost, true, "bags of a table"},
+    {"tables", "", ColumnKind::kInteger, 1, 1e6, false, "tables in one launch; 1 if absent"},
+    {"rows", "", ColumnKind::kInteger, 1, kMost, true, "rows of a table"},
+    {"bag", "", ColumnKind::kInteger, 1, 1e9, true, "look-ups of a bag"},
+    {"dim", "", ColumnKind::kInteger, 1, 1e6, true, "elements of a row"},
+    {"type", "", ColumnKind::kText, 0, 0, false, "of an element; f32 if absent"},
+    {"pass", "", ColumnKind::kText, 0, 0, false,
+     "forward, backward_sgd or backward_rowwise_adagrad; forward if absent"},
+    {"zipf_alpha", "", ColumnKind::kNumber, 0, 4, false,
+     "exponent of the indices' distribution; 0, uniform, if absent"},
+    {"cached_rows", "", ColumnKind::kNumber, 0, kMost, false,
+     "rows of a table that stay in L2; what fits, if absent"},
+}};
+
+constexpr std::array<std::string_view, 7> kParts{
+    "unique_rows", "cached_rows", "hit_rate", "dram_bytes", "l2_bytes", "sort_us", "latency_us"};
+
+class EmbeddingModel : public TableModel {
+ public:
+  explicit EmbeddingModel(const ModelOptions& options) : machine_(*options.machine) {
+    if (!machine_.l2_mb) throw std::invalid_argument(fmt::format("{} has no l2_mb", machine_.id));
+    const std::string file = setting(options, "histogram", "");
+    if (!file.empty()) histogram_ = IndexDistribution::histogram(read::read_table(file));
+  }
+
+  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
+  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
+
+  [[nodiscard]] RowPrediction predict(const Row& row) const override {
+    EmbeddingShape shape{row.number(kBatch),      row.number_or(kTables, 1),
+                         row.number(kRows),       row.number(kBag),
+                         row.number(kDim),        4,
+                         EmbeddingPass::kForward, {}};
+    if (row.has(kCached)) shape.cached_rows = row.number(kCached);
+    if (row.has(kType)) {
+      const auto bytes = number_type_bytes(row.text(kType));
+      if (!bytes) return RowPrediction::none("", fmt::format("unknown type {}", row.text(kType)));
+      shape.element_bytes = *bytes;
+    }
+    const auto pass = embedding_pass(row.has(kPass) ? row.text(kPass) : "");
+    if (!pass) return RowPrediction::none("", fmt::format("unknown pass {}", row.text(kPass)));
+    shape.pass = *pass;
+    const EmbeddingTime time =
+        histogram_
+            ? predict_embedding(shape, *histogram_, machine_)
+            : predict_embedding(
+                  shape, IndexDistribution::zipf(shape.rows, row.number_or(kAlpha, 0)), machine_);
+    RowPrediction prediction;
+    prediction.time_us = time.time_us;
+    prediction.bound = time.bound;
+    prediction.parts = {time.unique_rows, time.cached_rows, time.hit_rate,  time.dram_bytes,
+                        time.l2_bytes,    time.sort_us,     time.latency_us};
+    return prediction;
+  }
+
+ private:
+  read::Machine machine_;
+  std::optional<IndexDistribution> histogram_;
+};
+
+std::unique_ptr<TableModel> make_embedding(const ModelOptions& options) {
+  return std::make_unique<EmbeddingModel>(options);
+}
+
+}  // namespace
+
+ModelEntry embedding_entry() {
+  return {.name = "embedding",
+          .summary = "embedding look-up and gradient: unique rows, hits of a cache, sectors",
+          .modes = {Mode::kCalibrated},
+          .inputs = kInputs,
+          .machine = Need::kRequired,
+          .params = Need::kNone,
+          .settings = {{"histogram", "",
+                        "CSV file with a column accesses (and rows): how often rows are asked for, "
+                        "instead of zipf_alpha"}},
+          .make = make_embedding};
+}
+
+}  // namespace inline_prof::model

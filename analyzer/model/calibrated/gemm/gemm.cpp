@@ -1,0 +1,323 @@
+#include "model/calibrated/gemm/gemm.hpp"
+
+#include "model/calibrated/calibration_json.hpp"
+#include "model/machines.hpp"
+#include "model/shipped_parameters.hpp"
+#include "read/parameters.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+namespace inline_prof::model {
+namespace {
+
+constexpr double kMostSide = 1 << 24;  // larger ones are bytes, not elements
+constexpr double kMostBatch = 1 << 24;
+
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks };
+
+constexpr std::array<Column, 7> kInputs{{
+    {"m", "", ColumnKind::kInteger, 1, kMostSide, true, "rows of C"},
+    {"n", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of C"},
+    {"k", "", ColumnKind::kInteger, 1, kMostSide, true, "columns of A, rows of B"},
+    {"batch", "", ColumnKind::kInteger, 1, kMostBatch, false, "products in one call; 1 if absent"},
+    {"a_type", "", ColumnKind::kText, 0, 0, false, "type of A and B; that of the parameters"},
+    {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
+    {"blocks", "", ColumnKind::kInteger, 1, 1e12, false, "that it was launched with"},
+}};
+
+constexpr std::array<std::string_view, 10> kParts{"analytic_us", "compute_us",  "dram_us", "l2_us",
+                                                  "overhead_us", "quantise_us", "tile",    "splits",
+                                                  "distance",    "sigma"};
+
+// A timer within a CUDA graph adds about a launch, one on the host ten times that.
+constexpr double kLaunchesOfAGoodTimer = 3.0;
+// A kernel that takes so many launches of the timer is most of what was timed.
+constexpr double kLaunchesOfAKnownKernel = 3.0;
+constexpr double kManyWaves = 12;  // from which a started wave no longer matters
+
+double transfer_factor(std::string_view parameter, double clock, double units) {
+  for (const char* own : {"epilogue_us", "tile_epilogue_us", "fill_us", "step_us", "vector_us"}) {
+    if (parameter == own) return 1 / clock;
+  }
+  if (parameter == "shared_gb_per_s") return clock;
+  return parameter == "l2_tb_per_s" ? clock * units : 1;
+}
+
+std::vector<double> values_of(const read::Parameters& parameters, bool with_quantise) {
+  std::vector<double> values;
+  for (const ParameterSpec& spec : GemmAnalytic::parameters(with_quantise)) {
+    const bool is_there = parameters.parameters.contains(spec.name);
+    const double value = is_there || spec.absent <= 0 ? parameters.number(spec.name) : spec.absent;
+    if (!(value > 0)) {
+      throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
+                                         parameters.label, spec.name, value));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+// The parameters as `machine` would have them: what the multiprocessors do takes the fewer
+// microseconds the faster they are clocked, and L2 has a share of its rate for each of them.
+std::vector<double> values_for(const read::Machine& machine, const read::Parameters& parameters,
+                               bool with_quantise) {
+  std::vector<double> values = values_of(parameters, with_quantise);
+  if (parameters.machine == machine.id || !machine.boost_clock_mhz) return values;
+  for (const read::Machine& trained : builtin_machines()) {
+    if (trained.id != parameters.machine || !trained.boost_clock_mhz) continue;
+    const double clock = *machine.boost_clock_mhz / *trained.boost_clock_mhz;
+    const double units =
+        static_cast<double>(machine.sm_count) / static_cast<double>(trained.sm_count);
+    const auto specs = GemmAnalytic::parameters(with_quantise);
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      values[i] *= transfer_factor(specs[i].name, clock, units);
+  }
+  return values;
+}
+
+// Of the parameters' logarithms.
+Eigen::MatrixXd covariance_of(const read::Parameters& parameters, std::size_t size,
+                              bool is_transfer) {
+  constexpr double transfer_variance = 0.3 * 0.3;
+  const auto count = static_cast<Eigen::Index>(size);
+  const bool is_usable = parameters.covariance.is_array() && parameters.covariance.size() == size;
+  Eigen::MatrixXd covariance = transfer_variance * Eigen::MatrixXd::Identity(count, count);
+  if (is_transfer || !is_usable) return covariance;
+  const nlohmann::json document{{"covariance", parameters.covariance}};
+  Eigen::Index i = 0;
+  read::TreeNode(document, parameters.label)
+      .member("covariance")
+      .each_element([&](const read::TreeNode& row) {
+        Eigen::Index j = 0;
+        row.each_element([&](const read::TreeNode& value) {
+          if (j == count) row.fail(fmt::format("expected {} numbers", size));
+          covariance(i, j++) = value.number();
+        });
+        ++i;
+      });
+  return covariance;
+}
+
+std::string key_of(const read::Parameters& parameters, const std::string& name) {
+  const auto it = parameters.key.find(name);
+  if (it == parameters.key.end()) {
+    throw read::InputError(fmt::format("{}: /key: missing \"{}\"", parameters.label, name));
+  }
+  return it->second;
+}
+
+GemmTypes types_of(const read::Parameters& parameters) {
+  const std::string name = key_of(parameters, "a_type");
+  const auto types = gemm_types(name);
+  if (!types) {
+    throw read::InputError(fmt::format("{}: /key/a_type: unknown type {}", parameters.label, name));
+  }
+  return *types;
+}
+
+// Older files, and those of tables without kernels, do not say.
+bool is_kernel_known(const read::Parameters& parameters) {
+  const auto it = parameters.key.find("kernel");
+  return it != parameters.key.end() && it->second == "known";
+}
+
+Calibration calibration_of(const read::Parameters& parameters, const GemmMachine& machine,
+                           bool is_transfer) {
+  const bool knows_kernels = is_kernel_known(parameters);
+  const auto features = [&machine, knows_kernels](const RawPoint& point) {
+    std::optional<GemmKernel> kernel;
+    if (knows_kernels) kernel = GemmKernel{point[4], point[5], point[6]};
+    return gemm_features({point[0], point[1], point[2], point[3]}, machine, kernel);
+  };
+  const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
+  return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_local_scale(parameters),
+          read_conformal(parameters), unit_sigma(is_transfer, has_same_waves), has_same_waves};
+}
+
+class GemmModel : public TableModel {
+ public:
+  GemmModel(const ModelOptions& options, const read::Parameters& parameters)
+      : gemm_(parameters, *options.machine),
+        machine_id_(options.machine->id),
+        with_interval_(setting(options, "interval", "on") != "off") {
+    const std::string asked = setting(options, "interval", "on");
+    if (asked != "on" && asked != "off") {
+      throw std::invalid_argument(fmt::format("--set interval={}: expected on or off", asked));
+    }
+  }
+
+  [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
+  [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
+
+  [[nodiscard]] RowPrediction predict(const Row& row) const override {
+    if (row.has(kAType) && row.text(kAType) != gemm_.types().name) {
+      return RowPrediction::none("", fmt::format("the parameters are for {}, not for {}",
+                                                 gemm_.types().name, row.text(kAType)));
+    }
+    const GemmShape shape{row.number(kM), row.number(kN), row.number(kK), row.number_or(kBatch, 1)};
+    std::optional<GemmKernel> kernel;
+    if (gemm_.knows_kernels()) {
+      if (row.has(kKernelName) && row.has(kBlocks)) {
+        kernel = gemm_kernel(row.text(kKernelName), shape, row.number(kBlocks));
+      }
+      if (!kernel) {
+        return RowPrediction::none("",
+                                   "the parameters are for kernels whose name gives a tile that "
+                                   "their blocks bear out");
+      }
+    }
+    RowPrediction prediction;
+    if (!with_interval_ && !kernel) {
+      prediction.time_us = gemm_.time_us(shape);
+    } else {
+      fill(prediction, gemm_.predict(shape, kernel));
+    }
+    if (!std::isfinite(*prediction.time_us)) {
+      return RowPrediction::none("", "the product is too large for a time");
+    }
+    return prediction;
+  }
+
+  [[nodiscard]] std::vector<std::string> warnings() const override {
+    if (!gemm_.is_transfer()) return {};
+    return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
+                        gemm_.trained_machine(), machine_id_)};
+  }
+
+ private:
+  void fill(RowPrediction& row, const CalibratedGemm::Prediction& prediction) const {
+    const GemmTime& analytic = prediction.analytic;
+    const Calibration::Estimate& estimate = prediction.estimate;
+    row.time_us = estimate.time_us;
+    row.bound = analytic.bound;
+    if (gemm_.has_interval()) {
+      row.lower_us = estimate.lower_us;
+      row.upper_us = estimate.upper_us;
+      if (estimate.distance > kFarAway) {
+        row.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured shape",
+                                 estimate.distance);
+      }
+    }
+    row.parts = {analytic.time_us,
+                 analytic.compute_us,
+                 analytic.dram_us,
+                 analytic.l2_us,
+                 analytic.overhead_us,
+                 analytic.quantise_us,
+                 fmt::format("{}x{}", analytic.tile_m, analytic.tile_n),
+                 static_cast<double>(analytic.splits),
+                 estimate.distance,
+                 estimate.sigma};
+  }
+
+  CalibratedGemm gemm_;
+  std::string machine_id_;
+  bool with_interval_;
+};
+
+std::unique_ptr<TableModel> make_gemm(const ModelOptions& options) {
+  return std::make_unique<GemmModel>(options, choose_parameters(options.params, "gemm"));
+}
+
+}  // namespace
+
+Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
+                              const std::optional<GemmKernel>& kernel) {
+  const GemmKernel tiled = kernel.value_or(GemmKernel{.tile_m = 128, .tile_n = 256, .splits = 1});
+  const double large_tiles = std::ceil(shape.m / tiled.tile_m) * std::ceil(shape.n / tiled.tile_n) *
+                             shape.batch * tiled.splits / machine.sm_count;
+  Eigen::VectorXd features(6);
+  features << std::log2(shape.m), std::log2(shape.n * shape.batch), std::log2(shape.k),
+      large_tiles < kManyWaves ? 2 * (large_tiles - std::floor(large_tiles)) : 0.0,
+      1.5 * std::log2(std::ceil(shape.m / 64) * 64 / shape.m), std::log2(large_tiles);
+  return features;
+}
+
+CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine)
+    : types_(types_of(parameters)),
+      boundary_(key_of(parameters, "boundary")),
+      knows_kernels_(is_kernel_known(parameters)),
+      trained_machine_(parameters.machine),
+      is_transfer_(parameters.machine != machine.id),
+      launch_us_(parameters.number("launch_us")),
+      machine_(gemm_machine(machine, types_)),
+      values_(values_for(machine, parameters, boundary_ == kGemmQuantiseBoundary)),
+      covariance_(covariance_of(parameters, values_.size(), is_transfer_)),
+      analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary, values_),
+      calibration_(calibration_of(parameters, machine_, is_transfer_)) {}
+
+CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape,
+                                                   const std::optional<GemmKernel>& kernel) const {
+  Prediction prediction;
+  prediction.analytic = kernel ? analytic_.predict(shape, *kernel) : analytic_.predict(shape);
+  prediction.estimate =
+      calibration_.estimate(prediction.analytic.time_us, gemm_features(shape, machine_, kernel),
+                            prediction.analytic.bound);
+  return prediction;
+}
+
+std::optional<CalibratedGemm::Prediction> CalibratedGemm::predict_kernel(
+    const GemmShape& shape, const std::optional<GemmKernel>& kernel, double floor_us) const {
+  Prediction prediction = predict(shape, kernel);
+  if (launch_us_ <= kLaunchesOfAGoodTimer * floor_us) return prediction;
+  Calibration::Estimate& estimate = prediction.estimate;
+  if (estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us_) return std::nullopt;
+  const double timer_us = launch_us_ - floor_us;
+  estimate.time_us -= timer_us;
+  estimate.lower_us = std::max(0.0, estimate.lower_us - timer_us);
+  return prediction;
+}
+
+Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> shapes) const {
+  constexpr double step = 1e-4;  // of a parameter's logarithm
+  const auto count = static_cast<Eigen::Index>(shapes.size());
+  const bool with_quantise = boundary_ == kGemmQuantiseBoundary;
+  std::vector<GemmTime> best;
+  Eigen::MatrixXd features;
+  for (const GemmShape& shape : shapes) {
+    best.push_back(analytic_.predict(shape));
+    const Eigen::VectorXd own = gemm_features(shape, machine_);
+    if (features.size() == 0) features.resize(count, own.size());
+    features.row(static_cast<Eigen::Index>(best.size()) - 1) = own.transpose();
+  }
+  Eigen::MatrixXd slopes(count, static_cast<Eigen::Index>(values_.size()));
+  for (std::size_t j = 0; j < values_.size(); ++j) {
+    std::vector<double> moved = values_;
+    moved[j] *= 1 + step;
+    const GemmAnalytic there(machine_, types_, with_quantise, moved);
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      slopes(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)) =
+          std::log(there.predict_as(shapes[i], best[i]).time_us / best[i].time_us) / step;
+    }
+  }
+  return slopes * covariance_ * slopes.transpose() + calibration_.covariance(features);
+}
+
+double CalibratedGemm::time_us(const GemmShape& shape) const {
+  return calibration_.time_us(analytic_.predict(shape).time_us, gemm_features(shape, machine_));
+}
+
+Calibration::TailProbability CalibratedGemm::tail_probability(double measured_us,
+                                                              const Prediction& prediction) const {
+  return calibration_.tail_probability(measured_us, prediction.estimate, prediction.analytic.bound);
+}
+
+ModelEntry gemm_entry() {
+  return {.name = "gemm",
+          .summary = "matrix product: tiles, waves, split-K, memory; fitted, with an interval",
+          .modes = {Mode::kCalibrated},
+          .inputs = kInputs,
+          .machine = Need::kRequired,
+          .params = Need::kRequired,
+          .params_meaning =
+              "parameters that prof-model fit --model gemm has written, or a shipped set of them",
+          .settings = {{"interval", "on", "on, or off: the time alone, several times as fast"}},
+          .make = make_gemm};
+}
+
+}  // namespace inline_prof::model

@@ -1,0 +1,84 @@
+// The improved model of matrix products: analytic, corrected by what a fit has learnt, with an
+// interval.
+#pragma once
+
+#include "model/calibrated/calibration.hpp"
+#include "model/calibrated/gemm/gemm_analytic.hpp"
+#include "model/calibrated/gemm/gemm_kernel.hpp"
+#include "model/table_model.hpp"
+
+#include <Eigen/Core>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace inline_prof::read {
+struct Parameters;
+}
+
+namespace inline_prof::model {
+
+[[nodiscard]] ModelEntry gemm_entry();
+
+// What was timed, as parameter files spell it: the product alone, or with the kernels before it
+// that turn A into 8 bits.
+inline constexpr const char* kGemmBoundary = "gemm";
+inline constexpr const char* kGemmQuantiseBoundary = "gemm+quantise";
+
+// What the residual may depend on: the logarithms of m, n and k, and how tiles and waves fill up.
+// Where the kernel is known, its tile and waves take the place of usual ones.
+[[nodiscard]] Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
+                                            const std::optional<GemmKernel>& kernel = {});
+
+// Parameters at work.
+class CalibratedGemm {
+ public:
+  struct Prediction {
+    GemmTime analytic;
+    Calibration::Estimate estimate;
+  };
+
+  // For the machine of the parameters, or another one: then with wider intervals.  Throws
+  // read::InputError, and std::invalid_argument where `machine` lacks something.
+  CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine);
+
+  [[nodiscard]] Prediction predict(const GemmShape& shape,
+                                   const std::optional<GemmKernel>& kernel = {}) const;
+  // The kernel alone, where launching takes it `floor_us`: if the timer of the measurements took
+  // several times that, what it added is taken out, and only the interval's upper end keeps it.
+  // Empty where it added so much that the measurements say little about the kernel.
+  [[nodiscard]] std::optional<Prediction> predict_kernel(const GemmShape& shape,
+                                                         const std::optional<GemmKernel>& kernel,
+                                                         double floor_us) const;
+  // What is not known about ln(time) of these products together: a row and column for each.
+  [[nodiscard]] Eigen::MatrixXd log_time_covariance(std::span<const GemmShape> shapes) const;
+  // The time alone, several times as fast.
+  [[nodiscard]] double time_us(const GemmShape& shape) const;
+  [[nodiscard]] Calibration::TailProbability tail_probability(double measured_us,
+                                                              const Prediction& prediction) const;
+
+  [[nodiscard]] const GemmTypes& types() const { return types_; }
+  [[nodiscard]] const std::string& boundary() const { return boundary_; }
+  // Whether the parameters were fitted to kernels that were known.
+  [[nodiscard]] bool knows_kernels() const { return knows_kernels_; }
+  [[nodiscard]] bool is_transfer() const { return is_transfer_; }
+  [[nodiscard]] bool has_interval() const { return calibration_.has_interval(); }
+  [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
+
+ private:
+  GemmTypes types_;
+  std::string boundary_;
+  bool knows_kernels_ = false;
+  std::string trained_machine_;
+  bool is_transfer_ = false;
+  double launch_us_ = 0;
+  GemmMachine machine_;
+  std::vector<double> values_;
+  Eigen::MatrixXd covariance_;  // of the logarithms of values_
+  GemmAnalytic analytic_;
+  Calibration calibration_;
+};
+
+}  // namespace inline_prof::model

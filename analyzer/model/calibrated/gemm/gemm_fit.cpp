@@ -1,0 +1,226 @@
+#include "model/calibrated/gemm/gemm_fit.hpp"
+
+#include "fit/calibrated_fit.hpp"
+#include "fit/measured_rows.hpp"
+#include "fit/plausible_times.hpp"
+#include "model/calibrated/gemm/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace inline_prof::fit {
+namespace {
+
+using Eigen::Index;
+using model::ColumnKind;
+
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks };
+
+constexpr std::array<model::Column, 7> kInputs{{
+    {"m", "", ColumnKind::kInteger, 1, 1 << 24, true, "rows of C"},
+    {"n", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of C"},
+    {"k", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of A, rows of B"},
+    {"batch", "", ColumnKind::kInteger, 1, 1 << 24, false, "products in one call; 1 if absent"},
+    {"a_type", "", ColumnKind::kText, 0, 0, true, "type of A and B"},
+    {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
+    {"blocks", "", ColumnKind::kInteger, 1, 1e12, false, "that it was launched with"},
+}};
+
+constexpr Index kFoldsOfAKey = 4;
+// Above the data sheet's peak there is a boost of a tenth, not a factor.
+constexpr double kFasterThanAnyBoost = 2;
+constexpr double kLongest = 0.9;  // the share of rows below the longest, which are a fold
+
+model::GemmShape shape_of(const MeasuredRow& row) {
+  const double batch = row.numbers[kBatch];
+  return {row.numbers[kM], row.numbers[kN], row.numbers[kK], std::isnan(batch) ? 1 : batch};
+}
+
+// Whole widths, row counts and depths, and the longest: what a fit is asked for is seldom next to
+// what it has seen.
+std::vector<std::vector<Index>> folds_of(const std::vector<model::GemmShape>& shapes,
+                                         const Eigen::VectorXd& log_measured) {
+  const auto count = static_cast<Index>(shapes.size());
+  std::vector<std::vector<Index>> folds;
+  for (const auto side : {&model::GemmShape::n, &model::GemmShape::m, &model::GemmShape::k}) {
+    Eigen::VectorXd keys(count);
+    for (Index i = 0; i < count; ++i)
+      keys[i] = shapes[static_cast<std::size_t>(i)].*side;
+    for (auto& fold : folds_by_key(keys, kFoldsOfAKey))
+      folds.push_back(std::move(fold));
+  }
+  std::vector<Index> by_time(static_cast<std::size_t>(count));
+  std::iota(by_time.begin(), by_time.end(), Index{0});
+  std::stable_sort(by_time.begin(), by_time.end(),
+                   [&](Index a, Index b) { return log_measured[a] < log_measured[b]; });
+  folds.emplace_back(
+      by_time.begin() + static_cast<std::ptrdiff_t>(kLongest * static_cast<double>(count)),
+      by_time.end());
+  return folds;
+}
+
+struct Choice {
+  model::GemmTypes types;
+  bool with_quantise = false;
+  bool knows_kernels = false;
+};
+
+Choice choose(const FitRequest& request) {
+  Choice choice;
+  const std::string name = setting(request, "a_type", "");
+  if (name.empty()) throw std::invalid_argument("--set a_type=TYPE: which type was multiplied?");
+  const auto types = model::gemm_types(name);
+  if (!types) throw std::invalid_argument(fmt::format("--set a_type={}: unknown type", name));
+  choice.types = *types;
+  if (request.boundary == model::kGemmQuantiseBoundary) {
+    choice.with_quantise = true;
+  } else if (!request.boundary.empty() && request.boundary != model::kGemmBoundary) {
+    throw std::invalid_argument(fmt::format("--boundary {}: expected {} or {}", request.boundary,
+                                            model::kGemmBoundary, model::kGemmQuantiseBoundary));
+  }
+  const std::string kernel = setting(request, "kernel", "unknown");
+  if (kernel != "known" && kernel != "unknown") {
+    throw std::invalid_argument(fmt::format("--set kernel={}: expected known or unknown", kernel));
+  }
+  choice.knows_kernels = kernel == "known";
+  return choice;
+}
+
+// Throws read::InputError for a table in another unit, and for the first row that no GPU of this
+// kind can be that fast on.
+void refuse_the_impossible(const MeasuredRows& rows, const model::GemmTypes& types,
+                           const model::GemmMachine& machine) {
+  std::vector<BoundedRow> bounded;
+  for (const MeasuredRow& row : rows) {
+    const model::GemmShape shape = shape_of(row);
+    const double at_peak_us = 2 * shape.m * shape.n * shape.k * shape.batch / machine.flops_per_us;
+    const double bytes = types.operand_bytes * (shape.m + shape.n) * shape.k +
+                         types.output_bytes * shape.m * shape.n;
+    bounded.push_back({&row, std::max(at_peak_us, bytes * shape.batch / machine.bytes_per_us)});
+    if (row.time_us * kFasterThanAnyBoost >= at_peak_us) continue;
+    throw read::InputError(
+        fmt::format("{}, column time_us: {} us is {:.3g} times faster than the machine's peak: "
+                    "another unit, type or GPU?",
+                    row.place, row.time_us, at_peak_us / row.time_us));
+  }
+  refuse_another_unit(std::move(bounded));
+}
+
+// Empty where the row does not say, or its blocks do not bear its name out.
+std::optional<model::GemmKernel> kernel_of(const MeasuredRow& row) {
+  const double blocks = row.numbers[kBlocks];
+  if (std::isnan(blocks)) return std::nullopt;
+  return model::gemm_kernel(row.texts[kKernelName], shape_of(row), blocks);
+}
+
+FitResult fit_gemm(const FitRequest& request) {
+  const Choice choice = choose(request);
+  const auto machine = model::gemm_machine(*request.machine, choice.types);
+  const MeasuredRows rows(request, kInputs, [&](const MeasuredRow& row) {
+    if (choice.knows_kernels && !kernel_of(row)) return false;
+    return row.texts[kAType] == choice.types.name;
+  });
+  const auto specs = model::GemmAnalytic::starts(machine, choice.with_quantise);
+  rows.require(specs.size(), fmt::format("a fit of {} parameters", specs.size()));
+  for (const Input input : {kM, kN, kK})
+    rows.require_variety(input);
+
+  refuse_the_impossible(rows, choice.types, machine);
+
+  std::vector<model::GemmShape> shapes;
+  std::vector<std::optional<model::GemmKernel>> kernels;
+  CalibratedProblem problem;
+  const auto count = static_cast<Index>(rows.size());
+  problem.log_measured.resize(count);
+  problem.features.resize(count, 6);
+  for (Index i = 0; i < count; ++i) {
+    const MeasuredRow& row = rows[static_cast<std::size_t>(i)];
+    const model::GemmShape shape = shape_of(row);
+    shapes.push_back(shape);
+    kernels.push_back(choice.knows_kernels ? kernel_of(row) : std::nullopt);
+    const auto& kernel = kernels.back();
+    problem.log_measured[i] = std::log(row.time_us);
+    problem.features.row(i) = model::gemm_features(shape, machine, kernel).transpose();
+    problem.points.push_back({shape.m, shape.n, shape.k, shape.batch});
+    if (kernel) {
+      auto& point = problem.points.back();
+      point.insert(point.end(), {kernel->tile_m, kernel->tile_n, kernel->splits});
+    }
+  }
+  problem.specs = specs;
+  problem.folds = folds_of(shapes, problem.log_measured);
+  const auto time_of = [&](const model::GemmAnalytic& analytic, std::size_t i) {
+    return kernels[i] ? analytic.predict(shapes[i], *kernels[i]) : analytic.predict(shapes[i]);
+  };
+  problem.log_times = [&](std::span<const double> values) {
+    const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
+    Eigen::VectorXd log_times(count);
+    for (Index i = 0; i < count; ++i)
+      log_times[i] = std::log(time_of(analytic, static_cast<std::size_t>(i)).time_us);
+    return log_times;
+  };
+  problem.log_times_near = [&](std::span<const double> near) -> AnalyticFit::LogTimes {
+    const model::GemmAnalytic there(machine, choice.types, choice.with_quantise, near);
+    std::vector<model::GemmTime> best;
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      best.push_back(time_of(there, i));
+    return [&, best = std::move(best)](std::span<const double> values) {
+      const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
+      Eigen::VectorXd log_times(count);
+      for (Index i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        log_times[i] = std::log(analytic.predict_as(shapes[at], best[at]).time_us);
+      }
+      return log_times;
+    };
+  };
+  // With the kernel known, what is left is its bound's: no choice of the library's is a riddle.
+  if (choice.knows_kernels) {
+    problem.regimes = [&](std::span<const double> values) {
+      const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
+      std::vector<std::string> regimes;
+      for (std::size_t i = 0; i < shapes.size(); ++i)
+        regimes.emplace_back(time_of(analytic, i).bound);
+      return regimes;
+    };
+  }
+
+  read::Parameters parameters;
+  parameters.model = "gemm";
+  parameters.machine = request.machine->id;
+  parameters.key = {
+      {"a_type", choice.types.name},
+      {"boundary", choice.with_quantise ? model::kGemmQuantiseBoundary : model::kGemmBoundary}};
+  if (choice.knows_kernels) parameters.key["kernel"] = "known";
+  const std::string library = setting(request, "library", "");
+  if (!library.empty()) parameters.key["library"] = library;
+  parameters.parameters["sm_count"] = machine.sm_count;
+  parameters.trained_rows = static_cast<std::int64_t>(rows.size());
+  FitResult result;
+  result.summary = fit_calibrated(problem, request, parameters);
+  result.file_text = read::parameters_text(parameters);
+  return result;
+}
+
+}  // namespace
+
+FitEntry gemm_fit_entry() {
+  return {
+      .model = "gemm",
+      .settings = {{"a_type", "", "type of A and B; rows of another type are left out"},
+                   {"library", "", "which library was timed, e.g. cublas 13.1; kept in the file"},
+                   {"kernel", "unknown",
+                    "known: the rows have kernel_name and blocks, and so will those to be "
+                    "predicted; rows whose blocks do not bear out the name's tile are left out"}},
+      .needs_machine = true,
+      .fit = fit_gemm};
+}
+
+}  // namespace inline_prof::fit

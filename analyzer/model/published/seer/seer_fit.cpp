@@ -1,0 +1,338 @@
+#include "model/published/seer/seer_fit.hpp"
+
+#include "model/published/seer/block_model.hpp"
+#include "model/published/seer/operators.hpp"
+#include "model/published/seer/seer_tree_fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+namespace inline_prof::fit {
+namespace {
+
+namespace seer = model::seer;
+using read::SeerLayer;
+using read::SeerSample;
+
+constexpr std::string_view kFftTilingTypes = "algo5-ctree";
+constexpr std::string_view kOperatorPrefix = "Other-ops-";
+
+// Tables of operators: the name behind the prefix, and the columns behind the layer.
+//   maxpool       forward, gradient
+//   conv_1x1_*    time
+//   data_layout   algorithm (-1), time
+//   conv_grad     forward, input gradient, filter gradient, their sum, both over the forward time
+constexpr std::size_t kRatioColumn = 4;
+struct OperatorTable {
+  std::string_view name;
+  std::size_t value_count;
+};
+constexpr std::array<OperatorTable, 5> kOperatorTables = {{{"maxpool", 2},
+                                                           {"conv_1x1_less128", 1},
+                                                           {"conv_1x1_larger128", 1},
+                                                           {"data_layout", 2},
+                                                           {"conv_grad", 6}}};
+
+bool is_timed_table(std::string_view model) {
+  if (model == "algo5" || model == kFftTilingTypes || model == "algo2_pre") return true;
+  for (const std::int64_t width : seer::kFftWidths) {
+    if (model == fmt::format("algo4_{}", width)) return true;
+  }
+  if (!model.starts_with("algo7_") || !model.ends_with("_pre")) return false;
+  model.remove_suffix(4);
+  return seer::find_variant(model) != seer::kNoVariant;
+}
+
+class Fitter {
+ public:
+  explicit Fitter(const SeerFitOptions& options) : options_(options) {}
+
+  void fit_variant(const std::string& name, std::vector<SeerSample> samples);
+  void fit_variant_tree(std::size_t algorithm, const SeerTables& tables);
+  void fit_timed(const std::string& name, const std::vector<read::SeerTimedLayer>& rows);
+  void fit_operator(const std::string& table, const std::vector<read::SeerOperatorRow>& rows);
+
+  SeerFit take() { return std::move(fit_); }
+
+ private:
+  void fit_coefficients(const std::string& model, std::string_view kind, std::size_t count,
+                        const std::vector<LinearSample>& samples);
+  void fit_one_tree(const std::string& name, const std::vector<TreeSample>& samples, TreeKind kind);
+  void fit_types(const std::string& name, const std::vector<SeerSample>& samples);
+
+  SeerFitOptions options_;
+  SeerFit fit_;
+};
+
+void Fitter::fit_coefficients(const std::string& model, std::string_view kind, std::size_t count,
+                              const std::vector<LinearSample>& samples) {
+  auto& coefficients = fit_.parameters.coefficients[{model, std::string(kind)}];
+  if (samples.empty()) {
+    coefficients.assign(count, 1.0);
+    fit_.quality.push_back({model, std::string(kind), 0, 0.0});
+    return;
+  }
+  const RelativeFit fit = fit_relative(samples, options_.sign);
+  coefficients = fit.coefficients;
+  fit_.quality.push_back({model, std::string(kind), samples.size(), fit.rmspe});
+}
+
+void Fitter::fit_one_tree(const std::string& name, const std::vector<TreeSample>& samples,
+                          TreeKind kind) {
+  const TreeOptions options = options_.tunes_trees ? tune_tree(samples, kind) : TreeOptions{};
+  fit_.parameters.trees[name] = fit_tree(samples, kind, options);
+}
+
+std::vector<double> features_of(const SeerLayer& layer, double blocks, std::size_t count) {
+  const auto all = seer::traffic_features(layer, blocks);
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
+// The rows of each type, and of all of them.
+void Fitter::fit_types(const std::string& name, const std::vector<SeerSample>& samples) {
+  std::array<std::vector<LinearSample>, 3> by_type;
+  std::vector<LinearSample> any;
+  for (const SeerSample& sample : samples) {
+    const auto blocks = static_cast<double>(sample.blocks);
+    const auto resident = static_cast<double>(sample.resident_blocks);
+    const double waves = std::ceil(blocks / resident);
+    const double issued = waves * resident * (sample.fp32_instructions / blocks);  // G B I
+    const LinearSample resource{{sample.dram_reads, issued, 1.0, sample.dram_writes},
+                                sample.time_ms};
+    any.push_back(resource);
+    switch (sample.type()) {
+      case 0:
+        by_type[0].push_back({{issued, waves}, sample.time_ms});
+        break;
+      case 1:
+        by_type[1].push_back({{sample.dram_reads + sample.dram_writes, 1.0}, sample.time_ms});
+        break;
+      default:
+        by_type[2].push_back(resource);
+    }
+  }
+
+  constexpr std::array<std::string_view, 3> kinds = {"compute", "dram", "resource"};
+  constexpr std::array<std::size_t, 3> counts = {2, 2, 4};
+  bool needs_any = false;
+  for (std::size_t type = 0; type < kinds.size(); ++type) {
+    const bool is_sparse = by_type[type].size() < counts[type] + 2;
+    if (is_sparse && !options_.keeps_sparse_types) {
+      needs_any = true;
+    } else {
+      fit_coefficients(name, kinds[type], counts[type], by_type[type]);
+    }
+  }
+  if (needs_any) fit_coefficients(name, "any", 4, any);
+}
+
+void Fitter::fit_variant(const std::string& name, std::vector<SeerSample> samples) {
+  const seer::Variant& variant = seer::kVariants[seer::find_variant(name)];
+  if (name == "algo1_128x32") {
+    // This one table has narrower layers than cuDNN computes; prediction pads all of algorithm 1.
+    for (SeerSample& sample : samples) {
+      sample.layer.out_channels = std::max<std::int64_t>(sample.layer.out_channels, 32);
+    }
+  }
+  const std::size_t traffic_count = seer::is_winograd(variant.algorithm) ? 6 : 10;
+  std::vector<LinearSample> instructions;
+  std::vector<TreeSample> types;
+  std::vector<TreeSample> reads;
+  std::vector<TreeSample> writes;
+  for (const SeerSample& sample : samples) {
+    const auto blocks = static_cast<double>(sample.blocks);
+    if (sample.fp32_instructions > 0) {
+      instructions.push_back({{seer::instruction_variable(variant.algorithm, sample.layer), 1.0},
+                              sample.fp32_instructions / blocks});
+    }
+    types.push_back({features_of(sample.layer, blocks, 7), static_cast<double>(sample.type())});
+    const auto features = features_of(sample.layer, blocks, traffic_count);
+    const double scale = seer::read_scale(variant.algorithm, sample.layer);
+    reads.push_back({features, sample.dram_reads / blocks / scale});
+    writes.push_back({features, sample.dram_writes / blocks});
+  }
+  fit_coefficients(name, "flop", 2, instructions);
+  fit_types(name, samples);
+  fit_one_tree(fmt::format("ctree_{}", name), types, TreeKind::kClass);
+  fit_one_tree(fmt::format("rtree_dread_{}", name), reads, TreeKind::kRegression);
+  fit_one_tree(fmt::format("rtree_dwrite_{}", name), writes, TreeKind::kRegression);
+}
+
+// Which variant cuDNN runs: learnt from which table a layer stands in.
+void Fitter::fit_variant_tree(std::size_t algorithm, const SeerTables& tables) {
+  const auto which = static_cast<seer::Algorithm>(algorithm);
+  std::vector<TreeSample> samples;
+  std::vector<double> classes;
+  for (const std::int64_t filter_width : {3, 5}) {
+    const seer::VariantRange range = seer::variants_of(which, filter_width);
+    for (std::size_t i = 0; i < range.size; ++i) {
+      const auto found = tables.variants.find(seer::kVariants[range.index[i]].name);
+      if (found == tables.variants.end() || found->second.empty()) continue;
+      const auto answer = static_cast<double>(i);
+      if (std::find(classes.begin(), classes.end(), answer) == classes.end()) {
+        classes.push_back(answer);
+      }
+      for (const SeerSample& sample : found->second) {
+        samples.push_back({features_of(sample.layer, 0.0, 6), answer});
+      }
+    }
+    if (which != seer::Algorithm::kWinogradNonfused) break;  // one set for all filters
+  }
+  // One variant alone says nothing of when the others are run.
+  if (classes.size() < 2) return;
+  fit_one_tree(fmt::format("ctree_kernel_algo{}", algorithm), samples, TreeKind::kClass);
+}
+
+void Fitter::fit_timed(const std::string& name, const std::vector<read::SeerTimedLayer>& rows) {
+  if (name == kFftTilingTypes) {
+    std::vector<TreeSample> samples;
+    for (const auto& row : rows) {
+      const auto all = seer::traffic_features(row.layer, 0.0);
+      samples.push_back({{all[0], all[2], all[3], all[4]}, row.value});
+    }
+    fit_one_tree("ctree_algo5", samples, TreeKind::kClass);
+    return;
+  }
+  std::vector<LinearSample> samples;
+  for (const auto& row : rows) {
+    const SeerLayer& layer = row.layer;
+    const auto n = static_cast<double>(layer.batch);
+    const auto c = static_cast<double>(layer.in_channels);
+    const auto k = static_cast<double>(layer.out_channels);
+    const auto in_width = static_cast<double>(layer.in_width);
+    const auto out_width = static_cast<double>(layer.out_width);
+    const double filter = static_cast<double>(layer.filter_width * layer.filter_width) * c;
+    std::vector<double> terms;
+    if (name == "algo2_pre") {
+      terms = {n * out_width * out_width * filter, k * filter, 1.0};
+    } else if (name.ends_with("_pre")) {
+      terms = {n * c * in_width * in_width, n * filter * k, n * k * out_width * out_width, 1.0};
+    } else {
+      terms = {c, c * k, k, 1.0};
+      if (name == "algo5") {
+        const double across =
+            std::ceil(out_width / (33.0 - static_cast<double>(layer.filter_width)));
+        for (double& term : terms) {
+          term *= across * across;
+        }
+      }
+    }
+    samples.push_back({std::move(terms), row.value});
+  }
+  const std::string_view kind = name.ends_with("_pre") ? "pre" : "poly";
+  fit_coefficients(name, kind, name == "algo2_pre" ? 3 : 4, samples);
+}
+
+void Fitter::fit_operator(const std::string& table,
+                          const std::vector<read::SeerOperatorRow>& rows) {
+  const auto fit_column = [&](std::string_view name, std::size_t column) {
+    const seer::OperatorEntry* entry = seer::find_operator(name);
+    std::vector<LinearSample> samples;
+    samples.reserve(rows.size());
+    for (const auto& row : rows) {
+      samples.push_back({seer::operator_terms(entry->which, row.layer), row.values[column]});
+    }
+    fit_coefficients(std::string(name), "poly", entry->coefficient_count, samples);
+  };
+  const auto fit_ratio = [&](std::string_view name, std::size_t column) {
+    std::vector<TreeSample> samples;
+    samples.reserve(rows.size());
+    for (const auto& row : rows) {
+      samples.push_back({features_of(row.layer, 0.0, 6), row.values[column]});
+    }
+    fit_one_tree(std::string(name), samples, TreeKind::kRegression);
+  };
+  if (table == "maxpool") {
+    fit_column("maxpool", 0);
+    fit_column("maxpool_grad", 1);
+  } else if (table == "data_layout") {
+    fit_column("data_layout", 1);
+  } else if (table == "conv_grad") {
+    fit_ratio("rtree_conv_grad_input", kRatioColumn);
+    fit_ratio("rtree_conv_grad_filter", kRatioColumn + 1);
+  } else {
+    fit_column(table, 0);
+  }
+}
+
+}  // namespace
+
+void add_seer_table(SeerTables& tables, const read::Table& table, std::string_view model) {
+  const auto append = [](auto& rows, auto more) {
+    rows.insert(rows.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+  };
+  if (seer::find_variant(model) != seer::kNoVariant) {
+    return append(tables.variants[std::string(model)], read::read_seer_samples(table));
+  }
+  if (is_timed_table(model)) {
+    auto rows = read::read_seer_timed_layers(table);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      const bool is_type = model == kFftTilingTypes;
+      const double value = rows[row].value;
+      if (is_type && value != 0 && value != 1 && value != 2) {
+        table.fail(row, 9, fmt::format("expected a type, 0 to 2, found {:g}", value));
+      }
+      if (!is_type && !(value > 0)) table.fail(row, 9, "expected a time above 0, found 0");
+    }
+    return append(tables.timed[std::string(model)], std::move(rows));
+  }
+  for (const OperatorTable& entry : kOperatorTables) {
+    if (model != fmt::format("{}{}", kOperatorPrefix, entry.name)) continue;
+    auto rows = read::read_seer_operator(table, entry.value_count);
+    const std::size_t first = entry.name == "data_layout" ? 1 : 0;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      for (std::size_t i = first; i < entry.value_count; ++i) {
+        if (!(rows[row].values[i] > 0)) {
+          table.fail(row, 8 + i,
+                     fmt::format("expected more than 0, found {:g}", rows[row].values[i]));
+        }
+      }
+    }
+    return append(tables.operators[std::string(entry.name)], std::move(rows));
+  }
+  throw read::InputError(fmt::format(
+      "{}: the name {} belongs to none of SEER's tables; expected one such as algo0_32x32, "
+      "algo2_pre, algo4_16, algo5, algo5-ctree or Other-ops-maxpool",
+      table.label(), model));
+}
+
+SeerSplit split_seer_samples(std::vector<read::SeerSample> samples, bool loses_fastest) {
+  const bool is_sorted = !samples.empty() && samples.front().algorithm <= 2;
+  if (is_sorted) {
+    std::stable_sort(samples.begin(), samples.end(), [](const SeerSample& a, const SeerSample& b) {
+      return a.time_ms < b.time_ms;
+    });
+    if (loses_fastest) samples.erase(samples.begin());
+  }
+  SeerSplit split;
+  for (std::size_t row = 0; row < samples.size(); ++row) {
+    (row % 10 < 7 ? split.train : split.test).push_back(samples[row]);
+  }
+  return split;
+}
+
+SeerFit fit_seer(const SeerTables& tables, const SeerFitOptions& options) {
+  if (tables.variants.empty() && tables.timed.empty() && tables.operators.empty()) {
+    throw std::invalid_argument("SEER is fitted to no tables");
+  }
+  Fitter fitter(options);
+  for (const auto& [name, samples] : tables.variants) {
+    if (!samples.empty()) fitter.fit_variant(name, samples);
+  }
+  for (const std::size_t algorithm : {0U, 2U, 6U, 7U}) {
+    fitter.fit_variant_tree(algorithm, tables);
+  }
+  for (const auto& [name, rows] : tables.timed) {
+    if (!rows.empty()) fitter.fit_timed(name, rows);
+  }
+  for (const auto& [name, rows] : tables.operators) {
+    if (!rows.empty()) fitter.fit_operator(name, rows);
+  }
+  return fitter.take();
+}
+
+}  // namespace inline_prof::fit

@@ -1,0 +1,182 @@
+#include "model/calibrated/conv/conv.hpp"
+
+#include "model/calibrated/conv/conv_fit.hpp"
+#include "model/machines.hpp"
+#include "model/registry.hpp"
+#include "read/parameters.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+std::optional<ConvKernel> kernel_3x3(std::string_view name) {
+  return parse_conv_kernel(name, 3, 3, 1);
+}
+
+TEST(ConvKernelName, TellsTheAlgorithm) {
+  const auto algorithm = [](std::string_view name) { return kernel_3x3(name)->algorithm; };
+  EXPECT_EQ(algorithm("cudnn_infer_ampere_scudnn_winograd_128x128_ldg1_ldg4_relu_tile148t_nt_v1"),
+            ConvAlgorithm::kWinograd);
+  EXPECT_EQ(algorithm("ampere_sgemm_128x128_nn"), ConvAlgorithm::kWinogradNonfused);
+  EXPECT_EQ(algorithm("ampere_gcgemm_64x64_nt"), ConvAlgorithm::kFft);
+  EXPECT_EQ(algorithm("void explicit_convolve_sgemm<float, int>"), ConvAlgorithm::kExplicitGemm);
+  EXPECT_EQ(algorithm("void implicit_convolve_sgemm<float, float, 128, 5>"),
+            ConvAlgorithm::kPlainImplicitGemm);
+  EXPECT_EQ(algorithm("cudnn_infer_volta_scudnn_128x64_relu_small_nn_v1"),
+            ConvAlgorithm::kImplicitGemm);
+}
+
+TEST(ConvKernelName, OfTheKernelThatPreparesTheImageTellsIt) {
+  EXPECT_EQ(kernel_3x3("void cudnn::winograd_nonfused::winogradForwardData4x4<float>")->algorithm,
+            ConvAlgorithm::kWinogradNonfused);
+  EXPECT_EQ(kernel_3x3("void cudnn::ops::im2col4d_kernel<float, long>")->algorithm,
+            ConvAlgorithm::kExplicitGemm);
+}
+
+TEST(ConvKernelName, OfAProductIsNoWinogradForOtherFilters) {
+  EXPECT_EQ(parse_conv_kernel("volta_sgemm_64x64_nn", 1, 1, 1)->algorithm,
+            ConvAlgorithm::kExplicitGemm);
+  EXPECT_EQ(parse_conv_kernel("volta_sgemm_64x64_nn", 3, 3, 2)->algorithm,
+            ConvAlgorithm::kExplicitGemm);
+}
+
+TEST(ConvKernelName, HoldsTheTile) {
+  const auto gemm = kernel_3x3("cudnn_infer_volta_scudnn_128x32_sliced1x4_ldg4_relu_exp_small");
+  EXPECT_EQ(gemm->tile_m, 128);
+  EXPECT_EQ(gemm->tile_n, 32);
+  const auto hopper = kernel_3x3("sm90_xmma_fprop_implicit_gemm_f32_tilesize128x256x64_cudnn");
+  EXPECT_EQ(hopper->tile_m, 128);
+  EXPECT_EQ(hopper->tile_n, 256);
+  const auto winograd = kernel_3x3("scudnn_winograd_128x128_ldg1_ldg4_relu_tile442t_nt_v1");
+  EXPECT_EQ(winograd->winograd_tile, (std::array<double, 3>{4, 4, 2}));
+}
+
+TEST(ConvKernelName, OfAnotherKernelIsNone) {
+  EXPECT_FALSE(kernel_3x3("vectorized_elementwise_kernel"));
+  EXPECT_FALSE(kernel_3x3(""));
+}
+
+read::Machine v100() {
+  return choose_machine("v100-pcie-32gb", builtin_machines());
+}
+
+ConvAnalytic analytic(ConvDirection direction = ConvDirection::kForward) {
+  std::vector<double> values;
+  for (const ParameterSpec& spec : ConvAnalytic::parameters()) {
+    values.push_back(spec.start);
+  }
+  return {conv_machine(v100(), "f32"), direction, values};
+}
+
+ConvShape shape_3x3(double n, double c, double size, double k) {
+  return {.n = n, .c = c, .h = size, .w = size, .k = k, .r = 3, .s = 3, .pad_h = 1, .pad_w = 1};
+}
+
+TEST(ConvAnalytic, TakesNoLessForMoreWork) {
+  for (const std::string_view name :
+       {"volta_sgemm_64x64_nn", "volta_gcgemm_64x64_nt", "scudnn_winograd_tile148t_nt",
+        "volta_scudnn_128x64_relu", "void explicit_convolve_sgemm"}) {
+    double previous = 0;
+    for (double n = 1; n <= 1 << 16; n *= 2) {
+      const double time_us = analytic().predict(shape_3x3(n, 64, 28, 64), kernel_3x3(name)).time_us;
+      EXPECT_TRUE(std::isfinite(time_us)) << name;
+      EXPECT_GE(time_us, previous) << name << ", n = " << n;
+      previous = time_us;
+    }
+  }
+}
+
+TEST(ConvAnalytic, IsNoFasterThanTheDirectProductsAllow) {
+  // A product has to do all multiplications; 14.1 TFLOP/s is the V100's peak.
+  const ConvShape shape = shape_3x3(32, 256, 28, 256);
+  const double flops = 2.0 * 32 * 28 * 28 * 256 * 256 * 9;
+  EXPECT_GT(analytic().predict(shape, kernel_3x3("volta_scudnn_128x64_relu")).time_us,
+            flops / 14.1e6);
+}
+
+TEST(ConvAnalytic, PicksTheFastestWayWhereNoneIsKnown) {
+  const ConvShape shape = shape_3x3(32, 256, 28, 256);
+  const ConvTime best = analytic().predict(shape, std::nullopt);
+  EXPECT_NE(best.algorithm, ConvAlgorithm::kImplicitGemm);  // Winograd multiplies a quarter
+  EXPECT_LE(best.time_us,
+            analytic().predict(shape, kernel_3x3("volta_scudnn_winograd_tile148t")).time_us);
+}
+
+TEST(ConvAnalytic, TakesAsLongBackAsForthBetweenEqualTensors) {
+  const ConvShape shape = shape_3x3(16, 128, 28, 128);
+  EXPECT_DOUBLE_EQ(analytic(ConvDirection::kBackwardData).predict(shape, std::nullopt).time_us,
+                   analytic().predict(shape, std::nullopt).time_us);
+}
+
+TEST(ConvShape, RefusesAFilterThatDoesNotFit) {
+  ConvShape shape = shape_3x3(1, 3, 4, 8);
+  EXPECT_EQ(complaint_about(shape), "");
+  shape.r = 7;
+  EXPECT_NE(complaint_about(shape), "");
+  shape.r = 3;
+  shape.groups = 2;
+  EXPECT_NE(complaint_about(shape), "");
+}
+
+// A table whose times are the analytic model's with these factors, so that a fit can find them.
+std::string table_of(double noise) {
+  std::string text = "n,c,h,w,k,r,s,stride,pad,kernel_name,time_us\n";
+  int i = 0;
+  for (const double n : {1, 8, 32}) {
+    for (const double c : {32, 96, 256}) {
+      for (const double k : {48, 128, 384}) {
+        const double size = i % 2 == 0 ? 14 : 28;
+        const char* name = i % 3 == 0 ? "volta_sgemm_64x64_nn" : "volta_scudnn_128x64_relu";
+        const double time_us =
+            1.4 * analytic().predict(shape_3x3(n, c, size, k), kernel_3x3(name)).time_us;
+        const double factor = 1 + (i++ % 2 == 0 ? noise : -noise);
+        text += fmt::format("{},{},{},{},{},3,3,1,1,{},{}\n", n, c, size, size, k, name,
+                            time_us * factor);
+      }
+    }
+  }
+  return text;
+}
+
+fit::FitResult fit_of(const std::string& text, const std::string& kernel) {
+  fit::FitRequest request;
+  request.machine = v100();
+  request.settings = {{"kernel", kernel}};
+  request.tables.emplace_back(text, "conv.csv");
+  request.say = [](std::string_view) {};
+  return fit::conv_fit_entry().fit(request);
+}
+
+TEST(ConvFit, FindsTimesThatItsModelCanMake) {
+  const fit::FitResult result = fit_of(table_of(0.01), "known");
+  const auto parameters = read::parse_parameters(result.file_text, "p.json", "conv");
+  const CalibratedConv conv(parameters, v100());
+  EXPECT_TRUE(conv.knows_kernels());
+  const auto kernel = kernel_3x3("volta_scudnn_128x64_relu");
+  const ConvShape unseen = shape_3x3(16, 128, 28, 128);
+  const auto p = conv.predict(unseen, kernel);
+  EXPECT_NEAR(p.estimate.time_us / (1.4 * analytic().predict(unseen, kernel).time_us), 1.0, 0.15);
+  EXPECT_LT(p.estimate.lower_us, p.estimate.time_us);
+  EXPECT_GT(p.estimate.upper_us, p.estimate.time_us);
+}
+
+TEST(ConvFit, GivesTheSameBytesTwice) {
+  const std::string table = table_of(0.05);
+  EXPECT_EQ(fit_of(table, "unknown").file_text, fit_of(table, "unknown").file_text);
+}
+
+TEST(ConvFit, RefusesWhatItCannotUse) {
+  EXPECT_THROW(static_cast<void>(fit_of(table_of(0), "perhaps")), std::invalid_argument);
+  const std::string few = "n,c,h,w,k,r,s,stride,pad,time_us\n1,2,8,8,4,3,3,1,1,10\n";
+  EXPECT_THROW(static_cast<void>(fit_of(few, "unknown")), read::InputError);
+}
+
+}  // namespace
+}  // namespace inline_prof::model

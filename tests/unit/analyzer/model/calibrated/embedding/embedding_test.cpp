@@ -1,0 +1,96 @@
+#include "model/calibrated/embedding/embedding.hpp"
+
+#include "model/calibrated/embedding/index_distribution.hpp"
+#include "model/machines.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <random>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+// The share of requests that a cache of the `capacity` rows used last serves.
+double simulated_hits(double rows, double alpha, int requests, std::size_t capacity,
+                      std::size_t& unique) {
+  std::vector<double> cumulated(static_cast<std::size_t>(rows));
+  double sum = 0;
+  for (std::size_t i = 0; i < cumulated.size(); ++i)
+    cumulated[i] = sum += std::pow(static_cast<double>(i + 1), -alpha);
+  std::mt19937_64 random(1);
+  std::list<std::size_t> used;
+  std::unordered_map<std::size_t, std::list<std::size_t>::iterator> cached;
+  std::set<std::size_t> seen;
+  int hits = 0;
+  for (int i = 0; i < requests; ++i) {
+    const double place = static_cast<double>(random() >> 11) * 0x1p-53 * sum;
+    const auto row = static_cast<std::size_t>(
+        std::upper_bound(cumulated.begin(), cumulated.end(), place) - cumulated.begin());
+    seen.insert(row);
+    if (const auto it = cached.find(row); it != cached.end()) {
+      ++hits;
+      used.erase(it->second);
+    } else if (cached.size() == capacity) {
+      cached.erase(used.back());
+      used.pop_back();
+    }
+    used.push_front(row);
+    cached[row] = used.begin();
+  }
+  unique = seen.size();
+  return static_cast<double>(hits) / requests;
+}
+
+TEST(IndexDistribution, GivesTheHitsThatASimulationGives) {
+  constexpr int kRequests = 60000;
+  for (const double rows : {1e4, 1e5}) {
+    for (const double alpha : {0.0, 0.8, 1.0, 1.2}) {
+      const auto indices = IndexDistribution::zipf(rows, alpha);
+      std::size_t unique = 0;
+      const double simulated = simulated_hits(rows, alpha, kRequests, 3000, unique);
+      EXPECT_NEAR(indices.hit_rate(kRequests, 3000), simulated, 0.01) << rows << " " << alpha;
+      EXPECT_NEAR(indices.unique_rows(kRequests) / static_cast<double>(unique), 1, 0.02);
+    }
+  }
+}
+
+TEST(IndexDistribution, EndsWhereOneMoreRowIsTheSameNumber) {
+  for (const double rows : {9007199254740992.0, 9223372036854775807.0, 1e300}) {
+    const auto indices = IndexDistribution::zipf(rows, 0);
+    EXPECT_NEAR(indices.unique_rows(1000), 1000, 1e-6);
+    EXPECT_GE(indices.rows(), rows * 0.9);
+  }
+}
+
+TEST(IndexDistribution, AHistogramCountsAsItsZipf) {
+  const read::Table table("accesses,rows\n3,1\n1,3\n", "t");  // p = 1/2, 1/6, 1/6, 1/6
+  const auto indices = IndexDistribution::histogram(table);
+  EXPECT_DOUBLE_EQ(indices.rows(), 4);
+  EXPECT_DOUBLE_EQ(indices.highest_probability(), 0.5);
+  EXPECT_NEAR(indices.unique_rows(1), 1, 1e-12);
+}
+
+TEST(PredictEmbedding, MoreReuseIsNeverSlower) {
+  EmbeddingShape shape;
+  shape.batch = 2048;
+  shape.tables = 26;
+  shape.rows = 1e6;
+  shape.bag = 32;
+  shape.dim = 128;
+  const read::Machine h200 = choose_machine("h200-sxm-141gb", builtin_machines());
+  double before = 1e30;
+  for (const double alpha : {0.0, 0.5, 0.8, 1.0, 1.2}) {
+    const auto time = predict_embedding(shape, IndexDistribution::zipf(1e6, alpha), h200);
+    EXPECT_LE(time.time_us, before);
+    before = time.time_us;
+  }
+}
+
+}  // namespace
+}  // namespace inline_prof::model

@@ -1,0 +1,130 @@
+#include "model/calibrated/gemm/gemm_analytic.hpp"
+#include "model/calibrated/gemm/gemm_kernel.hpp"
+#include "model/machines.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+read::Machine h200() {
+  return choose_machine("h200-sxm-141gb", builtin_machines());
+}
+
+GemmAnalytic start_model(const read::Machine& machine) {
+  const auto types = *gemm_types("bf16");
+  std::vector<double> values;
+  for (const ParameterSpec& spec : GemmAnalytic::parameters(false))
+    values.push_back(spec.name == "l2_tb_per_s" ? 40 : spec.start);  // never what bounds
+  return {gemm_machine(machine, types), types, false, values};
+}
+
+TEST(GemmAnalytic, IsNeverFasterThanPeakOrBandwidth) {
+  const read::Machine machine = h200();
+  const GemmAnalytic model = start_model(machine);
+  for (const double m : {1.0, 64.0, 129.0, 4096.0, 65536.0}) {
+    for (const double n : {8.0, 1000.0, 8192.0}) {
+      for (const double k : {16.0, 777.0, 16384.0}) {
+        const GemmTime time = model.predict({m, n, k, 1});
+        EXPECT_GT(time.time_us, 2 * m * n * k / (machine.peak_tflops.at("bf16") * 1e6));
+        EXPECT_TRUE(std::isfinite(time.time_us));
+      }
+    }
+  }
+}
+
+TEST(GemmAnalytic, NamesWhatBoundsAProduct) {
+  const GemmAnalytic model = start_model(h200());
+  EXPECT_EQ(model.predict({8192, 8192, 8192, 1}).bound, "compute");
+  EXPECT_EQ(model.predict({1, 65536, 8192, 1}).bound, "memory");
+  EXPECT_EQ(model.predict({16, 16, 16, 1}).bound, "launch");
+}
+
+TEST(GemmAnalytic, OneMoreRowThanATileCostsAtLeastAsMuch) {
+  const GemmAnalytic model = start_model(h200());
+  for (const double m : {64.0, 128.0, 256.0, 1024.0})
+    EXPECT_LE(model.predict({m, 4096, 4096, 1}).time_us,
+              model.predict({m + 1, 4096, 4096, 1}).time_us);
+}
+
+TEST(GemmAnalytic, AKnownKernelIsOneOfThoseItChoosesFrom) {
+  const GemmAnalytic model = start_model(h200());
+  for (const double m : {33.0, 500.0, 4096.0}) {
+    const GemmShape shape{m, 1536, 2048, 1};
+    const GemmTime fastest = model.predict(shape);
+    const GemmKernel own{static_cast<double>(fastest.tile_m), static_cast<double>(fastest.tile_n),
+                         static_cast<double>(fastest.splits)};
+    EXPECT_DOUBLE_EQ(model.predict(shape, own).time_us, fastest.time_us);
+    EXPECT_GE(model.predict(shape, {256, 128, 1}).time_us, fastest.time_us);
+  }
+}
+
+TEST(GemmAnalytic, GivesTheSameWithTheChoiceThatItHasMade) {
+  const auto machines = builtin_machines();
+  for (const char* id : {"h200-sxm-141gb", "a100-sxm4-80gb"}) {
+    const GemmAnalytic model = start_model(choose_machine(id, machines));
+    for (const GemmShape& shape : {GemmShape{1, 4096, 4096}, GemmShape{129, 7168, 512},
+                                   GemmShape{4096, 51200, 64}, GemmShape{64, 128, 65536}}) {
+      const GemmTime best = model.predict(shape);
+      EXPECT_DOUBLE_EQ(model.predict_as(shape, best).time_us, best.time_us) << id << shape.m;
+    }
+  }
+}
+
+TEST(GemmAnalytic, SplitsADeepProductOfOneTileFurtherThanSixteenTimes) {
+  EXPECT_GT(start_model(h200()).predict({64, 128, 65536, 1}).splits, 16);
+}
+
+// A tile's side is any multiple of 8, so 129 rows fit into 136, and 257 into twice 136.
+TEST(GemmAnalytic, AnExtraRowCostsLessThanAWiderTile) {
+  const GemmAnalytic model = start_model(h200());
+  for (const double m : {129.0, 257.0}) {
+    const GemmTime best = model.predict({m, 16384, 4096, 1});
+    EXPECT_LT(best.time_us, 1.1 * model.predict({m - 1, 16384, 4096, 1}).time_us) << m;
+    for (const double side : {128., 160., 192., 256.})
+      EXPECT_LT(best.time_us, model.predict({m, 16384, 4096, 1}, {side, 128, 1}).time_us) << m;
+  }
+}
+
+TEST(GemmAnalytic, LongProductsRunAtALowerClock) {
+  const GemmAnalytic model = start_model(h200());
+  const GemmShape burst{8192, 8192, 8192, 1}, lasting{8192, 8192, 819200, 1};
+  EXPECT_GT(model.predict(lasting).time_us, 105 * model.predict(burst).time_us);
+}
+
+TEST(GemmKernel, ReadsTheTileThatTheBlocksBearOut) {
+  // 438 columns in tiles of 32: 14; 84 rows: 3.
+  const GemmShape shape{84, 438, 190, 1};
+  const auto small = gemm_kernel("ampere_sgemm_32x32_sliced1x4_tn", shape, 42);
+  ASSERT_TRUE(small);
+  EXPECT_EQ(small->tile_m, 32);
+  EXPECT_EQ(small->tile_n, 32);
+  EXPECT_EQ(small->splits, 1);
+  // The first number is along the columns: 4 x 2 blocks; three times as many split k.
+  const auto split = gemm_kernel("ampere_sgemm_128x64_tn", shape, 24);
+  ASSERT_TRUE(split);
+  EXPECT_EQ(split->tile_m, 64);
+  EXPECT_EQ(split->tile_n, 128);
+  EXPECT_EQ(split->splits, 3);
+  // Where only the other way round covers C: 2 columns of 256, 3 rows of 32.
+  const auto turned = gemm_kernel("cutlass_80_tensorop_bf16_s16816gemm_32x256_32x4", shape, 6);
+  ASSERT_TRUE(turned);
+  EXPECT_EQ(turned->tile_m, 32);
+  EXPECT_EQ(turned->tile_n, 256);
+}
+
+TEST(GemmKernel, IsNotKnownWithoutATileOrWithOtherBlocks) {
+  const GemmShape shape{8192, 8192, 4096, 1};
+  // A block for each multiprocessor, which takes tile after tile.
+  EXPECT_FALSE(gemm_kernel("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", shape, 132));
+  EXPECT_TRUE(gemm_kernel("nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_NNT", shape, 2048));
+  EXPECT_FALSE(gemm_kernel("gemv2T_kernel_val", shape, 2048));
+  EXPECT_FALSE(gemm_kernel("my_kernel_4x4_100x7", shape, 2048));
+  EXPECT_FALSE(gemm_kernel("", shape, 1));
+}
+
+}  // namespace
+}  // namespace inline_prof::model
