@@ -1,7 +1,7 @@
 // Every fit that makes parameters of a model, by the model's name.
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 #include "read/table.hpp"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "fit/fits.hpp"
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <cstddef>
 #include <functional>

@@ -3,7 +3,7 @@
 
 #include "join/analysis.hpp"
 #include "join/event_bias.hpp"
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 #include "read/isolated.hpp"
 #include "read/layers.hpp"
 #include "read/machine.hpp"

@@ -25,6 +25,13 @@ enum class Bound { kCompute, kMemory, kLaunch };
   return "";
 }
 
+// From the words that models have for it, which are finer.
+[[nodiscard]] constexpr Bound bound_from_name(std::string_view name) {
+  if (name == bound_name(Bound::kCompute)) return Bound::kCompute;
+  if (name == "memory" || name == "l2" || name == "bandwidth") return Bound::kMemory;
+  return Bound::kLaunch;
+}
+
 // The shares of held-out measurements that were as slow, and as fast, beside their predictions:
 // one-sided p-values.
 struct TailProbability {

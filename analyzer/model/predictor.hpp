@@ -1,47 +1,37 @@
 // Which model predicts an operation: the best one that parameters are at hand for.
 #pragma once
 
-#include "model/prediction.hpp"
-#include "model/table_model.hpp"
-#include "read/machine.hpp"
-#include "read/op.hpp"
+#include "model/model.hpp"
 
+#include <map>
 #include <memory>
-#include <span>
-#include <string_view>
+#include <optional>
+#include <string>
+#include <tuple>
 
 namespace inline_prof::model {
 
-// A parameter file compiled into the program, so that it works wherever it is copied to.
-struct ParameterText {
-  std::string_view file_name;  // MODEL_MACHINE_KEY.json
-  std::string_view text;
-};
-[[nodiscard]] std::span<const ParameterText> parameter_texts();  // generated from params/*.json
-
-// The kernel that computes an operation, as far as it is known.
-struct LaunchedKernel {
-  std::string_view name;  // may be empty
-  double blocks = 0;      // 0: not known
-};
-
 class Predictor {
  public:
-  // kCompat: the plain roofline for everything.  kCalibrated: matrix products, convolutions whose
-  // kernel is known, data movement and collectives by the shipped parameters of the machine or,
-  // with wider intervals, of one with the same compute units; embeddings by their model; everything
-  // else by the roofline.
-  explicit Predictor(Mode mode);
-  ~Predictor();
-  Predictor(const Predictor&) = delete;
-  Predictor& operator=(const Predictor&) = delete;
+  // kCompat: the plain roofline for everything.  kCalibrated: the models of the registry that
+  // answer the operation's kind, with the shipped parameters of the machine or, with wider
+  // intervals, of one like it; the roofline where they have no answer.
+  explicit Predictor(Mode mode) : mode_(mode) {}
 
   [[nodiscard]] Outcome predict(const read::Op& op, const read::Machine& machine,
                                 const LaunchedKernel& kernel = {}) const;
 
  private:
-  struct Shipped;  // the files that were needed so far, read
-  std::unique_ptr<Shipped> shipped_;
+  [[nodiscard]] std::optional<Prediction> predict_with(const ModelEntry& entry,
+                                                       const Operation& operation) const;
+  // Null where no parameters are shipped, or the machine lacks what the model has to know of it.
+  [[nodiscard]] const Model* model_for(const ModelEntry& entry, const ParameterKey& key,
+                                       const read::Machine& machine) const;
+
+  Mode mode_;
+  // Those that were asked for so far, by model, machine and key.
+  mutable std::map<std::tuple<const ModelEntry*, std::string, std::string>, std::unique_ptr<Model>>
+      models_;
 };
 
 }  // namespace inline_prof::model

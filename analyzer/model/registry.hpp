@@ -1,7 +1,8 @@
-// Every model that works on tables, by name.
+// Every model, by name: prof-model takes the one that its user names, and the predictor of
+// prof-analyze those that answer an operation's kind.
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <span>
 #include <string_view>

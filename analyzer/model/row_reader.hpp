@@ -1,7 +1,7 @@
 // Takes the columns that a model reads out of a table, and checks every cell.
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 #include "read/table.hpp"
 
 #include <map>

@@ -1,7 +1,7 @@
 // A small table of results, in the shapes that people and programs want.
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <string>
 #include <vector>

@@ -2,15 +2,13 @@
 #include "model/calibrated/embedding/embedding.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 #include "model/machines.hpp"
-#include "model/predictor.hpp"
-#include "read/parameters.hpp"
+#include "model/shipped_parameters.hpp"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <random>
-#include <stdexcept>
 
 namespace {
 
@@ -21,11 +19,7 @@ read::Machine h200() {
 }
 
 model::CalibratedGemm shipped_gemm() {
-  for (const model::ParameterText& text : model::parameter_texts()) {
-    if (text.file_name == "gemm_h200-sxm-141gb_bf16.json")
-      return {read::parse_parameters(text.text, "shipped", "gemm"), h200()};
-  }
-  throw std::logic_error("no parameters of the H200");
+  return {model::choose_parameters("gemm_h200-sxm-141gb_bf16", "gemm"), h200()};
 }
 
 model::GemmShape any_shape(std::mt19937& random) {

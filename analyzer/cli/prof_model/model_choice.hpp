@@ -30,7 +30,7 @@ void declare_model(Command& command, ModelArguments& arguments);
 struct ChosenModel {
   const model::ModelEntry* entry = nullptr;
   model::ModelOptions options;
-  std::unique_ptr<model::TableModel> model;
+  std::unique_ptr<model::Model> model;
   std::optional<read::Machine> machine;
   std::map<std::string, std::string> constants;  // columns that --set gives, by name
 };

@@ -25,7 +25,7 @@ struct PredictOptions {
   bool explain = false;
 };
 
-std::string header(const read::Table& table, const model::TableModel& model) {
+std::string header(const read::Table& table, const model::Model& model) {
   std::string text(table.header_text());
   text +=
       ",predicted_us,predicted_lower_us,predicted_upper_us,predicted_bound,predicted_error,"

@@ -22,6 +22,18 @@ double unit_sigma(bool is_transfer, bool has_same_units) {
   return has_same_units ? kOtherMachineSigma : kOtherArchitectureSigma;
 }
 
+Prediction as_prediction(const Calibration::Estimate& estimate, std::string_view bound,
+                         std::string model, std::string parameters) {
+  Prediction prediction;
+  prediction.time = microseconds(estimate.time_us);
+  prediction.bound = bound_from_name(bound);
+  prediction.interval90 = {microseconds(estimate.lower_us), microseconds(estimate.upper_us)};
+  prediction.model = std::move(model);
+  prediction.parameters = std::move(parameters);
+  prediction.is_extrapolated = estimate.distance > kFarAway;
+  return prediction;
+}
+
 double error_growth(double distance) {
   return std::hypot(1.0, distance / kFarAway);
 }
@@ -75,9 +87,8 @@ Calibration::Estimate Calibration::estimate(double analytic_us, const Eigen::Vec
   return estimate;
 }
 
-Calibration::TailProbability Calibration::tail_probability(double measured_us,
-                                                           const Estimate& estimate,
-                                                           std::string_view regime) const {
+TailProbability Calibration::tail_probability(double measured_us, const Estimate& estimate,
+                                              std::string_view regime) const {
   const double sigma = std::hypot(estimate.sigma, estimate.unit_sigma);
   const double score = std::log(measured_us / estimate.time_us) / sigma;
   return {table_.share_above(regime, score), table_.share_below(regime, score)};

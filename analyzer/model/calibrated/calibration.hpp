@@ -5,9 +5,11 @@
 #include "model/calibrated/conformal.hpp"
 #include "model/calibrated/local_scale.hpp"
 #include "model/calibrated/matern_process.hpp"
+#include "model/prediction.hpp"
 
 #include <Eigen/Core>
 
+#include <string>
 #include <string_view>
 
 namespace inline_prof::model {
@@ -60,10 +62,6 @@ class Calibration {
   // The time alone.
   [[nodiscard]] double time_us(double analytic_us, const Eigen::VectorXd& features) const;
 
-  // The share of held-out measurements that were as slow, and as fast, compared to the prediction.
-  struct TailProbability {
-    double slower = 1, faster = 1;
-  };
   [[nodiscard]] TailProbability tail_probability(double measured_us, const Estimate& estimate,
                                                  std::string_view regime) const;
 
@@ -76,6 +74,11 @@ class Calibration {
   double unit_sigma_ = kSameMachineSigma;
   bool uses_mean_ = true;
 };
+
+// The estimate as the prediction of an operation by `model`.
+[[nodiscard]] Prediction as_prediction(const Calibration::Estimate& estimate,
+                                       std::string_view bound, std::string model,
+                                       std::string parameters);
 
 // How many times larger errors are at this distance from the nearest point than next to it.
 [[nodiscard]] double error_growth(double distance);

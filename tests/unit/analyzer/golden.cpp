@@ -15,7 +15,7 @@ namespace {
 
 using model::Part;
 
-Part part_of(const model::TableModel& model, const model::RowPrediction& prediction,
+Part part_of(const model::Model& model, const model::RowPrediction& prediction,
              const std::string& name) {
   if (name.empty()) return prediction.time_us ? Part(*prediction.time_us) : Part();
   const auto parts = model.parts();

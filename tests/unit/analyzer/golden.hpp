@@ -1,7 +1,7 @@
 // Compares a model with the numbers that the published code has printed (tests/data/golden).
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <string>
 #include <vector>

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 
@@ -27,9 +27,9 @@ constexpr std::array<Column, 4> kInputs{{
 constexpr std::array<std::string_view, 5> kParts{"analytic_us", "latency_us", "transfer_us",
                                                  "distance", "sigma"};
 
-class CollectiveTableModel : public TableModel {
+class CollectiveModel : public Model {
  public:
-  CollectiveTableModel(const read::Parameters& parameters, std::string machine_id)
+  CollectiveModel(const read::Parameters& parameters, std::string machine_id)
       : collectives_(parameters, machine_id), machine_id_(std::move(machine_id)) {}
 
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
@@ -63,6 +63,23 @@ class CollectiveTableModel : public TableModel {
     return prediction;
   }
 
+  [[nodiscard]] std::optional<Prediction> predict_operation(
+      const Operation& operation) const override {
+    const read::Op& op = operation.op;
+    const auto name = op.get<std::string>("op");
+    const auto bytes = op.get<std::int64_t>("bytes"), ranks = op.get<std::int64_t>("ranks");
+    const auto kind = name ? collective_kind(*name) : std::nullopt;
+    if (!kind || !bytes || !ranks || *bytes < 1 || *ranks < 2) return std::nullopt;
+    const auto found =
+        collectives_.predict(*kind, op.get<std::string>("type").value_or(""),
+                             static_cast<double>(*bytes), static_cast<double>(*ranks));
+    if (!found) return std::nullopt;
+    Prediction prediction = as_prediction(found->estimate, found->analytic.bound, "collective",
+                                          collectives_.trained_machine());
+    if (found->is_other_type || found->is_other_rank_count) prediction.is_extrapolated = true;
+    return prediction;
+  }
+
   [[nodiscard]] std::vector<std::string> warnings() const override {
     if (!collectives_.is_transfer()) return {};
     return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
@@ -74,7 +91,7 @@ class CollectiveTableModel : public TableModel {
   std::string machine_id_;
 };
 
-std::unique_ptr<TableModel> make(const ModelOptions& options) {
+std::unique_ptr<Model> make(const ModelOptions& options) {
   if (options.mode == Mode::kCompat) {
     if (options.machine) {
       throw std::invalid_argument("--machine: the published curves carry their own machine");
@@ -84,9 +101,8 @@ std::unique_ptr<TableModel> make(const ModelOptions& options) {
   if (options.params.empty()) {
     throw std::invalid_argument("--mode improved needs --params: what prof-model fit has written");
   }
-  return std::make_unique<CollectiveTableModel>(
-      choose_parameters(options.params, "collective"),
-      options.machine ? options.machine->id : std::string());
+  return std::make_unique<CollectiveModel>(choose_parameters(options.params, "collective"),
+                                           options.machine ? options.machine->id : std::string());
 }
 
 }  // namespace
@@ -160,6 +176,7 @@ ModelEntry collective_modes_entry() {
   entry.modes = {Mode::kCompat, Mode::kCalibrated};
   entry.machine = Need::kOptional;
   entry.make = make;
+  entry.operations = {OpKind::kCollective};
   return entry;
 }
 

@@ -3,7 +3,7 @@
 
 #include "model/calibrated/calibration.hpp"
 #include "model/calibrated/collective/collective_analytic.hpp"
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <map>
 #include <optional>

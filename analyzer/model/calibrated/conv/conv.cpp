@@ -9,8 +9,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
+#include <utility>
 
 namespace inline_prof::model {
 namespace {
@@ -97,7 +100,54 @@ std::optional<ConvKernel> kernel_of(const RawPoint& point) {
                     .winograd_tile = {known[3] - 1, known[4] - 1, known[5] - 1}};
 }
 
-class ConvModel : public TableModel {
+// One number for both sides of an image, or one for each; empty for anything else.
+std::optional<std::array<double, 2>> both_sides(const read::Op& op, const char* name,
+                                                double otherwise) {
+  if (const auto list = op.get<std::vector<std::int64_t>>(name)) {
+    if (list->size() != 2) return std::nullopt;
+    return std::array{static_cast<double>((*list)[0]), static_cast<double>((*list)[1])};
+  }
+  const double side = static_cast<double>(op.get<std::int64_t>(name).value_or(0));
+  return op.find(name) == nullptr ? std::array{otherwise, otherwise} : std::array{side, side};
+}
+
+// Empty where something is missing, or is not what the model knows.
+std::optional<ConvShape> shape_of(const read::Op& op) {
+  ConvShape shape;
+  const std::array<std::pair<const char*, double*>, 7> sizes{{{"n", &shape.n},
+                                                              {"c", &shape.c},
+                                                              {"h", &shape.h},
+                                                              {"w", &shape.w},
+                                                              {"k", &shape.k},
+                                                              {"r", &shape.r},
+                                                              {"s", &shape.s}}};
+  for (const auto& [name, size] : sizes) {
+    const auto value = op.get<std::int64_t>(name);
+    if (!value || *value < 1) return std::nullopt;
+    *size = static_cast<double>(*value);
+  }
+  const auto stride = both_sides(op, "stride", 1), pad = both_sides(op, "pad", 0),
+             dilation = both_sides(op, "dilation", 1);
+  if (!stride || !pad || !dilation || *dilation != std::array{1.0, 1.0}) return std::nullopt;
+  if ((*stride)[0] < 1 || (*stride)[1] < 1 || (*pad)[0] < 0 || (*pad)[1] < 0) return std::nullopt;
+  std::tie(shape.stride_h, shape.stride_w) = std::tie((*stride)[0], (*stride)[1]);
+  std::tie(shape.pad_h, shape.pad_w) = std::tie((*pad)[0], (*pad)[1]);
+  shape.groups = static_cast<double>(op.get<std::int64_t>("groups").value_or(1));
+  if (shape.groups < 1 || !complaint_about(shape).empty()) return std::nullopt;
+  return shape;
+}
+
+std::string direction_of(const read::Op& op) {
+  return op.get<std::string>("direction").value_or("forward");
+}
+
+std::vector<ParameterKey> parameter_keys(const Operation& operation) {
+  const auto type = operation.op.get<std::string>("type");
+  if (!type) return {};
+  return {{fmt::format("{}_{}", *type, direction_of(operation.op))}};
+}
+
+class ConvModel : public Model {
  public:
   ConvModel(const ModelOptions& options, const read::Parameters& parameters)
       : conv_(parameters, *options.machine), machine_id_(options.machine->id) {}
@@ -132,6 +182,24 @@ class ConvModel : public TableModel {
       if (!kernel) return RowPrediction::none("", "the kernel's name is of no known convolution");
     }
     return filled(conv_.predict(shape, kernel));
+  }
+
+  // Of convolutions whose kernel is known.
+  [[nodiscard]] std::optional<Prediction> predict_operation(
+      const Operation& operation) const override {
+    const auto shape = shape_of(operation.op);
+    if (!shape || operation.op.get<std::string>("type") != conv_.type() ||
+        direction_of(operation.op) != conv_.direction()) {
+      return std::nullopt;
+    }
+    const auto kernel =
+        parse_conv_kernel(operation.kernel.name, shape->r, shape->s, shape->stride_h);
+    if (!kernel) return std::nullopt;
+    const auto found = conv_.predict_kernels(*shape, kernel);
+    if (!found) return std::nullopt;
+    return as_prediction(
+        found->estimate, found->analytic.bound, "conv",
+        fmt::format("{} {} {}", conv_.trained_machine(), conv_.type(), conv_.direction()));
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
@@ -175,7 +243,7 @@ class ConvModel : public TableModel {
   std::string machine_id_;
 };
 
-std::unique_ptr<TableModel> make_conv(const ModelOptions& options) {
+std::unique_ptr<Model> make_conv(const ModelOptions& options) {
   return std::make_unique<ConvModel>(options, choose_parameters(options.params, "conv"));
 }
 
@@ -302,7 +370,9 @@ ModelEntry conv_entry() {
           .params = Need::kRequired,
           .params_meaning =
               "parameters that prof-model fit --model conv has written, or a shipped set of them",
-          .make = make_conv};
+          .make = make_conv,
+          .operations = {OpKind::kConv},
+          .parameter_keys = parameter_keys};
 }
 
 }  // namespace inline_prof::model

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -166,7 +167,7 @@ constexpr std::array<Column, 9> kInputs{{
 constexpr std::array<std::string_view, 7> kParts{
     "unique_rows", "cached_rows", "hit_rate", "dram_bytes", "l2_bytes", "sort_us", "latency_us"};
 
-class EmbeddingModel : public TableModel {
+class EmbeddingModel : public Model {
  public:
   explicit EmbeddingModel(const ModelOptions& options) : machine_(*options.machine) {
     if (!machine_.l2_mb) throw std::invalid_argument(fmt::format("{} has no l2_mb", machine_.id));
@@ -204,12 +205,43 @@ class EmbeddingModel : public TableModel {
     return prediction;
   }
 
+  // How often which row is asked for does not stand in an operation: as often as any other.
+  [[nodiscard]] std::optional<Prediction> predict_operation(
+      const Operation& operation) const override {
+    const read::Op& op = operation.op;
+    const auto batch = op.get<std::int64_t>("batch"), rows = op.get<std::int64_t>("rows"),
+               bag = op.get<std::int64_t>("bag"), dim = op.get<std::int64_t>("dim");
+    const auto tables = op.get<std::int64_t>("tables").value_or(1);
+    const auto element_bytes = number_type_bytes(op.get<std::string>("type").value_or("f32"));
+    const auto pass = embedding_pass(op.get<std::string>("pass").value_or(""));
+    if (!batch || !rows || !bag || !dim || !element_bytes || !pass ||
+        std::min({*batch, *rows, *bag, *dim, tables}) < 1) {
+      return std::nullopt;
+    }
+    const EmbeddingShape shape{static_cast<double>(*batch),
+                               static_cast<double>(tables),
+                               static_cast<double>(*rows),
+                               static_cast<double>(*bag),
+                               static_cast<double>(*dim),
+                               *element_bytes,
+                               *pass,
+                               {}};
+    const EmbeddingTime found =
+        predict_embedding(shape, IndexDistribution::zipf(shape.rows, 0), operation.machine);
+    Prediction prediction;
+    prediction.time = microseconds(found.time_us);
+    prediction.bound = bound_from_name(found.bound);
+    prediction.model = "embedding";
+    prediction.parameters = "every row equally often";
+    return prediction;
+  }
+
  private:
   read::Machine machine_;
   std::optional<IndexDistribution> histogram_;
 };
 
-std::unique_ptr<TableModel> make_embedding(const ModelOptions& options) {
+std::unique_ptr<Model> make_embedding(const ModelOptions& options) {
   return std::make_unique<EmbeddingModel>(options);
 }
 
@@ -225,7 +257,8 @@ ModelEntry embedding_entry() {
           .settings = {{"histogram", "",
                         "CSV file with a column accesses (and rows): how often rows are asked for, "
                         "instead of zipf_alpha"}},
-          .make = make_embedding};
+          .make = make_embedding,
+          .operations = {OpKind::kEmbedding}};
 }
 
 }  // namespace inline_prof::model

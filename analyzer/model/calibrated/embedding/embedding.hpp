@@ -2,7 +2,7 @@
 #pragma once
 
 #include "model/calibrated/embedding/index_distribution.hpp"
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 #include "read/machine.hpp"
 
 #include <optional>

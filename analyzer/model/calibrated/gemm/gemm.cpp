@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <memory>
 #include <stdexcept>
 
 namespace inline_prof::model {
@@ -139,10 +141,50 @@ Calibration calibration_of(const read::Parameters& parameters, const GemmMachine
           read_conformal(parameters), unit_sigma(is_transfer, has_same_waves), has_same_waves};
 }
 
-class GemmModel : public TableModel {
+// A product as an operation of a profile describes it.
+struct Product {
+  GemmShape shape;
+  std::string type;  // of A and B
+};
+
+// Empty where something is missing, or is not what was measured.
+std::optional<Product> product_of(const read::Op& op) {
+  const auto m = op.get<std::int64_t>("m"), n = op.get<std::int64_t>("n"),
+             k = op.get<std::int64_t>("k");
+  const auto type = op.get<std::string>("a_type");
+  const auto batch = op.get<std::int64_t>("batch").value_or(1);
+  if (!m || !n || !k || !type || *m < 1 || *n < 1 || *k < 1 || batch < 1) return std::nullopt;
+  if (op.get<std::string>("b_type").value_or(*type) != *type) return std::nullopt;
+  // Tensor cores on parts of a single-precision number: another rate.
+  if (*type == "f32" && op.get<std::string>("compute_type") == "tf32") return std::nullopt;
+  return Product{{static_cast<double>(*m), static_cast<double>(*n), static_cast<double>(*k),
+                  static_cast<double>(batch)},
+                 *type};
+}
+
+// Products of 16-bit types run at the same rate.
+std::string measured_type(const std::string& type) {
+  return type == "f16" ? "bf16" : type;
+}
+
+// With its kernel known a product is predicted better than without.  A kernel's tile is its
+// architecture's own, so there are no relatives.
+std::vector<ParameterKey> parameter_keys(const Operation& operation) {
+  const auto product = product_of(operation.op);
+  if (!product) return {};
+  const std::string key = measured_type(product->type);
+  std::vector<ParameterKey> keys;
+  if (gemm_kernel(operation.kernel.name, product->shape, operation.kernel.blocks)) {
+    keys.push_back({key + "_kernel"});
+  }
+  keys.push_back({key, product->type});
+  return keys;
+}
+
+class GemmModel : public Model {
  public:
   GemmModel(const ModelOptions& options, const read::Parameters& parameters)
-      : gemm_(parameters, *options.machine),
+      : gemm_(std::make_shared<const CalibratedGemm>(parameters, *options.machine)),
         machine_id_(options.machine->id),
         with_interval_(setting(options, "interval", "on") != "off") {
     const std::string asked = setting(options, "interval", "on");
@@ -155,13 +197,13 @@ class GemmModel : public TableModel {
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
 
   [[nodiscard]] RowPrediction predict(const Row& row) const override {
-    if (row.has(kAType) && row.text(kAType) != gemm_.types().name) {
+    if (row.has(kAType) && row.text(kAType) != gemm_->types().name) {
       return RowPrediction::none("", fmt::format("the parameters are for {}, not for {}",
-                                                 gemm_.types().name, row.text(kAType)));
+                                                 gemm_->types().name, row.text(kAType)));
     }
     const GemmShape shape{row.number(kM), row.number(kN), row.number(kK), row.number_or(kBatch, 1)};
     std::optional<GemmKernel> kernel;
-    if (gemm_.knows_kernels()) {
+    if (gemm_->knows_kernels()) {
       if (row.has(kKernelName) && row.has(kBlocks)) {
         kernel = gemm_kernel(row.text(kKernelName), shape, row.number(kBlocks));
       }
@@ -173,9 +215,9 @@ class GemmModel : public TableModel {
     }
     RowPrediction prediction;
     if (!with_interval_ && !kernel) {
-      prediction.time_us = gemm_.time_us(shape);
+      prediction.time_us = gemm_->time_us(shape);
     } else {
-      fill(prediction, gemm_.predict(shape, kernel));
+      fill(prediction, gemm_->predict(shape, kernel));
     }
     if (!std::isfinite(*prediction.time_us)) {
       return RowPrediction::none("", "the product is too large for a time");
@@ -183,10 +225,38 @@ class GemmModel : public TableModel {
     return prediction;
   }
 
+  [[nodiscard]] std::optional<Prediction> predict_operation(
+      const Operation& operation) const override {
+    const auto product = product_of(operation.op);
+    // Parameters that hold the quantise kernels say nothing about the product alone.
+    if (!product || measured_type(product->type) != gemm_->types().name ||
+        gemm_->boundary() != kGemmBoundary) {
+      return std::nullopt;
+    }
+    std::optional<GemmKernel> kernel;
+    if (gemm_->knows_kernels()) {
+      kernel = gemm_kernel(operation.kernel.name, product->shape, operation.kernel.blocks);
+      if (!kernel) return std::nullopt;
+    }
+    const auto found =
+        gemm_->predict_kernel(product->shape, kernel, operation.machine.launch_floor_us);
+    if (!found) return std::nullopt;
+    Prediction prediction =
+        as_prediction(found->estimate, found->analytic.bound, "gemm",
+                      fmt::format("{} {}{}", gemm_->trained_machine(), gemm_->types().name,
+                                  kernel ? " kernel" : ""));
+    // Only single products were measured.
+    if (product->shape.batch > 1) prediction.is_extrapolated = true;
+    prediction.tail_probability = [gemm = gemm_, found = *found](Seconds measured) {
+      return gemm->tail_probability(in_microseconds(measured), found);
+    };
+    return prediction;
+  }
+
   [[nodiscard]] std::vector<std::string> warnings() const override {
-    if (!gemm_.is_transfer()) return {};
+    if (!gemm_->is_transfer()) return {};
     return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
-                        gemm_.trained_machine(), machine_id_)};
+                        gemm_->trained_machine(), machine_id_)};
   }
 
  private:
@@ -195,7 +265,7 @@ class GemmModel : public TableModel {
     const Calibration::Estimate& estimate = prediction.estimate;
     row.time_us = estimate.time_us;
     row.bound = analytic.bound;
-    if (gemm_.has_interval()) {
+    if (gemm_->has_interval()) {
       row.lower_us = estimate.lower_us;
       row.upper_us = estimate.upper_us;
       if (estimate.distance > kFarAway) {
@@ -215,12 +285,12 @@ class GemmModel : public TableModel {
                  estimate.sigma};
   }
 
-  CalibratedGemm gemm_;
+  std::shared_ptr<const CalibratedGemm> gemm_;  // predictions of operations hold it, too
   std::string machine_id_;
   bool with_interval_;
 };
 
-std::unique_ptr<TableModel> make_gemm(const ModelOptions& options) {
+std::unique_ptr<Model> make_gemm(const ModelOptions& options) {
   return std::make_unique<GemmModel>(options, choose_parameters(options.params, "gemm"));
 }
 
@@ -302,8 +372,8 @@ double CalibratedGemm::time_us(const GemmShape& shape) const {
   return calibration_.time_us(analytic_.predict(shape).time_us, gemm_features(shape, machine_));
 }
 
-Calibration::TailProbability CalibratedGemm::tail_probability(double measured_us,
-                                                              const Prediction& prediction) const {
+TailProbability CalibratedGemm::tail_probability(double measured_us,
+                                                 const Prediction& prediction) const {
   return calibration_.tail_probability(measured_us, prediction.estimate, prediction.analytic.bound);
 }
 
@@ -317,7 +387,9 @@ ModelEntry gemm_entry() {
           .params_meaning =
               "parameters that prof-model fit --model gemm has written, or a shipped set of them",
           .settings = {{"interval", "on", "on, or off: the time alone, several times as fast"}},
-          .make = make_gemm};
+          .make = make_gemm,
+          .operations = {OpKind::kGemm},
+          .parameter_keys = parameter_keys};
 }
 
 }  // namespace inline_prof::model

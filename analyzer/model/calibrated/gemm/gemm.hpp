@@ -5,7 +5,7 @@
 #include "model/calibrated/calibration.hpp"
 #include "model/calibrated/gemm/gemm_analytic.hpp"
 #include "model/calibrated/gemm/gemm_kernel.hpp"
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <Eigen/Core>
 
@@ -56,8 +56,8 @@ class CalibratedGemm {
   [[nodiscard]] Eigen::MatrixXd log_time_covariance(std::span<const GemmShape> shapes) const;
   // The time alone, several times as fast.
   [[nodiscard]] double time_us(const GemmShape& shape) const;
-  [[nodiscard]] Calibration::TailProbability tail_probability(double measured_us,
-                                                              const Prediction& prediction) const;
+  [[nodiscard]] TailProbability tail_probability(double measured_us,
+                                                 const Prediction& prediction) const;
 
   [[nodiscard]] const GemmTypes& types() const { return types_; }
   [[nodiscard]] const std::string& boundary() const { return boundary_; }

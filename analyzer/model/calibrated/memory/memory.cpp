@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 namespace inline_prof::model {
@@ -51,7 +52,7 @@ std::vector<double> values_of(const read::Parameters& parameters) {
   return values;
 }
 
-class MemoryModel : public TableModel {
+class MemoryModel : public Model {
  public:
   MemoryModel(const read::Parameters& parameters, const read::Machine& machine)
       : memory_(parameters, machine), machine_id_(machine.id) {}
@@ -77,6 +78,19 @@ class MemoryModel : public TableModel {
     return prediction;
   }
 
+  [[nodiscard]] std::optional<Prediction> predict_operation(
+      const Operation& operation) const override {
+    const auto read_bytes = operation.op.get<std::int64_t>("read_bytes").value_or(0),
+               write_bytes = operation.op.get<std::int64_t>("write_bytes").value_or(0);
+    if (read_bytes < 0 || write_bytes < 0 || read_bytes + write_bytes == 0) return std::nullopt;
+    const auto found =
+        memory_.predict_kernel(static_cast<double>(read_bytes), static_cast<double>(write_bytes),
+                               operation.machine.launch_floor_us);
+    if (!found) return std::nullopt;
+    return as_prediction(found->estimate, found->analytic.bound, "memory",
+                         memory_.trained_machine());
+  }
+
   [[nodiscard]] std::vector<std::string> warnings() const override {
     if (!memory_.is_transfer()) return {};
     return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
@@ -88,7 +102,7 @@ class MemoryModel : public TableModel {
   std::string machine_id_;
 };
 
-std::unique_ptr<TableModel> make_memory(const ModelOptions& options) {
+std::unique_ptr<Model> make_memory(const ModelOptions& options) {
   return std::make_unique<MemoryModel>(choose_parameters(options.params, "memory"),
                                        *options.machine);
 }
@@ -180,7 +194,8 @@ ModelEntry memory_entry() {
           .params_meaning =
               "parameters that prof-model fit --model memory has written, or a shipped set of them",
           .settings = {},
-          .make = make_memory};
+          .make = make_memory,
+          .operations = {OpKind::kMemory}};
 }
 
 }  // namespace inline_prof::model

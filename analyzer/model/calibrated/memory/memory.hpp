@@ -4,7 +4,7 @@
 
 #include "model/calibrated/calibration.hpp"
 #include "model/calibrated/parameter_spec.hpp"
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <Eigen/Core>
 

@@ -48,7 +48,7 @@ SizeRule size_rule(const std::string& name) {
       fmt::format("exchange: expected sum, max_of_max or max_of_sum, found {}", name));
 }
 
-class CollectiveCurves : public TableModel {
+class CollectiveCurves : public Model {
  public:
   CollectiveCurves(std::vector<NamedCurve> curves, std::vector<std::string> warnings, SizeRule rule)
       : curves_(std::move(curves)), warnings_(std::move(warnings)), rule_(rule) {}
@@ -168,7 +168,7 @@ class CollectiveCurves : public TableModel {
 
 constexpr const char* kDefaultRule = "max_of_max";
 
-std::unique_ptr<TableModel> make(const ModelOptions& options) {
+std::unique_ptr<Model> make(const ModelOptions& options) {
   std::vector<std::string> warnings;
   std::vector<NamedCurve> curves;
   if (options.params.empty()) {

@@ -1,7 +1,7 @@
 // The embedding models of DLRM as models of tables (lookup.hpp, lookup_v2.hpp).
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 namespace inline_prof::model {
 

@@ -34,7 +34,7 @@ LookupShape shape_of(const Row& row) {
           .keeps_indices_in_shared_memory = row.flag(kShared)};
 }
 
-class EmbeddingBackwardSgd : public TableModel {
+class EmbeddingBackwardSgd : public Model {
  public:
   [[nodiscard]] std::span<const Column> inputs() const override { return kSgdInputs; }
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kSgdParts; }
@@ -69,7 +69,7 @@ class EmbeddingBackwardSgd : public TableModel {
   }
 };
 
-class EmbeddingBackwardAdagrad : public TableModel {
+class EmbeddingBackwardAdagrad : public Model {
  public:
   [[nodiscard]] std::span<const Column> inputs() const override { return kAdagradInputs; }
 
@@ -92,11 +92,11 @@ class EmbeddingBackwardAdagrad : public TableModel {
   }
 };
 
-std::unique_ptr<TableModel> make_sgd(const ModelOptions&) {
+std::unique_ptr<Model> make_sgd(const ModelOptions&) {
   return std::make_unique<EmbeddingBackwardSgd>();
 }
 
-std::unique_ptr<TableModel> make_adagrad(const ModelOptions&) {
+std::unique_ptr<Model> make_adagrad(const ModelOptions&) {
   return std::make_unique<EmbeddingBackwardAdagrad>();
 }
 

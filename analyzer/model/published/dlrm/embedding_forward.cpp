@@ -52,7 +52,7 @@ LookupMachine machine_of(const Row& row) {
           .sm_count = whole(row, kSmCount)};
 }
 
-class EmbeddingForward : public TableModel {
+class EmbeddingForward : public Model {
  public:
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
@@ -80,7 +80,7 @@ class EmbeddingForward : public TableModel {
   [[nodiscard]] std::string explain(const Row& row) const override {
     const LookupMachine machine = machine_of(row);
     const auto result = lookup_forward(shape_of(row), machine);
-    if (!result) return TableModel::explain(row);
+    if (!result) return Model::explain(row);
     return fmt::format(
         "  cached rows of a table: {} of {} ({} bytes, {} tables at once)\n"
         "  hit rate = {}\n"
@@ -94,7 +94,7 @@ class EmbeddingForward : public TableModel {
   }
 };
 
-std::unique_ptr<TableModel> make(const ModelOptions&) {
+std::unique_ptr<Model> make(const ModelOptions&) {
   return std::make_unique<EmbeddingForward>();
 }
 

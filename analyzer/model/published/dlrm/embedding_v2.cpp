@@ -40,7 +40,7 @@ std::string gpu_names() {
   return names;
 }
 
-class EmbeddingV2 : public TableModel {
+class EmbeddingV2 : public Model {
  public:
   [[nodiscard]] std::span<const Column> inputs() const override { return kInputs; }
   [[nodiscard]] std::span<const std::string_view> parts() const override { return kParts; }
@@ -75,7 +75,7 @@ class EmbeddingV2 : public TableModel {
   }
 };
 
-std::unique_ptr<TableModel> make(const ModelOptions&) {
+std::unique_ptr<Model> make(const ModelOptions&) {
   return std::make_unique<EmbeddingV2>();
 }
 

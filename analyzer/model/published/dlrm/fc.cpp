@@ -45,7 +45,7 @@ constexpr std::array kTableInputs{
     Column{"kernel_runtime", "us", ColumnKind::kNumber, 1e-3, 1e9, false, "time of the kernel"},
     Column{"kernel_name", "", ColumnKind::kText, 0, 0, false, "name of the kernel"}};
 
-class Fc : public TableModel {
+class Fc : public Model {
  public:
   explicit Fc(ProductFile file)
       : table_(std::move(file.rows)), warnings_(std::move(file.warnings)) {}
@@ -81,7 +81,7 @@ class Fc : public TableModel {
 
   [[nodiscard]] std::string explain(const Row& row) const override {
     const ProductPrediction result = predict_product(row);
-    if (!result.error.empty()) return TableModel::explain(row);
+    if (!result.error.empty()) return Model::explain(row);
     if (result.is_measured) return fmt::format("  time = {} us, as measured", result.time_us);
     return fmt::format(
         "  {} of 4 sizes stand in no row; the {} corners around them reach {} GFLOP/s, {} GB/s\n"
@@ -104,7 +104,7 @@ class Fc : public TableModel {
   std::vector<std::string> warnings_;
 };
 
-std::unique_ptr<TableModel> make(const ModelOptions& options) {
+std::unique_ptr<Model> make(const ModelOptions& options) {
   return std::make_unique<Fc>(
       read_product_file(options.params, setting(options, kPrefixSetting, "")));
 }

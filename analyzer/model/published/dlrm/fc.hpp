@@ -1,8 +1,8 @@
 // Fully connected layers of DLRM as a model of tables (product_table.hpp).
 #pragma once
 
+#include "model/model.hpp"
 #include "model/published/dlrm/product_table.hpp"
-#include "model/table_model.hpp"
 
 #include <filesystem>
 #include <string>

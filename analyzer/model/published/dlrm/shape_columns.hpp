@@ -1,8 +1,8 @@
 // What the tables of the DLRM models have in common: columns, and how results leave a model.
 #pragma once
 
+#include "model/model.hpp"
 #include "model/published/dlrm/lookup.hpp"
-#include "model/table_model.hpp"
 
 #include <fmt/format.h>
 

@@ -82,7 +82,7 @@ class RooflineCast : public Float8Model {
   }
 };
 
-std::unique_ptr<TableModel> make(const ModelOptions& options) {
+std::unique_ptr<Model> make(const ModelOptions& options) {
   return std::make_unique<RooflineCast>(options.constants);
 }
 

@@ -51,7 +51,7 @@ const Gpu* Float8Model::look_up(std::string_view name, Precision precision,
 
 ModelEntry float8_entry(std::string_view name, std::string_view summary,
                         std::span<const Column> inputs,
-                        std::unique_ptr<TableModel> (*make)(const ModelOptions&)) {
+                        std::unique_ptr<Model> (*make)(const ModelOptions&)) {
   return {.name = name,
           .summary = summary,
           .modes = {Mode::kCompat},

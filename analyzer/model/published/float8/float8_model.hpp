@@ -1,8 +1,8 @@
 // What the three table models of the published roofline share.
 #pragma once
 
+#include "model/model.hpp"
 #include "model/published/float8/linear.hpp"
-#include "model/table_model.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -34,7 +34,7 @@ inline constexpr Column kMxColumn{"mx_recipe", "",    ColumnKind::kText,  0,
 [[nodiscard]] std::string explain_casts(std::span<const NamedCast> casts, const Gpu& gpu);
 
 // Rows name their GPU, and the edition of the constants says what it can do.
-class Float8Model : public TableModel {
+class Float8Model : public Model {
  public:
   explicit Float8Model(ConstantSet constants) : constants_(constants) {}
 
@@ -51,6 +51,6 @@ class Float8Model : public TableModel {
 
 [[nodiscard]] ModelEntry float8_entry(std::string_view name, std::string_view summary,
                                       std::span<const Column> inputs,
-                                      std::unique_ptr<TableModel> (*make)(const ModelOptions&));
+                                      std::unique_ptr<Model> (*make)(const ModelOptions&));
 
 }  // namespace inline_prof::model::float8

@@ -92,7 +92,7 @@ class RooflineGemm : public Float8Model {
   }
 };
 
-std::unique_ptr<TableModel> make(const ModelOptions& options) {
+std::unique_ptr<Model> make(const ModelOptions& options) {
   return std::make_unique<RooflineGemm>(options.constants);
 }
 

@@ -2,7 +2,7 @@
 // some of them wrong (docs/models/low_precision.md); our own machines are in model/machines/.
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 #include "model/units.hpp"
 
 #include <string>

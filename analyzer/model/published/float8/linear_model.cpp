@@ -166,7 +166,7 @@ class RooflineLinear : public Float8Model {
   }
 };
 
-std::unique_ptr<TableModel> make(const ModelOptions& options) {
+std::unique_ptr<Model> make(const ModelOptions& options) {
   return std::make_unique<RooflineLinear>(options.constants);
 }
 

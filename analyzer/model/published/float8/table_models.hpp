@@ -2,7 +2,7 @@
 // roofline_cast, roofline_linear.
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 namespace inline_prof::model {
 

@@ -1,8 +1,8 @@
 // What prof-model needs beside the model: what the command line means to SEER, and its own tests.
 #pragma once
 
+#include "model/model.hpp"
 #include "model/published/seer/predictor.hpp"
-#include "model/table_model.hpp"
 #include "read/table.hpp"
 
 #include <filesystem>

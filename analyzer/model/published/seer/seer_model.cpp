@@ -116,7 +116,7 @@ Part part(const std::optional<double>& value) {
 }
 
 // What both models share: the parameters, the GPU, and the layer of a row.
-class SeerTable : public TableModel {
+class SeerTable : public Model {
  public:
   explicit SeerTable(const ModelOptions& options)
       : parameters_(seer::read_seer_parameters(options.params)),
@@ -210,9 +210,9 @@ class SeerModel : public SeerTable {
   }
 
   [[nodiscard]] std::string explain(const Row& row) const override {
-    if (row.has(kOperator)) return TableModel::explain(row);
+    if (row.has(kOperator)) return Model::explain(row);
     const RowPrediction prediction = predict(row);
-    if (!prediction.time_us) return TableModel::explain(row);
+    if (!prediction.time_us) return Model::explain(row);
     std::string text;
     for (std::size_t i = 0; i < prediction.parts.size(); ++i) {
       if (const auto* number = std::get_if<double>(&prediction.parts[i])) {
@@ -312,9 +312,9 @@ class SeerPick : public SeerTable {
   }
 };
 
-template <typename Model>
-std::unique_ptr<TableModel> make(const ModelOptions& options) {
-  return std::make_unique<Model>(options);
+template <typename OwnModel>
+std::unique_ptr<Model> make(const ModelOptions& options) {
+  return std::make_unique<OwnModel>(options);
 }
 
 ModelEntry entry() {

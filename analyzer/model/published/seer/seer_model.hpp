@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 namespace inline_prof::model {
 

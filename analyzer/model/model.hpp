@@ -1,9 +1,13 @@
-// A model that works on tables: a row of named columns in, a time out.  One model is one file with
-// a class like this and one row of registry.cpp (docs/adding_a_model.md).
+// A model: a row of a table in, or an operation of a profile, and a time out.  One model is one
+// folder or file with a class like this, and one row of registry.cpp (docs/adding_a_model.md).
 #pragma once
 
+#include "model/prediction.hpp"
 #include "read/machine.hpp"
+#include "read/op.hpp"
 #include "read/table.hpp"
+
+#include <inline_prof/op_kind.hpp>
 
 #include <cstddef>
 #include <filesystem>
@@ -83,12 +87,25 @@ struct RowPrediction {
   }
 };
 
-class TableModel {
+// The kernel that computes an operation, as far as it is known.
+struct LaunchedKernel {
+  std::string_view name;  // may be empty
+  double blocks = 0;      // 0: not known
+};
+
+// An operation of a profile.
+struct Operation {
+  const read::Op& op;
+  const read::Machine& machine;  // the one that the model was made for
+  LaunchedKernel kernel;
+};
+
+class Model {
  public:
-  TableModel() = default;
-  virtual ~TableModel() = default;
-  TableModel(const TableModel&) = delete;
-  TableModel& operator=(const TableModel&) = delete;
+  Model() = default;
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
 
   // What a row has to hold.
   [[nodiscard]] virtual std::span<const Column> inputs() const = 0;
@@ -96,6 +113,11 @@ class TableModel {
   [[nodiscard]] virtual std::span<const std::string_view> parts() const { return {}; }
   // Never a NaN or an infinity: what cannot be said is empty, with a reason.
   [[nodiscard]] virtual RowPrediction predict(const Row& row) const = 0;
+  // Empty where the attributes say too little, or describe what the model does not know.
+  [[nodiscard]] virtual std::optional<Prediction> predict_operation(
+      const Operation& /*operation*/) const {
+    return std::nullopt;  // not an operation of mine
+  }
   // The formula with this row's numbers in it; several lines without an end of line.
   [[nodiscard]] virtual std::string explain(const Row& row) const;
   // What the user should know about the parameters, a sentence each.
@@ -127,6 +149,14 @@ struct Judgement {
 
 enum class Need { kNone, kOptional, kRequired };
 
+// Which of a model's shipped sets of parameters an operation needs.
+struct ParameterKey {
+  std::string key = {};  // of the set MODEL_MACHINE_KEY; "" for MODEL_MACHINE
+  // Where no machine with the same compute units has the set: that of the machine most like it in
+  // products of this type.  "": none.
+  std::string type_of_relatives = {};
+};
+
 // What the program has to know of a model before it makes one.
 struct ModelEntry {
   std::string_view name = {};
@@ -139,11 +169,15 @@ struct ModelEntry {
   bool has_constant_sets = false;        // whether --constants means something
   std::vector<Setting> settings = {};
   // Throws read::InputError for files, std::invalid_argument for what the command line asks.
-  std::unique_ptr<TableModel> (*make)(const ModelOptions& options) = nullptr;
+  std::unique_ptr<Model> (*make)(const ModelOptions& options) = nullptr;
   // For models that have tests of their own: empty if these tables are none of them, and are judged
   // as any model's.  Throws as make().
   std::optional<Judgement> (*judge)(const ModelOptions& options,
                                     std::span<const read::Table> tables) = nullptr;
+  // The kinds that predict_operation() answers, in mode kCalibrated.
+  std::vector<OpKind> operations = {};
+  // The first key that a set is shipped for decides; null: the set without a key.
+  std::vector<ParameterKey> (*parameter_keys)(const Operation& operation) = nullptr;
 };
 
 // The value of a setting: what --set said, else `otherwise`.

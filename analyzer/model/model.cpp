@@ -1,4 +1,4 @@
-#include "model/table_model.hpp"
+#include "model/model.hpp"
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ std::string word(const Part& part) {
 }  // namespace
 
 // Inputs and results, for models that have nothing better to say.
-std::string TableModel::explain(const Row& row) const {
+std::string Model::explain(const Row& row) const {
   std::string text;
   const auto columns = inputs();
   for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Follows docs/adding_a_model.md.
+
+    adding_a_model_test.py write PAGE ROOT FOLDER
+    adding_a_model_test.py test PAGE ROOT PROF_MODEL PROF_ANALYZE
+
+`write` puts the page's example into FOLDER: its files, and the registry of ROOT with its lines added.
+`test` runs the two programs that were built with them.
+"""
+
+import csv
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REGISTRY = "analyzer/model/registry.cpp"
+
+
+def blocks(page, language):
+    """The code blocks of the page in this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+
+
+def files_of(page):
+    """The C++ blocks of the page by the path in their first line."""
+    return {path: text for path, text in
+            (re.fullmatch(r"// (\S+)\n(.*)", block, re.DOTALL).groups() for block in blocks(page, "cpp"))}
+
+
+def with_lines(registry, lines):
+    """The registry with the page's lines: includes before the first one, entries behind the last one."""
+    includes = "".join(line for line in lines if line.startswith("#include"))
+    entries = "".join(line for line in lines if not line.startswith("#include"))
+    registry = registry.replace('#include "model/calibrated', includes + '#include "model/calibrated', 1)
+    head, end, tail = registry.partition("\n  };\n  return entries;")
+    if not includes or not entries or not end or includes not in head:
+        sys.exit(f"{REGISTRY}: not as the page says")
+    return f"{head}\n{entries.rstrip()}{end}{tail}"
+
+
+def write(page, root, folder):
+    files = files_of(page)
+    files[REGISTRY] = with_lines((root / REGISTRY).read_text(), files[REGISTRY].splitlines(keepends=True))
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+class Example(unittest.TestCase):
+    page = root = prof_model = prof_analyze = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.table = blocks(self.page, "csv")[0]
+
+    def run_program(self, *words):
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_is_listed_with_its_columns(self):
+        models = csv.DictReader(self.run_program(self.prof_model, "list", "--format", "csv").splitlines())
+        self.assertEqual([(row["modes"], row["--machine"]) for row in models if row["model"] == "softmax"],
+                         [("improved", "must")])
+        columns = csv.DictReader(
+            self.run_program(self.prof_model, "list", "softmax", "--format", "csv").splitlines())
+        self.assertEqual([row["name"] for row in columns if row["where"] == "column"],
+                         self.table.splitlines()[0].split(","))
+
+    def test_predicts_as_the_page_shows(self):
+        (self.folder / "softmax.csv").write_text(self.table)
+        _, *words = next(line for block in blocks(self.page, "sh") for line in block.splitlines()
+                         if "softmax.csv" in line).split()
+        self.assertEqual(self.run_program(self.prof_model, *words), blocks(self.page, "text")[0])
+
+    def test_is_evaluated(self):
+        header, first, _ = self.table.splitlines()
+        (self.folder / "measured.csv").write_text(f"{header},time_us\n{first},20\n")
+        errors = self.run_program(self.prof_model, "evaluate", "--model", "softmax", "--machine",
+                                  "h200-sxm-141gb", "measured.csv", "--format", "csv")
+        self.assertEqual([row["n"] for row in csv.DictReader(errors.splitlines())], ["1"])
+
+    def test_predicts_the_operations_of_a_profile(self):
+        profile = json.loads((self.root / "tests/data/gen3/small_h200.prof.json").read_text())
+        profile["events"] = [event for event in profile["events"] if event["event_name"] == "fc.fprop.gemm"]
+        profile["events"][0]["op"] = {"kind": "softmax", "rows": 4096, "cols": 4096, "type": "bf16"}
+        (self.folder / "prof.json").write_text(json.dumps(profile))
+        report = json.loads(self.run_program(self.prof_analyze, "prof.json", "--format", "json"))
+        predicted = next(csv.DictReader(blocks(self.page, "text")[0].splitlines()))["predicted_us"]
+        self.assertEqual([(row["model"], f"{row['predicted_us']:.6f}") for row in report["rows"]],
+                         [("softmax", f"{float(predicted):.6f}")])
+
+
+if __name__ == "__main__":
+    action, page_file, root_folder, *rest = sys.argv[1:]
+    text_of_page = pathlib.Path(page_file).read_text()
+    if action == "write":
+        write(text_of_page, pathlib.Path(root_folder), pathlib.Path(rest[0]))
+    else:
+        Example.page, Example.root = text_of_page, pathlib.Path(root_folder)
+        Example.prof_model, Example.prof_analyze = rest
+        unittest.main(argv=sys.argv[:1])
