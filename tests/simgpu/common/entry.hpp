@@ -18,6 +18,8 @@ class Entry {
   // Writes the log line.  Returns the code with which this call must fail, 0 if it must not.
   [[nodiscard]] int begin() const { return watched_ ? begin_watched() : 0; }
 
+  [[nodiscard]] const char* function() const { return function_; }
+
  private:
   [[nodiscard]] int begin_watched() const;
 

@@ -98,185 +98,68 @@ void end(Simulator& s, Stream& stream, CUgraph* graph) {
 
 }  // namespace
 
-CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator&) {
-    require(mode);
-    require_mode(*mode);
-    *mode = exchange_thread_capture_mode(*mode);
-  });
+SIMGPU_CALL(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode_v10010, kNone,
+            CUstreamCaptureMode* mode) {
+  require(mode);
+  require_mode(*mode);
+  *mode = exchange_thread_capture_mode(*mode);
 }
 
-CUresult cuStreamBeginCapture(CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    begin(s, s.stream(stream, kLegacy), CU_STREAM_CAPTURE_MODE_GLOBAL);
-  });
+SIMGPU_STREAM_CALL(cuStreamBeginCapture, cuStreamBeginCapture_v10000, kOther, CUstream stream) {
+  begin(s, s.stream(stream, which), CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-CUresult cuStreamBeginCapture_ptsz(CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    begin(s, s.stream(stream, kPerThread), CU_STREAM_CAPTURE_MODE_GLOBAL);
-  });
+SIMGPU_STREAM_CALL(cuStreamBeginCapture_v2, cuStreamBeginCapture_v10010, kOther, CUstream stream,
+                   CUstreamCaptureMode mode) {
+  begin(s, s.stream(stream, which), mode);
 }
 
-CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { begin(s, s.stream(stream, kLegacy), mode); });
+SIMGPU_STREAM_CALL(cuStreamEndCapture, cuStreamEndCapture_v10000, kOther, CUstream stream,
+                   CUgraph* graph) {
+  end(s, s.stream(stream, which), graph);
 }
 
-CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { begin(s, s.stream(stream, kPerThread), mode); });
+SIMGPU_STREAM_GET(cuStreamIsCapturing, cuStreamIsCapturing_v10000, kNone, CUstreamCaptureStatus,
+                  status_of(s, s.stream(stream, which)))
+
+SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v10010, kNone, CUstream stream,
+                   CUstreamCaptureStatus* status, cuuint64_t* id) {
+  get_info(s, s.stream(stream, which), {.status = status, .id = id});
 }
 
-CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { end(s, s.stream(stream, kLegacy), graph); });
+SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v11030, kNone, CUstream stream,
+                   CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                   const CUgraphNode** dependencies, size_t* count) {
+  get_info(
+      s, s.stream(stream, which),
+      {.status = status, .id = id, .graph = graph, .dependencies = dependencies, .count = count});
 }
 
-CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { end(s, s.stream(stream, kPerThread), graph); });
+SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v12030, kNone, CUstream stream,
+                   CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
+                   const CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count) {
+  get_info(s, s.stream(stream, which),
+           {.status = status,
+            .id = id,
+            .graph = graph,
+            .dependencies = dependencies,
+            .edges = edges,
+            .count = count});
 }
 
-CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(status);
-    *status = status_of(s, s.stream(stream, kLegacy));
-  });
+SIMGPU_STREAM_CALL(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_v12030, kOther,
+                   CUstream stream, CUgraph graph, const CUgraphNode* nodes,
+                   const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+  begin_in_graph(s, s.stream(stream, which), graph, nodes, data, count, mode);
 }
 
-CUresult cuStreamIsCapturing_ptsz(CUstream stream, CUstreamCaptureStatus* status) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(status);
-    *status = status_of(s, s.stream(stream, kPerThread));
-  });
+SIMGPU_STREAM_CALL(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_v11030,
+                   kOther, CUstream stream, CUgraphNode* nodes, size_t count, unsigned int flags) {
+  update_dependencies(s, s.stream(stream, which), nodes, nullptr, count, flags);
 }
 
-CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    get_info(s, s.stream(stream, kLegacy), {.status = status, .id = id});
-  });
-}
-
-CUresult cuStreamGetCaptureInfo_ptsz(CUstream stream, CUstreamCaptureStatus* status,
-                                     cuuint64_t* id) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    get_info(s, s.stream(stream, kPerThread), {.status = status, .id = id});
-  });
-}
-
-CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-                                   CUgraph* graph, const CUgraphNode** dependencies,
-                                   size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    get_info(
-        s, s.stream(stream, kLegacy),
-        {.status = status, .id = id, .graph = graph, .dependencies = dependencies, .count = count});
-  });
-}
-
-CUresult cuStreamGetCaptureInfo_v2_ptsz(CUstream stream, CUstreamCaptureStatus* status,
-                                        cuuint64_t* id, CUgraph* graph,
-                                        const CUgraphNode** dependencies, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    get_info(
-        s, s.stream(stream, kPerThread),
-        {.status = status, .id = id, .graph = graph, .dependencies = dependencies, .count = count});
-  });
-}
-
-CUresult cuStreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id,
-                                   CUgraph* graph, const CUgraphNode** dependencies,
-                                   const CUgraphEdgeData** edges, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    get_info(s, s.stream(stream, kLegacy),
-             {.status = status,
-              .id = id,
-              .graph = graph,
-              .dependencies = dependencies,
-              .edges = edges,
-              .count = count});
-  });
-}
-
-CUresult cuStreamGetCaptureInfo_v3_ptsz(CUstream stream, CUstreamCaptureStatus* status,
-                                        cuuint64_t* id, CUgraph* graph,
-                                        const CUgraphNode** dependencies,
-                                        const CUgraphEdgeData** edges, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    get_info(s, s.stream(stream, kPerThread),
-             {.status = status,
-              .id = id,
-              .graph = graph,
-              .dependencies = dependencies,
-              .edges = edges,
-              .count = count});
-  });
-}
-
-CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
-                                     const CUgraphEdgeData* data, size_t count,
-                                     CUstreamCaptureMode mode) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    begin_in_graph(s, s.stream(stream, kLegacy), graph, nodes, data, count, mode);
-  });
-}
-
-CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const CUgraphNode* nodes,
-                                          const CUgraphEdgeData* data, size_t count,
-                                          CUstreamCaptureMode mode) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    begin_in_graph(s, s.stream(stream, kPerThread), graph, nodes, data, count, mode);
-  });
-}
-
-CUresult cuStreamUpdateCaptureDependencies(CUstream stream, CUgraphNode* nodes, size_t count,
-                                           unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    update_dependencies(s, s.stream(stream, kLegacy), nodes, nullptr, count, flags);
-  });
-}
-
-CUresult cuStreamUpdateCaptureDependencies_ptsz(CUstream stream, CUgraphNode* nodes, size_t count,
-                                                unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    update_dependencies(s, s.stream(stream, kPerThread), nodes, nullptr, count, flags);
-  });
-}
-
-CUresult cuStreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode* nodes,
-                                              const CUgraphEdgeData* data, size_t count,
-                                              unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    update_dependencies(s, s.stream(stream, kLegacy), nodes, data, count, flags);
-  });
-}
-
-CUresult cuStreamUpdateCaptureDependencies_v2_ptsz(CUstream stream, CUgraphNode* nodes,
-                                                   const CUgraphEdgeData* data, size_t count,
-                                                   unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    update_dependencies(s, s.stream(stream, kPerThread), nodes, data, count, flags);
-  });
+SIMGPU_STREAM_CALL(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v12030,
+                   kOther, CUstream stream, CUgraphNode* nodes, const CUgraphEdgeData* data,
+                   size_t count, unsigned int flags) {
+  update_dependencies(s, s.stream(stream, which), nodes, data, count, flags);
 }

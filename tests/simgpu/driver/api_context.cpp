@@ -31,23 +31,23 @@ CUresult created(CUresult result, const CUcontext* context) {
 
 }  // namespace
 
-CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuCtxCreate, cuCtxCreate_v2000, CUcontext* context, unsigned int flags,
+                CUdevice device) {
   return created(perform(entry, Cost::kAllocate,
                          [&](Simulator& s) { create(s, context, flags, device, 3010); }),
                  context);
 }
 
-CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuCtxCreate_v2, cuCtxCreate_v3020, CUcontext* context, unsigned int flags,
+                CUdevice device) {
   return created(perform(entry, Cost::kAllocate,
                          [&](Simulator& s) { create(s, context, flags, device, 3020); }),
                  context);
 }
 
-CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int affinity_count,
-                        unsigned int flags, CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuCtxCreate_v3, cuCtxCreate_v11040, CUcontext* context,
+                CUexecAffinityParam* affinity, int affinity_count, unsigned int flags,
+                CUdevice device) {
   const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (affinity != nullptr || affinity_count != 0) throw Failure{CUDA_ERROR_NOT_SUPPORTED};
     create(s, context, flags, device, 3030);
@@ -55,9 +55,8 @@ CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int a
   return created(result, context);
 }
 
-CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsigned int flags,
-                        CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuCtxCreate_v4, cuCtxCreate_v12050, CUcontext* context,
+                CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
   const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (parameters != nullptr &&
         (parameters->numExecAffinityParams != 0 || parameters->cigParams != nullptr)) {
@@ -93,129 +92,78 @@ void pop(CUcontext* context) {
 
 }  // namespace
 
-CUresult cuCtxDestroy(CUcontext context) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuCtxDestroy, cuCtxDestroy_v2000, CUcontext context) {
   tell_of_context(context, ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
-CUresult cuCtxDestroy_v2(CUcontext context) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuCtxDestroy_v2, cuCtxDestroy_v4000, CUcontext context) {
   tell_of_context(context, ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
-CUresult cuCtxPushCurrent(CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) { push(s, context); });
+SIMGPU_CALL(cuCtxPushCurrent, cuCtxPushCurrent_v2000, kNone, CUcontext context) {
+  push(s, context);
 }
 
-CUresult cuCtxPushCurrent_v2(CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) { push(s, context); });
+SIMGPU_CALL(cuCtxPushCurrent_v2, cuCtxPushCurrent_v4000, kNone, CUcontext context) {
+  push(s, context);
 }
 
-CUresult cuCtxPopCurrent(CUcontext* context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator&) { pop(context); });
+SIMGPU_CALL(cuCtxPopCurrent, cuCtxPopCurrent_v2000, kNone, CUcontext* context) {
+  pop(context);
 }
 
-CUresult cuCtxPopCurrent_v2(CUcontext* context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator&) { pop(context); });
+SIMGPU_CALL(cuCtxPopCurrent_v2, cuCtxPopCurrent_v4000, kNone, CUcontext* context) {
+  pop(context);
 }
 
-CUresult cuCtxSetCurrent(CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    auto& stack = context_stack();
-    if (context == nullptr) {
-      if (!stack.empty()) stack.pop_back();
-    } else if (Context& wanted = s.live(context); stack.empty()) {
-      stack.push_back(&wanted);
-    } else {
-      stack.back() = &wanted;
-    }
-  });
+SIMGPU_CALL(cuCtxSetCurrent, cuCtxSetCurrent_v4000, kNone, CUcontext context) {
+  auto& stack = context_stack();
+  if (context == nullptr) {
+    if (!stack.empty()) stack.pop_back();
+  } else if (Context& wanted = s.live(context); stack.empty()) {
+    stack.push_back(&wanted);
+  } else {
+    stack.back() = &wanted;
+  }
 }
 
-CUresult cuCtxGetCurrent(CUcontext* context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(context);
-    *context = handle(s.current_or_null());
-  });
+SIMGPU_GET(cuCtxGetCurrent, cuCtxGetCurrent_v4000, kNone, CUcontext, handle(s.current_or_null()))
+SIMGPU_GET(cuCtxGetDevice, cuCtxGetDevice_v2000, kNone, CUdevice, s.current().device->index)
+
+SIMGPU_CALL(cuCtxGetDevice_v2, cuCtxGetDevice_v13000, kNone, CUdevice* device, CUcontext context) {
+  require(device);
+  *device = (context == nullptr ? s.current() : s.live(context)).device->index;
 }
 
-CUresult cuCtxGetDevice(CUdevice* device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(device);
-    *device = s.current().device->index;
-  });
+SIMGPU_GET(cuCtxGetFlags, cuCtxGetFlags_v7000, kNone, unsigned int, s.current().flags)
+SIMGPU_GET(cuCtxGetId, cuCtxGetId_v12000, kNone, unsigned long long,
+           (context == nullptr ? s.current() : s.live(context)).id, CUcontext context)
+SIMGPU_GET(cuCtxGetApiVersion, cuCtxGetApiVersion_v3020, kNone, unsigned int,
+           (context == nullptr ? s.current() : s.live(context)).api_version, CUcontext context)
+
+SIMGPU_CALL(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange_v5050, kNone, int* least,
+            int* greatest) {
+  static_cast<void>(s.current());
+  if (least != nullptr) *least = 0;
+  if (greatest != nullptr) *greatest = -5;
 }
 
-CUresult cuCtxGetDevice_v2(CUdevice* device, CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(device);
-    *device = (context == nullptr ? s.current() : s.live(context)).device->index;
-  });
+SIMGPU_CALL(cuCtxSynchronize, cuCtxSynchronize_v2000, kWait) {
+  Context& context = s.current();
+  s.refuse_if_context_captures(context);
+  s.synchronize(context);
 }
 
-CUresult cuCtxGetFlags(unsigned int* flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(flags);
-    *flags = s.current().flags;
-  });
+SIMGPU_CALL(cuCtxSynchronize_v2, cuCtxSynchronize_v13000, kWait, CUcontext handle_or_null) {
+  Context& context = handle_or_null == nullptr ? s.current() : s.live(handle_or_null);
+  s.refuse_if_context_captures(context);
+  s.synchronize(context);
 }
 
-CUresult cuCtxGetId(CUcontext context, unsigned long long* id) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(id);
-    *id = (context == nullptr ? s.current() : s.live(context)).id;
-  });
-}
-
-CUresult cuCtxGetApiVersion(CUcontext context, unsigned int* version) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(version);
-    *version = (context == nullptr ? s.current() : s.live(context)).api_version;
-  });
-}
-
-CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    static_cast<void>(s.current());
-    if (least != nullptr) *least = 0;
-    if (greatest != nullptr) *greatest = -5;
-  });
-}
-
-CUresult cuCtxSynchronize() {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    Context& context = s.current();
-    s.refuse_if_context_captures(context);
-    s.synchronize(context);
-  });
-}
-
-CUresult cuCtxSynchronize_v2(CUcontext handle_or_null) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    Context& context = handle_or_null == nullptr ? s.current() : s.live(handle_or_null);
-    s.refuse_if_context_captures(context);
-    s.synchronize(context);
-  });
-}
-
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain_v7000, CUcontext* context,
+                CUdevice device) {
   bool is_first = false;
   const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     require(context);
@@ -279,45 +227,39 @@ void set_primary_flags(Simulator& s, CUdevice device, unsigned flags) {
 
 }  // namespace
 
-CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v7000, CUdevice device) {
   if (primary_users(device) == 1) tell_of_context(primary(device), ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease_v11000, CUdevice device) {
   if (primary_users(device) == 1) tell_of_context(primary(device), ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
-CUresult cuDevicePrimaryCtxReset(CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v7000, CUdevice device) {
   return perform_reset(entry, device);
 }
 
-CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset_v11000, CUdevice device) {
   return perform_reset(entry, device);
 }
 
-CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) { set_primary_flags(s, device, flags); });
+SIMGPU_CALL(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v7000, kOther, CUdevice device,
+            unsigned int flags) {
+  set_primary_flags(s, device, flags);
 }
 
-CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice device, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) { set_primary_flags(s, device, flags); });
+SIMGPU_CALL(cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxSetFlags_v11000, kOther,
+            CUdevice device, unsigned int flags) {
+  set_primary_flags(s, device, flags);
 }
 
-CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int* flags, int* active) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(flags);
-    require(active);
-    const Device& owner = s.device(device);
-    *flags = owner.primary_flags;
-    *active = owner.primary_users > 0 ? 1 : 0;
-  });
+SIMGPU_CALL(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState_v7000, kOther, CUdevice device,
+            unsigned int* flags, int* active) {
+  require(flags);
+  require(active);
+  const Device& owner = s.device(device);
+  *flags = owner.primary_flags;
+  *active = owner.primary_users > 0 ? 1 : 0;
 }

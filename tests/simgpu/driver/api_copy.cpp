@@ -69,6 +69,21 @@ CopyWork plane(const CUDA_MEMCPY2D& p) {
           .rows = p.Height};
 }
 
+template <typename Value>
+FillWork rows_of(CUdeviceptr address, size_t pitch, Value value, size_t width, size_t rows) {
+  return {.destination = pointer(address),
+          .pitch = pitch,
+          .value = value,
+          .element_bytes = sizeof value,
+          .width = width,
+          .rows = rows};
+}
+
+template <typename Value>
+FillWork row_of(CUdeviceptr address, Value value, size_t count) {
+  return rows_of(address, count * sizeof value, value, count, 1);
+}
+
 void fill(Simulator& s, Stream& stream, const FillWork& work) {
   if (work.width == 0 || work.rows == 0) return;
   require_value(reinterpret_cast<std::uintptr_t>(work.destination) % work.element_bytes == 0);
@@ -79,505 +94,84 @@ void fill(Simulator& s, Stream& stream, const FillWork& work) {
 
 }  // namespace
 
-CUresult cuMemcpy(CUdeviceptr destination, CUdeviceptr source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kLegacy), flat(pointer(destination), pointer(source), bytes),
-         Wait::kYes);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy, cuMemcpy_v4000, kCopy, CUdeviceptr destination,
+                           CUdeviceptr source, size_t bytes) {
+  copy(s, s.stream(nullptr, which), flat(pointer(destination), pointer(source), bytes), Wait::kYes);
 }
 
-CUresult cuMemcpy_ptds(CUdeviceptr destination, CUdeviceptr source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kPerThread), flat(pointer(destination), pointer(source), bytes),
-         Wait::kYes);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyHtoD_v2, cuMemcpyHtoD_v3020, kCopy, CUdeviceptr destination,
+                           const void* source, size_t bytes) {
+  copy(s, s.stream(nullptr, which), flat(pointer(destination), source, bytes), Wait::kYes);
 }
 
-CUresult cuMemcpyHtoD_v2(CUdeviceptr destination, const void* source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kLegacy), flat(pointer(destination), source, bytes), Wait::kYes);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyDtoH_v2, cuMemcpyDtoH_v3020, kCopy, void* destination,
+                           CUdeviceptr source, size_t bytes) {
+  copy(s, s.stream(nullptr, which), flat(destination, pointer(source), bytes), Wait::kYes);
 }
 
-CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr destination, const void* source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kPerThread), flat(pointer(destination), source, bytes), Wait::kYes);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyDtoD_v2, cuMemcpyDtoD_v3020, kCopy, CUdeviceptr destination,
+                           CUdeviceptr source, size_t bytes) {
+  copy(s, s.stream(nullptr, which), flat(pointer(destination), pointer(source), bytes), Wait::kYes);
 }
 
-CUresult cuMemcpyDtoH_v2(void* destination, CUdeviceptr source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kLegacy), flat(destination, pointer(source), bytes), Wait::kYes);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2D_v2, cuMemcpy2D_v3020, kCopy,
+                           const CUDA_MEMCPY2D* parameters) {
+  require(parameters);
+  copy(s, s.stream(nullptr, which), plane(*parameters), Wait::kYes);
 }
 
-CUresult cuMemcpyDtoH_v2_ptds(void* destination, CUdeviceptr source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kPerThread), flat(destination, pointer(source), bytes), Wait::kYes);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v3020, kCopy,
+                           const CUDA_MEMCPY2D* parameters) {
+  require(parameters);
+  copy(s, s.stream(nullptr, which), plane(*parameters), Wait::kYes);
 }
 
-CUresult cuMemcpyDtoD_v2(CUdeviceptr destination, CUdeviceptr source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kLegacy), flat(pointer(destination), pointer(source), bytes),
-         Wait::kYes);
-  });
+SIMGPU_STREAM_CALL(cuMemcpyAsync, cuMemcpyAsync_v4000, kCopy, CUdeviceptr destination,
+                   CUdeviceptr source, size_t bytes, CUstream stream) {
+  copy(s, s.stream(stream, which), flat(pointer(destination), pointer(source), bytes), Wait::kNo);
 }
 
-CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr destination, CUdeviceptr source, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(nullptr, kPerThread), flat(pointer(destination), pointer(source), bytes),
-         Wait::kYes);
-  });
+SIMGPU_STREAM_CALL(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v3020, kCopy, CUdeviceptr destination,
+                   const void* source, size_t bytes, CUstream stream) {
+  copy(s, s.stream(stream, which), flat(pointer(destination), source, bytes), Wait::kNo);
 }
 
-CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    require(parameters);
-    copy(s, s.stream(nullptr, kLegacy), plane(*parameters), Wait::kYes);
-  });
+SIMGPU_STREAM_CALL(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v3020, kCopy, void* destination,
+                   CUdeviceptr source, size_t bytes, CUstream stream) {
+  copy(s, s.stream(stream, which), flat(destination, pointer(source), bytes), Wait::kNo);
 }
 
-CUresult cuMemcpy2D_v2_ptds(const CUDA_MEMCPY2D* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    require(parameters);
-    copy(s, s.stream(nullptr, kPerThread), plane(*parameters), Wait::kYes);
-  });
+SIMGPU_STREAM_CALL(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v3020, kCopy, CUdeviceptr destination,
+                   CUdeviceptr source, size_t bytes, CUstream stream) {
+  copy(s, s.stream(stream, which), flat(pointer(destination), pointer(source), bytes), Wait::kNo);
 }
 
-CUresult cuMemcpy2DUnaligned_v2(const CUDA_MEMCPY2D* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    require(parameters);
-    copy(s, s.stream(nullptr, kLegacy), plane(*parameters), Wait::kYes);
-  });
+SIMGPU_STREAM_CALL(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v3020, kCopy,
+                   const CUDA_MEMCPY2D* parameters, CUstream stream) {
+  require(parameters);
+  copy(s, s.stream(stream, which), plane(*parameters), Wait::kNo);
 }
 
-CUresult cuMemcpy2DUnaligned_v2_ptds(const CUDA_MEMCPY2D* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    require(parameters);
-    copy(s, s.stream(nullptr, kPerThread), plane(*parameters), Wait::kYes);
-  });
-}
-
-CUresult cuMemcpyAsync(CUdeviceptr destination, CUdeviceptr source, size_t bytes, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kLegacy), flat(pointer(destination), pointer(source), bytes),
-         Wait::kNo);
-  });
-}
-
-CUresult cuMemcpyAsync_ptsz(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
-                            CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kPerThread), flat(pointer(destination), pointer(source), bytes),
-         Wait::kNo);
-  });
-}
-
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr destination, const void* source, size_t bytes,
-                              CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kLegacy), flat(pointer(destination), source, bytes), Wait::kNo);
-  });
-}
-
-CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr destination, const void* source, size_t bytes,
-                                   CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kPerThread), flat(pointer(destination), source, bytes), Wait::kNo);
-  });
-}
-
-CUresult cuMemcpyDtoHAsync_v2(void* destination, CUdeviceptr source, size_t bytes,
-                              CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kLegacy), flat(destination, pointer(source), bytes), Wait::kNo);
-  });
-}
-
-CUresult cuMemcpyDtoHAsync_v2_ptsz(void* destination, CUdeviceptr source, size_t bytes,
-                                   CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kPerThread), flat(destination, pointer(source), bytes), Wait::kNo);
-  });
-}
-
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
-                              CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kLegacy), flat(pointer(destination), pointer(source), bytes),
-         Wait::kNo);
-  });
-}
-
-CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr destination, CUdeviceptr source, size_t bytes,
-                                   CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    copy(s, s.stream(stream, kPerThread), flat(pointer(destination), pointer(source), bytes),
-         Wait::kNo);
-  });
-}
-
-CUresult cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* parameters, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    require(parameters);
-    copy(s, s.stream(stream, kLegacy), plane(*parameters), Wait::kNo);
-  });
-}
-
-CUresult cuMemcpy2DAsync_v2_ptsz(const CUDA_MEMCPY2D* parameters, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    require(parameters);
-    copy(s, s.stream(stream, kPerThread), plane(*parameters), Wait::kNo);
-  });
-}
-
-CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kLegacy),
-         {.destination = pointer(address),
-          .pitch = count * 1,
-          .value = value,
-          .element_bytes = 1,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD8_v2_ptds(CUdeviceptr address, unsigned char value, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kPerThread),
-         {.destination = pointer(address),
-          .pitch = count * 1,
-          .value = value,
-          .element_bytes = 1,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kLegacy),
-         {.destination = pointer(address),
-          .pitch = count * 1,
-          .value = value,
-          .element_bytes = 1,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD8Async_ptsz(CUdeviceptr address, unsigned char value, size_t count,
-                              CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kPerThread),
-         {.destination = pointer(address),
-          .pitch = count * 1,
-          .value = value,
-          .element_bytes = 1,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD2D8_v2(CUdeviceptr address, size_t pitch, unsigned char value, size_t width,
-                         size_t height) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kLegacy),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 1,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D8_v2_ptds(CUdeviceptr address, size_t pitch, unsigned char value, size_t width,
-                              size_t height) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kPerThread),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 1,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D8Async(CUdeviceptr address, size_t pitch, unsigned char value, size_t width,
-                           size_t height, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kLegacy),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 1,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D8Async_ptsz(CUdeviceptr address, size_t pitch, unsigned char value,
-                                size_t width, size_t height, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kPerThread),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 1,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD16_v2(CUdeviceptr address, unsigned short value, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kLegacy),
-         {.destination = pointer(address),
-          .pitch = count * 2,
-          .value = value,
-          .element_bytes = 2,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD16_v2_ptds(CUdeviceptr address, unsigned short value, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kPerThread),
-         {.destination = pointer(address),
-          .pitch = count * 2,
-          .value = value,
-          .element_bytes = 2,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD16Async(CUdeviceptr address, unsigned short value, size_t count,
-                          CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kLegacy),
-         {.destination = pointer(address),
-          .pitch = count * 2,
-          .value = value,
-          .element_bytes = 2,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD16Async_ptsz(CUdeviceptr address, unsigned short value, size_t count,
-                               CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kPerThread),
-         {.destination = pointer(address),
-          .pitch = count * 2,
-          .value = value,
-          .element_bytes = 2,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD2D16_v2(CUdeviceptr address, size_t pitch, unsigned short value, size_t width,
-                          size_t height) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kLegacy),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 2,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D16_v2_ptds(CUdeviceptr address, size_t pitch, unsigned short value,
-                               size_t width, size_t height) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kPerThread),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 2,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D16Async(CUdeviceptr address, size_t pitch, unsigned short value, size_t width,
-                            size_t height, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kLegacy),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 2,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D16Async_ptsz(CUdeviceptr address, size_t pitch, unsigned short value,
-                                 size_t width, size_t height, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kPerThread),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 2,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD32_v2(CUdeviceptr address, unsigned int value, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kLegacy),
-         {.destination = pointer(address),
-          .pitch = count * 4,
-          .value = value,
-          .element_bytes = 4,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD32_v2_ptds(CUdeviceptr address, unsigned int value, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kPerThread),
-         {.destination = pointer(address),
-          .pitch = count * 4,
-          .value = value,
-          .element_bytes = 4,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD32Async(CUdeviceptr address, unsigned int value, size_t count, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kLegacy),
-         {.destination = pointer(address),
-          .pitch = count * 4,
-          .value = value,
-          .element_bytes = 4,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD32Async_ptsz(CUdeviceptr address, unsigned int value, size_t count,
-                               CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kPerThread),
-         {.destination = pointer(address),
-          .pitch = count * 4,
-          .value = value,
-          .element_bytes = 4,
-          .width = count,
-          .rows = 1});
-  });
-}
-
-CUresult cuMemsetD2D32_v2(CUdeviceptr address, size_t pitch, unsigned int value, size_t width,
-                          size_t height) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kLegacy),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 4,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D32_v2_ptds(CUdeviceptr address, size_t pitch, unsigned int value, size_t width,
-                               size_t height) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(nullptr, kPerThread),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 4,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D32Async(CUdeviceptr address, size_t pitch, unsigned int value, size_t width,
-                            size_t height, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kLegacy),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 4,
-          .width = width,
-          .rows = height});
-  });
-}
-
-CUresult cuMemsetD2D32Async_ptsz(CUdeviceptr address, size_t pitch, unsigned int value,
-                                 size_t width, size_t height, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kCopy, [&](Simulator& s) {
-    fill(s, s.stream(stream, kPerThread),
-         {.destination = pointer(address),
-          .pitch = pitch,
-          .value = value,
-          .element_bytes = 4,
-          .width = width,
-          .rows = height});
-  });
-}
+// By elements of 8, 16 and 32 bits.
+#define SIMGPU_MEMSETS(bits, Value)                                                               \
+  SIMGPU_DEFAULT_STREAM_CALL(cuMemsetD##bits##_v2, cuMemsetD##bits##_v3020, kCopy,                \
+                             CUdeviceptr address, Value value, size_t count) {                    \
+    fill(s, s.stream(nullptr, which), row_of(address, value, count));                             \
+  }                                                                                               \
+  SIMGPU_STREAM_CALL(cuMemsetD##bits##Async, cuMemsetD##bits##Async_v3020, kCopy,                 \
+                     CUdeviceptr address, Value value, size_t count, CUstream stream) {           \
+    fill(s, s.stream(stream, which), row_of(address, value, count));                              \
+  }                                                                                               \
+  SIMGPU_DEFAULT_STREAM_CALL(cuMemsetD2D##bits##_v2, cuMemsetD2D##bits##_v3020, kCopy,            \
+                             CUdeviceptr address, size_t pitch, Value value, size_t width,        \
+                             size_t height) {                                                     \
+    fill(s, s.stream(nullptr, which), rows_of(address, pitch, value, width, height));             \
+  }                                                                                               \
+  SIMGPU_STREAM_CALL(cuMemsetD2D##bits##Async, cuMemsetD2D##bits##Async_v3020, kCopy,             \
+                     CUdeviceptr address, size_t pitch, Value value, size_t width, size_t height, \
+                     CUstream stream) {                                                           \
+    fill(s, s.stream(stream, which), rows_of(address, pitch, value, width, height));              \
+  }
+SIMGPU_MEMSETS(8, unsigned char)
+SIMGPU_MEMSETS(16, unsigned short)
+SIMGPU_MEMSETS(32, unsigned int)

@@ -91,8 +91,7 @@ void fill_uuid(CUuuid& uuid, int device) {
 
 }  // namespace
 
-CUresult cuDriverGetVersion(int* version) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuDriverGetVersion, cuDriverGetVersion_v2020, int* version) {
   // cuda.h: works before cuInit.  The version is in the model file, which cuInit reads.
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -102,84 +101,59 @@ CUresult cuDriverGetVersion(int* version) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuDeviceGetCount(int* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(count);
-    *count = static_cast<int>(s.devices.size());
-  });
+SIMGPU_GET(cuDeviceGetCount, cuDeviceGetCount_v2000, kOther, int,
+           static_cast<int>(s.devices.size()))
+
+SIMGPU_CALL(cuDeviceGet, cuDeviceGet_v2000, kOther, CUdevice* device, int ordinal) {
+  require(device);
+  *device = s.device(ordinal).index;
 }
 
-CUresult cuDeviceGet(CUdevice* device, int ordinal) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(device);
-    *device = s.device(ordinal).index;
-  });
+SIMGPU_CALL(cuDeviceGetName, cuDeviceGetName_v2000, kOther, char* name, int length,
+            CUdevice device) {
+  require(name);
+  require_value(length > 0);
+  static_cast<void>(s.device(device));
+  const auto& full = s.model.device.name;
+  const auto size = std::min(full.size(), static_cast<std::size_t>(length) - 1);
+  std::memcpy(name, full.data(), size);
+  name[size] = '\0';
 }
 
-CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(name);
-    require_value(length > 0);
-    static_cast<void>(s.device(device));
-    const auto& full = s.model.device.name;
-    const auto size = std::min(full.size(), static_cast<std::size_t>(length) - 1);
-    std::memcpy(name, full.data(), size);
-    name[size] = '\0';
-  });
+SIMGPU_CALL(cuDeviceGetUuid, cuDeviceGetUuid_v9020, kOther, CUuuid* uuid, CUdevice device) {
+  require(uuid);
+  fill_uuid(*uuid, s.device(device).index);
 }
 
-CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(uuid);
-    fill_uuid(*uuid, s.device(device).index);
-  });
+SIMGPU_CALL(cuDeviceGetUuid_v2, cuDeviceGetUuid_v11040, kOther, CUuuid* uuid, CUdevice device) {
+  require(uuid);
+  fill_uuid(*uuid, s.device(device).index);
 }
 
-CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(uuid);
-    fill_uuid(*uuid, s.device(device).index);
-  });
+SIMGPU_CALL(cuDeviceTotalMem_v2, cuDeviceTotalMem_v3020, kOther, size_t* bytes, CUdevice device) {
+  require(bytes);
+  static_cast<void>(s.device(device));
+  *bytes = s.model.device.memory_bytes;
 }
 
-CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(bytes);
-    static_cast<void>(s.device(device));
-    *bytes = s.model.device.memory_bytes;
-  });
+SIMGPU_CALL(cuDeviceGetAttribute, cuDeviceGetAttribute_v2000, kOther, int* value,
+            CUdevice_attribute attribute, CUdevice device) {
+  require(value);
+  require_value(attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX);
+  *value = attribute_of(s, attribute, s.device(device).index);
 }
 
-CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(value);
-    require_value(attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX);
-    *value = attribute_of(s, attribute, s.device(device).index);
-  });
+SIMGPU_CALL(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId_v4010, kOther, char* text, int length,
+            CUdevice device) {
+  require(text);
+  // cuda.h: "[domain]:[bus]:[device].[function]", "large enough to store 13 characters".
+  require_value(length >= 13);
+  std::snprintf(text, static_cast<std::size_t>(length), "%04x:%02x:00.0", 0U,
+                static_cast<unsigned>(s.device(device).index + 1) & 0xffU);
 }
 
-CUresult cuDeviceGetPCIBusId(char* text, int length, CUdevice device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(text);
-    // cuda.h: "[domain]:[bus]:[device].[function]", "large enough to store 13 characters".
-    require_value(length >= 13);
-    std::snprintf(text, static_cast<std::size_t>(length), "%04x:%02x:00.0", 0U,
-                  static_cast<unsigned>(s.device(device).index + 1) & 0xffU);
-  });
-}
-
-CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(can_access);
-    *can_access = s.device(device).index != s.device(peer).index ? 1 : 0;
-  });
+SIMGPU_CALL(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer_v4000, kOther, int* can_access,
+            CUdevice device, CUdevice peer) {
+  require(can_access);
+  *can_access = s.device(device).index != s.device(peer).index ? 1 : 0;
 }

@@ -74,6 +74,7 @@ CUresult cuGetErrorName(CUresult code, const char** name) {
   *name = error != nullptr ? error->name : nullptr;
   return error != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+SIMGPU_PROC(cuGetErrorName, cuGetErrorName_v6000)
 
 CUresult cuGetErrorString(CUresult code, const char** text) {
   if (text == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -81,6 +82,7 @@ CUresult cuGetErrorString(CUresult code, const char** text) {
   *text = error != nullptr ? error->text : nullptr;
   return error != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
+SIMGPU_PROC(cuGetErrorString, cuGetErrorString_v6000)
 
 // The vendor's runtime and tools ask for undocumented tables; there are none here, which is why
 // they cannot run on this driver.
@@ -88,3 +90,4 @@ CUresult cuGetExportTable(const void** table, const CUuuid*) {
   if (table != nullptr) *table = nullptr;
   return CUDA_ERROR_NOT_SUPPORTED;
 }
+SIMGPU_PROC(cuGetExportTable, cuGetExportTable_v3000)

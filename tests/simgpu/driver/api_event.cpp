@@ -60,38 +60,32 @@ CUresult elapsed(Simulator& s, float* milliseconds, CUevent start, CUevent end) 
 
 }  // namespace
 
-CUresult cuEventCreate(CUevent* event, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(event);
-    constexpr unsigned known =
-        CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
-    require_value((flags & ~known) == 0);
-    // cuda.h: "CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING."
-    require_value((flags & CU_EVENT_INTERPROCESS) == 0 || (flags & CU_EVENT_DISABLE_TIMING) != 0);
-    Context& context = s.current();
-    auto owned = std::make_shared<Event>();
-    owned->context = &context;
-    owned->flags = flags;
-    s.event_owner[owned.get()] = &context;
-    *event = reinterpret_cast<CUevent>(owned.get());
-    Event* key = owned.get();
-    context.events.emplace(key, std::move(owned));
-  });
+SIMGPU_CALL(cuEventCreate, cuEventCreate_v2000, kOther, CUevent* event, unsigned int flags) {
+  require(event);
+  constexpr unsigned known =
+      CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
+  require_value((flags & ~known) == 0);
+  // cuda.h: "CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING."
+  require_value((flags & CU_EVENT_INTERPROCESS) == 0 || (flags & CU_EVENT_DISABLE_TIMING) != 0);
+  Context& context = s.current();
+  auto owned = std::make_shared<Event>();
+  owned->context = &context;
+  owned->flags = flags;
+  s.event_owner[owned.get()] = &context;
+  *event = reinterpret_cast<CUevent>(owned.get());
+  Event* key = owned.get();
+  context.events.emplace(key, std::move(owned));
 }
 
-CUresult cuEventDestroy(CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
+SIMGPU_CALL(cuEventDestroy, cuEventDestroy_v2000, kOther, CUevent event) {
+  destroy(s, event);
 }
 
-CUresult cuEventDestroy_v2(CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, event); });
+SIMGPU_CALL(cuEventDestroy_v2, cuEventDestroy_v4000, kOther, CUevent event) {
+  destroy(s, event);
 }
 
-CUresult cuEventQuery(CUevent event) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuEventQuery, cuEventQuery_v2000, CUevent event) {
   return call(entry, Cost::kQuery, [&](Simulator& s) {
     const auto asked = s.event(event);
     s.refuse_if_captured(*asked);
@@ -100,50 +94,30 @@ CUresult cuEventQuery(CUevent event) {
   });
 }
 
-CUresult cuEventSynchronize(CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    const auto asked = s.event(event);
-    s.refuse_if_captured(*asked);
-    s.refuse_if_unsafe();
-    s.synchronize(*asked);
-  });
+SIMGPU_CALL(cuEventSynchronize, cuEventSynchronize_v2000, kWait, CUevent event) {
+  const auto asked = s.event(event);
+  s.refuse_if_captured(*asked);
+  s.refuse_if_unsafe();
+  s.synchronize(*asked);
 }
 
-CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuEventElapsedTime, cuEventElapsedTime_v2000, float* milliseconds, CUevent start,
+                CUevent end) {
   return call(entry, Cost::kQuery,
               [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
 }
 
-CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUevent end) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuEventElapsedTime_v2, cuEventElapsedTime_v12080, float* milliseconds,
+                CUevent start, CUevent end) {
   return call(entry, Cost::kQuery,
               [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
 }
 
-CUresult cuEventRecord(CUevent event, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kRecord, [&](Simulator& s) {
-    record(s, event, s.stream(stream, kLegacy), CU_EVENT_RECORD_DEFAULT);
-  });
+SIMGPU_STREAM_CALL(cuEventRecord, cuEventRecord_v2000, kRecord, CUevent event, CUstream stream) {
+  record(s, event, s.stream(stream, which), CU_EVENT_RECORD_DEFAULT);
 }
 
-CUresult cuEventRecord_ptsz(CUevent event, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kRecord, [&](Simulator& s) {
-    record(s, event, s.stream(stream, kPerThread), CU_EVENT_RECORD_DEFAULT);
-  });
-}
-
-CUresult cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kRecord,
-                 [&](Simulator& s) { record(s, event, s.stream(stream, kLegacy), flags); });
-}
-
-CUresult cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kRecord,
-                 [&](Simulator& s) { record(s, event, s.stream(stream, kPerThread), flags); });
+SIMGPU_STREAM_CALL(cuEventRecordWithFlags, cuEventRecordWithFlags_v11010, kRecord, CUevent event,
+                   CUstream stream, unsigned int flags) {
+  record(s, event, s.stream(stream, which), flags);
 }

@@ -114,153 +114,109 @@ void change_edges(Simulator& s, CUgraph handle, const CUgraphNode* from, const C
 
 }  // namespace
 
-CUresult cuGraphCreate(CUgraph* graph, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(graph);
-    require_value(flags == 0);  // "Graph creation flags, must be 0"
-    *graph = reinterpret_cast<CUgraph>(&create_graph(s));
-  });
+SIMGPU_CALL(cuGraphCreate, cuGraphCreate_v10000, kOther, CUgraph* graph, unsigned int flags) {
+  require(graph);
+  require_value(flags == 0);  // "Graph creation flags, must be 0"
+  *graph = reinterpret_cast<CUgraph>(&create_graph(s));
 }
 
-CUresult cuGraphClone(CUgraph* clone, CUgraph original) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(clone);
-    *clone = reinterpret_cast<CUgraph>(&clone_graph(s, s.graph(original)));
-  });
+SIMGPU_CALL(cuGraphClone, cuGraphClone_v10000, kOther, CUgraph* clone, CUgraph original) {
+  require(clone);
+  *clone = reinterpret_cast<CUgraph>(&clone_graph(s, s.graph(original)));
 }
 
-CUresult cuGraphDestroy(CUgraph graph) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    Graph& doomed = s.graph(graph);
-    // cuda.h, cuStreamGetCaptureInfo: "All operations other than destroy and node removal are
-    // permitted on the graph while the capture sequence is in progress."
-    require_value(!doomed.capture);
-    // cuGraphChildGraphNodeGetGraph: "the node retains ownership of the graph".
-    require_value(doomed.holder == nullptr);
-    destroy_graph(s, doomed);
-  });
+SIMGPU_CALL(cuGraphDestroy, cuGraphDestroy_v10000, kOther, CUgraph graph) {
+  Graph& doomed = s.graph(graph);
+  // cuda.h, cuStreamGetCaptureInfo: "All operations other than destroy and node removal are
+  // permitted on the graph while the capture sequence is in progress."
+  require_value(!doomed.capture);
+  // cuGraphChildGraphNodeGetGraph: "the node retains ownership of the graph".
+  require_value(doomed.holder == nullptr);
+  destroy_graph(s, doomed);
 }
 
 // "hClonedGraph must have been cloned from hOriginalGraph via ::cuGraphClone.  hOriginalNode must
 // have been in hOriginalGraph at the time of the call".  So nodes of embedded graphs have no
 // answer.
-CUresult cuGraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgraph clone) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(found);
-    const Node& wanted = s.node(original);
-    const Graph& graph = s.graph(clone);
-    require_value(graph.cloned_from == wanted.graph->id);
-    const auto at = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                 [&](const auto& node) { return node->cloned_from == wanted.id; });
-    require_value(at != graph.nodes.end());
-    *found = handle_of(at->get());
-  });
+SIMGPU_CALL(cuGraphNodeFindInClone, cuGraphNodeFindInClone_v10000, kNone, CUgraphNode* found,
+            CUgraphNode original, CUgraph clone) {
+  require(found);
+  const Node& wanted = s.node(original);
+  const Graph& graph = s.graph(clone);
+  require_value(graph.cloned_from == wanted.graph->id);
+  const auto at = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                               [&](const auto& node) { return node->cloned_from == wanted.id; });
+  require_value(at != graph.nodes.end());
+  *found = handle_of(at->get());
 }
 
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone,
-                 [&](Simulator& s) { list(all_nodes(s.graph(graph)), nodes, count); });
+SIMGPU_CALL(cuGraphGetNodes, cuGraphGetNodes_v10000, kNone, CUgraph graph, CUgraphNode* nodes,
+            size_t* count) {
+  list(all_nodes(s.graph(graph)), nodes, count);
 }
 
-CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* nodes, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone,
-                 [&](Simulator& s) { list(root_nodes(s.graph(graph)), nodes, count); });
+SIMGPU_CALL(cuGraphGetRootNodes, cuGraphGetRootNodes_v10000, kNone, CUgraph graph,
+            CUgraphNode* nodes, size_t* count) {
+  list(root_nodes(s.graph(graph)), nodes, count);
 }
 
-CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require_value((from == nullptr) == (to == nullptr));
-    list(edges_of(s.graph(graph)), from, to, nullptr, count);
-  });
+SIMGPU_CALL(cuGraphGetEdges, cuGraphGetEdges_v10000, kNone, CUgraph graph, CUgraphNode* from,
+            CUgraphNode* to, size_t* count) {
+  require_value((from == nullptr) == (to == nullptr));
+  list(edges_of(s.graph(graph)), from, to, nullptr, count);
 }
 
-CUresult cuGraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to,
-                            CUgraphEdgeData* data, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require_value((from == nullptr) == (to == nullptr));
-    list(edges_of(s.graph(graph)), from, to, data, count);
-  });
+SIMGPU_CALL(cuGraphGetEdges_v2, cuGraphGetEdges_v12030, kNone, CUgraph graph, CUgraphNode* from,
+            CUgraphNode* to, CUgraphEdgeData* data, size_t* count) {
+  require_value((from == nullptr) == (to == nullptr));
+  list(edges_of(s.graph(graph)), from, to, data, count);
 }
 
-CUresult cuGraphNodeGetDependencies(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    list(edges_into(s.node(node)), nodes, nullptr, nullptr, count);
-  });
+SIMGPU_CALL(cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v10000, kNone, CUgraphNode node,
+            CUgraphNode* nodes, size_t* count) {
+  list(edges_into(s.node(node)), nodes, nullptr, nullptr, count);
 }
 
-CUresult cuGraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data,
-                                       size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    list(edges_into(s.node(node)), nodes, nullptr, data, count);
-  });
+SIMGPU_CALL(cuGraphNodeGetDependencies_v2, cuGraphNodeGetDependencies_v12030, kNone,
+            CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count) {
+  list(edges_into(s.node(node)), nodes, nullptr, data, count);
 }
 
-CUresult cuGraphNodeGetDependentNodes(CUgraphNode node, CUgraphNode* nodes, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    list(edges_out_of(s.node(node)), nullptr, nodes, nullptr, count);
-  });
+SIMGPU_CALL(cuGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v10000, kNone,
+            CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+  list(edges_out_of(s.node(node)), nullptr, nodes, nullptr, count);
 }
 
-CUresult cuGraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode* nodes,
-                                         CUgraphEdgeData* data, size_t* count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    list(edges_out_of(s.node(node)), nullptr, nodes, data, count);
-  });
+SIMGPU_CALL(cuGraphNodeGetDependentNodes_v2, cuGraphNodeGetDependentNodes_v12030, kNone,
+            CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count) {
+  list(edges_out_of(s.node(node)), nullptr, nodes, data, count);
 }
 
-CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    change_edges(s, graph, from, to, nullptr, count, add_dependency);
-  });
+SIMGPU_CALL(cuGraphAddDependencies, cuGraphAddDependencies_v10000, kOther, CUgraph graph,
+            const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+  change_edges(s, graph, from, to, nullptr, count, add_dependency);
 }
 
-CUresult cuGraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                   const CUgraphEdgeData* data, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    change_edges(s, graph, from, to, data, count, add_dependency);
-  });
+SIMGPU_CALL(cuGraphAddDependencies_v2, cuGraphAddDependencies_v12030, kOther, CUgraph graph,
+            const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
+            size_t count) {
+  change_edges(s, graph, from, to, data, count, add_dependency);
 }
 
-CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                   size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    change_edges(s, graph, from, to, nullptr, count, remove_dependency);
-  });
+SIMGPU_CALL(cuGraphRemoveDependencies, cuGraphRemoveDependencies_v10000, kOther, CUgraph graph,
+            const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+  change_edges(s, graph, from, to, nullptr, count, remove_dependency);
 }
 
-CUresult cuGraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
-                                      const CUgraphEdgeData* data, size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    change_edges(s, graph, from, to, data, count, remove_dependency);
-  });
+SIMGPU_CALL(cuGraphRemoveDependencies_v2, cuGraphRemoveDependencies_v12030, kOther, CUgraph graph,
+            const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
+            size_t count) {
+  change_edges(s, graph, from, to, data, count, remove_dependency);
 }
 
-CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(type);
-    *type = type_of(s.node(node).work);
-  });
-}
+SIMGPU_GET(cuGraphNodeGetType, cuGraphNodeGetType_v10000, kNone, CUgraphNodeType,
+           type_of(s.node(node).work), CUgraphNode node)
 
-CUresult cuGraphDestroyNode(CUgraphNode node) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy_node(s, s.node(node)); });
+SIMGPU_CALL(cuGraphDestroyNode, cuGraphDestroyNode_v10000, kOther, CUgraphNode node) {
+  destroy_node(s, s.node(node));
 }

@@ -75,58 +75,35 @@ simgpu_api_call call_of(const char* function, CUgraphExec exec, CUstream stream)
 
 }  // namespace
 
-CUresult cuGraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
-                            char* log_text, size_t log_bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    make_with_log(s, exec, graph, error_node, log_text, log_bytes);
-  });
+SIMGPU_CALL(cuGraphInstantiate, cuGraphInstantiate_v10000, kAllocate, CUgraphExec* exec,
+            CUgraph graph, CUgraphNode* error_node, char* log_text, size_t log_bytes) {
+  make_with_log(s, exec, graph, error_node, log_text, log_bytes);
 }
 
-CUresult cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node,
-                               char* log_text, size_t log_bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    make_with_log(s, exec, graph, error_node, log_text, log_bytes);
-  });
+SIMGPU_CALL(cuGraphInstantiate_v2, cuGraphInstantiate_v11000, kAllocate, CUgraphExec* exec,
+            CUgraph graph, CUgraphNode* error_node, char* log_text, size_t log_bytes) {
+  make_with_log(s, exec, graph, error_node, log_text, log_bytes);
 }
 
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { make(s, exec, graph, flags); });
+SIMGPU_CALL(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags_v11040, kAllocate,
+            CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  make(s, exec, graph, flags);
 }
 
-CUresult cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
-                                      CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate,
-                 [&](Simulator& s) { make_with_parameters(s, exec, graph, parameters, kLegacy); });
+SIMGPU_STREAM_CALL(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_v12000, kAllocate,
+                   CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+  make_with_parameters(s, exec, graph, parameters, which);
 }
 
-CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec* exec, CUgraph graph,
-                                           CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    make_with_parameters(s, exec, graph, parameters, kPerThread);
-  });
+SIMGPU_CALL(cuGraphExecDestroy, cuGraphExecDestroy_v10000, kOther, CUgraphExec exec) {
+  destroy_exec(s, s.exec(exec));
 }
 
-CUresult cuGraphExecDestroy(CUgraphExec exec) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) { destroy_exec(s, s.exec(exec)); });
-}
+SIMGPU_GET(cuGraphExecGetFlags, cuGraphExecGetFlags_v12000, kNone, cuuint64_t, s.exec(exec).flags,
+           CUgraphExec exec)
 
-CUresult cuGraphExecGetFlags(CUgraphExec exec, cuuint64_t* flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(flags);
-    *flags = s.exec(exec).flags;
-  });
-}
-
-CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
-                           CUgraphExecUpdateResult* result) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuGraphExecUpdate, cuGraphExecUpdate_v10020, CUgraphExec exec, CUgraph graph,
+                CUgraphNode* error_node, CUgraphExecUpdateResult* result) {
   return call(entry, Cost::kOther, [&](Simulator& s) {
     require(result);
     // "CU_GRAPH_EXEC_UPDATE_ERROR if passed an invalid value."
@@ -139,8 +116,8 @@ CUresult cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_n
   });
 }
 
-CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo* info) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuGraphExecUpdate_v2, cuGraphExecUpdate_v12000, CUgraphExec exec, CUgraph graph,
+                CUgraphExecUpdateResultInfo* info) {
   return call(entry, Cost::kOther, [&](Simulator& s) {
     require(info);
     *info = {};
@@ -150,31 +127,13 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
   });
 }
 
-CUresult cuGraphUpload(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { s.upload_graph(s.stream(stream, kLegacy), s.exec(exec)); });
+SIMGPU_STREAM_CALL(cuGraphUpload, cuGraphUpload_v11010, kOther, CUgraphExec exec, CUstream stream) {
+  s.upload_graph(s.stream(stream, which), s.exec(exec));
 }
 
-CUresult cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { s.upload_graph(s.stream(stream, kPerThread), s.exec(exec)); });
-}
-
-CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, exec, stream), [&] {
+SIMGPU_STREAM_FUNCTION(cuGraphLaunch, cuGraphLaunch_v10000, CUgraphExec exec, CUstream stream) {
+  return observed(call_of(entry.function(), exec, stream), [&] {
     return perform(entry, Cost::kGraphLaunch,
-                   [&](Simulator& s) { s.launch_graph(s.stream(stream, kLegacy), s.exec(exec)); });
-  });
-}
-
-CUresult cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, exec, stream), [&] {
-    return perform(entry, Cost::kGraphLaunch, [&](Simulator& s) {
-      s.launch_graph(s.stream(stream, kPerThread), s.exec(exec));
-    });
+                   [&](Simulator& s) { s.launch_graph(s.stream(stream, which), s.exec(exec)); });
   });
 }

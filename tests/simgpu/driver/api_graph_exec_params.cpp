@@ -29,100 +29,76 @@ void require_switch(const Work& work) {
 
 }  // namespace
 
-CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                        const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    set_work(s, exec, node, kernel_node_work(s, *parameters));
-  });
+SIMGPU_CALL(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v10010, kOther,
+            CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  require(parameters);
+  set_work(s, exec, node, kernel_node_work(s, *parameters));
 }
 
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
-                                           const CUDA_KERNEL_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    set_work(s, exec, node, kernel_node_work(s, *parameters));
-  });
+SIMGPU_CALL(cuGraphExecKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams_v12000, kOther,
+            CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  require(parameters);
+  set_work(s, exec, node, kernel_node_work(s, *parameters));
 }
 
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                        const CUDA_MEMCPY3D* parameters, CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    set_work(s, exec, node, copy_work(s, *parameters, context));
-  });
+SIMGPU_CALL(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams_v10020, kOther,
+            CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* parameters,
+            CUcontext context) {
+  require(parameters);
+  set_work(s, exec, node, copy_work(s, *parameters, context));
 }
 
-CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                        const CUDA_MEMSET_NODE_PARAMS* parameters,
-                                        CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    set_work(s, exec, node, fill_work(s, *parameters, context));
-  });
+SIMGPU_CALL(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams_v10020, kOther,
+            CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* parameters,
+            CUcontext context) {
+  require(parameters);
+  set_work(s, exec, node, fill_work(s, *parameters, context));
 }
 
-CUresult cuGraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                      const CUDA_HOST_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    set_work(s, exec, node, host_work(*parameters));
-  });
+SIMGPU_CALL(cuGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams_v10020, kOther,
+            CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* parameters) {
+  require(parameters);
+  set_work(s, exec, node, host_work(*parameters));
 }
 
-CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { change_child(s.exec(exec), s.node(node), s.graph(child)); });
+SIMGPU_CALL(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams_v11010, kOther,
+            CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  change_child(s.exec(exec), s.node(node), s.graph(child));
 }
 
-CUresult cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { set_work(s, exec, node, RecordWork{s.event(event)}); });
+SIMGPU_CALL(cuGraphExecEventRecordNodeSetEvent, cuGraphExecEventRecordNodeSetEvent_v11010, kOther,
+            CUgraphExec exec, CUgraphNode node, CUevent event) {
+  set_work(s, exec, node, RecordWork{s.event(event)});
 }
 
-CUresult cuGraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { set_work(s, exec, node, WaitWork{s.event(event)}); });
+SIMGPU_CALL(cuGraphExecEventWaitNodeSetEvent, cuGraphExecEventWaitNodeSetEvent_v11010, kOther,
+            CUgraphExec exec, CUgraphNode node, CUevent event) {
+  set_work(s, exec, node, WaitWork{s.event(event)});
 }
 
-CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                  CUgraphNodeParams* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    require_value(parameters->type == type_of(s.node(node).work));
-    if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
-      change_child(s.exec(exec), s.node(node), s.graph(parameters->graph.graph));
-    } else {
-      set_work(s, exec, node, work_of(s, *parameters));
-    }
-  });
+SIMGPU_CALL(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams_v12020, kOther, CUgraphExec exec,
+            CUgraphNode node, CUgraphNodeParams* parameters) {
+  require(parameters);
+  require_value(parameters->type == type_of(s.node(node).work));
+  if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+    change_child(s.exec(exec), s.node(node), s.graph(parameters->graph.graph));
+  } else {
+    set_work(s, exec, node, work_of(s, *parameters));
+  }
 }
 
-CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned int is_enabled) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    change_node(s.exec(exec), s.node(handle), [&](ExecNode& node) {
-      require_switch(node.work);
-      node.is_enabled = is_enabled != 0;
-    });
-  });
-}
-
-CUresult cuGraphNodeGetEnabled(CUgraphExec exec, CUgraphNode handle, unsigned int* is_enabled) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(is_enabled);
-    const ExecNode& node = node_in(s.exec(exec), s.node(handle));
+SIMGPU_CALL(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled_v11060, kOther, CUgraphExec exec,
+            CUgraphNode handle, unsigned int is_enabled) {
+  change_node(s.exec(exec), s.node(handle), [&](ExecNode& node) {
     require_switch(node.work);
-    *is_enabled = node.is_enabled ? 1 : 0;
+    node.is_enabled = is_enabled != 0;
   });
+}
+
+SIMGPU_CALL(cuGraphNodeGetEnabled, cuGraphNodeGetEnabled_v11060, kNone, CUgraphExec exec,
+            CUgraphNode handle, unsigned int* is_enabled) {
+  require(is_enabled);
+  const ExecNode& node = node_in(s.exec(exec), s.node(handle));
+  require_switch(node.work);
+  *is_enabled = node.is_enabled ? 1 : 0;
 }

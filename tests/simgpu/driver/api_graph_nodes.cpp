@@ -120,141 +120,104 @@ void add_any(Simulator& s, const Place& place, CUgraphNodeParams* p) {
 
 }  // namespace
 
-CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                              size_t count, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph&) { return kernel_node_work(s, *parameters); });
-  });
+SIMGPU_CALL(cuGraphAddKernelNode, cuGraphAddKernelNode_v10000, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count,
+            const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  require(parameters);
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph&) { return kernel_node_work(s, *parameters); });
 }
 
-CUresult cuGraphAddKernelNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                                 size_t count, const CUDA_KERNEL_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph&) { return kernel_node_work(s, *parameters); });
-  });
+SIMGPU_CALL(cuGraphAddKernelNode_v2, cuGraphAddKernelNode_v12000, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count,
+            const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  require(parameters);
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph&) { return kernel_node_work(s, *parameters); });
 }
 
-CUresult cuGraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                              size_t count, const CUDA_MEMCPY3D* parameters, CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph&) { return copy_work(s, *parameters, context); });
-  });
+SIMGPU_CALL(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode_v10000, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count,
+            const CUDA_MEMCPY3D* parameters, CUcontext context) {
+  require(parameters);
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph&) { return copy_work(s, *parameters, context); });
 }
 
-CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                              size_t count, const CUDA_MEMSET_NODE_PARAMS* parameters,
-                              CUcontext context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph&) { return fill_work(s, *parameters, context); });
-  });
+SIMGPU_CALL(cuGraphAddMemsetNode, cuGraphAddMemsetNode_v10000, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count,
+            const CUDA_MEMSET_NODE_PARAMS* parameters, CUcontext context) {
+  require(parameters);
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph&) { return fill_work(s, *parameters, context); });
 }
 
-CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                            size_t count, const CUDA_HOST_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph&) { return host_work(*parameters); });
-  });
+SIMGPU_CALL(cuGraphAddHostNode, cuGraphAddHostNode_v10000, kOther, CUgraphNode* node, CUgraph graph,
+            const CUgraphNode* dependencies, size_t count,
+            const CUDA_HOST_NODE_PARAMS* parameters) {
+  require(parameters);
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph&) { return host_work(*parameters); });
 }
 
-CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                                  size_t count, CUgraph child) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    add_child(s, {node, graph, dependencies, nullptr, count}, child, false);
-  });
+SIMGPU_CALL(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode_v10000, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUgraph child) {
+  add_child(s, {node, graph, dependencies, nullptr, count}, child, false);
 }
 
-CUresult cuGraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                             size_t count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    add(s, {node, graph, dependencies, nullptr, count}, [](const Graph&) { return EmptyWork{}; });
-  });
+SIMGPU_CALL(cuGraphAddEmptyNode, cuGraphAddEmptyNode_v10000, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count) {
+  add(s, {node, graph, dependencies, nullptr, count}, [](const Graph&) { return EmptyWork{}; });
 }
 
-CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph,
-                                   const CUgraphNode* dependencies, size_t count, CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph&) { return RecordWork{s.event(event)}; });
-  });
+SIMGPU_CALL(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode_v11010, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event) {
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph&) { return RecordWork{s.event(event)}; });
 }
 
-CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                                 size_t count, CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph&) { return WaitWork{s.event(event)}; });
-  });
+SIMGPU_CALL(cuGraphAddEventWaitNode, cuGraphAddEventWaitNode_v11010, kOther, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event) {
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph&) { return WaitWork{s.event(event)}; });
 }
 
-CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                                size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(parameters);
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph& owner) { return allocate_work(s, owner, *parameters); });
-  });
+SIMGPU_CALL(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode_v11040, kAllocate, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count,
+            CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  require(parameters);
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph& owner) { return allocate_work(s, owner, *parameters); });
 }
 
-CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                               size_t count, CUdeviceptr address) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    add(s, {node, graph, dependencies, nullptr, count},
-        [&](const Graph& owner) { return free_work(s, owner, address); });
-  });
+SIMGPU_CALL(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode_v11040, kAllocate, CUgraphNode* node,
+            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUdeviceptr address) {
+  add(s, {node, graph, dependencies, nullptr, count},
+      [&](const Graph& owner) { return free_work(s, owner, address); });
 }
 
-CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                        size_t count, CUgraphNodeParams* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    add_any(s, {node, graph, dependencies, nullptr, count}, parameters);
-  });
+SIMGPU_CALL(cuGraphAddNode, cuGraphAddNode_v12020, kOther, CUgraphNode* node, CUgraph graph,
+            const CUgraphNode* dependencies, size_t count, CUgraphNodeParams* parameters) {
+  add_any(s, {node, graph, dependencies, nullptr, count}, parameters);
 }
 
-CUresult cuGraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies,
-                           const CUgraphEdgeData* edges, size_t count,
-                           CUgraphNodeParams* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    add_any(s, {node, graph, dependencies, edges, count}, parameters);
-  });
+SIMGPU_CALL(cuGraphAddNode_v2, cuGraphAddNode_v12030, kOther, CUgraphNode* node, CUgraph graph,
+            const CUgraphNode* dependencies, const CUgraphEdgeData* edges, size_t count,
+            CUgraphNodeParams* parameters) {
+  add_any(s, {node, graph, dependencies, edges, count}, parameters);
 }
 
-CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* handle, CUgraph graph,
-                                        CUcontext context, unsigned int default_value,
-                                        unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(handle);
-    // "Currently must be CU_GRAPH_COND_ASSIGN_DEFAULT or 0."
-    require_value(flags == 0 || flags == CU_GRAPH_COND_ASSIGN_DEFAULT);
-    const Context& owner = context == nullptr ? s.current() : s.live(context);
-    Graph& target = s.graph(graph);
-    *handle = s.next_id++;
-    target.handles[*handle] = std::make_shared<ConditionalHandle>(
-        ConditionalHandle{.context = &owner,
-                          .default_value = default_value,
-                          .assigns_default = flags == CU_GRAPH_COND_ASSIGN_DEFAULT});
-  });
+SIMGPU_CALL(cuGraphConditionalHandleCreate, cuGraphConditionalHandleCreate_v12030, kOther,
+            CUgraphConditionalHandle* handle, CUgraph graph, CUcontext context,
+            unsigned int default_value, unsigned int flags) {
+  require(handle);
+  // "Currently must be CU_GRAPH_COND_ASSIGN_DEFAULT or 0."
+  require_value(flags == 0 || flags == CU_GRAPH_COND_ASSIGN_DEFAULT);
+  const Context& owner = context == nullptr ? s.current() : s.live(context);
+  Graph& target = s.graph(graph);
+  *handle = s.next_id++;
+  target.handles[*handle] = std::make_shared<ConditionalHandle>(
+      ConditionalHandle{.context = &owner,
+                        .default_value = default_value,
+                        .assigns_default = flags == CU_GRAPH_COND_ASSIGN_DEFAULT});
 }

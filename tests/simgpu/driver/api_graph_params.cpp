@@ -54,191 +54,124 @@ void set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchAttri
 
 }  // namespace
 
-CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    describe(s, work_in<KernelWork>(s, node), *parameters);
-  });
+SIMGPU_CALL(cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v10000, kNone, CUgraphNode node,
+            CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  require(parameters);
+  describe(s, work_in<KernelWork>(s, node), *parameters);
 }
 
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    describe(s, work_in<KernelWork>(s, node), *parameters);
-  });
+SIMGPU_CALL(cuGraphKernelNodeGetParams_v2, cuGraphKernelNodeGetParams_v12000, kNone,
+            CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
+  require(parameters);
+  describe(s, work_in<KernelWork>(s, node), *parameters);
 }
 
-CUresult cuGraphKernelNodeSetParams(CUgraphNode node,
-                                    const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    set_kernel(s, node, kernel_node_work(s, *parameters));
-  });
+SIMGPU_CALL(cuGraphKernelNodeSetParams, cuGraphKernelNodeSetParams_v10000, kOther, CUgraphNode node,
+            const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+  require(parameters);
+  set_kernel(s, node, kernel_node_work(s, *parameters));
 }
 
-CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
-                                       const CUDA_KERNEL_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    set_kernel(s, node, kernel_node_work(s, *parameters));
-  });
+SIMGPU_CALL(cuGraphKernelNodeSetParams_v2, cuGraphKernelNodeSetParams_v12000, kOther,
+            CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  require(parameters);
+  set_kernel(s, node, kernel_node_work(s, *parameters));
 }
 
-CUresult cuGraphKernelNodeGetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
-                                       CUkernelNodeAttrValue* value) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(value);
-    require_value(is_node_attribute(id));
-    const auto& attributes = work_in<KernelWork>(s, node).attributes;
-    const auto at = attributes.find(id);
-    *value = at == attributes.end() ? CUlaunchAttributeValue{} : at->second;
-  });
+SIMGPU_CALL(cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute_v11000, kNone,
+            CUgraphNode node, CUkernelNodeAttrID id, CUkernelNodeAttrValue* value) {
+  require(value);
+  require_value(is_node_attribute(id));
+  const auto& attributes = work_in<KernelWork>(s, node).attributes;
+  const auto at = attributes.find(id);
+  *value = at == attributes.end() ? CUlaunchAttributeValue{} : at->second;
 }
 
-CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID id,
-                                       const CUkernelNodeAttrValue* value) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(value);
-    set_attribute(work_in<KernelWork>(s, node), id, *value);
-  });
+SIMGPU_CALL(cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute_v11000, kOther,
+            CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue* value) {
+  require(value);
+  set_attribute(work_in<KernelWork>(s, node), id, *value);
 }
 
-CUresult cuGraphKernelNodeCopyAttributes(CUgraphNode destination, CUgraphNode source) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    auto& to = work_in<KernelWork>(s, destination);
-    const auto& from = work_in<KernelWork>(s, source);
-    // "Both node must have the same context."  Device-updatable nodes "cannot have their attributes
-    // copied to/from another kernel node via ::cuGraphKernelNodeCopyAttributes."
-    require_value(to.context == from.context);
-    require_value(!to.is_device_updatable() && !from.is_device_updatable());
-    to.attributes = from.attributes;
-  });
+SIMGPU_CALL(cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeCopyAttributes_v11000, kOther,
+            CUgraphNode destination, CUgraphNode source) {
+  auto& to = work_in<KernelWork>(s, destination);
+  const auto& from = work_in<KernelWork>(s, source);
+  // "Both node must have the same context."  Device-updatable nodes "cannot have their attributes
+  // copied to/from another kernel node via ::cuGraphKernelNodeCopyAttributes."
+  require_value(to.context == from.context);
+  require_value(!to.is_device_updatable() && !from.is_device_updatable());
+  to.attributes = from.attributes;
 }
 
-CUresult cuGraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    *parameters = describe(s, work_in<CopyWork>(s, node));
-  });
+SIMGPU_GET(cuGraphMemcpyNodeGetParams, cuGraphMemcpyNodeGetParams_v10000, kNone, CUDA_MEMCPY3D,
+           describe(s, work_in<CopyWork>(s, node)), CUgraphNode node)
+
+SIMGPU_CALL(cuGraphMemcpyNodeSetParams, cuGraphMemcpyNodeSetParams_v10000, kOther, CUgraphNode node,
+            const CUDA_MEMCPY3D* parameters) {
+  require(parameters);
+  auto& work = work_in<CopyWork>(s, node);
+  work = copy_work(s, *parameters, reinterpret_cast<CUcontext>(work.context));
 }
 
-CUresult cuGraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    auto& work = work_in<CopyWork>(s, node);
-    work = copy_work(s, *parameters, reinterpret_cast<CUcontext>(work.context));
-  });
+SIMGPU_GET(cuGraphMemsetNodeGetParams, cuGraphMemsetNodeGetParams_v10000, kNone,
+           CUDA_MEMSET_NODE_PARAMS, describe(work_in<FillWork>(s, node)), CUgraphNode node)
+
+SIMGPU_CALL(cuGraphMemsetNodeSetParams, cuGraphMemsetNodeSetParams_v10000, kOther, CUgraphNode node,
+            const CUDA_MEMSET_NODE_PARAMS* parameters) {
+  require(parameters);
+  auto& work = work_in<FillWork>(s, node);
+  work = fill_work(s, *parameters, reinterpret_cast<CUcontext>(work.context));
 }
 
-CUresult cuGraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    *parameters = describe(work_in<FillWork>(s, node));
-  });
+SIMGPU_CALL(cuGraphHostNodeGetParams, cuGraphHostNodeGetParams_v10000, kNone, CUgraphNode node,
+            CUDA_HOST_NODE_PARAMS* parameters) {
+  require(parameters);
+  const auto& work = work_in<HostWork>(s, node);
+  *parameters = {.fn = work.function, .userData = work.data};
 }
 
-CUresult cuGraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    auto& work = work_in<FillWork>(s, node);
-    work = fill_work(s, *parameters, reinterpret_cast<CUcontext>(work.context));
-  });
+SIMGPU_CALL(cuGraphHostNodeSetParams, cuGraphHostNodeSetParams_v10000, kOther, CUgraphNode node,
+            const CUDA_HOST_NODE_PARAMS* parameters) {
+  require(parameters);
+  work_in<HostWork>(s, node) = host_work(*parameters);
 }
 
-CUresult cuGraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    const auto& work = work_in<HostWork>(s, node);
-    *parameters = {.fn = work.function, .userData = work.data};
-  });
+SIMGPU_GET(cuGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph_v10000, kNone, CUgraph,
+           reinterpret_cast<CUgraph>(work_in<ChildWork>(s, node).graph), CUgraphNode node)
+SIMGPU_GET(cuGraphEventRecordNodeGetEvent, cuGraphEventRecordNodeGetEvent_v11010, kNone, CUevent,
+           reinterpret_cast<CUevent>(work_in<RecordWork>(s, node).event.get()), CUgraphNode node)
+
+SIMGPU_CALL(cuGraphEventRecordNodeSetEvent, cuGraphEventRecordNodeSetEvent_v11010, kOther,
+            CUgraphNode node, CUevent event) {
+  work_in<RecordWork>(s, node).event = s.event(event);
 }
 
-CUresult cuGraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    work_in<HostWork>(s, node) = host_work(*parameters);
-  });
+SIMGPU_GET(cuGraphEventWaitNodeGetEvent, cuGraphEventWaitNodeGetEvent_v11010, kNone, CUevent,
+           reinterpret_cast<CUevent>(work_in<WaitWork>(s, node).event.get()), CUgraphNode node)
+
+SIMGPU_CALL(cuGraphEventWaitNodeSetEvent, cuGraphEventWaitNodeSetEvent_v11010, kOther,
+            CUgraphNode node, CUevent event) {
+  work_in<WaitWork>(s, node).event = s.event(event);
 }
 
-CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* graph) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(graph);
-    *graph = reinterpret_cast<CUgraph>(work_in<ChildWork>(s, node).graph);
-  });
-}
-
-CUresult cuGraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(event);
-    *event = reinterpret_cast<CUevent>(work_in<RecordWork>(s, node).event.get());
-  });
-}
-
-CUresult cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { work_in<RecordWork>(s, node).event = s.event(event); });
-}
-
-CUresult cuGraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(event);
-    *event = reinterpret_cast<CUevent>(work_in<WaitWork>(s, node).event.get());
-  });
-}
-
-CUresult cuGraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { work_in<WaitWork>(s, node).event = s.event(event); });
-}
-
-CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(parameters);
-    *parameters = work_in<AllocateWork>(s, node).parameters;
-  });
-}
-
-CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr* address) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(address);
-    *address = work_in<FreeWork>(s, node).memory->address();
-  });
-}
+SIMGPU_GET(cuGraphMemAllocNodeGetParams, cuGraphMemAllocNodeGetParams_v11040, kNone,
+           CUDA_MEM_ALLOC_NODE_PARAMS, work_in<AllocateWork>(s, node).parameters, CUgraphNode node)
+SIMGPU_GET(cuGraphMemFreeNodeGetParams, cuGraphMemFreeNodeGetParams_v11040, kNone, CUdeviceptr,
+           work_in<FreeWork>(s, node).memory->address(), CUgraphNode node)
 
 // "Modifying parameters is not supported for node types CU_GRAPH_NODE_TYPE_MEM_ALLOC and
 // CU_GRAPH_NODE_TYPE_MEM_FREE"; those of graphs inside a node have no other place than the graph.
-CUresult cuGraphNodeSetParams(CUgraphNode handle, CUgraphNodeParams* parameters) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(parameters);
-    Node& node = s.node(handle);
-    // "The node type specified by nodeParams->type must match the type of hNode."
-    require_value(parameters->type == type_of(node.work));
-    Work fresh = work_of(s, *parameters);
-    if (auto* kernel = std::get_if<KernelWork>(&fresh)) {
-      set_kernel(s, handle, std::move(*kernel));
-    } else {
-      node.work = std::move(fresh);
-    }
-  });
+SIMGPU_CALL(cuGraphNodeSetParams, cuGraphNodeSetParams_v12020, kOther, CUgraphNode handle,
+            CUgraphNodeParams* parameters) {
+  require(parameters);
+  Node& node = s.node(handle);
+  // "The node type specified by nodeParams->type must match the type of hNode."
+  require_value(parameters->type == type_of(node.work));
+  Work fresh = work_of(s, *parameters);
+  if (auto* kernel = std::get_if<KernelWork>(&fresh)) {
+    set_kernel(s, handle, std::move(*kernel));
+  } else {
+    node.work = std::move(fresh);
+  }
 }

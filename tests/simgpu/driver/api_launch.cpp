@@ -111,93 +111,45 @@ simgpu_api_call call_of(const char* function, const CUlaunchConfig* config, CUfu
 
 }  // namespace
 
-CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                        unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                        unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                        void** parameters, void** extra) {
-  static const DriverEntry entry{__func__};
+SIMGPU_STREAM_FUNCTION(cuLaunchKernel, cuLaunchKernel_v4000, CUfunction function,
+                       unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
+                       unsigned int block_x, unsigned int block_y, unsigned int block_z,
+                       unsigned int shared_bytes, CUstream stream, void** parameters,
+                       void** extra) {
   const LaunchRequest request{.function = function,
                               .grid = {grid_x, grid_y, grid_z},
                               .block = {block_x, block_y, block_z},
                               .shared_bytes = shared_bytes,
                               .parameters = parameters,
                               .extra = extra};
-  return observed(call_of(__func__, request, stream), [&] {
+  return observed(call_of(entry.function(), request, stream), [&] {
     return perform(entry, Cost::kLaunch,
-                   [&](Simulator& s) { launch(s, s.stream(stream, kLegacy), request); });
+                   [&](Simulator& s) { launch(s, s.stream(stream, which), request); });
   });
 }
 
-CUresult cuLaunchKernel_ptsz(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                             unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                             unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                             void** parameters, void** extra) {
-  static const DriverEntry entry{__func__};
-  const LaunchRequest request{.function = function,
-                              .grid = {grid_x, grid_y, grid_z},
-                              .block = {block_x, block_y, block_z},
-                              .shared_bytes = shared_bytes,
-                              .parameters = parameters,
-                              .extra = extra};
-  return observed(call_of(__func__, request, stream), [&] {
-    return perform(entry, Cost::kLaunch,
-                   [&](Simulator& s) { launch(s, s.stream(stream, kPerThread), request); });
-  });
-}
-
-CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                                   unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                                   unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                                   void** parameters) {
-  static const DriverEntry entry{__func__};
+SIMGPU_STREAM_FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_v9000,
+                       CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                       unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                       unsigned int block_z, unsigned int shared_bytes, CUstream stream,
+                       void** parameters) {
   const LaunchRequest request{.function = function,
                               .grid = {grid_x, grid_y, grid_z},
                               .block = {block_x, block_y, block_z},
                               .shared_bytes = shared_bytes,
                               .parameters = parameters,
                               .extra = nullptr};
-  return observed(call_of(__func__, request, stream), [&] {
-    return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-      launch_cooperative(s, s.stream(stream, kLegacy), request);
-    });
+  return observed(call_of(entry.function(), request, stream), [&] {
+    return perform(entry, Cost::kLaunch,
+                   [&](Simulator& s) { launch_cooperative(s, s.stream(stream, which), request); });
   });
 }
 
-CUresult cuLaunchCooperativeKernel_ptsz(CUfunction function, unsigned int grid_x,
-                                        unsigned int grid_y, unsigned int grid_z,
-                                        unsigned int block_x, unsigned int block_y,
-                                        unsigned int block_z, unsigned int shared_bytes,
-                                        CUstream stream, void** parameters) {
-  static const DriverEntry entry{__func__};
-  const LaunchRequest request{.function = function,
-                              .grid = {grid_x, grid_y, grid_z},
-                              .block = {block_x, block_y, block_z},
-                              .shared_bytes = shared_bytes,
-                              .parameters = parameters,
-                              .extra = nullptr};
-  return observed(call_of(__func__, request, stream), [&] {
+SIMGPU_STREAM_FUNCTION(cuLaunchKernelEx, cuLaunchKernelEx_v11060, const CUlaunchConfig* config,
+                       CUfunction function, void** parameters, void** extra) {
+  return observed(call_of(entry.function(), config, function, parameters, extra), [&] {
     return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-      launch_cooperative(s, s.stream(stream, kPerThread), request);
-    });
-  });
-}
-
-CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** parameters,
-                          void** extra) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, config, function, parameters, extra), [&] {
-    return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-      launch_config(s, config, function, parameters, extra, kLegacy);
-    });
-  });
-}
-
-CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction function, void** parameters,
-                               void** extra) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, config, function, parameters, extra), [&] {
-    return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-      launch_config(s, config, function, parameters, extra, kPerThread);
+      launch_config(s, config, function, parameters, extra, which);
     });
   });
 }

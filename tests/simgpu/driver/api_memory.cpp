@@ -81,206 +81,156 @@ void free_async(Simulator& s, CUdeviceptr address, Stream& stream) {
 
 }  // namespace
 
-CUresult cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    const Context& context = s.current();
-    if (total != nullptr) *total = s.model.device.memory_bytes;
-    if (free_bytes != nullptr) {
-      *free_bytes = s.model.device.memory_bytes - context.device->memory_used;
-    }
-  });
+SIMGPU_CALL(cuMemGetInfo_v2, cuMemGetInfo_v3020, kOther, size_t* free_bytes, size_t* total) {
+  const Context& context = s.current();
+  if (total != nullptr) *total = s.model.device.memory_bytes;
+  if (free_bytes != nullptr) {
+    *free_bytes = s.model.device.memory_bytes - context.device->memory_used;
+  }
 }
 
-CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(address);
-    s.refuse_if_unsafe();
-    *address = allocate(s, s.current(), bytes, MemoryKind::kDevice).base;
-  });
+SIMGPU_CALL(cuMemAlloc_v2, cuMemAlloc_v3020, kAllocate, CUdeviceptr* address, size_t bytes) {
+  require(address);
+  s.refuse_if_unsafe();
+  *address = allocate(s, s.current(), bytes, MemoryKind::kDevice).base;
 }
 
-CUresult cuMemAllocPitch_v2(CUdeviceptr* address, size_t* pitch, size_t width, size_t height,
-                            unsigned int element_bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(address);
-    require(pitch);
-    require_value(element_bytes == 4 || element_bytes == 8 || element_bytes == 16);
-    s.refuse_if_unsafe();
-    *pitch = (width + 511) / 512 * 512;
-    *address = allocate(s, s.current(), *pitch * height, MemoryKind::kDevice).base;
-  });
+SIMGPU_CALL(cuMemAllocPitch_v2, cuMemAllocPitch_v3020, kAllocate, CUdeviceptr* address,
+            size_t* pitch, size_t width, size_t height, unsigned int element_bytes) {
+  require(address);
+  require(pitch);
+  require_value(element_bytes == 4 || element_bytes == 8 || element_bytes == 16);
+  s.refuse_if_unsafe();
+  *pitch = (width + 511) / 512 * 512;
+  *address = allocate(s, s.current(), *pitch * height, MemoryKind::kDevice).base;
 }
 
-CUresult cuMemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(address);
-    require_value(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
-    s.refuse_if_unsafe();
-    *address = allocate(s, s.current(), bytes, MemoryKind::kManaged, flags).base;
-  });
+SIMGPU_CALL(cuMemAllocManaged, cuMemAllocManaged_v6000, kAllocate, CUdeviceptr* address,
+            size_t bytes, unsigned int flags) {
+  require(address);
+  require_value(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
+  s.refuse_if_unsafe();
+  *address = allocate(s, s.current(), bytes, MemoryKind::kManaged, flags).base;
 }
 
-CUresult cuMemFree_v2(CUdeviceptr address) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { free_device(s, address); });
+SIMGPU_CALL(cuMemFree_v2, cuMemFree_v3020, kAllocate, CUdeviceptr address) {
+  free_device(s, address);
 }
 
-CUresult cuMemAllocHost_v2(void** host, size_t bytes) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(host);
-    s.refuse_if_unsafe();
-    *host = pointer(allocate(s, s.current(), bytes, MemoryKind::kHost).base);
-  });
+SIMGPU_CALL(cuMemAllocHost_v2, cuMemAllocHost_v3020, kAllocate, void** host, size_t bytes) {
+  require(host);
+  s.refuse_if_unsafe();
+  *host = pointer(allocate(s, s.current(), bytes, MemoryKind::kHost).base);
 }
 
-CUresult cuMemHostAlloc(void** host, size_t bytes, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(host);
-    constexpr unsigned known =
-        CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
-    require_value((flags & ~known) == 0);
-    s.refuse_if_unsafe();
-    *host = pointer(allocate(s, s.current(), bytes, MemoryKind::kHost, flags).base);
-  });
+SIMGPU_CALL(cuMemHostAlloc, cuMemHostAlloc_v2020, kAllocate, void** host, size_t bytes,
+            unsigned int flags) {
+  require(host);
+  constexpr unsigned known =
+      CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  require_value((flags & ~known) == 0);
+  s.refuse_if_unsafe();
+  *host = pointer(allocate(s, s.current(), bytes, MemoryKind::kHost, flags).base);
 }
 
-CUresult cuMemFreeHost(void* host) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    s.refuse_if_unsafe();
-    Allocation& doomed = exactly(s, reinterpret_cast<std::uintptr_t>(host));
-    require_value(doomed.kind == MemoryKind::kHost);
-    s.synchronize(*doomed.context);
-    s.memory.release(doomed);
-  });
+SIMGPU_CALL(cuMemFreeHost, cuMemFreeHost_v2000, kAllocate, void* host) {
+  s.refuse_if_unsafe();
+  Allocation& doomed = exactly(s, reinterpret_cast<std::uintptr_t>(host));
+  require_value(doomed.kind == MemoryKind::kHost);
+  s.synchronize(*doomed.context);
+  s.memory.release(doomed);
 }
 
-CUresult cuMemHostRegister_v2(void* host, size_t bytes, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(host);
-    require_value(bytes > 0);
-    s.refuse_if_unsafe();
-    if (s.memory.find(reinterpret_cast<std::uintptr_t>(host)) != nullptr) {
-      throw Failure{CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED};
-    }
-    s.memory.adopt(s.current(), host, bytes, flags);
-  });
+SIMGPU_CALL(cuMemHostRegister_v2, cuMemHostRegister_v6050, kAllocate, void* host, size_t bytes,
+            unsigned int flags) {
+  require(host);
+  require_value(bytes > 0);
+  s.refuse_if_unsafe();
+  if (s.memory.find(reinterpret_cast<std::uintptr_t>(host)) != nullptr) {
+    throw Failure{CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED};
+  }
+  s.memory.adopt(s.current(), host, bytes, flags);
 }
 
-CUresult cuMemHostUnregister(void* host) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    s.refuse_if_unsafe();
-    Allocation* at = s.memory.find(reinterpret_cast<std::uintptr_t>(host));
-    if (at == nullptr || at->kind != MemoryKind::kRegistered) {
-      throw Failure{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
-    }
-    s.memory.release(*at);
-  });
+SIMGPU_CALL(cuMemHostUnregister, cuMemHostUnregister_v4000, kAllocate, void* host) {
+  s.refuse_if_unsafe();
+  Allocation* at = s.memory.find(reinterpret_cast<std::uintptr_t>(host));
+  if (at == nullptr || at->kind != MemoryKind::kRegistered) {
+    throw Failure{CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED};
+  }
+  s.memory.release(*at);
 }
 
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* host, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(address);
-    require_value(flags == 0);  // cuda.h: "for now, it must be set to 0"
-    const auto at = reinterpret_cast<std::uintptr_t>(host);
-    const Allocation* owner = s.memory.find(at);
-    require_value(owner != nullptr &&
-                  (owner->kind == MemoryKind::kHost || owner->kind == MemoryKind::kRegistered));
-    *address = at;  // one address space
-  });
+SIMGPU_CALL(cuMemHostGetDevicePointer_v2, cuMemHostGetDevicePointer_v3020, kOther,
+            CUdeviceptr* address, void* host, unsigned int flags) {
+  require(address);
+  require_value(flags == 0);  // cuda.h: "for now, it must be set to 0"
+  const auto at = reinterpret_cast<std::uintptr_t>(host);
+  const Allocation* owner = s.memory.find(at);
+  require_value(owner != nullptr &&
+                (owner->kind == MemoryKind::kHost || owner->kind == MemoryKind::kRegistered));
+  *address = at;  // one address space
 }
 
-CUresult cuMemHostGetFlags(unsigned int* flags, void* host) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(flags);
-    const Allocation* owner = s.memory.find(reinterpret_cast<std::uintptr_t>(host));
-    require_value(owner != nullptr && owner->kind == MemoryKind::kHost);
-    *flags = owner->flags;
-  });
+SIMGPU_CALL(cuMemHostGetFlags, cuMemHostGetFlags_v2030, kOther, unsigned int* flags, void* host) {
+  require(flags);
+  const Allocation* owner = s.memory.find(reinterpret_cast<std::uintptr_t>(host));
+  require_value(owner != nullptr && owner->kind == MemoryKind::kHost);
+  *flags = owner->flags;
 }
 
-CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    const Allocation* at = s.memory.find(static_cast<std::uintptr_t>(address));
-    if (at == nullptr) throw Failure{CUDA_ERROR_NOT_FOUND};
-    if (base != nullptr) *base = at->base;
-    if (bytes != nullptr) *bytes = at->bytes;
-  });
+SIMGPU_CALL(cuMemGetAddressRange_v2, cuMemGetAddressRange_v3020, kOther, CUdeviceptr* base,
+            size_t* bytes, CUdeviceptr address) {
+  const Allocation* at = s.memory.find(static_cast<std::uintptr_t>(address));
+  if (at == nullptr) throw Failure{CUDA_ERROR_NOT_FOUND};
+  if (base != nullptr) *base = at->base;
+  if (bytes != nullptr) *bytes = at->bytes;
 }
 
-CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdeviceptr address) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(data);
-    const Allocation* at = s.memory.find(static_cast<std::uintptr_t>(address));
-    require_value(at != nullptr);
-    const bool on_host = at->kind == MemoryKind::kHost || at->kind == MemoryKind::kRegistered;
-    const auto put = [&](const auto& value) { std::memcpy(data, &value, sizeof value); };
-    switch (attribute) {
-      case CU_POINTER_ATTRIBUTE_CONTEXT:
-        put(reinterpret_cast<std::uintptr_t>(at->context));
-        break;
-      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        put(on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
-        break;
-      case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        put(address);
-        break;
-      case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-        require_value(on_host || at->kind == MemoryKind::kManaged);
-        put(address);
-        break;
-      case CU_POINTER_ATTRIBUTE_IS_MANAGED:
-        put(static_cast<unsigned char>(at->kind == MemoryKind::kManaged ? 1 : 0));
-        break;
-      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        put(at->context->device->index);
-        break;
-      case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-        put(static_cast<CUdeviceptr>(at->base));
-        break;
-      case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-        put(at->bytes);
-        break;
-      default:
-        throw Failure{CUDA_ERROR_NOT_SUPPORTED};
-    }
-  });
+SIMGPU_CALL(cuPointerGetAttribute, cuPointerGetAttribute_v4000, kOther, void* data,
+            CUpointer_attribute attribute, CUdeviceptr address) {
+  require(data);
+  const Allocation* at = s.memory.find(static_cast<std::uintptr_t>(address));
+  require_value(at != nullptr);
+  const bool on_host = at->kind == MemoryKind::kHost || at->kind == MemoryKind::kRegistered;
+  const auto put = [&](const auto& value) { std::memcpy(data, &value, sizeof value); };
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      put(reinterpret_cast<std::uintptr_t>(at->context));
+      break;
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      put(on_host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      put(address);
+      break;
+    case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      require_value(on_host || at->kind == MemoryKind::kManaged);
+      put(address);
+      break;
+    case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+      put(static_cast<unsigned char>(at->kind == MemoryKind::kManaged ? 1 : 0));
+      break;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      put(at->context->device->index);
+      break;
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+      put(static_cast<CUdeviceptr>(at->base));
+      break;
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+      put(at->bytes);
+      break;
+    default:
+      throw Failure{CUDA_ERROR_NOT_SUPPORTED};
+  }
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    allocate_async(s, address, bytes, s.stream(stream, kLegacy));
-  });
+SIMGPU_STREAM_CALL(cuMemAllocAsync, cuMemAllocAsync_v11020, kAllocate, CUdeviceptr* address,
+                   size_t bytes, CUstream stream) {
+  allocate_async(s, address, bytes, s.stream(stream, which));
 }
 
-CUresult cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    allocate_async(s, address, bytes, s.stream(stream, kPerThread));
-  });
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate,
-                 [&](Simulator& s) { free_async(s, address, s.stream(stream, kLegacy)); });
-}
-
-CUresult cuMemFreeAsync_ptsz(CUdeviceptr address, CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate,
-                 [&](Simulator& s) { free_async(s, address, s.stream(stream, kPerThread)); });
+SIMGPU_STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_v11020, kAllocate, CUdeviceptr address,
+                   CUstream stream) {
+  free_async(s, address, s.stream(stream, which));
 }

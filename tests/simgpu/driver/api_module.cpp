@@ -89,39 +89,34 @@ void occupancy(Simulator& s, int* blocks, CUfunction function, int threads, size
 
 }  // namespace
 
-CUresult cuModuleLoadData(CUmodule* module, const void* image) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+SIMGPU_CALL(cuModuleLoadData, cuModuleLoadData_v2000, kAllocate, CUmodule* module,
+            const void* image) {
+  load_module(s, module, image);
 }
 
-CUresult cuModuleLoad(CUmodule* module, const char* file) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(file);
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(std::fopen(file, "rbe"),
-                                                                 &std::fclose);
-    if (opened == nullptr) throw Failure{CUDA_ERROR_FILE_NOT_FOUND};
-    std::string image;  // a text of PTX ends with a zero
-    for (int c = std::fgetc(opened.get()); c != EOF; c = std::fgetc(opened.get()))
-      image += static_cast<char>(c);
-    load_module(s, module, image.c_str());
-  });
+SIMGPU_CALL(cuModuleLoad, cuModuleLoad_v2000, kAllocate, CUmodule* module, const char* file) {
+  require(file);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(std::fopen(file, "rbe"),
+                                                               &std::fclose);
+  if (opened == nullptr) throw Failure{CUDA_ERROR_FILE_NOT_FOUND};
+  std::string image;  // a text of PTX ends with a zero
+  for (int c = std::fgetc(opened.get()); c != EOF; c = std::fgetc(opened.get()))
+    image += static_cast<char>(c);
+  load_module(s, module, image.c_str());
 }
 
-CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned int, CUjit_option*,
-                            void**) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+SIMGPU_CALL(cuModuleLoadDataEx, cuModuleLoadDataEx_v2010, kAllocate, CUmodule* module,
+            const void* image, unsigned int, CUjit_option*, void**) {
+  load_module(s, module, image);
 }
 
-CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { load_module(s, module, image); });
+SIMGPU_CALL(cuModuleLoadFatBinary, cuModuleLoadFatBinary_v2000, kAllocate, CUmodule* module,
+            const void* image) {
+  load_module(s, module, image);
 }
 
-CUresult cuModuleUnload(CUmodule module) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, module), [&] {
+SIMGPU_FUNCTION(cuModuleUnload, cuModuleUnload_v2000, CUmodule module) {
+  return observed(call_of(entry.function(), module), [&] {
     return perform(entry, Cost::kAllocate, [&](Simulator& s) {
       s.refuse_if_unsafe();
       s.unload(s.module(module));
@@ -129,46 +124,34 @@ CUresult cuModuleUnload(CUmodule module) {
   });
 }
 
-CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator&) {
-    require(mode);
-    *mode = CU_MODULE_LAZY_LOADING;
-  });
+SIMGPU_GET(cuModuleGetLoadingMode, cuModuleGetLoadingMode_v11070, kNone, CUmoduleLoadingMode,
+           CU_MODULE_LAZY_LOADING)
+
+SIMGPU_CALL(cuModuleGetFunction, cuModuleGetFunction_v2000, kOther, CUfunction* function,
+            CUmodule module, const char* name) {
+  require(function);
+  Module& in = s.module(module);
+  *function = handle<CUfunction>(s.function_of(in, kernel_named(*in.library, name)));
 }
 
-CUresult cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(function);
-    Module& in = s.module(module);
-    *function = handle<CUfunction>(s.function_of(in, kernel_named(*in.library, name)));
-  });
+SIMGPU_CALL(cuModuleGetGlobal_v2, cuModuleGetGlobal_v3020, kOther, CUdeviceptr* address,
+            size_t* bytes, CUmodule module, const char* name) {
+  variable_named(s.module(module), name, address, bytes);
 }
 
-CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module,
-                              const char* name) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { variable_named(s.module(module), name, address, bytes); });
+SIMGPU_CALL(cuLibraryLoadData, cuLibraryLoadData_v12000, kAllocate, CUlibrary* library,
+            const void* image, CUjit_option*, void**, unsigned int, CUlibraryOption*, void**,
+            unsigned int) {
+  require(library);
+  s.refuse_if_unsafe();
+  auto loaded = s.load_image(image);
+  *library = handle<CUlibrary>(*loaded);
+  Library* key = loaded.get();
+  s.libraries.emplace(key, std::move(loaded));
 }
 
-CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**,
-                           unsigned int, CUlibraryOption*, void**, unsigned int) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) {
-    require(library);
-    s.refuse_if_unsafe();
-    auto loaded = s.load_image(image);
-    *library = handle<CUlibrary>(*loaded);
-    Library* key = loaded.get();
-    s.libraries.emplace(key, std::move(loaded));
-  });
-}
-
-CUresult cuLibraryUnload(CUlibrary library) {
-  static const DriverEntry entry{__func__};
-  return observed(call_of(__func__, library), [&] {
+SIMGPU_FUNCTION(cuLibraryUnload, cuLibraryUnload_v12000, CUlibrary library) {
+  return observed(call_of(entry.function(), library), [&] {
     return perform(entry, Cost::kAllocate, [&](Simulator& s) {
       s.refuse_if_unsafe();
       Library& doomed = s.library(library);
@@ -182,161 +165,122 @@ CUresult cuLibraryUnload(CUlibrary library) {
   });
 }
 
-CUresult cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(kernel);
-    *kernel = handle<CUkernel>(kernel_named(s.library(library), name));
-  });
+SIMGPU_CALL(cuLibraryGetKernel, cuLibraryGetKernel_v12000, kOther, CUkernel* kernel,
+            CUlibrary library, const char* name) {
+  require(kernel);
+  *kernel = handle<CUkernel>(kernel_named(s.library(library), name));
 }
 
-CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(module);
-    *module = handle<CUmodule>(s.module_of(s.current(), s.library(library)));
-  });
+SIMGPU_CALL(cuLibraryGetModule, cuLibraryGetModule_v12000, kOther, CUmodule* module,
+            CUlibrary library) {
+  require(module);
+  *module = handle<CUmodule>(s.module_of(s.current(), s.library(library)));
 }
 
-CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library,
-                            const char* name) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
-  });
+SIMGPU_CALL(cuLibraryGetGlobal, cuLibraryGetGlobal_v12000, kOther, CUdeviceptr* address,
+            size_t* bytes, CUlibrary library, const char* name) {
+  variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
 }
 
-CUresult cuLibraryGetManaged(CUdeviceptr* address, size_t* bytes, CUlibrary library,
-                             const char* name) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
-  });
+SIMGPU_CALL(cuLibraryGetManaged, cuLibraryGetManaged_v12000, kOther, CUdeviceptr* address,
+            size_t* bytes, CUlibrary library, const char* name) {
+  variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
 }
 
-CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(function);
-    Kernel& wanted = s.kernel(kernel);
-    *function =
-        handle<CUfunction>(s.function_of(s.module_of(s.current(), *wanted.library), wanted));
-  });
+SIMGPU_CALL(cuKernelGetFunction, cuKernelGetFunction_v12000, kOther, CUfunction* function,
+            CUkernel kernel) {
+  require(function);
+  Kernel& wanted = s.kernel(kernel);
+  *function = handle<CUfunction>(s.function_of(s.module_of(s.current(), *wanted.library), wanted));
 }
 
-CUresult cuKernelGetName(const char** name, CUkernel kernel) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(name);
-    *name = s.kernel(kernel).mangled.c_str();
-  });
+SIMGPU_CALL(cuKernelGetName, cuKernelGetName_v12030, kOther, const char** name, CUkernel kernel) {
+  require(name);
+  *name = s.kernel(kernel).mangled.c_str();
 }
 
-CUresult cuKernelGetLibrary(CUlibrary* library, CUkernel kernel) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(library);
-    *library = handle<CUlibrary>(*s.kernel(kernel).library);
-  });
+SIMGPU_CALL(cuKernelGetLibrary, cuKernelGetLibrary_v12050, kOther, CUlibrary* library,
+            CUkernel kernel) {
+  require(library);
+  *library = handle<CUlibrary>(*s.kernel(kernel).library);
 }
 
-CUresult cuKernelGetAttribute(int* value, CUfunction_attribute attribute, CUkernel kernel,
-                              CUdevice device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(value);
-    static_cast<void>(s.device(device));
-    *value = attribute_of(s, s.kernel(kernel), 48 * 1024, -1, attribute);
-  });
+SIMGPU_CALL(cuKernelGetAttribute, cuKernelGetAttribute_v12000, kOther, int* value,
+            CUfunction_attribute attribute, CUkernel kernel, CUdevice device) {
+  require(value);
+  static_cast<void>(s.device(device));
+  *value = attribute_of(s, s.kernel(kernel), 48 * 1024, -1, attribute);
 }
 
-CUresult cuFuncGetName(const char** name, CUfunction function) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(name);
-    *name = s.function(function).kernel->mangled.c_str();
-  });
+SIMGPU_CALL(cuFuncGetName, cuFuncGetName_v12030, kOther, const char** name, CUfunction function) {
+  require(name);
+  *name = s.function(function).kernel->mangled.c_str();
 }
 
-CUresult cuFuncGetModule(CUmodule* module, CUfunction function) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(module);
-    const Function& of = s.function(function);
-    *module = handle<CUmodule>(*of.context->library_modules.at(of.kernel->library));
-  });
+SIMGPU_CALL(cuFuncGetModule, cuFuncGetModule_v11000, kOther, CUmodule* module,
+            CUfunction function) {
+  require(module);
+  const Function& of = s.function(function);
+  *module = handle<CUmodule>(*of.context->library_modules.at(of.kernel->library));
 }
 
-CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(value);
-    const Function& of = s.function(function);
-    *value =
-        attribute_of(s, *of.kernel, of.max_dynamic_shared_bytes, of.preferred_carveout, attribute);
-  });
+SIMGPU_CALL(cuFuncGetAttribute, cuFuncGetAttribute_v2020, kOther, int* value,
+            CUfunction_attribute attribute, CUfunction function) {
+  require(value);
+  const Function& of = s.function(function);
+  *value =
+      attribute_of(s, *of.kernel, of.max_dynamic_shared_bytes, of.preferred_carveout, attribute);
 }
 
-CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    Function& of = s.function(function);
-    switch (attribute) {
-      case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        // cuda.h: the sum with the static size "cannot exceed the device attribute
-        // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN".
-        require_value(value >= 0 && value + of.kernel->static_shared_bytes() <=
-                                        s.model.device.shared_bytes_per_block_optin);
-        of.max_dynamic_shared_bytes = value;
-        break;
-      case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-        require_value(value >= -1 && value <= 100);
-        of.preferred_carveout = value;
-        break;
-      case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-      case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        throw Failure{CUDA_ERROR_NOT_SUPPORTED};
-      default:
-        throw Failure{CUDA_ERROR_INVALID_VALUE};
-    }
-  });
+SIMGPU_CALL(cuFuncSetAttribute, cuFuncSetAttribute_v9000, kOther, CUfunction function,
+            CUfunction_attribute attribute, int value) {
+  Function& of = s.function(function);
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      // cuda.h: the sum with the static size "cannot exceed the device attribute
+      // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN".
+      require_value(value >= 0 && value + of.kernel->static_shared_bytes() <=
+                                      s.model.device.shared_bytes_per_block_optin);
+      of.max_dynamic_shared_bytes = value;
+      break;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      require_value(value >= -1 && value <= 100);
+      of.preferred_carveout = value;
+      break;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      throw Failure{CUDA_ERROR_NOT_SUPPORTED};
+    default:
+      throw Failure{CUDA_ERROR_INVALID_VALUE};
+  }
 }
 
-CUresult cuFuncSetCacheConfig(CUfunction function, CUfunc_cache) {
-  static const DriverEntry entry{__func__};
+SIMGPU_CALL(cuFuncSetCacheConfig, cuFuncSetCacheConfig_v3000, kOther, CUfunction function,
+            CUfunc_cache) {
   // cuda.h: "only a preference", so accepting it is all there is to do.
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { static_cast<void>(s.function(function)); });
+  static_cast<void>(s.function(function));
 }
 
-CUresult cuFuncLoad(CUfunction function) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { static_cast<void>(s.function(function)); });
+SIMGPU_CALL(cuFuncLoad, cuFuncLoad_v12040, kOther, CUfunction function) {
+  static_cast<void>(s.function(function));
 }
 
-CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction function) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(state);
-    static_cast<void>(s.function(function));
-    *state = CU_FUNCTION_LOADING_STATE_LOADED;
-  });
+SIMGPU_CALL(cuFuncIsLoaded, cuFuncIsLoaded_v12040, kOther, CUfunctionLoadingState* state,
+            CUfunction function) {
+  require(state);
+  static_cast<void>(s.function(function));
+  *state = CU_FUNCTION_LOADING_STATE_LOADED;
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads,
-                                                     size_t dynamic_shared) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther,
-                 [&](Simulator& s) { occupancy(s, blocks, function, threads, dynamic_shared); });
+SIMGPU_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,
+            cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050, kOther, int* blocks,
+            CUfunction function, int threads, size_t dynamic_shared) {
+  occupancy(s, blocks, function, threads, dynamic_shared);
 }
 
-CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function,
-                                                              int threads, size_t dynamic_shared,
-                                                              unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require_value(flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
-    occupancy(s, blocks, function, threads, dynamic_shared);
-  });
+SIMGPU_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
+            cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_v7000, kOther, int* blocks,
+            CUfunction function, int threads, size_t dynamic_shared, unsigned int flags) {
+  require_value(flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
+  occupancy(s, blocks, function, threads, dynamic_shared);
 }

@@ -8,6 +8,13 @@
 #include <utility>
 
 namespace inline_prof::simgpu {
+
+// Where the linker puts the section of SIMGPU_PROC_ROW.
+// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names.
+extern "C" [[gnu::visibility("hidden")]] const ProcRow* const __start_simgpu_proc_rows[];
+extern "C" [[gnu::visibility("hidden")]] const ProcRow* const __stop_simgpu_proc_rows[];
+// NOLINTEND(bugprone-reserved-identifier)
+
 namespace {
 
 // SIMGPU_LAUNCH=null: what a launch costs its caller if nobody does anything.
@@ -76,7 +83,8 @@ Found find(std::string_view name, int version, cuuint64_t flags) {
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   const ProcRow* best = nullptr;
   bool known = false;
-  for (const auto& row : proc_table()) {
+  for (const ProcRow* candidate : proc_table()) {
+    const ProcRow& row = *candidate;
     if (row.base != name || row.version > driver) continue;
     known = true;
     if (row.version > version) continue;
@@ -103,25 +111,28 @@ Found find(std::string_view name, int version, cuuint64_t flags) {
                             : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND};
   }
   void* null_version = settings.null_launch ? null_launch_for(name) : nullptr;
-  return {.address = null_version != nullptr ? null_version : best->address,
+  return {.address = null_version != nullptr ? null_version : best->address(),
           .status = CU_GET_PROC_ADDRESS_SUCCESS};
 }
 
 }  // namespace
 
+std::span<const ProcRow* const> proc_table() {
+  return {__start_simgpu_proc_rows, __stop_simgpu_proc_rows};
+}
+
 bool is_driver_function(std::string_view name) {
   const auto rows = proc_table();
   return std::any_of(rows.begin(), rows.end(),
-                     [&](const ProcRow& row) { return row.base == name || row.symbol == name; });
+                     [&](const ProcRow* row) { return row->base == name || row->symbol == name; });
 }
 
 }  // namespace inline_prof::simgpu
 
 using inline_prof::simgpu::DriverEntry;
 
-CUresult cuGetProcAddress_v2(const char* symbol, void** address, int version, cuuint64_t flags,
-                             CUdriverProcAddressQueryResult* status) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuGetProcAddress_v2, cuGetProcAddress_v12000, const char* symbol, void** address,
+                int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (symbol == nullptr || address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto found = inline_prof::simgpu::find(symbol, version, flags);
@@ -130,8 +141,8 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** address, int version, cu
   return found.result;
 }
 
-CUresult cuGetProcAddress(const char* symbol, void** address, int version, cuuint64_t flags) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuGetProcAddress, cuGetProcAddress_v11030, const char* symbol, void** address,
+                int version, cuuint64_t flags) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (symbol == nullptr || address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto found = inline_prof::simgpu::find(symbol, version, flags);

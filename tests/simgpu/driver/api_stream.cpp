@@ -75,304 +75,75 @@ void write_value(Simulator& s, Stream& stream, CUdeviceptr address, std::uint64_
 
 }  // namespace
 
-CUresult cuStreamCreate(CUstream* stream, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { create(s, stream, flags, 0); });
+SIMGPU_CALL(cuStreamCreate, cuStreamCreate_v2000, kAllocate, CUstream* stream, unsigned int flags) {
+  create(s, stream, flags, 0);
 }
 
-CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned int flags, int priority) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kAllocate, [&](Simulator& s) { create(s, stream, flags, priority); });
+SIMGPU_CALL(cuStreamCreateWithPriority, cuStreamCreateWithPriority_v5050, kAllocate,
+            CUstream* stream, unsigned int flags, int priority) {
+  create(s, stream, flags, priority);
 }
 
-CUresult cuStreamDestroy(CUstream stream) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuStreamDestroy, cuStreamDestroy_v2000, CUstream stream) {
   tell_of_doomed_stream(stream);
   return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 
-CUresult cuStreamDestroy_v2(CUstream stream) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuStreamDestroy_v2, cuStreamDestroy_v4000, CUstream stream) {
   tell_of_doomed_stream(stream);
   return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 
-CUresult cuStreamQuery(CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return call(entry, Cost::kQuery,
-              [&](Simulator& s) { return query(s, s.stream(stream, kLegacy)); });
+SIMGPU_STREAM_FUNCTION(cuStreamQuery, cuStreamQuery_v2000, CUstream stream) {
+  return call(entry, Cost::kQuery, [&](Simulator& s) { return query(s, s.stream(stream, which)); });
 }
 
-CUresult cuStreamQuery_ptsz(CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return call(entry, Cost::kQuery,
-              [&](Simulator& s) { return query(s, s.stream(stream, kPerThread)); });
+SIMGPU_STREAM_CALL(cuStreamSynchronize, cuStreamSynchronize_v2000, kWait, CUstream stream) {
+  synchronize(s, s.stream(stream, which));
 }
 
-CUresult cuStreamSynchronize(CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait,
-                 [&](Simulator& s) { synchronize(s, s.stream(stream, kLegacy)); });
+SIMGPU_STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_v3020, kWait, CUstream stream,
+                   CUevent event, unsigned int flags) {
+  wait_event(s, s.stream(stream, which), event, flags);
 }
 
-CUresult cuStreamSynchronize_ptsz(CUstream stream) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait,
-                 [&](Simulator& s) { synchronize(s, s.stream(stream, kPerThread)); });
+SIMGPU_STREAM_GET(cuStreamGetPriority, cuStreamGetPriority_v5050, kNone, int,
+                  s.stream(stream, which).priority)
+
+SIMGPU_STREAM_GET(cuStreamGetFlags, cuStreamGetFlags_v5050, kNone, unsigned int,
+                  s.stream(stream, which).flags)
+
+SIMGPU_STREAM_GET(cuStreamGetId, cuStreamGetId_v12000, kNone, unsigned long long,
+                  s.stream(stream, which).id)
+SIMGPU_STREAM_GET(cuStreamGetDevice, cuStreamGetDevice_v12080, kNone, CUdevice,
+                  s.stream(stream, which).context->device->index)
+SIMGPU_STREAM_GET(cuStreamGetCtx, cuStreamGetCtx_v9020, kNone, CUcontext,
+                  reinterpret_cast<CUcontext>(s.stream(stream, which).context))
+
+SIMGPU_STREAM_CALL(cuStreamGetCtx_v2, cuStreamGetCtx_v12050, kNone, CUstream stream,
+                   CUcontext* context, CUgreenCtx* green) {
+  require(context);
+  // cuda.h: the green context, or "NULL if the stream is not associated with a green context".
+  *context = reinterpret_cast<CUcontext>(s.stream(stream, which).context);
+  if (green != nullptr) *green = nullptr;
 }
 
-CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait,
-                 [&](Simulator& s) { wait_event(s, s.stream(stream, kLegacy), event, flags); });
-}
+#define SIMGPU_STREAM_VALUE(symbol, typed, work, bits)                           \
+  SIMGPU_STREAM_CALL(symbol, typed, kWait, CUstream stream, CUdeviceptr address, \
+                     cuuint##bits##_t value, unsigned int flags) {               \
+    work(s, s.stream(stream, which), address, value, bits == 64, flags);         \
+  }
+SIMGPU_STREAM_VALUE(cuStreamWaitValue32, cuStreamWaitValue32_v8000, wait_value, 32)
+SIMGPU_STREAM_VALUE(cuStreamWriteValue32, cuStreamWriteValue32_v8000, write_value, 32)
+SIMGPU_STREAM_VALUE(cuStreamWaitValue64, cuStreamWaitValue64_v9000, wait_value, 64)
+SIMGPU_STREAM_VALUE(cuStreamWriteValue64, cuStreamWriteValue64_v9000, write_value, 64)
+SIMGPU_STREAM_VALUE(cuStreamWaitValue32_v2, cuStreamWaitValue32_v11070, wait_value, 32)
+SIMGPU_STREAM_VALUE(cuStreamWriteValue32_v2, cuStreamWriteValue32_v11070, write_value, 32)
+SIMGPU_STREAM_VALUE(cuStreamWaitValue64_v2, cuStreamWaitValue64_v11070, wait_value, 64)
+SIMGPU_STREAM_VALUE(cuStreamWriteValue64_v2, cuStreamWriteValue64_v11070, write_value, 64)
 
-CUresult cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait,
-                 [&](Simulator& s) { wait_event(s, s.stream(stream, kPerThread), event, flags); });
-}
-
-CUresult cuStreamGetPriority(CUstream stream, int* priority) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(priority);
-    *priority = s.stream(stream, kLegacy).priority;
-  });
-}
-
-CUresult cuStreamGetPriority_ptsz(CUstream stream, int* priority) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(priority);
-    *priority = s.stream(stream, kPerThread).priority;
-  });
-}
-
-CUresult cuStreamGetFlags(CUstream stream, unsigned int* flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(flags);
-    *flags = s.stream(stream, kLegacy).flags;
-  });
-}
-
-CUresult cuStreamGetFlags_ptsz(CUstream stream, unsigned int* flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(flags);
-    *flags = s.stream(stream, kPerThread).flags;
-  });
-}
-
-CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(id);
-    *id = s.stream(stream, kLegacy).id;
-  });
-}
-
-CUresult cuStreamGetId_ptsz(CUstream stream, unsigned long long* id) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(id);
-    *id = s.stream(stream, kPerThread).id;
-  });
-}
-
-CUresult cuStreamGetDevice(CUstream stream, CUdevice* device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(device);
-    *device = s.stream(stream, kLegacy).context->device->index;
-  });
-}
-
-CUresult cuStreamGetDevice_ptsz(CUstream stream, CUdevice* device) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(device);
-    *device = s.stream(stream, kPerThread).context->device->index;
-  });
-}
-
-CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(context);
-    *context = reinterpret_cast<CUcontext>(s.stream(stream, kLegacy).context);
-  });
-}
-
-CUresult cuStreamGetCtx_ptsz(CUstream stream, CUcontext* context) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(context);
-    *context = reinterpret_cast<CUcontext>(s.stream(stream, kPerThread).context);
-  });
-}
-
-CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext* context, CUgreenCtx* green) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(context);
-    // cuda.h: the green context, or "NULL if the stream is not associated with a green context".
-    *context = reinterpret_cast<CUcontext>(s.stream(stream, kLegacy).context);
-    if (green != nullptr) *green = nullptr;
-  });
-}
-
-CUresult cuStreamGetCtx_v2_ptsz(CUstream stream, CUcontext* context, CUgreenCtx* green) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kNone, [&](Simulator& s) {
-    require(context);
-    // cuda.h: the green context, or "NULL if the stream is not associated with a green context".
-    *context = reinterpret_cast<CUcontext>(s.stream(stream, kPerThread).context);
-    if (green != nullptr) *green = nullptr;
-  });
-}
-
-CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                             unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kLegacy), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWaitValue32_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                  unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kPerThread), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                              unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kLegacy), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWriteValue32_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                   unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kPerThread), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWaitValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                             unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kLegacy), address, value, true, flags);
-  });
-}
-
-CUresult cuStreamWaitValue64_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                  unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kPerThread), address, value, true, flags);
-  });
-}
-
-CUresult cuStreamWriteValue64(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                              unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kLegacy), address, value, true, flags);
-  });
-}
-
-CUresult cuStreamWriteValue64_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                   unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kPerThread), address, value, true, flags);
-  });
-}
-
-CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kLegacy), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWaitValue32_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                     unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kPerThread), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWriteValue32_v2(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                 unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kLegacy), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWriteValue32_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                                      unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kPerThread), address, value, false, flags);
-  });
-}
-
-CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kLegacy), address, value, true, flags);
-  });
-}
-
-CUresult cuStreamWaitValue64_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                     unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    wait_value(s, s.stream(stream, kPerThread), address, value, true, flags);
-  });
-}
-
-CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                 unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kLegacy), address, value, true, flags);
-  });
-}
-
-CUresult cuStreamWriteValue64_v2_ptsz(CUstream stream, CUdeviceptr address, cuuint64_t value,
-                                      unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kWait, [&](Simulator& s) {
-    write_value(s, s.stream(stream, kPerThread), address, value, true, flags);
-  });
-}
-
-CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    require_value(function != nullptr);
-    s.call_host(s.stream(stream, kLegacy), function, data);
-  });
-}
-
-CUresult cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void* data) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kLaunch, [&](Simulator& s) {
-    require_value(function != nullptr);
-    s.call_host(s.stream(stream, kPerThread), function, data);
-  });
+SIMGPU_STREAM_CALL(cuLaunchHostFunc, cuLaunchHostFunc_v10000, kLaunch, CUstream stream,
+                   CUhostFn function, void* data) {
+  require_value(function != nullptr);
+  s.call_host(s.stream(stream, which), function, data);
 }

@@ -22,56 +22,44 @@ void require_count(unsigned count) {
 
 }  // namespace
 
-CUresult cuUserObjectCreate(CUuserObject* object, void* data, CUhostFn destroy,
-                            unsigned int references, unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require(object);
-    require_value(destroy != nullptr);
-    require_count(references);
-    // "it is required to pass ::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC"
-    require_value(flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
-    auto owned = std::make_unique<UserObject>(data, destroy, references);
-    *object = reinterpret_cast<CUuserObject>(owned.get());
-    UserObject* key = owned.get();
-    s.user_objects.emplace(key, std::move(owned));
-  });
+SIMGPU_CALL(cuUserObjectCreate, cuUserObjectCreate_v11030, kOther, CUuserObject* object, void* data,
+            CUhostFn destroy, unsigned int references, unsigned int flags) {
+  require(object);
+  require_value(destroy != nullptr);
+  require_count(references);
+  // "it is required to pass ::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC"
+  require_value(flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  auto owned = std::make_unique<UserObject>(data, destroy, references);
+  *object = reinterpret_cast<CUuserObject>(owned.get());
+  UserObject* key = owned.get();
+  s.user_objects.emplace(key, std::move(owned));
 }
 
-CUresult cuUserObjectRetain(CUuserObject object, unsigned int count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require_count(count);
-    object_of(s, object).retain(count);
-  });
+SIMGPU_CALL(cuUserObjectRetain, cuUserObjectRetain_v11030, kOther, CUuserObject object,
+            unsigned int count) {
+  require_count(count);
+  object_of(s, object).retain(count);
 }
 
-CUresult cuUserObjectRelease(CUuserObject object, unsigned int count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require_count(count);
-    release(s.user_objects, object_of(s, object), count);
-  });
+SIMGPU_CALL(cuUserObjectRelease, cuUserObjectRelease_v11030, kOther, CUuserObject object,
+            unsigned int count) {
+  require_count(count);
+  release(s.user_objects, object_of(s, object), count);
 }
 
-CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned int count,
-                                 unsigned int flags) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require_count(count);
-    require_value(flags == 0 || flags == CU_GRAPH_USER_OBJECT_MOVE);
-    Graph& owner = s.graph(graph);
-    UserObject& retained = object_of(s, object);
-    // "transfers references from the calling thread, rather than create new references."
-    if (flags != CU_GRAPH_USER_OBJECT_MOVE) retained.retain(count);
-    owner.references.adopt(s.user_objects, retained, count);
-  });
+SIMGPU_CALL(cuGraphRetainUserObject, cuGraphRetainUserObject_v11030, kOther, CUgraph graph,
+            CUuserObject object, unsigned int count, unsigned int flags) {
+  require_count(count);
+  require_value(flags == 0 || flags == CU_GRAPH_USER_OBJECT_MOVE);
+  Graph& owner = s.graph(graph);
+  UserObject& retained = object_of(s, object);
+  // "transfers references from the calling thread, rather than create new references."
+  if (flags != CU_GRAPH_USER_OBJECT_MOVE) retained.retain(count);
+  owner.references.adopt(s.user_objects, retained, count);
 }
 
-CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned int count) {
-  static const DriverEntry entry{__func__};
-  return perform(entry, Cost::kOther, [&](Simulator& s) {
-    require_count(count);
-    require_value(s.graph(graph).references.release(object_of(s, object), count));
-  });
+SIMGPU_CALL(cuGraphReleaseUserObject, cuGraphReleaseUserObject_v11030, kOther, CUgraph graph,
+            CUuserObject object, unsigned int count) {
+  require_count(count);
+  require_value(s.graph(graph).references.release(object_of(s, object), count));
 }

@@ -65,3 +65,6 @@ int simgpu_register_image(const simgpu_image* image) {
 
 }  // extern "C"
 #pragma GCC visibility pop
+
+using PFN_simgpu_register_image_v1000 = decltype(&simgpu_register_image);
+SIMGPU_PROC(simgpu_register_image, simgpu_register_image_v1000)

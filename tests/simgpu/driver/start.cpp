@@ -140,8 +140,7 @@ Nanoseconds cost_of(const Simulator& simulator, Cost cost) {
 
 using inline_prof::simgpu::DriverEntry;
 
-CUresult cuInit(unsigned int flags) {
-  static const DriverEntry entry{__func__};
+SIMGPU_FUNCTION(cuInit, cuInit_v2000, unsigned int flags) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   // cuda.h, cuInit: "Currently, the Flags parameter must be 0."
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;

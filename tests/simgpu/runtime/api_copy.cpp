@@ -44,237 +44,84 @@ cudaError_t place(const DriverFunctions& driver, const void* symbol, size_t byte
 
 }  // namespace
 
-extern "C" {
-
-cudaError_t cudaMemcpy(void* destination, const void* source, size_t bytes, cudaMemcpyKind kind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    return driver.memcpy(address(destination), address(source), bytes);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy, kDevice, void* destination, const void* source, size_t bytes,
+                           cudaMemcpyKind kind) {
+  if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
+  return driver.memcpy[which](address(destination), address(source), bytes);
 }
 
-cudaError_t cudaMemcpy_ptds(void* destination, const void* source, size_t bytes,
-                            cudaMemcpyKind kind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    return driver.memcpy_ptsz(address(destination), address(source), bytes);
-  });
+SIMGPU_STREAM_CALL(cudaMemcpyAsync, kDevice, void* destination, const void* source, size_t bytes,
+                   cudaMemcpyKind kind, cudaStream_t stream) {
+  if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
+  return driver.memcpy_async[which](address(destination), address(source), bytes, stream);
 }
 
-cudaError_t cudaMemcpyAsync(void* destination, const void* source, size_t bytes,
-                            cudaMemcpyKind kind, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    return driver.memcpy_async(address(destination), address(source), bytes, stream);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy2D, kDevice, void* destination, size_t destination_pitch,
+                           const void* source, size_t source_pitch, size_t width, size_t height,
+                           cudaMemcpyKind kind) {
+  if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
+  const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
+  return driver.memcpy2dunaligned[which](&p);
 }
 
-cudaError_t cudaMemcpyAsync_ptsz(void* destination, const void* source, size_t bytes,
-                                 cudaMemcpyKind kind, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    return driver.memcpy_async_ptsz(address(destination), address(source), bytes, stream);
-  });
+SIMGPU_STREAM_CALL(cudaMemcpy2DAsync, kDevice, void* destination, size_t destination_pitch,
+                   const void* source, size_t source_pitch, size_t width, size_t height,
+                   cudaMemcpyKind kind, cudaStream_t stream) {
+  if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
+  const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
+  return driver.memcpy2dasync[which](&p, stream);
 }
 
-cudaError_t cudaMemcpy2D(void* destination, size_t destination_pitch, const void* source,
-                         size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
-    return driver.memcpy2dunaligned(&p);
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemset, kDevice, void* pointer, int value, size_t bytes) {
+  return driver.memset_d8[which](address(pointer), static_cast<unsigned char>(value), bytes);
 }
 
-cudaError_t cudaMemcpy2D_ptds(void* destination, size_t destination_pitch, const void* source,
-                              size_t source_pitch, size_t width, size_t height,
-                              cudaMemcpyKind kind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
-    return driver.memcpy2dunaligned_ptsz(&p);
-  });
-}
-
-cudaError_t cudaMemcpy2DAsync(void* destination, size_t destination_pitch, const void* source,
-                              size_t source_pitch, size_t width, size_t height, cudaMemcpyKind kind,
-                              cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
-    return driver.memcpy2dasync(&p, stream);
-  });
-}
-
-cudaError_t cudaMemcpy2DAsync_ptsz(void* destination, size_t destination_pitch, const void* source,
-                                   size_t source_pitch, size_t width, size_t height,
-                                   cudaMemcpyKind kind, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
-    const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
-    return driver.memcpy2dasync_ptsz(&p, stream);
-  });
-}
-
-cudaError_t cudaMemset(void* pointer, int value, size_t bytes) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_d8(address(pointer), static_cast<unsigned char>(value), bytes);
-  });
-}
-
-cudaError_t cudaMemset_ptds(void* pointer, int value, size_t bytes) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_d8_ptsz(address(pointer), static_cast<unsigned char>(value), bytes);
-  });
-}
-
-cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_d8_async(address(pointer), static_cast<unsigned char>(value), bytes,
-                                  stream);
-  });
-}
-
-cudaError_t cudaMemsetAsync_ptsz(void* pointer, int value, size_t bytes, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_d8_async_ptsz(address(pointer), static_cast<unsigned char>(value), bytes,
+SIMGPU_STREAM_CALL(cudaMemsetAsync, kDevice, void* pointer, int value, size_t bytes,
+                   cudaStream_t stream) {
+  return driver.memset_d8_async[which](address(pointer), static_cast<unsigned char>(value), bytes,
                                        stream);
-  });
 }
 
-cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_2d8(address(pointer), pitch, static_cast<unsigned char>(value), width,
-                             height);
-  });
-}
-
-cudaError_t cudaMemset2D_ptds(void* pointer, size_t pitch, int value, size_t width, size_t height) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_2d8_ptsz(address(pointer), pitch, static_cast<unsigned char>(value), width,
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemset2D, kDevice, void* pointer, size_t pitch, int value,
+                           size_t width, size_t height) {
+  return driver.memset_2d8[which](address(pointer), pitch, static_cast<unsigned char>(value), width,
                                   height);
-  });
 }
 
-cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
-                              cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_2d8_async(address(pointer), pitch, static_cast<unsigned char>(value),
-                                   width, height, stream);
-  });
-}
-
-cudaError_t cudaMemset2DAsync_ptsz(void* pointer, size_t pitch, int value, size_t width,
-                                   size_t height, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.memset_2d8_async_ptsz(address(pointer), pitch, static_cast<unsigned char>(value),
+SIMGPU_STREAM_CALL(cudaMemset2DAsync, kDevice, void* pointer, size_t pitch, int value, size_t width,
+                   size_t height, cudaStream_t stream) {
+  return driver.memset_2d8_async[which](address(pointer), pitch, static_cast<unsigned char>(value),
                                         width, height, stream);
-  });
 }
 
-cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* source, size_t bytes, size_t offset,
-                               cudaMemcpyKind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(driver.memcpy(at, address(source), bytes));
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyToSymbol, kDevice, const void* symbol, const void* source,
+                           size_t bytes, size_t offset, cudaMemcpyKind) {
+  CUdeviceptr at = 0;
+  if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
+    return error;
+  return driver.memcpy[which](at, address(source), bytes);
 }
 
-cudaError_t cudaMemcpyToSymbol_ptds(const void* symbol, const void* source, size_t bytes,
-                                    size_t offset, cudaMemcpyKind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(driver.memcpy_ptsz(at, address(source), bytes));
-  });
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyFromSymbol, kDevice, void* destination, const void* symbol,
+                           size_t bytes, size_t offset, cudaMemcpyKind) {
+  CUdeviceptr at = 0;
+  if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
+    return error;
+  return driver.memcpy[which](address(destination), at, bytes);
 }
 
-cudaError_t cudaMemcpyFromSymbol(void* destination, const void* symbol, size_t bytes, size_t offset,
-                                 cudaMemcpyKind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(driver.memcpy(address(destination), at, bytes));
-  });
+SIMGPU_STREAM_CALL(cudaMemcpyToSymbolAsync, kDevice, const void* symbol, const void* source,
+                   size_t bytes, size_t offset, cudaMemcpyKind, cudaStream_t stream) {
+  CUdeviceptr at = 0;
+  if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
+    return error;
+  return driver.memcpy_async[which](at, address(source), bytes, stream);
 }
 
-cudaError_t cudaMemcpyFromSymbol_ptds(void* destination, const void* symbol, size_t bytes,
-                                      size_t offset, cudaMemcpyKind) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(driver.memcpy_ptsz(address(destination), at, bytes));
-  });
+SIMGPU_STREAM_CALL(cudaMemcpyFromSymbolAsync, kDevice, void* destination, const void* symbol,
+                   size_t bytes, size_t offset, cudaMemcpyKind, cudaStream_t stream) {
+  CUdeviceptr at = 0;
+  if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
+    return error;
+  return driver.memcpy_async[which](address(destination), at, bytes, stream);
 }
-
-cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* source, size_t bytes,
-                                    size_t offset, cudaMemcpyKind, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(driver.memcpy_async(at, address(source), bytes, stream));
-  });
-}
-
-cudaError_t cudaMemcpyToSymbolAsync_ptsz(const void* symbol, const void* source, size_t bytes,
-                                         size_t offset, cudaMemcpyKind, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(driver.memcpy_async_ptsz(at, address(source), bytes, stream));
-  });
-}
-
-cudaError_t cudaMemcpyFromSymbolAsync(void* destination, const void* symbol, size_t bytes,
-                                      size_t offset, cudaMemcpyKind, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(driver.memcpy_async(address(destination), at, bytes, stream));
-  });
-}
-
-cudaError_t cudaMemcpyFromSymbolAsync_ptsz(void* destination, const void* symbol, size_t bytes,
-                                           size_t offset, cudaMemcpyKind, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdeviceptr at = 0;
-    if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
-      return error;
-    return static_cast<cudaError_t>(
-        driver.memcpy_async_ptsz(address(destination), at, bytes, stream));
-  });
-}
-
-}  // extern "C"

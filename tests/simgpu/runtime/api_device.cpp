@@ -70,131 +70,73 @@ CUresult fill_properties(const DriverFunctions& driver, int device, cudaDevicePr
 
 // cuda_runtime_api.h, cudaGetDriverEntryPointByVersion: cudaEnableDefault means the stream variant
 // that the program was compiled for.
-cudaError_t entry_point(const DriverFunctions& driver, const char* symbol, void** function,
-                        unsigned version, unsigned long long flags, cuuint64_t own_variant,
-                        cudaDriverEntryPointQueryResult* status) {
+CUresult entry_point(const DriverFunctions& driver, const char* symbol, void** function,
+                     unsigned version, unsigned long long flags, DefaultStream which,
+                     cudaDriverEntryPointQueryResult* status) {
+  const cuuint64_t own_variant = which == kLegacy ? CU_GET_PROC_ADDRESS_LEGACY_STREAM
+                                                  : CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   CUdriverProcAddressQueryResult found{};
   const CUresult result =
       driver.get_proc_address(symbol, function, static_cast<int>(version),
                               flags == cudaEnableDefault ? own_variant : flags, &found);
   // The two enumerations are equal, value for value.
   if (status != nullptr) *status = static_cast<cudaDriverEntryPointQueryResult>(found);
-  return static_cast<cudaError_t>(result);
+  return result;
 }
 
 }  // namespace
 
-extern "C" {
+SIMGPU_FORWARD(cudaGetDeviceCount, kDriver, device_get_count, 1)
+SIMGPU_FORWARD(cudaGetDevice, kDevice, ctx_get_device, 1)
 
-cudaError_t cudaGetDeviceCount(int* count) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver,
-              [&](const DriverFunctions& driver) { return driver.device_get_count(count); });
+SIMGPU_CALL(cudaSetDevice, kDriver, int device) {
+  return use_device(driver, device);
 }
 
-cudaError_t cudaGetDevice(int* device) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice,
-              [&](const DriverFunctions& driver) { return driver.ctx_get_device(device); });
+SIMGPU_CALL(cudaInitDevice, kDriver, int device, unsigned int, unsigned int) {
+  // cuda_runtime_api.h: initialises the device without making it current.
+  CUcontext before = nullptr;
+  driver.ctx_get_current(&before);
+  const CUresult result = use_device(driver, device);
+  driver.ctx_set_current(before);
+  return result;
 }
 
-cudaError_t cudaSetDevice(int device) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver,
-              [&](const DriverFunctions& driver) { return use_device(driver, device); });
+SIMGPU_CALL(cudaSetDeviceFlags, kDevice, unsigned int flags) {
+  CUdevice device = 0;
+  if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS) return result;
+  return driver.device_primary_ctx_set_flags(device, flags);
 }
 
-cudaError_t cudaInitDevice(int device, unsigned int, unsigned int) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    // cuda_runtime_api.h: initialises the device without making it current.
-    CUcontext before = nullptr;
-    driver.ctx_get_current(&before);
-    const CUresult result = use_device(driver, device);
-    driver.ctx_set_current(before);
-    return result;
-  });
+SIMGPU_CALL(cudaGetDeviceFlags, kDevice, unsigned int* flags) {
+  CUdevice device = 0;
+  int active = 0;
+  if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS) return result;
+  return driver.device_primary_ctx_get_state(device, flags, &active);
 }
 
-cudaError_t cudaSetDeviceFlags(unsigned int flags) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdevice device = 0;
-    if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS)
-      return result;
-    return driver.device_primary_ctx_set_flags(device, flags);
-  });
+SIMGPU_FORWARD(cudaDeviceSynchronize, kDevice, ctx_synchronize, 0)
+
+SIMGPU_CALL(cudaDeviceReset, kDevice) {
+  CUdevice device = 0;
+  if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS) return result;
+  Images::instance().forget_functions();
+  return driver.device_primary_ctx_reset(device);
 }
 
-cudaError_t cudaGetDeviceFlags(unsigned int* flags) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdevice device = 0;
-    int active = 0;
-    if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS)
-      return result;
-    return driver.device_primary_ctx_get_state(device, flags, &active);
-  });
+SIMGPU_CALL(cudaGetDeviceProperties, kDriver, cudaDeviceProp* properties, int device) {
+  if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return fill_properties(driver, device, *properties);
 }
 
-cudaError_t cudaDeviceSynchronize() {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice,
-              [&](const DriverFunctions& driver) { return driver.ctx_synchronize(); });
+SIMGPU_CALL(cudaDeviceGetAttribute, kDriver, int* value, cudaDeviceAttr attribute, int device) {
+  return driver.device_get_attribute(value, static_cast<CUdevice_attribute>(attribute), device);
 }
 
-cudaError_t cudaDeviceReset() {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUdevice device = 0;
-    if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS)
-      return result;
-    Images::instance().forget_functions();
-    return driver.device_primary_ctx_reset(device);
-  });
-}
-
-cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    return fill_properties(driver, device, *properties);
-  });
-}
-
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    return driver.device_get_attribute(value, static_cast<CUdevice_attribute>(attribute), device);
-  });
-}
-
-cudaError_t cudaDeviceGetPCIBusId(char* text, int length, int device) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    return driver.device_get_pci_bus_id(text, length, device);
-  });
-}
-
-cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    return driver.device_can_access_peer(can_access, device, peer);
-  });
-}
-
-cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.ctx_get_stream_priority_range(least, greatest);
-  });
-}
-
-cudaError_t cudaDriverGetVersion(int* version) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver,
-              [&](const DriverFunctions& driver) { return driver.driver_get_version(version); });
-}
+SIMGPU_FORWARD(cudaDeviceGetPCIBusId, kDriver, device_get_pci_bus_id, 3)
+SIMGPU_FORWARD(cudaDeviceCanAccessPeer, kDriver, device_can_access_peer, 3)
+SIMGPU_FORWARD(cudaDeviceGetStreamPriorityRange, kDevice, ctx_get_stream_priority_range, 2)
+SIMGPU_FORWARD(cudaDriverGetVersion, kDriver, driver_get_version, 1)
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
   if (version == nullptr) return cudaErrorInvalidValue;
@@ -202,43 +144,13 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
-                                    cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    return entry_point(driver, symbol, function, CUDART_VERSION, flags,
-                       CU_GET_PROC_ADDRESS_LEGACY_STREAM, status);
-  });
+SIMGPU_STREAM_CALL(cudaGetDriverEntryPoint, kDriver, const char* symbol, void** function,
+                   unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
+  return entry_point(driver, symbol, function, CUDART_VERSION, flags, which, status);
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,
-                                             unsigned int version, unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    return entry_point(driver, symbol, function, version, flags, CU_GET_PROC_ADDRESS_LEGACY_STREAM,
-                       status);
-  });
+SIMGPU_STREAM_CALL(cudaGetDriverEntryPointByVersion, kDriver, const char* symbol, void** function,
+                   unsigned int version, unsigned long long flags,
+                   cudaDriverEntryPointQueryResult* status) {
+  return entry_point(driver, symbol, function, version, flags, which, status);
 }
-
-cudaError_t cudaGetDriverEntryPoint_ptsz(const char* symbol, void** function,
-                                         unsigned long long flags,
-                                         cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    return entry_point(driver, symbol, function, CUDART_VERSION, flags,
-                       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, status);
-  });
-}
-
-cudaError_t cudaGetDriverEntryPointByVersion_ptsz(const char* symbol, void** function,
-                                                  unsigned int version, unsigned long long flags,
-                                                  cudaDriverEntryPointQueryResult* status) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDriver, [&](const DriverFunctions& driver) {
-    return entry_point(driver, symbol, function, version, flags,
-                       CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, status);
-  });
-}
-
-}  // extern "C"

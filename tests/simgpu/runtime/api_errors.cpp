@@ -92,8 +92,6 @@ constexpr const char* kUnknown = "unrecognized error code";
 
 }  // namespace
 
-extern "C" {
-
 cudaError_t cudaGetLastError() {
   return std::exchange(last_error(), cudaSuccess);
 }
@@ -111,5 +109,3 @@ const char* cudaGetErrorString(cudaError_t code) {
   const ErrorText* error = find(code);
   return error != nullptr ? error->text : kUnknown;
 }
-
-}  // extern "C"

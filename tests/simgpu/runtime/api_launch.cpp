@@ -107,8 +107,6 @@ cudaError_t launch_cooperative(const DriverFunctions& driver, DriverLaunch drive
 
 }  // namespace
 
-extern "C" {
-
 void** __cudaRegisterFatBinary(void* fat_binary) {
   return reinterpret_cast<void**>(Images::instance().add(fat_binary));
 }
@@ -163,104 +161,38 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_b
   return cudaSuccess;
 }
 
-cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return kernel_of(driver, host_function, *kernel);
-  });
+SIMGPU_CALL(__cudaGetKernel, kDevice, cudaKernel_t* kernel, const void* host_function) {
+  return kernel_of(driver, host_function, *kernel);
 }
 
-cudaError_t cudaGetKernel(cudaKernel_t* kernel, const void* host_function) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return kernel == nullptr ? cudaErrorInvalidValue : kernel_of(driver, host_function, *kernel);
-  });
+SIMGPU_CALL(cudaGetKernel, kDevice, cudaKernel_t* kernel, const void* host_function) {
+  return kernel == nullptr ? cudaErrorInvalidValue : kernel_of(driver, host_function, *kernel);
 }
 
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                               size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch(driver, driver.launch_kernel, kernel,
-                  {grid, block, arguments, shared_bytes, stream});
-  });
+SIMGPU_STREAM_CALL(__cudaLaunchKernel, kDevice, cudaKernel_t kernel, dim3 grid, dim3 block,
+                   void** arguments, size_t shared_bytes, cudaStream_t stream) {
+  return launch(driver, driver.launch_kernel[which], kernel,
+                {grid, block, arguments, shared_bytes, stream});
 }
 
-cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
-                                    size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch(driver, driver.launch_kernel_ptsz, kernel,
-                  {grid, block, arguments, shared_bytes, stream});
-  });
+SIMGPU_STREAM_CALL(cudaLaunchKernel, kDevice, const void* stub, dim3 grid, dim3 block,
+                   void** arguments, size_t shared_bytes, cudaStream_t stream) {
+  return launch_stub(driver, driver.launch_kernel[which], stub,
+                     {grid, block, arguments, shared_bytes, stream});
 }
 
-cudaError_t cudaLaunchKernel(const void* stub, dim3 grid, dim3 block, void** arguments,
-                             size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch_stub(driver, driver.launch_kernel, stub,
-                       {grid, block, arguments, shared_bytes, stream});
-  });
+SIMGPU_STREAM_CALL(cudaLaunchCooperativeKernel, kDevice, const void* stub, dim3 grid, dim3 block,
+                   void** arguments, size_t shared_bytes, cudaStream_t stream) {
+  return launch_cooperative(driver, driver.launch_cooperative_kernel[which], stub,
+                            {grid, block, arguments, shared_bytes, stream});
 }
 
-cudaError_t cudaLaunchKernel_ptsz(const void* stub, dim3 grid, dim3 block, void** arguments,
-                                  size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch_stub(driver, driver.launch_kernel_ptsz, stub,
-                       {grid, block, arguments, shared_bytes, stream});
-  });
+SIMGPU_STREAM_CALL(cudaLaunchKernelExC, kDevice, const cudaLaunchConfig_t* config, const void* stub,
+                   void** arguments) {
+  return launch_config(driver, driver.launch_kernel_ex[which], config, stub, arguments);
 }
 
-cudaError_t cudaLaunchCooperativeKernel(const void* stub, dim3 grid, dim3 block, void** arguments,
-                                        size_t shared_bytes, cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch_cooperative(driver, driver.launch_cooperative_kernel, stub,
-                              {grid, block, arguments, shared_bytes, stream});
-  });
-}
-
-cudaError_t cudaLaunchCooperativeKernel_ptsz(const void* stub, dim3 grid, dim3 block,
-                                             void** arguments, size_t shared_bytes,
-                                             cudaStream_t stream) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch_cooperative(driver, driver.launch_cooperative_kernel_ptsz, stub,
-                              {grid, block, arguments, shared_bytes, stream});
-  });
-}
-
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t* config, const void* stub,
-                                void** arguments) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch_config(driver, driver.launch_kernel_ex, config, stub, arguments);
-  });
-}
-
-cudaError_t cudaLaunchKernelExC_ptsz(const cudaLaunchConfig_t* config, const void* stub,
-                                     void** arguments) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return launch_config(driver, driver.launch_kernel_ex_ptsz, config, stub, arguments);
-  });
-}
-
-cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.launch_host_func(stream, function, data);
-  });
-}
-
-cudaError_t cudaLaunchHostFunc_ptsz(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return driver.launch_host_func_ptsz(stream, function, data);
-  });
-}
+SIMGPU_STREAM_FORWARD(cudaLaunchHostFunc, kDevice, launch_host_func, 3)
 
 namespace {
 
@@ -320,64 +252,41 @@ cudaError_t occupancy(const DriverFunctions& driver, int* blocks, const void* st
 
 }  // namespace
 
-cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* stub) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (attributes == nullptr) return cudaErrorInvalidValue;
-    return read_attributes(driver, stub, *attributes);
-  });
+SIMGPU_CALL(cudaFuncGetAttributes, kDevice, cudaFuncAttributes* attributes, const void* stub) {
+  if (attributes == nullptr) return cudaErrorInvalidValue;
+  return read_attributes(driver, stub, *attributes);
 }
 
-cudaError_t cudaFuncSetAttribute(const void* stub, cudaFuncAttribute attribute, int value) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUfunction function = nullptr;
-    const cudaError_t found = function_of(driver, stub, function);
-    if (found != cudaSuccess) return found;
-    // driver_types.h numbers them as cuda.h does.
-    return static_cast<cudaError_t>(
-        driver.func_set_attribute(function, static_cast<CUfunction_attribute>(attribute), value));
-  });
+SIMGPU_CALL(cudaFuncSetAttribute, kDevice, const void* stub, cudaFuncAttribute attribute,
+            int value) {
+  CUfunction function = nullptr;
+  const cudaError_t found = function_of(driver, stub, function);
+  if (found != cudaSuccess) return found;
+  // driver_types.h numbers them as cuda.h does.
+  return driver.func_set_attribute(function, static_cast<CUfunction_attribute>(attribute), value);
 }
 
-cudaError_t cudaFuncSetCacheConfig(const void* stub, cudaFuncCache config) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    CUfunction function = nullptr;
-    const cudaError_t found = function_of(driver, stub, function);
-    if (found != cudaSuccess) return found;
-    return static_cast<cudaError_t>(
-        driver.func_set_cache_config(function, static_cast<CUfunc_cache>(config)));
-  });
+SIMGPU_CALL(cudaFuncSetCacheConfig, kDevice, const void* stub, cudaFuncCache config) {
+  CUfunction function = nullptr;
+  const cudaError_t found = function_of(driver, stub, function);
+  if (found != cudaSuccess) return found;
+  return driver.func_set_cache_config(function, static_cast<CUfunc_cache>(config));
 }
 
-cudaError_t cudaFuncGetName(const char** name, const void* stub) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    if (name == nullptr) return cudaErrorInvalidValue;
-    cudaKernel_t kernel = nullptr;
-    const cudaError_t found = kernel_of(driver, stub, kernel);
-    if (found != cudaSuccess) return found;
-    return static_cast<cudaError_t>(driver.kernel_get_name(name, kernel));
-  });
+SIMGPU_CALL(cudaFuncGetName, kDevice, const char** name, const void* stub) {
+  if (name == nullptr) return cudaErrorInvalidValue;
+  cudaKernel_t kernel = nullptr;
+  const cudaError_t found = kernel_of(driver, stub, kernel);
+  if (found != cudaSuccess) return found;
+  return driver.kernel_get_name(name, kernel);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* stub,
-                                                          int threads, size_t dynamic_shared) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return occupancy(driver, blocks, stub, threads, dynamic_shared, 0);
-  });
+SIMGPU_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, kDevice, int* blocks, const void* stub,
+            int threads, size_t dynamic_shared) {
+  return occupancy(driver, blocks, stub, threads, dynamic_shared, 0);
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* stub,
-                                                                   int threads,
-                                                                   size_t dynamic_shared,
-                                                                   unsigned int flags) {
-  static const RuntimeEntry entry{__func__};
-  return call(entry, Needs::kDevice, [&](const DriverFunctions& driver) {
-    return occupancy(driver, blocks, stub, threads, dynamic_shared, flags);
-  });
+SIMGPU_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, kDevice, int* blocks,
+            const void* stub, int threads, size_t dynamic_shared, unsigned int flags) {
+  return occupancy(driver, blocks, stub, threads, dynamic_shared, flags);
 }
-
-}  // extern "C"

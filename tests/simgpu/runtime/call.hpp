@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/entry.hpp"
+#include "common/exported.hpp"
 #include "runtime/driver_functions.hpp"
 #include "runtime/vendor_runtime.hpp"
 
@@ -31,9 +32,15 @@ static_assert(int{cudaErrorCapturedEvent} == int{CUDA_ERROR_CAPTURED_EVENT});
 // The same for a device of the caller's choice, whatever is current.
 [[nodiscard]] CUresult use_device(const DriverFunctions& driver, int ordinal);
 
+// What a body returns: a code of either API.
+struct Code {
+  Code(CUresult code) : value(code) {}
+  Code(cudaError_t code) : value(code) {}
+  int value;
+};
+
 enum class Needs { kDriver, kDevice };
 
-// `body(driver)` returns a CUresult or a cudaError_t.
 template <typename Body>
 cudaError_t call(const RuntimeEntry& entry, Needs needs, Body&& body) {
   cudaError_t result = cudaSuccess;
@@ -41,10 +48,58 @@ cudaError_t call(const RuntimeEntry& entry, Needs needs, Body&& body) {
     result = static_cast<cudaError_t>(injected);
   } else if (const auto* driver = initialised_driver(result); driver != nullptr) {
     if (needs == Needs::kDevice) result = static_cast<cudaError_t>(use_device(*driver));
-    if (result == cudaSuccess) result = static_cast<cudaError_t>(body(*driver));
+    if (result == cudaSuccess) result = static_cast<cudaError_t>(Code(body(*driver)).value);
   }
   if (result != cudaSuccess) last_error() = result;
   return result;
 }
 
 }  // namespace inline_prof::simgpu
+
+// SIMGPU_CALL(symbol, needs, parameters...) { body }: defines the exported function; the body has
+// the `driver` and returns its code.
+#define SIMGPU_CALL(symbol, needs, ...)                                                \
+  static Code body_##symbol(const DriverFunctions& driver __VA_OPT__(, ) __VA_ARGS__); \
+  cudaError_t symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                  \
+    static const RuntimeEntry entry{__func__};                                         \
+    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {              \
+      return body_##symbol(driver __VA_OPT__(, ) SIMGPU_ARGUMENTS(__VA_ARGS__));       \
+    });                                                                                \
+  }                                                                                    \
+  static Code body_##symbol(const DriverFunctions& driver __VA_OPT__(, ) __VA_ARGS__)
+
+// The same for `symbol` and `symbol_ptsz`: `which` says what a null stream means.
+#define SIMGPU_STREAM_CALL(symbol, needs, ...) \
+  SIMGPU_CALL_TWINS(symbol, symbol##_ptsz, needs, __VA_ARGS__)
+// For functions that take no stream, and use the default stream: `symbol` and `symbol_ptds`.
+#define SIMGPU_DEFAULT_STREAM_CALL(symbol, needs, ...) \
+  SIMGPU_CALL_TWINS(symbol, symbol##_ptds, needs, __VA_ARGS__)
+#define SIMGPU_CALL_TWINS(symbol, twin, needs, ...)                                           \
+  static Code body_##symbol(const DriverFunctions& driver, __VA_ARGS__, DefaultStream which); \
+  cudaError_t symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                         \
+    static const RuntimeEntry entry{__func__};                                                \
+    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {                     \
+      return body_##symbol(driver, SIMGPU_ARGUMENTS(__VA_ARGS__), kLegacy);                   \
+    });                                                                                       \
+  }                                                                                           \
+  cudaError_t twin(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                           \
+    static const RuntimeEntry entry{__func__};                                                \
+    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {                     \
+      return body_##symbol(driver, SIMGPU_ARGUMENTS(__VA_ARGS__), kPerThread);                \
+    });                                                                                       \
+  }                                                                                           \
+  static Code body_##symbol(const DriverFunctions& driver, __VA_ARGS__, DefaultStream which)
+
+// SIMGPU_FORWARD(symbol, needs, member, number of parameters): what the driver has under another
+// name, with the same parameters.
+#define SIMGPU_FORWARD(symbol, needs, member, count)                      \
+  cudaError_t symbol(SIMGPU_PARAMETERS_##count(symbol)) {                 \
+    static const RuntimeEntry entry{__func__};                            \
+    return call(entry, Needs::needs, [&](const DriverFunctions& driver) { \
+      return driver.member(SIMGPU_ARGUMENTS_##count);                     \
+    });                                                                   \
+  }
+// The same for `symbol` and `symbol_ptsz`.
+#define SIMGPU_STREAM_FORWARD(symbol, needs, member, count) \
+  SIMGPU_FORWARD(symbol, needs, member.legacy, count)       \
+  SIMGPU_FORWARD(symbol##_ptsz, needs, member.per_thread, count)

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <dlfcn.h>
+#include <string>
+#include <string_view>
 
 namespace inline_prof::simgpu {
 namespace {
@@ -31,9 +33,15 @@ const DriverFunctions* load() {
   static_cast<void>(get("", &probe, 0, 0, nullptr));
 
   static DriverFunctions functions;
-#define SIMGPU_REQUEST(member, base, version, flags, type) \
-  request(get, #base, version, flags, functions.member);
-  SIMGPU_DRIVER_REQUESTS(SIMGPU_REQUEST)
+  const auto ask = [get](std::string_view typed, int version, cuuint64_t flags, auto& function) {
+    request(get, std::string(proc_base(typed)).c_str(), version, flags, function);
+  };
+#define SIMGPU_REQUEST(member, typed) ask(#typed, proc_version(#typed), 0, functions.member);
+#define SIMGPU_REQUEST_TWINS(member, typed)                      \
+  ask(#typed, proc_version(#typed), 0, functions.member.legacy); \
+  ask(#typed, per_thread_version(#typed), 2, functions.member.per_thread);
+  SIMGPU_DRIVER_REQUESTS(SIMGPU_REQUEST, SIMGPU_REQUEST_TWINS)
+#undef SIMGPU_REQUEST_TWINS
 #undef SIMGPU_REQUEST
   request(get, "simgpu_register_image", 12000, 0, functions.register_image);
   if (functions.register_image == nullptr) {
