@@ -85,6 +85,8 @@ void start_again_with_library(char** argv) {
   setenv("INLINE_PROF_SCHEDULE", (folder / "prof.events").c_str(), 1);
   setenv("INLINE_PROF_WARMUP", std::to_string(kWarmup).c_str(), 1);
   setenv("INLINE_PROF_REPEAT", "1", 1);
+  // The same launches again and again would be taken for iterations.
+  setenv("INLINE_PROF_ITERATION", "macro", 1);
   setenv("INLINE_PROF_LOG", "quiet", 1);
   setenv("INLINE_PROF_BENCH_FOLDER", folder.c_str(), 1);
   execv("/proc/self/exe", argv);
