@@ -41,6 +41,7 @@ struct OpenLaunch {
   bool is_open = false;
   Launch launch{};
   LaunchTicket ticket;
+  timer::LaunchMark* mark = nullptr;
 };
 
 struct ThreadState {
@@ -64,7 +65,9 @@ void enter_launch(const Launch& launch, CUcontext context) {
   OpenLaunch& open = this_thread.open;
   open.is_open = false;
   open.ticket = {};
+  timer::end_mark(std::exchange(open.mark, nullptr));  // of a launch whose end was not told
   if (!sys::may_be_armed(launch.function)) return;
+  if (is_one_of_several_threads()) open.mark = timer::mark_launch(launch.stream);
   if (counting.load(std::memory_order_relaxed)) calibrate_at_first_launch(context);
   timer::LaunchSlot* counted = nullptr;
   if (settle_launch(launch.function, launch.stream, counted)) {
@@ -80,9 +83,11 @@ void exit_launch(bool launched) {
   OpenLaunch& open = this_thread.open;
   if (open.ticket.counted != nullptr && !launched) timer::take_back(*open.ticket.counted);
   open.ticket.counted = nullptr;
-  if (!open.is_open) return;
-  open.is_open = false;
-  fenced(open.launch.api, [&] { after_launch(open.launch, open.ticket, launched); });
+  if (open.is_open) {
+    open.is_open = false;
+    fenced(open.launch.api, [&] { after_launch(open.launch, open.ticket, launched); });
+  }
+  timer::end_mark(std::exchange(open.mark, nullptr));
 }
 
 // MODULE_UNLOAD_STARTING would tell of every module that goes, but not by its handle.
@@ -202,6 +207,7 @@ void enable_launches(bool on) {
     static_cast<void>(
         sys::cupti().cuptiEnableCallback(on ? 1 : 0, handle, CUPTI_CB_DOMAIN_DRIVER_API, id));
   }
+  if (!on) timer::forget_marks();
 }
 
 // What ends handles.

@@ -7,6 +7,7 @@
 #include "session/phase.hpp"
 #include "timer/context_timer.hpp"
 #include "timer/launch_table.hpp"
+#include "timer/stream_watch.hpp"
 
 #include <array>
 #include <atomic>
@@ -55,6 +56,12 @@ void note_first_launch_of_thread() noexcept;
 
 // True if launches are seen through CUPTI; our wrappers then only forward.
 extern constinit std::atomic<bool> cupti_sees_launches;
+
+// Whether our wrappers mark this launch (timer/stream_watch.hpp): no other thread can look for a
+// mark, or spoil a pair, while only one launches.
+[[nodiscard]] inline bool is_to_be_marked() noexcept {
+  return is_one_of_several_threads() && !cupti_sees_launches.load(std::memory_order_relaxed);
+}
 
 // The check after the filter: true if the launch only has to be forwarded.  While launches are
 // counted, that is one whose slot exists already (it is counted here); later, one whose function

@@ -57,8 +57,8 @@ template <std::size_t Slot>
 }
 
 template <std::size_t Slot>
-[[gnu::always_inline]] inline CUresult launch_kernel_counted(INLINE_PROF_LAUNCH_PARAMETERS,
-                                                             void** extra) {
+[[gnu::always_inline]] inline CUresult launch_kernel_unmarked(INLINE_PROF_LAUNCH_PARAMETERS,
+                                                              void** extra) {
   auto target =
       reinterpret_cast<LaunchKernel>(sys::hot_line.kernel[Slot].load(std::memory_order_relaxed));
   timer::LaunchSlot* counted = nullptr;
@@ -71,6 +71,20 @@ template <std::size_t Slot>
   if (result != CUDA_SUCCESS) [[unlikely]]
     timer::take_back(counted->count);
   return result;
+}
+
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult launch_kernel_marked(INLINE_PROF_LAUNCH_PARAMETERS, void** extra) {
+  const timer::MarkedLaunch mark(explicit_stream(stream, Slot == kPerThread));
+  return launch_kernel_unmarked<Slot>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+}
+
+template <std::size_t Slot>
+[[gnu::always_inline]] inline CUresult launch_kernel_counted(INLINE_PROF_LAUNCH_PARAMETERS,
+                                                             void** extra) {
+  if (is_to_be_marked()) [[unlikely]]
+    return launch_kernel_marked<Slot>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
+  return launch_kernel_unmarked<Slot>(INLINE_PROF_LAUNCH_ARGUMENTS, extra);
 }
 
 // --- cuLaunchKernelEx
@@ -94,8 +108,9 @@ template <std::size_t Slot>
 }
 
 template <std::size_t Slot>
-[[gnu::noinline]] CUresult launch_kernel_ex_counted(const CUlaunchConfig* config, CUfunction f,
-                                                    void** parameters, void** extra) {
+[[gnu::always_inline]] inline CUresult launch_kernel_ex_unmarked(const CUlaunchConfig* config,
+                                                                 CUfunction f, void** parameters,
+                                                                 void** extra) {
   auto target = reinterpret_cast<LaunchKernelEx>(
       sys::hot_line.kernel_ex[Slot].load(std::memory_order_relaxed));
   timer::LaunchSlot* counted = nullptr;
@@ -110,10 +125,19 @@ template <std::size_t Slot>
   return result;
 }
 
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult launch_kernel_ex_counted(const CUlaunchConfig* config, CUfunction f,
+                                                    void** parameters, void** extra) {
+  if (config == nullptr || !is_to_be_marked())
+    return launch_kernel_ex_unmarked<Slot>(config, f, parameters, extra);
+  const timer::MarkedLaunch mark(explicit_stream(config->hStream, Slot == kPerThread));
+  return launch_kernel_ex_unmarked<Slot>(config, f, parameters, extra);
+}
+
 // --- cuLaunchCooperativeKernel: rare, so the table look-up is in the slow part
 
 template <std::size_t Slot>
-[[gnu::noinline]] CUresult launch_cooperative_slowly(INLINE_PROF_LAUNCH_PARAMETERS) {
+[[gnu::noinline]] CUresult launch_cooperative_unmarked(INLINE_PROF_LAUNCH_PARAMETERS) {
   const auto real = reinterpret_cast<LaunchCooperative>(
       resolved(launch_originals.cooperative[Slot],
                symbol_of<Slot>("cuLaunchCooperativeKernel", "cuLaunchCooperativeKernel_ptsz")));
@@ -134,12 +158,19 @@ template <std::size_t Slot>
   return observed(launch, [&] { return real(INLINE_PROF_LAUNCH_ARGUMENTS); });
 }
 
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult launch_cooperative_slowly(INLINE_PROF_LAUNCH_PARAMETERS) {
+  if (!is_to_be_marked()) return launch_cooperative_unmarked<Slot>(INLINE_PROF_LAUNCH_ARGUMENTS);
+  const timer::MarkedLaunch mark(explicit_stream(stream, Slot == kPerThread));
+  return launch_cooperative_unmarked<Slot>(INLINE_PROF_LAUNCH_ARGUMENTS);
+}
+
 // --- cuGraphLaunch
 
 // While a kernel inside the graph is measured, a copy of the graph with events around that kernel
 // is launched instead.  If the driver refuses the copy, the application's own graph is launched.
 template <std::size_t Slot>
-[[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
+[[gnu::noinline]] CUresult graph_launch_unmarked(CUgraphExec exec, CUstream stream) {
   const auto real = reinterpret_cast<GraphLaunch>(resolved(
       launch_originals.graph_launch[Slot], symbol_of<Slot>("cuGraphLaunch", "cuGraphLaunch_ptsz")));
   if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
@@ -177,6 +208,18 @@ template <std::size_t Slot>
     fenced(launch.api, [&] { after_launch(launch, ticket, launched); });
   }
   return result;
+}
+
+template <std::size_t Slot>
+[[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
+  if (!is_to_be_marked()) return graph_launch_unmarked<Slot>(exec, stream);
+  const timer::MarkedLaunch mark(explicit_stream(stream, Slot == kPerThread));
+  if (is_only_marked(exec)) {
+    const auto real = reinterpret_cast<GraphLaunch>(
+        launch_originals.graph_launch[Slot].load(std::memory_order_relaxed));
+    if (real != nullptr) return real(exec, stream);
+  }
+  return graph_launch_unmarked<Slot>(exec, stream);
 }
 
 template <std::size_t Slot>

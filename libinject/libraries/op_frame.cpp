@@ -25,11 +25,7 @@ void close_part(OpPart& part) {
   State* run = state();
   auto* pair = std::exchange(part.pair, nullptr);
   if (run == nullptr) return;  // a forked child
-  if (part.armed == nullptr) {
-    static_cast<void>(
-        pair->timer->end(static_cast<CUstream>(const_cast<void*>(part.stream)), *pair));
-    return;
-  }
+  if (part.armed == nullptr) return close_pair(*run, part.stream, *pair);
   end_pair(*run, *part.armed, part.stream, *pair, true);
 }
 

@@ -40,8 +40,6 @@ struct ArmedEvent {
   std::atomic<std::uint32_t> wanted_count{0};
   std::atomic<timer::ContextTimer*> timer{nullptr};
   std::atomic<std::int64_t> iteration{0};
-  std::atomic<const void*> open_by{nullptr};  // the thread that has the pair open
-  std::atomic<bool> interleaved{false};
   std::atomic<timer::ContextTimer::Pair*> pair{nullptr};  // of a label between start and stop
 };
 
@@ -55,14 +53,10 @@ extern constinit std::atomic<std::uint32_t> arming_generation;  // odd: being wr
 // Every launch of this iteration is measured (modes one_shot and unit_test).
 extern constinit std::atomic<bool> measures_everything;
 
-// Number of pairs being recorded.
-extern constinit std::atomic<int> open_pairs;
-
 // True if a launch of `function` only has to be forwarded: profiling is on, that handle is not
-// armed, and no pair is open that the launch could fall into.
+// armed.
 [[nodiscard]] inline bool is_settled(const void* function) noexcept {
-  if (open_pairs.load(std::memory_order_relaxed) != 0 || is_boundary(function) ||
-      measures_everything.load(std::memory_order_relaxed) ||
+  if (is_boundary(function) || measures_everything.load(std::memory_order_relaxed) ||
       sites_are_lost.load(std::memory_order_relaxed)) {
     return false;
   }
@@ -97,12 +91,27 @@ void follow_new_exec(const ExecutableGraph& graph) noexcept;
 // A launch of another thread on the stream of an open pair.
 enum class OtherThreads { kSpoilThePair, kAreWelcome };
 
-// Records the start event.  Null if that fails; the reason is counted.  The caller must end or
+// Records the start event.  Null if that fails; the reason is counted.  The caller must close or
 // abandon the pair.
+[[nodiscard]] timer::ContextTimer::Pair* open_pair(
+    State& state, timer::ContextTimer& timer, CUstream stream, record::EventRecord& event,
+    std::int64_t iteration, OtherThreads others,
+    timer::ContextTimer::Captures captures = timer::ContextTimer::Captures::kAreLeftAlone);
+// Records the stop event; the reason for which the sample is dropped is counted.
+void close_pair(State& state, const void* stream, timer::ContextTimer::Pair& pair);
+
+// The same for what is armed.
 [[nodiscard]] timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed,
                                                     WantedOccurrence& wanted, OtherThreads others);
 // The current iteration is invalid: its samples are discarded.
 void void_iteration() noexcept;
+
+// Every launch is looked at until the overhead measurement, or the end, where threads meet on a
+// stream that is measured: one that was let through as the next event was armed could not be seen.
+void look_at_meeting_threads(const State& state) noexcept;
+void stop_looking_at_meeting_threads() noexcept;
+// True if that is all for which a launch of this handle, a graph's, is looked at.
+[[nodiscard]] bool is_only_marked(const void* handle) noexcept;
 
 // Counts why a pair could not begin.
 void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexcept;
@@ -110,8 +119,7 @@ void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexce
 // Where the extra information of a label is kept.
 [[nodiscard]] record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair);
 
-// Records the stop event, unless the sample is not `wanted`, another thread has launched in
-// between, or the iteration is over.
+// Records the stop event, unless the sample is not `wanted` or the iteration is over.
 void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
               bool wanted);
 

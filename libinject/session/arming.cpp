@@ -22,7 +22,6 @@ namespace inline_prof::hook {
 constinit std::array<ArmedEvent, kMostArmed> armed_events;
 constinit std::atomic<std::uint32_t> armed_count{0};
 constinit std::atomic<std::uint32_t> arming_generation{0};
-constinit std::atomic<int> open_pairs{0};
 constinit std::atomic<bool> measures_everything{false};
 
 namespace {
@@ -31,38 +30,9 @@ constinit std::atomic<std::uint64_t> armed_filter{sys::kNoLaunch};
 constinit std::atomic<std::uint64_t> graph_launches{0};
 constinit std::atomic<bool> iteration_is_void{false};
 
-// Identifies this thread.
-const void* this_thread() noexcept {
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local char mark = 0;
-  return &mark;
-}
-
-// A launch of another thread on a stream that is being measured may fall between our events.
-void note_interleaved(const void* stream) noexcept {
-  const auto count = armed_count.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    ArmedEvent& armed = armed_events[i];
-    const void* owner = armed.open_by.load(std::memory_order_acquire);
-    // Each thread has its own per-thread default stream.
-    if (owner != nullptr && owner != this_thread() && stream != CU_STREAM_PER_THREAD &&
-        armed.stream.load(std::memory_order_relaxed) == stream) {
-      armed.interleaved.store(true, std::memory_order_relaxed);
-    }
-  }
-}
-
-// Until the pair is closed every launch is examined, so that one in between is noticed.
-void watch_other_threads(ArmedEvent& armed) noexcept {
-  armed.open_by.store(this_thread(), std::memory_order_release);
-  open_pairs.fetch_add(1, std::memory_order_relaxed);
-  sys::set_filter(sys::kEveryLaunch);
-}
-
-void stop_watching(ArmedEvent& armed) noexcept {
-  const void* mine = this_thread();
-  armed.open_by.compare_exchange_strong(mine, nullptr, std::memory_order_acq_rel);
-  if (open_pairs.fetch_sub(1, std::memory_order_acq_rel) == 1) look_at_armed_launches();
-}
+constinit std::atomic<bool> threads_meet{false};  // on a stream of some target
+// The filter's bits without those for launches that are only marked.
+constinit std::atomic<std::uint64_t> armed_handles{sys::kEveryLaunch};
 
 }  // namespace
 
@@ -72,7 +42,8 @@ void look_at_every_launch() noexcept {
 
 void look_at_armed_launches() noexcept {
   if (!sys::is_on() || counting.load(std::memory_order_relaxed) ||
-      open_pairs.load(std::memory_order_relaxed) != 0 ||
+      measures_everything.load(std::memory_order_relaxed) ||
+      timer::open_watches.load(std::memory_order_relaxed) != 0 ||
       open_captures.load(std::memory_order_relaxed) != 0 ||
       sites_are_lost.load(std::memory_order_relaxed)) {
     return;
@@ -116,6 +87,36 @@ WantedOccurrence* count_occurrence(ArmedEvent& armed) noexcept {
   return nullptr;
 }
 
+// Until the pair is closed every launch is looked at, so that one in between is noticed.
+timer::ContextTimer::Pair* open_pair(State& state, timer::ContextTimer& timer, CUstream stream,
+                                     record::EventRecord& event, std::int64_t iteration,
+                                     OtherThreads others, timer::ContextTimer::Captures captures) {
+  timer::StreamWatch* watch = nullptr;
+  if (others == OtherThreads::kSpoilThePair) {
+    look_at_every_launch();
+    watch = timer::open_watch(stream);
+  }
+  timer::ContextTimer::Pair* pair = nullptr;
+  const auto result = timer.begin(stream, event, iteration, pair, captures);
+  if (result == timer::ContextTimer::BeginResult::kOk) {
+    pair->watch = watch;
+    return pair;
+  }
+  count_refusal(state, result);
+  if (watch != nullptr) timer::close_watch(*watch);
+  look_at_armed_launches();
+  return nullptr;
+}
+
+void close_pair(State& state, const void* stream, timer::ContextTimer::Pair& pair) {
+  // A failure is counted where it is noticed.
+  const auto result = pair.timer->end(static_cast<CUstream>(const_cast<void*>(stream)), pair);
+  if (result == timer::ContextTimer::EndResult::kSpoiled) {
+    state.run.dropped.interleaved_launch.fetch_add(1, std::memory_order_relaxed);
+  }
+  look_at_armed_launches();
+}
+
 timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, WantedOccurrence& wanted,
                                       OtherThreads others) {
   const auto generation = arming_generation.load(std::memory_order_acquire);
@@ -126,20 +127,11 @@ timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, WantedOcc
       reinterpret_cast<CUstream>(const_cast<void*>(armed.stream.load(std::memory_order_relaxed)));
   if (arming_generation.load(std::memory_order_acquire) != generation) return nullptr;
 
-  const bool keeps_others_out = others == OtherThreads::kSpoilThePair;
-  armed.interleaved.store(false, std::memory_order_relaxed);
-  if (keeps_others_out) watch_other_threads(armed);
-  timer::ContextTimer::Pair* pair = nullptr;
   using Captures = timer::ContextTimer::Captures;
-  const auto result = timer->begin(
-      stream, *event, iteration, pair,
+  auto* pair = open_pair(
+      state, *timer, stream, *event, iteration, others,
       event->has(record::Flag::kRecaptured) ? Captures::kGetNodes : Captures::kAreLeftAlone);
-  if (result != timer::ContextTimer::BeginResult::kOk) {
-    count_refusal(state, result);
-    if (keeps_others_out) stop_watching(armed);
-    return nullptr;
-  }
-  pair->keeps_others_out = keeps_others_out;
+  if (pair == nullptr) return nullptr;
   pair->discard.store(state.throw_samples_away.load(std::memory_order_relaxed),
                       std::memory_order_relaxed);
   wanted.taken.store(pair, std::memory_order_release);
@@ -148,22 +140,12 @@ timer::ContextTimer::Pair* begin_pair(State& state, ArmedEvent& armed, WantedOcc
 
 void end_pair(State& state, ArmedEvent& armed, const void* stream, timer::ContextTimer::Pair& pair,
               bool wanted) {
-  timer::ContextTimer& timer = *pair.timer;
   // A library call or label may last longer than its iteration; the entry may be armed again by
   // then.
   const bool is_late = armed.iteration.load(std::memory_order_relaxed) != pair.iteration;
-  const bool interleaved = !is_late && armed.interleaved.load(std::memory_order_relaxed);
-  if (interleaved) {
-    state.run.dropped.interleaved_launch.fetch_add(1, std::memory_order_relaxed);
-  }
-  const bool kept_others_out = pair.keeps_others_out;
-  if (!wanted || interleaved || is_late) {
-    timer.abandon(pair);
-  } else {
-    // A failure is counted where it is noticed.
-    static_cast<void>(timer.end(static_cast<CUstream>(const_cast<void*>(stream)), pair));
-  }
-  if (kept_others_out) stop_watching(armed);
+  if (wanted && !is_late) return close_pair(state, stream, pair);
+  pair.timer->abandon(pair);
+  look_at_armed_launches();
 }
 
 namespace {
@@ -195,20 +177,39 @@ ArmedEvent* entry_for(const LaunchSite& site, std::int64_t iteration, std::uint3
   return &armed;
 }
 
-void publish_filter(std::uint64_t filter) noexcept {
+void publish_filter(std::uint64_t filter, bool are_marked) noexcept {
   filter |= boundary_filter();
+  armed_handles.store(filter, std::memory_order_relaxed);
+  if (are_marked) filter = sys::kEveryLaunch;
   armed_filter.store(filter, std::memory_order_relaxed);
-  if (open_pairs.load(std::memory_order_relaxed) == 0 &&
+  if (timer::open_watches.load(std::memory_order_relaxed) == 0 &&
       open_captures.load(std::memory_order_relaxed) == 0 &&
       !sites_are_lost.load(std::memory_order_relaxed)) {
     sys::set_filter(filter);
   }
 }
 
+void forget_armed() noexcept {
+  const auto count = armed_count.exchange(0, std::memory_order_acq_rel);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ArmedEvent& armed = armed_events[i];
+    if (Label* label = armed.label.load(std::memory_order_relaxed)) label->open_gate(false);
+    // A label that was started but not stopped in its iteration.
+    if (auto* pair = armed.pair.exchange(nullptr, std::memory_order_acq_rel)) {
+      pair->timer->abandon(*pair);
+    }
+  }
+}
+
+bool is_met_by_threads(const void* stream) noexcept {
+  return several_threads_launch.load(std::memory_order_relaxed) && timer::threads_meet_on(stream);
+}
+
 }  // namespace
 
+// Without a moment in between in which the filter would let every launch through.
 void arm(State& state, std::span<const std::size_t> targets, std::int64_t iteration) {
-  disarm();
+  forget_armed();
   std::uint32_t count = 0;
   arming_generation.fetch_add(1, std::memory_order_acq_rel);
   for (const std::size_t target : targets) {
@@ -228,6 +229,7 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   }
   arming_generation.fetch_add(1, std::memory_order_acq_rel);
   std::uint64_t filter = sys::kNoLaunch;
+  bool are_marked = threads_meet.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (Label* label = armed_events[i].label.load(std::memory_order_relaxed)) {
       label->open_gate(true);
@@ -237,10 +239,12 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
                                ? graph->exec.load(std::memory_order_acquire)
                                : armed_events[i].function.load(std::memory_order_relaxed);
       filter |= std::uint64_t{1} << sys::filter_bit(handle);
+      are_marked =
+          are_marked || is_met_by_threads(armed_events[i].stream.load(std::memory_order_relaxed));
     }
   }
   armed_count.store(count, std::memory_order_release);
-  publish_filter(filter);
+  publish_filter(filter, are_marked);
 }
 
 void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept {
@@ -259,19 +263,36 @@ void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept {
     if (!is_graph) bits |= std::uint64_t{1} << sys::filter_bit(fresh.function);
   }
   armed_filter.fetch_or(bits, std::memory_order_relaxed);
+  armed_handles.fetch_or(bits, std::memory_order_relaxed);
 }
 
 void disarm() noexcept {
-  const auto count = armed_count.exchange(0, std::memory_order_acq_rel);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    ArmedEvent& armed = armed_events[i];
-    if (Label* label = armed.label.load(std::memory_order_relaxed)) label->open_gate(false);
-    // A label that was started but not stopped in its iteration.
-    if (auto* pair = armed.pair.exchange(nullptr, std::memory_order_acq_rel)) {
-      pair->timer->abandon(*pair);
+  forget_armed();
+  publish_filter(sys::kNoLaunch, threads_meet.load(std::memory_order_relaxed));
+}
+
+void look_at_meeting_threads(const State& state) noexcept {
+  for (const Target& target : state.targets) {
+    for (const record::EventRecord* event : target.events) {
+      const auto site = state.site_of_event.find(event);
+      if (site == state.site_of_event.end() || site->second->label != nullptr) continue;
+      if (is_met_by_threads(site->second->slot->stream.load(std::memory_order_relaxed)))
+        return threads_meet.store(true, std::memory_order_relaxed);
     }
   }
-  publish_filter(sys::kNoLaunch);
+}
+
+bool is_only_marked(const void* handle) noexcept {
+  return threads_meet.load(std::memory_order_relaxed) &&
+         !counting.load(std::memory_order_relaxed) &&
+         !measures_everything.load(std::memory_order_relaxed) &&
+         !sites_are_lost.load(std::memory_order_relaxed) &&
+         open_captures.load(std::memory_order_relaxed) == 0 &&
+         (armed_handles.load(std::memory_order_relaxed) >> sys::filter_bit(handle) & 1U) == 0;
+}
+
+void stop_looking_at_meeting_threads() noexcept {
+  threads_meet.store(false, std::memory_order_relaxed);
 }
 
 void void_iteration() noexcept {
@@ -301,7 +322,6 @@ std::uint32_t drop_samples_of_irregular_iteration() noexcept {
 namespace {
 
 LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
-  note_interleaved(launch.stream);
   ArmedEvent* armed = armed_for(launch.function, launch.stream);
   if (armed == nullptr) return {};
   WantedOccurrence* wanted = count_occurrence(*armed);
@@ -360,12 +380,9 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   }
   if (pause == ~std::uint32_t{0}) return counted;
   site->sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
-  timer::ContextTimer::Pair* pair = nullptr;
-  const auto result = timer->begin(launch.stream, *site->sampled, 0, pair);
-  if (result != timer::ContextTimer::BeginResult::kOk) {
-    count_refusal(state, result);
-    return counted;
-  }
+  auto* pair =
+      open_pair(state, *timer, launch.stream, *site->sampled, 0, OtherThreads::kSpoilThePair);
+  if (pair == nullptr) return counted;
   return {.kind = LaunchTicket::Kind::kMeasured,
           .armed = nullptr,
           .timer = timer,
@@ -409,6 +426,7 @@ LaunchTicket before_launch(const Launch& launch) {
   State* run = state();
   if (run == nullptr) return {};
   if (trigger::is_paused()) return {};
+  timer::note_thread_on(launch.stream);
   if (open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(launch.stream)) {
     return begin_captured_launch(*run, launch);
   }
@@ -457,11 +475,9 @@ void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launche
   if (ticket.armed != nullptr) {
     return end_pair(*run, *ticket.armed, launch.stream, *ticket.pair, launched);
   }
-  if (launched) {
-    static_cast<void>(ticket.timer->end(launch.stream, *ticket.pair));
-  } else {
-    ticket.timer->abandon(*ticket.pair);
-  }
+  if (launched) return close_pair(*run, launch.stream, *ticket.pair);
+  ticket.timer->abandon(*ticket.pair);
+  look_at_armed_launches();
 }
 
 void count_graph_launch() noexcept {
@@ -484,6 +500,7 @@ void follow_new_exec(const ExecutableGraph& graph) noexcept {
   if (!is_wanted || !sys::is_on()) return;
   const auto bit = std::uint64_t{1} << sys::filter_bit(graph.exec.load(std::memory_order_relaxed));
   armed_filter.fetch_or(bit, std::memory_order_relaxed);
+  armed_handles.fetch_or(bit, std::memory_order_relaxed);
   sys::add_to_filter(bit);
 }
 

@@ -28,12 +28,9 @@ record::EventRecord* next_event(State& state, const void* function, const void* 
 
 timer::ContextTimer::Pair* begin(State& state, const LaunchSite& site, CUstream stream,
                                  record::EventRecord& event) {
-  timer::ContextTimer::Pair* pair = nullptr;
-  const auto result = site.stream->timer->begin(
-      stream, event, state.iteration.load(std::memory_order_relaxed), pair);
-  if (result == timer::ContextTimer::BeginResult::kOk) return pair;
-  count_refusal(state, result);
-  return nullptr;
+  return open_pair(state, *site.stream->timer, stream, event,
+                   state.iteration.load(std::memory_order_relaxed),
+                   site.label == nullptr ? OtherThreads::kSpoilThePair : OtherThreads::kAreWelcome);
 }
 
 }  // namespace
@@ -98,7 +95,7 @@ void record_one_shot_label(State& state, const LabelEnd& end, CUstream stream,
   auto* pair = std::exchange(site.open_pair, nullptr);
   if (pair == nullptr) return;
   if (extra_info != nullptr) extra_of(*pair).stop = extra_info;
-  static_cast<void>(pair->timer->end(stream, *pair));
+  close_pair(state, stream, *pair);
 }
 
 }  // namespace inline_prof::hook

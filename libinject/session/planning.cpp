@@ -322,6 +322,7 @@ void make_plan(State& state) {
   count_host_bytes(state);
   counting.store(false, std::memory_order_relaxed);
   open_all_gates(false);
+  look_at_meeting_threads(state);
   disarm();
   state.writer->start();
   watch_termination(*state.writer);

@@ -217,11 +217,13 @@ void start_measured_iteration(State& state, std::int64_t iteration) {
   Choice choice = choose(state, iteration);
   if (choice.kind == Choice::Kind::kOver && begin_overhead_measurement(state, iteration)) {
     state.throw_samples_away.store(true, std::memory_order_relaxed);
+    stop_looking_at_meeting_threads();
     state.phase.store(Phase::kOverheadMeasurement, std::memory_order_release);
     choice = choose(state, iteration);
   }
   if (choice.kind != Choice::Kind::kOver) return carry_out(state, choice, iteration);
   stop_one_shot(state);
+  stop_looking_at_meeting_threads();
   disarm();
   state.phase.store(Phase::kDraining, std::memory_order_release);
 }

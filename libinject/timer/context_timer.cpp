@@ -171,7 +171,7 @@ ContextTimer::BeginResult ContextTimer::take(record::EventRecord& event, std::in
   found->iteration = iteration;
   found->correlation_id = 0;
   found->tight = -1;
-  found->keeps_others_out = false;
+  found->watch = nullptr;
   found->is_captured = false;
   pair = found;
   return BeginResult::kOk;
@@ -202,17 +202,22 @@ bool ContextTimer::renew(Pair& pair) noexcept {
          succeeded("cuEventCreate", sys::cuda().cuEventCreate(&pair.stop, CU_EVENT_DEFAULT));
 }
 
-bool ContextTimer::end(CUstream stream, Pair& pair) noexcept {
+ContextTimer::EndResult ContextTimer::end(CUstream stream, Pair& pair) noexcept {
   const ContextScope context(context_);
   const CaptureModeScope capture_mode;
   if (!is_alive() || !context || !record(pair.stop, stream, pair.is_captured)) {
     abandon(pair);
-    return false;
+    return EndResult::kDriverError;
+  }
+  StreamWatch* const watch = std::exchange(pair.watch, nullptr);
+  if (watch != nullptr && close_watch(*watch)) {
+    abandon(pair);
+    return EndResult::kSpoiled;
   }
   if (pair.is_captured) {
     captured_.fetch_add(1, std::memory_order_release);
     pair.state.store(kCaptured, std::memory_order_release);
-    return true;
+    return EndResult::kOk;
   }
   // Asked last, so that the question does not stand between the launch and the stop event: if the
   // GPU has not even reached the start by now, all three were queued behind other work.
@@ -221,10 +226,11 @@ bool ContextTimer::end(CUstream stream, Pair& pair) noexcept {
   if (start == CUDA_ERROR_NOT_READY) pair.tight = 1;
   if (start == CUDA_SUCCESS) pair.tight = 0;
   hand_over(pair);
-  return true;
+  return EndResult::kOk;
 }
 
 void ContextTimer::abandon(Pair& pair) noexcept {
+  if (StreamWatch* const watch = std::exchange(pair.watch, nullptr)) close_watch(*watch);
   pair.extra.reset();
   // Without new events the ring has one pair less.
   if (pair.is_captured && !renew(pair)) return;

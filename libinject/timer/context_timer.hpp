@@ -4,6 +4,7 @@
 #include "record/event_record.hpp"
 #include "record/run_record.hpp"
 #include "sys/cuda_api.hpp"
+#include "timer/stream_watch.hpp"
 
 #include <array>
 #include <atomic>
@@ -49,7 +50,7 @@ class ContextTimer {
     std::int64_t iteration = 0;
     std::int8_t tight = -1;
     std::uint32_t correlation_id = 0;  // CUPTI's, of the one launch between the events
-    bool keeps_others_out = false;     // a launch of another thread on the stream spoils it
+    StreamWatch* watch = nullptr;      // a launch of another thread on the stream spoils it
     bool is_captured = false;          // its events stand in a graph of the application's for good
     std::atomic<bool> discard{false};  // read, and not kept
     std::unique_ptr<record::ExtraInfos> extra;
@@ -65,8 +66,10 @@ class ContextTimer {
   [[nodiscard]] BeginResult begin(CUstream stream, record::EventRecord& event,
                                   std::int64_t iteration, Pair*& pair,
                                   Captures captures = Captures::kAreLeftAlone) noexcept;
-  // Records the stop event and hands the pair over to poll(); false if the driver refused.
-  bool end(CUstream stream, Pair& pair) noexcept;
+  enum class EndResult { kOk, kSpoiled, kDriverError };
+
+  // Records the stop event and hands the pair over to poll(), unless it is spoiled.
+  EndResult end(CUstream stream, Pair& pair) noexcept;
   void abandon(Pair& pair) noexcept;
 
   // For a pair that a graph launch records: before and after the launch.

@@ -12,6 +12,9 @@
 //
 // And a graph's replay, direct and through the injected library while another kernel is armed.
 //
+// --two-threads: a second thread has launched on the same streams before, so that launches are
+// marked (libinject/timer/stream_watch.hpp).
+//
 // Prints Google Benchmark's table, then the medians and what each adds to `direct`.  The program
 // starts itself again with the injected library preloaded.
 #include <inline_prof/profile.h>
@@ -32,6 +35,8 @@
 #include <mutex>
 #include <sched.h>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -85,6 +90,8 @@ void start_again_with_library(char** argv) {
   setenv("INLINE_PROF_SCHEDULE", (folder / "prof.events").c_str(), 1);
   setenv("INLINE_PROF_WARMUP", std::to_string(kWarmup).c_str(), 1);
   setenv("INLINE_PROF_REPEAT", "1", 1);
+  // The same launches again and again would be taken for iterations.
+  setenv("INLINE_PROF_ITERATION", "macro", 1);
   setenv("INLINE_PROF_LOG", "quiet", 1);
   setenv("INLINE_PROF_BENCH_FOLDER", folder.c_str(), 1);
   execv("/proc/self/exe", argv);
@@ -283,8 +290,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> arguments{
       argv[0], "--benchmark_repetitions=15", "--benchmark_enable_random_interleaving=true",
       "--benchmark_min_time=0.02", "--benchmark_report_aggregates_only=false"};
-  for (int i = 1; i < argc; ++i)
-    arguments.emplace_back(argv[i]);
+  bool two_threads = false;
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--two-threads") {
+      two_threads = true;
+    } else {
+      arguments.emplace_back(argv[i]);
+    }
+  }
   std::vector<char*> pointers;
   pointers.reserve(arguments.size());
   for (std::string& argument : arguments)
@@ -298,22 +311,30 @@ int main(int argc, char** argv) {
   Collector collector;
   // No iteration has begun: once each kernel has been met often enough, the injected library only
   // counts.
-  for (int i = 0; i < 5000; ++i) {
-    launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
-  }
+  const auto launch_often = [] {
+    for (int i = 0; i < 5000; ++i) {
+      launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
+    }
+  };
+  launch_often();
+  if (two_threads) std::thread(launch_often).join();
   benchmark::RegisterBenchmark("discovery/direct", direct);
   benchmark::RegisterBenchmark("discovery/injected", hooked);
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
 
   // The warm-up, and the first measured iteration, which never ends: one kernel stays armed.
-  for (int i = 0; i <= kWarmup; ++i) {
-    PROFILE_ITERATION();
+  const auto step = [] {
     launch(bench.hooked, bench.armed, bench.streams[0]);
-    if (i < kWarmup) {
-      launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
-    }
+    launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
+  };
+  for (int i = 0; i < kWarmup; ++i) {
+    PROFILE_ITERATION();
+    step();
+    if (two_threads) std::thread(step).join();
   }
+  PROFILE_ITERATION();
+  launch(bench.hooked, bench.armed, bench.streams[0]);
   benchmark::RegisterBenchmark("measuring/direct", direct);
   benchmark::RegisterBenchmark("measuring/injected", hooked);
   benchmark::RegisterBenchmark("measuring/original", original);

@@ -73,8 +73,8 @@ struct simgpu_meeting {
 
 /* ---- private contract with the simulated CUPTI ---- */
 
-/* A launch, or the end of a module or library, as its caller made it.  `function` is the symbol ("cuLaunchKernelEx_ptsz"); members
- * that its signature does not have are 0. */
+/* A launch, or the end of a module or library, as its caller made it.  `function` is the symbol
+ * ("cuLaunchKernelEx_ptsz"); members that its signature does not have are 0. */
 struct simgpu_api_call {
   const char* function;
   void* handle;       /* CUfunction, CUgraphExec, CUmodule or CUlibrary */

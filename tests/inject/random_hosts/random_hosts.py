@@ -459,9 +459,7 @@ def failures(host, build):
     ours = run(host, build, True)
     found = list(check_harm(bare, ours))
     if ours.status == bare.status:
-        # A launch that is on its way to the driver while a kernel of its stream is armed by another thread may
-        # come to lie inside the pair: which threads launch at once on one stream have no times of their own.
-        if ours.profile is not None and "together " not in host.script():
+        if ours.profile is not None:
             found += check_samples(ours.profile)
         found += check_words(host, bare, ours)
         found += check_counts(host, bare, ours)
