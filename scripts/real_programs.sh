@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs PyTorch 2, Triton and their libraries, unmodified, on the simulated GPU: bare, under the injected library, and
-# with --torch (docs/compatibility.md).
+# Runs PyTorch 2, Triton and their libraries, unmodified, on the simulated GPU: bare, under the injected library, with
+# --torch, and with every launch counted (docs/compatibility.md).
 #
 #   scripts/real_programs.sh [--short] [--build DIR] [PROGRAM]...
 #
@@ -63,9 +63,10 @@ packages=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_p
 [[ -e $build/CMakeCache.txt ]] || cmake --preset dev -B "$build" > /dev/null
 # The simulated libraries then have an entry for each function that the packages ask for.
 cmake "$build" -DSIMGPU_PROGRAMS="$packages" > /dev/null
-cmake --build "$build" --target simgpu inline_prof_inject prof_run > "$build/real_programs.log" 2>&1 ||
+cmake --build "$build" --target simgpu inline_prof_inject prof_run prof_analyze > "$build/real_programs.log" 2>&1 ||
   { tail -n 30 "$build/real_programs.log" >&2; exit 1; }
 
 exec python3 tests/real_programs/run.py --python "$PWD/$environment/bin/python" \
   --simulated-gpu "$PWD/$build/simgpu/lib" --prof-run "$PWD/$build/libinject/run/prof-run" \
+  --prof-analyze "$PWD/$build/analyzer/cli/prof-analyze" \
   --cache "$PWD/build/real_programs/cache" "${short[@]}" "${programs[@]}"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs programs that we did not write on the simulated GPU: each bare, under the injected library, and with --torch.
+"""Runs programs that we did not write on the simulated GPU: each bare, under the injected library, with --torch, and in a
+warm-up that does not end, in which every launch is counted.
 
-What is asserted of each is in `check_bare`, `check_profile` and `check_names_of_iterations`; docs/compatibility.md is
-its result. Exit status: 0 all passed, 1 something failed, 2 the environment cannot be used.
+What is asserted of each is in the functions `check_...`; docs/compatibility.md is its result. Exit status: 0 all passed, 1 something failed, 2 the environment cannot be used.
 """
 
 import argparse
@@ -34,15 +34,18 @@ class Program:
         self.name, self.command, self.steps, self.loops, self.more_steps = name, command, steps, loops, more_steps
         self.torch, self.ranks, self.short = torch, ranks, short
 
+    def count(self, is_short):
+        return self.steps[0 if is_short else 1]
+
     def argv(self, python, is_short):
         start = [python]
         if self.ranks > 1:
             start += ["-m", "torch.distributed.run", "--nproc-per-node", str(self.ranks)]
-        return [*start, *map(str, self.command), "--steps", str(self.steps[0 if is_short else 1])]
+        return [*start, *map(str, self.command), "--steps", str(self.count(is_short))]
 
 
-def gpt(way, **more):
-    return Program("gpt " + way, [PROGRAMS / "gpt.py", way], (120, 400), **more)
+def gpt(way, steps=120, **more):
+    return Program("gpt " + way, [PROGRAMS / "gpt.py", way], (steps, 400), **more)
 
 
 def model(name, **more):
@@ -52,8 +55,8 @@ def model(name, **more):
 TABLE = [
     Program("example gpt", [EXAMPLES / "gpt.py"], (40, 400)),
     Program("example dlrm", [EXAMPLES / "dlrm.py"], (40, 400)),
-    gpt("fused", short=True), gpt("foreach"), gpt("scaled", short=True), gpt("accumulated"), gpt("checkpointed"),
-    gpt("evaluated"), gpt("compiled"), gpt("compiled_with_graphs"),
+    gpt("fused", steps=260, short=True), gpt("foreach"), gpt("scaled", short=True), gpt("accumulated"),
+    gpt("checkpointed"), gpt("evaluated"), gpt("compiled"), gpt("compiled_with_graphs"),
     gpt("captured", short=True, more_steps=3),
     gpt("graphed_callables"),
     model("trainer_llama"), model("trainer_bert"), model("generate_static", loops=False),
@@ -62,10 +65,13 @@ TABLE = [
     Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2),
     Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2),
     Program("lightning", [PROGRAMS / "lightning_loop.py"], (150, 400)),
+    # Too short for iterations to be found: the profile is written all the same.
+    Program("lightning, a few steps", [PROGRAMS / "lightning_loop.py"], (40, 40)),
     Program("triton", [PROGRAMS / "triton_kernels.py"], (120, 400), torch=False, short=True),
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True),
 ]
-WAYS = ("bare", "library", "torch")
+WAYS = ("bare", "library", "torch", "counted")
+OURS = "inline_prof_"  # what our own kernels' names begin with
 
 
 class Failed(Exception):
@@ -90,8 +96,12 @@ def run(options, program, way, folder):
     argv = program.argv(options.python, options.short)
     if way != "bare":
         surroundings.update(INLINE_PROF_OUT=str(folder / "prof.r%r.json"), INLINE_PROF_REPEAT="1",
-                            INLINE_PROF_WARMUP="10")
-        argv = [options.prof_run, *(["--torch"] if way == "torch" else []), "--", *argv]
+                            INLINE_PROF_WARMUP="1000000000" if way == "counted" else "10")
+        if way == "torch":
+            # The GPU is what a step waits for; and a run is done with its last sample.
+            surroundings.update(SIMGPU_HOST_SPEED="0.01", INLINE_PROF_OVERHEAD="0")
+        with_torch = way == "torch" or way == "counted" and program.torch
+        argv = [options.prof_run, *(["--torch"] if with_torch else []), "--", *argv]
     return subprocess.run(argv, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=options.timeout, check=False)
 
@@ -99,7 +109,7 @@ def run(options, program, way, folder):
 def check_bare(options, folder, done):
     if done.returncode != 0:
         raise Failed(f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
-    loaded = {line for file in (folder / "libraries").iterdir() for line in file.read_text().splitlines()}
+    loaded = {line for file in folder.glob("libraries/[0-9]*") for line in file.read_text().splitlines()}
     if not loaded:
         raise Failed("no CUDA library was loaded: expected the simulated ones")
     foreign = sorted(path for path in loaded if not path.startswith(str(options.simulated_gpu)))
@@ -108,14 +118,29 @@ def check_bare(options, folder, done):
 
 
 def launches_in_timeline(folder):
-    """Kernels by process, those of graphs apart: {process: [direct, in graphs]}."""
+    """The program's own kernels: {process: (launched, nodes of graphs that ran)}."""
     counts = {}
     with open(folder / "timeline", encoding="utf-8") as lines:
         for line in lines:
-            kind, process, _, _, _, _, _, place, _ = line.rstrip("\n").split("\t")
-            if kind == "kernel":
-                counts.setdefault(int(process), [0, 0])[1 if place else 0] += 1
-    return counts
+            kind, process, _, _, _, _, _, place, name = line.rstrip("\n").split("\t")
+            if kind == "kernel" and not name.startswith(OURS):
+                launched, nodes = counts.setdefault(int(process), ([0], set()))
+                if place:
+                    nodes.add(place)
+                else:
+                    launched[0] += 1
+    return {process: (launched[0], len(nodes)) for process, (launched, nodes) in counts.items()}
+
+
+def share_of_copies(folder):
+    """Percent of the device's work that copies and fills are: nobody launches them."""
+    copies = work = 0
+    with open(folder / "timeline", encoding="utf-8") as lines:
+        for line in lines:
+            kind, _, _, _, _, _, length, _, _ = line.split("\t")
+            work += int(length)
+            copies += int(length) if kind != "kernel" else 0
+    return 100 * copies / max(work, 1)
 
 
 def share_within_truth(profile, truth):
@@ -152,11 +177,10 @@ def check_profile(program, folder, said):
             raise Failed(f"{files[0].name}: {'/'.join(map(str, error.absolute_path))}: {error.message}")
     if not profile["events"]:
         raise Failed(f"{files[0].name}: no events")
-    counts = launches_in_timeline(folder)
+    launched, nodes = launches_in_timeline(folder).get(profile["process_id"], (0, 0))
     seen = profile["overhead"]["launches_seen"]
-    launched = counts.get(profile["process_id"], [0, 0])[0]
-    if seen > launched:
-        raise Failed(f"launches_seen {seen}: the simulator logged {launched}")
+    if seen > launched + nodes:
+        raise Failed(f"launches_seen {seen}: the simulator logged {launched}, and {nodes} that were captured")
     words = f"{len(profile['events'])} events, {len(profile['iter_time_ms'])} iterations"
     if program.ranks == 1 and (folder / "truth.json").exists():
         within, rows = share_within_truth(profile, json.loads((folder / "truth.json").read_text()))
@@ -170,12 +194,52 @@ def check_iterations(options, program, profile):
     """With --torch an iteration is a step of the loop."""
     if profile["profiler"]["iteration_source"] not in ("macro", "optimizer"):
         raise Failed(f"iterations by {profile['profiler']['iteration_source']}: expected the optimizer's steps")
-    steps = program.steps[0 if options.short else 1] + program.more_steps
+    steps = program.count(options.short) + program.more_steps
     ended = [words for words in profile["warnings"] if "ended at iteration" in words]
     if ended:
         at = int(ended[0].split("ended at iteration ")[1].split()[0])
         if abs(at - steps) > 1:
             raise Failed(f"the program ended at iteration {at}: expected {steps}")
+
+
+def check_every_launch(program, folder, said):
+    """Each launch was counted exactly once. One that is captured counts when it is captured."""
+    files = sorted(folder.glob("prof.r*.json"))
+    if len(files) != program.ranks:
+        raise Failed(f"{len(files)} profiles: expected {program.ranks}; {said}")
+    counts = launches_in_timeline(folder)
+    words = []
+    for file in files:
+        profile = json.loads(file.read_text())
+        launched, nodes = counts[profile["process_id"]]
+        seen = profile["overhead"]["launches_seen"]
+        if seen != launched + nodes:
+            raise Failed(f"{file.name}: launches_seen {seen}: the simulator logged {launched}, and {nodes} captured")
+        words.append(f"{launched} launches" + (f", {nodes} captured" if nodes else ""))
+    return "; ".join(words)
+
+
+def check_end(options, program, folder, profile):
+    """Of a run that took its last sample: what was measured or seen is the iteration, and nothing of ours is left in
+    PyTorch's tables and modules."""
+    steps_behind_gpu = 64  # at most: a sample is read once the GPU is there
+    if not profile["complete"]:
+        return ""
+    done = subprocess.run([options.prof_analyze, "--format", "json", str(folder / "prof.r0.json")],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed(f"prof-analyze: {done.stderr.strip()}")
+    idle = json.loads(done.stdout)["shares"]["idle"]
+    most = 2.0 + share_of_copies(folder)
+    if idle > most:
+        raise Failed(f"{idle:.1f} % of the iteration idle or not seen: expected {most:.1f} % at most")
+    left = sorted({line for file in folder.glob("libraries/left.*") for line in file.read_text().splitlines()})
+    last = max(max(event["iterations"], default=0) for event in profile["events"])
+    if last + steps_behind_gpu > program.count(options.short):
+        return f", {100 - idle:.1f} % measured or seen"
+    if left:
+        raise Failed(f"left behind: {', '.join(left)}")
+    return f", {100 - idle:.1f} % measured or seen, nothing left"
 
 
 def check(options, program, way, folder, bare):
@@ -187,9 +251,13 @@ def check(options, program, way, folder, bare):
     if (done.returncode, sorted(done.stdout.splitlines())) != (bare.returncode, sorted(bare.stdout.splitlines())):
         raise Failed(f"exit status {done.returncode} and {done.stdout!r}: expected {bare.returncode} and "
                      f"{bare.stdout!r}; {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
+    if way == "counted":
+        return done, check_every_launch(program, folder, done.stderr)
     profile, words = check_profile(program, folder, done.stderr)
     if way == "torch" and program.loops:
         check_iterations(options, program, profile)
+    if way == "torch":
+        words += check_end(options, program, folder, profile)
     return done, words
 
 
@@ -198,6 +266,7 @@ def main():
     parser.add_argument("--python", required=True, help="the interpreter of the environment with the programs")
     parser.add_argument("--simulated-gpu", required=True, type=pathlib.Path)
     parser.add_argument("--prof-run", required=True)
+    parser.add_argument("--prof-analyze", required=True)
     parser.add_argument("--toolkit", default="/usr/local/cuda/lib64", help="libraries that are loaded, but not called")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "real_programs")
     parser.add_argument("--short", action="store_true", help="few programs, few steps")

@@ -1,8 +1,10 @@
-"""Writes down, when a program ends, the CUDA libraries that it had loaded: REAL_PROGRAMS_LIBRARIES names the folder."""
+"""Writes down, when a program ends, the CUDA libraries that it had loaded and what the profiler's hooks have left in PyTorch:
+REAL_PROGRAMS_LIBRARIES names the folder."""
 
 import atexit
 import os
 import re
+import sys
 
 
 def write_libraries(folder=os.environ.get("REAL_PROGRAMS_LIBRARIES")):
@@ -15,4 +17,24 @@ def write_libraries(folder=os.environ.get("REAL_PROGRAMS_LIBRARIES")):
         file.writelines(f"{path}\n" for path in sorted(paths) if wanted.search(path))
 
 
+def write_what_is_left(folder=os.environ.get("REAL_PROGRAMS_LIBRARIES")):
+    torch = sys.modules.get("torch")
+    if not folder or torch is None:
+        return
+    modules, steps = torch.nn.modules.module, sys.modules["torch.optim.optimizer"]
+    places = {name: list(vars(owner)[name].values()) for owner, name in (
+        (modules, "_global_forward_pre_hooks"), (modules, "_global_forward_hooks"),
+        (steps, "_global_optimizer_pre_hooks"), (steps, "_global_optimizer_post_hooks"))}
+    places["scaled_dot_product_attention"] = [torch.nn.functional.scaled_dot_product_attention]
+    places["CUDAGraph"] = [each for each in vars(torch.cuda.CUDAGraph).values() if callable(each)]
+
+    def is_ours(each):
+        return "inline_prof" in getattr(getattr(each, "__code__", None), "co_filename", "")
+
+    left = [name for name, values in places.items() if any(map(is_ours, values))]
+    with open(os.path.join(folder, f"left.{os.getpid()}"), "w", encoding="utf-8") as file:
+        file.writelines(f"{name}\n" for name in left)
+
+
+atexit.register(write_what_is_left)
 atexit.register(write_libraries)
