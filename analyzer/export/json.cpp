@@ -1,10 +1,13 @@
 #include "export/json.hpp"
 
 #include "export/json_values.hpp"
+#include "join/columns.hpp"
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
+#include <string>
+#include <variant>
+#include <vector>
 
 namespace inline_prof::exports {
 namespace {
@@ -80,61 +83,24 @@ Json isolated_json(const std::optional<join::Isolated>& isolated) {
           {"cause", isolated->cause}};
 }
 
-// What a row and a merged row have in common.
+struct ValueJson {
+  Json operator()(std::monostate) const { return {}; }
+  Json operator()(const std::optional<join::Interval>& value) const { return or_null(value); }
+  Json operator()(const std::optional<join::Isolated>& value) const { return isolated_json(value); }
+  template <typename Value>
+  Json operator()(const Value& value) const {
+    return value;
+  }
+};
+
 template <typename Row>
-void add_comparison(Json& json, const Row& row) {
-  json["samples"] = row.samples;
-  json["not_tight"] = row.not_tight;
-  json["raw_us"] = or_null(row.raw_us);
-  json["raw_ci95_us"] = or_null(row.raw_ci95_us);
-  json["corrected_us"] = or_null(row.corrected_us);
-  json["in_iteration_us"] = or_null(row.in_iteration_us);
-  json["predicted_us"] = or_null(row.predicted_us);
-  json["predicted_ci90_us"] = or_null(row.predicted_ci90_us);
-  json["ratio"] = or_null(row.ratio);
-  json["raw_ratio"] = or_null(row.raw_ratio);
-  json["bound"] = or_null(row.bound);
-  json["model"] = or_null(row.model);
-  json["parameters"] = or_null(row.parameters);
-  json["verdict"] = join::verdict_text(row);
-  json["reason"] = row.predicted_us ? Json() : Json(row.reason);
-  json["isolated"] = isolated_json(row.isolated);
-}
-
-Json row_json(const join::Row& row) {
-  Json json;
-  json["run"] = row.profile;
-  json["layer"] = row.layer;
-  json["event"] = row.event;
-  json["kernel_name"] = or_null(row.kernel_name);
-  json["device_id"] = row.device_id;
-  json["stream_index"] = row.stream_index;
-  json["start_index"] = row.start_index;
-  json["occurrence"] = row.occurrence;
-  json["calls"] = row.calls;
-  json["is_region"] = row.is_region;
-  json["parent"] = or_null(row.parent);
-  json["op"] = or_null(row.op_kind);
-  json["raw_mad_us"] = row.raw_spread_us ? Json(row.raw_spread_us->mad) : Json();
-  json["outliers"] = row.raw_spread_us ? Json(row.raw_spread_us->outliers) : Json();
-  add_comparison(json, row);
-  return json;
-}
-
-Json merged_json(const join::MergedRow& row) {
-  Json json;
-  json["layer"] = row.layer;
-  json["event"] = row.event;
-  json["occurrence"] = row.occurrence;
-  json["calls"] = row.calls;
-  json["is_region"] = row.is_region;
-  json["parent"] = or_null(row.parent);
-  json["rows"] = row.rows;
-  json["share_percent"] = or_null(row.share_percent);
-  json["slowest_device_us"] = or_null(row.slowest_us);
-  json["outliers"] = row.outliers;
-  add_comparison(json, row);
-  json["saved_us_if_predicted"] = or_null(row.saved_us_if_predicted);
+Json rows_json(const std::vector<Row>& rows) {
+  Json json = Json::array();
+  for (const Row& row : rows) {
+    Json& one = json.emplace_back();
+    for (const join::Column<Row>& column : join::columns_of<Row>())
+      one[std::string(column.name)] = std::visit(ValueJson(), column.value(row));
+  }
   return json;
 }
 
@@ -181,12 +147,8 @@ std::string json_report(const join::Analysis& analysis) {
   json["runs"] = Json::array();
   for (const join::Run& run : analysis.runs)
     json["runs"].push_back(run_json(run));
-  json["rows"] = Json::array();
-  for (const join::Row& row : analysis.rows)
-    json["rows"].push_back(row_json(row));
-  json["merged_rows"] = Json::array();
-  for (const join::MergedRow& row : analysis.merged)
-    json["merged_rows"].push_back(merged_json(row));
+  json["rows"] = rows_json(analysis.rows);
+  json["merged_rows"] = rows_json(analysis.merged);
   json["worth_fixing"] = worth_fixing_json(analysis);
   json["warnings"] = analysis.warnings;
   return document(json);

@@ -2,19 +2,17 @@
 
 #include "read/measurements/measurements.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <iterator>
 #include <set>
 
 namespace inline_prof::measure {
 namespace {
-
-constexpr std::array<std::string_view, 8> kReplayed{"gemm", "conv",    "embedding", "attention",
-                                                    "norm", "softmax", "memory",    "collective"};
 
 read::Attribute attribute_of(const read::Table& table, std::size_t row, std::size_t column,
                              const std::string& cell) {
@@ -58,7 +56,7 @@ std::string kind_of(const Suite& suite) {
 std::vector<read::Op> ops_of_grid(const std::filesystem::path& file, const Suite& suite) {
   const std::string kind = kind_of(suite);
   // A grid of another's format becomes a table of ours first.
-  const bool is_seers = file.extension() == ".txt" && kind == "conv";
+  const bool is_seers = file.extension() == ".txt" && kind == op_kind_name(OpKind::kConv);
   const read::Table table = is_seers ? read::Table(read::csv_text(read::convert_measurements(
                                                        file, kind, read::ConvertSettings{})),
                                                    file.string())
@@ -97,9 +95,10 @@ ProfileOps ops_of_profile(const read::Profile& profile) {
   ProfileOps found;
   std::set<std::string> seen;
   for (const read::Event& event : profile.events) {
+    const OpKindEntry* kind = event.op ? find_op_kind(event.op->kind) : nullptr;
     if (!event.op) {
       ++found.skipped["operation not known"];
-    } else if (std::ranges::find(kReplayed, event.op->kind) == kReplayed.end()) {
+    } else if (kind == nullptr || !kind->is_measured) {
       ++found.skipped[fmt::format("{} cannot be replayed", event.op->kind)];
     } else if (seen.insert(read::op_text(*event.op)).second) {
       found.ops.push_back(*event.op);

@@ -9,6 +9,8 @@
 #include "measure/tasks.hpp"
 #include "measure/turns.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,7 +98,7 @@ class Runner {
     check(cudaGetLastError(), "first launch");
     check(cudaStreamSynchronize(gpu_.stream()), "first run");
     std::vector<LaunchedKernel> kernels;
-    if (one.op.kind != "collective" || gpu_.facts().device_count == 1)
+    if (one.op.kind != op_kind_name(OpKind::kCollective) || gpu_.facts().device_count == 1)
       kernels = launched_kernels(work, gpu_);
     std::vector<double> times;
     GpuState state;
@@ -149,16 +151,17 @@ class Runner {
   }
 
   Work prepare(const read::Op& op, Choice& choice) {
-    if (op.kind == "gemm") return cublas_.gemm(op);
-    if (op.kind == "attention") return attention(op, choice);
-    if (op.kind == "conv") return cudnn_.convolution(op, choice);
-    if (op.kind == "collective") return nccl_.collective(op);
-    if (op.kind == "memory") return memory_work(op, gpu_);
+    const auto kind = op_kind_from_name(op.kind);
+    if (kind == OpKind::kGemm) return cublas_.gemm(op);
+    if (kind == OpKind::kAttention) return attention(op, choice);
+    if (kind == OpKind::kConv) return cudnn_.convolution(op, choice);
+    if (kind == OpKind::kCollective) return nccl_.collective(op);
+    if (kind == OpKind::kMemory) return memory_work(op, gpu_);
     if (op.kind == "rows") return rows_work(op, gpu_);
     if (op.kind == "bandwidth") return bandwidth_work(op, gpu_);
-    if (op.kind == "embedding") return embedding_work(op, gpu_);
-    if (op.kind == "norm") return norm(op, choice);
-    if (op.kind == "softmax") return softmax_work(op, gpu_);
+    if (kind == OpKind::kEmbedding) return embedding_work(op, gpu_);
+    if (kind == OpKind::kNorm) return norm(op, choice);
+    if (kind == OpKind::kSoftmax) return softmax_work(op, gpu_);
     throw Skipped(fmt::format("{} is not measured", op.kind));
   }
 

@@ -2,6 +2,8 @@
 
 #include "measure/gemm_grid.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,8 +17,12 @@ namespace {
 using Ops = std::vector<read::Op>;
 using Attributes = std::vector<std::pair<std::string, read::Attribute>>;
 
-read::Op op_of(std::string kind, Attributes attributes) {
-  return {.kind = std::move(kind), .source = {}, .attributes = std::move(attributes)};
+read::Op op_of(std::string_view kind, Attributes attributes) {
+  return {.kind = std::string(kind), .source = {}, .attributes = std::move(attributes)};
+}
+
+read::Op op_of(OpKind kind, Attributes attributes) {
+  return op_of(op_kind_name(kind), std::move(attributes));
 }
 
 std::string text(const char* word) {
@@ -43,7 +49,7 @@ void add_products(Ops& ops, const GpuFacts& gpu, const char* type, const char* c
                           {"compute_type", text(compute)},
                           {"trans_b", true}};
     if (*recipe != '\0') attributes.emplace_back("recipe", text(recipe));
-    ops.push_back(op_of("gemm", std::move(attributes)));
+    ops.push_back(op_of(OpKind::kGemm, std::move(attributes)));
   }
 }
 
@@ -80,9 +86,9 @@ Ops memory_ops(const GpuFacts&) {
     for (std::int64_t elements = 4096; elements <= std::int64_t{1} << 30; elements *= 2) {
       for (const std::int64_t count : {elements, elements / 16 * 21}) {
         if (count > std::int64_t{1} << 30) continue;
-        ops.push_back(op_of("memory", {{"kernel", text(stream.kernel)},
-                                       {"read_bytes", stream.read_bytes * count},
-                                       {"write_bytes", stream.write_bytes * count}}));
+        ops.push_back(op_of(OpKind::kMemory, {{"kernel", text(stream.kernel)},
+                                              {"read_bytes", stream.read_bytes * count},
+                                              {"write_bytes", stream.write_bytes * count}}));
       }
     }
   }
@@ -117,14 +123,14 @@ Ops embedding_ops(const GpuFacts&) {
           for (const double alpha : {0.0, 1.05}) {
             for (const std::int64_t tables : {1, 8}) {
               if (tables * rows * dim > std::int64_t{2} << 30) continue;
-              ops.push_back(op_of("embedding", {{"batch", std::int64_t{4096}},
-                                                {"tables", tables},
-                                                {"rows", rows},
-                                                {"bag", bag},
-                                                {"dim", dim},
-                                                {"type", text("f32")},
-                                                {"pass", text(pass)},
-                                                {"zipf_alpha", alpha}}));
+              ops.push_back(op_of(OpKind::kEmbedding, {{"batch", std::int64_t{4096}},
+                                                       {"tables", tables},
+                                                       {"rows", rows},
+                                                       {"bag", bag},
+                                                       {"dim", dim},
+                                                       {"type", text("f32")},
+                                                       {"pass", text(pass)},
+                                                       {"zipf_alpha", alpha}}));
             }
           }
         }
@@ -134,7 +140,7 @@ Ops embedding_ops(const GpuFacts&) {
   return ops;
 }
 
-Ops rows_and_columns(const char* kind) {
+Ops rows_and_columns(OpKind kind) {
   Ops ops;
   for (const char* pass : {"forward", "backward"}) {
     for (const char* type : {"f32", "bf16"}) {
@@ -152,18 +158,18 @@ Ops rows_and_columns(const char* kind) {
 
 // Ours, and cuDNN's for a part of the shapes: its engines are compiled when they are planned.
 Ops norm_ops(const GpuFacts&) {
-  Ops ops = rows_and_columns("norm");
+  Ops ops = rows_and_columns(OpKind::kNorm);
   for (read::Op& op : ops)
     op.attributes.emplace_back("implementation", text("own"));
   for (const char* implementation : {"cudnn_layer_norm", "cudnn_rms_norm"}) {
     for (const char* pass : {"forward", "backward"}) {
       for (const std::int64_t columns : {1024, 4096, 8192}) {
         for (const std::int64_t rows : {2048, 32768}) {
-          ops.push_back(op_of("norm", {{"rows", rows},
-                                       {"cols", columns},
-                                       {"type", text("bf16")},
-                                       {"pass", text(pass)},
-                                       {"implementation", text(implementation)}}));
+          ops.push_back(op_of(OpKind::kNorm, {{"rows", rows},
+                                              {"cols", columns},
+                                              {"type", text("bf16")},
+                                              {"pass", text(pass)},
+                                              {"implementation", text(implementation)}}));
         }
       }
     }
@@ -172,7 +178,7 @@ Ops norm_ops(const GpuFacts&) {
 }
 
 Ops softmax_ops(const GpuFacts&) {
-  return rows_and_columns("softmax");
+  return rows_and_columns(OpKind::kSoftmax);
 }
 
 // Without a mask as products and as cuDNN's one operation, with one as the graph that cuDNN fuses,
@@ -189,7 +195,7 @@ Ops attention_ops(const GpuFacts&) {
                           {"pass", text(pass)},   {"implementation", text(implementation)}};
     if (kv_heads != 16) attributes.emplace_back("kv_heads", kv_heads);
     if (is_causal) attributes.emplace_back("causal", true);
-    ops.push_back(op_of("attention", std::move(attributes)));
+    ops.push_back(op_of(OpKind::kAttention, std::move(attributes)));
   };
   for (const std::int64_t length : {128, 512, 1024, 2048, 4096}) {
     for (const std::int64_t head_dim : {64, 128}) {
@@ -250,7 +256,7 @@ Ops conv_ops(const GpuFacts&) {
     for (const Direction& direction : kDirections) {
       for (const Layer& layer : kLayers) {
         for (const std::int64_t images : {8, 32})
-          ops.push_back(op_of("conv", convolution(layer, images, type, direction.name)));
+          ops.push_back(op_of(OpKind::kConv, convolution(layer, images, type, direction.name)));
       }
     }
   }
@@ -303,7 +309,8 @@ Ops conv_algorithm_ops(const GpuFacts&) {
   Ops ops;
   for (const Direction& direction : kDirections) {
     for (const Layer& layer : kLayers)
-      append(ops, each_algorithm(op_of("conv", convolution(layer, 32, "f32", direction.name))));
+      append(ops,
+             each_algorithm(op_of(OpKind::kConv, convolution(layer, 32, "f32", direction.name))));
   }
   return ops;
 }
@@ -313,8 +320,8 @@ Ops conv_engine_ops(const GpuFacts&) {
   for (const std::size_t layer : {2UL, 4UL, 9UL}) {
     for (const char* type : {"f32", "f16"}) {
       for (const Direction& direction : kDirections)
-        append(ops, each_engine(
-                        op_of("conv", convolution(kLayers.at(layer), 32, type, direction.name))));
+        append(ops, each_engine(op_of(OpKind::kConv,
+                                      convolution(kLayers.at(layer), 32, type, direction.name))));
     }
   }
   return ops;
@@ -345,10 +352,10 @@ Ops collective_ops(const GpuFacts& gpu) {
   Ops ops;
   for (const char* op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
     for (std::int64_t bytes = 4096; bytes <= std::int64_t{1} << 30; bytes *= 4) {
-      ops.push_back(op_of("collective", {{"op", text(op)},
-                                         {"num_gpus", gpu.device_count},
-                                         {"bytes", bytes},
-                                         {"type", text("bf16")}}));
+      ops.push_back(op_of(OpKind::kCollective, {{"op", text(op)},
+                                                {"num_gpus", gpu.device_count},
+                                                {"bytes", bytes},
+                                                {"type", text("bf16")}}));
     }
   }
   return ops;

@@ -17,8 +17,7 @@ struct OpWork {
   std::string reason;                 // why nothing of this is known; else empty
 };
 
-// Of gemm, grouped_gemm, conv, attention, norm, softmax, memory and cast; other kinds give a
-// reason.
+// Kinds of which this is not known give a reason.
 [[nodiscard]] OpWork work_of(const read::Op& op);
 
 }  // namespace inline_prof::model

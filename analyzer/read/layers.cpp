@@ -6,6 +6,7 @@
 #include "read/op_reader.hpp"
 
 #include <map>
+#include <ranges>
 
 namespace inline_prof::read {
 namespace {
@@ -66,7 +67,7 @@ LayerRule read_rule(const TreeNode& node, const Variables& variables) {
     if (!op_kind_from_name(rule.op->kind)) {
       node.member("op").member("kind").fail(
           fmt::format("\"{}\" is no kind of operation; known are {}", rule.op->kind,
-                      fmt::join(kOpKindNames, ", ")));
+                      fmt::join(kOpKinds | std::views::transform(&OpKindEntry::name), ", ")));
     }
     if (rule.op->source.empty()) rule.op->source = "layers file";
   }

@@ -4,32 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace inline_prof::read {
 namespace {
-
-// Sizes and counts.  stride, pad and dilation may also be lists, one number a dimension.
-constexpr std::array<std::string_view, 35> kIntegers{"batch",       "bag",      "bytes",
-                                                     "c",           "cols",     "count",
-                                                     "dilation",    "dim",      "groups",
-                                                     "h",           "head_dim", "heads",
-                                                     "k",           "kv_heads", "kv_len",
-                                                     "m",           "m_total",  "n",
-                                                     "p",           "pad",      "q",
-                                                     "q_len",       "r",        "ranks",
-                                                     "read_bytes",  "rows",     "rows_per_block",
-                                                     "s",           "sequence", "shmem",
-                                                     "stride",      "tables",   "w",
-                                                     "write_bytes", "lookups"};
-constexpr std::array<std::string_view, 12> kTexts{"a_type", "b_type",   "c_type", "compute_type",
-                                                  "type",   "epilogue", "layout", "direction",
-                                                  "pass",   "recipe",   "role",   "source"};
-constexpr std::array<std::string_view, 3> kBooleans{"trans_a", "trans_b", "causal"};
-
-template <typename Names>
-bool contains(const Names& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 struct ValueText {
   std::string operator()(bool value) const { return value ? "true" : "false"; }
@@ -41,6 +19,28 @@ struct ValueText {
   }
 };
 
+using Types = std::map<std::string_view, AttributeType>;
+
+// The names of a list as op_kind.hpp has them.
+void add_types(Types& types, std::string_view list, AttributeType type) {
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(", "));
+    types.emplace(item.substr(0, item.find(' ')), type);
+    list.remove_prefix(std::min(list.size(), item.size() + 2));
+  }
+}
+
+Types types_of_attributes() {
+  // Of random rows, which prof-model measure reads and prof.json has no word for.
+  Types types{{"lookups", AttributeType::kInteger}};
+  for (const OpKindEntry& kind : kOpKinds) {
+    add_types(types, kind.integers, AttributeType::kInteger);
+    add_types(types, kind.texts, AttributeType::kText);
+    add_types(types, kind.booleans, AttributeType::kBoolean);
+  }
+  return types;
+}
+
 }  // namespace
 
 std::string attribute_text(const Attribute& value) {
@@ -48,17 +48,16 @@ std::string attribute_text(const Attribute& value) {
 }
 
 AttributeType attribute_type(std::string_view name) {
-  if (contains(kIntegers, name)) return AttributeType::kInteger;
-  if (contains(kTexts, name)) return AttributeType::kText;
-  if (contains(kBooleans, name)) return AttributeType::kBoolean;
-  return AttributeType::kAny;
+  static const Types types = types_of_attributes();
+  const auto it = types.find(name);
+  return it == types.end() ? AttributeType::kAny : it->second;
 }
 
 std::string op_text(const Op& op) {
   constexpr std::array<std::string_view, 3> left_out{"comm", kSequenceAttribute, "source"};
   std::vector<std::string> words;
   for (const auto& [name, value] : op.attributes) {
-    if (!contains(left_out, name))
+    if (std::ranges::find(left_out, name) == left_out.end())
       words.push_back(fmt::format("{}={}", name, attribute_text(value)));
   }
   std::sort(words.begin(), words.end());

@@ -1,5 +1,6 @@
 #include "report/markdown_report.hpp"
 
+#include "join/columns.hpp"
 #include "report/head.hpp"
 #include "report/row_order.hpp"
 #include "report/text.hpp"
@@ -29,6 +30,12 @@ std::string markdown_cell(std::string_view text) {
   return cell;
 }
 
+// The title of a time, with its unit where it leaves that out.
+std::string heading(std::string_view name) {
+  const std::string title(join::column_of<join::MergedRow>(name).title);
+  return name.ends_with("_us") && !title.ends_with(" us") ? title + " us" : title;
+}
+
 std::string markdown_number(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "";
 }
@@ -38,9 +45,10 @@ std::string markdown_number(const std::optional<double>& value) {
 std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
   constexpr std::size_t head_width = 100;
   std::string out = "```\n" + head(analysis, head_width) + "```\n\n";
-  out +=
-      "| layer | event | share | calls | raw us | corrected us | predicted us | bound | verdict |\n"
-      "|---|---|---:|---:|---:|---:|---:|---|---|\n";
+  for (const std::string_view name : {"layer", "event", "share_percent", "calls", "raw_us",
+                                      "corrected_us", "predicted_us", "bound", "verdict"})
+    out += fmt::format("| {} ", heading(name));
+  out += "|\n|---|---|---:|---:|---:|---:|---:|---|---|\n";
   for (const OrderedRow& place : row_order(analysis, top)) {
     const join::MergedRow& row = analysis.merged[place.row];
     std::string event = markdown_cell(readable_name(row.event));

@@ -1,5 +1,6 @@
 #include "report/page_data.hpp"
 
+#include "join/columns.hpp"
 #include "join/layer_sums.hpp"
 #include "join/timeline_layout.hpp"
 #include "report/findings.hpp"
@@ -13,11 +14,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
 namespace inline_prof::report {
 namespace {
@@ -61,6 +65,30 @@ Json column(const Rows& rows, const Value& value) {
   return values;
 }
 
+// As it stands in the page.
+struct PageValue {
+  Names& names;
+  Json operator()(double value) const { return number(value); }
+  Json operator()(const std::string& value) const { return names(value); }
+  template <typename Value>
+  Json operator()(const Value& value) const {
+    if constexpr (std::is_constructible_v<Json, Value>) return value;
+    return {};
+  }
+};
+
+// Those that the table of columns has.
+template <typename Rows>
+void add(Json& json, const Rows& rows, Names& names,
+         std::initializer_list<std::string_view> columns) {
+  using Row = typename Rows::value_type;
+  for (const std::string_view name : columns) {
+    const join::Column<Row>& of = join::column_of<Row>(name);
+    json[std::string(name)] =
+        column(rows, [&](const Row& row) { return std::visit(PageValue{names}, of.value(row)); });
+  }
+}
+
 // What a verdict is drawn as.
 const char* kind_of(join::Verdict verdict) {
   switch (verdict) {
@@ -81,21 +109,15 @@ const char* kind_of(join::Verdict verdict) {
 template <typename Rows>
 void add_comparison(Json& json, const Rows& rows, Names& names) {
   using Row = typename Rows::value_type;
-  json["samples"] = column(rows, [](const Row& row) { return row.samples; });
-  json["not_tight"] = column(rows, [](const Row& row) { return row.not_tight; });
-  json["raw_us"] = column(rows, [](const Row& row) { return number(row.raw_us); });
-  json["corrected_us"] = column(rows, [](const Row& row) { return number(row.corrected_us); });
-  json["in_iteration_us"] =
-      column(rows, [](const Row& row) { return number(row.in_iteration_us); });
-  json["predicted_us"] = column(rows, [](const Row& row) { return number(row.predicted_us); });
+  add(json, rows, names,
+      {"samples", "not_tight", "raw_us", "corrected_us", "in_iteration_us", "predicted_us"});
   json["lower_us"] = column(rows, [](const Row& row) {
     return row.predicted_ci90_us ? number(row.predicted_ci90_us->lower) : Json();
   });
   json["upper_us"] = column(rows, [](const Row& row) {
     return row.predicted_ci90_us ? number(row.predicted_ci90_us->upper) : Json();
   });
-  json["ratio"] = column(rows, [](const Row& row) { return number(row.ratio); });
-  json["verdict"] = column(rows, [&](const Row& row) { return names(join::verdict_text(row)); });
+  add(json, rows, names, {"ratio", "verdict"});
   json["bound"] = column(rows, [&](const Row& row) { return names(row.bound); });
   json["model"] = column(rows, [&](const Row& row) {
     return names(row.parameters.empty() ? std::string(row.model)
@@ -110,22 +132,17 @@ Json merged_json(const join::Analysis& analysis, Names& names) {
     return analysis.rows[row.rows.front()];
   };
   Json json;
-  json["layer"] = column(merged, [&](const Row& row) { return names(row.layer); });
+  add(json, merged, names, {"layer"});
   json["event"] = column(merged, [&](const Row& row) { return names(readable_name(row.event)); });
   json["kernel"] = column(
       merged, [&](const Row& row) { return names(readable_name(first(row).kernel_name.str())); });
   json["op"] = column(merged, [&](const Row& row) { return names(first(row).op_kind); });
   json["flops"] = column(merged, [&](const Row& row) { return number(first(row).flops); });
   json["bytes"] = column(merged, [&](const Row& row) { return number(first(row).bytes); });
-  json["occurrence"] = column(merged, [](const Row& row) { return row.occurrence; });
-  json["calls"] = column(merged, [](const Row& row) { return row.calls; });
-  json["parent"] =
-      column(merged, [](const Row& row) { return row.parent ? Json(*row.parent) : Json(); });
-  json["rows"] = column(merged, [](const Row& row) { return row.rows; });
-  json["share_percent"] = column(merged, [](const Row& row) { return number(row.share_percent); });
+  add(json, merged, names, {"occurrence", "calls", "parent", "rows", "share_percent"});
   json["kind"] = column(merged, [&](const Row& row) { return names(kind_of(row.verdict)); });
   json["slowest_us"] = column(merged, [](const Row& row) { return number(row.slowest_us); });
-  json["outliers"] = column(merged, [](const Row& row) { return row.outliers; });
+  add(json, merged, names, {"outliers"});
   json["ci_lower_us"] = column(merged, [](const Row& row) {
     return row.raw_ci95_us ? number(row.raw_ci95_us->lower) : Json();
   });

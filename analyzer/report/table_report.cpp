@@ -1,5 +1,6 @@
 #include "report/table_report.hpp"
 
+#include "join/columns.hpp"
 #include "report/head.hpp"
 #include "report/row_order.hpp"
 #include "report/text.hpp"
@@ -53,6 +54,7 @@ class Footnotes {
 
 // What stands behind the name of a row: the numbers, and a verdict of 18 columns at most.
 constexpr std::size_t kNumbersWidth = 82;
+constexpr auto kLine = "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n";
 // From here on the name stands on the same line.
 constexpr std::size_t kOneLineWidth = kNumbersWidth + 48;
 
@@ -136,9 +138,11 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   const std::size_t width = std::max<std::size_t>(options.width, 40);
   std::string out = head(analysis, width);
   const auto order = row_order(analysis, options.top);
-  const std::string header =
-      fmt::format("{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n", "share", "calls", "raw us",
-                  "+-95%", "corrected", "predicted", "bound", "verdict");
+  const auto title = [](std::size_t i) {
+    return join::column_of<join::MergedRow>(kTableColumns[i]).title;
+  };
+  const std::string header = fmt::format(kLine, title(0), title(1), title(2), title(3), title(4),
+                                         title(5), title(6), title(7));
   const bool is_one_line = width >= kOneLineWidth;
   std::size_t name_width = width;
   if (is_one_line) {  // no wider than the longest name: numbers belong near to it
@@ -170,7 +174,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     } else {
       out += '\n';
     }
-    fmt::format_to(std::back_inserter(out), "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n",
+    fmt::format_to(std::back_inserter(out), kLine,
                    row.share_percent ? fmt::format("{:.1f}%", *row.share_percent) : "-", row.calls,
                    (upper_bound ? "<= " : "") + number(row.raw_us),
                    half_width(row.raw_us, row.raw_ci95_us), number(row.corrected_us),

@@ -9,6 +9,8 @@
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
 
+#include <inline_prof/op_kind.hpp>
+
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -56,7 +58,7 @@ std::shared_ptr<const NodeNotes> labels_of_op(OpFrame& op, CUstream stream) {
     notes->layer = current_layer();
     notes->event_name = op.event_name;
     record::Op description = op.describe(op.call, stream);
-    notes->is_collective = description.kind == "collective";
+    notes->is_collective = description.kind == op_kind_name(OpKind::kCollective);
     if (!description.kind.empty()) {
       notes->op = std::make_unique<record::Op>(std::move(description));
     }

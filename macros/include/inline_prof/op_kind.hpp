@@ -1,5 +1,7 @@
-// The words for an operation's kind and its number types, as they stand in prof.json, in layers
-// files and in PROFILE_OP.  One list, used by the injected library, the readers and the models.
+// The kinds of operations with their attributes, and the number types, as they stand in prof.json,
+// in layers files and in PROFILE_OP.  One table for the injected library, the readers, the models
+// and prof-model measure; docs/prof_json.md shows it.  What a kind has to compute and to move
+// follows in analyzer/model/op_work.cpp.
 #pragma once
 
 #include <array>
@@ -24,25 +26,100 @@ enum class OpKind : std::uint8_t {
   kRegion,
 };
 
-inline constexpr std::array<std::string_view, 11> kOpKindNames{
-    "gemm",    "grouped_gemm", "conv",   "embedding", "attention", "norm",
-    "softmax", "collective",   "memory", "cast",      "region"};
+// Of a collective: its number on its communicator in the iteration.  All else that describes an
+// operation says what it does; this says which one it is.
+inline constexpr char kSequenceAttribute[] = "sequence";
+
+// Attributes stand by their type, which a name has in all kinds, with a comma and a blank between
+// them; behind a name may stand in brackets what it may be.
+struct OpKindEntry {
+  OpKind kind;
+  std::string_view name;
+  std::string_view integers = {};  // elements, or bytes; also lists, one number a dimension
+  std::string_view texts = {};
+  std::string_view booleans = {};
+  std::string_view others = {};     // a word or a number, whichever the writer has
+  std::string_view libraries = {};  // whose calls give it; without one, labels alone do
+  bool is_measured = true;          // by prof-model measure
+};
+
+// In the order of OpKind.
+inline constexpr std::array kOpKinds{
+    OpKindEntry{.kind = OpKind::kGemm,
+                .name = "gemm",
+                .integers = "m, n, k, batch",
+                .texts = "a_type, b_type, c_type, compute_type, epilogue",
+                .booleans = "trans_a, trans_b",
+                .libraries = "cuBLAS, cuBLASLt"},
+    OpKindEntry{.kind = OpKind::kGroupedGemm,
+                .name = "grouped_gemm",
+                .integers = "groups, m_total, n, k",
+                .texts = "a_type, b_type, c_type, compute_type",
+                .is_measured = false},
+    OpKindEntry{
+        .kind = OpKind::kConv,
+        .name = "conv",
+        .integers = "n, c, h, w, k, r, s, p, q, stride, pad, dilation, groups",
+        .texts =
+            "type, layout (nchw or nhwc), direction (forward or backward_data or backward_filter)",
+        .others = "algo",
+        .libraries = "cuDNN"},
+    OpKindEntry{.kind = OpKind::kEmbedding,
+                .name = "embedding",
+                .integers = "batch, tables, rows, bag, dim, rows_per_block, shmem",
+                .texts = "type, pass (forward or backward_sgd or backward_rowwise_adagrad)"},
+    OpKindEntry{.kind = OpKind::kAttention,
+                .name = "attention",
+                .integers = "batch, heads, kv_heads, q_len, kv_len, head_dim",
+                .texts = "type, pass (forward or backward)",
+                .booleans = "causal"},
+    OpKindEntry{.kind = OpKind::kNorm,
+                .name = "norm",
+                .integers = "rows, cols",
+                .texts = "type, pass (forward or backward)"},
+    OpKindEntry{.kind = OpKind::kSoftmax,
+                .name = "softmax",
+                .integers = "rows, cols",
+                .texts = "type, pass (forward or backward)"},
+    OpKindEntry{.kind = OpKind::kCollective,
+                .name = "collective",
+                .integers = "count, bytes, ranks, sequence",
+                .texts = "type",
+                .others = "op, comm, grouped",
+                .libraries = "NCCL"},
+    OpKindEntry{.kind = OpKind::kMemory, .name = "memory", .integers = "read_bytes, write_bytes"},
+    OpKindEntry{.kind = OpKind::kCast,
+                .name = "cast",
+                .integers = "rows, cols",
+                .texts = "recipe, role",
+                .is_measured = false},
+    OpKindEntry{.kind = OpKind::kRegion, .name = "region", .is_measured = false},
+};
 
 [[nodiscard]] constexpr std::string_view op_kind_name(OpKind kind) {
-  return kOpKindNames[static_cast<std::size_t>(kind)];
+  return kOpKinds[static_cast<std::size_t>(kind)].name;
+}
+
+static_assert([] {
+  for (std::size_t i = 0; i < kOpKinds.size(); ++i) {
+    if (kOpKinds[i].kind != static_cast<OpKind>(i)) return false;
+  }
+  return true;
+}());
+
+// Null for a word that is no kind.
+[[nodiscard]] constexpr const OpKindEntry* find_op_kind(std::string_view name) {
+  for (const OpKindEntry& entry : kOpKinds) {
+    if (entry.name == name) return &entry;
+  }
+  return nullptr;
 }
 
 // Empty for a word that is none of the above.
 [[nodiscard]] constexpr std::optional<OpKind> op_kind_from_name(std::string_view name) {
-  for (std::size_t i = 0; i < kOpKindNames.size(); ++i) {
-    if (kOpKindNames[i] == name) return static_cast<OpKind>(i);
-  }
-  return std::nullopt;
+  const OpKindEntry* entry = find_op_kind(name);
+  return entry == nullptr ? std::nullopt : std::optional(entry->kind);
 }
-
-// Of a collective: its number on its communicator in the iteration.  All else that describes an
-// operation says what it does; this says which one it is.
-inline constexpr char kSequenceAttribute[] = "sequence";
 
 struct NumberType {
   std::string_view name;
