@@ -6,7 +6,6 @@
 #include "read/op_reader.hpp"
 
 #include <map>
-#include <ranges>
 
 namespace inline_prof::read {
 namespace {
@@ -65,9 +64,11 @@ LayerRule read_rule(const TreeNode& node, const Variables& variables) {
   if (node.has("op")) {
     rule.op = read_op(RuleNode(node.member("op"), variables));
     if (!op_kind_from_name(rule.op->kind)) {
-      node.member("op").member("kind").fail(
-          fmt::format("\"{}\" is no kind of operation; known are {}", rule.op->kind,
-                      fmt::join(kOpKinds | std::views::transform(&OpKindEntry::name), ", ")));
+      std::vector<std::string_view> known;
+      for (const OpKindEntry& kind : kOpKinds)
+        known.push_back(kind.name);
+      node.member("op").member("kind").fail(fmt::format(
+          "\"{}\" is no kind of operation; known are {}", rule.op->kind, fmt::join(known, ", ")));
     }
     if (rule.op->source.empty()) rule.op->source = "layers file";
   }
