@@ -3,7 +3,6 @@
 #include "export/json_values.hpp"
 #include "join/columns.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <variant>
@@ -107,10 +106,10 @@ Json rows_json(const std::vector<Row>& rows) {
 Json worth_fixing_json(const join::Analysis& analysis) {
   Json json = Json::array();
   for (const std::size_t i : analysis.worth_fixing) {
-    const double saved_us = analysis.merged[i].saved_us_if_predicted.value_or(0.0);
+    const join::MergedRow& row = analysis.merged[i];
     json.push_back({{"row", i},
-                    {"saved_us", saved_us},
-                    {"iteration_us", std::max(0.0, *analysis.iteration_us - saved_us)}});
+                    {"saved_us", *row.saved_us_if_predicted},
+                    {"iteration_us", *row.iteration_us_if_predicted}});
   }
   return json;
 }

@@ -106,6 +106,10 @@ struct MergedRow {
   // How much shorter the iteration would be if this took what is predicted for it, on all devices;
   // 0 where it is hidden behind something else, or no slower than predicted.
   std::optional<double> saved_us_if_predicted;
+  std::optional<double> iteration_us_if_predicted;  // what is left of it
+
+  // Most samples are upper bounds.
+  [[nodiscard]] bool is_upper_bound() const { return 2 * not_tight > samples; }
 };
 
 // How one iteration divides up.  Each number as a mean over devices.
@@ -145,6 +149,7 @@ struct Analysis {
   std::string event_bias_detail;  // words about it; may be empty
   // Pair around an empty kernel less one around nothing, or by chain; reported only.
   std::optional<double> kernel_floor_us;
+  std::size_t iterations = 0;          // of all runs
   std::optional<double> iteration_us;  // mean over devices
   std::optional<Shares> shares_percent;
   std::optional<Shares> shares_us;

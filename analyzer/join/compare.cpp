@@ -96,9 +96,9 @@ void set_ratio(ComparedTime& time) {
 
 class Judge {
  public:
-  Judge(double margin, const std::vector<Difference>& differences,
+  Judge(const Interval& same_ratios, const std::vector<Difference>& differences,
         const std::vector<std::string>& despite)
-      : faster_below_(1.0 / (1.0 + margin)), slower_above_(1.0 + margin) {
+      : same_(same_ratios) {
     for (const Difference& difference : differences) {
       if (std::ranges::find(despite, difference.what) != despite.end()) continue;
       if (!obstacles_.empty()) obstacles_ += ", ";
@@ -115,11 +115,11 @@ class Judge {
       time.reason = "it takes no time";
     } else if (!time.ratio_ci95) {
       time.reason = "too few samples for an interval";
-    } else if (time.ratio_ci95->lower > slower_above_) {
+    } else if (time.ratio_ci95->lower > same_.upper) {
       time.change = Change::kSlower;
-    } else if (time.ratio_ci95->upper < faster_below_) {
+    } else if (time.ratio_ci95->upper < same_.lower) {
       time.change = Change::kFaster;
-    } else if (time.ratio_ci95->lower >= faster_below_ && time.ratio_ci95->upper <= slower_above_) {
+    } else if (time.ratio_ci95->lower >= same_.lower && time.ratio_ci95->upper <= same_.upper) {
       time.change = Change::kSame;
     } else {
       time.reason = "the interval spans a border of the margin";
@@ -127,8 +127,7 @@ class Judge {
   }
 
  private:
-  double faster_below_;
-  double slower_above_;
+  Interval same_;
   std::string obstacles_;
 };
 
@@ -180,6 +179,7 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
   const EventIndex events_after = index_of(after);
   Comparison result;
   result.margin = options.margin;
+  result.same_ratios = {1.0 / (1.0 + options.margin), 1.0 + options.margin};
   result.only_before = missing_in(events_after, events_before);
   result.only_after = missing_in(events_before, events_after);
   if (result.only_before.size() == events_before.size()) {
@@ -193,7 +193,7 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
         {"events", fmt::format("events: {} only before, {} only after", result.only_before.size(),
                                result.only_after.size())});
   }
-  const Judge judge(options.margin, result.differences, options.despite);
+  const Judge judge(result.same_ratios, result.differences, options.despite);
 
   std::map<std::string, LayerSums> layers;
   for (const auto& [key, row_before] : events_before) {

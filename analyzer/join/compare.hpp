@@ -46,6 +46,7 @@ struct CompareOptions {
 
 struct Comparison {
   double margin = 0.0;
+  Interval same_ratios;  // that lie within it
   std::optional<ComparedTime> iteration;
   std::vector<ComparedTime> layers;      // largest share first
   std::vector<ComparedTime> events;      // the same

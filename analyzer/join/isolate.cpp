@@ -1,6 +1,7 @@
 #include "join/isolate.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 
 namespace inline_prof::join {
@@ -77,6 +78,17 @@ void merge_isolated(Analysis& analysis) {
     }
     if (slowest != nullptr) merged.isolated = slowest->isolated;
   }
+}
+
+std::vector<const MergedRow*> isolated_by_loss(const Analysis& analysis) {
+  std::vector<const MergedRow*> rows;
+  for (const MergedRow& row : analysis.merged) {
+    if (row.isolated && row.corrected_us) rows.push_back(&row);
+  }
+  std::ranges::stable_sort(rows, std::greater(), [](const MergedRow* row) {
+    return *row->corrected_us - row->isolated->alone_us;
+  });
+  return rows;
 }
 
 }  // namespace inline_prof::join

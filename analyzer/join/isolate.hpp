@@ -24,4 +24,7 @@ IsolatedRows set_isolated(std::vector<Row>& rows, const std::vector<const read::
 // The same for merged rows: that of the device that takes longest.
 void merge_isolated(Analysis& analysis);
 
+// The merged rows that have it and a time, those first that lose most in the run.
+[[nodiscard]] std::vector<const MergedRow*> isolated_by_loss(const Analysis& analysis);
+
 }  // namespace inline_prof::join

@@ -75,6 +75,7 @@ class Joiner {
     isolated_.found += joined.isolated.found;
     analysis_.dropped_offsets += joined.dropped_offsets;
     analysis_.negative_times += static_cast<std::size_t>(joined.run.profile.negative_times);
+    analysis_.iterations += joined.run.profile.iter_time_ms.size();
     analysis_.runs.push_back(std::move(joined.run));
   }
 

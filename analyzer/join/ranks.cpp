@@ -172,6 +172,7 @@ CollectiveSplit split(const Devices& devices, const RankEvent& event,
     // The slowest device's link is that of all.
     result.predicted_us = std::max(result.predicted_us.value_or(0), it->second);
   }
+  if (result.predicted_us) result.ratio = result.transfer_us / *result.predicted_us;
   return result;
 }
 

@@ -80,6 +80,7 @@ struct CollectiveSplit {
   double transfer_us = 0.0;            // median over iterations
   double wait_us = 0.0;                // mean over devices, median over iterations
   std::optional<double> predicted_us;  // of the transfer, where a model knows it
+  std::optional<double> ratio;         // transfer / predicted
   RankDevice last;                     // waits least, as a median: the one the others wait for
 };
 

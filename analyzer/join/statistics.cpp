@@ -14,6 +14,12 @@ double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
+std::optional<double> half_width_percent(const std::optional<double>& value,
+                                         const std::optional<Interval>& interval) {
+  if (!value || !interval || *value <= 0) return std::nullopt;
+  return 50.0 * (interval->upper - interval->lower) / *value;
+}
+
 std::optional<Errors> prediction_errors(std::span<const PredictedAndMeasured> pairs) {
   std::vector<base::Judged> rows;
   std::vector<double> ratios;

@@ -21,6 +21,10 @@ using base::Spread;
 
 [[nodiscard]] double mean(std::span<const double> values);
 
+// Of `value`; empty if one of the two is, or the value is not above 0.
+[[nodiscard]] std::optional<double> half_width_percent(const std::optional<double>& value,
+                                                       const std::optional<Interval>& interval);
+
 // How far predictions are from measured times, with e = predicted / measured - 1:
 struct Errors {
   std::size_t rows = 0;

@@ -154,6 +154,8 @@ void answer(Analysis& analysis, const model::LongestPath& path, const model::Tim
     visited += path.graph().works.size();
     const double saved_us = table.iteration_us - path.iteration_us(question.others);
     row.saved_us_if_predicted = saved_us > kNoticeableUs ? saved_us : 0.0;
+    row.iteration_us_if_predicted =
+        std::max(0.0, *analysis.iteration_us - *row.saved_us_if_predicted);
     // Of a region the parts are listed.
     const bool is_sum = analysis.rows[row.rows.front()].is_sum_of_children;
     if (*row.saved_us_if_predicted > 0 && !is_sum && is_beyond_doubt(row)) {

@@ -135,7 +135,7 @@ std::string compare_table(const join::Comparison& comparison, const TableOptions
   add_missing(out, "after", comparison.only_after, options.width);
   add_labelled(out, "margin",
                fmt::format("ratios from {:.3f} to {:.3f} are the same",
-                           1.0 / (1.0 + comparison.margin), 1.0 + comparison.margin),
+                           comparison.same_ratios.lower, comparison.same_ratios.upper),
                options.width);
   if (!comparison.iteration && comparison.layers.empty() && comparison.events.empty()) {
     add_labelled(out, "nothing", "to compare: neither run has a time above 0", options.width);

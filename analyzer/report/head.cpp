@@ -36,10 +36,8 @@ std::string describe_run(const join::Run& run) {
 
 std::string describe_iteration(const join::Analysis& analysis) {
   if (!analysis.iteration_us) return "not known: " + analysis.shares_reason;
-  std::size_t iterations = 0;
   std::set<std::string> sources;
   for (const join::Run& run : analysis.runs) {
-    iterations += run.profile.iter_time_ms.size();
     const auto& profiler = run.profile.profiler;
     if (profiler.iteration_source.empty()) continue;
     if (profiler.iteration_source == "none") {
@@ -52,7 +50,7 @@ std::string describe_iteration(const join::Analysis& analysis) {
                        : profiler.iteration_source);
   }
   std::string text =
-      fmt::format("{:.3f} ms, median of {}", *analysis.iteration_us * 1e-3, iterations);
+      fmt::format("{:.3f} ms, median of {}", *analysis.iteration_us * 1e-3, analysis.iterations);
   if (!sources.empty()) text += fmt::format("; found by {}", fmt::join(sources, ", "));
   return text;
 }

@@ -37,7 +37,7 @@ Json walk_object(const WalkResult& walk) {
           {"gpu_active_time", walk.gpu_active},
           {"baseline_e2e_time", walk.busiest_stream},
           {"eg_comm", walk.exposed_collective_share},
-          {"idle_time", walk.end_to_end - walk.gpu_active},
+          {"idle_time", walk.idle()},
           {"final",
            {{"cpu_time", walk.host},
             {"unoverlapped_comm", walk.exposed_collective},
@@ -113,7 +113,7 @@ std::string walk_text(const WalkResult& walk) {
       "idle                {:12.2f} us\n"
       "busiest stream      {:12.2f} us\n"
       "exposed collectives {:12.2f} %\n",
-      walk.end_to_end, walk.gpu_active, walk.end_to_end - walk.gpu_active, walk.busiest_stream,
+      walk.end_to_end, walk.gpu_active, walk.idle(), walk.busiest_stream,
       100 * walk.exposed_collective_share);
 }
 

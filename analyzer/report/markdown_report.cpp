@@ -1,8 +1,8 @@
 #include "report/markdown_report.hpp"
 
 #include "join/columns.hpp"
+#include "join/row_order.hpp"
 #include "report/head.hpp"
-#include "report/row_order.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
                                       "corrected_us", "predicted_us", "bound", "verdict"})
     out += fmt::format("| {} ", heading(name));
   out += "|\n|---|---|---:|---:|---:|---:|---:|---|---|\n";
-  for (const OrderedRow& place : row_order(analysis, top)) {
+  for (const join::OrderedRow& place : join::row_order(analysis, top)) {
     const join::MergedRow& row = analysis.merged[place.row];
     std::string event = markdown_cell(readable_name(row.event));
     if (row.occurrence > 0) event += fmt::format(" #{}", row.occurrence);

@@ -5,7 +5,6 @@
 #include "join/timeline_layout.hpp"
 #include "report/findings.hpp"
 #include "report/head.hpp"
-#include "report/row_order.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -232,10 +231,10 @@ Json run_json(const join::Run& run) {
 Json machine_json(const read::Machine& machine) {
   Json json;
   json["id"] = machine.id;
-  json["gb_per_s"] = number(machine.memory_gb_per_s * machine.memory_fraction);
+  json["gb_per_s"] = number(machine.reached_gb_per_s());
   json["tflops"] = Json::object();
   for (const auto& [type, peak] : machine.peak_tflops)
-    json["tflops"][type] = number(peak * machine.gemm_fraction);
+    json["tflops"][type] = number(machine.reached_tflops(type));
   return json;
 }
 

@@ -74,7 +74,7 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
                if (split.predicted_us) {
                  lines +=
                      fmt::format("    predicted {:.2f} us: the transfer takes {:.2f} times that\n",
-                                 *split.predicted_us, split.transfer_us / *split.predicted_us);
+                                 *split.predicted_us, *split.ratio);
                }
                return lines +
                       fmt::format("    last to arrive: {}", fitting(device_name(split.last), 20));

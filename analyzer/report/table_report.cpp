@@ -1,8 +1,9 @@
 #include "report/table_report.hpp"
 
 #include "join/columns.hpp"
+#include "join/isolate.hpp"
+#include "join/row_order.hpp"
 #include "report/head.hpp"
-#include "report/row_order.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -19,11 +20,8 @@ std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "-";
 }
 
-// Half the width of the interval, in per cent of the value.
-std::string half_width(const std::optional<double>& value,
-                       const std::optional<join::Interval>& interval) {
-  if (!value || !interval || *value <= 0) return "-";
-  return fmt::format("{:.1f}%", 50.0 * (interval->upper - interval->lower) / *value);
+std::string percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:.1f}%", *value) : "-";
 }
 
 // Reasons are long and few: the row shows a number, the foot of the table the words.
@@ -79,7 +77,7 @@ std::string name_of_row(const join::MergedRow& row) {
   return printable(name);
 }
 
-std::size_t indent_of(const OrderedRow& place) {
+std::size_t indent_of(const join::OrderedRow& place) {
   return std::min<std::size_t>(2 * place.depth, 16);
 }
 
@@ -94,12 +92,11 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
   const std::size_t count = std::min(most, analysis.worth_fixing.size());
   for (std::size_t i = 0; i < count; ++i) {
     const join::MergedRow& row = analysis.merged[analysis.worth_fixing[i]];
-    const double iteration_us = *analysis.iteration_us;
-    const double saved_us = *row.saved_us_if_predicted;
-    fmt::format_to(
-        std::back_inserter(out), "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
-        shortened(name_of_row(row), width), saved_us, std::max(0.0, iteration_us - saved_us) * 1e-3,
-        iteration_us * 1e-3, join::verdict_text(row));
+    fmt::format_to(std::back_inserter(out),
+                   "{}\n{:>10.2f} us: {:.3f} ms instead of {:.3f} ms; {}\n",
+                   shortened(name_of_row(row), width), *row.saved_us_if_predicted,
+                   *row.iteration_us_if_predicted * 1e-3, *analysis.iteration_us * 1e-3,
+                   join::verdict_text(row));
   }
   if (count < analysis.worth_fixing.size()) {
     fmt::format_to(std::back_inserter(out), "and {} rows more, which save less\n",
@@ -110,16 +107,8 @@ void write_worth_fixing(std::string& out, const join::Analysis& analysis, std::s
 // The run beside the same operations alone on the GPU, those first that lose most in the run.
 void write_isolated(std::string& out, const join::Analysis& analysis, std::size_t top,
                     std::size_t width) {
-  std::vector<const join::MergedRow*> rows;
-  for (const join::MergedRow& row : analysis.merged) {
-    if (row.isolated && row.corrected_us) rows.push_back(&row);
-  }
+  const auto rows = join::isolated_by_loss(analysis);
   if (rows.empty()) return;
-  const auto lost_us = [](const join::MergedRow* row) {
-    return *row->corrected_us - row->isolated->alone_us;
-  };
-  std::stable_sort(rows.begin(), rows.end(),
-                   [&](const auto* a, const auto* b) { return lost_us(a) > lost_us(b); });
   const std::size_t count = top == 0 ? rows.size() : std::min(top, rows.size());
   out += "\nthe same operations alone on the GPU\n";
   fmt::format_to(std::back_inserter(out), "{:>10} {:>10} {:>10} {}\n", "in run us", "alone",
@@ -137,7 +126,7 @@ void write_isolated(std::string& out, const join::Analysis& analysis, std::size_
 std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
   const std::size_t width = std::max<std::size_t>(options.width, 40);
   std::string out = head(analysis, width);
-  const auto order = row_order(analysis, options.top);
+  const auto order = join::row_order(analysis, options.top);
   const auto title = [](std::size_t i) {
     return join::column_of<join::MergedRow>(kTableColumns[i]).title;
   };
@@ -147,7 +136,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   std::size_t name_width = width;
   if (is_one_line) {  // no wider than the longest name: numbers belong near to it
     name_width = 0;
-    for (const OrderedRow& place : order)
+    for (const join::OrderedRow& place : order)
       name_width =
           std::max(name_width, indent_of(place) + columns(name_of_row(analysis.merged[place.row])));
     name_width = std::min(name_width + 1, width - kNumbersWidth);
@@ -159,11 +148,11 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
 
   Footnotes footnotes;
   bool any_upper_bound = false;
-  for (const OrderedRow& place : order) {
+  for (const join::OrderedRow& place : order) {
     const join::MergedRow& row = analysis.merged[place.row];
     const std::size_t indent = indent_of(place);
     const std::string name = shortened(name_of_row(row), name_width - indent);
-    const bool upper_bound = 2 * row.not_tight > row.samples;
+    const bool upper_bound = row.is_upper_bound();
     any_upper_bound = any_upper_bound || upper_bound;
     const std::string verdict =
         row.predicted_us ? marked(row, options.colour)
@@ -174,11 +163,11 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     } else {
       out += '\n';
     }
-    fmt::format_to(std::back_inserter(out), kLine,
-                   row.share_percent ? fmt::format("{:.1f}%", *row.share_percent) : "-", row.calls,
+    fmt::format_to(std::back_inserter(out), kLine, percent(row.share_percent), row.calls,
                    (upper_bound ? "<= " : "") + number(row.raw_us),
-                   half_width(row.raw_us, row.raw_ci95_us), number(row.corrected_us),
-                   number(row.predicted_us), row.bound.empty() ? "-" : row.bound, verdict);
+                   percent(join::half_width_percent(row.raw_us, row.raw_ci95_us)),
+                   number(row.corrected_us), number(row.predicted_us),
+                   row.bound.empty() ? "-" : row.bound, verdict);
   }
   out += std::string(width, '-') + "\n";
   if (order.size() < analysis.merged.size()) {

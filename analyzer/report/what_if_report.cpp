@@ -1,5 +1,6 @@
 #include "report/what_if_report.hpp"
 
+#include "join/what_if_times.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -7,9 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::report {
 namespace {
@@ -17,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 using model::LongestPath;
 using model::OtherTime;
-using model::Timetable;
 
 constexpr std::size_t kMostNames = 20;  // of the longest path, for a person
 
@@ -25,13 +23,13 @@ constexpr std::size_t kMostNames = 20;  // of the longest path, for a person
 
 std::string what_if_json(const LongestPath& path,
                          std::optional<std::span<const OtherTime>> others) {
-  const Timetable table = path.timetable();
+  const join::WhatIfTimes times = join::what_if_times(path, others);
+  const model::Timetable& table = times.table;
   Json json{{"iteration_us", table.iteration_us}};
   if (others) {
-    const double changed_us = path.iteration_us(*others);
     json["changed_works"] = others->size();
-    json["changed_iteration_us"] = changed_us;
-    json["saved_us"] = table.iteration_us - changed_us;
+    json["changed_iteration_us"] = *times.changed_us;
+    json["saved_us"] = *times.saved_us;
   }
   json["longest_path"] = table.longest_path;
   json["works"] = Json::array();
@@ -50,39 +48,24 @@ std::string what_if_json(const LongestPath& path,
 
 std::string what_if_text(const LongestPath& path,
                          std::optional<std::span<const OtherTime>> others) {
-  const Timetable table = path.timetable();
-  std::string out = fmt::format("iteration           {:12.2f} us\n", table.iteration_us);
+  const join::WhatIfTimes times = join::what_if_times(path, others);
+  std::string out = fmt::format("iteration           {:12.2f} us\n", times.table.iteration_us);
   if (others) {
-    const double changed_us = path.iteration_us(*others);
     fmt::format_to(std::back_inserter(out),
                    "with the change     {:12.2f} us, {} works take another time\n"
                    "saved               {:12.2f} us\n",
-                   changed_us, others->size(), table.iteration_us - changed_us);
+                   *times.changed_us, others->size(), *times.saved_us);
   }
-
-  std::map<std::string, std::pair<double, std::size_t>> on_path;  // time and number, by name
-  double work_us = 0.0;
-  for (const std::size_t i : table.longest_path) {
-    const read::Work& work = path.graph().works[i];
-    auto& [time_us, count] = on_path[work.name];
-    time_us += work.time_us;
-    ++count;
-    work_us += work.time_us;
-  }
-  std::vector<std::pair<std::string, std::pair<double, std::size_t>>> largest(on_path.begin(),
-                                                                              on_path.end());
-  std::stable_sort(largest.begin(), largest.end(),
-                   [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
   fmt::format_to(std::back_inserter(out),
                  "\nlongest path: {} of {} works, {:.2f} us; the rest of it is waiting\n",
-                 table.longest_path.size(), path.graph().works.size(), work_us);
-  for (std::size_t i = 0; i < std::min(kMostNames, largest.size()); ++i) {
-    const auto& [time_us, count] = largest[i].second;
-    fmt::format_to(std::back_inserter(out), "{:12.2f} us {:5} x  {}\n", time_us, count,
-                   printable(largest[i].first));
+                 times.table.longest_path.size(), path.graph().works.size(), times.path_us);
+  for (std::size_t i = 0; i < std::min(kMostNames, times.path.size()); ++i) {
+    const join::PathPart& part = times.path[i];
+    fmt::format_to(std::back_inserter(out), "{:12.2f} us {:5} x  {}\n", part.time_us, part.works,
+                   printable(part.name));
   }
-  if (largest.size() > kMostNames) {
-    fmt::format_to(std::back_inserter(out), "and {} names more\n", largest.size() - kMostNames);
+  if (times.path.size() > kMostNames) {
+    fmt::format_to(std::back_inserter(out), "and {} names more\n", times.path.size() - kMostNames);
   }
   return out;
 }

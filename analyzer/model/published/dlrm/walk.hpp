@@ -24,6 +24,8 @@ struct WalkResult {
   double compute_busy = 0.0;
   double collective_busy = 0.0;
   double exposed_collective = 0.0;  // may be negative
+
+  [[nodiscard]] double idle() const { return end_to_end - gpu_active; }
 };
 
 // Walks over the operators behind the first mark, in their order; over all of them if there is no

@@ -1,11 +1,11 @@
-#include "report/row_order.hpp"
+#include "join/row_order.hpp"
 
 #include <algorithm>
 #include <functional>
 
-namespace inline_prof::report {
+namespace inline_prof::join {
 
-std::vector<OrderedRow> row_order(const join::Analysis& analysis, std::size_t top) {
+std::vector<OrderedRow> row_order(const Analysis& analysis, std::size_t top) {
   const auto& merged = analysis.merged;
   std::vector<std::vector<std::size_t>> children(merged.size());
   std::vector<std::size_t> outer;
@@ -35,4 +35,4 @@ std::vector<OrderedRow> row_order(const join::Analysis& analysis, std::size_t to
   return order;
 }
 
-}  // namespace inline_prof::report
+}  // namespace inline_prof::join

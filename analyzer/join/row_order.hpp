@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace inline_prof::report {
+namespace inline_prof::join {
 
 struct OrderedRow {
   std::size_t row = 0;    // index into Analysis::merged
@@ -14,6 +14,6 @@ struct OrderedRow {
 
 // Merged rows as a person reads them: the largest first, inner rows below their region, at most
 // `top` of them (0: all).  Rows of unknown time come last.
-[[nodiscard]] std::vector<OrderedRow> row_order(const join::Analysis& analysis, std::size_t top);
+[[nodiscard]] std::vector<OrderedRow> row_order(const Analysis& analysis, std::size_t top);
 
-}  // namespace inline_prof::report
+}  // namespace inline_prof::join

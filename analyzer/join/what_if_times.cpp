@@ -1,0 +1,32 @@
+#include "join/what_if_times.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace inline_prof::join {
+
+WhatIfTimes what_if_times(const model::LongestPath& path,
+                          std::optional<std::span<const model::OtherTime>> others) {
+  WhatIfTimes times;
+  times.table = path.timetable();
+  if (others) {
+    times.changed_us = path.iteration_us(*others);
+    times.saved_us = times.table.iteration_us - *times.changed_us;
+  }
+  std::map<std::string, PathPart> parts;
+  for (const std::size_t i : times.table.longest_path) {
+    const read::Work& work = path.graph().works[i];
+    PathPart& part = parts[work.name];
+    part.name = work.name;
+    part.time_us += work.time_us;
+    ++part.works;
+    times.path_us += work.time_us;
+  }
+  for (const auto& [name, part] : parts)
+    times.path.push_back(part);
+  std::ranges::stable_sort(times.path, std::greater(), &PathPart::time_us);
+  return times;
+}
+
+}  // namespace inline_prof::join
