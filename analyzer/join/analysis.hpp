@@ -9,6 +9,7 @@
 #include "read/work_graph.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,6 +68,7 @@ struct Row {
   std::optional<double> p_slower;  // one-sided: that chance alone gives a time as long, or as short
   std::optional<double> p_faster;
   SharedText reason;                // why there is no prediction
+  SharedText unmeasured_reason;     // why there is no sample; empty if the file does not say
   std::optional<double> ratio;      // corrected / predicted
   std::optional<double> raw_ratio;  // raw / predicted
   Verdict verdict = Verdict::kNotMeasured;
@@ -166,6 +168,7 @@ struct Analysis {
   std::size_t outliers = 0;                 // of `samples`, see Spread
   std::size_t unmeasured_events = 0;        // seen but not measured
   std::size_t unmeasured_without_time = 0;  // of these, those of unknown duration: in `idle`
+  std::map<std::string, std::size_t> unmeasured_reasons;  // of these, where the file says why
   std::size_t dropped_offsets = 0;
   std::size_t negative_times = 0;
   std::vector<std::string> warnings;

@@ -116,6 +116,7 @@ Row make_row(const read::Event& event, std::int64_t stream_index) {
   row.calls = event.calls.value_or(1);
   row.any_occurrence = event.has_flag(format::kFlagAnyOccurrence);
   row.is_graph_node = event.in_cuda_graph && !event.has_flag(format::kFlagGraphWhole);
+  if (event.measured_ms.empty()) row.unmeasured_reason = event.reason;
   row.overlap_removed = event.has_flag(format::kFlagPdlRemoved);
   row.meeting = meeting_of(event);
   if (!event.op) return row;

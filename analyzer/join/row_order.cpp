@@ -5,11 +5,23 @@
 
 namespace inline_prof::join {
 
-std::vector<OrderedRow> row_order(const Analysis& analysis, std::size_t top) {
+RowOrder row_order(const Analysis& analysis, std::size_t top) {
   const auto& merged = analysis.merged;
+  RowOrder order;
+  std::vector<bool> shown(merged.size(), false);
+  for (std::size_t i = 0; i < merged.size(); ++i) {
+    const MergedRow& row = merged[i];
+    if (!row.raw_us && !row.predicted_us && row.in_iteration_us.value_or(0) <= 0) continue;
+    for (std::optional<std::size_t> at = i; at && !shown[*at]; at = merged[*at].parent)
+      shown[*at] = true;
+  }
   std::vector<std::vector<std::size_t>> children(merged.size());
   std::vector<std::size_t> outer;
   for (std::size_t i = 0; i < merged.size(); ++i) {
+    if (!shown[i]) {
+      ++order.nothing_known;
+      continue;
+    }
     (merged[i].parent ? children[*merged[i].parent] : outer).push_back(i);
   }
   const auto largest_first = [&](std::vector<std::size_t>& rows) {
@@ -18,7 +30,6 @@ std::vector<OrderedRow> row_order(const Analysis& analysis, std::size_t top) {
     });
   };
 
-  std::vector<OrderedRow> order;
   std::vector<OrderedRow> to_do;
   const auto push = [&](std::vector<std::size_t> rows, std::size_t depth) {
     largest_first(rows);
@@ -26,10 +37,10 @@ std::vector<OrderedRow> row_order(const Analysis& analysis, std::size_t top) {
       to_do.push_back({*it, depth});
   };
   push(outer, 0);
-  while (!to_do.empty() && (top == 0 || order.size() < top)) {
+  while (!to_do.empty() && (top == 0 || order.rows.size() < top)) {
     const OrderedRow next = to_do.back();
     to_do.pop_back();
-    order.push_back(next);
+    order.rows.push_back(next);
     push(children[next.row], next.depth + 1);
   }
   return order;

@@ -151,6 +151,7 @@ void set_times(Analysis& analysis) {
     std::optional<double> time_us = row.any_occurrence ? row.mean_us : row.corrected_us;
     if (!time_us) {
       ++analysis.unmeasured_events;
+      if (!row.unmeasured_reason.empty()) ++analysis.unmeasured_reasons[row.unmeasured_reason];
       if (children[i].empty()) {
         if (!unmeasured) unmeasured.emplace(analysis.rows);
         time_us = unmeasured->of(row);

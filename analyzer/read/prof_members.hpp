@@ -277,6 +277,7 @@ template <typename Node>
       M{format::kCalls, [](Node& v, Event& e) { e.calls = v.count(); }},
       M{format::kInCudaGraph, [](Node& v, Event& e) { e.in_cuda_graph = v.boolean(); }},
       M{format::kFlags, [](Node& v, Event& e) { e.flags = read_texts(v); }},
+      M{format::kReason, [](Node& v, Event& e) { e.reason = v.text(); }},
       M{format::kOp,
         [](Node& v, Event& e) {
           if (!v.is_null()) e.op = read_op(v);

@@ -83,6 +83,7 @@ struct Event {
   std::optional<std::int64_t> calls;
   bool in_cuda_graph = false;
   std::vector<std::string> flags;
+  std::string reason;  // why it was not timed as others were; empty if it was, or not known
   LaunchShape launch;
   std::optional<Op> op;
 

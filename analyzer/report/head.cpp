@@ -113,6 +113,18 @@ std::string describe_bias(const join::Analysis& analysis) {
   return text;
 }
 
+std::string describe_unmeasured(const join::Analysis& analysis) {
+  std::string text = fmt::format("{} event{} seen but not measured", analysis.unmeasured_events,
+                                 analysis.unmeasured_events == 1 ? "" : "s");
+  for (const auto& [reason, events] : analysis.unmeasured_reasons)
+    text += fmt::format("; {}: {}", events, printable(reason));
+  if (analysis.unmeasured_without_time > 0) {
+    text += fmt::format("; {} of unknown time, under \"idle or not seen\"",
+                        analysis.unmeasured_without_time);
+  }
+  return text;
+}
+
 std::string describe_overlap(const join::Overlap& overlap) {
   return fmt::format(
       "kernels of graphs, timed one by one, take {:.2f} us; their replays take {:.2f} us, since "
@@ -216,16 +228,8 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   if (analysis.outliers > 0) lines.push_back({"outliers", describe_outliers(analysis)});
   const std::string dropped = describe_dropped(analysis);
   if (!dropped.empty()) lines.push_back({"dropped", dropped});
-  if (analysis.unmeasured_events > 0) {
-    lines.push_back(
-        {"unmeasured", fmt::format("{} event{} seen but not measured{}", analysis.unmeasured_events,
-                                   analysis.unmeasured_events == 1 ? "" : "s",
-                                   analysis.unmeasured_without_time == 0
-                                       ? ""
-                                       : fmt::format("; {} of unknown time, under \"idle or not "
-                                                     "seen\"",
-                                                     analysis.unmeasured_without_time))});
-  }
+  if (analysis.unmeasured_events > 0)
+    lines.push_back({"unmeasured", describe_unmeasured(analysis)});
   for (const join::Run& run : analysis.runs) {
     for (const std::string& what : run.profile.not_seen)
       lines.push_back({"not seen", what});

@@ -49,7 +49,7 @@ std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
                                       "corrected_us", "predicted_us", "bound", "verdict"})
     out += fmt::format("| {} ", heading(name));
   out += "|\n|---|---|---:|---:|---:|---:|---:|---|---|\n";
-  for (const join::OrderedRow& place : join::row_order(analysis, top)) {
+  for (const join::OrderedRow& place : join::row_order(analysis, top).rows) {
     const join::MergedRow& row = analysis.merged[place.row];
     std::string event = markdown_cell(readable_name(row.event));
     if (row.occurrence > 0) event += fmt::format(" #{}", row.occurrence);

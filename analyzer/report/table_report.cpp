@@ -126,7 +126,7 @@ void write_isolated(std::string& out, const join::Analysis& analysis, std::size_
 std::string table_report(const join::Analysis& analysis, const TableOptions& options) {
   const std::size_t width = std::max<std::size_t>(options.width, 40);
   std::string out = head(analysis, width);
-  const auto order = join::row_order(analysis, options.top);
+  const auto [order, nothing_known] = join::row_order(analysis, options.top);
   const auto title = [](std::size_t i) {
     return join::column_of<join::MergedRow>(kTableColumns[i]).title;
   };
@@ -170,9 +170,13 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
                    row.bound.empty() ? "-" : row.bound, verdict);
   }
   out += std::string(width, '-') + "\n";
-  if (order.size() < analysis.merged.size()) {
+  if (order.size() + nothing_known < analysis.merged.size()) {
     fmt::format_to(std::back_inserter(out), "{} of {} rows, the largest first\n", order.size(),
                    analysis.merged.size());
+  }
+  if (nothing_known > 0) {
+    fmt::format_to(std::back_inserter(out), "{} row{} without a time or a prediction left out\n",
+                   nothing_known, nothing_known == 1 ? "" : "s");
   }
   if (any_upper_bound) {
     out += "<= the GPU waited for the host inside most samples: the time is an upper bound\n";
