@@ -1,5 +1,7 @@
 #include "model/calibrated/calibration.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -32,6 +34,19 @@ Prediction as_prediction(const Calibration::Estimate& estimate, std::string_view
   prediction.parameters = std::move(parameters);
   prediction.is_extrapolated = estimate.distance > kFarAway;
   return prediction;
+}
+
+std::string far_away_reason(const Calibration::Estimate& estimate, std::string_view what) {
+  if (!(estimate.distance > kFarAway)) return "";
+  return fmt::format("extrapolated: {:.1f} lengths from the nearest measured {}", estimate.distance,
+                     what);
+}
+
+std::vector<std::string> transfer_warnings(bool is_transfer, std::string_view trained_machine,
+                                           std::string_view machine) {
+  if (!is_transfer) return {};
+  return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
+                      trained_machine, machine)};
 }
 
 double error_growth(double distance) {

@@ -11,6 +11,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace inline_prof::model {
 
@@ -79,6 +80,15 @@ class Calibration {
 [[nodiscard]] Prediction as_prediction(const Calibration::Estimate& estimate,
                                        std::string_view bound, std::string model,
                                        std::string parameters);
+
+// Why an estimate is to be doubted, where nothing near it was measured; `what` is "shape" or
+// "size".
+[[nodiscard]] std::string far_away_reason(const Calibration::Estimate& estimate,
+                                          std::string_view what);
+// What a user should know of parameters from another machine than the one that is predicted.
+[[nodiscard]] std::vector<std::string> transfer_warnings(bool is_transfer,
+                                                         std::string_view trained_machine,
+                                                         std::string_view machine);
 
 // How many times larger errors are at this distance from the nearest point than next to it.
 [[nodiscard]] double error_growth(double distance);

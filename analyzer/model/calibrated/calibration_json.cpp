@@ -40,6 +40,29 @@ double rounded(double value) {
   return std::stod(fmt::format("{:.5g}", value));
 }
 
+std::vector<double> parameter_values(const read::Parameters& parameters,
+                                     std::span<const ParameterSpec> specs) {
+  std::vector<double> values;
+  for (const ParameterSpec& spec : specs) {
+    const bool is_there = parameters.parameters.contains(spec.name);
+    const double value = is_there || spec.absent <= 0 ? parameters.number(spec.name) : spec.absent;
+    if (!(value > 0)) {
+      throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
+                                         parameters.label, spec.name, value));
+    }
+    values.push_back(value);
+  }
+  return values;
+}
+
+const std::string& key_word(const read::Parameters& parameters, const std::string& name) {
+  const auto it = parameters.key.find(name);
+  if (it == parameters.key.end()) {
+    throw read::InputError(fmt::format("{}: /key: missing \"{}\"", parameters.label, name));
+  }
+  return it->second;
+}
+
 json residual_json(const StoredResidual& residual) {
   const auto& length = residual.scales.length;
   json points = json::array();

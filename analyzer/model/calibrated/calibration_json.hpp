@@ -1,17 +1,27 @@
-// Members "residual" and "conformal" of a parameter file.  Include this in .cpp files only.
+// What the calibrated models read from a parameter file.  Include this in .cpp files only.
 #pragma once
 
 #include "model/calibrated/conformal.hpp"
 #include "model/calibrated/local_scale.hpp"
 #include "model/calibrated/matern_process.hpp"
+#include "model/calibrated/parameter_spec.hpp"
 #include "read/parameters.hpp"
 
 #include <Eigen/Core>
 
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 namespace inline_prof::model {
+
+// The value of each of `specs`.  Throws InputError.
+[[nodiscard]] std::vector<double> parameter_values(const read::Parameters& parameters,
+                                                   std::span<const ParameterSpec> specs);
+// A word of the file's key.  Throws InputError.
+[[nodiscard]] const std::string& key_word(const read::Parameters& parameters,
+                                          const std::string& name);
 
 // One measured point as it stands in the file: what the features are computed from.
 using RawPoint = std::vector<double>;

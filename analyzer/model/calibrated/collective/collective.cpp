@@ -51,12 +51,8 @@ class CollectiveModel : public Model {
     prediction.lower_us = found->estimate.lower_us;
     prediction.upper_us = found->estimate.upper_us;
     prediction.bound = found->analytic.bound;
-    if (found->is_other_type) {
-      prediction.reason = "measured with another type only";
-    } else if (found->estimate.distance > kFarAway) {
-      prediction.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured size",
-                                      found->estimate.distance);
-    }
+    prediction.reason = found->is_other_type ? "measured with another type only"
+                                             : far_away_reason(found->estimate, "size");
     prediction.parts = {found->analytic.time_us, found->analytic.latency_us,
                         found->analytic.transfer_us, found->estimate.distance,
                         found->estimate.sigma};
@@ -81,9 +77,8 @@ class CollectiveModel : public Model {
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
-    if (!collectives_.is_transfer()) return {};
-    return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
-                        collectives_.trained_machine(), machine_id_)};
+    return transfer_warnings(collectives_.is_transfer(), collectives_.trained_machine(),
+                             machine_id_);
   }
 
  private:

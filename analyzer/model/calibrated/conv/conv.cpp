@@ -49,29 +49,8 @@ constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-std::vector<double> values_of(const read::Parameters& parameters) {
-  std::vector<double> values;
-  for (const ParameterSpec& spec : ConvAnalytic::parameters()) {
-    const double value = parameters.number(spec.name);
-    if (!(value > 0)) {
-      throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
-                                         parameters.label, spec.name, value));
-    }
-    values.push_back(value);
-  }
-  return values;
-}
-
-std::string key_of(const read::Parameters& parameters, const std::string& name) {
-  const auto it = parameters.key.find(name);
-  if (it == parameters.key.end()) {
-    throw read::InputError(fmt::format("{}: /key: missing \"{}\"", parameters.label, name));
-  }
-  return it->second;
-}
-
 ConvDirection direction_of(const read::Parameters& parameters) {
-  const std::string name = key_of(parameters, "direction");
+  const std::string name = key_word(parameters, "direction");
   const auto direction = conv_direction(name);
   if (!direction) {
     throw read::InputError(
@@ -203,9 +182,7 @@ class ConvModel : public Model {
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
-    if (!conv_.is_transfer()) return {};
-    return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
-                        conv_.trained_machine(), machine_id_)};
+    return transfer_warnings(conv_.is_transfer(), conv_.trained_machine(), machine_id_);
   }
 
  private:
@@ -221,10 +198,7 @@ class ConvModel : public Model {
     if (conv_.has_interval()) {
       row.lower_us = estimate.lower_us;
       row.upper_us = estimate.upper_us;
-      if (estimate.distance > kFarAway) {
-        row.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured shape",
-                                 estimate.distance);
-      }
+      row.reason = far_away_reason(estimate, "shape");
     }
     row.parts = {std::string(conv_algorithm_name(analytic.algorithm)),
                  analytic.time_us,
@@ -324,14 +298,15 @@ std::vector<double> conv_point(const ConvShape& shape, const std::optional<ConvK
 }
 
 CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::Machine& machine)
-    : type_(key_of(parameters, "type")),
-      direction_name_(key_of(parameters, "direction")),
-      knows_kernels_(key_of(parameters, "kernel") == "known"),
+    : type_(key_word(parameters, "type")),
+      direction_name_(key_word(parameters, "direction")),
+      knows_kernels_(key_word(parameters, "kernel") == "known"),
       trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id),
       launch_us_(parameters.number("launch_us")),
       machine_(conv_machine(machine, type_)),
-      analytic_(machine_, direction_of(parameters), values_of(parameters)) {
+      analytic_(machine_, direction_of(parameters),
+                parameter_values(parameters, ConvAnalytic::parameters())) {
   const auto features = [&](const RawPoint& point) {
     return conv_features(shape_of(point), kernel_of(point), machine_);
   };

@@ -50,25 +50,12 @@ double transfer_factor(std::string_view parameter, double clock, double units) {
   return parameter == "l2_tb_per_s" ? clock * units : 1;
 }
 
-std::vector<double> values_of(const read::Parameters& parameters, bool with_quantise) {
-  std::vector<double> values;
-  for (const ParameterSpec& spec : GemmAnalytic::parameters(with_quantise)) {
-    const bool is_there = parameters.parameters.contains(spec.name);
-    const double value = is_there || spec.absent <= 0 ? parameters.number(spec.name) : spec.absent;
-    if (!(value > 0)) {
-      throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
-                                         parameters.label, spec.name, value));
-    }
-    values.push_back(value);
-  }
-  return values;
-}
-
 // The parameters as `machine` would have them: what the multiprocessors do takes the fewer
 // microseconds the faster they are clocked, and L2 has a share of its rate for each of them.
 std::vector<double> values_for(const read::Machine& machine, const read::Parameters& parameters,
                                bool with_quantise) {
-  std::vector<double> values = values_of(parameters, with_quantise);
+  std::vector<double> values =
+      parameter_values(parameters, GemmAnalytic::parameters(with_quantise));
   if (parameters.machine == machine.id || !machine.boost_clock_mhz) return values;
   for (const read::Machine& trained : builtin_machines()) {
     if (trained.id != parameters.machine || !trained.boost_clock_mhz) continue;
@@ -105,16 +92,8 @@ Eigen::MatrixXd covariance_of(const read::Parameters& parameters, std::size_t si
   return covariance;
 }
 
-std::string key_of(const read::Parameters& parameters, const std::string& name) {
-  const auto it = parameters.key.find(name);
-  if (it == parameters.key.end()) {
-    throw read::InputError(fmt::format("{}: /key: missing \"{}\"", parameters.label, name));
-  }
-  return it->second;
-}
-
 GemmTypes types_of(const read::Parameters& parameters) {
-  const std::string name = key_of(parameters, "a_type");
+  const std::string name = key_word(parameters, "a_type");
   const auto types = gemm_types(name);
   if (!types) {
     throw read::InputError(fmt::format("{}: /key/a_type: unknown type {}", parameters.label, name));
@@ -254,9 +233,7 @@ class GemmModel : public Model {
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
-    if (!gemm_->is_transfer()) return {};
-    return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
-                        gemm_->trained_machine(), machine_id_)};
+    return transfer_warnings(gemm_->is_transfer(), gemm_->trained_machine(), machine_id_);
   }
 
  private:
@@ -268,10 +245,7 @@ class GemmModel : public Model {
     if (gemm_->has_interval()) {
       row.lower_us = estimate.lower_us;
       row.upper_us = estimate.upper_us;
-      if (estimate.distance > kFarAway) {
-        row.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured shape",
-                                 estimate.distance);
-      }
+      row.reason = far_away_reason(estimate, "shape");
     }
     row.parts = {analytic.time_us,
                  analytic.compute_us,
@@ -310,7 +284,7 @@ Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine
 
 CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine)
     : types_(types_of(parameters)),
-      boundary_(key_of(parameters, "boundary")),
+      boundary_(key_word(parameters, "boundary")),
       knows_kernels_(is_kernel_known(parameters)),
       trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id),

@@ -40,18 +40,6 @@ constexpr std::array<Column, 2> kInputs{{
 constexpr std::array<std::string_view, 5> kParts{"analytic_us", "move_us", "dram_share", "distance",
                                                  "sigma"};
 
-std::vector<double> values_of(const read::Parameters& parameters) {
-  std::vector<double> values;
-  for (const ParameterSpec& spec : kParameters) {
-    values.push_back(parameters.number(spec.name));
-    if (!(values.back() > 0)) {
-      throw read::InputError(fmt::format("{}: /parameters/{}: expected a number > 0, found {}",
-                                         parameters.label, spec.name, values.back()));
-    }
-  }
-  return values;
-}
-
 class MemoryModel : public Model {
  public:
   MemoryModel(const read::Parameters& parameters, const read::Machine& machine)
@@ -69,10 +57,7 @@ class MemoryModel : public Model {
     prediction.lower_us = found.estimate.lower_us;
     prediction.upper_us = found.estimate.upper_us;
     prediction.bound = found.analytic.bound;
-    if (found.estimate.distance > kFarAway) {
-      prediction.reason = fmt::format("extrapolated: {:.1f} lengths from the nearest measured size",
-                                      found.estimate.distance);
-    }
+    prediction.reason = far_away_reason(found.estimate, "size");
     prediction.parts = {found.analytic.time_us, found.analytic.move_us, found.analytic.dram_share,
                         found.estimate.distance, found.estimate.sigma};
     return prediction;
@@ -92,9 +77,7 @@ class MemoryModel : public Model {
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const override {
-    if (!memory_.is_transfer()) return {};
-    return {fmt::format("the parameters were fitted on {}, the machine is {}: intervals are wider",
-                        memory_.trained_machine(), machine_id_)};
+    return transfer_warnings(memory_.is_transfer(), memory_.trained_machine(), machine_id_);
   }
 
  private:
@@ -154,7 +137,7 @@ Eigen::VectorXd memory_features(double read_bytes, double write_bytes) {
 CalibratedMemory::CalibratedMemory(const read::Parameters& parameters, const read::Machine& machine)
     : trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id),
-      analytic_(memory_machine(machine), values_of(parameters)),
+      analytic_(memory_machine(machine), parameter_values(parameters, kParameters)),
       calibration_(
           read_residual(parameters, 2,
                         [](const RawPoint& point) { return memory_features(point[0], point[1]); }),
