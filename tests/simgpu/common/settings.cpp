@@ -1,6 +1,5 @@
 #include "common/settings.hpp"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <unistd.h>
@@ -8,9 +7,11 @@
 namespace inline_prof::simgpu {
 namespace {
 
+using Text = std::string_view;
+
 struct Variable {
-  std::string_view name;
-  void (*apply)(Settings&, std::string_view name, std::string_view value);
+  Text name;
+  void (*apply)(Settings&, Text name, Text value);
 };
 
 [[noreturn]] void refuse(std::string_view name, std::string_view value, std::string_view allowed) {
@@ -64,95 +65,76 @@ FailRule parse_fail_rule(std::string_view name, std::string_view text) {
 }
 
 // One row per variable, so that "unknown" and the documentation test have one list to ask.
-constexpr std::array kVariables{
-    Variable{"SIMGPU_MODEL",
-             [](Settings& s, std::string_view, std::string_view v) { s.model_file = v; }},
-    Variable{"SIMGPU_DEVICES",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.device_count = number(n, v, 1, 64, "1 to 64");
-             }},
-    Variable{"SIMGPU_SEED",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.seed = number<std::uint64_t>(n, v, 0, UINT64_MAX, "an integer >= 0");
-             }},
-    Variable{"SIMGPU_HOST_SPEED",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.host_speed = number(n, v, 0.0, 1e6, "a factor from 0 to 1000000");
-             }},
-    Variable{"SIMGPU_TRUTH",
-             [](Settings& s, std::string_view, std::string_view v) { s.truth_file = v; }},
-    Variable{"SIMGPU_TRUTH_DURATIONS",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.truth_durations = number<std::uint64_t>(n, v, 0, UINT64_MAX, "an integer >= 0");
-             }},
-    Variable{"SIMGPU_TIMELINE",
-             [](Settings& s, std::string_view, std::string_view v) { s.timeline_file = v; }},
-    Variable{"SIMGPU_LOG",
-             [](Settings& s, std::string_view, std::string_view v) { s.log_file = v; }},
-    Variable{"SIMGPU_LAUNCH",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               if (v != "normal" && v != "null") refuse(n, v, "normal or null");
-               s.null_launch = v == "null";
-             }},
-    Variable{"SIMGPU_LAUNCH_BLOCKING",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.launch_blocking = number(n, v, 0, 1, "0 or 1") == 1;
-             }},
-    Variable{"SIMGPU_KERNEL_HANDLES",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               if (v != "function" && v != "kernel") refuse(n, v, "function or kernel");
-               s.launch_kernel_handles = v == "kernel";
-             }},
-    Variable{"SIMGPU_HANG_LIMIT_S",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.hang_limit_s = number(n, v, 0.0, 86400.0, "seconds from 0 to 86400");
-             }},
-    Variable{"SIMGPU_FAIL",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               for (const auto part : split(v, ',')) {
-                 s.fail_rules.push_back(parse_fail_rule(n, part));
-               }
-             }},
-    Variable{"SIMGPU_MISSING",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               for (const auto part : split(v, ',')) {
-                 if (part.empty()) refuse(n, v, "names of driver functions, separated by commas");
-                 s.missing.emplace_back(part);
-               }
-             }},
-    Variable{"SIMGPU_PAIR_BIAS_US",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.pair_bias_us = microseconds(n, v);
-             }},
-    Variable{"SIMGPU_PAIR_JITTER_US",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.pair_jitter_us = microseconds(n, v);
-             }},
-    Variable{"SIMGPU_KERNEL_PAIR_BIAS_US",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.kernel_pair_bias_us = microseconds(n, v);
-             }},
-    Variable{"SIMGPU_GRAPH_PAIR_BIAS_US",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.graph_pair_bias_us = microseconds(n, v);
-             }},
-    Variable{"SIMGPU_EVENT_RESOLUTION_US",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.event_resolution_us = microseconds(n, v);
-             }},
-    Variable{"SIMGPU_NOISE",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.noise = number(n, v, 0.0, 1.0, "a relative standard deviation from 0 to 1");
-             }},
-    Variable{"SIMGPU_QUEUE_DEPTH",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.queue_depth = number(n, v, 1, 1 << 20, "1 to 1048576 launches");
-             }},
-    Variable{"SIMGPU_DRIVER_VERSION",
-             [](Settings& s, std::string_view n, std::string_view v) {
-               s.driver_version =
-                   number(n, v, 11000, 99990, "1000 * major + 10 * minor, from 11000");
-             }},
+constexpr Variable kVariables[] = {
+    {"SIMGPU_MODEL", [](Settings& s, Text, Text v) { s.model_file = v; }},
+    {"SIMGPU_DEVICES",
+     [](Settings& s, Text n, Text v) { s.device_count = number(n, v, 1, 64, "1 to 64"); }},
+    {"SIMGPU_SEED",
+     [](Settings& s, Text n, Text v) {
+       s.seed = number<std::uint64_t>(n, v, 0, UINT64_MAX, "an integer >= 0");
+     }},
+    {"SIMGPU_HOST_SPEED",
+     [](Settings& s, Text n, Text v) {
+       s.host_speed = number(n, v, 0.0, 1e6, "a factor from 0 to 1000000");
+     }},
+    {"SIMGPU_TRUTH", [](Settings& s, Text, Text v) { s.truth_file = v; }},
+    {"SIMGPU_TRUTH_DURATIONS",
+     [](Settings& s, Text n, Text v) {
+       s.truth_durations = number<std::uint64_t>(n, v, 0, UINT64_MAX, "an integer >= 0");
+     }},
+    {"SIMGPU_TIMELINE", [](Settings& s, Text, Text v) { s.timeline_file = v; }},
+    {"SIMGPU_LOG", [](Settings& s, Text, Text v) { s.log_file = v; }},
+    {"SIMGPU_LAUNCH",
+     [](Settings& s, Text n, Text v) {
+       if (v != "normal" && v != "null") refuse(n, v, "normal or null");
+       s.null_launch = v == "null";
+     }},
+    {"SIMGPU_LAUNCH_BLOCKING",
+     [](Settings& s, Text n, Text v) { s.launch_blocking = number(n, v, 0, 1, "0 or 1") == 1; }},
+    {"SIMGPU_KERNEL_HANDLES",
+     [](Settings& s, Text n, Text v) {
+       if (v != "function" && v != "kernel") refuse(n, v, "function or kernel");
+       s.launch_kernel_handles = v == "kernel";
+     }},
+    {"SIMGPU_HANG_LIMIT_S",
+     [](Settings& s, Text n, Text v) {
+       s.hang_limit_s = number(n, v, 0.0, 86400.0, "seconds from 0 to 86400");
+     }},
+    {"SIMGPU_FAIL",
+     [](Settings& s, Text n, Text v) {
+       for (const auto part : split(v, ',')) {
+         s.fail_rules.push_back(parse_fail_rule(n, part));
+       }
+     }},
+    {"SIMGPU_MISSING",
+     [](Settings& s, Text n, Text v) {
+       for (const auto part : split(v, ',')) {
+         if (part.empty()) refuse(n, v, "names of driver functions, separated by commas");
+         s.missing.emplace_back(part);
+       }
+     }},
+    {"SIMGPU_PAIR_BIAS_US",
+     [](Settings& s, Text n, Text v) { s.pair_bias_us = microseconds(n, v); }},
+    {"SIMGPU_PAIR_JITTER_US",
+     [](Settings& s, Text n, Text v) { s.pair_jitter_us = microseconds(n, v); }},
+    {"SIMGPU_KERNEL_PAIR_BIAS_US",
+     [](Settings& s, Text n, Text v) { s.kernel_pair_bias_us = microseconds(n, v); }},
+    {"SIMGPU_GRAPH_PAIR_BIAS_US",
+     [](Settings& s, Text n, Text v) { s.graph_pair_bias_us = microseconds(n, v); }},
+    {"SIMGPU_EVENT_RESOLUTION_US",
+     [](Settings& s, Text n, Text v) { s.event_resolution_us = microseconds(n, v); }},
+    {"SIMGPU_NOISE",
+     [](Settings& s, Text n, Text v) {
+       s.noise = number(n, v, 0.0, 1.0, "a relative standard deviation from 0 to 1");
+     }},
+    {"SIMGPU_QUEUE_DEPTH",
+     [](Settings& s, Text n, Text v) {
+       s.queue_depth = number(n, v, 1, 1 << 20, "1 to 1048576 launches");
+     }},
+    {"SIMGPU_DRIVER_VERSION",
+     [](Settings& s, Text n, Text v) {
+       s.driver_version = number(n, v, 11000, 99990, "1000 * major + 10 * minor, from 11000");
+     }},
 };
 
 ProcessSettings read_environment() {

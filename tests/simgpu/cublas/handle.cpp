@@ -20,8 +20,6 @@ const DriverFunctions* blas_driver() {
 
 }  // namespace
 
-extern "C" {
-
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   static const BlasEntry entry{__func__};
   if (const int injected = entry.begin(); injected != 0) {
@@ -36,102 +34,52 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [](cublasContext& h) {
-    delete &h;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_HANDLE_CALL(cublasDestroy_v2) {
+  delete &h;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    h.stream = stream;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_HANDLE_CALL(cublasSetStream_v2, cudaStream_t stream) {
+  h.stream = stream;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGetStream_v2(cublasHandle_t handle, cudaStream_t* stream) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](const cublasContext& h) {
-    if (stream == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    *stream = h.stream;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_HANDLE_CALL(cublasSetMathMode, cublasMath_t mode) {
+  h.math = mode;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    h.math = mode;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_HANDLE_CALL(cublasSetPointerMode_v2, cublasPointerMode_t mode) {
+  if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  h.pointer_mode = mode;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](const cublasContext& h) {
-    if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    *mode = h.math;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_HANDLE_CALL(cublasSetAtomicsMode, cublasAtomicsMode_t mode) {
+  h.atomics = mode;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    h.pointer_mode = mode;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasGetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t* mode) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](const cublasContext& h) {
-    if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    *mode = h.pointer_mode;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    h.atomics = mode;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](const cublasContext& h) {
-    if (mode == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    *mode = h.atomics;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
+#define SIMGPU_GET(symbol, Type, value)                    \
+  SIMGPU_HANDLE_CALL(symbol, Type* to) {                   \
+    if (to == nullptr) return CUBLAS_STATUS_INVALID_VALUE; \
+    *to = value;                                           \
+    return CUBLAS_STATUS_SUCCESS;                          \
+  }
+SIMGPU_GET(cublasGetStream_v2, cudaStream_t, h.stream)
+SIMGPU_GET(cublasGetMathMode, cublasMath_t, h.math)
+SIMGPU_GET(cublasGetPointerMode_v2, cublasPointerMode_t, h.pointer_mode)
+SIMGPU_GET(cublasGetAtomicsMode, cublasAtomicsMode_t, h.atomics)
+SIMGPU_GET(cublasGetSmCountTarget, int, h.sm_count_target)
+SIMGPU_GET(cublasGetVersion_v2, int, CUBLAS_VERSION)
 
 // cuBLAS 13.0, cublasSetWorkspace: "The workspace pointer has to be aligned to at least 256 bytes,
 // otherwise CUBLAS_STATUS_INVALID_VALUE error is returned."  Simulated kernels need no workspace.
-cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, size_t) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](cublasContext&) {
-    return reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS
-                                                                  : CUBLAS_STATUS_INVALID_VALUE;
-  });
-}
-
-cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](const cublasContext&) {
-    if (version == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    *version = CUBLAS_VERSION;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_HANDLE_CALL(cublasSetWorkspace_v2, void* workspace, size_t) {
+  return reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS
+                                                                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 size_t cublasGetCudartVersion(void) {
@@ -140,22 +88,10 @@ size_t cublasGetCudartVersion(void) {
 
 // cuBLAS 13.0, cublasSetSmCountTarget: 0 returns to the default, and CUBLAS_STATUS_INVALID_VALUE is
 // for a value "outside of the allowed range", which ends at the device's own count.
-cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    if (count < 0 || count > h.sm_count()) return CUBLAS_STATUS_INVALID_VALUE;
-    h.sm_count_target = count;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count) {
-  static const BlasEntry entry{__func__};
-  return with_handle(entry, handle, [&](const cublasContext& h) {
-    if (count == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    *count = h.sm_count_target;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_HANDLE_CALL(cublasSetSmCountTarget, int count) {
+  if (count < 0 || count > h.sm_count()) return CUBLAS_STATUS_INVALID_VALUE;
+  h.sm_count_target = count;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
@@ -186,5 +122,3 @@ const char* cublasGetStatusName(cublasStatus_t status) {
 const char* cublasGetStatusString(cublasStatus_t status) {
   return status_text(status);
 }
-
-}  // extern "C"

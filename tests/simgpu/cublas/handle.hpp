@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/entry.hpp"
+#include "common/exported.hpp"
 #include "cublas/vendor_cublas.hpp"
 #include "math/blas_status.hpp"
 #include "math/handle.hpp"
@@ -38,3 +39,8 @@ cublasStatus_t with_handle(const BlasEntry& entry, cublasHandle_t handle, Body&&
 }
 
 }  // namespace inline_prof::simgpu
+
+// SIMGPU_HANDLE_CALL(symbol, parameters behind the handle...) { body }, which has the context `h`.
+#define SIMGPU_HANDLE_CALL(symbol, ...)                                                          \
+  SIMGPU_EXPORTED_WITH(cublasContext, h, cublasHandle_t, cublasStatus_t, BlasEntry, with_handle, \
+                       symbol, __VA_ARGS__)

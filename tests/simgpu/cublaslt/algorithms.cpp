@@ -161,133 +161,105 @@ MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes) {
 
 using namespace inline_prof::simgpu;
 
-extern "C" {
-
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                              cublasLtMatmulPreference_t preference, int requested,
-                                              cublasLtMatmulHeuristicResult_t results[],
-                                              int* returned) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (preference == nullptr || requested <= 0 || results == nullptr || returned == nullptr) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    *returned = 0;
-    Matmul matmul;
-    if (const auto status = describe({desc, a, b, c, d}, matmul); status != CUBLAS_STATUS_SUCCESS) {
-      return status;
-    }
-    const auto wishes = value_in<MatmulPreference>(*preference);
-    for (const MatmulAlgo& algo : candidates(matmul)) {
-      MatmulPlan plan{};
-      if (*returned == requested || plan_from(matmul, algo, plan) != CUBLAS_STATUS_SUCCESS) break;
-      const auto result = result_of(*handle, matmul, algo, plan);
-      // "Selecting a non-zero value will exclude algorithms that report device utilization higher
-      // than specified."
-      if (result.workspaceSize > wishes.max_workspace_bytes ||
-          (algo.reduction_scheme & ~wishes.reduction_scheme_mask) != 0 ||
-          (wishes.max_waves_count > 0 && result.wavesCount > wishes.max_waves_count)) {
-        continue;
-      }
-      results[(*returned)++] = result;
-    }
-    return *returned > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
-  });
-}
-
-cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cublasComputeType_t,
-                                        cudaDataType_t, cudaDataType_t, cudaDataType_t,
-                                        cudaDataType_t, cudaDataType_t, int requested, int ids[],
-                                        int* returned) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (requested <= 0 || ids == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    ids[0] = kAlgoId;
-    if (returned != nullptr) *returned = 1;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t, cudaDataType_t,
-                                      cudaDataType_t, cudaDataType_t, cudaDataType_t,
-                                      cudaDataType_t, int id, cublasLtMatmulAlgo_t* algo) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (algo == nullptr || id != kAlgoId) return CUBLAS_STATUS_INVALID_VALUE;
-    put(MatmulAlgo{.magic = kAlgoMagic, .id = kAlgoId}, *algo);
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
-                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
-                                       const cublasLtMatmulAlgo_t* algo,
-                                       cublasLtMatmulHeuristicResult_t* result) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (algo == nullptr || result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    Matmul matmul;
-    auto status = describe({desc, a, b, c, d}, matmul);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
+SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+            cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+            cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int requested,
+            cublasLtMatmulHeuristicResult_t results[], int* returned) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (preference == nullptr || requested <= 0 || results == nullptr || returned == nullptr) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  *returned = 0;
+  Matmul matmul;
+  if (const auto status = describe({desc, a, b, c, d}, matmul); status != CUBLAS_STATUS_SUCCESS) {
+    return status;
+  }
+  const auto wishes = value_in<MatmulPreference>(*preference);
+  for (const MatmulAlgo& algo : candidates(matmul)) {
     MatmulPlan plan{};
-    const auto settings = value_in<MatmulAlgo>(*algo);
-    status = plan_from(matmul, settings, plan);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-    // "algo field is never updated"; algo may point into result.
-    const auto checked = result_of(*handle, matmul, settings, plan);
-    result->workspaceSize = checked.workspaceSize;
-    result->state = checked.state;
-    result->wavesCount = checked.wavesCount;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+    if (*returned == requested || plan_from(matmul, algo, plan) != CUBLAS_STATUS_SUCCESS) break;
+    const auto result = result_of(*handle, matmul, algo, plan);
+    // "Selecting a non-zero value will exclude algorithms that report device utilization higher
+    // than specified."
+    if (result.workspaceSize > wishes.max_workspace_bytes ||
+        (algo.reduction_scheme & ~wishes.reduction_scheme_mask) != 0 ||
+        (wishes.max_waves_count > 0 && result.wavesCount > wishes.max_waves_count)) {
+      continue;
+    }
+    results[(*returned)++] = result;
+  }
+  return *returned > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+SIMGPU_CALL(cublasLtMatmulAlgoGetIds, cublasLtHandle_t handle, cublasComputeType_t, cudaDataType_t,
+            cudaDataType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t, int requested,
+            int ids[], int* returned) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (requested <= 0 || ids == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  ids[0] = kAlgoId;
+  if (returned != nullptr) *returned = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cublasLtMatmulAlgoInit, cublasLtHandle_t handle, cublasComputeType_t, cudaDataType_t,
+            cudaDataType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t, int id,
+            cublasLtMatmulAlgo_t* algo) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (algo == nullptr || id != kAlgoId) return CUBLAS_STATUS_INVALID_VALUE;
+  put(MatmulAlgo{.magic = kAlgoMagic, .id = kAlgoId}, *algo);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cublasLtMatmulAlgoCheck, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+            cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+            cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
+            cublasLtMatmulHeuristicResult_t* result) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (algo == nullptr || result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  Matmul matmul;
+  auto status = describe({desc, a, b, c, d}, matmul);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  MatmulPlan plan{};
+  const auto settings = value_in<MatmulAlgo>(*algo);
+  status = plan_from(matmul, settings, plan);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  // "algo field is never updated"; algo may point into result.
+  const auto checked = result_of(*handle, matmul, settings, plan);
+  result->workspaceSize = checked.workspaceSize;
+  result->state = checked.state;
+  result->wavesCount = checked.wavesCount;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 // "use cublasLtMatmulAlgoCapGetAttribute() with sizeInBytes=0 to query actual count" of the arrays;
 // the header's example passes a buffer larger than that.
-cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algo,
-                                                 cublasLtMatmulAlgoCapAttributes_t attribute,
-                                                 void* buffer, size_t bytes, size_t* written) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (algo == nullptr || value_in<MatmulAlgo>(*algo).magic != kAlgoMagic) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    if (attribute != CUBLASLT_ALGO_CAP_TILE_IDS) {
-      return get_attribute(kCapabilityFields, &kCapabilities, attribute, buffer, bytes, written);
-    }
-    std::array<std::uint32_t, kTiles.size()> ids{};
-    std::transform(kTiles.begin(), kTiles.end(), ids.begin(),
-                   [](const TileId& tile) { return tile.id; });
-    if (bytes == 0 ? written == nullptr : buffer == nullptr || bytes < sizeof ids) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    if (bytes != 0) std::memcpy(buffer, ids.data(), sizeof ids);
-    if (written != nullptr) *written = sizeof ids;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cublasLtMatmulAlgoCapGetAttribute, const cublasLtMatmulAlgo_t* algo,
+            cublasLtMatmulAlgoCapAttributes_t attribute, void* buffer, size_t bytes,
+            size_t* written) {
+  if (algo == nullptr || value_in<MatmulAlgo>(*algo).magic != kAlgoMagic) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (attribute != CUBLASLT_ALGO_CAP_TILE_IDS) {
+    return get_attribute(kCapabilityFields, &kCapabilities, attribute, buffer, bytes, written);
+  }
+  std::array<std::uint32_t, kTiles.size()> ids{};
+  std::transform(kTiles.begin(), kTiles.end(), ids.begin(),
+                 [](const TileId& tile) { return tile.id; });
+  if (bytes == 0 ? written == nullptr : buffer == nullptr || bytes < sizeof ids) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (bytes != 0) std::memcpy(buffer, ids.data(), sizeof ids);
+  if (written != nullptr) *written = sizeof ids;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algo,
-                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
-                                                    const void* buffer, size_t bytes) {
-  static const LtEntry entry{__func__};
-  return answer(entry,
-                [&] { return set_attribute(kConfigFields, algo, attribute, buffer, bytes); });
+SIMGPU_CALL(cublasLtMatmulAlgoConfigSetAttribute, cublasLtMatmulAlgo_t* algo,
+            cublasLtMatmulAlgoConfigAttributes_t attribute, const void* buffer, size_t bytes) {
+  return set_attribute(kConfigFields, algo, attribute, buffer, bytes);
 }
 
-cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,
-                                                    cublasLtMatmulAlgoConfigAttributes_t attribute,
-                                                    void* buffer, size_t bytes, size_t* written) {
-  static const LtEntry entry{__func__};
-  return answer(
-      entry, [&] { return get_attribute(kConfigFields, algo, attribute, buffer, bytes, written); });
+SIMGPU_CALL(cublasLtMatmulAlgoConfigGetAttribute, const cublasLtMatmulAlgo_t* algo,
+            cublasLtMatmulAlgoConfigAttributes_t attribute, void* buffer, size_t bytes,
+            size_t* written) {
+  return get_attribute(kConfigFields, algo, attribute, buffer, bytes, written);
 }
-
-}  // extern "C"

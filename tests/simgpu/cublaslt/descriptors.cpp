@@ -108,154 +108,60 @@ TransformDesc transform_of(cudaDataType scale) {
 
 }  // namespace
 
-extern "C" {
+// What all kinds of descriptors have.
+#define SIMGPU_DESCRIPTOR(Kind, Attribute, fields)                                              \
+  SIMGPU_CALL(cublasLt##Kind##Destroy, cublasLt##Kind##_t descriptor) {                         \
+    delete descriptor;                                                                          \
+    return CUBLAS_STATUS_SUCCESS;                                                               \
+  }                                                                                             \
+  SIMGPU_CALL(cublasLt##Kind##SetAttribute, cublasLt##Kind##_t descriptor, Attribute attribute, \
+              const void* buffer, size_t bytes) {                                               \
+    return set_attribute(fields, descriptor, attribute, buffer, bytes);                         \
+  }                                                                                             \
+  SIMGPU_CALL(cublasLt##Kind##GetAttribute, cublasLt##Kind##_t descriptor, Attribute attribute, \
+              void* buffer, size_t bytes, size_t* written) {                                    \
+    return get_attribute(fields, descriptor, attribute, buffer, bytes, written);                \
+  }
+SIMGPU_DESCRIPTOR(MatrixLayout, cublasLtMatrixLayoutAttribute_t, kLayoutFields)
+SIMGPU_DESCRIPTOR(MatmulDesc, cublasLtMatmulDescAttributes_t, kMatmulFields)
+SIMGPU_DESCRIPTOR(MatmulPreference, cublasLtMatmulPreferenceAttributes_t, kPreferenceFields)
+SIMGPU_DESCRIPTOR(MatrixTransformDesc, cublasLtMatrixTransformDescAttributes_t, kTransformFields)
 
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t size,
-                                                 cudaDataType type, uint64_t rows, uint64_t cols,
-                                                 int64_t ld) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return init(layout, size, layout_of(type, rows, cols, ld)); });
+SIMGPU_CALL(cublasLtMatrixLayoutInit_internal, cublasLtMatrixLayout_t layout, size_t size,
+            cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld) {
+  return init(layout, size, layout_of(type, rows, cols, ld));
 }
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
-                                          uint64_t rows, uint64_t cols, int64_t ld) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return create(layout, layout_of(type, rows, cols, ld)); });
+SIMGPU_CALL(cublasLtMatrixLayoutCreate, cublasLtMatrixLayout_t* layout, cudaDataType type,
+            uint64_t rows, uint64_t cols, int64_t ld) {
+  return create(layout, layout_of(type, rows, cols, ld));
 }
 
-cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    delete layout;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cublasLtMatmulDescInit_internal, cublasLtMatmulDesc_t desc, size_t size,
+            cublasComputeType_t compute, cudaDataType_t scale) {
+  return init(desc, size, matmul_of(compute, scale));
 }
 
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
-                                                cublasLtMatrixLayoutAttribute_t attribute,
-                                                const void* buffer, size_t bytes) {
-  static const LtEntry entry{__func__};
-  return answer(entry,
-                [&] { return set_attribute(kLayoutFields, layout, attribute, buffer, bytes); });
+SIMGPU_CALL(cublasLtMatmulDescCreate, cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
+            cudaDataType_t scale) {
+  return create(desc, matmul_of(compute, scale));
 }
 
-cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
-                                                cublasLtMatrixLayoutAttribute_t attribute,
-                                                void* buffer, size_t bytes, size_t* written) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    return get_attribute(kLayoutFields, layout, attribute, buffer, bytes, written);
-  });
+SIMGPU_CALL(cublasLtMatmulPreferenceInit_internal, cublasLtMatmulPreference_t preference,
+            size_t size) {
+  return init(preference, size, MatmulPreference{});
 }
 
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t size,
-                                               cublasComputeType_t compute, cudaDataType_t scale) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return init(desc, size, matmul_of(compute, scale)); });
+SIMGPU_CALL(cublasLtMatmulPreferenceCreate, cublasLtMatmulPreference_t* preference) {
+  return create(preference, MatmulPreference{});
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
-                                        cudaDataType_t scale) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return create(desc, matmul_of(compute, scale)); });
+SIMGPU_CALL(cublasLtMatrixTransformDescInit_internal, cublasLtMatrixTransformDesc_t desc,
+            size_t size, cudaDataType scale) {
+  return init(desc, size, transform_of(scale));
 }
 
-cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    delete desc;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cublasLtMatrixTransformDescCreate, cublasLtMatrixTransformDesc_t* desc,
+            cudaDataType scale) {
+  return create(desc, transform_of(scale));
 }
-
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
-                                              cublasLtMatmulDescAttributes_t attribute,
-                                              const void* buffer, size_t bytes) {
-  static const LtEntry entry{__func__};
-  return answer(entry,
-                [&] { return set_attribute(kMatmulFields, desc, attribute, buffer, bytes); });
-}
-
-cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc,
-                                              cublasLtMatmulDescAttributes_t attribute,
-                                              void* buffer, size_t bytes, size_t* written) {
-  static const LtEntry entry{__func__};
-  return answer(
-      entry, [&] { return get_attribute(kMatmulFields, desc, attribute, buffer, bytes, written); });
-}
-
-cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference,
-                                                     size_t size) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return init(preference, size, MatmulPreference{}); });
-}
-
-cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return create(preference, MatmulPreference{}); });
-}
-
-cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    delete preference;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
-                                                    cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    const void* buffer, size_t bytes) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    return set_attribute(kPreferenceFields, preference, attribute, buffer, bytes);
-  });
-}
-
-cublasStatus_t cublasLtMatmulPreferenceGetAttribute(cublasLtMatmulPreference_t preference,
-                                                    cublasLtMatmulPreferenceAttributes_t attribute,
-                                                    void* buffer, size_t bytes, size_t* written) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    return get_attribute(kPreferenceFields, preference, attribute, buffer, bytes, written);
-  });
-}
-
-cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t desc,
-                                                        size_t size, cudaDataType scale) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return init(desc, size, transform_of(scale)); });
-}
-
-cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* desc,
-                                                 cudaDataType scale) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] { return create(desc, transform_of(scale)); });
-}
-
-cublasStatus_t cublasLtMatrixTransformDescDestroy(cublasLtMatrixTransformDesc_t desc) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    delete desc;
-    return CUBLAS_STATUS_SUCCESS;
-  });
-}
-
-cublasStatus_t cublasLtMatrixTransformDescSetAttribute(
-    cublasLtMatrixTransformDesc_t desc, cublasLtMatrixTransformDescAttributes_t attribute,
-    const void* buffer, size_t bytes) {
-  static const LtEntry entry{__func__};
-  return answer(entry,
-                [&] { return set_attribute(kTransformFields, desc, attribute, buffer, bytes); });
-}
-
-cublasStatus_t cublasLtMatrixTransformDescGetAttribute(
-    cublasLtMatrixTransformDesc_t desc, cublasLtMatrixTransformDescAttributes_t attribute,
-    void* buffer, size_t bytes, size_t* written) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    return get_attribute(kTransformFields, desc, attribute, buffer, bytes, written);
-  });
-}
-
-}  // extern "C"

@@ -40,27 +40,19 @@ std::atomic<unsigned> disabled_cpu_instructions{0};
 
 }  // namespace
 
-extern "C" {
-
-cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    if (!driver().is_complete || !settings_are_good()) return CUBLAS_STATUS_NOT_INITIALIZED;
-    auto made = std::make_unique<cublasLtContext>(driver().functions, LaunchBy::kLaunchKernelEx);
-    if (made->open() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
-    *handle = made.release();
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cublasLtCreate, cublasLtHandle_t* handle) {
+  if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  if (!driver().is_complete || !settings_are_good()) return CUBLAS_STATUS_NOT_INITIALIZED;
+  auto made = std::make_unique<cublasLtContext>(driver().functions, LaunchBy::kLaunchKernelEx);
+  if (made->open() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
+  *handle = made.release();
+  return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-    delete handle;
-    return CUBLAS_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cublasLtDestroy, cublasLtHandle_t handle) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 const char* cublasLtGetStatusName(cublasStatus_t status) {
@@ -79,24 +71,21 @@ size_t cublasLtGetCudartVersion(void) {
   return CUDART_VERSION;
 }
 
-cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    switch (type) {
-      case MAJOR_VERSION:
-        *value = CUBLAS_VER_MAJOR;
-        return CUBLAS_STATUS_SUCCESS;
-      case MINOR_VERSION:
-        *value = CUBLAS_VER_MINOR;
-        return CUBLAS_STATUS_SUCCESS;
-      case PATCH_LEVEL:
-        *value = CUBLAS_VER_PATCH;
-        return CUBLAS_STATUS_SUCCESS;
-      default:
-        return CUBLAS_STATUS_INVALID_VALUE;
-    }
-  });
+SIMGPU_CALL(cublasLtGetProperty, libraryPropertyType type, int* value) {
+  if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  switch (type) {
+    case MAJOR_VERSION:
+      *value = CUBLAS_VER_MAJOR;
+      return CUBLAS_STATUS_SUCCESS;
+    case MINOR_VERSION:
+      *value = CUBLAS_VER_MINOR;
+      return CUBLAS_STATUS_SUCCESS;
+    case PATCH_LEVEL:
+      *value = CUBLAS_VER_PATCH;
+      return CUBLAS_STATUS_SUCCESS;
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+  }
 }
 
 // cuBLAS 13.0, "Heuristics Cache": a capacity in entries, kept and given back; nothing is cached
@@ -138,5 +127,3 @@ cublasStatus_t cublasLtLoggerSetMask(int) {
 cublasStatus_t cublasLtLoggerForceDisable() {
   return CUBLAS_STATUS_SUCCESS;
 }
-
-}  // extern "C"

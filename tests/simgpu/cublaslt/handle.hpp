@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/entry.hpp"
+#include "common/exported.hpp"
 #include "cublaslt/vendor_cublaslt.hpp"
 #include "math/blas_status.hpp"
 #include "math/handle.hpp"
@@ -21,6 +22,10 @@ cublasStatus_t answer(const LtEntry& entry, Body&& body) {
   }
   return body();
 }
+
+// SIMGPU_CALL(symbol, parameters...) { body }
+#define SIMGPU_CALL(symbol, ...) \
+  SIMGPU_EXPORTED(cublasStatus_t, LtEntry, answer, symbol, __VA_ARGS__)
 
 }  // namespace inline_prof::simgpu
 

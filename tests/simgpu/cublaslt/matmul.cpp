@@ -31,75 +31,64 @@ bool is_aligned(const void* workspace) {
 
 }  // namespace
 
-extern "C" {
-
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void* alpha,
-                              const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
-                              cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
-                              cublasLtMatrixLayout_t c_layout, void* d,
-                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t* algo,
-                              void* workspace, size_t workspace_bytes, cudaStream_t stream) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-    Matmul matmul;
-    auto status = describe({desc, a_layout, b_layout, c_layout, d_layout}, matmul);
+SIMGPU_CALL(cublasLtMatmul, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void* alpha,
+            const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
+            cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
+            cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
+            const cublasLtMatmulAlgo_t* algo, void* workspace, size_t workspace_bytes,
+            cudaStream_t stream) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  Matmul matmul;
+  auto status = describe({desc, a_layout, b_layout, c_layout, d_layout}, matmul);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  status = scales_of(matmul.desc, alpha, beta, matmul.problem.reads_c);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  if (a == nullptr || b == nullptr || d == nullptr || (matmul.problem.reads_c && c == nullptr) ||
+      !is_aligned(workspace)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (workspace == nullptr) workspace_bytes = 0;
+  MatmulPlan plan{};
+  if (algo == nullptr) {
+    plan = default_plan(matmul, workspace_bytes);
+  } else {
+    status = plan_of(matmul, *algo, plan);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    status = scales_of(matmul.desc, alpha, beta, matmul.problem.reads_c);
-    if (status != CUBLAS_STATUS_SUCCESS) return status;
-    if (a == nullptr || b == nullptr || d == nullptr || (matmul.problem.reads_c && c == nullptr) ||
-        !is_aligned(workspace)) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    if (workspace == nullptr) workspace_bytes = 0;
-    MatmulPlan plan{};
-    if (algo == nullptr) {
-      plan = default_plan(matmul, workspace_bytes);
-    } else {
-      status = plan_of(matmul, *algo, plan);
-      if (status != CUBLAS_STATUS_SUCCESS) return status;
-    }
-    // "e.g. when workspaceSizeInBytes is less than workspace required by configured algo".
-    if (plan.workspace_bytes > static_cast<double>(workspace_bytes)) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    return status_of(handle->launch(stream, gemm_kernels(matmul.problem, plan.tile, plan.splits,
-                                                         matmul.epilogue, matmul.epilogue_bytes)));
-  });
+  }
+  // "e.g. when workspaceSizeInBytes is less than workspace required by configured algo".
+  if (plan.workspace_bytes > static_cast<double>(workspace_bytes)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  return status_of(handle->launch(stream, gemm_kernels(matmul.problem, plan.tile, plan.splits,
+                                                       matmul.epilogue, matmul.epilogue_bytes)));
 }
 
 // C = alpha * op(A) + beta * op(B); B may be absent.
-cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t desc,
-                                       const void* alpha, const void* a,
-                                       cublasLtMatrixLayout_t a_layout, const void* beta,
-                                       const void* b, cublasLtMatrixLayout_t b_layout, void* c,
-                                       cublasLtMatrixLayout_t c_layout, cudaStream_t stream) {
-  static const LtEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-    // "e.g. when A is not NULL, but Adesc is NULL".
-    if (desc == nullptr || alpha == nullptr || c == nullptr || c_layout == nullptr ||
-        (a != nullptr && a_layout == nullptr) || (b != nullptr && b_layout == nullptr) ||
-        (b != nullptr && beta == nullptr)) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    const auto bytes_of = [](const cublasLtMatrixLayout_t layout) {
-      const auto value = value_in<MatrixLayout>(*layout);
-      return static_cast<double>(value.rows) * static_cast<double>(value.cols) *
-             static_cast<double>(value.batch_count) *
-             element_type(static_cast<cudaDataType>(value.type)).bytes;
-    };
-    const double written = bytes_of(c_layout);
-    KernelCall transform;
-    // void cublasLt::transformKernel<float>()
-    transform.name = "_ZN8cublasLt15transformKernelIfEEvv";
-    constexpr double bytes_per_block = 16384;
-    transform.grid = {blocks_for(written, bytes_per_block), 1, 1};
-    transform.threads = 256;
-    transform.work.bytes =
-        written + (a != nullptr ? bytes_of(a_layout) : 0) + (b != nullptr ? bytes_of(b_layout) : 0);
-    return status_of(handle->launch(stream, {transform}));
-  });
+SIMGPU_CALL(cublasLtMatrixTransform, cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t desc,
+            const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout, const void* beta,
+            const void* b, cublasLtMatrixLayout_t b_layout, void* c,
+            cublasLtMatrixLayout_t c_layout, cudaStream_t stream) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  // "e.g. when A is not NULL, but Adesc is NULL".
+  if (desc == nullptr || alpha == nullptr || c == nullptr || c_layout == nullptr ||
+      (a != nullptr && a_layout == nullptr) || (b != nullptr && b_layout == nullptr) ||
+      (b != nullptr && beta == nullptr)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  const auto bytes_of = [](const cublasLtMatrixLayout_t layout) {
+    const auto value = value_in<MatrixLayout>(*layout);
+    return static_cast<double>(value.rows) * static_cast<double>(value.cols) *
+           static_cast<double>(value.batch_count) *
+           element_type(static_cast<cudaDataType>(value.type)).bytes;
+  };
+  const double written = bytes_of(c_layout);
+  KernelCall transform;
+  // void cublasLt::transformKernel<float>()
+  transform.name = "_ZN8cublasLt15transformKernelIfEEvv";
+  constexpr double bytes_per_block = 16384;
+  transform.grid = {blocks_for(written, bytes_per_block), 1, 1};
+  transform.threads = 256;
+  transform.work.bytes =
+      written + (a != nullptr ? bytes_of(a_layout) : 0) + (b != nullptr ? bytes_of(b_layout) : 0);
+  return status_of(handle->launch(stream, {transform}));
 }
-
-}  // extern "C"

@@ -24,12 +24,10 @@ struct Direction<cudnnConvolutionBwdFilterAlgo_t> {
 
 // The largest count that a program may ask for; each algorithm with and without tensor cores.
 template <typename Algo>
-cudnnStatus_t max_count(const DnnEntry& entry, cudnnHandle_t handle, int* count) {
-  return answer(entry, [&] {
-    if (!all_given(handle, count)) return CUDNN_STATUS_BAD_PARAM;
-    *count = Direction<Algo>::count;
-    return CUDNN_STATUS_SUCCESS;
-  });
+cudnnStatus_t max_count(cudnnHandle_t handle, int* count) {
+  if (!all_given(handle, count)) return CUDNN_STATUS_BAD_PARAM;
+  *count = Direction<Algo>::count;
+  return CUDNN_STATUS_SUCCESS;
 }
 
 // How the heuristic orders methods: what is usually fastest first.
@@ -95,49 +93,41 @@ cudnnStatus_t list_algorithms(const Convolution& c, int requested, int* returned
 
 // cudnnGet...Algorithm_v7: from a heuristic, nothing runs.
 template <typename Algo, typename Perf>
-cudnnStatus_t get_algorithms(const DnnEntry& entry, cudnnHandle_t handle,
-                             const ConvolutionDescriptors& descriptors, int requested,
-                             int* returned, Perf* results) {
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    Convolution c{};
-    if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
-    return list_algorithms<Algo>(c, requested, returned, results,
-                                 [](ConvMethod, float&) { return CUDNN_STATUS_SUCCESS; });
-  });
+cudnnStatus_t get_algorithms(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors,
+                             int requested, int* returned, Perf* results) {
+  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  Convolution c{};
+  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+  return list_algorithms<Algo>(c, requested, returned, results,
+                               [](ConvMethod, float&) { return CUDNN_STATUS_SUCCESS; });
 }
 
 // cudnnFind...Algorithm: each algorithm runs once on the handle's stream, and is timed.
 template <typename Algo, typename Perf>
-cudnnStatus_t find_algorithms(const DnnEntry& entry, cudnnHandle_t handle,
-                              const ConvolutionDescriptors& descriptors, int requested,
-                              int* returned, Perf* results) {
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    Convolution c{};
-    if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
-    return list_algorithms<Algo>(
-        c, requested, returned, results, [&](ConvMethod method, float& milliseconds) {
-          return handle->time(handle->stream, convolution_kernels(c, method), milliseconds) ==
-                         CUDA_SUCCESS
-                     ? CUDNN_STATUS_SUCCESS
-                     : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
-        });
-  });
+cudnnStatus_t find_algorithms(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors,
+                              int requested, int* returned, Perf* results) {
+  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  Convolution c{};
+  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+  return list_algorithms<Algo>(
+      c, requested, returned, results, [&](ConvMethod method, float& milliseconds) {
+        return handle->time(handle->stream, convolution_kernels(c, method), milliseconds) ==
+                       CUDA_SUCCESS
+                   ? CUDNN_STATUS_SUCCESS
+                   : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
+      });
 }
 
 template <typename Algo>
-cudnnStatus_t workspace_size(const DnnEntry& entry, cudnnHandle_t handle,
-                             const ConvolutionDescriptors& descriptors, Algo algo, size_t* size) {
-  return answer(entry, [&] {
-    if (!all_given(handle, size)) return CUDNN_STATUS_BAD_PARAM;
-    Convolution c{};
-    if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
-    const auto method = method_of(algo);
-    if (!method || !is_supported(c, *method)) return CUDNN_STATUS_NOT_SUPPORTED;
-    *size = workspace_bytes(c, *method);
-    return CUDNN_STATUS_SUCCESS;
-  });
+cudnnStatus_t workspace_size(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors,
+                             Algo algo, size_t* size) {
+  if (!all_given(handle, size)) return CUDNN_STATUS_BAD_PARAM;
+  Convolution c{};
+  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+  const auto method = method_of(algo);
+  if (!method || !is_supported(c, *method)) return CUDNN_STATUS_NOT_SUPPORTED;
+  *size = workspace_bytes(c, *method);
+  return CUDNN_STATUS_SUCCESS;
 }
 
 struct ConvolutionCall {
@@ -173,236 +163,126 @@ constexpr auto kBackwardFilter = ConvDirection::kBackwardFilter;
 
 }  // namespace
 
-extern "C" {
-
-cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDescriptor_t convolution,
-                                                    const cudnnTensorDescriptor_t image,
-                                                    const cudnnFilterDescriptor_t filter, int* n,
-                                                    int* c, int* h, int* w) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    std::vector<std::int64_t> dims;
-    if (!all_given(n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
-    if (const auto status = output_dims(image, filter, convolution, dims);
-        status != CUDNN_STATUS_SUCCESS) {
-      return status;
-    }
-    if (dims.size() != 4) return CUDNN_STATUS_BAD_PARAM;
-    *n = static_cast<int>(dims[0]);
-    *c = static_cast<int>(dims[1]);
-    *h = static_cast<int>(dims[2]);
-    *w = static_cast<int>(dims[3]);
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetConvolution2dForwardOutputDim, const cudnnConvolutionDescriptor_t convolution,
+            const cudnnTensorDescriptor_t image, const cudnnFilterDescriptor_t filter, int* n,
+            int* c, int* h, int* w) {
+  std::vector<std::int64_t> dims;
+  if (!all_given(n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
+  if (const auto status = output_dims(image, filter, convolution, dims);
+      status != CUDNN_STATUS_SUCCESS) {
+    return status;
+  }
+  if (dims.size() != 4) return CUDNN_STATUS_BAD_PARAM;
+  *n = static_cast<int>(dims[0]);
+  *c = static_cast<int>(dims[1]);
+  *h = static_cast<int>(dims[2]);
+  *w = static_cast<int>(dims[3]);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescriptor_t convolution,
-                                                    const cudnnTensorDescriptor_t image,
-                                                    const cudnnFilterDescriptor_t filter, int count,
-                                                    int output[]) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    std::vector<std::int64_t> dims;
-    if (output == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    if (const auto status = output_dims(image, filter, convolution, dims);
-        status != CUDNN_STATUS_SUCCESS) {
-      return status;
-    }
-    if (static_cast<std::size_t>(count) != dims.size()) return CUDNN_STATUS_BAD_PARAM;
-    std::transform(dims.begin(), dims.end(), output,
-                   [](std::int64_t d) { return static_cast<int>(d); });
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetConvolutionNdForwardOutputDim, const cudnnConvolutionDescriptor_t convolution,
+            const cudnnTensorDescriptor_t image, const cudnnFilterDescriptor_t filter, int count,
+            int output[]) {
+  std::vector<std::int64_t> dims;
+  if (output == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  if (const auto status = output_dims(image, filter, convolution, dims);
+      status != CUDNN_STATUS_SUCCESS) {
+    return status;
+  }
+  if (static_cast<std::size_t>(count) != dims.size()) return CUDNN_STATUS_BAD_PARAM;
+  std::transform(dims.begin(), dims.end(), output,
+                 [](std::int64_t d) { return static_cast<int>(d); });
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  static const DnnEntry entry{__func__};
-  return max_count<cudnnConvolutionFwdAlgo_t>(entry, handle, count);
-}
+// The choice of an algorithm.  A, B and C are the descriptors in the order in which the functions
+// of this direction take them; the braces behind them say which is which.
+#define SIMGPU_CHOICE(Name, Fwd, A, a, B, b, C, c, ...)                                            \
+  SIMGPU_CALL(cudnnGetConvolution##Name##AlgorithmMaxCount, cudnnHandle_t handle, int* count) {    \
+    return max_count<cudnnConvolution##Fwd##Algo_t>(handle, count);                                \
+  }                                                                                                \
+  SIMGPU_CALL(cudnnGetConvolution##Name##Algorithm_v7, cudnnHandle_t handle, const A a, const B b, \
+              const cudnnConvolutionDescriptor_t convolution, const C c, const int requested,      \
+              int* returned, cudnnConvolution##Fwd##AlgoPerf_t* results) {                         \
+    return get_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested, returned, \
+                                                         results);                                 \
+  }                                                                                                \
+  SIMGPU_CALL(cudnnFindConvolution##Name##Algorithm, cudnnHandle_t handle, const A a, const B b,   \
+              const cudnnConvolutionDescriptor_t convolution, const C c, const int requested,      \
+              int* returned, cudnnConvolution##Fwd##AlgoPerf_t* results) {                         \
+    return find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested,          \
+                                                          returned, results);                      \
+  }                                                                                                \
+  SIMGPU_CALL(cudnnFindConvolution##Name##AlgorithmEx, cudnnHandle_t handle, const A a,            \
+              const void*, const B b, const void*, const cudnnConvolutionDescriptor_t convolution, \
+              const C c, void*, const int requested, int* returned,                                \
+              cudnnConvolution##Fwd##AlgoPerf_t* results, void*, size_t) {                         \
+    return find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested,          \
+                                                          returned, results);                      \
+  }                                                                                                \
+  SIMGPU_CALL(cudnnGetConvolution##Name##WorkspaceSize, cudnnHandle_t handle, const A a,           \
+              const B b, const cudnnConvolutionDescriptor_t convolution, const C c,                \
+              cudnnConvolution##Fwd##Algo_t algo, size_t* size) {                                  \
+    return workspace_size(handle, __VA_ARGS__, algo, size);                                        \
+  }
+using Tensor = cudnnTensorDescriptor_t;
+using Filter = cudnnFilterDescriptor_t;
+SIMGPU_CHOICE(Forward, Fwd, Tensor, x, Filter, w, Tensor, y, {kForward, x, w, convolution, y})
+SIMGPU_CHOICE(BackwardData, BwdData, Filter, w, Tensor, dy, Tensor, dx,
+              {kBackwardData, dx, w, convolution, dy})
+SIMGPU_CHOICE(BackwardFilter, BwdFilter, Tensor, x, Tensor, dy, Filter, dw,
+              {kBackwardFilter, x, dw, convolution, dy})
 
-cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  static const DnnEntry entry{__func__};
-  return max_count<cudnnConvolutionBwdDataAlgo_t>(entry, handle, count);
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t handle, int* count) {
-  static const DnnEntry entry{__func__};
-  return max_count<cudnnConvolutionBwdFilterAlgo_t>(entry, handle, count);
-}
-
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y,
-    const int requested, int* returned, cudnnConvolutionFwdAlgoPerf_t* results) {
-  static const DnnEntry entry{__func__};
-  return get_algorithms<cudnnConvolutionFwdAlgo_t>(entry, handle, {kForward, x, w, convolution, y},
-                                                   requested, returned, results);
-}
-
-cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y,
-    const int requested, int* returned, cudnnConvolutionFwdAlgoPerf_t* results) {
-  static const DnnEntry entry{__func__};
-  return find_algorithms<cudnnConvolutionFwdAlgo_t>(entry, handle, {kForward, x, w, convolution, y},
-                                                    requested, returned, results);
-}
-
-cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void*,
-    const cudnnFilterDescriptor_t w, const void*, const cudnnConvolutionDescriptor_t convolution,
-    const cudnnTensorDescriptor_t y, void*, const int requested, int* returned,
-    cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t) {
-  static const DnnEntry entry{__func__};
-  return find_algorithms<cudnnConvolutionFwdAlgo_t>(entry, handle, {kForward, x, w, convolution, y},
-                                                    requested, returned, results);
-}
-
-cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t w,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y,
-    cudnnConvolutionFwdAlgo_t algo, size_t* size) {
-  static const DnnEntry entry{__func__};
-  return workspace_size(entry, handle, {kForward, x, w, convolution, y}, algo, size);
-}
-
-cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha,
-                                      const cudnnTensorDescriptor_t x_desc, const void* x,
-                                      const cudnnFilterDescriptor_t w_desc, const void* w,
-                                      const cudnnConvolutionDescriptor_t convolution,
-                                      cudnnConvolutionFwdAlgo_t algo, void* workspace,
-                                      size_t workspace_size_bytes, const void* beta,
-                                      const cudnnTensorDescriptor_t y_desc, void* y) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
-                    {alpha, beta, x, w, y, workspace, workspace_size_bytes});
-  });
+SIMGPU_CALL(cudnnConvolutionForward, cudnnHandle_t handle, const void* alpha,
+            const cudnnTensorDescriptor_t x_desc, const void* x,
+            const cudnnFilterDescriptor_t w_desc, const void* w,
+            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algo,
+            void* workspace, size_t workspace_size_bytes, const void* beta,
+            const cudnnTensorDescriptor_t y_desc, void* y) {
+  return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
+                  {alpha, beta, x, w, y, workspace, workspace_size_bytes});
 }
 
 // y = act(alpha1 * conv(x) + alpha2 * z + bias).  "Must use IMPLICIT_PRECOMP_GEMM" for the
 // identity.
-cudnnStatus_t cudnnConvolutionBiasActivationForward(
-    cudnnHandle_t handle, const void* alpha1, const cudnnTensorDescriptor_t x_desc, const void* x,
-    const cudnnFilterDescriptor_t w_desc, const void* w,
-    const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algo, void* workspace,
-    size_t workspace_size_bytes, const void* alpha2, const cudnnTensorDescriptor_t z_desc,
-    const void* z, const cudnnTensorDescriptor_t bias_desc, const void* bias,
-    const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t y_desc, void* y) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(z_desc, z, bias_desc, bias, activation)) return CUDNN_STATUS_BAD_PARAM;
-    const bool is_relu = activation->mode == CUDNN_ACTIVATION_RELU;
-    if (!is_relu && activation->mode != CUDNN_ACTIVATION_IDENTITY) {
-      return CUDNN_STATUS_NOT_SUPPORTED;
-    }
-    if (!is_relu && algo != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) {
-      return CUDNN_STATUS_NOT_SUPPORTED;
-    }
-    return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
-                    {alpha1, alpha2, x, w, y, workspace, workspace_size_bytes,
-                     is_relu ? "_bias_relu" : "_bias", bias_desc->bytes()});
-  });
+SIMGPU_CALL(cudnnConvolutionBiasActivationForward, cudnnHandle_t handle, const void* alpha1,
+            const cudnnTensorDescriptor_t x_desc, const void* x,
+            const cudnnFilterDescriptor_t w_desc, const void* w,
+            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algo,
+            void* workspace, size_t workspace_size_bytes, const void* alpha2,
+            const cudnnTensorDescriptor_t z_desc, const void* z,
+            const cudnnTensorDescriptor_t bias_desc, const void* bias,
+            const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t y_desc,
+            void* y) {
+  if (!all_given(z_desc, z, bias_desc, bias, activation)) return CUDNN_STATUS_BAD_PARAM;
+  const bool is_relu = activation->mode == CUDNN_ACTIVATION_RELU;
+  if (!is_relu && activation->mode != CUDNN_ACTIVATION_IDENTITY) {
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  }
+  if (!is_relu && algo != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) {
+    return CUDNN_STATUS_NOT_SUPPORTED;
+  }
+  return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
+                  {alpha1, alpha2, x, w, y, workspace, workspace_size_bytes,
+                   is_relu ? "_bias_relu" : "_bias", bias_desc->bytes()});
 }
 
-cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx,
-    const int requested, int* returned, cudnnConvolutionBwdDataAlgoPerf_t* results) {
-  static const DnnEntry entry{__func__};
-  return get_algorithms<cudnnConvolutionBwdDataAlgo_t>(
-      entry, handle, {kBackwardData, dx, w, convolution, dy}, requested, returned, results);
+SIMGPU_CALL(cudnnConvolutionBackwardData, cudnnHandle_t handle, const void* alpha,
+            const cudnnFilterDescriptor_t w_desc, const void* w,
+            const cudnnTensorDescriptor_t dy_desc, const void* dy,
+            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionBwdDataAlgo_t algo,
+            void* workspace, size_t workspace_size_bytes, const void* beta,
+            const cudnnTensorDescriptor_t dx_desc, void* dx) {
+  return convolve(handle, {kBackwardData, dx_desc, w_desc, convolution, dy_desc}, algo,
+                  {alpha, beta, dx, w, dy, workspace, workspace_size_bytes});
 }
 
-cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx,
-    const int requested, int* returned, cudnnConvolutionBwdDataAlgoPerf_t* results) {
-  static const DnnEntry entry{__func__};
-  return find_algorithms<cudnnConvolutionBwdDataAlgo_t>(
-      entry, handle, {kBackwardData, dx, w, convolution, dy}, requested, returned, results);
+SIMGPU_CALL(cudnnConvolutionBackwardFilter, cudnnHandle_t handle, const void* alpha,
+            const cudnnTensorDescriptor_t x_desc, const void* x,
+            const cudnnTensorDescriptor_t dy_desc, const void* dy,
+            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionBwdFilterAlgo_t algo,
+            void* workspace, size_t workspace_size_bytes, const void* beta,
+            const cudnnFilterDescriptor_t dw_desc, void* dw) {
+  return convolve(handle, {kBackwardFilter, x_desc, dw_desc, convolution, dy_desc}, algo,
+                  {alpha, beta, x, dw, dy, workspace, workspace_size_bytes});
 }
-
-cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const void*,
-    const cudnnTensorDescriptor_t dy, const void*, const cudnnConvolutionDescriptor_t convolution,
-    const cudnnTensorDescriptor_t dx, void*, const int requested, int* returned,
-    cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
-  static const DnnEntry entry{__func__};
-  return find_algorithms<cudnnConvolutionBwdDataAlgo_t>(
-      entry, handle, {kBackwardData, dx, w, convolution, dy}, requested, returned, results);
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx,
-    cudnnConvolutionBwdDataAlgo_t algo, size_t* size) {
-  static const DnnEntry entry{__func__};
-  return workspace_size(entry, handle, {kBackwardData, dx, w, convolution, dy}, algo, size);
-}
-
-cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void* alpha,
-                                           const cudnnFilterDescriptor_t w_desc, const void* w,
-                                           const cudnnTensorDescriptor_t dy_desc, const void* dy,
-                                           const cudnnConvolutionDescriptor_t convolution,
-                                           cudnnConvolutionBwdDataAlgo_t algo, void* workspace,
-                                           size_t workspace_size_bytes, const void* beta,
-                                           const cudnnTensorDescriptor_t dx_desc, void* dx) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    return convolve(handle, {kBackwardData, dx_desc, w_desc, convolution, dy_desc}, algo,
-                    {alpha, beta, dx, w, dy, workspace, workspace_size_bytes});
-  });
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw,
-    const int requested, int* returned, cudnnConvolutionBwdFilterAlgoPerf_t* results) {
-  static const DnnEntry entry{__func__};
-  return get_algorithms<cudnnConvolutionBwdFilterAlgo_t>(
-      entry, handle, {kBackwardFilter, x, dw, convolution, dy}, requested, returned, results);
-}
-
-cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw,
-    const int requested, int* returned, cudnnConvolutionBwdFilterAlgoPerf_t* results) {
-  static const DnnEntry entry{__func__};
-  return find_algorithms<cudnnConvolutionBwdFilterAlgo_t>(
-      entry, handle, {kBackwardFilter, x, dw, convolution, dy}, requested, returned, results);
-}
-
-cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void*,
-    const cudnnTensorDescriptor_t dy, const void*, const cudnnConvolutionDescriptor_t convolution,
-    const cudnnFilterDescriptor_t dw, void*, const int requested, int* returned,
-    cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
-  static const DnnEntry entry{__func__};
-  return find_algorithms<cudnnConvolutionBwdFilterAlgo_t>(
-      entry, handle, {kBackwardFilter, x, dw, convolution, dy}, requested, returned, results);
-}
-
-cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw,
-    cudnnConvolutionBwdFilterAlgo_t algo, size_t* size) {
-  static const DnnEntry entry{__func__};
-  return workspace_size(entry, handle, {kBackwardFilter, x, dw, convolution, dy}, algo, size);
-}
-
-cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void* alpha,
-                                             const cudnnTensorDescriptor_t x_desc, const void* x,
-                                             const cudnnTensorDescriptor_t dy_desc, const void* dy,
-                                             const cudnnConvolutionDescriptor_t convolution,
-                                             cudnnConvolutionBwdFilterAlgo_t algo, void* workspace,
-                                             size_t workspace_size_bytes, const void* beta,
-                                             const cudnnFilterDescriptor_t dw_desc, void* dw) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    return convolve(handle, {kBackwardFilter, x_desc, dw_desc, convolution, dy_desc}, algo,
-                    {alpha, beta, x, dw, dy, workspace, workspace_size_bytes});
-  });
-}
-
-}  // extern "C"

@@ -3,6 +3,7 @@
 #include "cudnn/handle.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 using namespace inline_prof::simgpu;
 
@@ -97,334 +98,213 @@ cudnnStatus_t set_convolution(cudnnConvolutionDescriptor_t convolution, const Di
   return CUDNN_STATUS_SUCCESS;
 }
 
-template <typename Descriptor>
-cudnnStatus_t create(const DnnEntry& entry, Descriptor** descriptor) {
-  return answer(entry, [&] {
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    *descriptor = new Descriptor;
-    return CUDNN_STATUS_SUCCESS;
-  });
-}
-
-template <typename Descriptor>
-cudnnStatus_t destroy(const DnnEntry& entry, Descriptor* descriptor) {
-  return answer(entry, [&] {
-    delete descriptor;
-    return CUDNN_STATUS_SUCCESS;
-  });
-}
-
 }  // namespace
 
-extern "C" {
+// Made, and destroyed.
+#define SIMGPU_DESCRIPTOR(Kind)                                                       \
+  SIMGPU_CALL(cudnnCreate##Kind##Descriptor, cudnn##Kind##Descriptor_t* descriptor) { \
+    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM;                         \
+    *descriptor = new std::remove_pointer_t<cudnn##Kind##Descriptor_t>;               \
+    return CUDNN_STATUS_SUCCESS;                                                      \
+  }                                                                                   \
+  SIMGPU_CALL(cudnnDestroy##Kind##Descriptor, cudnn##Kind##Descriptor_t descriptor) { \
+    delete descriptor;                                                                \
+    return CUDNN_STATUS_SUCCESS;                                                      \
+  }
+SIMGPU_DESCRIPTOR(Tensor)
+SIMGPU_DESCRIPTOR(Filter)
+SIMGPU_DESCRIPTOR(Convolution)
+SIMGPU_DESCRIPTOR(Activation)
 
-cudnnStatus_t cudnnCreateTensorDescriptor(cudnnTensorDescriptor_t* tensor) {
-  static const DnnEntry entry{__func__};
-  return create(entry, tensor);
+SIMGPU_CALL(cudnnSetTensor4dDescriptor, cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
+            cudnnDataType_t type, int n, int c, int h, int w) {
+  return set_packed(tensor, format, type, {n, c, h, w});
 }
 
-cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t tensor) {
-  static const DnnEntry entry{__func__};
-  return destroy(entry, tensor);
+SIMGPU_CALL(cudnnSetTensor4dDescriptorEx, cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
+            int n, int c, int h, int w, int n_stride, int c_stride, int h_stride, int w_stride) {
+  return set_tensor(tensor, type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride});
 }
 
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
-                                         cudnnDataType_t type, int n, int c, int h, int w) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] { return set_packed(tensor, format, type, {n, c, h, w}); });
+SIMGPU_CALL(cudnnGetTensor4dDescriptor, const cudnnTensorDescriptor_t tensor, cudnnDataType_t* type,
+            int* n, int* c, int* h, int* w, int* n_stride, int* c_stride, int* h_stride,
+            int* w_stride) {
+  if (!all_given(tensor, type, n, c, h, w, n_stride, c_stride, h_stride, w_stride) ||
+      tensor->dims.size() != 4) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *type = tensor->type;
+  int* const dims[] = {n, c, h, w};
+  int* const strides[] = {n_stride, c_stride, h_stride, w_stride};
+  for (std::size_t i = 0; i < 4; ++i) {
+    *dims[i] = static_cast<int>(tensor->dims[i]);
+    *strides[i] = static_cast<int>(tensor->strides[i]);
+  }
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
-                                           int n, int c, int h, int w, int n_stride, int c_stride,
-                                           int h_stride, int w_stride) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    return set_tensor(tensor, type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride});
-  });
+SIMGPU_CALL(cudnnSetTensorNdDescriptor, cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
+            int count, const int dims[], const int strides[]) {
+  if (!all_given(dims, strides) || count < 3 || count > CUDNN_DIM_MAX) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return set_tensor(tensor, type, dims_from(dims, count), dims_from(strides, count));
 }
 
-cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensor,
-                                         cudnnDataType_t* type, int* n, int* c, int* h, int* w,
-                                         int* n_stride, int* c_stride, int* h_stride,
-                                         int* w_stride) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(tensor, type, n, c, h, w, n_stride, c_stride, h_stride, w_stride) ||
-        tensor->dims.size() != 4) {
-      return CUDNN_STATUS_BAD_PARAM;
-    }
-    *type = tensor->type;
-    int* const dims[] = {n, c, h, w};
-    int* const strides[] = {n_stride, c_stride, h_stride, w_stride};
-    for (std::size_t i = 0; i < 4; ++i) {
-      *dims[i] = static_cast<int>(tensor->dims[i]);
-      *strides[i] = static_cast<int>(tensor->strides[i]);
-    }
-    return CUDNN_STATUS_SUCCESS;
-  });
-}
-
-cudnnStatus_t cudnnSetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
-                                         int count, const int dims[], const int strides[]) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(dims, strides) || count < 3 || count > CUDNN_DIM_MAX) {
-      return CUDNN_STATUS_BAD_PARAM;
-    }
-    return set_tensor(tensor, type, dims_from(dims, count), dims_from(strides, count));
-  });
-}
-
-cudnnStatus_t cudnnSetTensorNdDescriptorEx(cudnnTensorDescriptor_t tensor,
-                                           cudnnTensorFormat_t format, cudnnDataType_t type,
-                                           int count, const int dims[]) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
-    return set_packed(tensor, format, type, dims_from(dims, count));
-  });
+SIMGPU_CALL(cudnnSetTensorNdDescriptorEx, cudnnTensorDescriptor_t tensor,
+            cudnnTensorFormat_t format, cudnnDataType_t type, int count, const int dims[]) {
+  if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
+  return set_packed(tensor, format, type, dims_from(dims, count));
 }
 
 // The real library (9.19) gives the full count and writes as many elements as were asked for.
-cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int requested,
-                                         cudnnDataType_t* type, int* count, int dims[],
-                                         int strides[]) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (tensor == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    if (type != nullptr) *type = tensor->type;
-    if (count != nullptr) *count = static_cast<int>(tensor->dims.size());
-    copy_out(tensor->dims, requested, dims);
-    copy_out(tensor->strides, requested, strides);
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetTensorNdDescriptor, const cudnnTensorDescriptor_t tensor, int requested,
+            cudnnDataType_t* type, int* count, int dims[], int strides[]) {
+  if (tensor == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  if (type != nullptr) *type = tensor->type;
+  if (count != nullptr) *count = static_cast<int>(tensor->dims.size());
+  copy_out(tensor->dims, requested, dims);
+  copy_out(tensor->strides, requested, strides);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensor, size_t* size) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(tensor, size)) return CUDNN_STATUS_BAD_PARAM;
-    // From the first element to the last: gaps between them count.
-    std::int64_t last = 0;
-    for (std::size_t i = 0; i < tensor->dims.size(); ++i)
-      last += (tensor->dims[i] - 1) * tensor->strides[i];
-    *size = static_cast<std::size_t>(static_cast<double>(last + 1) * dnn_type(tensor->type).bytes);
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetTensorSizeInBytes, const cudnnTensorDescriptor_t tensor, size_t* size) {
+  if (!all_given(tensor, size)) return CUDNN_STATUS_BAD_PARAM;
+  // From the first element to the last: gaps between them count.
+  std::int64_t last = 0;
+  for (std::size_t i = 0; i < tensor->dims.size(); ++i)
+    last += (tensor->dims[i] - 1) * tensor->strides[i];
+  *size = static_cast<std::size_t>(static_cast<double>(last + 1) * dnn_type(tensor->type).bytes);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* filter) {
-  static const DnnEntry entry{__func__};
-  return create(entry, filter);
+SIMGPU_CALL(cudnnSetFilter4dDescriptor, cudnnFilterDescriptor_t filter, cudnnDataType_t type,
+            cudnnTensorFormat_t format, int k, int c, int h, int w) {
+  return set_filter(filter, type, format, {k, c, h, w});
 }
 
-cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t filter) {
-  static const DnnEntry entry{__func__};
-  return destroy(entry, filter);
+SIMGPU_CALL(cudnnGetFilter4dDescriptor, const cudnnFilterDescriptor_t filter, cudnnDataType_t* type,
+            cudnnTensorFormat_t* format, int* k, int* c, int* h, int* w) {
+  if (!all_given(filter, type, format, k, c, h, w) || filter->dims.size() != 4) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *type = filter->type;
+  *format = filter->format;
+  int* const dims[] = {k, c, h, w};
+  for (std::size_t i = 0; i < 4; ++i)
+    *dims[i] = static_cast<int>(filter->dims[i]);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-                                         cudnnTensorFormat_t format, int k, int c, int h, int w) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] { return set_filter(filter, type, format, {k, c, h, w}); });
+SIMGPU_CALL(cudnnSetFilterNdDescriptor, cudnnFilterDescriptor_t filter, cudnnDataType_t type,
+            cudnnTensorFormat_t format, int count, const int dims[]) {
+  if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
+  return set_filter(filter, type, format, dims_from(dims, count));
 }
 
-cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filter,
-                                         cudnnDataType_t* type, cudnnTensorFormat_t* format, int* k,
-                                         int* c, int* h, int* w) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(filter, type, format, k, c, h, w) || filter->dims.size() != 4) {
-      return CUDNN_STATUS_BAD_PARAM;
-    }
-    *type = filter->type;
-    *format = filter->format;
-    int* const dims[] = {k, c, h, w};
-    for (std::size_t i = 0; i < 4; ++i)
-      *dims[i] = static_cast<int>(filter->dims[i]);
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetFilterNdDescriptor, const cudnnFilterDescriptor_t filter, int requested,
+            cudnnDataType_t* type, cudnnTensorFormat_t* format, int* count, int dims[]) {
+  if (filter == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  if (type != nullptr) *type = filter->type;
+  if (format != nullptr) *format = filter->format;
+  if (count != nullptr) *count = static_cast<int>(filter->dims.size());
+  copy_out(filter->dims, requested, dims);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetFilterNdDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-                                         cudnnTensorFormat_t format, int count, const int dims[]) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
-    return set_filter(filter, type, format, dims_from(dims, count));
-  });
+SIMGPU_CALL(cudnnGetFilterSizeInBytes, const cudnnFilterDescriptor_t filter, size_t* size) {
+  if (!all_given(filter, size)) return CUDNN_STATUS_BAD_PARAM;
+  *size = static_cast<std::size_t>(filter->bytes());
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filter, int requested,
-                                         cudnnDataType_t* type, cudnnTensorFormat_t* format,
-                                         int* count, int dims[]) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (filter == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    if (type != nullptr) *type = filter->type;
-    if (format != nullptr) *format = filter->format;
-    if (count != nullptr) *count = static_cast<int>(filter->dims.size());
-    copy_out(filter->dims, requested, dims);
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnSetConvolution2dDescriptor, cudnnConvolutionDescriptor_t convolution, int pad_h,
+            int pad_w, int stride_h, int stride_w, int dilation_h, int dilation_w,
+            cudnnConvolutionMode_t mode, cudnnDataType_t compute) {
+  return set_convolution(convolution, {pad_h, pad_w}, {stride_h, stride_w},
+                         {dilation_h, dilation_w}, mode, compute);
 }
 
-cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t filter, size_t* size) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(filter, size)) return CUDNN_STATUS_BAD_PARAM;
-    *size = static_cast<std::size_t>(filter->bytes());
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetConvolution2dDescriptor, const cudnnConvolutionDescriptor_t convolution,
+            int* pad_h, int* pad_w, int* stride_h, int* stride_w, int* dilation_h, int* dilation_w,
+            cudnnConvolutionMode_t* mode, cudnnDataType_t* compute) {
+  if (!all_given(convolution, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, mode,
+                 compute) ||
+      convolution->padding.size() != 2) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *pad_h = static_cast<int>(convolution->padding[0]);
+  *pad_w = static_cast<int>(convolution->padding[1]);
+  *stride_h = static_cast<int>(convolution->stride[0]);
+  *stride_w = static_cast<int>(convolution->stride[1]);
+  *dilation_h = static_cast<int>(convolution->dilation[0]);
+  *dilation_w = static_cast<int>(convolution->dilation[1]);
+  *mode = convolution->mode;
+  *compute = convolution->compute;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* convolution) {
-  static const DnnEntry entry{__func__};
-  return create(entry, convolution);
+SIMGPU_CALL(cudnnSetConvolutionNdDescriptor, cudnnConvolutionDescriptor_t convolution, int length,
+            const int padding[], const int stride[], const int dilation[],
+            cudnnConvolutionMode_t mode, cudnnDataType_t compute) {
+  if (!all_given(padding, stride, dilation) || length < 1 || length > CUDNN_DIM_MAX - 2) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return set_convolution(convolution, dims_from(padding, length), dims_from(stride, length),
+                         dims_from(dilation, length), mode, compute);
 }
 
-cudnnStatus_t cudnnDestroyConvolutionDescriptor(cudnnConvolutionDescriptor_t convolution) {
-  static const DnnEntry entry{__func__};
-  return destroy(entry, convolution);
+SIMGPU_CALL(cudnnGetConvolutionNdDescriptor, const cudnnConvolutionDescriptor_t convolution,
+            int requested, int* length, int padding[], int stride[], int dilation[],
+            cudnnConvolutionMode_t* mode, cudnnDataType_t* compute) {
+  if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  if (length != nullptr) *length = static_cast<int>(convolution->padding.size());
+  copy_out(convolution->padding, requested, padding);
+  copy_out(convolution->stride, requested, stride);
+  copy_out(convolution->dilation, requested, dilation);
+  if (mode != nullptr) *mode = convolution->mode;
+  if (compute != nullptr) *compute = convolution->compute;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t convolution, int pad_h,
-                                              int pad_w, int stride_h, int stride_w, int dilation_h,
-                                              int dilation_w, cudnnConvolutionMode_t mode,
-                                              cudnnDataType_t compute) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    return set_convolution(convolution, {pad_h, pad_w}, {stride_h, stride_w},
-                           {dilation_h, dilation_w}, mode, compute);
-  });
+SIMGPU_CALL(cudnnSetConvolutionMathType, cudnnConvolutionDescriptor_t convolution,
+            cudnnMathType_t math) {
+  if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  convolution->math = math;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolution2dDescriptor(const cudnnConvolutionDescriptor_t convolution,
-                                              int* pad_h, int* pad_w, int* stride_h, int* stride_w,
-                                              int* dilation_h, int* dilation_w,
-                                              cudnnConvolutionMode_t* mode,
-                                              cudnnDataType_t* compute) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(convolution, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, mode,
-                   compute) ||
-        convolution->padding.size() != 2) {
-      return CUDNN_STATUS_BAD_PARAM;
-    }
-    *pad_h = static_cast<int>(convolution->padding[0]);
-    *pad_w = static_cast<int>(convolution->padding[1]);
-    *stride_h = static_cast<int>(convolution->stride[0]);
-    *stride_w = static_cast<int>(convolution->stride[1]);
-    *dilation_h = static_cast<int>(convolution->dilation[0]);
-    *dilation_w = static_cast<int>(convolution->dilation[1]);
-    *mode = convolution->mode;
-    *compute = convolution->compute;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetConvolutionMathType, cudnnConvolutionDescriptor_t convolution,
+            cudnnMathType_t* math) {
+  if (!all_given(convolution, math)) return CUDNN_STATUS_BAD_PARAM;
+  *math = convolution->math;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convolution, int length,
-                                              const int padding[], const int stride[],
-                                              const int dilation[], cudnnConvolutionMode_t mode,
-                                              cudnnDataType_t compute) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(padding, stride, dilation) || length < 1 || length > CUDNN_DIM_MAX - 2) {
-      return CUDNN_STATUS_BAD_PARAM;
-    }
-    return set_convolution(convolution, dims_from(padding, length), dims_from(stride, length),
-                           dims_from(dilation, length), mode, compute);
-  });
+SIMGPU_CALL(cudnnSetConvolutionGroupCount, cudnnConvolutionDescriptor_t convolution, int count) {
+  if (convolution == nullptr || count < 1) return CUDNN_STATUS_BAD_PARAM;
+  convolution->groups = count;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDescriptor_t convolution,
-                                              int requested, int* length, int padding[],
-                                              int stride[], int dilation[],
-                                              cudnnConvolutionMode_t* mode,
-                                              cudnnDataType_t* compute) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    if (length != nullptr) *length = static_cast<int>(convolution->padding.size());
-    copy_out(convolution->padding, requested, padding);
-    copy_out(convolution->stride, requested, stride);
-    copy_out(convolution->dilation, requested, dilation);
-    if (mode != nullptr) *mode = convolution->mode;
-    if (compute != nullptr) *compute = convolution->compute;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetConvolutionGroupCount, cudnnConvolutionDescriptor_t convolution, int* count) {
+  if (!all_given(convolution, count)) return CUDNN_STATUS_BAD_PARAM;
+  *count = convolution->groups;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t convolution,
-                                          cudnnMathType_t math) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    convolution->math = math;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnSetActivationDescriptor, cudnnActivationDescriptor_t activation,
+            cudnnActivationMode_t mode, cudnnNanPropagation_t nan, double coefficient) {
+  if (activation == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  *activation = {.mode = mode, .nan = nan, .coefficient = coefficient};
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetConvolutionMathType(cudnnConvolutionDescriptor_t convolution,
-                                          cudnnMathType_t* math) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(convolution, math)) return CUDNN_STATUS_BAD_PARAM;
-    *math = convolution->math;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetActivationDescriptor, const cudnnActivationDescriptor_t activation,
+            cudnnActivationMode_t* mode, cudnnNanPropagation_t* nan, double* coefficient) {
+  if (!all_given(activation, mode, nan, coefficient)) return CUDNN_STATUS_BAD_PARAM;
+  *mode = activation->mode;
+  *nan = activation->nan;
+  *coefficient = activation->coefficient;
+  return CUDNN_STATUS_SUCCESS;
 }
-
-cudnnStatus_t cudnnSetConvolutionGroupCount(cudnnConvolutionDescriptor_t convolution, int count) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (convolution == nullptr || count < 1) return CUDNN_STATUS_BAD_PARAM;
-    convolution->groups = count;
-    return CUDNN_STATUS_SUCCESS;
-  });
-}
-
-cudnnStatus_t cudnnGetConvolutionGroupCount(cudnnConvolutionDescriptor_t convolution, int* count) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(convolution, count)) return CUDNN_STATUS_BAD_PARAM;
-    *count = convolution->groups;
-    return CUDNN_STATUS_SUCCESS;
-  });
-}
-
-cudnnStatus_t cudnnCreateActivationDescriptor(cudnnActivationDescriptor_t* activation) {
-  static const DnnEntry entry{__func__};
-  return create(entry, activation);
-}
-
-cudnnStatus_t cudnnDestroyActivationDescriptor(cudnnActivationDescriptor_t activation) {
-  static const DnnEntry entry{__func__};
-  return destroy(entry, activation);
-}
-
-cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t activation,
-                                           cudnnActivationMode_t mode, cudnnNanPropagation_t nan,
-                                           double coefficient) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (activation == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    *activation = {.mode = mode, .nan = nan, .coefficient = coefficient};
-    return CUDNN_STATUS_SUCCESS;
-  });
-}
-
-cudnnStatus_t cudnnGetActivationDescriptor(const cudnnActivationDescriptor_t activation,
-                                           cudnnActivationMode_t* mode, cudnnNanPropagation_t* nan,
-                                           double* coefficient) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (!all_given(activation, mode, nan, coefficient)) return CUDNN_STATUS_BAD_PARAM;
-    *mode = activation->mode;
-    *nan = activation->nan;
-    *coefficient = activation->coefficient;
-    return CUDNN_STATUS_SUCCESS;
-  });
-}
-
-}  // extern "C"

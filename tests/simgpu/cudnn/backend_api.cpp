@@ -39,118 +39,97 @@ BackendAttribute default_of(const AttributeRule& rule) {
 
 }  // namespace
 
-extern "C" {
-
 // The real library (9.19) has a failed allocation for a type that it does not know.
-cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
-                                           cudnnBackendDescriptor_t* descriptor) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    if (!is_known(type)) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
-    auto made = std::make_shared<BackendDescriptor>();
-    made->type = type;
-    *descriptor = new BackendHandle{std::move(made)};
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnBackendCreateDescriptor, cudnnBackendDescriptorType_t type,
+            cudnnBackendDescriptor_t* descriptor) {
+  if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  if (!is_known(type)) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
+  auto made = std::make_shared<BackendDescriptor>();
+  made->type = type;
+  *descriptor = new BackendHandle{std::move(made)};
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t descriptor) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    delete handle_of(descriptor);
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnBackendDestroyDescriptor, cudnnBackendDescriptor_t descriptor) {
+  if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  delete handle_of(descriptor);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descriptor,
-                                       cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t count,
-                                       const void* elements) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    BackendDescriptor& target = *handle_of(descriptor)->descriptor;
-    const AttributeRule* rule = find_rule(target.type, name);
-    if (target.is_finalized || rule == nullptr || rule->use == AttributeRule::kReadOnly) {
-      return CUDNN_STATUS_BAD_PARAM;
+SIMGPU_CALL(cudnnBackendSetAttribute, cudnnBackendDescriptor_t descriptor,
+            cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
+            const void* elements) {
+  if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  BackendDescriptor& target = *handle_of(descriptor)->descriptor;
+  const AttributeRule* rule = find_rule(target.type, name);
+  if (target.is_finalized || rule == nullptr || rule->use == AttributeRule::kReadOnly) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  if (!type_fits(*rule, type)) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+  if (count < 1 || count > rule->max_count || elements == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  BackendAttribute attribute{type, count, {}, {}};
+  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+    const auto* children = static_cast<const cudnnBackendDescriptor_t*>(elements);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (children[i] == nullptr) return CUDNN_STATUS_BAD_PARAM;
+      attribute.children.push_back(handle_of(children[i])->descriptor);
     }
-    if (!type_fits(*rule, type)) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
-    if (count < 1 || count > rule->max_count || elements == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    BackendAttribute attribute{type, count, {}, {}};
-    if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-      const auto* children = static_cast<const cudnnBackendDescriptor_t*>(elements);
-      for (std::int64_t i = 0; i < count; ++i) {
-        if (children[i] == nullptr) return CUDNN_STATUS_BAD_PARAM;
-        attribute.children.push_back(handle_of(children[i])->descriptor);
-      }
-    } else {
-      const auto* bytes = static_cast<const char*>(elements);
-      attribute.values.assign(bytes, bytes + static_cast<std::size_t>(count) * size_of(type));
-    }
-    target.attributes[name] = std::move(attribute);
-    return CUDNN_STATUS_SUCCESS;
-  });
+  } else {
+    const auto* bytes = static_cast<const char*>(elements);
+    attribute.values.assign(bytes, bytes + static_cast<std::size_t>(count) * size_of(type));
+  }
+  target.attributes[name] = std::move(attribute);
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    BackendDescriptor& target = *handle_of(descriptor)->descriptor;
-    if (target.is_finalized) return CUDNN_STATUS_BAD_PARAM;
-    if (const auto status = check_attributes(target); status != CUDNN_STATUS_SUCCESS) return status;
-    if (const auto status = finalize(target); status != CUDNN_STATUS_SUCCESS) return status;
-    target.is_finalized = true;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnBackendFinalize, cudnnBackendDescriptor_t descriptor) {
+  if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  BackendDescriptor& target = *handle_of(descriptor)->descriptor;
+  if (target.is_finalized) return CUDNN_STATUS_BAD_PARAM;
+  if (const auto status = check_attributes(target); status != CUDNN_STATUS_SUCCESS) return status;
+  if (const auto status = finalize(target); status != CUDNN_STATUS_SUCCESS) return status;
+  target.is_finalized = true;
+  return CUDNN_STATUS_SUCCESS;
 }
 
 // elementCount gives the elements there are if none are asked for, else those written.
-cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
-                                       cudnnBackendAttributeName_t name,
-                                       cudnnBackendAttributeType_t type, int64_t requested,
-                                       int64_t* element_count, void* elements) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    const BackendDescriptor& source = *handle_of(descriptor)->descriptor;
-    if (!source.is_finalized) return CUDNN_STATUS_NOT_INITIALIZED;
-    const AttributeRule* rule = find_rule(source.type, name);
-    if (rule == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    // The real library (9.19) does not give the operations of a graph back.
-    if (name == CUDNN_ATTR_OPERATIONGRAPH_OPS) return CUDNN_STATUS_NOT_SUPPORTED;
-    // Nor the convolution of a backward one: backward data refuses, backward filter copies nothing.
-    if (name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC) return CUDNN_STATUS_BAD_PARAM;
-    if (name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC) {
-      if (element_count != nullptr) *element_count = 1;
-      return CUDNN_STATUS_SUCCESS;
-    }
-    const BackendAttribute* set = source.find(name);
-    // An engine without notes and knobs.
-    if (set == nullptr && rule->use == AttributeRule::kReadOnly && rule->max_count > 1) {
-      if (element_count != nullptr) *element_count = 0;
-      return CUDNN_STATUS_SUCCESS;
-    }
-    if (set == nullptr && type == CUDNN_TYPE_BACKEND_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
-    const BackendAttribute attribute = set != nullptr ? *set : default_of(*rule);
-    if (type != attribute.type) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
-    // Nor has it room for more values than there can be (9.19).
-    if (rule->max_count == 1 && requested > 1) return CUDNN_STATUS_BAD_PARAM;
-    if (requested < 0 || (requested > 0 && elements == nullptr)) return CUDNN_STATUS_BAD_PARAM;
-    const std::int64_t written = std::min(requested, attribute.count);
-    if (element_count != nullptr) *element_count = requested == 0 ? attribute.count : written;
-    if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
-      return copy_children(attribute, written,
-                           static_cast<const cudnnBackendDescriptor_t*>(elements));
-    }
-    if (written > 0) {
-      std::memcpy(elements, attribute.values.data(),
-                  static_cast<std::size_t>(written) * size_of(type));
-    }
+SIMGPU_CALL(cudnnBackendGetAttribute, cudnnBackendDescriptor_t const descriptor,
+            cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t requested,
+            int64_t* element_count, void* elements) {
+  if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  const BackendDescriptor& source = *handle_of(descriptor)->descriptor;
+  if (!source.is_finalized) return CUDNN_STATUS_NOT_INITIALIZED;
+  const AttributeRule* rule = find_rule(source.type, name);
+  if (rule == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  // The real library (9.19) does not give the operations of a graph back.
+  if (name == CUDNN_ATTR_OPERATIONGRAPH_OPS) return CUDNN_STATUS_NOT_SUPPORTED;
+  // Nor the convolution of a backward one: backward data refuses, backward filter copies nothing.
+  if (name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC) return CUDNN_STATUS_BAD_PARAM;
+  if (name == CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC) {
+    if (element_count != nullptr) *element_count = 1;
     return CUDNN_STATUS_SUCCESS;
-  });
+  }
+  const BackendAttribute* set = source.find(name);
+  // An engine without notes and knobs.
+  if (set == nullptr && rule->use == AttributeRule::kReadOnly && rule->max_count > 1) {
+    if (element_count != nullptr) *element_count = 0;
+    return CUDNN_STATUS_SUCCESS;
+  }
+  if (set == nullptr && type == CUDNN_TYPE_BACKEND_DESCRIPTOR) return CUDNN_STATUS_BAD_PARAM;
+  const BackendAttribute attribute = set != nullptr ? *set : default_of(*rule);
+  if (type != attribute.type) return CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE;
+  // Nor has it room for more values than there can be (9.19).
+  if (rule->max_count == 1 && requested > 1) return CUDNN_STATUS_BAD_PARAM;
+  if (requested < 0 || (requested > 0 && elements == nullptr)) return CUDNN_STATUS_BAD_PARAM;
+  const std::int64_t written = std::min(requested, attribute.count);
+  if (element_count != nullptr) *element_count = requested == 0 ? attribute.count : written;
+  if (type == CUDNN_TYPE_BACKEND_DESCRIPTOR) {
+    return copy_children(attribute, written,
+                         static_cast<const cudnnBackendDescriptor_t*>(elements));
+  }
+  if (written > 0) {
+    std::memcpy(elements, attribute.values.data(),
+                static_cast<std::size_t>(written) * size_of(type));
+  }
+  return CUDNN_STATUS_SUCCESS;
 }
-
-}  // extern "C"

@@ -28,32 +28,24 @@ bool has_tensors(const BackendDescriptor& pack, const GraphWork& work) {
 
 }  // namespace
 
-extern "C" {
-
-cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan_descriptor,
-                                  cudnnBackendDescriptor_t pack_descriptor) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    const auto* plan = finalized(plan_descriptor, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-    const auto* pack = finalized(pack_descriptor, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
-    if (!all_given(handle, plan, pack)) return CUDNN_STATUS_BAD_PARAM;
-    const BackendDescriptor& engine =
-        plan->child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).child(CUDNN_ATTR_ENGINECFG_ENGINE);
-    GraphWork work;
-    if (const auto status = describe_graph(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH), work);
-        status != CUDNN_STATUS_SUCCESS) {
-      return status;
-    }
-    if (!has_tensors(*pack, work)) return CUDNN_STATUS_BAD_PARAM;
-    const bool has_workspace =
-        pack->find(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) != nullptr &&
-        pack->value<const void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) != nullptr;
-    if (plan->value<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > 0 && !has_workspace) {
-      return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
-    }
-    return handle->run(
-        engine_kernels(work, engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)));
-  });
+SIMGPU_CALL(cudnnBackendExecute, cudnnHandle_t handle, cudnnBackendDescriptor_t plan_descriptor,
+            cudnnBackendDescriptor_t pack_descriptor) {
+  const auto* plan = finalized(plan_descriptor, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+  const auto* pack = finalized(pack_descriptor, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
+  if (!all_given(handle, plan, pack)) return CUDNN_STATUS_BAD_PARAM;
+  const BackendDescriptor& engine =
+      plan->child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG).child(CUDNN_ATTR_ENGINECFG_ENGINE);
+  GraphWork work;
+  if (const auto status = describe_graph(engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH), work);
+      status != CUDNN_STATUS_SUCCESS) {
+    return status;
+  }
+  if (!has_tensors(*pack, work)) return CUDNN_STATUS_BAD_PARAM;
+  const bool has_workspace = pack->find(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) != nullptr &&
+                             pack->value<const void*>(CUDNN_ATTR_VARIANT_PACK_WORKSPACE) != nullptr;
+  if (plan->value<std::int64_t>(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > 0 && !has_workspace) {
+    return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
+  }
+  return handle->run(
+      engine_kernels(work, engine.value<std::int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)));
 }
-
-}  // extern "C"

@@ -24,46 +24,32 @@ cudnnStatus_t cudnnContext::run(const std::vector<KernelCall>& calls) {
                                                : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
 }
 
-extern "C" {
-
-cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    const DriverFunctions* driver = dnn_driver();
-    if (driver == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
-    auto made = std::make_unique<cudnnContext>(*driver, LaunchBy::kLaunchKernel);
-    if (made->open() != CUDA_SUCCESS) return CUDNN_STATUS_NOT_INITIALIZED;
-    *handle = made.release();
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnCreate, cudnnHandle_t* handle) {
+  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  const DriverFunctions* driver = dnn_driver();
+  if (driver == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  auto made = std::make_unique<cudnnContext>(*driver, LaunchBy::kLaunchKernel);
+  if (made->open() != CUDA_SUCCESS) return CUDNN_STATUS_NOT_INITIALIZED;
+  *handle = made.release();
+  return CUDNN_STATUS_SUCCESS;
 }
 
 // The real library (9.19) takes a null handle here.
-cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    delete handle;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnDestroy, cudnnHandle_t handle) {
+  delete handle;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    handle->stream = stream;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnSetStream, cudnnHandle_t handle, cudaStream_t stream) {
+  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  handle->stream = stream;
+  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t cudnnGetStream(cudnnHandle_t handle, cudaStream_t* stream) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (handle == nullptr || stream == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    *stream = handle->stream;
-    return CUDNN_STATUS_SUCCESS;
-  });
+SIMGPU_CALL(cudnnGetStream, cudnnHandle_t handle, cudaStream_t* stream) {
+  if (handle == nullptr || stream == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  *stream = handle->stream;
+  return CUDNN_STATUS_SUCCESS;
 }
 
 size_t cudnnGetVersion(void) {
@@ -78,24 +64,21 @@ size_t cudnnGetCudartVersion(void) {
   return CUDART_VERSION;
 }
 
-cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
-  static const DnnEntry entry{__func__};
-  return answer(entry, [&] {
-    if (value == nullptr) return CUDNN_STATUS_BAD_PARAM;
-    switch (type) {
-      case MAJOR_VERSION:
-        *value = CUDNN_MAJOR;
-        return CUDNN_STATUS_SUCCESS;
-      case MINOR_VERSION:
-        *value = CUDNN_MINOR;
-        return CUDNN_STATUS_SUCCESS;
-      case PATCH_LEVEL:
-        *value = CUDNN_PATCHLEVEL;
-        return CUDNN_STATUS_SUCCESS;
-      default:
-        return CUDNN_STATUS_BAD_PARAM;
-    }
-  });
+SIMGPU_CALL(cudnnGetProperty, libraryPropertyType type, int* value) {
+  if (value == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  switch (type) {
+    case MAJOR_VERSION:
+      *value = CUDNN_MAJOR;
+      return CUDNN_STATUS_SUCCESS;
+    case MINOR_VERSION:
+      *value = CUDNN_MINOR;
+      return CUDNN_STATUS_SUCCESS;
+    case PATCH_LEVEL:
+      *value = CUDNN_PATCHLEVEL;
+      return CUDNN_STATUS_SUCCESS;
+    default:
+      return CUDNN_STATUS_BAD_PARAM;
+  }
 }
 
 cudnnStatus_t cudnnGraphVersionCheck(void) {
@@ -111,41 +94,30 @@ cudnnStatus_t cudnnCnnVersionCheck(void) {
 }
 
 const char* cudnnGetErrorString(cudnnStatus_t status) {
+#define SIMGPU_NAME(code) \
+  case code:              \
+    return #code;
   switch (status) {
-    case CUDNN_STATUS_SUCCESS:
-      return "CUDNN_STATUS_SUCCESS";
-    case CUDNN_STATUS_NOT_INITIALIZED:
-      return "CUDNN_STATUS_NOT_INITIALIZED";
-    case CUDNN_STATUS_BAD_PARAM:
-      return "CUDNN_STATUS_BAD_PARAM";
-    case CUDNN_STATUS_BAD_PARAM_NULL_POINTER:
-      return "CUDNN_STATUS_BAD_PARAM_NULL_POINTER";
-    case CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED:
-      return "CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED";
-    case CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH:
-      return "CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH";
-    case CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE:
-      return "CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE";
-    case CUDNN_STATUS_NOT_SUPPORTED:
-      return "CUDNN_STATUS_NOT_SUPPORTED";
-    case CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN:
-      return "CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN";
-    case CUDNN_STATUS_INTERNAL_ERROR:
-      return "CUDNN_STATUS_INTERNAL_ERROR";
-    case CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED:
-      return "CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED";
-    case CUDNN_STATUS_EXECUTION_FAILED:
-      return "CUDNN_STATUS_EXECUTION_FAILED";
-    case CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER:
-      return "CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER";
+    SIMGPU_NAME(CUDNN_STATUS_SUCCESS)
+    SIMGPU_NAME(CUDNN_STATUS_NOT_INITIALIZED)
+    SIMGPU_NAME(CUDNN_STATUS_BAD_PARAM)
+    SIMGPU_NAME(CUDNN_STATUS_BAD_PARAM_NULL_POINTER)
+    SIMGPU_NAME(CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED)
+    SIMGPU_NAME(CUDNN_STATUS_BAD_PARAM_SHAPE_MISMATCH)
+    SIMGPU_NAME(CUDNN_STATUS_BAD_PARAM_ATTRIBUTE_TYPE)
+    SIMGPU_NAME(CUDNN_STATUS_NOT_SUPPORTED)
+    SIMGPU_NAME(CUDNN_STATUS_NOT_SUPPORTED_GRAPH_PATTERN)
+    SIMGPU_NAME(CUDNN_STATUS_INTERNAL_ERROR)
+    SIMGPU_NAME(CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED)
+    SIMGPU_NAME(CUDNN_STATUS_EXECUTION_FAILED)
+    SIMGPU_NAME(CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER)
     default:
       return "another cuDNN status";
   }
+#undef SIMGPU_NAME
 }
 
 // The simulated library keeps no messages.
 void cudnnGetLastErrorString(char* message, size_t max_size) {
   if (message != nullptr && max_size > 0) message[0] = '\0';
 }
-
-}  // extern "C"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "common/entry.hpp"
+#include "common/exported.hpp"
 #include "cudnn/vendor_cudnn.hpp"
 #include "math/handle.hpp"
 
@@ -20,6 +21,10 @@ cudnnStatus_t answer(const DnnEntry& entry, Body&& body) {
   }
   return body();
 }
+
+// SIMGPU_CALL(symbol, parameters...) { body }
+#define SIMGPU_CALL(symbol, ...) \
+  SIMGPU_EXPORTED(cudnnStatus_t, DnnEntry, answer, symbol, __VA_ARGS__)
 
 // Whether none of the pointers is null.
 template <typename... Pointers>

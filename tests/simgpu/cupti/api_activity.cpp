@@ -56,127 +56,92 @@ void deliver(const std::vector<Record>& records) {
 
 }  // namespace
 
-extern "C" {
-
-CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (!is_kernel_kind(kind)) return CUPTI_ERROR_INVALID_KIND;
-    client().collects_kernels.store(true);
-    observe_if_needed();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiActivityEnable, CUpti_ActivityKind kind) {
+  if (!is_kernel_kind(kind)) return CUPTI_ERROR_INVALID_KIND;
+  client().collects_kernels.store(true);
+  observe_if_needed();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (!is_kernel_kind(kind)) return CUPTI_ERROR_INVALID_KIND;
-    client().collects_kernels.store(false);
-    observe_if_needed();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiActivityDisable, CUpti_ActivityKind kind) {
+  if (!is_kernel_kind(kind)) return CUPTI_ERROR_INVALID_KIND;
+  client().collects_kernels.store(false);
+  observe_if_needed();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
-                                           CUpti_BuffersCallbackCompleteFunc complete) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (request == nullptr || complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    client().request_buffer.store(request);
-    client().complete_buffer.store(complete);
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiActivityRegisterCallbacks, CUpti_BuffersCallbackRequestFunc request,
+            CUpti_BuffersCallbackCompleteFunc complete) {
+  if (request == nullptr || complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  client().request_buffer.store(request);
+  client().complete_buffer.store(complete);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityFlushAll(uint32_t flag) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (client().complete_buffer.load() == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
-    deliver(take_records((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0));
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiActivityFlushAll, uint32_t flag) {
+  if (client().complete_buffer.load() == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
+  deliver(take_records((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0));
+  return CUPTI_SUCCESS;
 }
 
 // Nothing is delivered unasked: there is no thread here whose period could be set.
-CUptiResult cuptiActivityFlushPeriod(uint32_t) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [] { return CUPTI_SUCCESS; });
+SIMGPU_CALL(cuptiActivityFlushPeriod, uint32_t) {
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiActivityGetNextRecord(uint8_t* buffer, size_t valid_bytes,
-                                       CUpti_Activity** record) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    std::uint8_t* next =
-        *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(Record);
-    if (next + sizeof(Record) > buffer + valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
-    *record = reinterpret_cast<CUpti_Activity*>(next);
-    return is_kernel_kind((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
-  });
+SIMGPU_CALL(cuptiActivityGetNextRecord, uint8_t* buffer, size_t valid_bytes,
+            CUpti_Activity** record) {
+  if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  std::uint8_t* next =
+      *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(Record);
+  if (next + sizeof(Record) > buffer + valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(next);
+  return is_kernel_kind((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
 }
 
-CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropped) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    const std::lock_guard lock(client().mutex);
-    *dropped = client().dropped;
-    client().dropped = 0;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiActivityGetNumDroppedRecords, CUcontext, uint32_t, size_t* dropped) {
+  if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  const std::lock_guard lock(client().mutex);
+  *dropped = client().dropped;
+  client().dropped = 0;
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiGetTimestamp(uint64_t* timestamp) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    *timestamp = static_cast<std::uint64_t>(cupti_driver()->host_now() + kClockOffsetNs);
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiGetTimestamp, uint64_t* timestamp) {
+  if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *timestamp = static_cast<std::uint64_t>(cupti_driver()->host_now() + kClockOffsetNs);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiGetContextId(CUcontext context, uint32_t* id) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    unsigned long long long_id = 0;
-    if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    if (cupti_driver()->ctx_get_id(context, &long_id) != CUDA_SUCCESS) {
-      return CUPTI_ERROR_INVALID_CONTEXT;
-    }
-    *id = static_cast<std::uint32_t>(long_id);
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiGetContextId, CUcontext context, uint32_t* id) {
+  unsigned long long long_id = 0;
+  if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (cupti_driver()->ctx_get_id(context, &long_id) != CUDA_SUCCESS) {
+    return CUPTI_ERROR_INVALID_CONTEXT;
+  }
+  *id = static_cast<std::uint32_t>(long_id);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiGetStreamId(CUcontext, CUstream stream, uint32_t* id) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    unsigned long long long_id = 0;
-    if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    if (cupti_driver()->stream_get_id(stream, &long_id) != CUDA_SUCCESS) {
-      return CUPTI_ERROR_INVALID_STREAM;
-    }
-    *id = static_cast<std::uint32_t>(long_id);
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiGetStreamId, CUcontext, CUstream stream, uint32_t* id) {
+  unsigned long long long_id = 0;
+  if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (cupti_driver()->stream_get_id(stream, &long_id) != CUDA_SUCCESS) {
+    return CUPTI_ERROR_INVALID_STREAM;
+  }
+  *id = static_cast<std::uint32_t>(long_id);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t* id) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    const CuptiDriver& driver = *cupti_driver();
-    CUcontext before = nullptr;
-    CUdevice device = 0;
-    driver.ctx_get_current(&before);
-    CUresult result = context == nullptr ? CUDA_SUCCESS : driver.ctx_set_current(context);
-    if (result == CUDA_SUCCESS) result = driver.ctx_get_device(&device);
-    driver.ctx_set_current(before);
-    *id = static_cast<std::uint32_t>(device);
-    return result == CUDA_SUCCESS ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
-  });
+SIMGPU_CALL(cuptiGetDeviceId, CUcontext context, uint32_t* id) {
+  if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  const CuptiDriver& driver = *cupti_driver();
+  CUcontext before = nullptr;
+  CUdevice device = 0;
+  driver.ctx_get_current(&before);
+  CUresult result = context == nullptr ? CUDA_SUCCESS : driver.ctx_set_current(context);
+  if (result == CUDA_SUCCESS) result = driver.ctx_get_device(&device);
+  driver.ctx_set_current(before);
+  *id = static_cast<std::uint32_t>(device);
+  return result == CUDA_SUCCESS ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_CONTEXT;
 }
-
-}  // extern "C"

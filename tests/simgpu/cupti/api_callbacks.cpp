@@ -54,123 +54,93 @@ CUptiResult& last_cupti_error() {
 
 }  // namespace inline_prof::simgpu
 
-extern "C" {
-
-CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
-                           void* user_data) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] { return subscribe(subscriber, callback, user_data, nullptr); });
+SIMGPU_CALL(cuptiSubscribe, CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+            void* user_data) {
+  return subscribe(subscriber, callback, user_data, nullptr);
 }
 
-CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
-                              void* user_data, CUpti_SubscriberParams* parameters) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (parameters != nullptr && parameters->structSize < CUpti_SubscriberParams_STRUCT_SIZE) {
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    }
-    // cupti_callbacks.h, subscriberName: "the CUPTI library automatically adds it as "CUPTI for
-    // <subscriberName>"".
-    std::string name = "CUPTI for ";
-    if (parameters != nullptr && parameters->subscriberName != nullptr) {
-      name.append(parameters->subscriberName,
-                  strnlen(parameters->subscriberName, CUPTI_SUBSCRIBER_NAME_MAX_LEN));
-    }
-    const CUptiResult result = subscribe(subscriber, callback, user_data, name.c_str());
-    const auto* holder = client().subscriber.load();
-    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && holder != nullptr &&
-        parameters != nullptr && parameters->oldSubscriberName != nullptr &&
-        parameters->oldSubscriberSize > 0) {
-      const auto length =
-          holder->name.copy(parameters->oldSubscriberName, parameters->oldSubscriberSize - 1);
-      parameters->oldSubscriberName[length] = '\0';
-    }
-    return result;
-  });
+SIMGPU_CALL(cuptiSubscribe_v2, CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+            void* user_data, CUpti_SubscriberParams* parameters) {
+  if (parameters != nullptr && parameters->structSize < CUpti_SubscriberParams_STRUCT_SIZE) {
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  // cupti_callbacks.h, subscriberName: "the CUPTI library automatically adds it as "CUPTI for
+  // <subscriberName>"".
+  std::string name = "CUPTI for ";
+  if (parameters != nullptr && parameters->subscriberName != nullptr) {
+    name.append(parameters->subscriberName,
+                strnlen(parameters->subscriberName, CUPTI_SUBSCRIBER_NAME_MAX_LEN));
+  }
+  const CUptiResult result = subscribe(subscriber, callback, user_data, name.c_str());
+  const auto* holder = client().subscriber.load();
+  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED && holder != nullptr &&
+      parameters != nullptr && parameters->oldSubscriberName != nullptr &&
+      parameters->oldSubscriberSize > 0) {
+    const auto length =
+        holder->name.copy(parameters->oldSubscriberName, parameters->oldSubscriberSize - 1);
+    parameters->oldSubscriberName[length] = '\0';
+  }
+  return result;
 }
 
-CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (!is_current(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
-    disable_all();
-    client().subscriber.store(nullptr);
-    observe_if_needed();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiUnsubscribe, CUpti_SubscriberHandle subscriber) {
+  if (!is_current(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
+  disable_all();
+  client().subscriber.store(nullptr);
+  observe_if_needed();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiFinalize() {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    disable_all();
-    client().subscriber.store(nullptr);
-    client().collects_kernels.store(false);
-    observe_if_needed();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiFinalize) {
+  disable_all();
+  client().subscriber.store(nullptr);
+  client().collects_kernels.store(false);
+  observe_if_needed();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
-                                CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (!is_current(subscriber) || !exists(domain, id)) return CUPTI_ERROR_INVALID_PARAMETER;
-    client().enabled[domain][id].store(enable != 0, std::memory_order_release);
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiEnableCallback, uint32_t enable, CUpti_SubscriberHandle subscriber,
+            CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  if (!is_current(subscriber) || !exists(domain, id)) return CUPTI_ERROR_INVALID_PARAMETER;
+  client().enabled[domain][id].store(enable != 0, std::memory_order_release);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle subscriber,
-                              CUpti_CallbackDomain domain) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (!is_current(subscriber) || callback_ids(domain) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
-    enable_domain(domain, enable != 0);
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiEnableDomain, uint32_t enable, CUpti_SubscriberHandle subscriber,
+            CUpti_CallbackDomain domain) {
+  if (!is_current(subscriber) || callback_ids(domain) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
+  enable_domain(domain, enable != 0);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle subscriber) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (!is_current(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
-    for (int domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
-      enable_domain(static_cast<CUpti_CallbackDomain>(domain), enable != 0);
-    }
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiEnableAllDomains, uint32_t enable, CUpti_SubscriberHandle subscriber) {
+  if (!is_current(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
+  for (int domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
+    enable_domain(static_cast<CUpti_CallbackDomain>(domain), enable != 0);
+  }
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiGetCallbackState(uint32_t* enable, CUpti_SubscriberHandle subscriber,
-                                  CUpti_CallbackDomain domain, CUpti_CallbackId id) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (enable == nullptr || !is_current(subscriber) || !exists(domain, id)) {
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    }
-    *enable = client().enabled[domain][id].load() ? 1 : 0;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiGetCallbackState, uint32_t* enable, CUpti_SubscriberHandle subscriber,
+            CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+  if (enable == nullptr || !is_current(subscriber) || !exists(domain, id)) {
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  *enable = client().enabled[domain][id].load() ? 1 : 0;
+  return CUPTI_SUCCESS;
 }
 
 // Names of what is told only.
-CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, uint32_t id, const char** name) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    *name = domain == CUPTI_CB_DOMAIN_DRIVER_API ? call_name(id) : nullptr;
-    return *name != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
-  });
+SIMGPU_CALL(cuptiGetCallbackName, CUpti_CallbackDomain domain, uint32_t id, const char** name) {
+  if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *name = domain == CUPTI_CB_DOMAIN_DRIVER_API ? call_name(id) : nullptr;
+  return *name != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-CUptiResult cuptiGetVersion(uint32_t* version) {
-  static const CuptiEntry entry{__func__};
-  return cupti_call(entry, [&] {
-    if (version == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    *version = CUPTI_API_VERSION;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_CALL(cuptiGetVersion, uint32_t* version) {
+  if (version == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  *version = CUPTI_API_VERSION;
+  return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiGetLastError() {
@@ -180,48 +150,26 @@ CUptiResult cuptiGetLastError() {
 }
 
 CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
+#define SIMGPU_NAME(code) \
+  case code:              \
+    *text = #code;        \
+    return CUPTI_SUCCESS;
   if (text == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   switch (result) {
-    case CUPTI_SUCCESS:
-      *text = "CUPTI_SUCCESS";
-      break;
-    case CUPTI_ERROR_INVALID_PARAMETER:
-      *text = "CUPTI_ERROR_INVALID_PARAMETER";
-      break;
-    case CUPTI_ERROR_INVALID_CONTEXT:
-      *text = "CUPTI_ERROR_INVALID_CONTEXT";
-      break;
-    case CUPTI_ERROR_INVALID_OPERATION:
-      *text = "CUPTI_ERROR_INVALID_OPERATION";
-      break;
-    case CUPTI_ERROR_OUT_OF_MEMORY:
-      *text = "CUPTI_ERROR_OUT_OF_MEMORY";
-      break;
-    case CUPTI_ERROR_MAX_LIMIT_REACHED:
-      *text = "CUPTI_ERROR_MAX_LIMIT_REACHED";
-      break;
-    case CUPTI_ERROR_NOT_INITIALIZED:
-      *text = "CUPTI_ERROR_NOT_INITIALIZED";
-      break;
-    case CUPTI_ERROR_INVALID_STREAM:
-      *text = "CUPTI_ERROR_INVALID_STREAM";
-      break;
-    case CUPTI_ERROR_INVALID_KIND:
-      *text = "CUPTI_ERROR_INVALID_KIND";
-      break;
-    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
-      *text = "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES";
-      break;
-    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
-      *text = "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED";
-      break;
-    case CUPTI_ERROR_UNKNOWN:
-      *text = "CUPTI_ERROR_UNKNOWN";
-      break;
+    SIMGPU_NAME(CUPTI_SUCCESS)
+    SIMGPU_NAME(CUPTI_ERROR_INVALID_PARAMETER)
+    SIMGPU_NAME(CUPTI_ERROR_INVALID_CONTEXT)
+    SIMGPU_NAME(CUPTI_ERROR_INVALID_OPERATION)
+    SIMGPU_NAME(CUPTI_ERROR_OUT_OF_MEMORY)
+    SIMGPU_NAME(CUPTI_ERROR_MAX_LIMIT_REACHED)
+    SIMGPU_NAME(CUPTI_ERROR_NOT_INITIALIZED)
+    SIMGPU_NAME(CUPTI_ERROR_INVALID_STREAM)
+    SIMGPU_NAME(CUPTI_ERROR_INVALID_KIND)
+    SIMGPU_NAME(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)
+    SIMGPU_NAME(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+    SIMGPU_NAME(CUPTI_ERROR_UNKNOWN)
     default:
       return CUPTI_ERROR_INVALID_PARAMETER;
   }
-  return CUPTI_SUCCESS;
+#undef SIMGPU_NAME
 }
-
-}  // extern "C"

@@ -50,206 +50,147 @@ CUpti_Profiler_Host_Object* the_host() {
   return reinterpret_cast<CUpti_Profiler_Host_Object*>(&state());
 }
 
-template <typename Parameters, typename Body>
-CUptiResult range_call(const CuptiEntry& entry, std::size_t size, const Parameters* parameters,
-                       Body&& body) {
-  return cupti_call(entry, [&] {
-    if (parameters == nullptr || parameters->structSize < size)
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    return body();
-  });
-}
-
 }  // namespace
 
-extern "C" {
+// SIMGPU_RANGE_CALL(symbol, type without _Params) { body }, which has the parameters `p`.
+#define SIMGPU_RANGE_CALL(symbol, Type)                              \
+  static CUptiResult checked_##symbol(Type##_Params* p);             \
+  SIMGPU_CALL(symbol, Type##_Params* p) {                            \
+    return p == nullptr || p->structSize < Type##_Params_STRUCT_SIZE \
+               ? CUPTI_ERROR_INVALID_PARAMETER                       \
+               : checked_##symbol(p);                                \
+  }                                                                  \
+  static CUptiResult checked_##symbol([[maybe_unused]] Type##_Params* p)
 
-CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Profiler_Initialize_Params_STRUCT_SIZE, p,
-                    [] { return CUPTI_SUCCESS; });
+SIMGPU_RANGE_CALL(cuptiProfilerInitialize, CUpti_Profiler_Initialize) {
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Device_GetChipName_Params_STRUCT_SIZE, p, [&] {
-    p->pChipName = kChip;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiDeviceGetChipName, CUpti_Device_GetChipName) {
+  p->pChipName = kChip;
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE, p, [&] {
-    if (p->pChipName == nullptr || std::strcmp(p->pChipName, kChip) != 0)
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    p->pHostObject = the_host();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiProfilerHostInitialize, CUpti_Profiler_Host_Initialize) {
+  if (p->pChipName == nullptr || std::strcmp(p->pChipName, kChip) != 0)
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  p->pHostObject = the_host();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE, p,
-                    [&] { return CUPTI_SUCCESS; });
+SIMGPU_RANGE_CALL(cuptiProfilerHostDeinitialize, CUpti_Profiler_Host_Deinitialize) {
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE, p, [&] {
-    for (std::size_t i = 0; i < p->numMetrics; ++i) {
-      if (std::strstr(p->ppMetricNames[i], "__") == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-    }
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiProfilerHostConfigAddMetrics, CUpti_Profiler_Host_ConfigAddMetrics) {
+  for (std::size_t i = 0; i < p->numMetrics; ++i) {
+    if (std::strstr(p->ppMetricNames[i], "__") == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE, p, [&] {
-    p->configImageSize = 1;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiProfilerHostGetConfigImageSize, CUpti_Profiler_Host_GetConfigImageSize) {
+  p->configImageSize = 1;
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE, p, [&] {
-    if (p->pConfigImage == nullptr || p->configImageSize < 1) return CUPTI_ERROR_INVALID_PARAMETER;
-    *p->pConfigImage = 0;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiProfilerHostGetConfigImage, CUpti_Profiler_Host_GetConfigImage) {
+  if (p->pConfigImage == nullptr || p->configImageSize < 1) return CUPTI_ERROR_INVALID_PARAMETER;
+  *p->pConfigImage = 0;
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostEvaluateToGpuValues(
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE, p, [&] {
-    if (p->rangeIndex != 0 || p->counterDataImageSize < sizeof(RangeData))
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    RangeData data;
-    std::memcpy(&data, p->pCounterDataImage, sizeof data);
-    for (std::size_t i = 0; i < p->numMetrics; ++i) {
-      const bool is_time = std::string_view(p->ppMetricNames[i]) == "gpu__time_duration.sum";
-      p->pMetricValues[i] = is_time ? static_cast<double>(data.duration_ns)
-                                    : kOfEveryKernel * static_cast<double>(data.kernels);
-    }
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiProfilerHostEvaluateToGpuValues, CUpti_Profiler_Host_EvaluateToGpuValues) {
+  if (p->rangeIndex != 0 || p->counterDataImageSize < sizeof(RangeData))
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  RangeData data;
+  std::memcpy(&data, p->pCounterDataImage, sizeof data);
+  for (std::size_t i = 0; i < p->numMetrics; ++i) {
+    const bool is_time = std::string_view(p->ppMetricNames[i]) == "gpu__time_duration.sum";
+    p->pMetricValues[i] = is_time ? static_cast<double>(data.duration_ns)
+                                  : kOfEveryKernel * static_cast<double>(data.kernels);
+  }
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE, p, [&] {
-    if (p->ctx == nullptr || state().is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
-    state() = {};
-    state().is_enabled = true;
-    client().counts_ranges.store(true);
-    observe_if_needed();
-    p->pRangeProfilerObject = the_profiler();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerEnable, CUpti_RangeProfiler_Enable) {
+  if (p->ctx == nullptr || state().is_enabled) return CUPTI_ERROR_INVALID_OPERATION;
+  state() = {};
+  state().is_enabled = true;
+  client().counts_ranges.store(true);
+  observe_if_needed();
+  p->pRangeProfilerObject = the_profiler();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE, p, [&] {
-    if (!is_object(p->pRangeProfilerObject)) return CUPTI_ERROR_INVALID_PARAMETER;
-    state() = {};
-    client().counts_ranges.store(false);
-    observe_if_needed();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerDisable, CUpti_RangeProfiler_Disable) {
+  if (!is_object(p->pRangeProfilerObject)) return CUPTI_ERROR_INVALID_PARAMETER;
+  state() = {};
+  client().counts_ranges.store(false);
+  observe_if_needed();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE, p, [&] {
-    // "must be >= maxNumOfRanges"
-    if (p->maxNumRangeTreeNodes < p->maxNumOfRanges) return CUPTI_ERROR_INVALID_PARAMETER;
-    p->counterDataSize = sizeof(RangeData);
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerGetCounterDataSize, CUpti_RangeProfiler_GetCounterDataSize) {
+  // "must be >= maxNumOfRanges"
+  if (p->maxNumRangeTreeNodes < p->maxNumOfRanges) return CUPTI_ERROR_INVALID_PARAMETER;
+  p->counterDataSize = sizeof(RangeData);
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerCounterDataImageInitialize(
-    CUpti_RangeProfiler_CounterDataImage_Initialize_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE, p,
-                    [&] {
-                      if (p->counterDataSize < sizeof(RangeData))
-                        return CUPTI_ERROR_INVALID_PARAMETER;
-                      std::memset(p->pCounterData, 0, sizeof(RangeData));
-                      return CUPTI_SUCCESS;
-                    });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerCounterDataImageInitialize,
+                  CUpti_RangeProfiler_CounterDataImage_Initialize) {
+  if (p->counterDataSize < sizeof(RangeData)) return CUPTI_ERROR_INVALID_PARAMETER;
+  std::memset(p->pCounterData, 0, sizeof(RangeData));
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE, p, [&] {
-    if (!state().is_enabled || p->range != CUPTI_UserRange || p->replayMode != CUPTI_UserReplay ||
-        p->maxRangesPerPass != 1 || p->counterDataImageSize < sizeof(RangeData)) {
-      return CUPTI_ERROR_INVALID_PARAMETER;
-    }
-    state().image = p->pCounterDataImage;
-    state().passes = p->passIndex;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerSetConfig, CUpti_RangeProfiler_SetConfig) {
+  if (!state().is_enabled || p->range != CUPTI_UserRange || p->replayMode != CUPTI_UserReplay ||
+      p->maxRangesPerPass != 1 || p->counterDataImageSize < sizeof(RangeData)) {
+    return CUPTI_ERROR_INVALID_PARAMETER;
+  }
+  state().image = p->pCounterDataImage;
+  state().passes = p->passIndex;
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_Start_Params_STRUCT_SIZE, p, [&] {
-    if (!state().is_enabled || state().image == nullptr || state().is_started)
-      return CUPTI_ERROR_INVALID_OPERATION;
-    state().is_started = true;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerStart, CUpti_RangeProfiler_Start) {
+  if (!state().is_enabled || state().image == nullptr || state().is_started)
+    return CUPTI_ERROR_INVALID_OPERATION;
+  state().is_started = true;
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerPushRange(CUpti_RangeProfiler_PushRange_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE, p, [&] {
-    if (!state().is_started || state().is_pushed) return CUPTI_ERROR_INVALID_OPERATION;
-    state().is_pushed = true;
-    state().before = observed();
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerPushRange, CUpti_RangeProfiler_PushRange) {
+  if (!state().is_started || state().is_pushed) return CUPTI_ERROR_INVALID_OPERATION;
+  state().is_pushed = true;
+  state().before = observed();
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerPopRange(CUpti_RangeProfiler_PopRange_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE, p, [&] {
-    if (!state().is_pushed) return CUPTI_ERROR_INVALID_OPERATION;
-    state().is_pushed = false;
-    const RangeData now = observed();
-    state().before = {now.kernels - state().before.kernels,
-                      now.duration_ns - state().before.duration_ns};
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerPopRange, CUpti_RangeProfiler_PopRange) {
+  if (!state().is_pushed) return CUPTI_ERROR_INVALID_OPERATION;
+  state().is_pushed = false;
+  const RangeData now = observed();
+  state().before = {now.kernels - state().before.kernels,
+                    now.duration_ns - state().before.duration_ns};
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE, p, [&] {
-    if (!state().is_started || state().is_pushed) return CUPTI_ERROR_INVALID_OPERATION;
-    state().is_started = false;
-    ++state().passes;
-    p->passIndex = state().passes;
-    p->isAllPassSubmitted = state().passes >= kPasses ? 1 : 0;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerStop, CUpti_RangeProfiler_Stop) {
+  if (!state().is_started || state().is_pushed) return CUPTI_ERROR_INVALID_OPERATION;
+  state().is_started = false;
+  ++state().passes;
+  p->passIndex = state().passes;
+  p->isAllPassSubmitted = state().passes >= kPasses ? 1 : 0;
+  return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params* p) {
-  static const CuptiEntry entry{__func__};
-  return range_call(entry, CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE, p, [&] {
-    if (!state().is_enabled || state().is_started || state().passes < kPasses)
-      return CUPTI_ERROR_INVALID_OPERATION;
-    std::memcpy(state().image, &state().before, sizeof(RangeData));
-    p->numOfRangeDropped = 0;
-    return CUPTI_SUCCESS;
-  });
+SIMGPU_RANGE_CALL(cuptiRangeProfilerDecodeData, CUpti_RangeProfiler_DecodeData) {
+  if (!state().is_enabled || state().is_started || state().passes < kPasses)
+    return CUPTI_ERROR_INVALID_OPERATION;
+  std::memcpy(state().image, &state().before, sizeof(RangeData));
+  p->numOfRangeDropped = 0;
+  return CUPTI_SUCCESS;
 }
-
-}  // extern "C"

@@ -1,6 +1,7 @@
 // What every exported function of the simulated CUPTI does around its own work.
 #pragma once
 
+#include "common/exported.hpp"
 #include "cupti/client.hpp"
 
 #include <exception>
@@ -31,3 +32,7 @@ CUptiResult cupti_call(const CuptiEntry& entry, Body&& body) noexcept {
 }
 
 }  // namespace inline_prof::simgpu
+
+// SIMGPU_CALL(symbol, parameters...) { body }
+#define SIMGPU_CALL(symbol, ...) \
+  SIMGPU_EXPORTED(CUptiResult, CuptiEntry, cupti_call, symbol, __VA_ARGS__)

@@ -15,56 +15,49 @@ cublasStatus_t status_of(CUresult result) {
   }
 }
 
-const char* status_name(cublasStatus_t status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-      return "CUBLAS_STATUS_SUCCESS";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-      return "CUBLAS_STATUS_NOT_INITIALIZED";
-    case CUBLAS_STATUS_ALLOC_FAILED:
-      return "CUBLAS_STATUS_ALLOC_FAILED";
-    case CUBLAS_STATUS_INVALID_VALUE:
-      return "CUBLAS_STATUS_INVALID_VALUE";
-    case CUBLAS_STATUS_ARCH_MISMATCH:
-      return "CUBLAS_STATUS_ARCH_MISMATCH";
-    case CUBLAS_STATUS_MAPPING_ERROR:
-      return "CUBLAS_STATUS_MAPPING_ERROR";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return "CUBLAS_STATUS_EXECUTION_FAILED";
-    case CUBLAS_STATUS_INTERNAL_ERROR:
-      return "CUBLAS_STATUS_INTERNAL_ERROR";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-      return "CUBLAS_STATUS_NOT_SUPPORTED";
-    case CUBLAS_STATUS_LICENSE_ERROR:
-      return "CUBLAS_STATUS_LICENSE_ERROR";
+namespace {
+
+struct Status {
+  cublasStatus_t code;
+  const char* name;
+  const char* text;
+};
+
+#define SIMGPU_STATUS(code, text) \
+  Status {                        \
+    code, #code, text             \
   }
-  return "unknown cuBLAS status";
+constexpr Status kStatuses[] = {
+    SIMGPU_STATUS(CUBLAS_STATUS_SUCCESS, "success"),
+    SIMGPU_STATUS(CUBLAS_STATUS_NOT_INITIALIZED, "the library was not initialized"),
+    SIMGPU_STATUS(CUBLAS_STATUS_ALLOC_FAILED, "the resource allocation failed"),
+    SIMGPU_STATUS(CUBLAS_STATUS_INVALID_VALUE, "an invalid value was used as an argument"),
+    SIMGPU_STATUS(CUBLAS_STATUS_ARCH_MISMATCH, "the device lacks a required feature"),
+    SIMGPU_STATUS(CUBLAS_STATUS_MAPPING_ERROR, "access to device memory failed"),
+    SIMGPU_STATUS(CUBLAS_STATUS_EXECUTION_FAILED, "the function failed to launch on the GPU"),
+    SIMGPU_STATUS(CUBLAS_STATUS_INTERNAL_ERROR, "an internal operation failed"),
+    SIMGPU_STATUS(CUBLAS_STATUS_NOT_SUPPORTED, "the functionality is not supported"),
+    SIMGPU_STATUS(CUBLAS_STATUS_LICENSE_ERROR, "the license check failed"),
+};
+#undef SIMGPU_STATUS
+
+constexpr Status kUnknown{{}, "unknown cuBLAS status", "unknown cuBLAS status"};
+
+const Status& find(cublasStatus_t code) {
+  for (const Status& status : kStatuses) {
+    if (status.code == code) return status;
+  }
+  return kUnknown;
+}
+
+}  // namespace
+
+const char* status_name(cublasStatus_t status) {
+  return find(status).name;
 }
 
 const char* status_text(cublasStatus_t status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-      return "success";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-      return "the library was not initialized";
-    case CUBLAS_STATUS_ALLOC_FAILED:
-      return "the resource allocation failed";
-    case CUBLAS_STATUS_INVALID_VALUE:
-      return "an invalid value was used as an argument";
-    case CUBLAS_STATUS_ARCH_MISMATCH:
-      return "the device lacks a required feature";
-    case CUBLAS_STATUS_MAPPING_ERROR:
-      return "access to device memory failed";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return "the function failed to launch on the GPU";
-    case CUBLAS_STATUS_INTERNAL_ERROR:
-      return "an internal operation failed";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-      return "the functionality is not supported";
-    case CUBLAS_STATUS_LICENSE_ERROR:
-      return "the license check failed";
-  }
-  return "unknown cuBLAS status";
+  return find(status).text;
 }
 
 }  // namespace inline_prof::simgpu

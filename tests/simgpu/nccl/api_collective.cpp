@@ -49,204 +49,113 @@ double number_at(const void* at, ncclDataType_t type) {
   return 1;
 }
 
-ncclResult_t checked(const NcclEntry& entry, Operation o) {
-  return with_comm(entry, o.comm, [&](ncclComm& comm) -> ncclResult_t {
-    if (bytes_of(o.type) == 0) return fail(ncclInvalidArgument, "unknown data type");
-    if (o.peer < 0 || o.peer >= comm.ranks) {
-      return fail(ncclInvalidArgument, "root or peer out of range");
-    }
-    if (uses_reduction(o.kind) && (o.reduction < ncclSum || o.reduction >= ncclNumOps)) {
-      const std::lock_guard lock(comm.mutex);
-      const auto own = comm.own_reductions.find(o.reduction);
-      if (own == comm.own_reductions.end()) return fail(ncclInvalidArgument, "unknown reduction");
-      o.reduction = ncclSum;
-      o.factor = own->second;
-    }
-    if (o.count == 0) return ncclSuccess;
-    if ((reads(o) && o.send == nullptr) || (writes(o) && o.receive == nullptr)) {
-      return fail(ncclInvalidArgument, "a buffer is null");
-    }
-    return submit(o);
-  });
+ncclResult_t checked(Operation o) {
+  if (o.comm == nullptr) return no_communicator();
+  ncclComm& comm = *o.comm;
+  if (bytes_of(o.type) == 0) return fail(ncclInvalidArgument, "unknown data type");
+  if (o.peer < 0 || o.peer >= comm.ranks) {
+    return fail(ncclInvalidArgument, "root or peer out of range");
+  }
+  if (uses_reduction(o.kind) && (o.reduction < ncclSum || o.reduction >= ncclNumOps)) {
+    const std::lock_guard lock(comm.mutex);
+    const auto own = comm.own_reductions.find(o.reduction);
+    if (own == comm.own_reductions.end()) return fail(ncclInvalidArgument, "unknown reduction");
+    o.reduction = ncclSum;
+    o.factor = own->second;
+  }
+  if (o.count == 0) return ncclSuccess;
+  if ((reads(o) && o.send == nullptr) || (writes(o) && o.receive == nullptr)) {
+    return fail(ncclInvalidArgument, "a buffer is null");
+  }
+  return submit(o);
 }
+
+using Kind = OperationKind;
 
 }  // namespace
 
-extern "C" {
-
-ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
-                           ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kAllReduce,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .reduction = op,
-                         .stream = stream});
+SIMGPU_CALL(ncclAllReduce, const void* send, void* receive, size_t count, ncclDataType_t type,
+            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kAllReduce, comm, stream, send, receive, count, type, op});
 }
 
-ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type,
-                           ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kAllGather,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .stream = stream});
+SIMGPU_CALL(ncclAllGather, const void* send, void* receive, size_t count, ncclDataType_t type,
+            ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kAllGather, comm, stream, send, receive, count, type});
 }
 
-ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
-                               ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kReduceScatter,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .reduction = op,
-                         .stream = stream});
+SIMGPU_CALL(ncclReduceScatter, const void* send, void* receive, size_t count, ncclDataType_t type,
+            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kReduceScatter, comm, stream, send, receive, count, type, op});
 }
 
-ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type,
-                           int root, ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kBroadcast,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .peer = root,
-                         .stream = stream});
+SIMGPU_CALL(ncclBroadcast, const void* send, void* receive, size_t count, ncclDataType_t type,
+            int root, ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kBroadcast, comm, stream, send, receive, count, type, ncclSum, root});
 }
 
-ncclResult_t ncclBcast(void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-                       cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kBroadcast,
-                         .comm = comm,
-                         .send = buffer,
-                         .receive = buffer,
-                         .count = count,
-                         .type = type,
-                         .peer = root,
-                         .stream = stream});
+SIMGPU_CALL(ncclBcast, void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
+            cudaStream_t stream) {
+  return checked({Kind::kBroadcast, comm, stream, buffer, buffer, count, type, ncclSum, root});
 }
 
-ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type,
-                        ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kReduce,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .reduction = op,
-                         .peer = root,
-                         .stream = stream});
+SIMGPU_CALL(ncclReduce, const void* send, void* receive, size_t count, ncclDataType_t type,
+            ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kReduce, comm, stream, send, receive, count, type, op, root});
 }
 
-ncclResult_t ncclAlltoAll(const void* send, void* receive, size_t count, ncclDataType_t type,
-                          ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kAllToAll,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .stream = stream});
+SIMGPU_CALL(ncclAlltoAll, const void* send, void* receive, size_t count, ncclDataType_t type,
+            ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kAllToAll, comm, stream, send, receive, count, type});
 }
 
-ncclResult_t ncclGather(const void* send, void* receive, size_t count, ncclDataType_t type,
-                        int root, ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kGather,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .peer = root,
-                         .stream = stream});
+SIMGPU_CALL(ncclGather, const void* send, void* receive, size_t count, ncclDataType_t type,
+            int root, ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kGather, comm, stream, send, receive, count, type, ncclSum, root});
 }
 
-ncclResult_t ncclScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
-                         int root, ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kScatter,
-                         .comm = comm,
-                         .send = send,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .peer = root,
-                         .stream = stream});
+SIMGPU_CALL(ncclScatter, const void* send, void* receive, size_t count, ncclDataType_t type,
+            int root, ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kScatter, comm, stream, send, receive, count, type, ncclSum, root});
 }
 
-ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer,
-                      ncclComm_t comm, cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kSend,
-                         .comm = comm,
-                         .send = send,
-                         .count = count,
-                         .type = type,
-                         .peer = peer,
-                         .stream = stream});
+SIMGPU_CALL(ncclSend, const void* send, size_t count, ncclDataType_t type, int peer,
+            ncclComm_t comm, cudaStream_t stream) {
+  return checked({Kind::kSend, comm, stream, send, nullptr, count, type, ncclSum, peer});
 }
 
-ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-                      cudaStream_t stream) {
-  static const NcclEntry entry{__func__};
-  return checked(entry, {.kind = OperationKind::kReceive,
-                         .comm = comm,
-                         .receive = receive,
-                         .count = count,
-                         .type = type,
-                         .peer = peer,
-                         .stream = stream});
+SIMGPU_CALL(ncclRecv, void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+            cudaStream_t stream) {
+  return checked({Kind::kReceive, comm, stream, nullptr, receive, count, type, ncclSum, peer});
 }
 
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type,
-                                      ncclScalarResidence_t, ncclComm_t comm) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [&](ncclComm& c) {
-    if (op == nullptr || scalar == nullptr || bytes_of(type) == 0) {
-      return fail(ncclInvalidArgument, "no scalar");
-    }
-    const std::lock_guard lock(c.mutex);
-    const int made = c.next_reduction++;
-    c.own_reductions[made] = number_at(scalar, type);
-    *op = static_cast<ncclRedOp_t>(made);
-    return ncclSuccess;
-  });
+SIMGPU_CALL(ncclRedOpCreatePreMulSum, ncclRedOp_t* op, void* scalar, ncclDataType_t type,
+            ncclScalarResidence_t, ncclComm_t comm) {
+  if (comm == nullptr) return no_communicator();
+  ncclComm& c = *comm;
+  if (op == nullptr || scalar == nullptr || bytes_of(type) == 0) {
+    return fail(ncclInvalidArgument, "no scalar");
+  }
+  const std::lock_guard lock(c.mutex);
+  const int made = c.next_reduction++;
+  c.own_reductions[made] = number_at(scalar, type);
+  *op = static_cast<ncclRedOp_t>(made);
+  return ncclSuccess;
 }
 
-ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [&](ncclComm& c) {
-    const std::lock_guard lock(c.mutex);
-    return c.own_reductions.erase(op) == 1
-               ? ncclSuccess
-               : fail(ncclInvalidArgument, "not made by ncclRedOpCreatePreMulSum");
-  });
+SIMGPU_CALL(ncclRedOpDestroy, ncclRedOp_t op, ncclComm_t comm) {
+  if (comm == nullptr) return no_communicator();
+  ncclComm& c = *comm;
+  const std::lock_guard lock(c.mutex);
+  return c.own_reductions.erase(op) == 1
+             ? ncclSuccess
+             : fail(ncclInvalidArgument, "not made by ncclRedOpCreatePreMulSum");
 }
 
-ncclResult_t ncclGroupStart() {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [] { return group_start(); });
+SIMGPU_CALL(ncclGroupStart) {
+  return group_start();
 }
 
-ncclResult_t ncclGroupEnd() {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [] { return group_end(); });
+SIMGPU_CALL(ncclGroupEnd) {
+  return group_end();
 }
-
-}  // extern "C"

@@ -45,155 +45,107 @@ void end(ncclComm_t comm) {
 
 }  // namespace
 
-extern "C" {
-
-ncclResult_t ncclGetVersion(int* version) {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [&] {
-    if (version == nullptr) return fail(ncclInvalidArgument, "version is null");
-    *version = NCCL_VERSION_CODE;
-    return ncclSuccess;
-  });
+SIMGPU_CALL(ncclGetVersion, int* version) {
+  if (version == nullptr) return fail(ncclInvalidArgument, "version is null");
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
 }
 
-ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [&] {
-    if (id == nullptr) return fail(ncclInvalidArgument, "uniqueId is null");
-    *id = new_unique_id();
-    return ncclSuccess;
-  });
+SIMGPU_CALL(ncclGetUniqueId, ncclUniqueId* id) {
+  if (id == nullptr) return fail(ncclInvalidArgument, "uniqueId is null");
+  *id = new_unique_id();
+  return ncclSuccess;
 }
 
-ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [&] { return initialise(comm, ranks, id, rank); });
+SIMGPU_CALL(ncclCommInitRank, ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+  return initialise(comm, ranks, id, rank);
 }
 
 // A communicator is always a blocking one here, which the configuration cannot be told from.
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
-                                    ncclConfig_t*) {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [&] { return initialise(comm, ranks, id, rank); });
+SIMGPU_CALL(ncclCommInitRankConfig, ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+            ncclConfig_t*) {
+  return initialise(comm, ranks, id, rank);
 }
 
-ncclResult_t ncclCommInitAll(ncclComm_t* comms, int devices, const int* list) {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [&]() -> ncclResult_t {
-    const NcclDriver* driver = nccl_driver();
-    if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
-    if (comms == nullptr || devices < 1) return fail(ncclInvalidArgument, "no communicators");
-    const ncclUniqueId id = new_unique_id();
-    ncclResult_t result = group_start();
-    for (int rank = 0; result == ncclSuccess && rank < devices; ++rank) {
-      Initialisation wanted{.comm = comms + rank,
-                            .id = id,
-                            .ranks = devices,
-                            .rank = rank,
-                            .device = list == nullptr ? rank : list[rank],
-                            .context = nullptr};
-      result = result_of(driver->primary_ctx_retain(&wanted.context, wanted.device),
-                         "cuDevicePrimaryCtxRetain");
-      if (result == ncclSuccess) result = submit(wanted);
-    }
-    const ncclResult_t ended = group_end();
-    return result == ncclSuccess ? ended : result;
-  });
+SIMGPU_CALL(ncclCommInitAll, ncclComm_t* comms, int devices, const int* list) {
+  const NcclDriver* driver = nccl_driver();
+  if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
+  if (comms == nullptr || devices < 1) return fail(ncclInvalidArgument, "no communicators");
+  const ncclUniqueId id = new_unique_id();
+  ncclResult_t result = group_start();
+  for (int rank = 0; result == ncclSuccess && rank < devices; ++rank) {
+    Initialisation wanted{.comm = comms + rank,
+                          .id = id,
+                          .ranks = devices,
+                          .rank = rank,
+                          .device = list == nullptr ? rank : list[rank],
+                          .context = nullptr};
+    result = result_of(driver->primary_ctx_retain(&wanted.context, wanted.device),
+                       "cuDevicePrimaryCtxRetain");
+    if (result == ncclSuccess) result = submit(wanted);
+  }
+  const ncclResult_t ended = group_end();
+  return result == ncclSuccess ? ended : result;
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [](ncclComm& c) {
-    c.region->leave(c.rank);
-    return ncclSuccess;
-  });
+SIMGPU_COMM_CALL(ncclCommFinalize) {
+  c.region->leave(c.rank);
+  return ncclSuccess;
 }
 
 // Launches that are still in a stream keep what they need.  Launches in a graph are waited for: the
 // vendor's library spins until the last graph with one has gone.
-ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [](ncclComm& c) -> ncclResult_t {
-    if (!c.wait_for_graphs()) {
-      std::fprintf(stderr,
-                   "simgpu: ncclCommDestroy has waited %g s for graphs with launches of the "
-                   "communicator; the vendor's library would hang\n",
-                   process_settings().settings.hang_limit_s);
-      return fail(ncclInternalError, "a graph still holds launches of the communicator");
-    }
-    end(&c);
-    return ncclSuccess;
-  });
+SIMGPU_COMM_CALL(ncclCommDestroy) {
+  if (!c.wait_for_graphs()) {
+    std::fprintf(stderr,
+                 "simgpu: ncclCommDestroy has waited %g s for graphs with launches of the "
+                 "communicator; the vendor's library would hang\n",
+                 process_settings().settings.hang_limit_s);
+    return fail(ncclInternalError, "a graph still holds launches of the communicator");
+  }
+  end(&c);
+  return ncclSuccess;
 }
 
 // nccl.h: "Frees resources associated with communicator object and aborts any operations that might
 // still be running on the device."
-ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [](ncclComm& c) {
-    c.is_aborted->store(true);
-    end(&c);
-    return ncclSuccess;
-  });
+SIMGPU_COMM_CALL(ncclCommAbort) {
+  c.is_aborted->store(true);
+  end(&c);
+  return ncclSuccess;
 }
 
-ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [&](const ncclComm& c) {
-    if (error == nullptr) return fail(ncclInvalidArgument, "asyncError is null");
-    *error = c.region->has_lost_a_rank() ? ncclRemoteError : ncclSuccess;
-    return ncclSuccess;
-  });
+SIMGPU_COMM_CALL(ncclCommGetAsyncError, ncclResult_t* error) {
+  if (error == nullptr) return fail(ncclInvalidArgument, "asyncError is null");
+  *error = c.region->has_lost_a_rank() ? ncclRemoteError : ncclSuccess;
+  return ncclSuccess;
 }
 
-ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [&](const ncclComm& c) {
-    if (count == nullptr) return fail(ncclInvalidArgument, "count is null");
-    *count = c.ranks;
-    return ncclSuccess;
-  });
+#define SIMGPU_GET(symbol, name, value)                                      \
+  SIMGPU_COMM_CALL(symbol, int* name) {                                      \
+    if (name == nullptr) return fail(ncclInvalidArgument, #name " is null"); \
+    *name = value;                                                           \
+    return ncclSuccess;                                                      \
+  }
+SIMGPU_GET(ncclCommCount, count, c.ranks)
+SIMGPU_GET(ncclCommCuDevice, device, c.device)
+SIMGPU_GET(ncclCommUserRank, rank, c.rank)
+
+SIMGPU_CALL(ncclMemAlloc, void** pointer, size_t size) {
+  const NcclDriver* driver = nccl_driver();
+  if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
+  if (pointer == nullptr || size == 0) return fail(ncclInvalidArgument, "nothing to allocate");
+  CUdeviceptr address = 0;
+  const CUresult result = driver->allocate(&address, size);
+  *pointer = reinterpret_cast<void*>(address);
+  return result_of(result, "cuMemAlloc");
 }
 
-ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [&](const ncclComm& c) {
-    if (device == nullptr) return fail(ncclInvalidArgument, "device is null");
-    *device = c.device;
-    return ncclSuccess;
-  });
-}
-
-ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
-  static const NcclEntry entry{__func__};
-  return with_comm(entry, comm, [&](const ncclComm& c) {
-    if (rank == nullptr) return fail(ncclInvalidArgument, "rank is null");
-    *rank = c.rank;
-    return ncclSuccess;
-  });
-}
-
-ncclResult_t ncclMemAlloc(void** pointer, size_t size) {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [&]() -> ncclResult_t {
-    const NcclDriver* driver = nccl_driver();
-    if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
-    if (pointer == nullptr || size == 0) return fail(ncclInvalidArgument, "nothing to allocate");
-    CUdeviceptr address = 0;
-    const CUresult result = driver->allocate(&address, size);
-    *pointer = reinterpret_cast<void*>(address);
-    return result_of(result, "cuMemAlloc");
-  });
-}
-
-ncclResult_t ncclMemFree(void* pointer) {
-  static const NcclEntry entry{__func__};
-  return nccl_call(entry, [&]() -> ncclResult_t {
-    const NcclDriver* driver = nccl_driver();
-    if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
-    if (pointer == nullptr) return ncclSuccess;
-    return result_of(driver->release(reinterpret_cast<CUdeviceptr>(pointer)), "cuMemFree");
-  });
+SIMGPU_CALL(ncclMemFree, void* pointer) {
+  const NcclDriver* driver = nccl_driver();
+  if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
+  if (pointer == nullptr) return ncclSuccess;
+  return result_of(driver->release(reinterpret_cast<CUdeviceptr>(pointer)), "cuMemFree");
 }
 
 const char* ncclGetErrorString(ncclResult_t result) {
@@ -222,5 +174,3 @@ const char* ncclGetErrorString(ncclResult_t result) {
 const char* ncclGetLastError(ncclComm_t) {
   return last_failure();
 }
-
-}  // extern "C"

@@ -1,6 +1,7 @@
 // What every exported function of the simulated NCCL does around its own work.
 #pragma once
 
+#include "common/exported.hpp"
 #include "nccl/driver.hpp"
 
 #include <exception>
@@ -20,13 +21,25 @@ ncclResult_t nccl_call(const NcclEntry& entry, Body&& body) noexcept {
   }
 }
 
+inline ncclResult_t no_communicator() {
+  return fail(ncclInvalidArgument, "the communicator is null");
+}
+
 // The same for functions of a communicator.
 template <typename Body>
 ncclResult_t with_comm(const NcclEntry& entry, ncclComm_t comm, Body&& body) noexcept {
   return nccl_call(entry, [&]() -> ncclResult_t {
-    if (comm == nullptr) return fail(ncclInvalidArgument, "the communicator is null");
+    if (comm == nullptr) return no_communicator();
     return body(*comm);
   });
 }
 
 }  // namespace inline_prof::simgpu
+
+// SIMGPU_CALL(symbol, parameters...) { body }
+#define SIMGPU_CALL(symbol, ...) \
+  SIMGPU_EXPORTED(ncclResult_t, NcclEntry, nccl_call, symbol, __VA_ARGS__)
+// SIMGPU_COMM_CALL(symbol, parameters behind the communicator...) { body }, which has it as `c`.
+#define SIMGPU_COMM_CALL(symbol, ...)                                                       \
+  SIMGPU_EXPORTED_WITH(ncclComm, c, ncclComm_t, ncclResult_t, NcclEntry, with_comm, symbol, \
+                       __VA_ARGS__)

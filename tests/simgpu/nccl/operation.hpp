@@ -24,6 +24,7 @@ enum class OperationKind {
 struct Operation {
   OperationKind kind;
   ncclComm_t comm;
+  cudaStream_t stream;
   const void* send = nullptr;
   void* receive = nullptr;
   std::size_t count = 0;  // elements, as the call gives them
@@ -32,7 +33,6 @@ struct Operation {
   int peer = 0;  // or root
   double factor =
       1;  // of ncclRedOpCreatePreMulSum: what each part is multiplied with, equal on all ranks
-  cudaStream_t stream = nullptr;
 };
 
 // 0 for an unknown type.
