@@ -58,7 +58,8 @@ void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Sh
   event.reason.append(event.reason.empty() ? "" : "; ")
       .append(text_of(missing) + " of " + text_of(wanted) + " samples are missing");
   const auto site = state.site_of_event.find(&event);
-  if (site != state.site_of_event.end() && !has_handles(*site->second))
+  if (site != state.site_of_event.end() && !has_handles(*site->second) &&
+      !site->second->stream->is_silent)
     event.reason.append(": the program destroyed its stream, context or module");
 }
 

@@ -22,6 +22,9 @@ struct StreamInfo {
   int index = 0;  // in order of first appearance
   std::uint64_t launches = 0;
   bool is_alive = true;
+  // Not alive because nothing was launched there (rebinding.hpp): it may be again.
+  bool is_silent = false;
+  int silences = 0;  // in a row, each ended by another stream
 };
 
 struct KernelInfo {

@@ -9,6 +9,7 @@
 #include "timer/launch_table.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace inline_prof::hook {
 
@@ -28,6 +29,14 @@ constexpr int kLaunchesOfSearch = 100'000;
 // With the state's mutex held.
 int iterations_to_watch = 0;
 int launches_left = 0;
+bool is_looked_at = false;  // this iteration, from its start
+std::int64_t next_look = 0;
+int looks_in_vain = 0;
+
+constexpr int kIterationsOfLook = 2;  // the one that is counted down at once, and one more
+constexpr int kMostLooksInVain = 10;  // 2048 iterations to the next
+// So often a stream has another one follow it before each iteration is expected to have its own.
+constexpr int kOften = 2;
 
 // Some event of it is to be measured, or it tells where iterations start.
 bool is_wanted(const LaunchSite& site) {
@@ -49,7 +58,14 @@ void begin_search(const State& state) {
   look_at_every_launch();
 }
 
-void end_search() {
+void revive(State& state, StreamInfo& stream, CUstream handle);
+
+void end_search(State& state) {
+  is_looked_at = false;
+  for (StreamInfo& stream : state.streams) {
+    if (!stream.is_silent) continue;
+    revive(state, stream, stream.handle);
+  }
   sites_are_lost.store(false, std::memory_order_release);
   look_at_armed_launches();
 }
@@ -135,8 +151,11 @@ void revive(State& state, StreamInfo& stream, CUstream handle) {
     if (&other != &stream && other.handle == handle && other.timer == stream.timer)
       other.handle = nullptr;
   }
+  stream.silences = stream.is_silent && stream.handle != handle ? stream.silences + 1 : 0;
+  if (stream.silences > 0) looks_in_vain = 0;
   stream.handle = handle;
   stream.is_alive = true;
+  stream.is_silent = false;
   for (LaunchSite* site : state.sites) {
     if (site->stream == &stream) place(state, *site);
   }
@@ -147,11 +166,26 @@ void revive(State& state, StreamInfo& stream, CUstream handle) {
   }
 }
 
+// Nothing was launched there since the counts began.
+bool is_silent(const State& state, const StreamInfo& stream) {
+  return std::none_of(state.sites.begin(), state.sites.end(), [&](const LaunchSite* site) {
+    return site->stream == &stream && site->slot->count.load(std::memory_order_relaxed) > 0;
+  });
+}
+
+bool some_armed_was_not_launched() {
+  const auto count = armed_count.load(std::memory_order_acquire);
+  return std::any_of(
+      armed_events.begin(), armed_events.begin() + count,
+      [](const ArmedEvent& each) { return each.site.load(std::memory_order_relaxed) == 0; });
+}
+
 }  // namespace
 
 void lose_stream(State& state, CUstream stream) {
   bool some_are_wanted = false;
   for (StreamInfo& known : state.streams) {
+    if (known.handle == stream) known.is_silent = false;
     if (known.handle == stream && known.is_alive)
       some_are_wanted = lose_stream(state, known) || some_are_wanted;
   }
@@ -163,6 +197,7 @@ void lose_context(State& state, timer::ContextTimer& timer) {
   state.run.dropped.destroyed.fetch_add(timer.forget());
   bool some_are_wanted = false;
   for (StreamInfo& stream : state.streams) {
+    if (stream.timer == &timer) stream.is_silent = false;
     if (stream.timer == &timer && stream.is_alive)
       some_are_wanted = lose_stream(state, stream) || some_are_wanted;
   }
@@ -218,15 +253,22 @@ void look_for_lost(State& state, const Launched& launched, CUstream stream) {
   const void* function = launched.label != nullptr   ? static_cast<const void*>(launched.label)
                          : launched.graph != nullptr ? static_cast<const void*>(launched.graph)
                                                      : launched.function;
-  if (launch_table.find(function, stream) != nullptr) return;
+  if (timer::LaunchSlot* slot = launch_table.find(function, stream)) {
+    if (!measures_everything.load(std::memory_order_relaxed))
+      slot->count.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   const std::lock_guard lock(state.mutex);
   if (!sites_are_lost.load(std::memory_order_relaxed)) return;
-  const bool is_found = rebind(state, launched, stream) != nullptr;
+  const LaunchSite* found = rebind(state, launched, stream);
+  const bool is_found = found != nullptr;
+  if (is_found && !measures_everything.load(std::memory_order_relaxed))
+    found->slot->count.fetch_add(1, std::memory_order_relaxed);
   const bool all_are_found =
       is_found && std::all_of(state.sites.begin(), state.sites.end(), [](const LaunchSite* site) {
         return has_handles(*site) || !is_wanted(*site);
       });
-  if (all_are_found || --launches_left <= 0) end_search();
+  if (all_are_found || --launches_left <= 0) end_search(state);
 }
 
 void begin_search_if_lost(State& state) {
@@ -236,9 +278,39 @@ void begin_search_if_lost(State& state) {
   if (some_are_lost) begin_search(state);
 }
 
-void search_on() {
+void search_on(State& state) {
   if (!sites_are_lost.load(std::memory_order_relaxed)) return;
-  if (--iterations_to_watch <= 0) end_search();
+  if (--iterations_to_watch <= 0) return end_search(state);
+  is_looked_at = true;
+  if (measures_everything.load(std::memory_order_relaxed)) return;
+  for (LaunchSite* site : state.sites)
+    site->slot->count.store(0, std::memory_order_relaxed);
+}
+
+void look_for_silent_streams(State& state, std::int64_t iteration) {
+  const bool was_looked_at =
+      std::exchange(is_looked_at, false) || measures_everything.load(std::memory_order_relaxed);
+  if (state.phase.load(std::memory_order_relaxed) != Phase::kMeasuring) return;
+  bool some_are_lost = false;
+  for (StreamInfo& stream : state.streams) {
+    if (!stream.is_alive || is_default_stream(stream.handle)) continue;
+    if (stream.silences < kOften && !(was_looked_at && is_silent(state, stream))) continue;
+    stream.is_silent = lose_stream(state, stream);
+    if (!stream.is_silent) {
+      revive(state, stream, stream.handle);
+      continue;
+    }
+    some_are_lost = true;
+  }
+  if (some_are_lost) return begin_search(state);
+  if (was_looked_at || sites_are_lost.load(std::memory_order_relaxed) || iteration < next_look ||
+      !some_armed_was_not_launched()) {
+    return;
+  }
+  next_look = iteration + (std::int64_t{2} << looks_in_vain);
+  looks_in_vain = std::min(looks_in_vain + 1, kMostLooksInVain);
+  begin_search(state);
+  iterations_to_watch = kIterationsOfLook;
 }
 
 }  // namespace inline_prof::hook

@@ -6,6 +6,10 @@
 // the same name, or a label or graph, that is then launched where no site is known takes the place
 // of the one that was lost, and its stream that of the stream that was lost: a program that resets
 // its device, or makes a stream for each step, is measured on.
+//
+// A program may also leave a stream for another one without destroying it.  Where something that is
+// armed was not launched in its iteration, the next one is looked at: a stream on which nothing at
+// all is launched then counts as lost.  If nothing takes its place, it is as it was.
 #pragma once
 
 #include "session/launch_site.hpp"
@@ -13,6 +17,7 @@
 #include <cuda.h>
 
 #include <atomic>
+#include <cstdint>
 
 namespace inline_prof::hook {
 
@@ -43,7 +48,9 @@ void look_for_lost(State& state, const Launched& launched, CUstream stream);
 // The measured iterations begin: what was lost before is looked for.  With the mutex held.
 void begin_search_if_lost(State& state);
 // One of them starts: what does not come back is not looked for without end.  With the mutex held.
-void search_on();
+void search_on(State& state);
+// Before that: what was not launched in the iteration that ends.  With the mutex held.
+void look_for_silent_streams(State& state, std::int64_t iteration);
 // False where the handles of what is measured there have gone, and nothing has taken their place.
 [[nodiscard]] bool has_handles(const LaunchSite& site) noexcept;
 

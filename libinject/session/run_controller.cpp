@@ -210,7 +210,8 @@ void start_measured_iteration(State& state, std::int64_t iteration) {
   if (state.boundary_is_guessed) {
     state.run.dropped.irregular_iteration.fetch_add(drop_samples_of_irregular_iteration());
   }
-  search_on();
+  look_for_silent_streams(state, iteration);
+  search_on(state);
   poll_all(state);
   record_origins(state, iteration);
   report_progress(state, iteration);

@@ -74,6 +74,24 @@ TEST(OurLines, AreFewAndDoNothingToATerminal) {
   }
 }
 
+// A stream that stays, with nothing on it, is followed by the one that has its work.
+TEST(AStreamThatFallsSilent, IsFollowedByTheOneThatHasItsWork) {
+  const Workplace place;
+  place.write("script",
+              "context 0 primary\nmodule 0 m0 module\nstream 2\nloop 200\niteration\n"
+              "?20+0 restream 2\nlaunch 0 0 2 1\nlaunch 0 1 2 1\nsync\nend\n");
+  const HostRun run = run_host(place, "host_script",
+                               {.arguments = {"script"},
+                                .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=30",
+                                                "INLINE_PROF_ITERATION=macro"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  // Two iterations go by until a change is noticed, and some fall into the same event.
+  const auto profile = place.json();
+  for (const auto& event : profile["events"])
+    EXPECT_GE(event["measured_times_ms"].size(), 24U) << event["event_name"];
+  EXPECT_THAT(run.output, HasSubstr("of 60 samples were taken"));
+}
+
 TEST(TheOutputFile, IsNeverADevicesNeighbour) {
   const Workplace place;
   const HostRun run =

@@ -361,6 +361,14 @@ void make_stream(Words& words) {
   if (worked(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))) streams[id] = stream;
 }
 
+// The one that it was stays.
+void make_stream_anew(Words& words) {
+  const int id = number(words);
+  if (id < 2 || !streams.contains(id)) return;
+  CUstream stream = nullptr;
+  if (worked(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING))) streams[id] = stream;
+}
+
 void destroy_stream(Words& words) {
   const int id = number(words);
   const CUstream* stream = found(streams, id);
@@ -405,6 +413,7 @@ const std::map<std::string, void (*)(Words&)>& verbs() {
       {"uncontext", destroy_context},
       {"reset", reset_device},
       {"stream", make_stream},
+      {"restream", make_stream_anew},
       {"unstream", destroy_stream},
       {"module", load_module},
       {"unmodule", unload_module},

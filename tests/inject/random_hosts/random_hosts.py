@@ -183,6 +183,10 @@ def draw_host(seed):
 
     # What comes and goes.
     every = draw.choice([1, 1, 7, 13])
+    also = random.Random(f"{seed}: streams that stay")  # whose draws leave the others as they are
+    if created and also.random() < 0.15:
+        again = also.choice([1, 5, 20])
+        body += [f"?{again}+0 sync", f"?{again}+0 restream {also.choice(range(2, 2 + created))}"]
     if created and has(0.25):
         stream = draw.choice(range(2, 2 + created))
         body += [f"?{every}+0 sync", f"?{every}+0 unstream {stream}", f"?{every}+0 stream {stream}"]
