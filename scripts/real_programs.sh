@@ -3,10 +3,12 @@
 # --torch, and with every launch counted (docs/compatibility.md).
 #
 #   scripts/real_programs.sh [--short] [--build DIR] [PROGRAM]...
+#   scripts/real_programs.sh --environment
 #
 #   --short      few programs and few steps, as scripts/test.sh does
 #   --build DIR  where the build is; build/dev by default, configured if it is not
 #   PROGRAM      names, as the run prints them; all without
+#   --environment  only makes the Python environment and prints its interpreter; nothing where it cannot be made
 #
 # Makes once, in build/real_programs, a Python environment of about 2 GB with the packages of
 # tests/real_programs/requirements.txt, without the vendor's libraries. Without a network, or without CPython 3.11 on
@@ -19,11 +21,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 short=()
 build=build/dev
+only_environment=false
 programs=()
 while (($# > 0)); do
   case "$1" in
     --help) sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
     --short) short=(--short) ;;
+    --environment) only_environment=true ;;
     --build) [[ $# -gt 1 ]] || { printf 'real_programs.sh: --build: expected a folder\n' >&2; exit 2; }; build=$2; shift ;;
     -*) printf 'real_programs.sh: %s: unknown option\n' "$1" >&2; exit 2 ;;
     *) programs+=("$1") ;;
@@ -36,6 +40,7 @@ environment=build/real_programs/$(sha256sum "$requirements" | cut -c1-16)
 python=/usr/bin/python3
 
 skip() {
+  if $only_environment; then exec >&2; fi
   printf 'SKIP  real programs: %s\n' "$1"
   exit 0
 }
@@ -57,6 +62,11 @@ if [[ ! -e $environment/complete ]]; then
     skip "no network: $(tail -n 1 "$environment/pip.log")"
   fi
   touch "$environment/complete"
+fi
+
+if $only_environment; then
+  printf '%s\n' "$PWD/$environment/bin/python"
+  exit 0
 fi
 
 packages=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')

@@ -128,6 +128,13 @@ fi
 AXE_CORE=$(axe_script)
 export AXE_CORE
 
+# PyTorch 2, which the tests of its hooks need, in an environment of packages pinned by their hashes.
+torch_python=
+if $with_cuda && $install_missing && ! $quick; then
+  say "PyTorch"
+  torch_python=$(scripts/real_programs.sh --environment) || printf 'test.sh: no environment with PyTorch\n' >&2
+fi
+
 passed=0
 failed=0
 skipped=0
@@ -278,6 +285,11 @@ build_preset() {
     # The GPU programs must compile, wherever they will run.
     options+=(-DINLINE_PROF_GPU_TESTS=ON -DCMAKE_CUDA_ARCHITECTURES=90-real -DINLINE_PROF_PCH=ON
       -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12)
+    if $cuda && [[ -n "$torch_python" ]]; then
+      # PyTorch loads libraries that are simulated only for a program that asks for them.
+      options+=(-DINLINE_PROF_TORCH_PYTHON="$torch_python"
+        -DSIMGPU_PROGRAMS="$("$torch_python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')")
+    fi
   else
     options+=(-DINLINE_PROF_EXAMPLES=OFF -DINLINE_PROF_BENCH=OFF -DINLINE_PROF_UB_TRAPS=ON)
   fi

@@ -29,12 +29,7 @@ class Attention(nn.Module):
         batch, length, width = x.shape
         parts = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads)
         q, k, v = parts.permute(2, 0, 3, 1, 4).unbind(0)
-        if hasattr(F, "scaled_dot_product_attention"):
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        else:  # PyTorch 1
-            later = torch.ones(length, length, dtype=torch.bool, device=x.device).triu(1)
-            weights = (q @ k.transpose(-2, -1)) * (q.shape[-1] ** -0.5)
-            y = weights.masked_fill(later, float("-inf")).softmax(dim=-1) @ v
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(y.transpose(1, 2).reshape(batch, length, width))
 
 

@@ -124,7 +124,6 @@ class IterationsTest(unittest.TestCase):
         self.assertEqual(self.abi.iterations, 2)
 
 
-@unittest.skipUnless(hasattr(STEPS, "register_optimizer_step_pre_hook"), "PyTorch 1")
 class StepHooksTest(unittest.TestCase):
     """What is known of a step while it is made."""
 

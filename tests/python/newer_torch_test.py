@@ -1,5 +1,4 @@
-"""What is there in PyTorch 2 only, made up here where it is another one: hooks that are called after a
-forward that raised, the warning about global hooks, and torch.compile's tracing."""
+"""What newer versions of PyTorch 2 have, on made-up tables and calls: hooks that are called after a forward that raised, the warning about global hooks, and torch.compile's tracing."""
 
 import collections
 import contextlib

@@ -13,23 +13,19 @@ HOSTS = pathlib.Path(__file__).resolve().parent / "hosts"
 OPTIONS = None
 
 
-def has_torch():
-    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode == 0
-
-
 class SimulatedGpuTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_host(self, name, *arguments, options=(), **variables):
+    def run_host(self, name, *arguments, options=(), python=sys.executable, **variables):
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("INLINE_PROF", "PROFILING", "PYTHONPATH"))}
-        environment.update(LD_LIBRARY_PATH=OPTIONS.simulated_gpu, INLINE_PROF_REPEAT="3",
+        environment.update(LD_LIBRARY_PATH="%s:%s" % (OPTIONS.simulated_gpu, OPTIONS.toolkit), INLINE_PROF_REPEAT="3",
                            INLINE_PROF_WARMUP="4", INLINE_PROF_OVERHEAD="0", **variables)
         done = subprocess.run(
-            [OPTIONS.prof_run, *options, "--", sys.executable, str(HOSTS / name), *arguments],
+            [OPTIONS.prof_run, *options, "--", python, str(HOSTS / name), *arguments],
             cwd=self.folder, env=environment, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
@@ -60,10 +56,10 @@ class SimulatedGpuTest(unittest.TestCase):
         self.assertEqual(len(norm["measured_times_ms"]), 3)
 
     def test_a_program_that_knows_nothing_of_us(self):
-        if not has_torch():
+        if not OPTIONS.torch_python:
             self.skipTest("no PyTorch")
-        alone = self.run_host("training.py", "60", options=(), INLINE_PROF_DISABLE="1")
-        named = self.run_host("training.py", "60", options=("--torch",))
+        alone = self.run_host("training.py", "60", python=OPTIONS.torch_python, INLINE_PROF_DISABLE="1")
+        named = self.run_host("training.py", "60", options=("--torch",), python=OPTIONS.torch_python)
         self.assertEqual(named.stderr, "")
         lines = named.stdout.splitlines()
         self.assertEqual(lines[0], alone.stdout.splitlines()[0])
@@ -76,9 +72,9 @@ class SimulatedGpuTest(unittest.TestCase):
                          ["Net.rest.1.backward", "Net.rest.0.backward", "Net.first.backward"])
 
     def test_it_is_not_named_unless_that_is_asked_for(self):
-        if not has_torch():
+        if not OPTIONS.torch_python:
             self.skipTest("no PyTorch")
-        self.run_host("training.py", "400")
+        self.run_host("training.py", "400", python=OPTIONS.torch_python)
         self.assertEqual(set(self.layers()["forward_"]), {""})
 
 
@@ -87,6 +83,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--prof-run", required=True)
     parser.add_argument("--simulated-gpu", required=True)
+    parser.add_argument("--torch-python", default="", help="an interpreter with PyTorch 2")
+    parser.add_argument("--toolkit", default="", help="libraries that PyTorch loads, but does not call")
     OPTIONS, rest = parser.parse_known_args()
     unittest.main(argv=sys.argv[:1] + rest)
 

@@ -49,7 +49,7 @@ for _ in range(int(sys.argv[1])):
     optimizer.step()
     optimizer.zero_grad()
     driver.wait()
-print("loss", float(model(torch.ones(2)).sum()))
+print("loss", float(model(torch.ones(2)).sum().detach()))
 hooks = nn.modules.module
 print("hooks", len(hooks._global_forward_hooks), len(hooks._global_forward_pre_hooks))
 print("places", [place for place in sys.path if "startup" in place],

@@ -29,6 +29,8 @@ constexpr auto kProduct = CUDNN_BACKEND_MATMUL_DESCRIPTOR;
 constexpr auto kProductOperation = CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR;
 constexpr auto kReduction = CUDNN_BACKEND_REDUCTION_DESCRIPTOR;
 constexpr auto kReductionOperation = CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR;
+constexpr auto kRandom = CUDNN_BACKEND_RNG_DESCRIPTOR;
+constexpr auto kRandomOperation = CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR;
 constexpr auto kReshapeOperation = CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR;
 constexpr auto kNormForward = CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR;
 constexpr auto kNormBackward = CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR;
@@ -112,6 +114,12 @@ constexpr AttributeRule kRules[] = {
     {kReductionOperation, CUDNN_ATTR_OPERATION_REDUCTION_XDESC, kDescriptor, 1, kRequired},
     {kReductionOperation, CUDNN_ATTR_OPERATION_REDUCTION_YDESC, kDescriptor, 1, kRequired},
     {kReductionOperation, CUDNN_ATTR_OPERATION_REDUCTION_DESC, kDescriptor, 1, kRequired},
+    {kRandom, CUDNN_ATTR_RNG_DISTRIBUTION, CUDNN_TYPE_RNG_DISTRIBUTION, 1, kRequired},
+    {kRandom, CUDNN_ATTR_RNG_BERNOULLI_DIST_PROBABILITY, CUDNN_TYPE_DOUBLE, 1, kOptional},
+    {kRandomOperation, CUDNN_ATTR_OPERATION_RNG_YDESC, kDescriptor, 1, kRequired},
+    {kRandomOperation, CUDNN_ATTR_OPERATION_RNG_DESC, kDescriptor, 1, kRequired},
+    {kRandomOperation, CUDNN_ATTR_OPERATION_RNG_SEED, kDescriptor, 1, kOptional},
+    {kRandomOperation, CUDNN_ATTR_OPERATION_RNG_OFFSET_DESC, kDescriptor, 1, kOptional},
     {kReshapeOperation, CUDNN_ATTR_OPERATION_RESHAPE_XDESC, kDescriptor, 1, kRequired},
     {kReshapeOperation, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, kDescriptor, 1, kRequired},
 #if CUDNN_VERSION >= 91300

@@ -119,7 +119,8 @@ void add_pointwise(const BackendDescriptor& operation, GraphWork& work) {
 bool is_fused_only(cudnnBackendDescriptorType_t type) {
   return type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR ||
          type == CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR ||
-         type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR;
+         type == CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR ||
+         type == CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR;
 }
 
 }  // namespace

@@ -213,6 +213,9 @@ std::optional<Parts> parts_of(const std::vector<DescriptorPointer>& operations) 
         result = CUDNN_ATTR_OPERATION_RESHAPE_YDESC;
         ++parts.transpositions;
         break;
+      case CUDNN_BACKEND_OPERATION_RNG_DESCRIPTOR:  // the mask of a dropout
+        result = CUDNN_ATTR_OPERATION_RNG_YDESC;
+        break;
       default:
         return std::nullopt;
     }

@@ -58,31 +58,13 @@ class Optimizers:
         self._iterations = Iterations()
         self._captures = Captures(guard, self._replayed)
         self._paths = {}  # class name -> path
-        self._restore = lambda: None  # in PyTorch 1
 
     def install(self, tables):
         self._captures.install()
-        if tables.set_step_hooks(self._before, self._after):
-            return
-        # PyTorch 1: no hooks, but a method without effect that is called after each step.
-        owner = torch.optim.Optimizer
-        original = owner._optimizer_step_code
-
-        def step_code(optimizer):
-            self._after(optimizer, (), {})
-            return original(optimizer)
-
-        owner._optimizer_step_code = step_code
-
-        def restore():
-            if owner.__dict__.get("_optimizer_step_code") is step_code:
-                owner._optimizer_step_code = original
-
-        self._restore = restore
+        tables.set_step_hooks(self._before, self._after)
 
     def remove(self):
         self._captures.remove()
-        self._restore()
 
     def _before(self, optimizer, args, kwargs):
         if is_compiling is not None and is_compiling():

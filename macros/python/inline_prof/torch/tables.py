@@ -7,7 +7,6 @@ module.
 """
 
 import importlib
-import inspect
 import sys
 
 import torch
@@ -19,10 +18,8 @@ _CALL = torch.nn.Module._call_impl.__code__
 _ON_COPIES = [each for each in _CALL.co_consts if getattr(each, "co_name", None) == "inner"]
 
 
-def _step_code():
-    """What calls the hooks around an optimizer's step; None in a PyTorch without them."""
-    wrap = getattr(torch.optim.Optimizer, "profile_hook_step", None)
-    return None if wrap is None else wrap(lambda optimizer: None).__code__
+# What calls the hooks around an optimizer's step.
+_STEP = torch.optim.Optimizer.profile_hook_step(lambda optimizer: None).__code__
 
 
 def _open_calls():
@@ -44,7 +41,6 @@ class Tables:
     def __init__(self):
         self._modules = []  # handles: before a call, after it
         self._steps = []  # of an optimizer
-        self._step_code = _step_code()
         self._on_copies = set(_ON_COPIES)
         self._step_hooks = ()  # code of ours
         self._take_back_silence = lambda: None
@@ -55,22 +51,17 @@ class Tables:
         if not self._modules:
             self._take_back_silence = silence_warning()
             modules = torch.nn.modules.module
-            register = modules.register_module_forward_hook
-            # PyTorch 2 can call a hook after a forward that raised, too.
-            options = {"always_call": True} if "always_call" in inspect.signature(register).parameters else {}
-            self._modules = [modules.register_module_forward_pre_hook(enter), register(leave, **options)]
+            # After a forward that raised, too.
+            self._modules = [modules.register_module_forward_pre_hook(enter),
+                             modules.register_module_forward_hook(leave, always_call=True)]
         else:
             self._replace(self._modules, enter, leave)
 
     def set_step_hooks(self, before, after):
-        """False in PyTorch 1, which has none."""
         module = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
-        if not hasattr(module, "register_optimizer_step_pre_hook"):
-            return False
         self._step_hooks = (before.__code__, after.__code__)
         self._steps = [module.register_optimizer_step_pre_hook(before),
                        module.register_optimizer_step_post_hook(after)]
-        return True
 
     def drop_module_hooks(self):
         self._silence_modules(self._settle_modules)
@@ -113,7 +104,7 @@ class Tables:
     def _is_step_at_work(self):
         # A loop that is at the last entry does not look at its table again.
         safe = self._step_hooks if all(self._is_last(handle) for handle in self._steps) else ()
-        return any(code is self._step_code and called not in safe for code, called in _open_calls())
+        return any(code is _STEP and called not in safe for code, called in _open_calls())
 
     @staticmethod
     def _is_last(handle):
