@@ -12,6 +12,25 @@ Json device_json(const join::RankDevice& device) {
           {"device_id", device.device_id}};
 }
 
+Json pattern_json(const join::RankPattern& pattern) {
+  Json json{{"dimension", pattern.dimension},
+            {"value", pattern.value},
+            {"devices", pattern.devices},
+            {"ratio", or_null(pattern.ratio)},
+            {"events", Json::array()}};
+  for (const join::RankPattern::Event& event : pattern.events) {
+    json["events"].push_back({{"layer", event.layer},
+                              {"event", event.event},
+                              {"occurrence", event.occurrence},
+                              {"devices", event.devices},
+                              {"slow_devices", event.slow_devices},
+                              {"time_us", event.time_us},
+                              {"median_us", event.median_us},
+                              {"ratio", event.ratio}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string ranks_json(const join::RankComparison& comparison) {
@@ -19,6 +38,9 @@ std::string ranks_json(const join::RankComparison& comparison) {
   json["schema"] = "inline_prof_ranks/1";
   json["devices"] = comparison.devices;
   json["events"] = comparison.events;
+  json["patterns"] = Json::array();
+  for (const join::RankPattern& pattern : comparison.patterns)
+    json["patterns"].push_back(pattern_json(pattern));
   json["slow_devices"] = Json::array();
   for (const join::Straggler& slow : comparison.slow_devices)
     json["slow_devices"].push_back({{"device", device_json(slow.device)}, {"ratio", slow.ratio}});

@@ -57,32 +57,74 @@ void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
 
 using Devices = std::vector<const RankSummary::Device*>;
 
+void refuse_other_layout(const std::vector<RankSummary>& ranks, const RankLayout& layout) {
+  if (layout.empty()) return;
+  std::int64_t product = 1;
+  std::vector<std::string> words;
+  for (const auto& [name, size] : layout) {
+    product *= size;
+    words.push_back(fmt::format("{}={}", name, size));
+    if (product > 1'000'000'000) break;
+  }
+  for (const RankSummary& rank : ranks) {
+    if (!rank.facts.rank)
+      throw std::invalid_argument(rank.file + ": no rank, which a layout of ranks needs");
+    const std::int64_t world_size = rank.facts.world_size.value_or(product);
+    if (world_size == product && *rank.facts.rank < product) continue;
+    throw std::invalid_argument(fmt::format("{}: rank {} of {}, but the layout {} has {} ranks",
+                                            rank.file, *rank.facts.rank, world_size,
+                                            fmt::join(words, ","), product));
+  }
+}
+
 // Times of one event, for the devices that have measured it.
 struct EventTimes {
-  Devices devices;
+  std::vector<std::size_t> devices;
   std::vector<double> times_us;
 };
 
 EventTimes times_of(const Devices& devices, const RankEvent& event) {
   EventTimes times;
-  for (const RankSummary::Device* device : devices) {
-    const auto it = device->median_us.find(event);
-    if (it == device->median_us.end()) continue;
-    times.devices.push_back(device);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const auto it = devices[i]->median_us.find(event);
+    if (it == devices[i]->median_us.end()) continue;
+    times.devices.push_back(i);
     times.times_us.push_back(it->second);
   }
   return times;
 }
 
-// Whether `value` stands out above values with this median and spread.
-bool stands_out(double value, double middle, const std::optional<Spread>& spread,
-                double least_ratio) {
-  return spread && value > middle * least_ratio && value - middle > kOutlierMads * spread->mad;
+// Patterns by position: dimension and value.
+using Patterns = std::map<std::pair<std::size_t, std::size_t>, RankPattern>;
+
+RankPattern& pattern_of(Patterns& patterns, const CommonOutlier& common,
+                        const std::vector<Dimension>& dimensions) {
+  const auto [it, is_new] = patterns.try_emplace({common.dimension, common.value});
+  if (is_new) {
+    const Dimension& dimension = dimensions[common.dimension];
+    it->second.dimension = dimension.name;
+    it->second.value = dimension.values[common.value];
+    it->second.devices =
+        static_cast<std::size_t>(std::ranges::count(dimension.of_device, common.value));
+  }
+  return it->second;
+}
+
+double lost_us(const RankPattern& pattern) {
+  double sum = 0;
+  for (const RankPattern::Event& event : pattern.events)
+    sum += event.time_us - event.median_us;
+  return sum;
 }
 
 void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devices,
                      const RankOptions& options, RankComparison& result) {
-  std::map<const RankSummary::Device*, std::vector<double>> ratios;
+  std::vector<DevicePlace> places;
+  for (const RankSummary::Device* device : devices)
+    places.push_back({device->device.host, device->device.rank, device->device.local_device});
+  const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
+  Patterns patterns;
+  std::vector<std::vector<double>> ratios(devices.size());
   for (const RankEvent& event : ranks.front().events) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
@@ -90,39 +132,52 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
     if (times.times_us.empty()) continue;
     const double middle = median(times.times_us);
     if (!(middle > 0)) continue;
-    const auto spread = median_spread(times.times_us);
-    for (std::size_t i = 0; i < times.devices.size(); ++i) {
-      const double time_us = times.times_us[i];
-      ratios[times.devices[i]].push_back(time_us / middle);
-      if (!stands_out(time_us, middle, spread, options.least_ratio)) continue;
-      const auto& [layer, name, occurrence] = event;
-      result.stragglers.push_back(
-          {times.devices[i]->device, layer, name, occurrence, time_us, middle, time_us / middle});
+    for (std::size_t i = 0; i < times.devices.size(); ++i)
+      ratios[times.devices[i]].push_back(times.times_us[i] / middle);
+    const Outliers outliers =
+        find_outliers(times.times_us, times.devices, dimensions, options.least_ratio);
+    const auto& [layer, name, occurrence] = event;
+    for (const CommonOutlier& common : outliers.common) {
+      pattern_of(patterns, common, dimensions)
+          .events.push_back({layer, name, occurrence, common.devices, common.slow_devices,
+                             common.time, common.median, common.time / common.median});
+    }
+    for (const SingleOutlier& single : outliers.single) {
+      const double time_us = times.times_us[single.index];
+      result.stragglers.push_back({devices[times.devices[single.index]]->device, layer, name,
+                                   occurrence, time_us, single.median, time_us / single.median});
     }
   }
   std::ranges::stable_sort(result.stragglers, [](const Straggler& a, const Straggler& b) {
     return a.time_us - a.median_us > b.time_us - b.median_us;
   });
 
-  std::vector<double> of_devices;
-  for (const RankSummary::Device* device : devices) {
-    const auto it = ratios.find(device);
-    if (it != ratios.end()) of_devices.push_back(median(it->second));
+  EventTimes wholes;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (ratios[i].empty()) continue;
+    wholes.devices.push_back(i);
+    wholes.times_us.push_back(median(std::move(ratios[i])));
   }
-  if (of_devices.empty()) return;
-  const double middle = median(of_devices);
-  const auto spread = median_spread(of_devices);
-  for (const RankSummary::Device* device : devices) {
-    const auto it = ratios.find(device);
-    if (it == ratios.end()) continue;
-    const double ratio = median(it->second);
-    if (!stands_out(ratio, middle, spread, options.least_ratio)) continue;
+  if (wholes.devices.empty()) return;
+  const Outliers outliers =
+      find_outliers(wholes.times_us, wholes.devices, dimensions, options.least_ratio);
+  for (const CommonOutlier& common : outliers.common)
+    pattern_of(patterns, common, dimensions).ratio = common.time / common.median;
+  for (const SingleOutlier& single : outliers.single) {
     Straggler slow;
-    slow.device = device->device;
-    slow.ratio = ratio / middle;
+    slow.device = devices[wholes.devices[single.index]]->device;
+    slow.ratio = wholes.times_us[single.index] / single.median;
     result.slow_devices.push_back(std::move(slow));
   }
   std::ranges::stable_sort(result.slow_devices, std::greater{}, &Straggler::ratio);
+
+  for (auto& [position, pattern] : patterns) {
+    std::ranges::stable_sort(pattern.events, std::greater{}, [](const RankPattern::Event& event) {
+      return event.time_us - event.median_us;
+    });
+    result.patterns.push_back(std::move(pattern));
+  }
+  std::ranges::stable_sort(result.patterns, std::greater{}, lost_us);
 }
 
 // The iterations that every one of the devices has measured.
@@ -254,7 +309,8 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
       summary.devices.emplace_back().device = {.file = profile.file,
                                                .host = profile.host_name,
                                                .rank = profile.rank,
-                                               .device_id = event.device_id};
+                                               .device_id = event.device_id,
+                                               .local_device = event.device_id};
     }
     RankSummary::Device& device = summary.devices[it->second];
     device.median_us[key] += median(event.measured_ms) * 1e3;
@@ -264,6 +320,9 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
     for (std::size_t i = 0; i < event.iterations.size(); ++i)
       device.of_iteration_us[key][event.iterations[i]] = event.measured_ms[i] * 1e3;
   }
+  // A process with one device may see it as number 0 whichever it is.
+  if (summary.devices.size() == 1 && profile.local_rank)
+    summary.devices.front().device.local_device = *profile.local_rank;
   return summary;
 }
 
@@ -271,6 +330,7 @@ RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOp
   RankComparison result;
   if (ranks.empty()) return result;
   refuse_unequal_lists(ranks);
+  refuse_other_layout(ranks, options.layout);
   Devices devices;
   for (const RankSummary& rank : ranks) {
     for (const RankSummary::Device& device : rank.devices)

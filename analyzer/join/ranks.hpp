@@ -5,6 +5,7 @@
 #pragma once
 
 #include "join/belonging.hpp"
+#include "join/rank_positions.hpp"
 #include "join/statistics.hpp"
 #include "read/profile.hpp"
 
@@ -29,7 +30,8 @@ struct RankDevice {
   std::string host;
   std::optional<std::int64_t> rank;
   std::int64_t device_id = 0;
-  bool is_named_twice = false;  // another file has the same host, rank and device
+  std::int64_t local_device = 0;  // the process's number on its host where it has one device only
+  bool is_named_twice = false;    // another file has the same host, rank and device
 };
 
 // What is kept of one file: some numbers for each event, so that a thousand ranks fit into memory.
@@ -65,8 +67,27 @@ struct Straggler {
   std::string event;  // empty: the device as a whole
   std::int64_t occurrence = 0;
   double time_us = 0.0;    // of the device as a whole: 0
-  double median_us = 0.0;  // of all devices
+  double median_us = 0.0;  // of all devices, or of those at its position if these form a pattern
   double ratio = 1.0;      // time over that median; as a whole: median of these over the events
+};
+
+// What the devices at one position need longer than the others: one cause, not one for each device.
+struct RankPattern {
+  std::string dimension;  // "local device", "host", "rack", or an axis of the layout
+  std::string value;
+  std::size_t devices = 0;      // at the position
+  std::optional<double> ratio;  // as a whole; empty: not slow as a whole
+  struct Event {
+    std::string layer;
+    std::string event;
+    std::int64_t occurrence = 0;
+    std::size_t devices = 0;       // at the position, that measured it
+    std::size_t slow_devices = 0;  // of them
+    double time_us = 0.0;          // median at the position
+    double median_us = 0.0;        // of the devices elsewhere
+    double ratio = 1.0;
+  };
+  std::vector<Event> events;  // those that lose most time first
 };
 
 // A collective, split where iterations are known in which all devices took part: what a device
@@ -87,6 +108,7 @@ struct CollectiveSplit {
 struct RankComparison {
   std::size_t devices = 0;
   std::size_t events = 0;
+  std::vector<RankPattern> patterns;         // those that lose most time first
   std::vector<Straggler> slow_devices;       // slowest first
   std::vector<Straggler> stragglers;         // those that lose most time first
   std::vector<CollectiveSplit> collectives;  // those that wait longest first
@@ -98,10 +120,11 @@ struct RankComparison {
 // deviation (statistics.hpp), and by `least_ratio` at least.
 struct RankOptions {
   double least_ratio = 1.05;
+  RankLayout layout;  // empty: not known
 };
 
 // Throws std::invalid_argument, naming files, if ranks ran different lists of events: such times
-// are not of the same work.
+// are not of the same work; and where the layout does not fit their number.
 [[nodiscard]] RankComparison compare_ranks(const std::vector<RankSummary>& ranks,
                                            const RankOptions& options);
 

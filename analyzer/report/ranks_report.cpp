@@ -40,6 +40,28 @@ void add_list(std::string& out, std::string_view title, std::string_view none, c
     fmt::format_to(std::back_inserter(out), "{} of {}\n", shown, items.size());
 }
 
+// "local device 0", 1000 devices: what they need longer, as a whole and by event.
+std::string pattern_lines(const join::RankPattern& pattern, std::size_t width) {
+  constexpr std::size_t kMostEvents = 3;  // --format json has all
+  std::string lines = printable(
+      fmt::format("  {} {}, {} devices", pattern.dimension, pattern.value, pattern.devices));
+  if (pattern.ratio) lines += fmt::format(": {:.3f} times as a whole", *pattern.ratio);
+  const std::size_t shown = std::min(kMostEvents, pattern.events.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const join::RankPattern::Event& event = pattern.events[i];
+    fmt::format_to(
+        std::back_inserter(lines),
+        "\n    {}\n      {:.2f} us, the others {:.2f} us, {:.3f} times; {} of {} devices",
+        shortened(event_name(event.layer, event.event, event.occurrence),
+                  std::max<std::size_t>(width, 24) - 4),
+        event.time_us, event.median_us, event.ratio, event.slow_devices, event.devices);
+  }
+  if (shown < pattern.events.size())
+    fmt::format_to(std::back_inserter(lines), "\n    and {} events more",
+                   pattern.events.size() - shown);
+  return lines;
+}
+
 }  // namespace
 
 std::string ranks_table(const join::RankComparison& comparison, const TableOptions& options) {
@@ -48,6 +70,12 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
   };
   std::string out =
       fmt::format("{} devices, {} events each; raw times\n", comparison.devices, comparison.events);
+  if (!comparison.patterns.empty()) {
+    add_list(out, "patterns: what the devices at one position need longer for than the others", "",
+             comparison.patterns, options.top, [&](const join::RankPattern& pattern) {
+               return pattern_lines(pattern, options.width);
+             });
+  }
   add_list(out, "slow devices: median over their events, beside that of all devices",
            "no device is slower than the others as a whole", comparison.slow_devices, options.top,
            [&](const join::Straggler& slow) {

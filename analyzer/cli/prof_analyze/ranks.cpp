@@ -36,6 +36,7 @@ enum class RanksFormat { kTable, kJson };
 struct RanksOptions {
   std::vector<std::string> files;
   std::string machine;  // empty: each device says what it is
+  std::string layout;   // empty: not known
   join::RankOptions ranks;
   double least_percent = 5.0;
   RanksFormat format = RanksFormat::kTable;
@@ -92,6 +93,13 @@ ReadRanks read_ranks(const std::vector<std::filesystem::path>& files,
 
 void run_ranks(RanksOptions& options) {
   options.ranks.least_ratio = 1.0 + options.least_percent / 100.0;
+  if (!options.layout.empty()) {
+    try {
+      options.ranks.layout = join::parse_rank_layout(options.layout);
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(std::string("--layout: ") + error.what());
+    }
+  }
   const std::optional<read::Machine> chosen = parse_machine(options.machine);
   const std::vector<read::Machine> known = model::builtin_machines();
   const ReadRanks ranks = read_ranks(read::expand_inputs(options.files), predict_by(chosen, known));
@@ -122,6 +130,8 @@ void declare_ranks(Command& program) {
   command.add_option("--machine", options->machine,
                      "GPU of all files, for the prediction of collectives: an id of prof-model "
                      "list --machines or a machine file; default: what each file says");
+  command.add_option("--layout", options->layout,
+                     "How ranks are numbered, the axis that varies fastest first: tp=8,pp=4,dp=2");
   command
       .add_option("--least", options->least_percent,
                   "Percent by which a device must be slower to be named, at least")

@@ -312,6 +312,100 @@ class Ranks(Commands):
             self.assertEqual((done.returncode, done.stdout), (1, ""))
             self.assertIn("n0.rank0.prof.json: ", done.stderr)
 
+    def test_a_thousand_ranks_of_one_file_share_its_patterns(self):
+        """1000 files of 8 devices made of a real one, each host within 4 %.  Two events take longer on every
+        device 0; beside that, node 17 is slow at everything, device 3 of node 500 at one event, and
+        device 0 of node 7 at one that is slow on every device 0."""
+        real = json.loads(A100.read_text())
+        names = sorted({(e["layer_name"], e["name"]) for e in real["events"]})[:12]
+        real = dict(real, iter_time_ms=real["iter_time_ms"][:3],
+                    events=[dict(e, measured_times_ms=e["measured_times_ms"][:3],
+                                 iter_start_to_event_start_times_ms=e["iter_start_to_event_start_times_ms"][:3])
+                            for e in real["events"] if (e["layer_name"], e["name"]) in names])
+        for event in real["events"]:
+            event["measured_times_ms"] = [0.1 * (1 + event["device_id"] / 1000)] * 3
+            if event["device_id"] == 0 and (event["layer_name"], event["name"]) in names[:2]:
+                event["measured_times_ms"] = [0.15] * 3
+        folder = self.path / "thousand"
+        folder.mkdir()
+
+        def factor_of(host, event):
+            if host == 17:
+                return 1.4
+            of = (host, event["device_id"], (event["layer_name"], event["name"]))
+            return {(500, 3, names[5]): 2.0, (7, 0, names[0]): 1.3}.get(of, 1 + host % 40 / 1000)
+
+        for host in range(1000):
+            events = [dict(e, measured_times_ms=[t * factor_of(host, e) for t in e["measured_times_ms"]])
+                      for e in real["events"]]
+            (folder / ("node%04d.rank%d.prof.json" % (host, host))).write_text(json.dumps(
+                dict(real, host_name="node%04d" % host, rank=host, world_size=1000, events=events)))
+        done = run("ranks", folder, "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        schema = json.loads((SOURCE / "docs/schemas/ranks.schema.json").read_text())
+        jsonschema.Draft7Validator(schema).validate(report)
+        self.assertEqual(report["devices"], 8000)
+        found = {(p["dimension"], p["value"]): p for p in report["patterns"]}
+        self.assertEqual(set(found), {("local device", "0"), ("host", "node0017")})
+        by_device = found["local device", "0"]
+        self.assertEqual(by_device["devices"], 1000)
+        self.assertEqual({(e["layer"], e["event"]) for e in by_device["events"]}, set(names[:2]))
+        for event in by_device["events"]:
+            self.assertGreaterEqual(event["slow_devices"], 999)
+            self.assertAlmostEqual(event["ratio"], 1.5, 1)
+        self.assertAlmostEqual(found["host", "node0017"]["ratio"], 1.37, 1)
+        self.assertEqual({(s["device"]["host"], s["device"]["device_id"], s["layer"], s["event"])
+                          for s in report["stragglers"] if s["device"]["host"] != "node0017"},
+                         {("node0500", 3, *names[5]), ("node0007", 0, *names[0])})
+        text = run("ranks", folder).stdout
+        self.assertIn("  local device 0, 1000 devices\n", text)
+        self.assertRegex(text, r"  host node0017, 8 devices: 1.3\d\d times as a whole\n")
+
+    def write_layout(self, slow):
+        """64 ranks of one device, 8 a host, where those for which `slow` is true take 1.5 times as long."""
+        folder = self.path / "layout"
+        folder.mkdir()
+        for rank in range(64):
+            factor = (1.5 if slow(rank) else 1) * (1 + 0.0001 * rank)
+            document = profile(100, rank=rank, world_size=64, local_rank=rank % 8,
+                               host_name="r%d-n%d" % (rank // 16, rank // 8 % 2))
+            document["events"][0]["measured_times_ms"] = [0.1 * factor] * 20
+            (folder / ("%d.prof.json" % rank)).write_text(json.dumps(document))
+        return folder
+
+    def patterns(self, folder, *options):
+        done = run("ranks", folder, "--format", "json", *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(report["stragglers"], [])
+        return [(p["dimension"], p["value"], p["devices"]) for p in report["patterns"]]
+
+    def test_a_pattern_is_by_local_rank_rack_or_an_axis_of_the_layout(self):
+        for slow, options, expected in [
+                (lambda rank: rank % 8 == 5, (), ("local device", "5", 8)),
+                (lambda rank: rank // 16 == 2, (), ("rack", "r2", 16)),
+                (lambda rank: rank // 8 == 3, (), ("host", "r1-n1", 8)),
+                (lambda rank: rank // 4 % 4 == 2, ("--layout", "tp=4,pp=4,dp=4"), ("pp", "2", 16))]:
+            folder = self.write_layout(slow)
+            self.assertEqual(self.patterns(folder, *options), [expected])
+            shutil.rmtree(folder)
+
+    def test_a_layout_that_cannot_be_is_refused(self):
+        folder = self.write_layout(lambda rank: False)
+        for layout, status, words in [
+                ("tp", 2, '--layout: "tp": expected NAME=SIZE'), ("tp=0", 2, '"tp=0": expected NAME=SIZE'),
+                ("tp=4,", 2, "varies fastest first"), ("tp=4,tp=16", 2, '"tp" is there twice'),
+                ("tp=4,pp=4", 1, "rank 0 of 64, but the layout tp=4,pp=4 has 16 ranks")]:
+            done = run("ranks", folder, "--layout", layout)
+            self.assertEqual((done.returncode, done.stdout), (status, ""), layout)
+            self.assertIn(words, done.stderr)
+        file = next(folder.iterdir())
+        document = json.loads(file.read_text())
+        del document["rank"], document["world_size"]
+        file.write_text(json.dumps(document))
+        self.assertIn("no rank, which a layout", run("ranks", folder, "--layout", "tp=64").stderr)
+
     def test_one_file_says_what_cannot_be_said(self):
         done = run("ranks", self.write_ranks(1))
         self.assertEqual(done.returncode, 0)

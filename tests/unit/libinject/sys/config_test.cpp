@@ -112,6 +112,18 @@ TEST_F(ReadConfig, TakesEveryVariable) {
   EXPECT_EQ(config.data_iterations, 7);
 }
 
+TEST_F(ReadConfig, TheMetricsHaveATemplateAndTheJobsName) {
+  EXPECT_EQ(read().metrics_template, "");
+  set("INLINE_PROF_METRICS", "/m/%h.prom");
+  set("SLURM_JOB_ID", "4711");
+  EXPECT_EQ(read().metrics_template, "/m/%h.prom");
+  EXPECT_EQ(read().run_name, "4711");
+  set("TORCHELASTIC_RUN_ID", "none");
+  EXPECT_EQ(read().run_name, "4711");
+  set("TORCHELASTIC_RUN_ID", "night");
+  EXPECT_EQ(read().run_name, "night");
+}
+
 TEST_F(ReadConfig, TakesTheOriginalsNames) {
   set("PROFILING_DIR", "/old");
   set("PROFILING_WARMUP_ITERS", "3");
