@@ -57,11 +57,11 @@ std::string numbered(const std::string& path, int number) {
   return path.substr(0, stem) + "." + std::to_string(number) + path.substr(stem);
 }
 
-std::string expand(const std::string& pattern, const std::string& host_name, int process_id,
-                   std::optional<std::int64_t> rank) {
+std::string expand(const std::string& pattern, const char* variable, const std::string& host_name,
+                   int process_id, std::optional<std::int64_t> rank) {
   using Kind = sys::OutputPart::Kind;
   std::string path;
-  for (const sys::OutputPart& part : sys::parse_output_template(pattern)) {
+  for (const sys::OutputPart& part : sys::parse_output_template(pattern, variable)) {
     switch (part.kind) {
       case Kind::kText:
         path += part.text;
@@ -78,7 +78,8 @@ std::string expand(const std::string& pattern, const std::string& host_name, int
       case Kind::kVariable: {
         const char* value = std::getenv(part.text.c_str());  // NOLINT(concurrency-mt-unsafe)
         if (value == nullptr) {
-          sys::refuse_output_template(pattern, "the variable " + part.text + " is not set");
+          sys::refuse_output_template(pattern, variable,
+                                      "the variable " + part.text + " is not set");
         }
         path += value;
         break;
@@ -86,7 +87,7 @@ std::string expand(const std::string& pattern, const std::string& host_name, int
     }
   }
   if (path.empty() || path.back() == '/') {
-    throw sys::ConfigError("INLINE_PROF_OUT=" + pattern +
+    throw sys::ConfigError(std::string(variable) + "=" + pattern +
                            ": names a directory; a file is expected, INLINE_PROF_DIR sets the "
                            "directory");
   }
@@ -226,7 +227,8 @@ class Temporary {
 
 std::string output_path(const OutputNaming& naming, const std::string& host_name, int process_id) {
   if (!naming.output_template.empty()) {
-    return absolute(expand(naming.output_template, host_name, process_id, naming.rank));
+    return absolute(
+        expand(naming.output_template, "INLINE_PROF_OUT", host_name, process_id, naming.rank));
   }
   if (naming.rank) {
     return absolute(naming.directory + "/" + host_name + ".rank" + std::to_string(*naming.rank) +
@@ -236,6 +238,24 @@ std::string output_path(const OutputNaming& naming, const std::string& host_name
     return absolute(naming.directory + "/" + host_name + ".prof.json");
   }
   return absolute("prof.json");
+}
+
+std::string metrics_path(const OutputNaming& naming, const std::string& host_name, int process_id) {
+  constexpr const char* kVariable = "INLINE_PROF_METRICS";
+  std::string path = expand(naming.output_template, kVariable, host_name, process_id, naming.rank);
+  bool is_of_rank = !naming.rank.has_value();
+  for (const sys::OutputPart& part :
+       sys::parse_output_template(naming.output_template, kVariable)) {
+    is_of_rank = is_of_rank || part.kind == sys::OutputPart::Kind::kRank ||
+                 part.kind == sys::OutputPart::Kind::kProcessId;
+  }
+  if (!is_of_rank) {
+    const auto name = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
+    const auto dot = path.rfind('.');
+    const auto stem = dot == std::string::npos || dot <= name ? path.size() : dot;
+    path.insert(stem, ".rank" + std::to_string(*naming.rank));
+  }
+  return absolute(std::move(path));
 }
 
 std::string prepare_directory(const std::string& path) {

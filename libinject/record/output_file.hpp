@@ -8,7 +8,7 @@
 namespace inline_prof::record {
 
 struct OutputNaming {
-  std::string output_template;  // INLINE_PROF_OUT; empty: by directory, host and rank
+  std::string output_template;  // INLINE_PROF_OUT or _METRICS; empty: by directory, host and rank
   std::string directory = ".";
   bool directory_is_set = false;
   std::optional<std::int64_t> rank;
@@ -20,6 +20,11 @@ struct OutputNaming {
 [[nodiscard]] std::string output_path(const OutputNaming& naming, const std::string& host_name,
                                       int process_id);
 
+// INLINE_PROF_METRICS with the same replaced; .rankN stands before the ending of a rank's file if
+// neither %r nor %p is in the template, so that ranks do not overwrite each other's.
+[[nodiscard]] std::string metrics_path(const OutputNaming& naming, const std::string& host_name,
+                                       int process_id);
+
 // Makes the directory of `path` if it is missing.  Returns an empty string if a file can be created
 // there, else a sentence that names the directory and the reason.  A device, pipe or socket of that
 // name is such a reason: a file would only get a number, beside it.
@@ -30,6 +35,12 @@ struct OutputNaming {
 class OutputFile {
  public:
   explicit OutputFile(std::string path) : wanted_(std::move(path)) {}
+  // A file that takes the place of whatever has its name, a run before's included.
+  [[nodiscard]] static OutputFile that_replaces(std::string path) {
+    OutputFile file(std::move(path));
+    file.taken_ = file.wanted_;
+    return file;
+  }
 
   // Writes to a temporary name in the same folder, then moves it into place.  Returns an empty
   // string, or a sentence that names the file and the reason; then whatever stood there still does.

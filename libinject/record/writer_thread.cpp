@@ -137,12 +137,15 @@ void WriterThread::write(bool complete, bool is_last) {
   WriteFacts facts = options_.facts();
   facts.complete = complete;
   std::string text;
+  std::string metrics;
   {
     const std::lock_guard lock(run_.mutex);
     if (!is_last && options_.ready && !options_.ready()) return;
     text = prof_json(run_, facts);
+    if (!options_.metrics_path.empty()) metrics = metrics_text(run_, facts, options_.run_name);
   }
   const std::string error = file_.write(text);
+  if (!metrics.empty()) write_metrics(metrics);
   if (error.empty()) {
     complaint_made_ = false;
     if (is_last) {
@@ -157,6 +160,15 @@ void WriterThread::write(bool complete, bool is_last) {
              is_last ? "the samples are lost" : "the file is tried again later");
   }
   complaint_made_ = true;
+}
+
+void WriterThread::write_metrics(const std::string& text) {
+  const std::string error = metrics_.write(text);
+  if (!error.empty() && !metrics_complaint_made_) {
+    sys::say(sys::LogLevel::kWarning, "INLINE_PROF_METRICS: %s; tried again at each checkpoint",
+             error.c_str());
+  }
+  metrics_complaint_made_ = !error.empty();
 }
 
 }  // namespace inline_prof::record

@@ -1,6 +1,7 @@
 // The thread that writes prof.json: checkpoints while the run goes on, and the file itself.
 #pragma once
 
+#include "record/metrics_text.hpp"
 #include "record/output_file.hpp"
 #include "record/prof_writer.hpp"
 #include "record/run_record.hpp"
@@ -18,6 +19,8 @@ class WriterThread {
  public:
   struct Options {
     std::string path;
+    std::string metrics_path = {};  // empty: none
+    std::string run_name = {};      // in the metrics
     int checkpoint_seconds = 30;
     // Called every 10 ms while it returns true; for a run without iterations.
     std::function<bool()> tick = {};
@@ -32,7 +35,10 @@ class WriterThread {
   };
 
   WriterThread(RunRecord& run, Options options)
-      : run_(run), options_(std::move(options)), file_(options_.path) {
+      : run_(run),
+        options_(std::move(options)),
+        file_(options_.path),
+        metrics_(OutputFile::that_replaces(options_.metrics_path)) {
     sem_init(&wake_, 0, 0);
   }
 
@@ -70,12 +76,15 @@ class WriterThread {
   [[nodiscard]] bool sleep(long nanoseconds);
   void tell_signal();
   void write(bool complete, bool is_last);
+  void write_metrics(const std::string& text);
 
   RunRecord& run_;
   Options options_;
   OutputFile file_;
+  OutputFile metrics_;
   std::atomic<bool> running_{false};
   bool complaint_made_ = false;
+  bool metrics_complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
   // A semaphore, because a signal handler may post it.

@@ -146,21 +146,24 @@ bool tick(State& state) {
   return true;
 }
 
-void make_writer(State& state, std::string path) {
+void make_writer(State& state, std::string path, std::string metrics_path) {
   state.writer = std::make_unique<record::WriterThread>(
-      state.run, record::WriterThread::Options{
-                     .path = std::move(path),
-                     .checkpoint_seconds = static_cast<int>(state.config.checkpoint_seconds),
-                     .tick = [&state] { return tick(state); },
-                     .facts = [&state] { return write_facts(state); },
-                     // In the warm-up events are still being described.
-                     .ready =
-                         [&state] {
-                           const Phase phase = state.phase.load();
-                           return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
-                         },
-                     .on_signal = [](int signal) { finish_and_die(signal); },
-                     .on_written = [] { leave_termination(); }});
+      state.run,
+      record::WriterThread::Options{
+          .path = std::move(path),
+          .metrics_path = std::move(metrics_path),
+          .run_name = state.config.run_name.empty() ? state.run.command : state.config.run_name,
+          .checkpoint_seconds = static_cast<int>(state.config.checkpoint_seconds),
+          .tick = [&state] { return tick(state); },
+          .facts = [&state] { return write_facts(state); },
+          // In the warm-up events are still being described.
+          .ready =
+              [&state] {
+                const Phase phase = state.phase.load();
+                return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
+              },
+          .on_signal = [](int signal) { finish_and_die(signal); },
+          .on_written = [] { leave_termination(); }});
 }
 
 bool counts(const State& state, Mark mark) {
@@ -220,21 +223,36 @@ bool begin(sys::Config config) {
     return false;
   }
   std::string path;
+  std::string metrics_path;
   try {
     path = record::output_path({.output_template = fresh->config.output_template,
                                 .directory = fresh->config.directory,
                                 .directory_is_set = fresh->config.directory_is_set,
                                 .rank = fresh->config.rank},
                                fresh->run.host_name, fresh->process_id);
+    if (!fresh->config.metrics_template.empty()) {
+      metrics_path = record::metrics_path(
+          {.output_template = fresh->config.metrics_template, .rank = fresh->config.rank},
+          fresh->run.host_name, fresh->process_id);
+    }
   } catch (const sys::ConfigError& error) {
     sys::turn_off("configuration", error.what());
     return false;
   }
-  if (const std::string error = record::prepare_directory(path); !error.empty()) {
-    sys::turn_off("output", error.c_str());
+  if (metrics_path == path) {
+    sys::turn_off("configuration", ("INLINE_PROF_METRICS=" + fresh->config.metrics_template +
+                                    ": is the name of the profile; expected a file of its own")
+                                       .c_str());
     return false;
   }
-  make_writer(*fresh, std::move(path));
+  for (const std::string& file : {path, metrics_path}) {
+    if (file.empty()) continue;
+    if (const std::string error = record::prepare_directory(file); !error.empty()) {
+      sys::turn_off("output", error.c_str());
+      return false;
+    }
+  }
+  make_writer(*fresh, std::move(path), std::move(metrics_path));
   fresh->exit_when_done.store(fresh->config.exit_when_done || early_exit_when_done.load());
   if (const auto early = early_iterations.load(); early > 0 && counts(*fresh, Mark::kCall)) {
     fresh->iteration.store(early);

@@ -67,6 +67,10 @@ constexpr std::array kVariables{
              "1: the process ends with status 0 once prof.json is written"},
     Variable{"INLINE_PROF_CHECKPOINT", "30", "1 to 86400",
              "seconds between two checkpoints of prof.json (written as incomplete)"},
+    Variable{
+        "INLINE_PROF_METRICS", "(none)", "a path; %h %p %r %q{VAR} are replaced",
+        "a file for Prometheus (node_exporter's textfile collector), written anew at each "
+        "checkpoint; of a rank it has .rankN before its ending, unless %r or %p is in the path"},
     Variable{"INLINE_PROF_PROGRESS", "0", "0, 1",
              "1: rank 0 says every 5 s how many iterations are left (prof-run sets it where stderr "
              "is a terminal)"},
@@ -266,6 +270,15 @@ void read_rank(Config& config) {
   }
 }
 
+// What all ranks of a run call it: the job that torchrun or a scheduler gave a name.
+std::string run_name() {
+  for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID"}) {
+    const auto value = value_of(name);
+    if (value && *value != "none") return *value;  // torchrun's default
+  }
+  return "";
+}
+
 // "0,2,8-15"
 bool rank_is_wanted(std::int64_t rank) {
   const auto text = value_of("INLINE_PROF_RANKS");
@@ -334,7 +347,10 @@ std::optional<Config> read_config() {
 
   config.schedule_path = value_of("INLINE_PROF_SCHEDULE").value_or("");
   config.output_template = value_of("INLINE_PROF_OUT").value_or("");
-  static_cast<void>(parse_output_template(config.output_template));
+  static_cast<void>(parse_output_template(config.output_template, "INLINE_PROF_OUT"));
+  config.metrics_template = value_of("INLINE_PROF_METRICS").value_or("");
+  static_cast<void>(parse_output_template(config.metrics_template, "INLINE_PROF_METRICS"));
+  config.run_name = run_name();
   auto directory = value_of("INLINE_PROF_DIR");
   if (!directory) directory = value_of("PROFILING_DIR");
   config.directory_is_set = directory.has_value();

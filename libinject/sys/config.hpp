@@ -39,6 +39,8 @@ enum class Trigger { kNone, kSignal, kFile };
 struct Config {
   std::string schedule_path;  // empty: look in the places of docs/configuration.md
   std::string output_template;
+  std::string metrics_template;  // empty: no such file
+  std::string run_name;          // the job's, for the metrics; empty: none
   std::string directory;
   bool directory_is_set = false;
   std::optional<std::int64_t> warmup;  // environment only; a schedule's own value comes second

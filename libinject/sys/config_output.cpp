@@ -6,12 +6,13 @@
 
 namespace inline_prof::sys {
 
-void refuse_output_template(const std::string& pattern, const std::string& what) {
-  throw ConfigError("INLINE_PROF_OUT=" + pattern + ": " + what +
+void refuse_output_template(const std::string& pattern, const char* variable,
+                            const std::string& what) {
+  throw ConfigError(std::string(variable) + "=" + pattern + ": " + what +
                     "; known are %h, %p, %r, %q{VAR} and %%");
 }
 
-std::vector<OutputPart> parse_output_template(const std::string& pattern) {
+std::vector<OutputPart> parse_output_template(const std::string& pattern, const char* variable) {
   using Kind = OutputPart::Kind;
   std::vector<OutputPart> parts;
   const auto add_letter = [&](char letter) {
@@ -35,12 +36,12 @@ std::vector<OutputPart> parse_output_template(const std::string& pattern) {
     } else if (word == 'q') {
       const auto end = pattern.find('}', i);
       if (i + 1 >= pattern.size() || pattern[i + 1] != '{' || end == std::string::npos) {
-        refuse_output_template(pattern, "%q is not followed by {VAR}");
+        refuse_output_template(pattern, variable, "%q is not followed by {VAR}");
       }
       parts.push_back({.kind = Kind::kVariable, .text = pattern.substr(i + 2, end - i - 2)});
       i = end;
     } else {
-      refuse_output_template(pattern,
+      refuse_output_template(pattern, variable,
                              word == '\0' ? "a % at the end" : std::string("unknown %") + word);
     }
   }

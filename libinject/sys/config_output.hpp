@@ -1,4 +1,4 @@
-// The template of the output file's name, INLINE_PROF_OUT.
+// The template of a file's name: INLINE_PROF_OUT, INLINE_PROF_METRICS.
 #pragma once
 
 #include <string>
@@ -13,9 +13,12 @@ struct OutputPart {
 };
 
 // Throws ConfigError if a % is not followed by h, p, r, q{VAR} or %.
-[[nodiscard]] std::vector<OutputPart> parse_output_template(const std::string& pattern);
+// `variable` is what messages name.
+[[nodiscard]] std::vector<OutputPart> parse_output_template(const std::string& pattern,
+                                                            const char* variable);
 
-// "INLINE_PROF_OUT=PATTERN: WHAT; known are ..."
-[[noreturn]] void refuse_output_template(const std::string& pattern, const std::string& what);
+// "VARIABLE=PATTERN: WHAT; known are ..."
+[[noreturn]] void refuse_output_template(const std::string& pattern, const char* variable,
+                                         const std::string& what);
 
 }  // namespace inline_prof::sys

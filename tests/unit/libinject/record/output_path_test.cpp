@@ -46,6 +46,19 @@ std::string complaint_about(const std::string& pattern) {
   return "no complaint";
 }
 
+TEST(MetricsPath, IsOfARankOrOfAProcess) {
+  const auto path = [](const std::string& pattern, std::optional<std::int64_t> rank) {
+    return metrics_path({.output_template = pattern, .rank = rank}, kHost, kProcess);
+  };
+  EXPECT_EQ(path("/m/run.prom", std::nullopt), "/m/run.prom");
+  EXPECT_EQ(path("/m/run.prom", 3), "/m/run.rank3.prom");
+  EXPECT_EQ(path("/m.d/run", 3), "/m.d/run.rank3");
+  EXPECT_EQ(path("/m/%h_%r.prom", 3), "/m/n046_3.prom");
+  EXPECT_EQ(path("/m/%p.prom", 3), "/m/4711.prom");
+  EXPECT_THROW(static_cast<void>(path("/m/%x.prom", 3)), sys::ConfigError);
+  EXPECT_THROW(static_cast<void>(path("/m/", 3)), sys::ConfigError);
+}
+
 TEST(OutputPath, IsProfJsonWhereNothingIsKnown) {
   EXPECT_EQ(named({}), "prof.json");
 }

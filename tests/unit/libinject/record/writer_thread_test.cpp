@@ -56,6 +56,35 @@ TEST_F(WriterThreadTest, WritesTheFinalFileWhenItIsAsked) {
   EXPECT_EQ(written("prof.json")["complete"], true);
 }
 
+TEST_F(WriterThreadTest, WritesTheMetricsInPlaceOfThoseBefore) {
+  file("run.prom", "of a run before");
+  WriterThread thread(run_, {.path = path("prof.json"),
+                             .metrics_path = path("run.prom"),
+                             .run_name = "job",
+                             .facts = [] { return WriteFacts{}; }});
+  thread.write_checkpoint_now();
+  EXPECT_THAT(content("run.prom"),
+              HasSubstr("inline_prof_live_complete{host=\"\",run=\"job\"} 0\n"));
+  thread.write_now(true);
+  EXPECT_THAT(content("run.prom"),
+              HasSubstr("inline_prof_live_complete{host=\"\",run=\"job\"} 1\n"));
+}
+
+TEST_F(WriterThreadTest, MetricsThatCannotBeWrittenAreSaidOnceAndTheProfileIsWritten) {
+  std::filesystem::create_directory(path("run.prom"));
+  WriterThread thread(run_, {.path = path("prof.json"),
+                             .metrics_path = path("run.prom"),
+                             .run_name = "job",
+                             .facts = [] { return WriteFacts{}; }});
+  testing::internal::CaptureStderr();
+  thread.write_checkpoint_now();
+  thread.write_now(true);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr("INLINE_PROF_METRICS: " + path("run.prom") + ": cannot be replaced"));
+  EXPECT_EQ(said.find("INLINE_PROF_METRICS"), said.rfind("INLINE_PROF_METRICS"));
+  EXPECT_EQ(written("prof.json")["complete"], true);
+}
+
 TEST_F(WriterThreadTest, SaysThatARunWasCutOff) {
   WriterThread& thread = writer("prof.json");
   thread.start();

@@ -112,6 +112,18 @@ TEST_F(ReadConfig, TakesEveryVariable) {
   EXPECT_EQ(config.data_iterations, 7);
 }
 
+TEST_F(ReadConfig, TheMetricsHaveATemplateAndTheJobsName) {
+  EXPECT_EQ(read().metrics_template, "");
+  set("INLINE_PROF_METRICS", "/m/%h.prom");
+  set("SLURM_JOB_ID", "4711");
+  EXPECT_EQ(read().metrics_template, "/m/%h.prom");
+  EXPECT_EQ(read().run_name, "4711");
+  set("TORCHELASTIC_RUN_ID", "none");
+  EXPECT_EQ(read().run_name, "4711");
+  set("TORCHELASTIC_RUN_ID", "night");
+  EXPECT_EQ(read().run_name, "night");
+}
+
 TEST_F(ReadConfig, TakesTheOriginalsNames) {
   set("PROFILING_DIR", "/old");
   set("PROFILING_WARMUP_ITERS", "3");
@@ -217,7 +229,8 @@ INSTANTIATE_TEST_SUITE_P(
 // Each variable that has a range of its own stands in the table of bad values above.
 TEST_F(ReadConfig, ChecksEveryVariableThatIsNotFreeText) {
   const std::set<std::string_view> free_text{"INLINE_PROF_SCHEDULE", "INLINE_PROF_DIR",
-                                             "INLINE_PROF_OUT", "PROFILING_DIR"};
+                                             "INLINE_PROF_OUT", "INLINE_PROF_METRICS",
+                                             "PROFILING_DIR"};
   for (const Variable& variable : variables()) {
     if (free_text.contains(variable.name)) continue;
     test::Environment environment;
