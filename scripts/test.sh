@@ -128,6 +128,16 @@ fi
 AXE_CORE=$(axe_script)
 export AXE_CORE
 
+# So do pyarrow and duckdb, for the dataset's tests; tests/python looks for this folder.
+dataset_folder=$PWD/build/dataset_venv
+if $install_missing && ! $quick && [[ ! -f "$dataset_folder/installed" ]]; then
+  { /usr/bin/python3 -m venv "$dataset_folder" &&
+    "$dataset_folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
+      --only-binary :all: --requirement scripts/dataset_requirements.txt &&
+    touch "$dataset_folder/installed"; } ||
+    printf 'test.sh: pip could not install duckdb and pyarrow\n' >&2
+fi
+
 # PyTorch 2, which the tests of its hooks need, in an environment of packages pinned by their hashes.
 torch_python=
 if $with_cuda && $install_missing && ! $quick; then

@@ -15,5 +15,6 @@ void declare_compare(Command& program, int& status);
 void declare_check(Command& program, int& status);
 void declare_pictures(Command& program);  // timeline and scaling
 void declare_ranks(Command& program);
+void declare_dataset(Command& program, int& status);
 
 }  // namespace inline_prof::cli

@@ -24,6 +24,7 @@ constexpr const char* kExamples =
     "  prof-analyze timeline prof.json -o timeline.svg\n"
     "  prof-analyze scaling one_gpu/ eight_gpus/ -o scaling.html\n"
     "  prof-analyze ranks results/                         which ranks are late, and who waits\n"
+    "  prof-analyze dataset results/ -o tables/            for DuckDB, Spark and other engines\n"
     "\n"
     "Exit status: 0 done, 1 the input cannot be used, 2 the command line is wrong, 3 a gate\n"
     "failed, 4 a gate could not be decided.";
@@ -44,6 +45,7 @@ void declare(Command& program, int& status) {
   declare_check(program, status);
   declare_pictures(program);
   declare_ranks(program);
+  declare_dataset(program, status);
 }
 
 }  // namespace

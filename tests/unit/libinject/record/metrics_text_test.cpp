@@ -5,7 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <clocale>
+#include <cstdint>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -43,7 +44,10 @@ TEST(MetricsText, HasTheRunInOneFile) {
   RunRecord run;
   fill(run);
   run.events[0].calls = 1;
-  const std::string text = metrics_text(run, {.complete = true, .cuda_errors = 7}, "job 5");
+  WriteFacts facts;
+  facts.complete = true;
+  facts.cuda_errors = 7;
+  const std::string text = metrics_text(run, facts, "job 5");
   const std::string of_run = R"({host="n046",rank="3",run="job 5")";
   EXPECT_THAT(values(text, "inline_prof_live_iteration_seconds"),
               ElementsAre(of_run + R"(,gpu="0"} 0.004625)"));
@@ -51,7 +55,7 @@ TEST(MetricsText, HasTheRunInOneFile) {
   EXPECT_THAT(values(text, "inline_prof_live_iteration_lower_seconds"), IsEmpty());  // two times
   // 41 us less the 4.5 us that a pair takes around nothing.
   EXPECT_THAT(values(text, "inline_prof_live_layer_seconds"),
-              ElementsAre(of_run + R"(,gpu="0",layer="TopMLP.fc5"} 3.65e-05)"));
+              ElementsAre(of_run + R"(,gpu="0",layer="TopMLP.fc5"} 3.65000011e-05)"));
   EXPECT_THAT(values(text, "inline_prof_live_samples"), ElementsAre(of_run + "} 3"));
   EXPECT_THAT(values(text, "inline_prof_live_samples_missing"), ElementsAre(of_run + "} 28"));
   EXPECT_THAT(values(text, "inline_prof_live_complete"), ElementsAre(of_run + "} 1"));

@@ -1,0 +1,380 @@
+// prof-analyze dataset FOLDER... -o DIR: runs as tables that DuckDB, Spark and others read.
+//
+// The Python package writes Parquet: it starts this program again with --format stream and puts
+// what it prints into files.  Without Python the tables are CSV.
+#include "base/command_line.hpp"
+#include "cli/common/machine_option.hpp"
+#include "cli/common/progress.hpp"
+#include "cli/common/result_file.hpp"
+#include "cli/prof_analyze/commands.hpp"
+#include "export/dataset.hpp"
+#include "join/belonging.hpp"
+#include "join/join.hpp"
+#include "join/readable.hpp"
+#include "join/two_threads.hpp"
+#include "model/machines.hpp"
+#include "read/input_error.hpp"
+#include "read/inputs.hpp"
+#include "read/prof_reader.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <spawn.h>
+#include <string>
+#include <sys/wait.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum class DatasetFormat { kParquet, kCsv, kStream };
+
+struct DatasetOptions {
+  std::vector<std::string> folders;
+  std::string run;  // empty: each folder is one
+  std::string machine;
+  std::string output;
+  DatasetFormat format = DatasetFormat::kParquet;
+};
+
+struct Source {
+  std::string run;
+  fs::path file;
+};
+
+// Names become parts of paths: what is not plain is written as %XX, which readers of Hive's
+// partitions undo.  An empty one is their null.
+std::string folder_name(const std::string& text) {
+  if (text.empty()) return "__HIVE_DEFAULT_PARTITION__";
+  std::string name;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                          (c >= 'a' && c <= 'z') || c == '-' || c == '_' ||
+                          (c == '.' && !name.empty());
+    name += is_plain ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return name;
+}
+
+std::string part_name(const fs::path& file) {
+  std::string name = file.filename().string();
+  for (const std::string_view ending : {".json", ".prof"}) {
+    if (name.ends_with(ending) && name.size() > ending.size())
+      name.resize(name.size() - ending.size());
+  }
+  return folder_name(name);
+}
+
+std::vector<Source> sources_of(const DatasetOptions& options) {
+  std::vector<Source> sources;
+  std::set<std::string> names;
+  for (const std::string& argument : options.folders) {
+    std::string run = options.run;
+    if (run.empty()) {
+      if (!fs::is_directory(argument)) {
+        throw UsageError(fmt::format(
+            "{}: expected the folder of a run; of a file, --run must say which it belongs to",
+            argument));
+      }
+      fs::path folder = fs::weakly_canonical(argument);
+      if (!folder.has_filename()) folder = folder.parent_path();
+      run = folder.filename().string();
+      if (!names.insert(run).second) {
+        throw UsageError(fmt::format(
+            "two folders are called {}: give each of them a name with --run, one by one", run));
+      }
+    }
+    for (fs::path& file : read::expand_inputs({argument}))
+      sources.push_back({run, std::move(file)});
+  }
+  return sources;
+}
+
+// The tables of one file: what is written of it.
+struct Part {
+  std::string run;
+  std::string host;
+  std::string name;
+  std::vector<exports::Table> tables;
+};
+
+// Where parts go.
+class Sink {
+ public:
+  Sink() = default;
+  virtual ~Sink() = default;
+  Sink(const Sink&) = delete;
+  Sink& operator=(const Sink&) = delete;
+
+  // On any thread: the part as it will be written, one text for each table.
+  [[nodiscard]] virtual std::vector<std::string> texts_of(const Part& part) const = 0;
+  // In the order of the files.
+  virtual void write(const Part& part, const std::vector<std::string>& texts) = 0;
+  virtual void finish() {}
+};
+
+class StreamSink : public Sink {
+ public:
+  [[nodiscard]] std::vector<std::string> texts_of(const Part& part) const override {
+    std::string text;
+    for (const exports::Table& table : part.tables) {
+      // Encoded names need no escapes.
+      table.append_frame(
+          text, fmt::format(R"("run":"{}","host":"{}","part":"{}",)", folder_name(part.run),
+                            folder_name(part.host), part.name));
+    }
+    return {std::move(text)};
+  }
+  void write(const Part& /*part*/, const std::vector<std::string>& texts) override {
+    for (const std::string& text : texts) {
+      if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+        throw OutputError(fmt::format("standard output: {}", std::strerror(errno)));
+    }
+  }
+  void finish() override {
+    const std::string_view end = "{\"table\":\"\"}\n";  // a reader knows that it has all
+    if (std::fwrite(end.data(), 1, end.size(), stdout) != end.size() || std::fflush(stdout) != 0)
+      throw OutputError(fmt::format("standard output: {}", std::strerror(errno)));
+  }
+};
+
+// Files appear under a hidden folder first: what fails half-way leaves the dataset as it was.
+class CsvSink : public Sink {
+ public:
+  explicit CsvSink(fs::path dataset)
+      : dataset_(std::move(dataset)), staging_(dataset_ / fmt::format(".writing.{}", getpid())) {
+    std::error_code error;
+    fs::create_directories(staging_, error);
+    if (error) throw OutputError(fmt::format("{}: {}", dataset_.string(), error.message()));
+  }
+  ~CsvSink() override {
+    std::error_code ignored;
+    fs::remove_all(staging_, ignored);
+  }
+
+  [[nodiscard]] std::vector<std::string> texts_of(const Part& part) const override {
+    std::vector<std::string> texts;
+    for (const exports::Table& table : part.tables)
+      table.append_csv(texts.emplace_back());
+    return texts;
+  }
+
+  void write(const Part& part, const std::vector<std::string>& texts) override {
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const fs::path place = fs::path(part.tables[i].facts().name) /
+                             ("run=" + folder_name(part.run)) / ("host=" + folder_name(part.host)) /
+                             (part.name + ".csv");
+      std::error_code error;
+      for (const fs::path& root : {dataset_, staging_}) {
+        if (fs::exists(root / place, error)) {
+          throw OutputError(fmt::format(
+              "{}: stands already, and what stands is never rewritten; expected another --run",
+              (dataset_ / place).string()));
+        }
+      }
+      fs::create_directories((staging_ / place).parent_path(), error);
+      std::FILE* file = error ? nullptr : std::fopen((staging_ / place).c_str(), "wbx");
+      bool is_written = file != nullptr;
+      if (file != nullptr) {
+        is_written = std::fwrite(texts[i].data(), 1, texts[i].size(), file) == texts[i].size();
+        is_written = std::fclose(file) == 0 && is_written;
+      }
+      if (!is_written) {
+        throw OutputError(fmt::format("{}: {}", (dataset_ / place).string(),
+                                      error ? error.message() : std::strerror(errno)));
+      }
+      places_.push_back(place);
+    }
+  }
+
+  // The table `run` comes last: what has no row there is not finished.
+  void finish() override {
+    for (const bool is_run : {false, true}) {
+      for (const fs::path& place : places_) {
+        if ((*place.begin() == "run") != is_run) continue;
+        std::error_code error;
+        fs::create_directories((dataset_ / place).parent_path(), error);
+        if (!error) fs::rename(staging_ / place, dataset_ / place, error);
+        if (error)
+          throw OutputError(fmt::format("{}: {}", (dataset_ / place).string(), error.message()));
+      }
+    }
+  }
+
+ private:
+  fs::path dataset_;
+  fs::path staging_;
+  std::vector<fs::path> places_;
+};
+
+struct ReadPart {
+  Part part;
+  join::FileFacts facts;
+  std::vector<std::string> texts;
+};
+
+ReadPart read_part(const Source& source, const join::JoinOptions& options,
+                   const std::vector<read::Machine>& known, const Sink& sink) {
+  read::Profile profile = read::read_profile(source.file);
+  ReadPart result;
+  result.facts = join::file_facts(profile);
+  result.part = {source.run, profile.host_name, part_name(source.file), {}};
+  std::vector<read::Profile> profiles{profile};
+  const join::Analysis analysis = join::join_profiles(std::move(profiles), known, options);
+  result.part.tables = exports::dataset_of(profile, analysis);
+  result.texts = sink.texts_of(result.part);
+  return result;
+}
+
+void write_tables(const std::vector<Source>& sources, const DatasetOptions& options, Sink& sink) {
+  const std::vector<read::Machine> known = model::builtin_machines();
+  join::JoinOptions join_options;
+  join_options.machine = parse_machine(options.machine);
+  const auto write = [&](Part part) { sink.write(part, sink.texts_of(part)); };
+  std::vector<join::FileFacts> facts;  // of the run that is being written
+  const auto end_run = [&](const Source& last) {
+    std::size_t number = 0;
+    for (const std::string& warning : join::belonging_warnings(facts)) {
+      write({last.run,
+             "",
+             fmt::format("{}.run{}", part_name(last.file), number++),
+             {exports::dataset_finding("run", "", warning)}});
+    }
+    facts.clear();
+  };
+  std::string first_complaint;
+  std::size_t readable = 0;
+  Progress progress("reading");
+  join::in_two_threads(
+      sources.size(),
+      [&](std::size_t i) {
+        return join::or_complaint([&] { return read_part(sources[i], join_options, known, sink); });
+      },
+      [&](std::size_t i, join::Readable<ReadPart> read) {
+        progress.say(fmt::format("{} of {} files", i + 1, sources.size()));
+        if (read.value) {
+          ++readable;
+          facts.push_back(std::move(read.value->facts));
+          sink.write(read.value->part, read.value->texts);
+        } else {
+          if (first_complaint.empty()) first_complaint = read.complaint;
+          write({sources[i].run,
+                 "",
+                 part_name(sources[i].file),
+                 {exports::dataset_finding("left out", sources[i].file.string(), read.complaint)}});
+        }
+        if (i + 1 == sources.size() || sources[i + 1].run != sources[i].run) end_run(sources[i]);
+      });
+  if (readable == 0) throw read::InputError(first_complaint);
+  sink.finish();
+}
+
+// Where `make install` and the build tree have the Python package, seen from this program.
+void find_python_package() {
+  std::error_code error;
+  const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
+  std::string path;
+  for (const char* place : {INLINE_PROF_BIN_TO_LIB "/inline_prof/python", "../../macros/python"}) {
+    const fs::path folder = fs::weakly_canonical(own / place, error);
+    if (!error && fs::is_regular_file(folder / "inline_prof/dataset.py", error)) path = folder;
+  }
+  if (path.empty()) return;
+  const char* before = std::getenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)
+  if (before != nullptr && *before != '\0') path.append(":").append(before);
+  setenv("PYTHONPATH", path.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+}
+
+// The exit status; empty where there is no Python with our package.
+std::optional<int> run_python(std::vector<std::string> words) {
+  find_python_package();
+  const auto run = [](std::vector<std::string>& command) -> std::optional<int> {
+    std::vector<char*> arguments;
+    for (std::string& word : command)
+      arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    pid_t child = 0;
+    int status = 0;
+    if (posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ) != 0)
+      return std::nullopt;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+  };
+  std::vector<std::string> probe{"python3", "-c",
+                                 "import importlib.util as u, sys; "
+                                 "sys.exit(not (u.find_spec('inline_prof') and "
+                                 "u.find_spec('inline_prof.dataset')))"};
+  if (run(probe) != 0) return std::nullopt;
+  words.insert(words.begin(), {"python3", "-m", "inline_prof.dataset"});
+  return run(words);
+}
+
+std::optional<int> write_parquet(const DatasetOptions& options) {
+  std::error_code error;
+  std::vector<std::string> words{"--analyzer", fs::read_symlink("/proc/self/exe", error).string(),
+                                 "-o", options.output};
+  if (!options.run.empty()) words.insert(words.end(), {"--run", options.run});
+  if (!options.machine.empty()) words.insert(words.end(), {"--machine", options.machine});
+  words.emplace_back("--");
+  words.insert(words.end(), options.folders.begin(), options.folders.end());
+  return run_python(std::move(words));
+}
+
+void run_dataset(const DatasetOptions& options, int& status) {
+  const std::vector<Source> sources = sources_of(options);
+  if (options.format == DatasetFormat::kStream) {
+    StreamSink sink;
+    return write_tables(sources, options, sink);
+  }
+  if (options.output.empty()) throw UsageError("-o: expected the folder of the dataset");
+  if (options.format == DatasetFormat::kParquet) {
+    if (const auto of_python = write_parquet(options)) {
+      status = *of_python;
+      return;
+    }
+    fmt::print(stderr,
+               "prof-analyze: no python3 with the package inline_prof here: CSV instead of "
+               "Parquet\n");
+  }
+  CsvSink sink(options.output);
+  write_tables(sources, options, sink);
+}
+
+}  // namespace
+
+void declare_dataset(Command& program, int& status) {
+  const auto options = std::make_shared<DatasetOptions>();
+  Command command = program.add_subcommand(
+      "dataset", "Writes runs as tables for DuckDB, Spark and what else reads Parquet or CSV");
+  command.add_option("FOLDER", options->folders, "Folders of runs, or with --run the files of one")
+      .required();
+  command.add_option("-o,--output", options->output,
+                     "Folder of the dataset; what stands there is never rewritten");
+  command.add_option("--run", options->run, "Name of the run; default: that of its folder");
+  command.add_option("--machine", options->machine,
+                     "Machine to predict for, an id or a file; default: what each file says");
+  const NamedValues<DatasetFormat> formats{{"parquet", DatasetFormat::kParquet},
+                                           {"csv", DatasetFormat::kCsv},
+                                           {"stream", DatasetFormat::kStream}};
+  command.add_option("--format", options->format,
+                     "parquet needs the Python package with pyarrow or duckdb; stream is what it "
+                     "reads, on standard output",
+                     formats);
+  command.on_run([options, &status] { run_dataset(*options, status); });
+}
+
+}  // namespace inline_prof::cli

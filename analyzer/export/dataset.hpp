@@ -1,0 +1,88 @@
+// A profile as the tables of a dataset (docs/dataset.md): columns of plain values, which become
+// Parquet or CSV.
+#pragma once
+
+#include "join/analysis.hpp"
+#include "read/profile.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::exports {
+
+// Of every row of every table; a reader refuses another one.
+inline constexpr std::int64_t kDatasetVersion = 1;
+
+enum class ColumnType { kInt64, kInt32, kDouble, kFloat, kBool, kString };
+[[nodiscard]] std::string_view column_type_name(ColumnType type);  // "int64"
+
+struct ColumnFacts {
+  std::string_view name;
+  ColumnType type;
+};
+
+struct TableFacts {
+  std::string_view name;
+  std::vector<ColumnFacts> columns;
+};
+
+// Every table of a dataset, without the columns `run` and `host`, which are names of folders.
+[[nodiscard]] const std::vector<TableFacts>& dataset_tables();
+
+// The values of one table, column by column.  Rows are added cell by cell, in the order of the
+// columns.
+class Table {
+ public:
+  explicit Table(const TableFacts& facts) : facts_(&facts), columns_(facts.columns.size()) {}
+
+  Table& add(std::int64_t value);
+  Table& add(double value);  // one that is not finite is null
+  Table& add(bool value);
+  Table& add(std::string_view value);
+  Table& add_null();
+  template <typename Value>
+  Table& add(const std::optional<Value>& value) {
+    return value ? add(*value) : add_null();
+  }
+
+  [[nodiscard]] const TableFacts& facts() const { return *facts_; }
+  [[nodiscard]] std::size_t rows() const { return rows_; }
+
+  // Appends a line of JSON that says what follows, {"table", "rows", "columns": [{"name", "type",
+  // "nulls", "sizes"}], ...`more`}, and the buffers of the columns as Apache Arrow lays them out:
+  // bits of what is not null (size 0: all), for strings the offsets, and the values.
+  void append_frame(std::string& out, std::string_view more) const;
+
+  // Appends the names of the columns and the rows; null is an empty cell.
+  void append_csv(std::string& out) const;
+
+ private:
+  struct Column {
+    std::string validity;  // one bit a row, the lowest first
+    std::size_t nulls = 0;
+    std::vector<std::int32_t> ends;  // of strings
+    std::string values;
+  };
+  [[nodiscard]] Column& begin_cell(bool is_valid);
+  template <typename Value>
+  static void append_value(Column& column, Value value);
+
+  const TableFacts* facts_;
+  std::vector<Column> columns_;
+  std::size_t next_ = 0;  // the column of the next cell
+  std::size_t rows_ = 0;
+};
+
+// The tables of one file that have rows.  `profile` as it was read, `analysis` of it alone.
+[[nodiscard]] std::vector<Table> dataset_of(const read::Profile& profile,
+                                            const join::Analysis& analysis);
+
+// A table `finding` of one row: a file that could not be read, or what is odd about the run.
+[[nodiscard]] Table dataset_finding(std::string_view kind, std::string_view file,
+                                    std::string_view text);
+
+}  // namespace inline_prof::exports
