@@ -13,8 +13,8 @@ const DriverFunctions* blas_driver() {
   static const bool found =
       find_by_dlsym(driver) &&
       fail_rules_are_known({.prefix = "cublas",
-                            .but_not = "cublasLt",
-                            .symbol = reinterpret_cast<const void*>(&cublasCreate_v2)});
+                            .symbol = reinterpret_cast<const void*>(&cublasCreate_v2),
+                            .but_not = "cublasLt"});
   return found ? &driver : nullptr;
 }
 
@@ -62,12 +62,14 @@ SIMGPU_HANDLE_CALL(cublasSetAtomicsMode, cublasAtomicsMode_t mode) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and names
 #define SIMGPU_GET(symbol, Type, value)                    \
   SIMGPU_HANDLE_CALL(symbol, Type* to) {                   \
     if (to == nullptr) return CUBLAS_STATUS_INVALID_VALUE; \
     *to = value;                                           \
     return CUBLAS_STATUS_SUCCESS;                          \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 SIMGPU_GET(cublasGetStream_v2, cudaStream_t, h.stream)
 SIMGPU_GET(cublasGetMathMode, cublasMath_t, h.math)
 SIMGPU_GET(cublasGetPointerMode_v2, cublasPointerMode_t, h.pointer_mode)
@@ -99,20 +101,9 @@ cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
   if (const int injected = entry.begin(); injected != 0) {
     return static_cast<cublasStatus_t>(injected);
   }
-  if (value == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-  switch (type) {
-    case MAJOR_VERSION:
-      *value = CUBLAS_VER_MAJOR;
-      return CUBLAS_STATUS_SUCCESS;
-    case MINOR_VERSION:
-      *value = CUBLAS_VER_MINOR;
-      return CUBLAS_STATUS_SUCCESS;
-    case PATCH_LEVEL:
-      *value = CUBLAS_VER_PATCH;
-      return CUBLAS_STATUS_SUCCESS;
-    default:
-      return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  return version_part(type, {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH}, value)
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 const char* cublasGetStatusName(cublasStatus_t status) {

@@ -65,20 +65,9 @@ size_t cudnnGetCudartVersion(void) {
 }
 
 SIMGPU_CALL(cudnnGetProperty, libraryPropertyType type, int* value) {
-  if (value == nullptr) return CUDNN_STATUS_BAD_PARAM;
-  switch (type) {
-    case MAJOR_VERSION:
-      *value = CUDNN_MAJOR;
-      return CUDNN_STATUS_SUCCESS;
-    case MINOR_VERSION:
-      *value = CUDNN_MINOR;
-      return CUDNN_STATUS_SUCCESS;
-    case PATCH_LEVEL:
-      *value = CUDNN_PATCHLEVEL;
-      return CUDNN_STATUS_SUCCESS;
-    default:
-      return CUDNN_STATUS_BAD_PARAM;
-  }
+  return version_part(type, {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL}, value)
+             ? CUDNN_STATUS_SUCCESS
+             : CUDNN_STATUS_BAD_PARAM;
 }
 
 cudnnStatus_t cudnnGraphVersionCheck(void) {

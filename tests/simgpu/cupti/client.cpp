@@ -1,6 +1,7 @@
 #include "cupti/client.hpp"
 
-#include <cstdio>
+#include "common/fail_names.hpp"
+
 #include <cstring>
 #include <dlfcn.h>
 
@@ -21,23 +22,10 @@ bool load(CuptiDriver& driver) {
          find("cuCtxGetDevice", driver.ctx_get_device);
 }
 
-// SIMGPU_FAIL names of this library: a misspelt one would test nothing.
 bool names_are_known() {
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&cuptiGetVersion), &self) == 0) return false;
-  void* library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return false;
-  bool good = true;
-  for (const auto& rule : process_settings().settings.fail_rules) {
-    if (!rule.function.starts_with("cupti")) continue;
-    if (dlsym(library, rule.function.c_str()) == nullptr) {
-      std::fprintf(stderr, "simgpu: SIMGPU_FAIL=%s: expected a function of the simulated CUPTI\n",
-                   rule.function.c_str());
-      good = false;
-    }
-  }
-  dlclose(library);
-  return good;
+  return fail_rules_are_known({.prefix = "cupti",
+                               .symbol = reinterpret_cast<const void*>(&cuptiGetVersion),
+                               .called = "CUPTI"});
 }
 
 struct CallId {

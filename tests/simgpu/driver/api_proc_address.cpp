@@ -10,10 +10,10 @@
 namespace inline_prof::simgpu {
 
 // Where the linker puts the section of SIMGPU_PROC_ROW.
-// NOLINTBEGIN(bugprone-reserved-identifier): the linker's names.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names.
 extern "C" [[gnu::visibility("hidden")]] const ProcRow* const __start_simgpu_proc_rows[];
 extern "C" [[gnu::visibility("hidden")]] const ProcRow* const __stop_simgpu_proc_rows[];
-// NOLINTEND(bugprone-reserved-identifier)
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace {
 

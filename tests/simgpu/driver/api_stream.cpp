@@ -131,7 +131,7 @@ SIMGPU_STREAM_CALL(cuStreamGetCtx_v2, cuStreamGetCtx_v12050, kNone, CUstream str
 #define SIMGPU_STREAM_VALUE(symbol, typed, work, bits)                           \
   SIMGPU_STREAM_CALL(symbol, typed, kWait, CUstream stream, CUdeviceptr address, \
                      cuuint##bits##_t value, unsigned int flags) {               \
-    work(s, s.stream(stream, which), address, value, bits == 64, flags);         \
+    work(s, s.stream(stream, which), address, value, (bits) == 64, flags);       \
   }
 SIMGPU_STREAM_VALUE(cuStreamWaitValue32, cuStreamWaitValue32_v8000, wait_value, 32)
 SIMGPU_STREAM_VALUE(cuStreamWriteValue32, cuStreamWriteValue32_v8000, write_value, 32)

@@ -133,6 +133,7 @@ inline void* pointer(CUdeviceptr address) {
   SIMGPU_PROC_TWINS(symbol, twin, typed)                                     \
   static void body_##symbol(Simulator& s, __VA_ARGS__, DefaultStream which)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and names
 // SIMGPU_GET(symbol, typed, cost, type, value, parameters before the last...): the last parameter
 // says where the value goes.
 #define SIMGPU_GET(symbol, typed, cost, Type, value, ...)                 \
@@ -146,3 +147,4 @@ inline void* pointer(CUdeviceptr address) {
     require(to);                                                       \
     *to = value;                                                       \
   }
+// NOLINTEND(bugprone-macro-parentheses)

@@ -1,28 +1,38 @@
 // What a math library calls of the driver, and the two ways in which the vendor's find it.
 #pragma once
 
+#include "common/fail_names.hpp"
+#include "common/proc_name.hpp"
+
 #include <cuda.h>
 
 namespace inline_prof::simgpu {
 
+// X(member, vendor's name with the version in which the present signature appeared): what the
+// vendor's runtime asks for.
+#define SIMGPU_MATH_REQUESTS(X)                                      \
+  X(init, cuInit_v2000)                                              \
+  X(ctx_get_current, cuCtxGetCurrent_v4000)                          \
+  X(ctx_set_current, cuCtxSetCurrent_v4000)                          \
+  X(ctx_get_device, cuCtxGetDevice_v2000)                            \
+  X(device_get_attribute, cuDeviceGetAttribute_v2000)                \
+  X(primary_ctx_retain, cuDevicePrimaryCtxRetain_v7000)              \
+  X(module_load_data, cuModuleLoadData_v2000)                        \
+  X(module_unload, cuModuleUnload_v2000)                             \
+  X(module_get_function, cuModuleGetFunction_v2000)                  \
+  X(exchange_capture_mode, cuThreadExchangeStreamCaptureMode_v10010) \
+  X(launch_kernel, cuLaunchKernel_v4000)                             \
+  X(launch_kernel_ex, cuLaunchKernelEx_v11060)                       \
+  X(event_create, cuEventCreate_v2000)                               \
+  X(event_record, cuEventRecord_v2000)                               \
+  X(event_synchronize, cuEventSynchronize_v2000)                     \
+  X(event_elapsed_time, cuEventElapsedTime_v2000)                    \
+  X(event_destroy, cuEventDestroy_v4000)
+
 struct DriverFunctions {
-  decltype(&cuInit) init = nullptr;
-  decltype(&cuCtxGetCurrent) ctx_get_current = nullptr;
-  decltype(&cuCtxSetCurrent) ctx_set_current = nullptr;
-  decltype(&cuCtxGetDevice) ctx_get_device = nullptr;
-  decltype(&cuDeviceGetAttribute) device_get_attribute = nullptr;
-  decltype(&cuDevicePrimaryCtxRetain) primary_ctx_retain = nullptr;
-  decltype(&cuModuleLoadData) module_load_data = nullptr;
-  decltype(&cuModuleUnload) module_unload = nullptr;
-  decltype(&cuModuleGetFunction) module_get_function = nullptr;
-  decltype(&cuThreadExchangeStreamCaptureMode) exchange_capture_mode = nullptr;
-  decltype(&cuLaunchKernel) launch_kernel = nullptr;
-  decltype(&cuLaunchKernelEx) launch_kernel_ex = nullptr;
-  decltype(&cuEventCreate) event_create = nullptr;
-  decltype(&cuEventRecord) event_record = nullptr;
-  decltype(&cuEventSynchronize) event_synchronize = nullptr;
-  decltype(&cuEventElapsedTime) event_elapsed_time = nullptr;
-  decltype(&cuEventDestroy) event_destroy = nullptr;
+#define SIMGPU_MEMBER(member, typed) PFN_##typed member = nullptr;
+  SIMGPU_MATH_REQUESTS(SIMGPU_MEMBER)
+#undef SIMGPU_MEMBER
 };
 
 // As cuBLAS and cuBLASLt do: dlopen of libcuda.so.1 and raw dlsym, so that hooks of the runtime
@@ -32,16 +42,5 @@ struct DriverFunctions {
 // As cuDNN does, which has a runtime of its own inside: one dlsym of cuGetProcAddress_v2, and a
 // request with name and version for each function.
 [[nodiscard]] bool find_by_proc_address(DriverFunctions& driver);
-
-// The functions of a library: those whose names start with `prefix` and not with `but_not`.
-struct LibraryNames {
-  const char* prefix;
-  const char* but_not = nullptr;
-  const void* symbol = nullptr;  // one of them, by which the library's file is found
-};
-
-// Whether every SIMGPU_FAIL rule for the library names a function that it has; says on stderr which
-// does not.  A misspelt name would test nothing.
-[[nodiscard]] bool fail_rules_are_known(const LibraryNames& names);
 
 }  // namespace inline_prof::simgpu

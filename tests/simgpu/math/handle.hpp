@@ -5,6 +5,7 @@
 #include "simgpu.h"
 
 #include <array>
+#include <library_types.h>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -58,6 +59,14 @@ class MathHandle {
   std::mutex mutex_;
   std::unordered_map<std::string, LoadedKernel> kernels_;
 };
+
+// What cublasGetProperty and its like say of a version; false for what is no part of one.
+[[nodiscard]] inline bool version_part(libraryPropertyType part, const std::array<int, 3>& version,
+                                       int* value) {
+  if (value == nullptr || part < MAJOR_VERSION || part > PATCH_LEVEL) return false;
+  *value = version.at(static_cast<std::size_t>(part));
+  return true;
+}
 
 // Blocks of `size` that cover `extent`.
 [[nodiscard]] inline unsigned blocks_for(double extent, double size) {

@@ -121,12 +121,14 @@ SIMGPU_COMM_CALL(ncclCommGetAsyncError, ncclResult_t* error) {
   return ncclSuccess;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and names
 #define SIMGPU_GET(symbol, name, value)                                      \
   SIMGPU_COMM_CALL(symbol, int* name) {                                      \
     if (name == nullptr) return fail(ncclInvalidArgument, #name " is null"); \
     *name = value;                                                           \
     return ncclSuccess;                                                      \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 SIMGPU_GET(ncclCommCount, count, c.ranks)
 SIMGPU_GET(ncclCommCuDevice, device, c.device)
 SIMGPU_GET(ncclCommUserRank, rank, c.rank)

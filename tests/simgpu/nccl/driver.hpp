@@ -2,9 +2,8 @@
 #pragma once
 
 #include "common/entry.hpp"
+#include "common/proc_name.hpp"
 #include "nccl/vendor_nccl.hpp"
-
-#include <cudaTypedefs.h>
 
 #include <cstdint>
 
@@ -18,30 +17,36 @@ class NcclEntry : public Entry {
 // The vendor's library has a static runtime inside and asks it for entry points
 // (cudaGetDriverEntryPointByVersion), which asks the driver: dlopen, dlsym of cuGetProcAddress_v2,
 // one request per function.  The same requests are made here, without the runtime between.
+// X(member, vendor's name with version).
+#define SIMGPU_NCCL_REQUESTS(X)                               \
+  X(init, cuInit_v2000)                                       \
+  X(ctx_get_current, cuCtxGetCurrent_v4000)                   \
+  X(ctx_set_current, cuCtxSetCurrent_v4000)                   \
+  X(ctx_get_device, cuCtxGetDevice_v2000)                     \
+  X(device_get, cuDeviceGet_v2000)                            \
+  X(primary_ctx_retain, cuDevicePrimaryCtxRetain_v7000)       \
+  X(library_load_data, cuLibraryLoadData_v12000)              \
+  X(library_unload, cuLibraryUnload_v12000)                   \
+  X(library_get_kernel, cuLibraryGetKernel_v12000)            \
+  X(kernel_get_function, cuKernelGetFunction_v12000)          \
+  X(launch_kernel_ex, cuLaunchKernelEx_v11060)                \
+  X(event_create, cuEventCreate_v2000)                        \
+  X(event_destroy, cuEventDestroy_v4000)                      \
+  X(event_record, cuEventRecord_v2000)                        \
+  X(stream_wait_event, cuStreamWaitEvent_v3020)               \
+  X(stream_get_capture_info, cuStreamGetCaptureInfo_v11030)   \
+  X(ctx_synchronize, cuCtxSynchronize_v2000)                  \
+  X(user_object_create, cuUserObjectCreate_v11030)            \
+  X(graph_retain_user_object, cuGraphRetainUserObject_v11030) \
+  X(copy, cuMemcpyAsync_v4000)                                \
+  X(allocate, cuMemAlloc_v3020)                               \
+  X(release, cuMemFree_v3020)                                 \
+  X(exchange_capture_mode, cuThreadExchangeStreamCaptureMode_v10010)
+
 struct NcclDriver {
-  PFN_cuInit_v2000 init = nullptr;
-  PFN_cuCtxGetCurrent_v4000 ctx_get_current = nullptr;
-  PFN_cuCtxSetCurrent_v4000 ctx_set_current = nullptr;
-  PFN_cuCtxGetDevice_v2000 ctx_get_device = nullptr;
-  PFN_cuDeviceGet_v2000 device_get = nullptr;
-  PFN_cuDevicePrimaryCtxRetain_v7000 primary_ctx_retain = nullptr;
-  PFN_cuLibraryLoadData_v12000 library_load_data = nullptr;
-  PFN_cuLibraryUnload_v12000 library_unload = nullptr;
-  PFN_cuLibraryGetKernel_v12000 library_get_kernel = nullptr;
-  PFN_cuKernelGetFunction_v12000 kernel_get_function = nullptr;
-  PFN_cuLaunchKernelEx_v11060 launch_kernel_ex = nullptr;
-  PFN_cuEventCreate_v2000 event_create = nullptr;
-  PFN_cuEventDestroy_v4000 event_destroy = nullptr;
-  PFN_cuEventRecord_v2000 event_record = nullptr;
-  PFN_cuStreamWaitEvent_v3020 stream_wait_event = nullptr;
-  PFN_cuStreamGetCaptureInfo_v11030 stream_get_capture_info = nullptr;
-  PFN_cuCtxSynchronize_v2000 ctx_synchronize = nullptr;
-  PFN_cuUserObjectCreate_v11030 user_object_create = nullptr;
-  PFN_cuGraphRetainUserObject_v11030 graph_retain_user_object = nullptr;
-  PFN_cuMemcpyAsync_v4000 copy = nullptr;
-  PFN_cuMemAlloc_v3020 allocate = nullptr;
-  PFN_cuMemFree_v3020 release = nullptr;
-  PFN_cuThreadExchangeStreamCaptureMode_v10010 exchange_capture_mode = nullptr;
+#define SIMGPU_MEMBER(member, typed) PFN_##typed member = nullptr;
+  SIMGPU_NCCL_REQUESTS(SIMGPU_MEMBER)
+#undef SIMGPU_MEMBER
 
   // simgpu.h
   std::int64_t (*host_now)() = nullptr;

@@ -90,6 +90,7 @@ cudaError_t call(const RuntimeEntry& entry, Needs needs, Body&& body) {
   }                                                                                           \
   static Code body_##symbol(const DriverFunctions& driver, __VA_ARGS__, DefaultStream which)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): types and names
 // SIMGPU_FORWARD(symbol, needs, member, number of parameters): what the driver has under another
 // name, with the same parameters.
 #define SIMGPU_FORWARD(symbol, needs, member, count)                      \
@@ -103,3 +104,4 @@ cudaError_t call(const RuntimeEntry& entry, Needs needs, Body&& body) {
 #define SIMGPU_STREAM_FORWARD(symbol, needs, member, count) \
   SIMGPU_FORWARD(symbol, needs, member.legacy, count)       \
   SIMGPU_FORWARD(symbol##_ptsz, needs, member.per_thread, count)
+// NOLINTEND(bugprone-macro-parentheses)

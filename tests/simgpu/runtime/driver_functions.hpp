@@ -131,7 +131,8 @@ struct Twins {
 
 struct DriverFunctions {
 #define SIMGPU_MEMBER(member, typed) PFN_##typed member = nullptr;
-#define SIMGPU_TWO_MEMBERS(member, typed) Twins<PFN_##typed> member;
+#define SIMGPU_TWO_MEMBERS(member, typed) \
+  Twins<PFN_##typed> member;  // NOLINT(bugprone-macro-parentheses): a name
   SIMGPU_DRIVER_REQUESTS(SIMGPU_MEMBER, SIMGPU_TWO_MEMBERS)
 #undef SIMGPU_TWO_MEMBERS
 #undef SIMGPU_MEMBER

@@ -1,30 +1,17 @@
 // First use: the driver, and a device for each thread.
+#include "common/fail_names.hpp"
 #include "runtime/call.hpp"
 
-#include <cstdio>
-#include <dlfcn.h>
 #include <mutex>
 
 namespace inline_prof::simgpu {
 namespace {
 
-// SIMGPU_FAIL names of this library: a misspelt one would test nothing.
 bool names_are_known() {
-  Dl_info self{};
-  if (dladdr(reinterpret_cast<const void*>(&cudaMalloc), &self) == 0) return false;
-  void* library = dlopen(self.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return false;
-  bool good = true;
-  for (const auto& rule : process_settings().settings.fail_rules) {
-    const bool ours = rule.function.starts_with("cuda") || rule.function.starts_with("__cuda");
-    if (ours && dlsym(library, rule.function.c_str()) == nullptr) {
-      std::fprintf(stderr, "simgpu: SIMGPU_FAIL=%s: expected a function of the simulated runtime\n",
-                   rule.function.c_str());
-      good = false;
-    }
-  }
-  dlclose(library);
-  return good;
+  const auto* const symbol = reinterpret_cast<const void*>(&cudaMalloc);
+  const bool known =
+      fail_rules_are_known({.prefix = "cuda", .symbol = symbol, .called = "runtime"});
+  return fail_rules_are_known({.prefix = "__cuda", .symbol = symbol, .called = "runtime"}) && known;
 }
 
 struct Start {
