@@ -6,6 +6,7 @@ What is asserted of each is in the functions `check_...`; docs/compatibility.md 
 """
 
 import argparse
+import collections
 import json
 import os
 import pathlib
@@ -100,6 +101,8 @@ def run(options, program, way, folder):
         if way == "torch":
             # The GPU is what a step waits for; and a run is done with its last sample.
             surroundings.update(SIMGPU_HOST_SPEED="0.01", INLINE_PROF_OVERHEAD="0")
+        if way == "counted":
+            surroundings["REAL_PROGRAMS_NAMES"] = str(folder / "names")
         with_torch = way == "torch" or way == "counted" and program.torch
         argv = [options.prof_run, *(["--torch"] if with_torch else []), "--", *argv]
     return subprocess.run(argv, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -215,8 +218,33 @@ def check_every_launch(program, folder, said):
         seen = profile["overhead"]["launches_seen"]
         if seen != launched + nodes:
             raise Failed(f"{file.name}: launches_seen {seen}: the simulator logged {launched}, and {nodes} captured")
-        words.append(f"{launched} launches" + (f", {nodes} captured" if nodes else ""))
+        words.append(f"{launched} launches" + (f", {nodes} captured" if nodes else "") + check_names(folder, profile))
     return "; ".join(words)
+
+
+def check_names(folder, profile):
+    """Each launch of the last forward pass has the path of the module that programs/names.py saw it in."""
+    if not (folder / "names").exists():
+        return ""
+    lines = [line.rstrip("\n").split(" ", 1) for line in (folder / "names").read_text().splitlines()]
+    marks = [(int(number), path) for number, path in lines]
+    with open(folder / "timeline", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    launched = [row[8] for row in rows if row[0] == "kernel" and not row[7]]
+    if len(launched) != marks[-1][0]:
+        raise Failed(f"{len(launched)} launches in the log: expected {marks[-1][0]}")
+    truth = collections.Counter()
+    at = max(i for i, (_, path) in enumerate(marks) if path and path != "end" and (i == 0 or not marks[i - 1][1]))
+    while marks[at][1]:
+        truth.update((name, marks[at][1]) for name in launched[marks[at][0]:marks[at + 1][0]])
+        at += 1
+    named = collections.Counter(
+        (name, event["layer_name"]) for event in profile["events"] for name in event.get("kernel_names") or ())
+    wrong = truth - named
+    if not truth or wrong:
+        raise Failed(f"{sum(wrong.values())} of {sum(truth.values())} launches of the forward pass without their path: "
+                     f"{', '.join(path for _, path in list(wrong)[:3])}")
+    return f", {sum(truth.values())} launches of a forward pass with their path"
 
 
 def check_end(options, program, folder, profile):

@@ -4,6 +4,7 @@ import argparse
 import importlib.util
 import pathlib
 
+import names
 import torch
 from torch.nn import functional as F
 
@@ -15,10 +16,13 @@ spec.loader.exec_module(example)
 SIZES = ["--batch", "8", "--length", "64", "--width", "128", "--heads", "4", "--layers", "3"]
 
 
-def prepare(*flags):
+def prepare(*flags, eager=True):
     torch.manual_seed(0)
     options = example.parse([*SIZES, *flags])
-    return options, example.Gpt(options).cuda()
+    model = example.Gpt(options).cuda()
+    if eager:
+        names.put_around(model)
+    return options, model
 
 
 def loss_of(model, tokens, target):
@@ -80,7 +84,7 @@ def evaluated(steps):
 
 
 def compiled(steps, **how):
-    options, model = prepare()
+    options, model = prepare(eager=False)
     return train(steps, torch.compile(model, **how), options, torch.optim.AdamW(model.parameters(), fused=True))
 
 
@@ -90,7 +94,7 @@ def compiled_with_graphs(steps):
 
 def captured(steps):
     """A whole step in one CUDA graph."""
-    options, model = prepare()
+    options, model = prepare(eager=False)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True, capturable=True)
     tokens, target = (part.clone() for part in example.sequences(options, "cuda"))
 
@@ -119,7 +123,7 @@ def captured(steps):
 
 
 def graphed_callables(steps):
-    options, model = prepare()
+    options, model = prepare(eager=False)
     sample = example.sequences(options, "cuda")[0].clone()
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     model = torch.cuda.make_graphed_callables(model, (sample,))
