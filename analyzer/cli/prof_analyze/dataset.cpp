@@ -2,12 +2,13 @@
 //
 // The Python package writes Parquet: it starts this program again with --format stream and puts
 // what it prints into files.  Without Python the tables are CSV.
+#include "export/dataset.hpp"
+
 #include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
 #include "cli/prof_analyze/commands.hpp"
-#include "export/dataset.hpp"
 #include "join/belonging.hpp"
 #include "join/join.hpp"
 #include "join/readable.hpp"
