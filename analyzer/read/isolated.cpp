@@ -1,20 +1,21 @@
 #include "read/isolated.hpp"
 
-#include "read/table.hpp"
-
 #include <fmt/format.h>
 
 namespace inline_prof::read {
 
 IsolatedTimes read_isolated(const std::filesystem::path& file) {
-  const Table table = read_table(file);
+  return isolated_from(read_table(file));
+}
+
+IsolatedTimes isolated_from(const Table& table) {
   const std::size_t operation = table.require("operation");
   const std::size_t time = table.require("time_us");
   const std::size_t lower = table.require("time_lower_us");
   const std::size_t upper = table.require("time_upper_us");
   const std::size_t kernel = table.require("kernel_name");
   const std::size_t stand_in = table.require("stand_in");
-  IsolatedTimes times{.file = file.string(), .rows = {}};
+  IsolatedTimes times{.file = table.label(), .rows = {}};
   for (std::size_t row = 0; row < table.row_count(); ++row) {
     const IsolatedTime found{.time_us = table.number(row, time),
                              .lower_us = table.number(row, lower),

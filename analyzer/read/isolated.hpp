@@ -2,6 +2,7 @@
 #pragma once
 
 #include "read/input_error.hpp"
+#include "read/table.hpp"
 
 #include <filesystem>
 #include <map>
@@ -24,5 +25,6 @@ struct IsolatedTimes {
 
 // Throws InputError, also for an operation that stands there twice.
 [[nodiscard]] IsolatedTimes read_isolated(const std::filesystem::path& file);
+[[nodiscard]] IsolatedTimes isolated_from(const Table& table);
 
 }  // namespace inline_prof::read

@@ -115,7 +115,8 @@ TEST(CuptiBackend, TurnsCallbacksOffWhereOnlyLabelsAreArmed) {
   const json profile = place.json();
   EXPECT_EQ(profile["profiler"]["backend"], "cupti");
   EXPECT_EQ(events_of(profile), (std::set<std::string>{"kernel_c 0", "step 0", "step.gemm 0"}));
-  // Contexts, streams, modules and libraries; then launches on at the start, off for the labels, on for kernel_c, off.
+  // Contexts, streams, modules and libraries; then launches on at the start, off for the labels, on
+  // for kernel_c, off.
   EXPECT_EQ(calls_of(place, "cuptiEnableCallback"), 4U + 4U * 8U);
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -151,6 +152,16 @@ Samples param_samples(const std::string& text, const std::string& label,
 
 // --- tables ---
 
+std::int64_t rank_count(const Table& table, std::size_t row, std::size_t column) {
+  constexpr double most = 1e9;
+  const double count = positive_number(table, row, column);
+  if (count != std::floor(count) || count > most) {
+    table.fail(row, column,
+               fmt::format("expected an integer from 1 to {:g}, found {:g}", most, count));
+  }
+  return static_cast<std::int64_t>(count);
+}
+
 Samples xla_samples(const Table& table) {
   const std::size_t op = table.require("opcode"), type = table.require("element_type");
   const std::size_t bytes = table.require("tensor_bytes"), time = table.require("time_us");
@@ -163,14 +174,13 @@ Samples xla_samples(const Table& table) {
       ++permutes;
       continue;
     }
-    result.samples.push_back(
-        {.op = operation_name(table.cell(row, op)),
-         .ranks = static_cast<std::int64_t>(positive_number(table, row, ranks)),
-         .bytes = positive_number(table, row, bytes),
-         .type = number_type_word(table.cell(row, type)),
-         .time_us = positive_number(table, row, time),
-         .algorithm_gb_per_s = table.number(row, algorithm),
-         .bus_gb_per_s = table.number(row, bus)});
+    result.samples.push_back({.op = operation_name(table.cell(row, op)),
+                              .ranks = rank_count(table, row, ranks),
+                              .bytes = positive_number(table, row, bytes),
+                              .type = number_type_word(table.cell(row, type)),
+                              .time_us = positive_number(table, row, time),
+                              .algorithm_gb_per_s = table.number(row, algorithm),
+                              .bus_gb_per_s = table.number(row, bus)});
   }
   note_count(result, table.label(), permutes, "rows of collective-permute left out");
   return result;
@@ -186,14 +196,13 @@ Samples aiconfigurator_samples(const Table& table) {
     const std::string word = number_type_word(table.cell(row, type));
     const auto width = number_type_bytes(word);
     if (!width) table.fail(row, type, fmt::format("unknown number type {}", word));
-    result.samples.push_back(
-        {.op = operation_name(table.cell(row, op)),
-         .ranks = static_cast<std::int64_t>(positive_number(table, row, ranks)),
-         .bytes = positive_number(table, row, elements) * *width,
-         .type = word,
-         .time_us = positive_number(table, row, time) * 1e3,
-         .algorithm_gb_per_s = 0.0,
-         .bus_gb_per_s = 0.0});
+    result.samples.push_back({.op = operation_name(table.cell(row, op)),
+                              .ranks = rank_count(table, row, ranks),
+                              .bytes = positive_number(table, row, elements) * *width,
+                              .type = word,
+                              .time_us = positive_number(table, row, time) * 1e3,
+                              .algorithm_gb_per_s = 0.0,
+                              .bus_gb_per_s = 0.0});
   }
   return result;
 }

@@ -69,24 +69,28 @@ std::string sources_text() {
 
 Measurements convert_measurements(const std::filesystem::path& file, std::string_view kind,
                                   const ConvertSettings& settings) {
+  return measurements_from(read_text(file), file.string(), kind, settings);
+}
+
+Measurements measurements_from(std::string text, const std::string& label, std::string_view kind,
+                               const ConvertSettings& settings) {
   check_settings(settings);
   const auto sources = std::ranges::find(all_sources(), kind, &KindSources::kind);
   if (sources == all_sources().end()) {
     throw std::invalid_argument(fmt::format("no kind of table is called {}: choose from {}", kind,
                                             fmt::join(table_kinds(), ", ")));
   }
-  std::string text = read_text(file);
   for (const LogSource& log : sources->logs) {
-    if (log.is_it(text)) return log.convert(text, file.string(), settings);
+    if (log.is_it(text)) return log.convert(text, label, settings);
   }
-  const Table table(std::move(text), file.string());
+  const Table table(std::move(text), label);
   const auto has = [&](std::string_view column) { return table.find(column).has_value(); };
   for (const TableSource& source : sources->tables) {
     if (std::ranges::all_of(source.columns, has)) return source.convert(table, settings);
   }
   throw InputError(
-      fmt::format("{}: line 1: no source of {} tables has these columns; known are: {}",
-                  file.string(), kind, expected(*sources)));
+      fmt::format("{}: line 1: no source of {} tables has these columns; known are: {}", label,
+                  kind, expected(*sources)));
 }
 
 Measurements joined(std::vector<Measurements> parts) {

@@ -35,6 +35,10 @@ using ConvertSettings = std::map<std::string, std::string>;
 [[nodiscard]] Measurements convert_measurements(const std::filesystem::path& file,
                                                 std::string_view kind,
                                                 const ConvertSettings& settings);
+// The same of a text that was read from `label`.
+[[nodiscard]] Measurements measurements_from(std::string text, const std::string& label,
+                                             std::string_view kind,
+                                             const ConvertSettings& settings);
 
 // All rows in one table: columns of any of them, empty where a part does not have one.
 [[nodiscard]] Measurements joined(std::vector<Measurements> parts);
