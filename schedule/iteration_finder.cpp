@@ -120,17 +120,16 @@ bool IterationFinder::add(std::uint32_t symbol, std::uint32_t kernels) {
   if (seen_ < kFewestLaunches) return false;
   if (kernel == watched_ && watched_left_ > 0 && --watched_left_ == 0)
     next_look_ = std::min(next_look_, launch_count());
-  return launch_count() >= next_look_ && allowance_ >= 0 && look();
+  return launch_count() >= next_look_ &&
+         allowance_ >= static_cast<Allowance>(log_.launches().size() / 2) && look();
 }
 
 void IterationFinder::add_wait() {
   if (!gave_up_) log_.append_wait();
 }
 
-bool IterationFinder::look_now() {
-  if (gave_up_ || log_.launches().size() < kFewestPositions) return false;
-  allowance_ = std::max(allowance_, Allowance{0}) + static_cast<Allowance>(launch_count()) * 24;
-  return look();
+bool IterationFinder::confirm() {
+  return found_ && !still_holds() && look();
 }
 
 bool IterationFinder::give_up() {
@@ -328,9 +327,14 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
   for (const auto group : groups) {
     const auto end = end_of_group(all, group);
     const auto last = group + std::min(end - group, is_costly ? kAnchorsLookedInto : kAnchorsTried);
+    // Loops over layers have many anchors with many segments each: they must leave enough for
+    // others.
+    const Allowance least_of_group =
+        is_costly ? 0 : allowance_ - static_cast<Allowance>(log_.launches().size() / 8);
     std::size_t alike = 0;  // anchors that have shown one unfinished cycle
     for (auto one = group; one != last && alike < kEnoughAlike; ++one) {
       if (allowance_ < least) return std::nullopt;
+      if (allowance_ < least_of_group) break;
       const std::size_t fewest = fewest_segments(*one);
       const std::size_t needed =
           is_costly ? needed_segments(one->gap * log_.weight(one->anchor.kernel)) : fewest;

@@ -69,8 +69,8 @@ class IterationFinder {
   // same last launches.
   void add_wait();
 
-  // Looks now, whatever it costs, as when nothing further will be added.  True as for add().
-  bool look_now();
+  // Looks at what was found once more, as before something is made of it.  True as for add().
+  bool confirm();
 
   // The confidence is the share of answers that were right over the programs of
   // tests/unit/schedule/iteration_judge_test.cpp, as far as it can be told: (n + 1) / (n + 2) for n
