@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 namespace inline_prof::schedule {
@@ -107,10 +108,50 @@ class Alignment {
   Extent at_{};
 };
 
-}  // namespace
+// Steady launches between an anchor and the place where the host waits, in each of the last
+// segments the same; empty where it waits elsewhere, too, or not.
+std::optional<std::size_t> waits_before(const LaunchLog& log,
+                                        std::span<const std::uint32_t> positions,
+                                        const Cycle& cycle) {
+  constexpr std::size_t looked_at = 16;
+  const std::size_t segments = std::min(std::min(looked_at, cycle.regular), positions.size() - 1);
+  std::optional<std::size_t> place;
+  std::size_t with_one = 0;
+  for (std::size_t i = positions.size() - 1 - segments; i + 1 < positions.size(); ++i) {
+    const auto first = std::lower_bound(log.waits().begin(), log.waits().end(), positions[i]);
+    const auto last = std::lower_bound(first, log.waits().end(), positions[i + 1]);
+    if (last - first != 1) continue;
+    std::size_t steady = 0;
+    for (std::size_t launch = positions[i]; launch < *first; ++launch) {
+      if (!cycle.varies[log.launches()[launch]]) ++steady;
+    }
+    if (place && *place != steady) return std::nullopt;
+    place = steady;
+    ++with_one;
+  }
+  // An evaluation may have its own.
+  if (4 * with_one < 3 * segments || !place) return std::nullopt;
+  return *place % cycle.steady.size();
+}
 
-Boundary find_boundary(Launches launches, std::span<const std::uint32_t> positions,
-                       const Cycle& cycle, bool is_start_of_program) {
+// What is before the first whole iteration, at most: a share of it.
+constexpr double kMostInCommon = 0.2;
+
+Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary,
+                     std::size_t steady_index) {
+  const std::size_t size = cycle.steady.size();
+  const std::size_t early = (steady_index + size - boundary.steady_index) % size;
+  if (boundary.is_known &&
+      (early == 0 || static_cast<double>(early) > kMostInCommon * static_cast<double>(size)))
+    return boundary;
+  const auto wait = std::lower_bound(log.waits().begin(), log.waits().end(), boundary.first_launch);
+  if (wait == log.waits().end()) return boundary;
+  return {.first_launch = *wait, .steady_index = steady_index, .is_known = true};
+}
+
+Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> positions,
+                       const Cycle& cycle) {
+  const Launches launches = log.launches();
   std::size_t first = cycle.first_segment;
   for (; first > 0; --first) {
     const auto segment =
@@ -122,13 +163,22 @@ Boundary find_boundary(Launches launches, std::span<const std::uint32_t> positio
   const std::size_t begin = first == 0 ? 0 : positions[first - 1] + 1;
   const Launches before = launches.subspan(begin, positions[first] - begin);
   const auto extent = Alignment(before, cycle).best();
-  if (begin == 0 && extent.launches == before.size() && !is_start_of_program) {
+  if (begin == 0 && extent.launches == before.size() && log.dropped() != 0) {
     return {.first_launch = positions[first] + 1, .steady_index = 1, .is_known = false};
   }
   const std::size_t index = cycle.steady.size() - extent.steady;
   return {.first_launch = positions[first] - extent.launches,
           .steady_index = index == cycle.steady.size() ? 0 : index,
           .is_known = true};
+}
+
+}  // namespace
+
+Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
+                       const Cycle& cycle) {
+  const Boundary boundary = from_launches(log, positions, cycle);
+  const auto steady_index = waits_before(log, positions, cycle);
+  return steady_index ? behind_wait(log, cycle, boundary, *steady_index) : boundary;
 }
 
 }  // namespace inline_prof::schedule

@@ -18,8 +18,11 @@ struct Boundary {
 
 // The periodic part is followed back from the run's first anchor to where it begins.  Launches that
 // only the first iteration has (an optimizer sets up its state) do not stop the search.
-// `is_start_of_program`: nothing was launched before `launches`.
-[[nodiscard]] Boundary find_boundary(Launches launches, std::span<const std::uint32_t> positions,
-                                     const Cycle& cycle, bool is_start_of_program);
+//
+// What was launched before may end as an iteration does (a prompt's pass and a token): the boundary
+// would be early by those launches.  Where the host waits once in each iteration, and first does so
+// within them, iterations begin there.
+[[nodiscard]] Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
+                                     const Cycle& cycle);
 
 }  // namespace inline_prof::schedule

@@ -1,196 +1,398 @@
 #include "schedule/iteration_finder.hpp"
 
 #include "schedule/iteration_boundary.hpp"
+#include "schedule/iteration_follower.hpp"
 #include "schedule/recurrence.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace inline_prof::schedule {
-
-using Positions = std::span<const std::uint32_t>;
-
-// Where each kernel is launched: a counting sort of the launches.
-class PositionLists {
- public:
-  PositionLists(Launches launches, std::size_t kernel_count)
-      : begins_(kernel_count + 1), positions_(launches.size()) {
-    for (const std::uint32_t kernel : launches)
-      ++begins_[kernel + 1];
-    for (std::size_t i = 1; i < begins_.size(); ++i)
-      begins_[i] += begins_[i - 1];
-    auto next = begins_;
-    for (std::size_t i = 0; i < launches.size(); ++i)
-      positions_[next[launches[i]]++] = static_cast<std::uint32_t>(i);
-  }
-
-  [[nodiscard]] Positions of(std::size_t kernel) const {
-    return Positions(positions_).subspan(begins_[kernel], begins_[kernel + 1] - begins_[kernel]);
-  }
-
- private:
-  std::vector<std::size_t> begins_;
-  std::vector<std::uint32_t> positions_;
-};
-
 namespace {
 
 constexpr std::size_t kFewestPositions = 5;
 constexpr std::size_t kGapsLookedAt = 32;
 constexpr std::ptrdiff_t kAnchorsTried = 8;  // of those at nearly the same distance
-constexpr std::size_t kMostWork = 24;  // launches studied for each one kept, whenever one looks
+constexpr std::size_t kTimesLookedBack = 3;  // as many segments as are needed
+constexpr std::size_t kEnoughAlike = 2;
+constexpr std::ptrdiff_t kAnchorsLookedInto = 3;                  // launch by launch
+constexpr std::size_t kContextLaunches = std::size_t{32} << 10U;  // last ones looked at for triples
+constexpr std::size_t kShortestStructured = 16;  // launches, some of them three times
+constexpr std::size_t kFewestLaunches = 2048;    // of any answer: needed_structured_segments()
+constexpr double kMostWhereMicroSteps = 0.88;
+constexpr std::size_t kMostMicroSteps = 64;
+constexpr double kMostWhereUneven = 0.85;
 
-// A kernel that is launched at nearly equal distances.
-struct Candidate {
-  std::uint32_t kernel = 0;
-  std::size_t gap = 0;  // launches, median of the last ones
+struct Gaps {
+  std::size_t median = 0;
   std::size_t irregular = 0;
 };
 
-std::optional<Candidate> candidate(std::uint32_t kernel, Positions positions,
-                                   std::size_t launch_count) {
-  if (positions.size() < kFewestPositions) return std::nullopt;
-  std::vector<std::size_t> gaps;
-  for (std::size_t i = positions.size() - std::min(positions.size() - 1, kGapsLookedAt);
-       i < positions.size(); ++i) {
-    gaps.push_back(positions[i] - positions[i - 1]);
-  }
+// Empty where they are not nearly equal.  Sorts `gaps`.
+std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t since_last) {
+  if (gaps.size() + 1 < kFewestPositions) return std::nullopt;
   const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
   std::nth_element(gaps.begin(), middle, gaps.end());
   const std::size_t gap = *middle;
-  // A kernel that has not been launched for two rounds is no longer a candidate.
-  if (gap < 2 || launch_count - positions.back() > 2 * gap) return std::nullopt;
+  // What has not been launched for two rounds is no longer a candidate.
+  if (since_last > 2 * gap) return std::nullopt;
   const auto irregular = static_cast<std::size_t>(std::count_if(
       gaps.begin(), gaps.end(), [&](std::size_t g) { return 4 * g < 3 * gap || 4 * g > 5 * gap; }));
   if (5 * irregular > 2 * gaps.size()) return std::nullopt;
-  return Candidate{.kernel = kernel, .gap = gap, .irregular = irregular};
+  return Gaps{.median = gap, .irregular = irregular};
 }
 
-// By ascending distance; of those with nearly one distance the most regular, and not all of them.
-std::vector<Candidate> candidates(const PositionLists& lists, std::size_t kernel_count,
-                                  std::size_t launch_count) {
-  std::vector<Candidate> all;
-  for (std::uint32_t kernel = 0; kernel < kernel_count; ++kernel) {
-    if (const auto one = candidate(kernel, lists.of(kernel), launch_count)) all.push_back(*one);
-  }
-  std::sort(all.begin(), all.end(),
-            [](const Candidate& a, const Candidate& b) { return a.gap < b.gap; });
-  std::vector<Candidate> chosen;
-  for (auto group = all.begin(); group != all.end();) {
-    const auto end = std::find_if(
-        group, all.end(), [&](const Candidate& one) { return 32 * one.gap > 33 * group->gap; });
-    std::sort(group, end, [](const Candidate& a, const Candidate& b) {
-      return std::pair(a.irregular, a.kernel) < std::pair(b.irregular, b.kernel);
-    });
-    chosen.insert(chosen.end(), group, group + std::min(end - group, kAnchorsTried));
-    group = end;
-  }
-  return chosen;
-}
-
-// The last kernel of the iteration that is launched once in it, always, and in no evaluation; the
-// cycle's own anchor is one.
-std::size_t last_anchor(const std::vector<std::uint32_t>& iteration, const Cycle& cycle) {
+// The last kernel of the iteration that is launched once in it, always, and in no evaluation.
+std::optional<std::size_t> last_anchor(const std::vector<std::uint32_t>& iteration,
+                                       const Cycle& cycle) {
   std::vector<std::uint32_t> times(cycle.varies.size());
   for (const std::uint32_t kernel : iteration)
     ++times[kernel];
-  std::size_t last = iteration.size() - 1;
-  while (times[iteration[last]] != 1 || cycle.interrupts[iteration[last]])
-    --last;
-  return last;
+  for (std::size_t last = iteration.size(); last-- > 0;) {
+    if (times[iteration[last]] == 1 && !cycle.interrupts[iteration[last]]) return last;
+  }
+  return std::nullopt;
+}
+
+struct Word {
+  std::uint32_t kernel = 0;
+  std::vector<bool> letters{};
+};
+
+bool is_repetition(const std::vector<bool>& word) {
+  for (std::size_t part = 1; 2 * part <= word.size(); ++part) {
+    if (word.size() % part == 0 &&
+        std::equal(word.begin() + static_cast<std::ptrdiff_t>(part), word.end(), word.begin()))
+      return true;
+  }
+  return false;
+}
+
+// The kernel whose launches, together with those of the iteration's first one, tell soonest where
+// in the iteration one is.
+std::optional<Word> shortest_word(const std::vector<std::uint32_t>& iteration,
+                                  std::size_t kernel_count) {
+  const std::uint32_t first = iteration.front();
+  std::vector<std::size_t> times(kernel_count);
+  for (const std::uint32_t kernel : iteration)
+    ++times[kernel];
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t kernel = 0; kernel < times.size(); ++kernel) {
+    if (kernel != first && times[kernel] != 0 &&
+        times[kernel] + times[first] <= IterationFollower::kLongestWord)
+      others.push_back(kernel);
+  }
+  std::sort(others.begin(), others.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(times[a], a) < std::pair(times[b], b);
+  });
+  for (const std::uint32_t other : others) {
+    Word word{.kernel = other};
+    for (const std::uint32_t kernel : iteration) {
+      if (kernel == first || kernel == other) word.letters.push_back(kernel == first);
+    }
+    if (!is_repetition(word.letters)) return word;
+  }
+  return std::nullopt;
+}
+
+double confidence_of(const Cycle& cycle, bool boundary_is_known) {
+  const auto periods = static_cast<double>(cycle.regular);
+  double confidence = (periods + 1) / (periods + 2);
+  if (cycle.is_even && cycle.steady_share < 0.75) {
+    confidence *= kMostWhereUneven;
+  } else {
+    confidence *= cycle.steady_share;
+  }
+  if (cycle.regular < kMostMicroSteps) confidence = std::min(confidence, kMostWhereMicroSteps);
+  return boundary_is_known ? confidence : 0.5 * confidence;
 }
 
 }  // namespace
 
-bool IterationFinder::add(std::uint32_t symbol) {
+bool IterationFinder::add(std::uint32_t symbol, std::uint32_t kernels) {
   if (gave_up_) return false;
-  const auto [entry, is_new] =
-      numbers_.try_emplace(symbol, static_cast<std::uint32_t>(symbols_.size()));
-  if (is_new) {
-    if (symbols_.size() == kMostKernels) {
-      return give_up();
-    }
-    symbols_.push_back(symbol);
-  }
-  if (launches_.size() == kMostLaunches) drop_older_half();
-  launches_.push_back(entry->second);
-  return launch_count() >= next_look_ && look();
+  const std::uint32_t kernel = log_.number_of(symbol);
+  if (kernel == kMostKernels) return give_up();
+  log_.append(kernel, kernels);
+  allowance_ += kWorkALaunch;
+  if (seen_ < kFewestLaunches) seen_ += kernels;
+  if (seen_ < kFewestLaunches) return false;
+  if (kernel == watched_ && watched_left_ > 0 && --watched_left_ == 0)
+    next_look_ = std::min(next_look_, launch_count());
+  return launch_count() >= next_look_ &&
+         allowance_ >= static_cast<Allowance>(log_.launches().size() / 2) && look();
 }
 
-void IterationFinder::drop_older_half() {
-  const std::size_t half = launches_.size() / 2;
-  launches_.erase(launches_.begin(), launches_.begin() + static_cast<std::ptrdiff_t>(half));
-  dropped_ += half;
+void IterationFinder::add_wait() {
+  if (!gave_up_) log_.append_wait();
+}
+
+bool IterationFinder::confirm() {
+  return found_ && !still_holds() && look();
 }
 
 bool IterationFinder::give_up() {
   gave_up_ = true;
-  numbers_.clear();
-  launches_ = {};
+  log_.clear();
   return std::exchange(found_, std::nullopt).has_value();
 }
 
 bool IterationFinder::look() {
-  const std::size_t count = launches_.size();
-  // At least a 32nd more each time: looking costs some passes over the launches.
-  const std::uint64_t soonest = launch_count() + std::max<std::size_t>(64, count / 32);
-  const std::uint64_t soon = launch_count() + std::max<std::size_t>(64, count / 12);
-  next_look_ = launch_count() + std::max<std::size_t>(64, count / 4);
-
-  const PositionLists lists(launches_, symbols_.size());
-  if (found_ && still_holds(lists)) return false;
-  std::size_t work = 0;
-  for (const Candidate& one : candidates(lists, symbols_.size(), count)) {
-    work += needed_segments(one.gap) * one.gap;
-    if (work > kMostWork * count) break;
-    const Positions positions = lists.of(one.kernel);
-    const auto cycle = study(launches_, positions, symbols_.size());
-    if (!cycle) continue;
-    if (cycle->is_proven()) {
-      return settle_on(*cycle, positions);
-    }
-    const std::size_t missing = cycle->needed - std::min(cycle->needed, cycle->regular);
-    const std::uint64_t proven_at =
-        launch_count() + std::max<std::size_t>(missing, 1) * cycle->length;
-    next_look_ = std::min(next_look_, std::max(cycle->is_settled ? soonest : soon, proven_at));
+  next_look_ = launch_count() + std::max<std::size_t>(16, log_.launches().size() / 4);
+  watched_left_ = 0;
+  if (found_ && still_holds()) return false;
+  std::vector<Candidate> all = kernels();
+  sort(all);
+  auto cycle = first_proven(all, Readings::kEqual);
+  if (!cycle) cycle = first_proven(all, Readings::kAll);
+  const std::size_t launches = std::min(log_.launches().size(), kContextLaunches);
+  if (!cycle && allowance_ >= static_cast<Allowance>(2 * launches)) {
+    all = contexts();
+    sort(all);
+    cycle = first_proven(all, Readings::kEqualOnly);
   }
+  if (cycle) return settle_on(*cycle);
   return std::exchange(found_, std::nullopt).has_value();
 }
 
-bool IterationFinder::still_holds(const PositionLists& lists) {
-  const Positions positions = lists.of(numbers_.at(found_->anchor));
-  if (positions.size() < kFewestPositions) return false;
-  // A long evaluation, or the end of the training.
-  if (launches_.size() - positions.back() > 2 * found_->launches_per_iteration) return true;
-  const auto cycle = study(launches_, positions, symbols_.size());
-  return cycle && cycle->is_proven();
+std::vector<IterationFinder::Candidate> IterationFinder::kernels() {
+  const std::size_t count = log_.launches().size();
+  std::vector<Candidate> result;
+  std::vector<std::size_t> gaps;
+  for (std::uint32_t kernel = 0; kernel < log_.kernel_count(); ++kernel) {
+    if (log_.times(kernel) < kFewestPositions) continue;
+    const std::uint32_t last = log_.last_of(kernel);
+    gaps.clear();
+    for (std::uint32_t at = last; gaps.size() < kGapsLookedAt; at = log_.before(at)) {
+      if (log_.before(at) == LaunchLog::kNone) break;
+      gaps.push_back(at - log_.before(at));
+    }
+    allowance_ -= static_cast<Allowance>(gaps.size());
+    const auto regular = regular_gaps(gaps, count - last);
+    if (!regular || (regular->median < 2 && log_.weight(kernel) == 1)) continue;
+    result.push_back({.anchor = {.kernel = kernel},
+                      .times = log_.times(kernel),
+                      .gap = regular->median,
+                      .irregular = regular->irregular});
+  }
+  allowance_ -= static_cast<Allowance>(log_.kernel_count() / 4);
+  return result;
 }
 
-bool IterationFinder::settle_on(const Cycle& cycle, std::span<const std::uint32_t> positions) {
-  const Boundary boundary = find_boundary(launches_, positions, cycle, dropped_ == 0);
+// Three launches in a row, among the last ones.
+std::vector<IterationFinder::Candidate> IterationFinder::contexts() {
+  const Launches all = log_.launches();
+  const std::size_t count = std::min(all.size(), kContextLaunches);
+  const std::size_t start = all.size() - count;
+  if (count < 3) return {};
+  struct Context {
+    std::uint64_t hash = 0;
+    std::uint32_t last = 0;  // one more than its index; 0: none
+    std::uint32_t times = 0;
+  };
+  std::vector<Context> table(std::bit_ceil(2 * count));
+  std::vector<std::uint32_t> before(count);  // likewise one more
+  for (std::size_t i = 0; i + 2 < count; ++i) {
+    const std::uint64_t hash = log_.hash_of_three(start + i);
+    std::size_t slot = static_cast<std::size_t>(hash >> 20U) & (table.size() - 1);
+    while (table[slot].times != 0 && table[slot].hash != hash)
+      slot = (slot + 1) & (table.size() - 1);
+    table[slot].hash = hash;
+    before[i] = table[slot].last;
+    table[slot].last = static_cast<std::uint32_t>(i + 1);
+    ++table[slot].times;
+  }
+  allowance_ -= static_cast<Allowance>(2 * count);
+  std::vector<Candidate> result;
+  std::vector<std::size_t> gaps;
+  for (const Context& context : table) {
+    if (context.times < kFewestPositions) continue;
+    gaps.clear();
+    for (std::uint32_t at = context.last; gaps.size() < kGapsLookedAt; at = before[at - 1]) {
+      if (before[at - 1] == 0) break;
+      gaps.push_back(at - before[at - 1]);
+    }
+    allowance_ -= static_cast<Allowance>(gaps.size() / 2);
+    const auto regular = regular_gaps(gaps, count + 1 - context.last);
+    if (!regular || regular->median < 2) continue;
+    const std::size_t at = start + context.last - 1;
+    result.push_back({.anchor = {.kernel = all[at],
+                                 .is_alone = false,
+                                 .second = all[at + 1],
+                                 .third = all[at + 2]},
+                      .times = context.times,
+                      .gap = regular->median,
+                      .irregular = regular->irregular});
+  }
+  return result;
+}
+
+// The last ones, ascending.
+std::vector<std::uint32_t> IterationFinder::positions(const Anchor& anchor, std::size_t most) {
+  const Launches all = log_.launches();
+  std::vector<std::uint32_t> result;
+  std::size_t visited = 0;
+  for (std::uint32_t at = log_.last_of(anchor.kernel);
+       at != LaunchLog::kNone && result.size() < most; at = log_.before(at), ++visited) {
+    if (!anchor.is_alone &&
+        (at + 2 >= all.size() || all[at + 1] != anchor.second || all[at + 2] != anchor.third)) {
+      continue;
+    }
+    result.push_back(at);
+  }
+  allowance_ -= static_cast<Allowance>(visited);
+  std::reverse(result.begin(), result.end());
+  return result;
+}
+
+// Of those at nearly one distance the most regular come first.
+void IterationFinder::sort(std::vector<Candidate>& all) {
+  std::sort(all.begin(), all.end(),
+            [](const Candidate& a, const Candidate& b) { return a.gap < b.gap; });
+  for (auto group = all.begin(); group != all.end();) {
+    const auto end = end_of_group(all, group);
+    std::sort(group, end, [](const Candidate& a, const Candidate& b) {
+      return std::pair(a.irregular, a.anchor.kernel) < std::pair(b.irregular, b.anchor.kernel);
+    });
+    group = end;
+  }
+}
+
+std::vector<IterationFinder::Candidate>::iterator IterationFinder::end_of_group(
+    std::vector<Candidate>& all, std::vector<Candidate>::iterator group) {
+  return std::find_if(group, all.end(),
+                      [&](const Candidate& one) { return 32 * one.gap > 33 * group->gap; });
+}
+
+// So many segments prove a cycle, at least; a look is due when they will be there.
+std::size_t IterationFinder::fewest_segments(const Candidate& candidate) {
+  const std::size_t weight = candidate.gap * log_.weight(candidate.anchor.kernel);
+  const std::size_t needed = needed_segments(weight);
+  const bool may_be_structured = weight >= kShortestStructured || !log_.waits().empty();
+  const std::size_t fewest = may_be_structured ? needed_structured_segments(weight) : needed;
+  for (const std::size_t wanted : {fewest, needed}) {
+    if (candidate.times > wanted) continue;
+    look_at(launch_count() + (wanted + 1 - candidate.times) * candidate.gap);
+  }
+  return fewest;
+}
+
+// At least a 32nd more launches each time: looking costs some passes over them.
+void IterationFinder::look_at(std::uint64_t launch) {
+  const std::size_t more = std::max<std::size_t>(8, log_.launches().size() / 32);
+  next_look_ = std::min(next_look_, std::max(launch, launch_count() + more));
+}
+
+// The cycle of one candidate, if it is proven.  Its last segments tell first.
+std::optional<Cycle> IterationFinder::proven(Candidate& candidate, Readings readings,
+                                             std::size_t& alike) {
+  const std::size_t needed = needed_segments(candidate.gap * log_.weight(candidate.anchor.kernel));
+  anchor_ = candidate.anchor;
+  positions_ = positions(anchor_, kTimesLookedBack * needed + kFewestPositions);
+  if (positions_.size() < kFewestPositions) return std::nullopt;
+  auto cycle = study(log_, positions_, readings, allowance_);
+  if (!cycle) return std::nullopt;
+  const std::size_t segments = positions_.size() - 1;
+  if (cycle->is_proven()) {
+    if (segments + 1 == candidate.times) return cycle;
+    positions_ = positions(anchor_, SIZE_MAX);
+    cycle = study(log_, positions_, readings, allowance_);
+    if (cycle && cycle->is_proven()) return cycle;
+    return std::nullopt;
+  }
+  candidate.is_unfinished = cycle->is_settled;
+  if (cycle->is_settled && (2 * cycle->regular >= segments || 4 * cycle->regular < cycle->needed))
+    ++alike;
+  const std::size_t missing = cycle->needed - std::min(cycle->needed, cycle->regular);
+  if (anchor_.is_alone && cycle->is_settled) {
+    watched_ = anchor_.kernel;
+    watched_left_ = missing;
+  } else {
+    look_at(launch_count() + std::max<std::size_t>(missing, 1) * candidate.gap);
+  }
+  return std::nullopt;
+}
+
+// Equal segments are looked for from short ones to long ones, so that an evaluation at every n-th
+// iteration is no part of it; hashes tell whether they are equal.  Where there is nothing between
+// them, and where launches vary, so that each has to be looked at, the outermost ones come first.
+std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, Readings readings) {
+  std::vector<std::vector<Candidate>::iterator> groups;
+  for (auto group = all.begin(); group != all.end(); group = end_of_group(all, group))
+    groups.push_back(group);
+  if (readings != Readings::kEqual) std::reverse(groups.begin(), groups.end());
+  const bool is_costly = readings == Readings::kAll;
+  const auto least = is_costly ? 0 : -static_cast<Allowance>(log_.launches().size());
+  for (const auto group : groups) {
+    const auto end = end_of_group(all, group);
+    const auto last = group + std::min(end - group, is_costly ? kAnchorsLookedInto : kAnchorsTried);
+    // Loops over layers have many anchors with many segments each: they must leave enough for
+    // others.
+    const Allowance least_of_group =
+        is_costly ? 0 : allowance_ - static_cast<Allowance>(log_.launches().size() / 8);
+    std::size_t alike = 0;  // anchors that have shown one unfinished cycle
+    for (auto one = group; one != last && alike < kEnoughAlike; ++one) {
+      if (allowance_ < least) return std::nullopt;
+      if (allowance_ < least_of_group) break;
+      const std::size_t fewest = fewest_segments(*one);
+      const std::size_t needed =
+          is_costly ? needed_segments(one->gap * log_.weight(one->anchor.kernel)) : fewest;
+      if (one->times <= needed || one->is_unfinished) continue;
+      if (auto cycle = proven(*one, readings, alike)) return cycle;
+    }
+  }
+  return std::nullopt;
+}
+
+bool IterationFinder::still_holds() {
+  positions_ = positions(anchor_, SIZE_MAX);
+  if (positions_.size() < kFewestPositions) return false;
+  // A long evaluation, or the end of the training.
+  if (log_.launches().size() - positions_.back() > 2 * found_->launches_per_iteration) return true;
+  constexpr Allowance whatever_it_costs = PTRDIFF_MAX / 2;
+  Allowance left = whatever_it_costs;
+  const auto cycle =
+      study(log_, positions_, anchor_.is_alone ? Readings::kAll : Readings::kEqualOnly, left);
+  allowance_ -= whatever_it_costs - left;
+  if (!cycle || !cycle->is_proven()) return false;
+  found_->periods_seen = cycle->regular;
+  found_->confidence = confidence_of(*cycle, found_->first_launch.has_value());
+  return true;
+}
+
+bool IterationFinder::settle_on(const Cycle& cycle) {
+  const Boundary boundary = find_boundary(log_, positions_, cycle);
   std::vector<std::uint32_t> iteration = cycle.steady;
   std::rotate(iteration.begin(),
               iteration.begin() + static_cast<std::ptrdiff_t>(boundary.steady_index),
               iteration.end());
-  const auto anchor =
-      iteration.begin() + static_cast<std::ptrdiff_t>(last_anchor(iteration, cycle));
   const std::uint32_t first = iteration.front();
-  const auto periods = static_cast<double>(cycle.regular);
   FoundIteration found{
-      .anchor = symbols_[*anchor],
-      .first = symbols_[first],
-      .firsts_after_anchor =
-          1 + static_cast<std::size_t>(std::count(anchor + 1, iteration.end(), first)),
-      .firsts_before_anchor =
-          static_cast<std::size_t>(std::count(iteration.begin(), anchor + 1, first)),
       .launches_per_iteration = cycle.length,
       .periods_seen = cycle.regular,
-      .confidence =
-          cycle.steady_share * (periods + 1) / (periods + 2) * (boundary.is_known ? 1.0 : 0.5)};
-  if (boundary.is_known) found.first_launch = dropped_ + boundary.first_launch;
+      .confidence = confidence_of(cycle, boundary.is_known),
+      .other_period = cycle.with_evaluation != 0 ? cycle.with_evaluation : cycle.inner_length};
+  found.first = log_.symbol(first);
+  if (const auto last = last_anchor(iteration, cycle)) {
+    const auto anchor = iteration.begin() + static_cast<std::ptrdiff_t>(*last);
+    found.anchor = log_.symbol(*anchor);
+    anchor_ = {.kernel = *anchor};
+    found.firsts_after_anchor =
+        1 + static_cast<std::size_t>(std::count(anchor + 1, iteration.end(), first));
+    found.firsts_before_anchor =
+        static_cast<std::size_t>(std::count(iteration.begin(), anchor + 1, first));
+  } else if (const auto word = shortest_word(iteration, cycle.varies.size())) {
+    found.anchor = log_.symbol(word->kernel);
+    found.word = word->letters;
+  } else {
+    return std::exchange(found_, std::nullopt).has_value();  // it could not be followed
+  }
+  if (boundary.is_known) found.first_launch = log_.dropped() + boundary.first_launch;
   const bool is_new = !found_ || found_->anchor != found.anchor || found_->first != found.first ||
-                      found_->firsts_after_anchor != found.firsts_after_anchor;
-  found_ = found;
+                      found_->firsts_after_anchor != found.firsts_after_anchor ||
+                      found_->word != found.word;
+  found_ = std::move(found);
   return is_new;
 }
 

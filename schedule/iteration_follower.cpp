@@ -1,8 +1,11 @@
 #include "schedule/iteration_follower.hpp"
 
+#include <algorithm>
+
 namespace inline_prof::schedule {
 
 Step IterationFollower::on_first() noexcept {
+  if (!word_.empty()) return on_letter(true);
   if (place_ == Place::kUnknown) return Step::kNothing;
   ++firsts_;
   if (place_ == Place::kBehindAnchor) {
@@ -19,6 +22,7 @@ Step IterationFollower::on_first() noexcept {
 }
 
 Step IterationFollower::on_anchor() noexcept {
+  if (!word_.empty()) return on_letter(false);
   const Place place = place_;
   const std::size_t firsts = firsts_;
   place_ = Place::kBehindAnchor;
@@ -30,6 +34,41 @@ Step IterationFollower::on_anchor() noexcept {
   }
   breaks_ = 0;
   return Step::kNothing;
+}
+
+Step IterationFollower::on_letter(bool is_first) noexcept {
+  if (!next_letter_) {
+    letters_[letters_seen_++] = is_first;
+    if (letters_seen_ == letters_.size()) find_place_in_word();
+    return Step::kNothing;
+  }
+  const std::size_t place = *next_letter_;
+  if (word_[place] != is_first) {
+    next_letter_.reset();
+    ++breaks_;
+    return Step::kBroken;
+  }
+  next_letter_ = place + 1;
+  if (*next_letter_ == word_.size()) {
+    next_letter_ = 0;
+    breaks_ = 0;
+  }
+  return place == 0 ? Step::kStarts : Step::kNothing;
+}
+
+// The letters are the word from some place on; from one only, since it is no repetition.  If they
+// are not, as many further ones are looked at.
+void IterationFollower::find_place_in_word() noexcept {
+  letters_seen_ = 0;
+  for (std::size_t place = 0; place < word_.size(); ++place) {
+    const auto middle = word_.begin() + static_cast<std::ptrdiff_t>(place);
+    const auto rest = letters_.end() - static_cast<std::ptrdiff_t>(place);
+    if (std::equal(middle, word_.end(), letters_.begin()) &&
+        std::equal(rest, letters_.end(), word_.begin())) {
+      next_letter_ = place;
+      return;
+    }
+  }
 }
 
 }  // namespace inline_prof::schedule

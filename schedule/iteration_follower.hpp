@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 namespace inline_prof::schedule {
 
@@ -20,9 +22,13 @@ enum class Step : std::uint8_t {
 // else.  Where one kernel is both, on_first() comes before on_anchor() for each launch.
 class IterationFollower {
  public:
+  static constexpr std::size_t kLongestWord = 512;
+
   explicit IterationFollower(const FoundIteration& iteration)
       : before_anchor_(iteration.firsts_before_anchor),
-        after_anchor_(iteration.firsts_after_anchor) {}
+        after_anchor_(iteration.firsts_after_anchor),
+        word_(iteration.word),
+        letters_(iteration.word.size()) {}
 
   [[nodiscard]] Step on_first() noexcept;
   [[nodiscard]] Step on_anchor() noexcept;
@@ -31,6 +37,10 @@ class IterationFollower {
   [[nodiscard]] bool is_lost() const noexcept { return breaks_ >= 3; }
 
  private:
+  // Where the anchor is launched several times an iteration.
+  [[nodiscard]] Step on_letter(bool is_first) noexcept;
+  void find_place_in_word() noexcept;
+
   enum class Place : std::uint8_t { kUnknown, kInside, kBehindAnchor };
 
   std::size_t before_anchor_;
@@ -38,6 +48,11 @@ class IterationFollower {
   Place place_ = Place::kUnknown;
   std::size_t firsts_ = 0;  // launches of `first` since the place was entered
   int breaks_ = 0;          // in a row
+
+  std::vector<bool> word_;     // FoundIteration::word
+  std::vector<bool> letters_;  // the last ones, while the place is looked for
+  std::size_t letters_seen_ = 0;
+  std::optional<std::size_t> next_letter_{};  // its place in the word, where that is known
 };
 
 }  // namespace inline_prof::schedule

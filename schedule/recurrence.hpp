@@ -3,6 +3,8 @@
 // What schedule/iteration_finder.hpp asks of each kernel that might be an anchor.
 #pragma once
 
+#include "schedule/launch_log.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,8 +12,6 @@
 #include <vector>
 
 namespace inline_prof::schedule {
-
-using Launches = std::span<const std::uint32_t>;  // kernels numbered from 0, in launch order
 
 // What lies between two occurrences of an anchor, again and again.
 struct Cycle {
@@ -22,8 +22,11 @@ struct Cycle {
   std::size_t regular = 0;              // segments of the run that are not interrupted
   std::size_t needed = 0;               // so many regular ones make it an iteration ...
   bool is_settled = true;               // ... unless it grows, or may be a part of an iteration
-  std::size_t length = 0;               // launches of a regular segment, median
+  std::size_t length = 0;               // launches of a regular segment, median; of a graph all
   double steady_share = 0;              // of the launches of a regular segment, 0..1
+  bool is_even = false;                 // launches vary, but not what they do: see below
+  std::size_t with_evaluation = 0;  // launches from one evaluation to the next; 0: none are seen
+  std::size_t inner_length = 0;     // launches of what most of it repeats; 0: nothing
 
   [[nodiscard]] bool is_proven() const { return is_settled && regular >= needed; }
 };
@@ -35,16 +38,36 @@ struct Cycle {
 //   9 segments at least: up to 9 micro-steps of accumulated gradients are one iteration
 [[nodiscard]] std::size_t needed_segments(std::size_t length);
 
-// Studies the segments between `positions` (ascending, of one kernel, at least 5) of `launches`,
-// whose kernels are below `kernel_count`.  Empty where they do not repeat; otherwise the run that
-// ends at the last position, which may still be shorter than `needed`.
+// The same for exactly equal ones which have come since the anchor was first launched, and which a
+// loop in the set-up does not look like: they hold a loop themselves, or the host waits once in
+// each, or they are launches of a graph.
+//   2048 launches, 9 segments: half as many as above
+//   4 segments of 4096 launches and more: by then a set-up is over
+[[nodiscard]] std::size_t needed_structured_segments(std::size_t length);
+
+// Work that may still be done, in launches visited; see IterationFinder.
+using Allowance = std::ptrdiff_t;
+
+enum class Readings : std::uint8_t {
+  kEqualOnly,  // nothing between them: for anchors of several launches, which a block may hold
+  kEqual,      // evaluations may be between them
+  kAll,
+};
+
+// Studies the segments between `positions` (ascending, of one anchor, at least 5).  Empty where
+// they do not repeat; otherwise the run that ends at the last position, which may still be shorter
+// than `needed`.
 //
-// Two readings are tried: all segments are equal, then some launches vary.  In both, a segment may
-// hold an evaluation: a block of further launches at one place, mostly of kernels that the cycle
-// has too.  A block of other kernels is an optimizer's step: the iteration is longer than this
-// cycle, and the run ends there.
-[[nodiscard]] std::optional<Cycle> study(Launches launches,
+// Two readings are tried: all segments are equal, then some launches vary.  What varies is a
+// quarter of the segment at most, or any part of it where the segments are even: equally long once
+// immediate repetitions of up to four launches count once, as when the data choose one of several
+// kernels for a product, or how often an expert is called.
+//
+// In both, a segment may hold an evaluation: a long block of further launches at one place, with a
+// long stretch that the cycle has too, at every n-th segment.  Any other block at every n-th
+// segment, an optimizer's step or a network's head, belongs to a longer iteration: the run ends.
+[[nodiscard]] std::optional<Cycle> study(const LaunchLog& log,
                                          std::span<const std::uint32_t> positions,
-                                         std::size_t kernel_count);
+                                         Readings readings, Allowance& allowance);
 
 }  // namespace inline_prof::schedule

@@ -60,6 +60,10 @@ inline constexpr std::size_t kSpare = 2;
   X(cuCtxDestroy, cuCtxDestroy, 2000, kLegacy, CUresult(CUcontext)) \
   X(cuCtxDestroy_v2, cuCtxDestroy, 4000, kLegacy, CUresult(CUcontext)) \
   X(cuStreamDestroy_v2, cuStreamDestroy, 4000, kLegacy, CUresult(CUstream)) \
+  X(cuStreamSynchronize, cuStreamSynchronize, 2000, kLegacy, CUresult(CUstream)) \
+  X(cuStreamSynchronize_ptsz, cuStreamSynchronize, 7000, kPerThread, CUresult(CUstream)) \
+  X(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020, kLegacy, CUresult(void*, CUdeviceptr, std::size_t)) \
+  X(cuMemcpyDtoH_v2_ptds, cuMemcpyDtoH, 7000, kPerThread, CUresult(void*, CUdeviceptr, std::size_t)) \
   X(cuModuleGetFunction, cuModuleGetFunction, 2000, kLegacy, CUresult(CUfunction*, CUmodule, const char*)) \
   X(cuLibraryGetKernel, cuLibraryGetKernel, 12000, kLegacy, CUresult(CUkernel*, CUlibrary, const char*)) \
   X(cuKernelGetFunction, cuKernelGetFunction, 12000, kLegacy, CUresult(CUfunction*, CUkernel)) \

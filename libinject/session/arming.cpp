@@ -364,7 +364,9 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream);
   if (slot == nullptr) return {.kind = LaunchTicket::Kind::kMeet};
   LaunchSite* site = state.site_by_slot[launch_table.index_of(*slot)].get();
-  if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *site);
+  // Not the warm-up: the site stays.
+  if (looking_for_period.load(std::memory_order_relaxed))
+    static_cast<void>(look_for_period(state, *site));
   const std::uint32_t count = slot->count.fetch_add(1, std::memory_order_relaxed);
   const LaunchTicket counted{.counted = &slot->count};
   if (count < slot->limit.load(std::memory_order_relaxed)) return counted;  // not its turn

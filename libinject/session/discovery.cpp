@@ -395,7 +395,10 @@ void meet(State& state, const Launch& launch, bool is_captured) {
   const std::lock_guard lock(state.mutex);
   LaunchSite* site = site_of_launch(state, launch);
   if (site == nullptr) return;
-  if (looking_for_period.load(std::memory_order_relaxed)) look_for_period(state, *site);
+  if (looking_for_period.load(std::memory_order_relaxed) && !look_for_period(state, *site)) {
+    site = site_of_launch(state, launch);
+    if (site == nullptr) return;
+  }
   switch (state.phase.load(std::memory_order_relaxed)) {
     case Phase::kBeforeIterations:
       return meet_before_iterations(state, *site);

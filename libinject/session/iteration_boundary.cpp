@@ -15,6 +15,8 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
+#include <vector>
 
 namespace inline_prof::hook {
 
@@ -31,10 +33,14 @@ constinit std::atomic<const void*> boundary_stream{nullptr};
 constinit std::atomic_flag following = ATOMIC_FLAG_INIT;
 constinit std::atomic<schedule::IterationFollower*> follower{nullptr};  // never freed
 
-// What the stream's launches were so far in a run whose iterations are looked for.
+// What the stream's launches were so far in a run whose iterations are looked for.  Slots of the
+// launch table do not last as long as a search: functions do.
 struct Search {
   schedule::IterationFinder finder;
   std::uint64_t launches = 0;
+  std::vector<const void*> functions;  // by the finder's symbol
+  std::unordered_map<const void*, std::uint32_t> symbols;
+  bool is_due = false;  // found, and not followed yet
 };
 
 // Number of streams that are searched; the busiest ones have the program's work.
@@ -75,27 +81,49 @@ const ExecutableGraph* boundary_graph(const void* function) noexcept {
   return nullptr;
 }
 
+void note_confidence(State& state, const schedule::FoundIteration& found) {
+  const std::lock_guard lock(state.run.mutex);
+  state.run.iteration_confidence = found.confidence;
+}
+
+void forget_boundary(State& state) {
+  for (auto& function : boundary_functions)
+    function.store(nullptr, std::memory_order_relaxed);
+  boundary_stream.store(nullptr, std::memory_order_relaxed);
+  follower.store(nullptr, std::memory_order_release);
+  state.boundary_is_guessed = false;
+}
+
+// No iteration has begun yet, and all sites are forgotten.  With the mutex held.
+void begin_warmup_again(State& state) {
+  forget_boundary(state);
+  disarm();
+  forget_discovery(state);
+  state.iteration.store(0);
+  {
+    const std::lock_guard run_lock(state.run.mutex);
+    state.run.iteration_source = "none";
+  }
+  state.phase.store(Phase::kBeforeIterations);
+  sys::set_filter(sys::kEveryLaunch);
+  looking_for_period.store(true, std::memory_order_relaxed);
+}
+
 // A graph launch counts as launches of all its kernels, so that a period is accepted as soon as if
-// the program launched them itself.  The first is represented by the graph's slot, the others by
-// numbers above all slots.
+// the program launched them itself.
 constexpr std::uint32_t kMostInReplay = 512;  // as many are as good as more
-constexpr auto kSlots = static_cast<std::uint32_t>(timer::LaunchTable::kSize);
 
 std::uint32_t launches_of(const LaunchSite& site) {
   if (site.graph == nullptr) return 1;
   return std::clamp(site.graph->kernels.load(std::memory_order_relaxed), 1U, kMostInReplay);
 }
 
-std::uint32_t slot_of(std::uint32_t symbol) {
-  return symbol < kSlots ? symbol : (symbol - kSlots) / kMostInReplay;
-}
-
-bool add_launches(schedule::IterationFinder& finder, const LaunchSite& site) {
-  const auto slot = static_cast<std::uint32_t>(launch_table.index_of(*site.slot));
-  bool has_changed = finder.add(slot);
-  for (std::uint32_t i = 1; i < launches_of(site); ++i)
-    has_changed = finder.add(kSlots + slot * kMostInReplay + i) || has_changed;
-  return has_changed;
+bool add_launch(Search& search, const LaunchSite& site) {
+  const void* function = site.slot->function.load(std::memory_order_relaxed);
+  const auto [known, is_new] =
+      search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
+  if (is_new) search.functions.push_back(function);
+  return search.finder.add(known->second, launches_of(site));
 }
 
 }  // namespace
@@ -139,31 +167,85 @@ void note_kernel(const State& state, const Launch& launch, const KernelInfo& ker
   boundary_stream.store(launch.stream, std::memory_order_release);
 }
 
-void look_for_period(State& state, const LaunchSite& site) {
-  auto& all = searches();
-  if (!all.contains(site.stream) && all.size() == kMostSearches) return;
-  Search& search = all[site.stream];
-  ++search.launches;
-  if (++searched_launches > kLongestSearch) return give_up();
-  if (!add_launches(search.finder, site) || !search.finder.found() || !is_busiest(search)) return;
-  schedule::FoundIteration found = *search.finder.found();
-  found.anchor = slot_of(found.anchor);
-  found.first = slot_of(found.first);
-  const std::array<std::uint32_t, kBoundaryFunctions> slots{found.anchor, found.first};
+namespace {
+
+// Iterations start at what was found on `site`'s stream from now on.  False as long as a kernel of
+// it has not been launched again since the sites were forgotten.
+bool follow(State& state, const LaunchSite& site, const Search& search) {
+  const schedule::FoundIteration& found = *search.finder.found();
+  const std::array<const void*, kBoundaryFunctions> functions{search.functions[found.anchor],
+                                                              search.functions[found.first]};
+  std::array<const LaunchSite*, kBoundaryFunctions> edges{};
+  for (std::size_t i = 0; i < kBoundaryFunctions; ++i) {
+    timer::LaunchSlot* slot =
+        launch_table.find(functions[i], table_key(state, site.stream->handle));
+    if (slot == nullptr) return false;
+    edges[i] = state.site_by_slot[launch_table.index_of(*slot)].get();
+  }
   follower.store(new schedule::IterationFollower(found), std::memory_order_release);
   for (std::size_t i = 0; i < kBoundaryFunctions; ++i) {
-    const LaunchSite& edge = *state.site_by_slot[slots[i]];
-    boundary_graphs[i].store(edge.graph, std::memory_order_relaxed);
-    boundary_functions[i].store(edge.slot->function.load(std::memory_order_relaxed),
-                                std::memory_order_relaxed);
+    boundary_graphs[i].store(edges[i]->graph, std::memory_order_relaxed);
+    boundary_functions[i].store(functions[i], std::memory_order_relaxed);
   }
   boundary_stream.store(site.stream->handle, std::memory_order_release);
   state.boundary_is_guessed = true;
-  {
-    const std::lock_guard lock(state.run.mutex);
-    state.run.iteration_confidence = found.confidence;
+  note_confidence(state, found);
+  return true;
+}
+
+}  // namespace
+
+bool look_for_period(State& state, const LaunchSite& site) {
+  auto& all = searches();
+  if (!all.contains(site.stream) && all.size() == kMostSearches) return true;
+  Search& search = all[site.stream];
+  ++search.launches;
+  if (++searched_launches > kLongestSearch) {
+    give_up();
+    return true;
+  }
+  const bool has_changed = add_launch(search, site);
+  if (state.boundary_is_guessed) {
+    if (!has_changed || boundary_stream.load(std::memory_order_relaxed) != site.stream->handle)
+      return true;
+    search.is_due = search.finder.found().has_value();
+    // What looked like iterations in the warm-up were parts of one.
+    if (state.phase.load(std::memory_order_relaxed) == Phase::kDiscovering) {
+      begin_warmup_again(state);
+      return false;
+    }
+    forget_boundary(state);
+  } else if (has_changed) {
+    search.is_due = search.finder.found().has_value();
+  }
+  if (search.is_due && is_busiest(search)) search.is_due = !follow(state, site, search);
+  return true;
+}
+
+bool confirm_period(State& state) {
+  if (!looking_for_period.load(std::memory_order_relaxed) || !state.boundary_is_guessed)
+    return true;
+  for (auto& [stream, search] : searches()) {
+    if (stream->handle != boundary_stream.load(std::memory_order_relaxed) || !search.finder.found())
+      continue;
+    if (search.finder.confirm()) {
+      search.is_due = search.finder.found().has_value();
+      begin_warmup_again(state);
+      return false;
+    }
+    note_confidence(state, *search.finder.found());
   }
   give_up();  // looking any further
+  return true;
+}
+
+void note_host_wait() {
+  if (!looking_for_period.load(std::memory_order_relaxed)) return;
+  State* run = state();
+  if (run == nullptr) return;
+  const std::lock_guard lock(run->mutex);
+  for (auto& [stream, search] : searches())
+    search.finder.add_wait();
 }
 
 void forget_searches() {
@@ -172,32 +254,22 @@ void forget_searches() {
 
 namespace {
 
-// In the warm-up the search begins again.  Later the program has left its training loop: no further
+// In the warm-up the search goes on.  Later the program has left its training loop: no further
 // iteration starts.
 void lose_period() {
   State* run = state();
   if (run == nullptr) return;
   const std::lock_guard lock(run->mutex);
-  for (auto& function : boundary_functions)
-    function.store(nullptr, std::memory_order_relaxed);
-  boundary_stream.store(nullptr, std::memory_order_relaxed);
-  follower.store(nullptr, std::memory_order_release);
+  if (run->phase.load() == Phase::kDiscovering) {
+    for (auto& [stream, search] : searches())
+      search.is_due = search.finder.found().has_value();
+    return begin_warmup_again(*run);
+  }
+  forget_boundary(*run);
+  run->boundary_is_guessed = true;  // what was measured came from a period
   disarm();
-  if (run->phase.load() != Phase::kDiscovering) {
-    return warn(*run, "the launches stopped repeating after iteration " +
-                          std::to_string(run->iteration.load()) +
-                          ": no iterations are seen any more");
-  }
-  forget_discovery(*run);
-  run->iteration.store(0);
-  {
-    const std::lock_guard run_lock(run->run.mutex);
-    run->run.iteration_source = "none";
-  }
-  run->boundary_is_guessed = false;
-  run->phase.store(Phase::kBeforeIterations);
-  sys::set_filter(sys::kEveryLaunch);
-  looking_for_period.store(true, std::memory_order_relaxed);
+  warn(*run, "the launches stopped repeating after iteration " +
+                 std::to_string(run->iteration.load()) + ": no iterations are seen any more");
 }
 
 }  // namespace

@@ -35,8 +35,16 @@ void move_boundary(const void* old_function, const void* old_stream, const void*
 [[nodiscard]] bool starts_iteration(const Launch& launch);
 
 // While iterations are still looked for: adds one launch, in stream order, after it was made.  With
-// the mutex held.
-void look_for_period(State& state, const LaunchSite& site);
+// the mutex held.  False where the warm-up has begun again, and `site` is gone.
+[[nodiscard]] bool look_for_period(State& state, const LaunchSite& site);
+
+// Before the plan is made: the period that was found is looked at once more, and no further one is
+// looked for.  False where it was a part of a longer one: the warm-up has begun again.  With the
+// mutex held.
+[[nodiscard]] bool confirm_period(State& state);
+
+// The host waits for the device, or copies from it.
+void note_host_wait();
 
 // The sites that were seen so far are forgotten.
 void forget_searches();

@@ -5,6 +5,7 @@
 #include "session/arming.hpp"
 #include "session/completeness.hpp"
 #include "session/discovery.hpp"
+#include "session/iteration_boundary.hpp"
 #include "session/one_shot.hpp"
 #include "session/planning.hpp"
 #include "session/progress.hpp"
@@ -317,6 +318,7 @@ bool start_iteration(State& state) {
         if (is_fresh_start(state, iteration)) forget_discovery(state);
         return false;
       }
+      if (!confirm_period(state)) return false;
       make_plan(state);
       state.phase.store(Phase::kMeasuring, std::memory_order_release);
       if (!sys::is_on()) return false;  // nothing can be measured, and not all is planned

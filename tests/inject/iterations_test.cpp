@@ -26,16 +26,18 @@ struct Found {
   LaunchProgram program;  // of the busiest stream
 };
 
-Found find_iterations(const Workplace& place, const std::string& shape) {
+Found find_iterations(const Workplace& place, const std::string& shape,
+                      const std::string& warmup = "3") {
   place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
                                "rules": [{"name": "*", "duration_us": 10}]})");
   // The first kernel of the iteration, the one at the end of the forward pass, and one behind.
   place.write("prof.events", "k103_\nk111_\nk112_\n");
-  const HostRun run = run_host(
-      place, "host_iterations",
-      {.arguments = {"--shape=" + shape, "--truth=truth.txt"},
-       .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
-                       "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
+  const HostRun run =
+      run_host(place, "host_iterations",
+               {.arguments = {"--shape=" + shape, "--truth=truth.txt"},
+                .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
+                                "INLINE_PROF_WARMUP=" + warmup, "INLINE_PROF_REPEAT=5",
+                                "INLINE_PROF_OVERHEAD=0"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
   Found found{.profile = place.json(), .program = schedule::test::program_named(shape)};
@@ -99,6 +101,29 @@ INSTANTIATE_TEST_SUITE_P(AProgram, IterationsOf,
                          testing::Values("plain", "accumulation", "evaluation", "alternating",
                                          "streams_threads", "data_dependent"),
                          [](const auto& shape) { return std::string(shape.param); });
+
+// Micro-steps are taken for iterations at first; the warm-up begins again at the optimizer's step.
+TEST(Iterations, AreAccumulationsOfSixteenMicroSteps) {
+  const Workplace place;
+  const auto [profile, program] = find_iterations(place, "sixteen_micro_steps", "10");
+  EXPECT_LT(profile["profiler"]["iteration_confidence"], 0.9);
+  const auto count_of_embedding = std::ranges::count_if(profile["events"], [](const json& event) {
+    return event["event_name"] == "k103_" && event["stream_index"] == 0;
+  });
+  EXPECT_EQ(count_of_embedding, 16);
+  const auto places = fixed_places(program);
+  int samples = 0;
+  for (const json& event : profile["events"]) {
+    const auto place_of = places.find({event["event_name"], event["met_times_within_this_stream"]});
+    if (place_of == places.end() || event["stream_index"] != 0) continue;
+    for (const json& offset_ms : event["iter_start_to_event_start_times_ms"]) {
+      EXPECT_NEAR(offset_ms.get<double>() * 1e3, kKernelUs * static_cast<double>(place_of->second),
+                  0.6 * kKernelUs);
+      ++samples;
+    }
+  }
+  EXPECT_GE(samples, 5);
+}
 
 TEST(Iterations, AreNotFoundWhereThereAreNone) {
   const Workplace place;

@@ -404,12 +404,83 @@ TEST(IterationFinder, GivesUpWhereThereAreTooManyKernels) {
   EXPECT_FALSE(finder.found());
 }
 
-// Laplace's rule: nine periods give 10 / 11.
-TEST(IterationFinder, IsAsSureAsLaplace) {
+// Nine equal iterations may be micro-steps of a longer one; of ninety, ninety-one in ninety-two are
+// what they seem (Laplace's rule).
+TEST(IterationFinder, IsAsSureAsLaplaceAfterAWhile) {
   const Outcome outcome = run(test::plain(1, 24, 20).launches());
   ASSERT_TRUE(outcome.found);
   EXPECT_EQ(outcome.found->periods_seen, 9U);
-  EXPECT_DOUBLE_EQ(outcome.found->confidence, 10.0 / 11.0);
+  EXPECT_DOUBLE_EQ(outcome.found->confidence, 0.88);
+
+  const LaunchProgram longer = test::plain(1, 24, 300);
+  IterationFinder finder;
+  for (const std::uint32_t kernel : longer.launches()) {
+    finder.add(kernel);
+    if (finder.found() && finder.found()->periods_seen >= 90) break;
+  }
+  ASSERT_TRUE(finder.found());
+  const auto periods = static_cast<double>(finder.found()->periods_seen);
+  EXPECT_GE(periods, 90);
+  EXPECT_DOUBLE_EQ(finder.found()->confidence, (periods + 1) / (periods + 2));
+}
+
+// Two equal launches begin each iteration of a few blocks, and no kernel is launched once in it.
+LaunchProgram blocks_without_own_kernels(bool waits, IterationFinder& finder) {
+  LaunchProgram program(1);
+  const auto launch = [&](std::uint32_t kernel) {
+    program.launch(kernel);
+    finder.add(kernel);
+  };
+  // The set-up ends as an iteration does.
+  for (int i = 0; i < 100; ++i)
+    launch(50 + static_cast<std::uint32_t>(i % 7));
+  for (const std::uint32_t kernel : {3U, 3U, 5U})
+    launch(kernel);
+  for (int i = 0; i < 40; ++i) {
+    if (waits) finder.add_wait();
+    program.begin_iteration();
+    for (const std::uint32_t kernel : {2U, 4U})
+      launch(kernel);
+    for (int block = 0; block < 9; ++block) {
+      for (const std::uint32_t kernel : {1U, 2U, 3U, 4U, 2U, 5U, 6U, 7U, 8U})
+        launch(kernel);
+    }
+    for (const std::uint32_t kernel : {3U, 3U, 5U})
+      launch(kernel);
+  }
+  return program;
+}
+
+TEST(IterationFinder, TakesTheOutermostPeriodAndNamesTheOther) {
+  IterationFinder finder;
+  const LaunchProgram program = blocks_without_own_kernels(true, finder);
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->launches_per_iteration, 86U);
+  EXPECT_EQ(finder.found()->other_period, 9U);
+  EXPECT_LT(finder.found()->confidence, 0.9);
+}
+
+TEST(IterationFinder, BeginsWhereTheHostWaits) {
+  IterationFinder with_waits;
+  const LaunchProgram program = blocks_without_own_kernels(true, with_waits);
+  ASSERT_TRUE(with_waits.found());
+  EXPECT_EQ(with_waits.found()->first_launch, program.starts().front());
+  IterationFinder without;
+  blocks_without_own_kernels(false, without);
+  ASSERT_TRUE(without.found());
+  EXPECT_EQ(without.found()->first_launch, program.starts().front() - 3);
+}
+
+TEST(IterationFinder, TakesALaunchOfAGraphForLaunchesOfItsKernels) {
+  IterationFinder finder;
+  for (int i = 0; i < 20; ++i)
+    finder.add(7, 97);
+  ASSERT_FALSE(finder.found());  // it might be a layer's
+  for (int i = 0; i < 30; ++i)
+    finder.add(7, 97);
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->launches_per_iteration, 97U);
+  EXPECT_EQ(finder.found()->first_launch, 0U);
 }
 
 TEST(NeededSegments, AreFewerForLongerOnes) {
@@ -418,6 +489,28 @@ TEST(NeededSegments, AreFewerForLongerOnes) {
   EXPECT_EQ(needed_segments(100), 41U);
   EXPECT_EQ(needed_segments(456), 9U);
   EXPECT_EQ(needed_segments(100'000), 9U);
+  EXPECT_EQ(needed_structured_segments(97), 22U);
+  EXPECT_EQ(needed_structured_segments(456), 9U);
+  EXPECT_EQ(needed_structured_segments(4096), 4U);
+}
+
+TEST(LaunchLog, KeepsHashesAndLinksWhenItDropsTheOlderHalf) {
+  LaunchLog log;
+  for (std::size_t i = 0; i < LaunchLog::kMostLaunches + 100; ++i) {
+    if (i % 10 == 0) log.append_wait();
+    log.append(log.number_of(1000 + static_cast<std::uint32_t>(i % 10)), 1);
+  }
+  EXPECT_EQ(log.dropped(), LaunchLog::kMostLaunches / 2);
+  EXPECT_EQ(log.launches().size(), LaunchLog::kMostLaunches / 2 + 100);
+  const std::size_t last = log.last_of(log.launches().back());
+  EXPECT_EQ(last, log.launches().size() - 1);
+  EXPECT_EQ(log.before(last), last - 10);
+  EXPECT_EQ(log.hash(0, 20), log.hash(10, 30));
+  EXPECT_NE(log.hash(0, 20), log.hash(1, 21));
+  EXPECT_EQ(log.hash_of_three(0), log.hash(10, 13));
+  for (const std::uint32_t wait : log.waits())
+    EXPECT_EQ(log.symbol(log.launches()[wait]), 1000U);
+  EXPECT_GE(log.waits().size(), LaunchLog::kMostLaunches / 20);
 }
 
 }  // namespace

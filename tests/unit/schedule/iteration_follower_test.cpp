@@ -91,6 +91,29 @@ TEST(IterationFollower, SaysWhereThePatternBreaks) {
             "S..");
 }
 
+// An iteration launches f a a f: each of the two several times.
+TEST(IterationFollower, ReadsTheWordOfAnIterationWithoutItsOwnKernel) {
+  const FoundIteration iteration{.anchor = 1, .first = 2, .word = {true, false, false, true}};
+  EXPECT_EQ(follow(iteration,
+                   "faaf"
+                   "faaf"
+                   "faaf"),
+            "...."
+            "S..."
+            "S...");
+  EXPECT_EQ(follow(iteration,
+                   "af"
+                   "faaf"
+                   "fafaf"
+                   "faaf"
+                   "faaf"),
+            ".."
+            "...."  // four letters tell the place
+            "S.B.."
+            "...."
+            "S...");
+}
+
 TEST(IterationFollower, IsLostAfterThreeBreaksInARow) {
   bool is_lost = true;
   EXPECT_EQ(follow(kOneAndOne, "faaafaaa", &is_lost), "..BBS.BB");

@@ -252,6 +252,7 @@ inline LaunchProgram batches(std::uint64_t seed, std::size_t kinds, std::size_t 
 inline LaunchProgram program_named(std::string_view shape) {
   if (shape == "plain") return plain(1, 24, 60);
   if (shape == "accumulation") return accumulation(2, 24, 90, 4);
+  if (shape == "sixteen_micro_steps") return accumulation(8, 24, 40, 16);
   if (shape == "evaluation") return evaluation(3, 24, 60, 5, 3);
   if (shape == "alternating") return alternating(4, 24, 60);
   if (shape == "streams_threads") return one_stream_of_several(5, 30, 60);

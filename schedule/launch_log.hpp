@@ -1,0 +1,68 @@
+// The launches of one stream as the search for iterations keeps them: a bounded number of the last
+// ones, with what a look at them needs, so that a look visits few of them again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+namespace inline_prof::schedule {
+
+using Launches = std::span<const std::uint32_t>;  // kernels numbered from 0, in launch order
+
+class LaunchLog {
+ public:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  // Bytes a launch: kernel 4, link 4, hash 8; and at most one place where the host waited, 4.
+  static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;  // 5 MiB
+
+  // The number of the kernel that `symbol` stands for; a new one for a new symbol.
+  [[nodiscard]] std::uint32_t number_of(std::uint32_t symbol);
+  void append(std::uint32_t kernel, std::uint32_t weight);
+  // The host waited for the device before the launch that comes next.
+  void append_wait();
+  void clear();
+
+  [[nodiscard]] std::uint32_t symbol(std::size_t kernel) const { return symbols_[kernel]; }
+  [[nodiscard]] std::size_t kernel_count() const { return symbols_.size(); }
+  [[nodiscard]] Launches launches() const { return launches_; }
+  [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // launches before those
+  // Indices of launches before which the host waited, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> waits() const { return waits_; }
+
+  // Links of one kernel's launches, from the last one back; kNone where there is none.
+  [[nodiscard]] std::uint32_t last_of(std::size_t kernel) const { return last_[kernel]; }
+  [[nodiscard]] std::uint32_t before(std::size_t launch) const { return before_[launch]; }
+  [[nodiscard]] std::size_t times(std::size_t kernel) const { return times_[kernel]; }
+
+  // Kernels that a launch of `kernel` stands for: a graph's, else 1.
+  [[nodiscard]] std::uint32_t weight(std::size_t kernel) const { return weights_[kernel]; }
+  [[nodiscard]] std::size_t weight_of(Launches segment) const;
+
+  // Equal for equal sequences; for others by chance only, 1 in 2^64.
+  [[nodiscard]] std::uint64_t hash(std::size_t begin, std::size_t end) const;
+  // Of launch `begin` and the two behind it.
+  [[nodiscard]] std::uint64_t hash_of_three(std::size_t begin) const;
+
+ private:
+  void drop_older_half();
+  void link(std::uint32_t kernel);
+
+  std::vector<std::uint32_t> numbers_{};  // by symbol, where the symbol is small
+  std::unordered_map<std::uint32_t, std::uint32_t> numbers_of_large_{};
+  std::vector<std::uint32_t> symbols_{};  // by kernel, as the next three
+  std::vector<std::uint32_t> weights_{};
+  std::vector<std::uint32_t> last_{};
+  std::vector<std::uint32_t> times_{};
+  std::vector<std::uint32_t> launches_{};  // kernels, the newest last
+  std::vector<std::uint32_t> before_{};    // by launch
+  std::vector<std::uint64_t> hashes_{};    // of all launches up to this one
+  std::vector<std::uint32_t> waits_{};
+  std::uint64_t dropped_ = 0;
+  std::uint64_t hash_before_ = 0;  // of what was dropped
+  bool has_weights_ = false;
+};
+
+}  // namespace inline_prof::schedule

@@ -1,0 +1,57 @@
+// What the search for iterations costs a launch: the whole of it, looks included, over the launches
+// of programs that have iterations, and of some that have none.
+#include "launch_program.hpp"
+#include "launch_trace.hpp"
+#include "schedule/iteration_finder.hpp"
+
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+using inline_prof::schedule::IterationFinder;
+namespace programs = inline_prof::schedule::test;
+
+void search(benchmark::State& state, const std::vector<std::uint32_t>& launches) {
+  std::int64_t added = 0;
+  bool is_found = false;
+  for (auto _ : state) {
+    IterationFinder finder;
+    for (const std::uint32_t kernel : launches)
+      benchmark::DoNotOptimize(finder.add(kernel));
+    is_found = finder.found().has_value();
+    added += static_cast<std::int64_t>(launches.size());
+  }
+  state.counters["found"] = is_found ? 1 : 0;
+  state.counters["launch"] = benchmark::Counter(
+      static_cast<double>(added), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
+std::vector<std::uint32_t> random_launches(std::size_t count, std::size_t kernels) {
+  programs::LaunchProgram program(1);
+  for (std::size_t i = 0; i < count; ++i)
+    program.launch(static_cast<std::uint32_t>(program.below(kernels)));
+  return program.launches();
+}
+
+std::vector<std::uint32_t> decode_eager() {
+  std::vector<std::uint32_t> launches;
+  for (const auto& call : programs::read_trace("llama_decode_eager.txt"))
+    if (call.kind == 'k') launches.push_back(call.number);
+  return launches;
+}
+
+}  // namespace
+
+BENCHMARK_CAPTURE(search, plain, programs::plain(1, 24, 40).launches());
+BENCHMARK_CAPTURE(search, plain_until_found, programs::plain(1, 24, 12).launches());
+BENCHMARK_CAPTURE(search, plain_of_1000_iterations, programs::plain(1, 24, 1000).launches());
+BENCHMARK_CAPTURE(search, accumulation_of_16, programs::accumulation(1, 24, 40, 16).launches());
+BENCHMARK_CAPTURE(search, data_dependent, programs::data_dependent(1, 24, 40).launches());
+BENCHMARK_CAPTURE(search, decode_eager, decode_eager());
+BENCHMARK_CAPTURE(search, no_iteration_batches, programs::batches(7, 5, 20'000).launches());
+BENCHMARK_CAPTURE(search, no_iteration_random, random_launches(1'000'000, 100));
+BENCHMARK_CAPTURE(search, no_iteration_one_kernel, std::vector<std::uint32_t>(1'000'000, 7));
+BENCHMARK_MAIN();
