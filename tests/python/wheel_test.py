@@ -24,7 +24,8 @@ class Wheel(unittest.TestCase):
             self.assertRegex(wheel.name, r"^inline_prof-\d+\.\d+\.\d+-py3-none-any\.whl$")
             held = {name for name in zipfile.ZipFile(wheel).namelist() if "dist-info" not in name}
             self.assertEqual(held, {str(path.relative_to(SOURCE))
-                                    for path in (SOURCE / "inline_prof").rglob("*.py")})
+                                    for kind in ("py", "json", "sql")
+                                for path in (SOURCE / "inline_prof").rglob("*." + kind)})
             self.check_installed(wheel, pathlib.Path(folder) / "installed")
 
     def check_installed(self, wheel, target):
