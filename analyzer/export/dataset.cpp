@@ -26,7 +26,8 @@ void pad(std::string& out) {
 }
 
 bool is_valid(const std::string& bits, std::size_t row) {
-  return (static_cast<unsigned char>(bits[row / 8]) >> (row % 8) & 1U) != 0;
+  const unsigned byte = static_cast<unsigned char>(bits[row / 8]);
+  return ((byte >> (row % 8)) & 1U) != 0;
 }
 
 template <typename Value>

@@ -241,11 +241,10 @@ std::string output_path(const OutputNaming& naming, const std::string& host_name
 }
 
 std::string metrics_path(const OutputNaming& naming, const std::string& host_name, int process_id) {
-  constexpr const char* kVariable = "INLINE_PROF_METRICS";
-  std::string path = expand(naming.output_template, kVariable, host_name, process_id, naming.rank);
+  constexpr const char* variable = "INLINE_PROF_METRICS";
+  std::string path = expand(naming.output_template, variable, host_name, process_id, naming.rank);
   bool is_of_rank = !naming.rank.has_value();
-  for (const sys::OutputPart& part :
-       sys::parse_output_template(naming.output_template, kVariable)) {
+  for (const sys::OutputPart& part : sys::parse_output_template(naming.output_template, variable)) {
     is_of_rank = is_of_rank || part.kind == sys::OutputPart::Kind::kRank ||
                  part.kind == sys::OutputPart::Kind::kProcessId;
   }

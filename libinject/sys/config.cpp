@@ -179,27 +179,27 @@ std::optional<double> decimal(const char* name, double lowest, double highest, b
 
 // In percent.  "0.1%" and "0.001" are the same, as they are in a schedule.json.
 std::optional<double> budget() {
-  constexpr const char* kName = "INLINE_PROF_BUDGET";
-  const auto text = value_of(kName);
+  constexpr const char* name = "INLINE_PROF_BUDGET";
+  const auto text = value_of(name);
   if (!text) return std::nullopt;
   std::string_view digits = *text;
   const bool is_percentage = digits.ends_with('%');
   if (is_percentage) digits.remove_suffix(1);
   const double percent = number<double>(digits).value_or(0) * (is_percentage ? 1 : 100);
-  if (!(percent > 0 && percent <= 100)) refuse(kName, *text, variable(kName).range);
+  if (!(percent > 0 && percent <= 100)) refuse(name, *text, variable(name).range);
   return percent;
 }
 
 std::optional<std::string> mode() {
-  const auto ours = keyword("INLINE_PROF_MODE", kModes);
+  auto ours = keyword("INLINE_PROF_MODE", kModes);
   const auto original = integer("PROFILING_MODE", 0, 2);
   if (ours || !original) return ours;
   return std::string(kModes[static_cast<std::size_t>(*original)]);
 }
 
 void read_iteration_source(Config& config) {
-  constexpr const char* kName = "INLINE_PROF_ITERATION";
-  const auto text = value_of(kName);
+  constexpr const char* name = "INLINE_PROF_ITERATION";
+  const auto text = value_of(name);
   if (!text) return;
   const auto colon = text->find(':');
   const std::string_view kind = std::string_view(*text).substr(0, colon);
@@ -210,33 +210,33 @@ void read_iteration_source(Config& config) {
     IterationSource source;
     bool wants_glob;
   };
-  constexpr std::array kSources{Source{"auto", IterationSource::kAuto, false},
-                                Source{"macro", IterationSource::kMacro, false},
-                                Source{"optimizer", IterationSource::kOptimizer, false},
-                                Source{"nvtx", IterationSource::kNvtx, true},
-                                Source{"kernel", IterationSource::kKernel, true}};
-  for (const Source& known : kSources) {
+  constexpr std::array sources{Source{"auto", IterationSource::kAuto, false},
+                               Source{"macro", IterationSource::kMacro, false},
+                               Source{"optimizer", IterationSource::kOptimizer, false},
+                               Source{"nvtx", IterationSource::kNvtx, true},
+                               Source{"kernel", IterationSource::kKernel, true}};
+  for (const Source& known : sources) {
     if (known.text != kind || known.wants_glob != has_glob) continue;
     if (!known.wants_glob && colon != std::string::npos) continue;
     config.iteration_source = known.source;
     return;
   }
-  refuse(kName, *text, variable(kName).range);
+  refuse(name, *text, variable(name).range);
 }
 
 void read_trigger(Config& config) {
-  constexpr const char* kName = "INLINE_PROF_TRIGGER";
-  const auto text = value_of(kName);
+  constexpr const char* name = "INLINE_PROF_TRIGGER";
+  const auto text = value_of(name);
   if (!text) return;
-  constexpr std::string_view kFilePrefix = "file:";
+  constexpr std::string_view file_prefix = "file:";
   if (*text == "signal:USR1" || *text == "signal:USR2") {
     config.trigger = Trigger::kSignal;
     config.trigger_signal = text->ends_with('1') ? SIGUSR1 : SIGUSR2;
-  } else if (text->starts_with(kFilePrefix) && text->size() > kFilePrefix.size()) {
+  } else if (text->starts_with(file_prefix) && text->size() > file_prefix.size()) {
     config.trigger = Trigger::kFile;
-    config.trigger_file = text->substr(kFilePrefix.size());
+    config.trigger_file = text->substr(file_prefix.size());
   } else {
-    refuse(kName, *text, variable(kName).range);
+    refuse(name, *text, variable(name).range);
   }
 }
 

@@ -143,13 +143,14 @@ class StreamSink : public Sink {
   void write(const Part& /*part*/, const std::vector<std::string>& texts) override {
     for (const std::string& text : texts) {
       if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-        throw OutputError(fmt::format("standard output: {}", std::strerror(errno)));
+        throw OutputError(
+            fmt::format("standard output: {}", std::generic_category().message(errno)));
     }
   }
   void finish() override {
     const std::string_view end = "{\"table\":\"\"}\n";  // a reader knows that it has all
     if (std::fwrite(end.data(), 1, end.size(), stdout) != end.size() || std::fflush(stdout) != 0)
-      throw OutputError(fmt::format("standard output: {}", std::strerror(errno)));
+      throw OutputError(fmt::format("standard output: {}", std::generic_category().message(errno)));
   }
 };
 
@@ -195,8 +196,9 @@ class CsvSink : public Sink {
         is_written = std::fclose(file) == 0 && is_written;
       }
       if (!is_written) {
-        throw OutputError(fmt::format("{}: {}", (dataset_ / place).string(),
-                                      error ? error.message() : std::strerror(errno)));
+        throw OutputError(
+            fmt::format("{}: {}", (dataset_ / place).string(),
+                        error ? error.message() : std::generic_category().message(errno)));
       }
       places_.push_back(place);
     }
@@ -245,7 +247,7 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   const std::vector<read::Machine> known = model::builtin_machines();
   join::JoinOptions join_options;
   join_options.machine = parse_machine(options.machine);
-  const auto write = [&](Part part) { sink.write(part, sink.texts_of(part)); };
+  const auto write = [&](const Part& part) { sink.write(part, sink.texts_of(part)); };
   std::vector<join::FileFacts> facts;  // of the run that is being written
   const auto end_run = [&](const Source& last) {
     std::size_t number = 0;
@@ -304,6 +306,7 @@ std::optional<int> run_python(std::vector<std::string> words) {
   find_python_package();
   const auto run = [](std::vector<std::string>& command) -> std::optional<int> {
     std::vector<char*> arguments;
+    arguments.reserve(command.size() + 1);
     for (std::string& word : command)
       arguments.push_back(word.data());
     arguments.push_back(nullptr);

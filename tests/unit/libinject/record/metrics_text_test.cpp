@@ -88,7 +88,7 @@ TEST(MetricsText, CountsALayerOnceAndPhasesByTheirKernels) {
 
 TEST(MetricsText, HasTheLargestLayersOnly) {
   RunRecord run;
-  for (int i = 0; i < 100; ++i) {
+  for (std::int64_t i = 0; i < 100; ++i) {
     timed(run, "layer" + std::to_string(i), "k", 2 * i, 2 * i + 1,
           0.001F * static_cast<float>(i + 1));
   }
