@@ -65,6 +65,7 @@ LayerRule read_rule(const TreeNode& node, const Variables& variables) {
     rule.op = read_op(RuleNode(node.member("op"), variables));
     if (!op_kind_from_name(rule.op->kind)) {
       std::vector<std::string_view> known;
+      known.reserve(kOpKinds.size());
       for (const OpKindEntry& kind : kOpKinds)
         known.push_back(kind.name);
       node.member("op").member("kind").fail(fmt::format(

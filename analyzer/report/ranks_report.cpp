@@ -42,11 +42,11 @@ void add_list(std::string& out, std::string_view title, std::string_view none, c
 
 // "local device 0", 1000 devices: what they need longer, as a whole and by event.
 std::string pattern_lines(const join::RankPattern& pattern, std::size_t width) {
-  constexpr std::size_t kMostEvents = 3;  // --format json has all
+  constexpr std::size_t most_events = 3;  // --format json has all
   std::string lines = printable(
       fmt::format("  {} {}, {} devices", pattern.dimension, pattern.value, pattern.devices));
   if (pattern.ratio) lines += fmt::format(": {:.3f} times as a whole", *pattern.ratio);
-  const std::size_t shown = std::min(kMostEvents, pattern.events.size());
+  const std::size_t shown = std::min(most_events, pattern.events.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const join::RankPattern::Event& event = pattern.events[i];
     fmt::format_to(

@@ -57,7 +57,7 @@ constexpr auto kLine = "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n";
 constexpr std::size_t kOneLineWidth = kNumbersWidth + 48;
 
 std::string marked(const join::MergedRow& row, bool colour) {
-  const std::string text = join::verdict_text(row);
+  std::string text = join::verdict_text(row);
   switch (row.verdict) {
     case join::Verdict::kSlower:
       return painted("> " + text, Mood::kBad, colour);
