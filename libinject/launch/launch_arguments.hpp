@@ -13,26 +13,25 @@ namespace inline_prof::hook {
   return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
 
-[[nodiscard]] inline std::array<unsigned, 3> cluster_of(const CUlaunchConfig& config) noexcept {
+// Null if the launch does not have the attribute.
+[[nodiscard]] inline const CUlaunchAttributeValue* attribute_of(const CUlaunchConfig& config,
+                                                                CUlaunchAttributeID id) noexcept {
   for (unsigned i = 0; config.attrs != nullptr && i < config.numAttrs; ++i) {
-    const CUlaunchAttribute& attribute = config.attrs[i];
-    if (attribute.id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
-    return {attribute.value.clusterDim.x, attribute.value.clusterDim.y,
-            attribute.value.clusterDim.z};
+    if (config.attrs[i].id == id) return &config.attrs[i].value;
   }
-  return {1, 1, 1};
+  return nullptr;
+}
+
+[[nodiscard]] inline std::array<unsigned, 3> cluster_of(const CUlaunchConfig& config) noexcept {
+  const auto* value = attribute_of(config, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+  if (value == nullptr) return {1, 1, 1};
+  return {value->clusterDim.x, value->clusterDim.y, value->clusterDim.z};
 }
 
 // Programmatic dependent launch: the kernel may begin before the one before it has ended.
 [[nodiscard]] inline bool may_overlap(const CUlaunchConfig& config) noexcept {
-  for (unsigned i = 0; config.attrs != nullptr && i < config.numAttrs; ++i) {
-    const CUlaunchAttribute& attribute = config.attrs[i];
-    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION &&
-        attribute.value.programmaticStreamSerializationAllowed != 0) {
-      return true;
-    }
-  }
-  return false;
+  const auto* value = attribute_of(config, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+  return value != nullptr && value->programmaticStreamSerializationAllowed != 0;
 }
 
 }  // namespace inline_prof::hook
