@@ -3,6 +3,7 @@
 
 #include "graphs/capture_notes.hpp"
 #include "graphs/clone_measurement.hpp"
+#include "launch/launching_threads.hpp"
 #include "session/armed_event.hpp"
 #include "session/phase.hpp"
 #include "timer/context_timer.hpp"
@@ -43,17 +44,6 @@ struct LaunchTicket {
 
 extern constinit timer::LaunchTable launch_table;
 
-// True once a second thread has launched.
-extern constinit std::atomic<bool> several_threads_launch;
-void note_first_launch_of_thread() noexcept;
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_launches = false;
-
-[[nodiscard]] inline bool is_one_of_several_threads() noexcept {
-  if (!this_thread_launches) [[unlikely]]
-    note_first_launch_of_thread();
-  return several_threads_launch.load(std::memory_order_relaxed);
-}
-
 // True if launches are seen through CUPTI; our wrappers then only forward.
 extern constinit std::atomic<bool> cupti_sees_launches;
 
@@ -72,7 +62,7 @@ extern constinit std::atomic<bool> cupti_sees_launches;
   if (counting.load(std::memory_order_relaxed)) {
     if (is_boundary(function) || looking_for_period.load(std::memory_order_relaxed)) return false;
     timer::LaunchSlot* slot = launch_table.find(function, stream);
-    if (slot == nullptr || !slot->count_quietly(is_one_of_several_threads())) return false;
+    if (slot == nullptr || !count_quietly(*slot)) return false;
     counted = slot;
     return true;
   }

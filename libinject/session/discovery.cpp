@@ -22,7 +22,6 @@ namespace inline_prof::hook {
 
 constinit std::atomic<bool> counting{true};
 constinit timer::LaunchTable launch_table;
-constinit std::atomic<bool> several_threads_launch{false};
 
 namespace {
 
@@ -184,12 +183,6 @@ void meet_before_iterations(State& state, LaunchSite& site) {
 }
 
 }  // namespace
-
-void note_first_launch_of_thread() noexcept {
-  static constinit std::atomic<bool> one_launches{false};
-  this_thread_launches = true;
-  if (one_launches.exchange(true)) several_threads_launch.store(true);
-}
 
 const KernelInfo* kernel_of(State& state, CUfunction function) {
   KernelIdentity identity = identity_of(function);

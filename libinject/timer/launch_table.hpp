@@ -31,7 +31,8 @@ struct LaunchSlot {
   }
 
   // Counts one launch; false where the caller must look at it.  A program of one thread has a load
-  // and a store: the locked instruction that several threads need costs 5 ns.
+  // and a store: the locked instruction that several threads need costs 5 ns.  From one to the
+  // other: launch/launching_threads.hpp.
   [[nodiscard]] bool count_quietly(bool several_threads) noexcept {
     auto site = count.load(std::memory_order_relaxed);
     if (site >= limit.load(std::memory_order_relaxed)) return false;

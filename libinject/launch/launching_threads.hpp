@@ -1,0 +1,41 @@
+// How many threads launch: while it is one, nothing it does needs an instruction that locks the
+// bus.
+#pragma once
+
+#include "timer/launch_table.hpp"
+
+#include <atomic>
+
+namespace inline_prof::hook {
+
+// True once a second thread has launched.
+extern constinit std::atomic<bool> several_threads_launch;
+// True while the thread that launched first is between reading a count and writing it.
+extern constinit std::atomic<bool> first_thread_counts;
+[[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_launches = false;
+
+// Before any launch is counted.
+void prepare_for_launching_threads() noexcept;
+// Returns when the thread that launched first counts as all others do.
+void note_first_launch_of_thread() noexcept;
+
+[[nodiscard]] inline bool is_one_of_several_threads() noexcept {
+  if (!this_thread_launches) [[unlikely]]
+    note_first_launch_of_thread();
+  return several_threads_launch.load(std::memory_order_relaxed);
+}
+
+// Counts one launch; false where the caller must look at it.
+[[nodiscard]] inline bool count_quietly(timer::LaunchSlot& slot) noexcept {
+  if (is_one_of_several_threads()) return slot.count_quietly(true);
+  // Said before the others are looked for.  That the processor keeps the order, too, is the affair
+  // of whoever comes second: membarrier() there is what a locked instruction would be here.
+  first_thread_counts.store(true, std::memory_order_relaxed);
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  const bool several_threads = several_threads_launch.load(std::memory_order_relaxed);
+  const bool is_counted = slot.count_quietly(several_threads);
+  first_thread_counts.store(false, std::memory_order_release);
+  return is_counted;
+}
+
+}  // namespace inline_prof::hook
