@@ -23,6 +23,7 @@ constexpr std::size_t kFewestLaunches = 2048;    // of any answer: needed_struct
 constexpr double kMostWhereMicroSteps = 0.88;
 constexpr std::size_t kMostMicroSteps = 64;
 constexpr double kMostWhereUneven = 0.85;
+constexpr std::size_t kFewestGiven = 32;  // launches that repeat, where three iterations are fewer
 
 struct Gaps {
   std::size_t median = 0;
@@ -70,9 +71,9 @@ bool is_repetition(const std::vector<bool>& word) {
 }
 
 // The kernel whose launches, together with those of the iteration's first one, tell soonest where
-// in the iteration one is.
+// in the iteration one is.  `may_repeat`: of several equal places, any will do.
 std::optional<Word> shortest_word(const std::vector<std::uint32_t>& iteration,
-                                  std::size_t kernel_count) {
+                                  std::size_t kernel_count, bool may_repeat) {
   const std::uint32_t first = iteration.front();
   std::vector<std::size_t> times(kernel_count);
   for (const std::uint32_t kernel : iteration)
@@ -91,7 +92,7 @@ std::optional<Word> shortest_word(const std::vector<std::uint32_t>& iteration,
     for (const std::uint32_t kernel : iteration) {
       if (kernel == first || kernel == other) word.letters.push_back(kernel == first);
     }
-    if (!is_repetition(word.letters)) return word;
+    if (may_repeat || !is_repetition(word.letters)) return word;
   }
   return std::nullopt;
 }
@@ -115,6 +116,7 @@ bool IterationFinder::add(std::uint32_t symbol, std::uint32_t kernels) {
   const std::uint32_t kernel = log_.number_of(symbol);
   if (kernel == kMostKernels) return give_up();
   log_.append(kernel, kernels);
+  if (period_ != 0) return look_for_given();
   allowance_ += kWorkALaunch;
   if (seen_ < kFewestLaunches) seen_ += kernels;
   if (seen_ < kFewestLaunches) return false;
@@ -129,7 +131,7 @@ void IterationFinder::add_wait() {
 }
 
 bool IterationFinder::confirm() {
-  return found_ && !still_holds() && look();
+  return period_ == 0 && found_ && !still_holds() && look();
 }
 
 bool IterationFinder::give_up() {
@@ -361,18 +363,45 @@ bool IterationFinder::still_holds() {
   return true;
 }
 
+// A launch was added.
+bool IterationFinder::look_for_given() {
+  const Launches launches = log_.launches();
+  const std::size_t count = launches.size();
+  if (count <= period_) return false;
+  repeated_ = launches[count - 1] == launches[count - 1 - period_] ? repeated_ + 1 : 0;
+  const std::size_t needed = std::max(2 * period_, kFewestGiven);
+  if (repeated_ != needed) return false;
+  const std::size_t start = count - needed - period_;
+  const Launches iteration = launches.subspan(start, period_);
+  Cycle cycle;
+  cycle.varies.resize(log_.kernel_count());
+  cycle.interrupts.resize(log_.kernel_count());
+  return settle({iteration.begin(), iteration.end()}, cycle,
+                {.launches_per_iteration = period_,
+                 .periods_seen = 1 + needed / period_,
+                 .confidence = 1,
+                 .first_launch = log_.dropped() + start});
+}
+
 bool IterationFinder::settle_on(const Cycle& cycle) {
   const Boundary boundary = find_boundary(log_, positions_, cycle);
   std::vector<std::uint32_t> iteration = cycle.steady;
   std::rotate(iteration.begin(),
               iteration.begin() + static_cast<std::ptrdiff_t>(boundary.steady_index),
               iteration.end());
-  const std::uint32_t first = iteration.front();
   FoundIteration found{
       .launches_per_iteration = cycle.length,
       .periods_seen = cycle.regular,
       .confidence = confidence_of(cycle, boundary.is_known),
       .other_period = cycle.with_evaluation != 0 ? cycle.with_evaluation : cycle.inner_length};
+  if (boundary.is_known) found.first_launch = log_.dropped() + boundary.first_launch;
+  return settle(iteration, cycle, std::move(found));
+}
+
+// What tells a follower where `iteration`, as it begins, begins.
+bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
+                             FoundIteration found) {
+  const std::uint32_t first = iteration.front();
   found.first = log_.symbol(first);
   if (const auto last = last_anchor(iteration, cycle)) {
     const auto anchor = iteration.begin() + static_cast<std::ptrdiff_t>(*last);
@@ -382,13 +411,12 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
         1 + static_cast<std::size_t>(std::count(anchor + 1, iteration.end(), first));
     found.firsts_before_anchor =
         static_cast<std::size_t>(std::count(iteration.begin(), anchor + 1, first));
-  } else if (const auto word = shortest_word(iteration, cycle.varies.size())) {
+  } else if (const auto word = shortest_word(iteration, cycle.varies.size(), period_ != 0)) {
     found.anchor = log_.symbol(word->kernel);
     found.word = word->letters;
   } else {
     return std::exchange(found_, std::nullopt).has_value();  // it could not be followed
   }
-  if (boundary.is_known) found.first_launch = log_.dropped() + boundary.first_launch;
   const bool is_new = !found_ || found_->anchor != found.anchor || found_->first != found.first ||
                       found_->firsts_after_anchor != found.firsts_after_anchor ||
                       found_->word != found.word;

@@ -37,7 +37,8 @@ struct FoundIteration {
   std::size_t firsts_after_anchor = 1;   // at least 1
   std::size_t firsts_before_anchor = 1;  // in an iteration, its first launch included
   // Where no kernel is launched once an iteration: the order in which an iteration launches the
-  // two, from its beginning, true for `first`.  It is no repetition of a shorter one.
+  // two, from its beginning, true for `first`.  It is no repetition of a shorter one, unless its
+  // length was given.
   std::vector<bool> word{};                // empty: `anchor` is launched once
   std::size_t launches_per_iteration = 0;  // median
   std::size_t periods_seen = 0;
@@ -59,6 +60,12 @@ class IterationFinder {
   static constexpr std::size_t kMostKernels = std::size_t{16} << 10U;
   // Launches that may be visited again for each one added.
   static constexpr std::ptrdiff_t kWorkALaunch = 9;
+  // Of an iteration that is given.
+  static constexpr std::size_t kLongestGiven = std::size_t{64} << 10U;  // launches
+
+  // `period`: launches of an iteration, where they are known: it begins where they begin to repeat,
+  // three times in a row, and nothing else is looked for.  0: they are not.
+  explicit IterationFinder(std::size_t period = 0) : period_(period) {}
 
   // `symbol` stands for a kernel, or for a graph of `kernels` ones.  True where found() has
   // changed.  The sequence is looked at when it has grown by a quarter, and when an iteration that
@@ -120,8 +127,13 @@ class IterationFinder {
   [[nodiscard]] std::optional<Cycle> first_proven(std::vector<Candidate>& all, Readings readings);
   [[nodiscard]] bool still_holds();
   [[nodiscard]] bool settle_on(const Cycle& cycle);
+  [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
+                            FoundIteration found);
+  [[nodiscard]] bool look_for_given();
   [[nodiscard]] bool give_up();
 
+  std::size_t period_;
+  std::size_t repeated_ = 0;  // launches in a row that are those of one period before
   LaunchLog log_{};
   std::size_t seen_ = 0;  // launches, those of graphs included, as far as it matters
   std::uint64_t next_look_ = 0;

@@ -56,7 +56,7 @@ Step IterationFollower::on_letter(bool is_first) noexcept {
   return place == 0 ? Step::kStarts : Step::kNothing;
 }
 
-// The letters are the word from some place on; from one only, since it is no repetition.  If they
+// The letters are the word from some place on; from one only, unless it is a repetition.  If they
 // are not, as many further ones are looked at.
 void IterationFollower::find_place_in_word() noexcept {
   letters_seen_ = 0;

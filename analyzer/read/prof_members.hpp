@@ -182,6 +182,9 @@ template <typename Node>
         [](Node& v, ProfilerInfo& p) {
           p.iteration_confidence = read_optional(v, [](Node& n) { return n.number(); });
         }},
+      M{format::kIterationLaunches,
+        [](Node& v, ProfilerInfo& p) { p.iteration_launches = v.count(); }},
+      M{format::kOtherPeriod, [](Node& v, ProfilerInfo& p) { p.other_period = v.count(); }},
       M{format::kEventListHash, [](Node& v, ProfilerInfo& p) { p.event_list_hash = v.text(); }},
   };
   ProfilerInfo profiler;

@@ -120,6 +120,8 @@ struct ProfilerInfo {
   std::optional<std::int64_t> repeat;
   std::string iteration_source;
   std::optional<double> iteration_confidence;
+  std::optional<std::int64_t> iteration_launches;  // of the period that was found
+  std::optional<std::int64_t> other_period;        // launches of another one that fits, too
   std::string event_list_hash;
 };
 

@@ -55,6 +55,20 @@ std::string describe_iteration(const join::Analysis& analysis) {
   return text;
 }
 
+// Two levels of nested periods may fit the launches.
+void add_other_period(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
+  for (const join::Run& run : analysis.runs) {
+    const auto& profiler = run.profile.profiler;
+    if (!profiler.iteration_launches || !profiler.other_period) continue;
+    lines.push_back(
+        {"other period", fmt::format("an iteration of {} launches fits as well as this one of {}: "
+                                     "INLINE_PROF_ITERATION=period:{} measures that",
+                                     *profiler.other_period, *profiler.iteration_launches,
+                                     *profiler.other_period)});
+    return;
+  }
+}
+
 void write_shares(std::string& out, const join::Shares& time_us, const join::Shares& percent) {
   const auto share = [&](std::string_view name, double us, double part) {
     fmt::format_to(std::back_inserter(out), "  {:<30} {:>12.3f} ms {:>7.1f} %\n", name, us * 1e-3,
@@ -212,6 +226,7 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
          fmt::format("not known: {}; --machine ID or FILE names one", analysis.machine_reason)});
   }
   lines.push_back({kIterationLabel, describe_iteration(analysis)});
+  add_other_period(lines, analysis);
   if (!analysis.shares_percent) lines.push_back({"shares", "not known: " + analysis.shares_reason});
   add_errors(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {

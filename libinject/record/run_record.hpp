@@ -130,7 +130,9 @@ struct RunRecord {
   std::int64_t warmup = 0;
   std::int64_t repeat = 0;
   std::string iteration_source = "none";
-  double iteration_confidence = 1;  // 0..1; below 1 where a period was found
+  double iteration_confidence = 1;      // 0..1; below 1 where a period was found
+  std::int64_t iteration_launches = 0;  // of the period that was found; 0: none was
+  std::int64_t other_period = 0;        // launches of another one that fits, too; 0: none does
 
   EventList events;
   IterationTimes iteration_times;

@@ -38,8 +38,8 @@ constinit std::atomic<schedule::IterationFollower*> follower{nullptr};  // never
 struct Search {
   schedule::IterationFinder finder;
   std::uint64_t launches = 0;
-  std::vector<const void*> functions;  // by the finder's symbol
-  std::unordered_map<const void*, std::uint32_t> symbols;
+  std::vector<const void*> functions{};  // by the finder's symbol
+  std::unordered_map<const void*, std::uint32_t> symbols{};
   bool is_due = false;  // found, and not followed yet
 };
 
@@ -81,9 +81,11 @@ const ExecutableGraph* boundary_graph(const void* function) noexcept {
   return nullptr;
 }
 
-void note_confidence(State& state, const schedule::FoundIteration& found) {
+void note_found(State& state, const schedule::FoundIteration& found) {
   const std::lock_guard lock(state.run.mutex);
   state.run.iteration_confidence = found.confidence;
+  state.run.iteration_launches = static_cast<std::int64_t>(found.launches_per_iteration);
+  state.run.other_period = static_cast<std::int64_t>(found.other_period);
 }
 
 void forget_boundary(State& state) {
@@ -189,7 +191,7 @@ bool follow(State& state, const LaunchSite& site, const Search& search) {
   }
   boundary_stream.store(site.stream->handle, std::memory_order_release);
   state.boundary_is_guessed = true;
-  note_confidence(state, found);
+  note_found(state, found);
   return true;
 }
 
@@ -198,7 +200,10 @@ bool follow(State& state, const LaunchSite& site, const Search& search) {
 bool look_for_period(State& state, const LaunchSite& site) {
   auto& all = searches();
   if (!all.contains(site.stream) && all.size() == kMostSearches) return true;
-  Search& search = all[site.stream];
+  Search& search =
+      all.try_emplace(site.stream,
+                      Search{.finder = schedule::IterationFinder(state.config.iteration_period)})
+          .first->second;
   ++search.launches;
   if (++searched_launches > kLongestSearch) {
     give_up();
@@ -233,7 +238,7 @@ bool confirm_period(State& state) {
       begin_warmup_again(state);
       return false;
     }
-    note_confidence(state, *search.finder.found());
+    note_found(state, *search.finder.found());
   }
   give_up();  // looking any further
   return true;

@@ -178,6 +178,7 @@ bool counts(const State& state, Mark mark) {
     case Source::kNvtx:
       return mark == Mark::kRange;
     case Source::kKernel:
+    case Source::kPeriod:
       return mark == Mark::kLaunch;
   }
   return false;
@@ -192,6 +193,8 @@ std::string source_text(const State& state, Mark mark) {
       return "nvtx:" + state.config.iteration_glob;
     case Source::kKernel:
       return "kernel:" + state.config.iteration_glob;
+    case Source::kPeriod:
+      return "period:" + std::to_string(state.config.iteration_period);
     case Source::kAuto:
     case Source::kMacro:
       break;
@@ -259,7 +262,9 @@ bool begin(sys::Config config) {
     fresh->run.iteration_source = "macro";
     fresh->phase.store(Phase::kDiscovering);
   }
-  looking_for_period.store(fresh->config.iteration_source == sys::IterationSource::kAuto &&
+  using Source = sys::IterationSource;
+  const Source source = fresh->config.iteration_source;
+  looking_for_period.store((source == Source::kAuto || source == Source::kPeriod) &&
                            fresh->settings.mode != schedule::Mode::kUnitTest);
   if (fresh->settings.mode == schedule::Mode::kUnitTest) {
     fresh->run.iteration_source = "unit_test";

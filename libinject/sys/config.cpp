@@ -29,9 +29,12 @@ constexpr std::array kVariables{
     Variable{"INLINE_PROF_WARMUP", "10", "0 to 1000000000",
              "iterations before the first measured one"},
     Variable{"INLINE_PROF_REPEAT", "50", "1 to 1000000", "samples of each event"},
-    Variable{"INLINE_PROF_ITERATION", "auto", "auto, macro, optimizer, nvtx:GLOB or kernel:GLOB",
+    Variable{"INLINE_PROF_ITERATION", "auto",
+             "auto, macro, optimizer, nvtx:GLOB, kernel:GLOB or period:N (1 to 65536)",
              "where iterations begin: macro: PROFILE_ITERATION() or the C call; nvtx: a range of "
              "that text; kernel: a launch of the first kernel of that name; optimizer: its step; "
+             "period: where N launches begin to repeat on the busiest stream, a graph's counted "
+             "as one; "
              "auto: the macro where it is called, else the period of the launches"},
     Variable{"INLINE_PROF_POLICY", "in_order", "in_order, interleaved, adaptive",
              "in_order: all samples of an event one after the other; interleaved: shuffled; "
@@ -197,6 +200,8 @@ std::optional<std::string> mode() {
   return std::string(kModes[static_cast<std::size_t>(*original)]);
 }
 
+constexpr std::size_t kLongestPeriod = 65536;  // schedule::IterationFinder::kLongestGiven
+
 void read_iteration_source(Config& config) {
   constexpr const char* name = "INLINE_PROF_ITERATION";
   const auto text = value_of(name);
@@ -214,11 +219,15 @@ void read_iteration_source(Config& config) {
                                Source{"macro", IterationSource::kMacro, false},
                                Source{"optimizer", IterationSource::kOptimizer, false},
                                Source{"nvtx", IterationSource::kNvtx, true},
-                               Source{"kernel", IterationSource::kKernel, true}};
+                               Source{"kernel", IterationSource::kKernel, true},
+                               Source{"period", IterationSource::kPeriod, true}};
   for (const Source& known : sources) {
     if (known.text != kind || known.wants_glob != has_glob) continue;
     if (!known.wants_glob && colon != std::string::npos) continue;
     config.iteration_source = known.source;
+    if (known.source != IterationSource::kPeriod) return;
+    config.iteration_period = number<std::size_t>(config.iteration_glob).value_or(0);
+    if (config.iteration_period == 0 || config.iteration_period > kLongestPeriod) break;
     return;
   }
   refuse(name, *text, variable(name).range);

@@ -27,6 +27,7 @@ enum class IterationSource {
   kMacro,      // PROFILE_ITERATION() or the C call
   kNvtx,       // an NVTX range whose text fits the glob
   kKernel,     // each launch of the first kernel met whose name fits the glob
+  kPeriod,     // so many launches after the one before
   kOptimizer,  // the optimizer's step, as the Python half or an NVTX range of PyTorch's says it
 };
 
@@ -61,6 +62,7 @@ struct Config {
   std::int64_t overhead_iterations = 1024;  // at most, after the last sample; 0: not measured
   IterationSource iteration_source = IterationSource::kAuto;
   std::string iteration_glob;
+  std::size_t iteration_period = 0;  // launches, of kPeriod
   Trigger trigger = Trigger::kNone;
   int trigger_signal = 0;
   std::string trigger_file;

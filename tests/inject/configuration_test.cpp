@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "configuration: INLINE_PROF_BACKEND=nsight: expected driver, cupti"},
         Refusal{"Iteration", "INLINE_PROF_ITERATION=every",
                 "configuration: INLINE_PROF_ITERATION=every: expected auto, macro, optimizer, "
-                "nvtx:GLOB or kernel:GLOB"},
+                "nvtx:GLOB, kernel:GLOB or period:N (1 to 65536)"},
         Refusal{"Ranks", "INLINE_PROF_RANKS=0,x",
                 "configuration: INLINE_PROF_RANKS=0,x: expected all, or ranks such as 0,2,8-15"},
         Refusal{"Template", "INLINE_PROF_OUT=a%z.json",

@@ -41,6 +41,8 @@ inline constexpr const char* kWarmupIterations = "warmup_iterations";
 inline constexpr const char* kRepeat = "repeat";
 inline constexpr const char* kIterationSource = "iteration_source";
 inline constexpr const char* kIterationConfidence = "iteration_confidence";
+inline constexpr const char* kIterationLaunches = "iteration_launches";
+inline constexpr const char* kOtherPeriod = "other_period";
 inline constexpr const char* kEventListHash = "event_list_hash";
 
 // devices[]

@@ -460,6 +460,37 @@ TEST(IterationFinder, TakesTheOutermostPeriodAndNamesTheOther) {
   EXPECT_LT(finder.found()->confidence, 0.9);
 }
 
+TEST(IterationFinder, TakesThePeriodThatIsGiven) {
+  for (const std::size_t period : {std::size_t{9}, std::size_t{86}, std::size_t{2 * 86}}) {
+    IterationFinder finder(period);
+    blocks_without_own_kernels(true, finder);
+    ASSERT_TRUE(finder.found()) << period;
+    EXPECT_EQ(finder.found()->launches_per_iteration, period);
+    EXPECT_EQ(finder.found()->confidence, 1);
+  }
+  IterationFinder finder(85);
+  blocks_without_own_kernels(true, finder);
+  EXPECT_FALSE(finder.found());
+}
+
+TEST(IterationFinder, BeginsAGivenPeriodWhereTheLaunchesBeginToRepeat) {
+  const LaunchProgram program = test::plain(3, 6, 12);
+  const auto& starts = program.starts();
+  IterationFinder finder(starts[1] - starts[0]);
+  std::optional<IterationFollower> follower;
+  std::vector<std::uint64_t> followed;
+  for (std::uint64_t i = 0; i < program.launches().size(); ++i) {
+    const std::uint32_t kernel = program.launches()[i];
+    if (follower && kernel == finder.found()->first && follower->on_first() == Step::kStarts)
+      followed.push_back(i);
+    if (follower && kernel == finder.found()->anchor) static_cast<void>(follower->on_anchor());
+    if (finder.add(kernel)) follower.emplace(*finder.found());
+  }
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->first_launch, starts.front());
+  EXPECT_EQ(followed, std::vector(starts.begin() + 4, starts.end()));
+}
+
 TEST(IterationFinder, BeginsWhereTheHostWaits) {
   IterationFinder with_waits;
   const LaunchProgram program = blocks_without_own_kernels(true, with_waits);

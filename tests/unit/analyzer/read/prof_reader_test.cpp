@@ -225,6 +225,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "p.json: /profiler: expected an object, found an array"},
         BadInput{"Warmup", with_top(R"(,"profiler":{"warmup_iterations":"10"})"),
                  R"(p.json: /profiler/warmup_iterations: expected an integer >= 0, found "10")"},
+        BadInput{"OtherPeriod", with_top(R"(,"profiler":{"other_period":-1})"),
+                 R"(p.json: /profiler/other_period: expected an integer >= 0, found -1)"},
         BadInput{"Confidence", with_top(R"(,"profiler":{"iteration_confidence":"high"})"),
                  R"(p.json: /profiler/iteration_confidence: expected a number, found "high")"},
         BadInput{"Devices", with_top(R"(,"devices":{})"),

@@ -48,6 +48,14 @@ TEST(TableReport, StartsWithWhereTheIterationGoes) {
   EXPECT_THAT(report, HasSubstr("dropped     2 interleaved_launch\n"));
 }
 
+TEST(TableReport, ProposesTheOtherPeriod) {
+  read::Profile profile = small_profile();
+  EXPECT_THAT(report_of(profile), Not(HasSubstr("other period")));
+  profile.profiler.iteration_launches = 13;
+  profile.profiler.other_period = 97;
+  EXPECT_THAT(report_of(profile), HasSubstr("INLINE_PROF_ITERATION=period:97"));
+}
+
 TEST(TableReport, ShowsRegionsFirstAndTheirChildrenBelow) {
   EXPECT_THAT(
       report_of(small_profile()),

@@ -201,9 +201,10 @@ INSTANTIATE_TEST_SUITE_P(
                   "0 to 1000000000",
                   {"10s", "-1", "1000000001", " 10", "99999999999999999999"}},
         BadValues{"INLINE_PROF_REPEAT", "1 to 1000000", {"0"}},
-        BadValues{"INLINE_PROF_ITERATION",
-                  "auto, macro, optimizer, nvtx:GLOB or kernel:GLOB",
-                  {"nvtx", "macro:x", "kernel:"}},
+        BadValues{
+            "INLINE_PROF_ITERATION",
+            "auto, macro, optimizer, nvtx:GLOB, kernel:GLOB or period:N (1 to 65536)",
+            {"nvtx", "macro:x", "kernel:", "period:", "period:0", "period:65537", "period:9x"}},
         BadValues{"INLINE_PROF_POLICY", "in_order, interleaved, adaptive", {"In_Order"}},
         BadValues{"INLINE_PROF_SEED", "0 to 18446744073709551615", {"18446744073709551616"}},
         BadValues{"INLINE_PROF_MODE", "fine_grained, one_shot, data, unit_test", {"once"}},
