@@ -141,16 +141,45 @@ class StepHooksTest(unittest.TestCase):
 
         optimizer.step(closure)
 
+    def telling(self, name):
+        """An optimizer of a class of this name, whose steps add their path to `paths`."""
+        def step(_, closure=None):
+            if closure is not None:
+                closure()
+            self.paths.append(self.abi.path())
+
+        return type(name, (torch.optim.SGD,), {"step": step})(nn.Linear(2, 2).parameters(), lr=0.1)
+
     def test_a_step_has_a_path(self):
-        self.step(optimizer_of())
-        self.assertEqual(self.paths, ["optimizer.SGD"])
+        self.telling("One").step()
+        self.assertEqual(self.paths, ["optimizer.One"])
         self.assertEqual((self.abi.path(), self.abi.iterations), ("", 1))
 
+    def test_a_closure_is_no_part_of_the_step(self):
+        self.step(self.telling("One"))
+        self.assertEqual(self.paths, ["", "optimizer.One"])
+        self.assertEqual((self.abi.path(), self.abi.iterations), ("", 1))
+
+    def test_a_closure_looks_as_it_did(self):
+        class Closure:
+            told = 3
+
+            def __call__(self):
+                return 4
+
+        seen = []
+
+        def step(_, closure):
+            seen.append((closure.told, closure()))
+
+        type("One", (torch.optim.SGD,), {"step": step})(nn.Linear(2, 2).parameters(), lr=0.1).step(closure=Closure())
+        self.assertEqual(seen, [(3, 4)])
+
     def test_a_step_inside_a_step_is_a_part_of_it(self):
-        inner = torch.optim.Adam(nn.Linear(2, 2).parameters())
+        inner = self.telling("Inner")
         for _ in range(3):
-            self.step(optimizer_of(), lambda: self.step(inner))
-        self.assertEqual(self.paths[:2], ["optimizer.SGD", "optimizer.Adam"])
+            self.step(self.telling("Outer"), inner.step)
+        self.assertEqual(self.paths[:3], ["", "optimizer.Inner", "optimizer.Outer"])
         self.assertEqual((self.abi.path(), self.abi.iterations), ("", 3))
 
     def test_a_step_that_raises(self):
@@ -169,7 +198,8 @@ class StepHooksTest(unittest.TestCase):
         seen = []
         self.abi.on_path = seen.append
         self.step(optimizer_of(model), lambda: model(torch.ones(1, 2)))
-        self.assertEqual(seen, ["optimizer.SGD", "Linear", "optimizer.SGD", ""])
+        self.assertEqual([path for path in seen if path], ["optimizer.SGD", "Linear", "optimizer.SGD"])
+        self.assertEqual(seen[-1], "")
 
     def test_hooks_are_removed(self):
         hooks.remove()

@@ -167,6 +167,18 @@ class ShapesTest(unittest.TestCase):
                           []))
         self.assertEqual(paths, [])
 
+    def test_a_closure_is_no_part_of_the_steps_label(self):
+        weight = nn.Parameter(torch.ones(2))
+
+        def closure():
+            self.abi.labels.append("closure")
+            return torch.zeros(())
+
+        for step in (torch.optim.SGD([weight], lr=0.1).step, torch.optim.LBFGS([weight], max_iter=1).step):
+            self.abi.labels.clear()
+            step(closure)
+            self.assertEqual(self.abi.labels, ["closure", "optimizer.step.start", "optimizer.step.stop"])
+
     def test_a_function_is_labelled_and_put_back(self):
         name = "scaled_dot_product_attention"
         had = nn.functional.__dict__.get(name)

@@ -47,6 +47,57 @@ class Iterations:
         self._last_step.pop(key, None)
 
 
+class _Step:
+    """A step that is being made: it has its path and label, but while the program's closure runs, which is forward and
+    backward pass."""
+
+    __slots__ = ("key", "optimizer", "path", "path_before", "shapes", "has_label")
+
+    def __init__(self, optimizer, path, path_before, shapes):
+        self.key = id(optimizer)
+        self.optimizer, self.path, self.path_before = optimizer, path, path_before
+        self.shapes = shapes  # None inside another optimizer's step
+        self.has_label = False
+
+    def begin(self, thread):
+        thread.set(self.path)
+        if self.shapes is not None:
+            self.shapes.enter_step(self.optimizer)
+            self.has_label = True
+
+    def end(self, thread):
+        if self.has_label:
+            self.shapes.leave_step(self.optimizer)
+            self.has_label = False
+        thread.set(self.path_before)
+
+
+class _Closure:
+    """The program's closure, to the optimizer: it looks and acts like the original."""
+
+    def __init__(self, closure, threads, step, guard):
+        self.__wrapped__ = closure
+        self._inline_prof = threads, step, guard
+
+    def __getattr__(self, name):
+        return getattr(self.__wrapped__, name)
+
+    def __call__(self, *args, **kwargs):
+        threads, step, guard = self._inline_prof
+        try:
+            thread = threads.mine
+            step.end(thread)
+        except Exception as error:
+            guard(error)
+        result = self.__wrapped__(*args, **kwargs)
+        try:
+            if step in thread.steps:
+                step.begin(thread)
+        except Exception as error:
+            guard(error)
+        return result
+
+
 class Optimizers:
     """Hooks on every optimizer's step."""
 
@@ -68,24 +119,32 @@ class Optimizers:
 
     def _before(self, optimizer, args, kwargs):
         if is_compiling is not None and is_compiling():
-            return
+            return None
         try:
             thread = self._threads.mine
             steps = thread.steps
-            key = id(optimizer)
             path_before = thread.path
-            while any(each[0] == key for each in steps):
-                path_before = steps.pop()[1]  # left by an exception
-            steps.append((key, path_before))
+            while any(each.key == id(optimizer) for each in steps):
+                path_before = steps.pop().path_before  # left by an exception
             name = type(optimizer).__name__
             path = self._paths.get(name)
             if path is None:
                 path = self._paths[name] = Path("optimizer." + name)
-            thread.set(path)
-            if len(steps) == 1:
-                self._shapes.enter_step(optimizer)
+            step = _Step(optimizer, path, path_before, None if steps else self._shapes)
+            steps.append(step)
+            # step(closure), by position behind the optimizer itself or by name
+            closure = args[1] if len(args) > 1 else kwargs.get("closure")
+            if not callable(closure):
+                step.begin(thread)
+                return None
+            thread.set(path)  # the label begins behind the closure
+            closure = _Closure(closure, self._threads, step, self._guard)
+            if len(args) > 1:
+                return (args[0], closure, *args[2:]), kwargs
+            return args, {**kwargs, "closure": closure}
         except Exception as error:
             self._guard(error)
+            return None
 
     def _after(self, optimizer, args, kwargs):
         if is_compiling is not None and is_compiling():
@@ -93,15 +152,11 @@ class Optimizers:
         try:
             thread = self._threads.mine
             steps = thread.steps
-            key = id(optimizer)
-            if any(each[0] == key for each in steps):
+            if any(each.key == id(optimizer) for each in steps):
                 # Those above were left by an exception.
-                while steps[-1][0] != key:
+                while steps[-1].key != id(optimizer):
                     steps.pop()
-                path = steps.pop()[1]
-                if not steps:
-                    self._shapes.leave_step(optimizer)
-                thread.set(path)
+                steps.pop().end(thread)
             if steps:
                 return  # a part of another optimizer's step
             if not self._captures.takes_step(optimizer):

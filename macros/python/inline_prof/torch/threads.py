@@ -36,7 +36,7 @@ class Thread:
         self.stack = []  # open Places, outermost first
         self.base = None  # the path around the outermost open module
         self.in_backward = False
-        self.steps = []  # open steps: (id() of the optimizer, path before)
+        self.steps = []  # open steps of optimizers, outermost first
 
     def __del__(self):
         try:
