@@ -222,29 +222,56 @@ def check_every_launch(program, folder, said):
     return "; ".join(words)
 
 
+def spans_of(marks, is_wanted):
+    """Launches of the last stretch of wanted paths: [(first, behind the last, path)]; marks are (launch, path). A stretch ends with a
+    path that is neither wanted nor empty."""
+    spans = []
+    for (first, path), (behind, _) in reversed(list(zip(marks, marks[1:]))):
+        if path and is_wanted(path):
+            spans.append((first, behind, path))
+        elif path and spans and behind > first:
+            break
+    return spans
+
+
+LEAST_NAMED = {"forward": 1.0, "backward": 0.99}
+
+
 def check_names(folder, profile):
-    """Each launch of the last forward pass has the path of the module that programs/names.py saw it in."""
-    if not (folder / "names").exists():
+    """Launches of the last forward and the last backward pass have the path of the module that programs/names.py saw them in."""
+    process = profile["process_id"]
+    file = folder / f"names.{process}"
+    if not file.exists():
         return ""
-    lines = [line.rstrip("\n").split(" ", 1) for line in (folder / "names").read_text().splitlines()]
-    marks = [(int(number), path) for number, path in lines]
-    with open(folder / "timeline", encoding="utf-8") as file:
-        rows = [line.rstrip("\n").split("\t") for line in file]
-    launched = [row[8] for row in rows if row[0] == "kernel" and not row[7]]
+    *lines, end = file.read_text().splitlines()
+    if end != "end":
+        raise Failed(f"{file.name} ends with {end}: expected end")
+    marks = [(int(number), path) for number, _, path in (line.partition(" ") for line in lines)]
+    with open(folder / "timeline", encoding="utf-8") as timeline:
+        rows = [line.rstrip("\n").split("\t") for line in timeline]
+    launched = [row[8] for row in rows if row[0] == "kernel" and int(row[1]) == process and not row[7]]
     if len(launched) != marks[-1][0]:
         raise Failed(f"{len(launched)} launches in the log: expected {marks[-1][0]}")
-    truth = collections.Counter()
-    at = max(i for i, (_, path) in enumerate(marks) if path and path != "end" and (i == 0 or not marks[i - 1][1]))
-    while marks[at][1]:
-        truth.update((name, marks[at][1]) for name in launched[marks[at][0]:marks[at + 1][0]])
-        at += 1
-    named = collections.Counter(
-        (name, event["layer_name"]) for event in profile["events"] for name in event.get("kernel_names") or ())
-    wrong = truth - named
-    if not truth or wrong:
-        raise Failed(f"{sum(wrong.values())} of {sum(truth.values())} launches of the forward pass without their path: "
-                     f"{', '.join(path for _, path in list(wrong)[:3])}")
-    return f", {sum(truth.values())} launches of a forward pass with their path"
+    named, regions = collections.Counter(), set()  # a region names each kernel once, however often it was launched
+    for event in profile["events"]:
+        for name in event.get("kernel_names") or ():
+            named[name, event["layer_name"]] += 1
+            if not event.get("grid"):
+                regions.add((name, event["layer_name"]))
+    words = ""
+    for kind, least in LEAST_NAMED.items():
+        truth = collections.Counter(
+            (launched[at], path)
+            for first, behind, path in spans_of(marks, lambda path: path.endswith(".backward") == (kind == "backward"))
+            for at in range(first, behind))
+        count = sum(truth.values())
+        wrong = collections.Counter({key: lost for key, lost in (truth - named).items() if key not in regions})
+        right = count - sum(wrong.values())
+        if count == 0 or right < least * count:
+            raise Failed(f"{right} of {count} launches of the {kind} pass with their path: expected {100 * least:.0f} %; "
+                         f"{', '.join(f'{path}: {name[:60]}' for name, path in list(wrong)[:3])}")
+        words += f", {kind} {right} of {count} named"
+    return words
 
 
 def check_end(options, program, folder, profile):

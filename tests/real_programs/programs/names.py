@@ -1,38 +1,90 @@
-"""What launches in which module: functions put around `forward`, which know nothing of the profiler."""
+"""What launches in which module, forward and backward: functions put around `forward`, and hooks on autograd's nodes, all of
+which know nothing of the profiler."""
 
 import atexit
+import bisect
 import ctypes
+import functools
 import os
 
+import torch
 
-def put_around(model):
-    """Writes to REAL_PROGRAMS_NAMES, when the program ends, lines "NUMBER PATH": from this launch on, it was in there."""
-    file = os.environ.get("REAL_PROGRAMS_NAMES")
-    if not file:
-        return
-    count = ctypes.CDLL("libcuda.so.1").simgpu_launch_count
-    count.restype = ctypes.c_uint64
-    lines, stack = [], [""]
 
-    def around(forward, path):
+class Truth:
+    """Lines "NUMBER PATH": from this launch of the process on, it was in there. PATH is empty outside all modules."""
+
+    def __init__(self):
+        self._count = ctypes.CDLL("libcuda.so.1").simgpu_launch_count
+        self._count.restype = ctypes.c_uint64
+        self.lines = []
+        self._modules = [""]  # innermost last; the first is where autograd is
+        self._numbers, self._paths = [], []  # from this number of autograd's nodes on, they were made in there
+
+    def write_down(self):
+        self.lines.append(f"{self._count()} {self._modules[-1]}")
+
+    def _note_nodes(self):
+        self._numbers.append(torch.autograd._get_sequence_nr())
+        self._paths.append(self._modules[-1])
+
+    def around(self, forward, path=None):
+        """`path`: None for a module that is registered nowhere, which counts as a part of its caller."""
+        @functools.wraps(forward)  # transformers looks at the names of its arguments
         def wrapped(*args, **kwargs):
-            stack.append(path)
-            lines.append((count(), path))
+            self._modules.append(path or f"{self._modules[-1]}.{type(args[0]).__name__}")
+            self._note_nodes()
+            self.write_down()
             try:
                 return forward(*args, **kwargs)
             finally:
-                stack.pop()
-                lines.append((count(), stack[-1]))
+                self._modules.pop()
+                self._note_nodes()
+                self.write_down()
 
         return wrapped
 
+    def _go_to(self, node_path):
+        self._modules[0] = node_path
+        self.write_down()
+
+    def around_backward(self, backward):
+        def wrapped(loss, *args, **kwargs):
+            seen, left = set(), [loss.grad_fn]
+            while left:
+                node = left.pop()
+                if node is None or node in seen:
+                    continue
+                seen.add(node)
+                left.extend(each for each, _ in node.next_functions)
+                if node.name() == "torch::autograd::AccumulateGrad":  # whenever a gradient is ready
+                    path = ""
+                else:
+                    path = self._paths[bisect.bisect_right(self._numbers, node._sequence_nr()) - 1]
+                node.register_prehook(lambda _, path=path: self._go_to(path and path + ".backward"))
+                node.register_hook(lambda _, __: self._go_to(""))
+            del seen, left, node
+            return backward(loss, *args, **kwargs)
+
+        return wrapped
+
+
+def put_around(model):
+    """Writes the lines to the file "REAL_PROGRAMS_NAMES.PROCESS" when the program ends."""
+    file = os.environ.get("REAL_PROGRAMS_NAMES")
+    if not file:
+        return
+    truth = Truth()
+    truth._note_nodes()
     root = type(model).__name__
     for name, module in model.named_modules():
-        module.forward = around(module.forward, f"{root}.{name}" if name else root)
+        module.forward = truth.around(module.forward, f"{root}.{name}" if name else root)
+    torch.nn.CrossEntropyLoss.forward = truth.around(torch.nn.CrossEntropyLoss.forward)  # made at each call
+    torch.Tensor.backward = truth.around_backward(torch.Tensor.backward)
 
     def write():
-        lines.append((count(), "end"))
-        with open(file, "w", encoding="utf-8") as out:
-            out.writelines(f"{number} {path}\n" for number, path in lines)
+        truth.write_down()
+        with open(f"{file}.{os.getpid()}", "w", encoding="utf-8") as out:
+            out.writelines(line + "\n" for line in truth.lines)
+            out.write("end\n")
 
     atexit.register(write)

@@ -2,6 +2,7 @@
 
 import argparse
 
+import names
 import torch
 import torchvision
 
@@ -12,6 +13,7 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     torch.backends.cudnn.benchmark = True
     model = torchvision.models.resnet50(num_classes=10).cuda().to(memory_format=torch.channels_last)
+    names.put_around(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     images = torch.randn(4, 3, 64, 64).cuda().to(memory_format=torch.channels_last)
     classes = torch.randint(10, (4,)).cuda()

@@ -6,6 +6,7 @@ import tempfile
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+import names
 import torch
 import transformers
 
@@ -34,6 +35,7 @@ class Sentences(torch.utils.data.Dataset):
 
 
 def trained(model, steps):
+    names.put_around(model)
     with tempfile.TemporaryDirectory() as folder:
         trainer = transformers.Trainer(
             model=model, train_dataset=Sentences(),

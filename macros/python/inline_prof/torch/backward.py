@@ -5,7 +5,13 @@ nodes of a module's call stand together.  Where such a group begins, a hook name
 node that made a module's output, and the node that made a module's input, which is where the
 module's caller goes on.  A hook looks at nothing and changes nothing; nodes between two hooks are
 those of the first one's module.
+
+What a caller does between two modules that do not depend on each other leads to neither: for these
+nodes autograd's numbers, which grow as nodes are made, are compared with those at which modules were
+entered and left, where a backward pass meets the first hook.
 """
+
+import bisect
 
 import torch
 from torch import Tensor
@@ -13,6 +19,44 @@ from torch import Tensor
 MARK = "inline_prof"  # in a node's own dictionary (Node.metadata): it has a hook of ours
 _CARRIERS = 1024  # tensors that are made at a time
 _MOST_TENSORS = 16  # of one call's arguments or results
+_MOST_SPANS = 1 << 17  # entries and exits of modules that are remembered
+_NO_NUMBER = 1 << 63  # numbers from here on: sums of gradients into parameters, done whenever one is ready
+
+number_of_next_node = getattr(torch.autograd, "_get_sequence_nr", None)
+_current_node = getattr(torch._C, "_current_autograd_node", None)
+
+
+class Spans:
+    """Which module the nodes of autograd's graph were made in, by their numbers.  Every thread has numbers of its own, so these are
+    those of the first thread that calls modules."""
+
+    def __init__(self):
+        self.numbers, self.places = [], []
+        self.thread = None
+
+    def clear(self):
+        del self.numbers[:], self.places[:]
+
+    def trim(self):
+        if len(self.numbers) > _MOST_SPANS:
+            del self.numbers[:_MOST_SPANS // 2], self.places[:_MOST_SPANS // 2]
+
+    def nodes_by_place(self, node):
+        """[(number, place, node)] of what leads to `node`, in the order in which a backward pass goes."""
+        seen, left = {node}, [node]
+        while left:
+            for each, _ in left.pop().next_functions:
+                if each is not None and each not in seen:
+                    seen.add(each)
+                    left.append(each)
+        found = []
+        for each in seen:
+            number = each._sequence_nr()
+            at = bisect.bisect_right(self.numbers, number) - 1
+            if number < _NO_NUMBER and at >= 0:
+                found.append((number, self.places[at], each))
+        found.sort(key=lambda entry: -entry[0])
+        return found
 
 
 class Backward:
@@ -24,6 +68,7 @@ class Backward:
         self._set_here = []  # Threads with a path that a node's hook set
         self._is_open = False  # a callback waits for the end of this backward pass
         self._carriers = []
+        self.spans = Spans()
         self.is_on = True
         self.mark_node = self._marker(self._carriers_work())
 
@@ -48,6 +93,7 @@ class Backward:
         """Makes carriers, where a few new tensors disturb nobody."""
         if len(self._carriers) < _CARRIERS // 4:
             self._carriers.extend(torch.zeros(_CARRIERS).unbind())
+        self.spans.trim()
 
     def _carrier_of(self, place):
         """None where none is left, until refill()."""
@@ -88,6 +134,11 @@ class Backward:
 
         return entering
 
+    def stop(self):
+        """No names are wanted any more."""
+        self.is_on = False
+        self.spans.clear()
+
     def mark(self, value, place):
         """Names the nodes that made the tensors in `value`."""
         if type(value) is Tensor:
@@ -116,10 +167,24 @@ class Backward:
         if not self._is_open:
             torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
             self._is_open = True
+            self._mark_between()
         if not thread.in_backward:
             thread.in_backward = True
             self._set_here.append(thread)
         thread.set(path)
+
+    def _mark_between(self):
+        """Hooks where a caller's nodes begin that no module's argument or result is."""
+        if not self.spans.numbers or _current_node is None:
+            return
+        before = None
+        for _, place, node in self.spans.nodes_by_place(_current_node()):
+            if place is not before:
+                words = node.metadata
+                if MARK not in words:
+                    words[MARK] = True
+                    self.mark_node(node, place)
+            before = place
 
     def _end_guarded(self):
         try:

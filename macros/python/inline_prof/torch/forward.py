@@ -5,7 +5,7 @@ import sys
 import torch
 from torch import Tensor
 
-from .backward import MARK
+from .backward import MARK, number_of_next_node
 from .compiling import is_compiling
 from .places import Place
 
@@ -44,6 +44,20 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
     roots = places.roots
     mark = backward.mark
     mark_node = backward.mark_node
+    spans = backward.spans
+    numbers, placed = spans.numbers, spans.places
+
+    def note(thread, place):
+        """The nodes that are made from now on are made in `place`."""
+        if spans.thread is None:
+            spans.thread = thread
+        if spans.thread is thread and not thread.in_backward:
+            numbers.append(number_of_next_node())
+            placed.append(place)
+
+    if number_of_next_node is None:  # another PyTorch
+        def note(thread, place):
+            pass
 
     def find_place(thread, module):
         stack = thread.stack
@@ -87,6 +101,7 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
                 thread.base = thread.path
                 thread.set(place)
             stack.append(place)
+            note(thread, place)
             if place.shape is not None:
                 shapes.enter(place.shape, module, args)
         except Exception as error:
@@ -128,7 +143,9 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
                 place = stack[-1]
                 thread.word[0] = place.address
                 thread.path = place
+                note(thread, place)
             else:
+                note(thread, outside)
                 thread.set(thread.base)
                 on_root()
         except Exception as error:

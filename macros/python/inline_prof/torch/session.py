@@ -60,7 +60,7 @@ class Session:
         self._tables.drop_all()
         self._optimizers.remove()
         self._shapes.remove()
-        self._backward.is_on = False
+        self._backward.stop()
         self._backward.end()
 
     def _fail(self, error):
@@ -91,7 +91,7 @@ class Session:
             # Events have their layers.  What is left are marks, and labels where there are any.
             self._names_modules = False
             self._shapes.describes = False
-            self._backward.is_on = False
+            self._backward.stop()
             if self._shapes.are_met():
                 self._tables.set_module_hooks(*self._shapes.label_hooks())
             else:
