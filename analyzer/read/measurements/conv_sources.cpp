@@ -56,9 +56,11 @@ Measurements from_deepbench(const Table& table, const ConvertSettings&) {
   return result;
 }
 
+// Its rows stand in the order in which they were timed, and its host took ever longer to launch.
 Measurements from_neusight(const Table& table, const ConvertSettings&) {
   Measurements result{.columns = kShapeColumns, .rows = {}, .notes = {}};
-  result.columns.insert(result.columns.end(), {"direction", "type", "kernel_name", "time_us"});
+  result.columns.insert(result.columns.end(),
+                        {"direction", "type", "kernel_name", "progress", "time_us"});
   const std::size_t width = table.require("Input_Size");
   const std::size_t filter = table.require("Kernel_Szie");  // as its header has it
   const std::array shape{table.require("B"),
@@ -76,8 +78,10 @@ Measurements from_neusight(const Table& table, const ConvertSettings&) {
     cells.reserve(result.columns.size());
     for (const std::size_t part : shape)
       cells.push_back(table.cell(row, part));
-    cells.insert(cells.end(), {"forward", "f32", table.cell(row, kernel),
-                               number_text(positive_number(table, row, time) * 1e3)});
+    const double progress = static_cast<double>(row) / static_cast<double>(table.row_count());
+    cells.insert(cells.end(),
+                 {"forward", "f32", table.cell(row, kernel), fmt::format("{:.4g}", progress),
+                  number_text(positive_number(table, row, time) * 1e3)});
     result.rows.push_back(std::move(cells));
   }
   return result;

@@ -38,6 +38,8 @@ constexpr std::array<Column, conv_columns::kCount> kInputs{{
      "forward, backward_data or backward_filter; that of the parameters if absent"},
     {"type", "", ColumnKind::kText, 0, 0, false, "of the tensors; that of the parameters"},
     {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
+    {"progress", "", ColumnKind::kNumber, 0, 1, false,
+     "how far the session had come that timed the row: hosts may launch ever more slowly"},
 }};
 
 constexpr std::array<std::string_view, 10> kParts{
@@ -160,7 +162,9 @@ class ConvModel : public Model {
       kernel = parse_conv_kernel(row.text(kKernelName), shape.r, shape.s, shape.stride_h);
       if (!kernel) return RowPrediction::none("", "the kernel's name is of no known convolution");
     }
-    return filled(conv_.predict(shape, kernel));
+    std::optional<double> progress;
+    if (row.has(kProgress)) progress = row.number(kProgress);
+    return filled(conv_.predict(shape, kernel, progress));
   }
 
   // Of convolutions whose kernel is known.
@@ -303,7 +307,6 @@ CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::M
       knows_kernels_(key_word(parameters, "kernel") == "known"),
       trained_machine_(parameters.machine),
       is_transfer_(parameters.machine != machine.id),
-      launch_us_(parameters.number("launch_us")),
       machine_(conv_machine(machine, type_)),
       analytic_(machine_, direction_of(parameters),
                 parameter_values(parameters, ConvAnalytic::parameters())) {
@@ -317,22 +320,36 @@ CalibratedConv::CalibratedConv(const read::Parameters& parameters, const read::M
 }
 
 CalibratedConv::Prediction CalibratedConv::predict(const ConvShape& shape,
-                                                   const std::optional<ConvKernel>& kernel) const {
+                                                   const std::optional<ConvKernel>& kernel,
+                                                   std::optional<double> progress) const {
+  constexpr double middle = 0.5;
   Prediction prediction;
-  prediction.analytic = analytic_.predict(shape, kernel);
-  prediction.estimate =
+  prediction.analytic = analytic_.predict(shape, kernel, progress.value_or(middle));
+  Calibration::Estimate& estimate = prediction.estimate;
+  estimate =
       calibration_.estimate(prediction.analytic.time_us, conv_features(shape, kernel, machine_),
                             prediction.analytic.bound);
+  if (progress) return prediction;
+  // The two errors know nothing of each other.
+  const auto widened = [&](double limit_us, double at) {
+    const double launched = analytic_.predict(shape, kernel, at).time_us;
+    return std::hypot(std::log(limit_us / estimate.time_us),
+                      std::log(launched / prediction.analytic.time_us));
+  };
+  estimate.lower_us = estimate.time_us * std::exp(-widened(estimate.lower_us, 0));
+  estimate.upper_us = estimate.time_us * std::exp(widened(estimate.upper_us, 1));
   return prediction;
 }
 
 std::optional<CalibratedConv::Prediction> CalibratedConv::predict_kernels(
     const ConvShape& shape, const std::optional<ConvKernel>& kernel) const {
-  Prediction prediction = predict(shape, kernel);
-  if (prediction.estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us_) return std::nullopt;
-  prediction.analytic.time_us -= launch_us_;
-  prediction.estimate.time_us -= launch_us_;
-  prediction.estimate.lower_us = std::max(0.0, prediction.estimate.lower_us - launch_us_);
+  // As if timed when the session began: then the host added least.
+  Prediction prediction = predict(shape, kernel, 0.0);
+  const double launch_us = analytic_.launch_us(0);
+  if (prediction.estimate.time_us < (1 + kLaunchesOfAKnownKernel) * launch_us) return std::nullopt;
+  prediction.analytic.time_us -= launch_us;
+  prediction.estimate.time_us -= launch_us;
+  prediction.estimate.lower_us = std::max(0.0, prediction.estimate.lower_us - launch_us);
   return prediction;
 }
 

@@ -38,6 +38,7 @@ enum Input : std::size_t {
   kDirection,
   kType,
   kKernelName,
+  kProgress,
   kCount,
 };
 [[nodiscard]] std::span<const Column> all();
@@ -68,8 +69,10 @@ class CalibratedConv {
   // Throws read::InputError, and std::invalid_argument where `machine` lacks something.
   CalibratedConv(const read::Parameters& parameters, const read::Machine& machine);
 
-  [[nodiscard]] Prediction predict(const ConvShape& shape,
-                                   const std::optional<ConvKernel>& kernel) const;
+  // `progress`: how far the session had come that timed it, from 0 to 1.  Where it is not known,
+  // the middle, with an interval that holds both ends' launches.
+  [[nodiscard]] Prediction predict(const ConvShape& shape, const std::optional<ConvKernel>& kernel,
+                                   std::optional<double> progress = {}) const;
   // The kernels alone: without what the measurements' timer added, which only the interval's upper
   // end keeps.  Empty where that is so much that the measurements say little about the kernels.
   [[nodiscard]] std::optional<Prediction> predict_kernels(
@@ -89,7 +92,6 @@ class CalibratedConv {
   bool knows_kernels_ = false;
   std::string trained_machine_;
   bool is_transfer_ = false;
-  double launch_us_ = 0;
   ConvMachine machine_;
   ConvAnalytic analytic_;
   Calibration calibration_;

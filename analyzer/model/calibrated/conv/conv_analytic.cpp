@@ -33,9 +33,10 @@ enum Parameter : std::size_t {
   kFftShare,
   kPlainShare,
   kSolo,
+  kLaunchGrowth,
 };
 
-constexpr std::array<ParameterSpec, 18> kParameters{{
+constexpr std::array<ParameterSpec, 19> kParameters{{
     {"launch_us", 10.0, 0.1, 0.05, 20, "before anything runs, with what the timer adds"},
     {"kernel_us", 3.0, 0.1, 0.05, 20, "of each further kernel: transforms, reductions"},
     {"dram_share", 0.8, 0.1, 0.05, 20, "of the data sheet's bandwidth, for the tensors"},
@@ -54,6 +55,8 @@ constexpr std::array<ParameterSpec, 18> kParameters{{
     {"fft_share", 0.6, 0.1, 0.1, 3, "of the peak: complex products"},
     {"plain_share", 0.35, 0.1, 0.1, 3, "of the peak: kernels that no assembly was written for"},
     {"solo", 1.3, 0.1, 0.75, 1.6, "time of a block alone on its SM, in its share of a full one"},
+    {"launch_growth", 1.0, 0.1, 0.05, 20, "launch_us at a session's end, over that at its start",
+     1.0, "the column progress: when in its session a row was timed"},
 }};
 
 constexpr double kStepElements = 8;    // along k: what the FP32 kernels load at a time
@@ -228,13 +231,9 @@ double ConvAnalytic::moved_us(double bytes) const {
 ConvTime ConvAnalytic::finish(ConvTime time, double tensor_bytes, double kernels) const {
   const auto& v = values_;
   time.memory_us = tensor_bytes / (machine_.bytes_per_us * v[kDramShare]);
-  const double overhead_us = v[kLaunch] + kernels * v[kKernel];
-  time.time_us =
-      overhead_us + time.transform_us + power_sum(v[kOverlap], time.compute_us, time.memory_us, 0);
-  const double moving_us = time.memory_us + time.transform_us;
-  time.bound = overhead_us > std::max(time.compute_us, moving_us) ? "launch"
-               : time.compute_us >= moving_us                     ? "compute"
-                                                                  : "memory";
+  time.overhead_us = v[kLaunch] + kernels * v[kKernel];
+  time.time_us = time.overhead_us + time.transform_us +
+                 power_sum(v[kOverlap], time.compute_us, time.memory_us, 0);
   return time;
 }
 
@@ -350,17 +349,36 @@ ConvTime ConvAnalytic::in_algorithm(ConvAlgorithm algorithm, const ConvShape& sh
   return implicit_gemm(shape, kernel);
 }
 
-ConvTime ConvAnalytic::predict(const ConvShape& shape,
-                               const std::optional<ConvKernel>& kernel) const {
+double ConvAnalytic::launch_us(double progress) const {
+  return values_[kLaunch] * std::pow(values_[kLaunchGrowth], progress);
+}
+
+ConvTime ConvAnalytic::predict(const ConvShape& shape, const std::optional<ConvKernel>& kernel,
+                               double progress) const {
   const bool is_dense = shape.stride_h == 1 && shape.stride_w == 1;
   const bool is_mirrored = direction_ == ConvDirection::kBackwardData && is_dense;
   const ConvShape transformed = is_mirrored ? mirrored(shape) : shape;
+  ConvTime time;
   if (kernel) {
     const bool is_gemm = kernel->algorithm != ConvAlgorithm::kWinograd &&
                          kernel->algorithm != ConvAlgorithm::kWinogradNonfused &&
                          kernel->algorithm != ConvAlgorithm::kFft;
-    return in_algorithm(kernel->algorithm, is_gemm ? shape : transformed, &*kernel);
+    time = in_algorithm(kernel->algorithm, is_gemm ? shape : transformed, &*kernel);
+  } else {
+    time = fastest(shape, transformed);
   }
+  const double later_us = launch_us(progress) - launch_us(0);
+  time.overhead_us += later_us;
+  time.time_us += later_us;
+  const double moving_us = time.memory_us + time.transform_us;
+  time.bound = time.overhead_us > std::max(time.compute_us, moving_us) ? "launch"
+               : time.compute_us >= moving_us                          ? "compute"
+                                                                       : "memory";
+  return time;
+}
+
+ConvTime ConvAnalytic::fastest(const ConvShape& shape, const ConvShape& transformed) const {
+  const bool is_dense = shape.stride_h == 1 && shape.stride_w == 1;
   ConvTime best = implicit_gemm(shape, nullptr);
   if (machine_.has_tensor_kernels || shape.groups != 1 || !is_dense) return best;
   const auto consider = [&](const ConvTime& candidate) {

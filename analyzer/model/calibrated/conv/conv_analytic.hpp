@@ -49,6 +49,7 @@ struct ConvTime {
   double compute_us = 0;
   double memory_us = 0;
   double transform_us = 0;
+  double overhead_us = 0;  // launches
   ConvAlgorithm algorithm = ConvAlgorithm::kImplicitGemm;
   double tile_m = 0, tile_n = 0;
   double waves = 0;
@@ -62,9 +63,12 @@ class ConvAnalytic {
   // `values`: one for each of parameters().
   ConvAnalytic(const ConvMachine& machine, ConvDirection direction, std::span<const double> values);
 
-  // In the way and with the tile of `kernel`; without one, in the fastest way of all.
-  [[nodiscard]] ConvTime predict(const ConvShape& shape,
-                                 const std::optional<ConvKernel>& kernel) const;
+  // In the way and with the tile of `kernel`; without one, in the fastest way of all.  `progress`:
+  // how far the session had come that timed it, from 0 to 1.
+  [[nodiscard]] ConvTime predict(const ConvShape& shape, const std::optional<ConvKernel>& kernel,
+                                 double progress = 0) const;
+  // What the timer's host adds to every convolution.
+  [[nodiscard]] double launch_us(double progress) const;
 
  private:
   // C[m,n] = A[m,k] B[k,n], `batch` times.
@@ -87,6 +91,7 @@ class ConvAnalytic {
   [[nodiscard]] ConvTime winograd(const ConvShape& shape, const ConvKernel* kernel) const;
   [[nodiscard]] ConvTime winograd_nonfused(const ConvShape& shape, const ConvKernel* kernel) const;
   [[nodiscard]] ConvTime fft(const ConvShape& shape, const ConvKernel* kernel) const;
+  [[nodiscard]] ConvTime fastest(const ConvShape& shape, const ConvShape& transformed) const;
   [[nodiscard]] ConvTime in_algorithm(ConvAlgorithm algorithm, const ConvShape& shape,
                                       const ConvKernel* kernel) const;
 

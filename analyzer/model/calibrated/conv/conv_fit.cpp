@@ -53,6 +53,7 @@ Choice choose(const FitRequest& request) {
 struct MeasuredConv {
   model::ConvShape shape;
   std::optional<model::ConvKernel> kernel;
+  double progress = 0;  // of the session that timed it
 };
 
 // Rows that differ in the batch only are one layer, and are held out together: a fit that has seen
@@ -105,6 +106,8 @@ FitResult fit_conv(const FitRequest& request) {
   std::size_t impossible = 0;
   for (const MeasuredRow& row : rows) {
     MeasuredConv conv{.shape = model::conv_shape(row.numbers), .kernel = std::nullopt};
+    const double progress = row.numbers[columns::kProgress];
+    if (!std::isnan(progress)) conv.progress = progress;
     if (!model::complaint_about(conv.shape).empty()) {
       ++impossible;
       continue;
@@ -146,7 +149,7 @@ FitResult fit_conv(const FitRequest& request) {
     Eigen::VectorXd log_times(count);
     for (Index i = 0; i < count; ++i) {
       const MeasuredConv& conv = convs[static_cast<std::size_t>(i)];
-      log_times[i] = std::log(analytic.predict(conv.shape, conv.kernel).time_us);
+      log_times[i] = std::log(analytic.predict(conv.shape, conv.kernel, conv.progress).time_us);
     }
     return log_times;
   };
@@ -156,7 +159,7 @@ FitResult fit_conv(const FitRequest& request) {
     std::vector<std::string> regimes;
     regimes.reserve(convs.size());
     for (const MeasuredConv& conv : convs)
-      regimes.emplace_back(analytic.predict(conv.shape, conv.kernel).bound);
+      regimes.emplace_back(analytic.predict(conv.shape, conv.kernel, conv.progress).bound);
     return regimes;
   };
 

@@ -90,8 +90,8 @@ INSTANTIATE_TEST_SUITE_P(
         Source{"NeuSightConv", "conv", "conv.csv",
                "Latency,Kernel Name,B,Input_Channel,Output_Channel,Kernel_Szie,Input_Size,Stride,"
                "Padding\n0.5,\"k<1, 2>\",38,893,326,3,5,2,1\n",
-               "n,c,h,w,k,r,s,stride,pad,direction,type,kernel_name,time_us\n"
-               "38,893,5,5,326,3,3,2,1,forward,f32,\"k<1, 2>\",500\n"},
+               "n,c,h,w,k,r,s,stride,pad,direction,type,kernel_name,progress,time_us\n"
+               "38,893,5,5,326,3,3,2,1,forward,f32,\"k<1, 2>\",0,500\n"},
         Source{"NeuSightAdd", "memory", "add_A100.csv", "Latency,Kernel Name,B,H\n0.5,add,10,100\n",
                "read_bytes,write_bytes,kernel_name,time_us\n8000,4000,add,500\n"},
         Source{"NeuSightLinear", "gemm", "linear_A100.csv",

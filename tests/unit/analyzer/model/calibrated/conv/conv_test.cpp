@@ -126,8 +126,10 @@ TEST(ConvShape, RefusesAFilterThatDoesNotFit) {
 }
 
 // A table whose times are the analytic model's with these factors, so that a fit can find them.
-std::string table_of(double noise) {
-  std::string text = "n,c,h,w,k,r,s,stride,pad,kernel_name,time_us\n";
+// `drift_us`: what the host adds more to the last row than to the first.
+std::string table_of(double noise, double drift_us = 0) {
+  std::string text = "n,c,h,w,k,r,s,stride,pad,kernel_name,progress,time_us\n";
+  constexpr int rows = 27;
   int i = 0;
   for (const double n : {1, 8, 32}) {
     for (const double c : {32, 96, 256}) {
@@ -137,8 +139,9 @@ std::string table_of(double noise) {
         const double time_us =
             1.4 * analytic().predict(shape_3x3(n, c, size, k), kernel_3x3(name)).time_us;
         const double factor = 1 + (i++ % 2 == 0 ? noise : -noise);
-        text += fmt::format("{},{},{},{},{},3,3,1,1,{},{}\n", n, c, size, size, k, name,
-                            time_us * factor);
+        const double progress = std::fmod(7.0 * i, rows) / rows;  // not with the size
+        text += fmt::format("{},{},{},{},{},3,3,1,1,{},{},{}\n", n, c, size, size, k, name,
+                            progress, time_us * factor + drift_us * progress);
       }
     }
   }
@@ -165,6 +168,20 @@ TEST(ConvFit, FindsTimesThatItsModelCanMake) {
   EXPECT_NEAR(p.estimate.time_us / (1.4 * analytic().predict(unseen, kernel).time_us), 1.0, 0.15);
   EXPECT_LT(p.estimate.lower_us, p.estimate.time_us);
   EXPECT_GT(p.estimate.upper_us, p.estimate.time_us);
+}
+
+TEST(ConvFit, TellsAHostThatSlowsDownFromTheGpu) {
+  constexpr double drift_us = 60;
+  const fit::FitResult result = fit_of(table_of(0.01, drift_us), "known");
+  const CalibratedConv conv(read::parse_parameters(result.file_text, "p.json", "conv"), v100());
+  const auto kernel = kernel_3x3("volta_scudnn_128x64_relu");
+  const ConvShape small = shape_3x3(1, 64, 14, 64);
+  const auto first = conv.predict(small, kernel, 0.0), last = conv.predict(small, kernel, 1.0);
+  EXPECT_NEAR(last.estimate.time_us - first.estimate.time_us, drift_us, 0.3 * drift_us);
+  // When it was timed is not said: anything from the first to the last.
+  const auto unknown = conv.predict(small, kernel);
+  EXPECT_LT(unknown.estimate.lower_us, first.estimate.time_us);
+  EXPECT_GT(unknown.estimate.upper_us, last.estimate.time_us);
 }
 
 TEST(ConvFit, GivesTheSameBytesTwice) {
