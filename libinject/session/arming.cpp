@@ -432,12 +432,13 @@ LaunchTicket before_launch(const Launch& launch) {
   if (open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(launch.stream)) {
     return begin_captured_launch(*run, launch);
   }
+  const Launched launched{.function = launch.graph == nullptr ? launch.function : nullptr,
+                          .label = nullptr,
+                          .graph = launch.graph};
   if (sites_are_lost.load(std::memory_order_relaxed)) {
-    look_for_lost(*run,
-                  {.function = launch.graph == nullptr ? launch.function : nullptr,
-                   .label = nullptr,
-                   .graph = launch.graph},
-                  launch.stream);
+    look_for_lost(*run, launched, launch.stream);
+  } else if (boundary_is_lost.load(std::memory_order_relaxed)) {
+    look_for_boundary(*run, launched, launch.stream);
   }
   if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
   switch (run->phase.load(std::memory_order_acquire)) {

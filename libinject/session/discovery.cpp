@@ -65,6 +65,7 @@ record::LaunchShape shape_of(const Launch& launch, const KernelInfo& kernel) {
 
 // Launches from now on count as new.
 void forget_sites(State& state) {
+  forget_lost_boundary(state);
   launch_table.clear();
   state.sites.clear();
   for (auto& site : state.site_by_slot)

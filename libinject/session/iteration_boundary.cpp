@@ -22,6 +22,7 @@ namespace inline_prof::hook {
 
 constinit std::array<std::atomic<const void*>, kBoundaryFunctions> boundary_functions{};
 constinit std::atomic<bool> looking_for_period{false};
+constinit std::atomic<bool> boundary_is_lost{false};
 
 namespace {
 
@@ -93,7 +94,14 @@ void forget_boundary(State& state) {
     function.store(nullptr, std::memory_order_relaxed);
   boundary_stream.store(nullptr, std::memory_order_relaxed);
   follower.store(nullptr, std::memory_order_release);
+  boundary_is_lost.store(false, std::memory_order_relaxed);
   state.boundary_is_guessed = false;
+}
+
+// What was found is followed as soon as it is launched again.
+void follow_again() {
+  for (auto& [stream, search] : searches())
+    search.is_due = search.finder.found().has_value();
 }
 
 // No iteration has begun yet, and all sites are forgotten.  With the mutex held.
@@ -154,6 +162,12 @@ void move_boundary(const void* old_function, const void* old_stream, const void*
     has_moved = true;
   }
   if (has_moved) boundary_stream.store(stream, std::memory_order_release);
+}
+
+void forget_lost_boundary(State& state) {
+  if (!boundary_is_lost.load(std::memory_order_relaxed)) return;
+  forget_boundary(state);
+  follow_again();
 }
 
 void note_kernel(const State& state, const Launch& launch, const KernelInfo& kernel) {
@@ -266,8 +280,7 @@ void lose_period() {
   if (run == nullptr) return;
   const std::lock_guard lock(run->mutex);
   if (run->phase.load() == Phase::kDiscovering) {
-    for (auto& [stream, search] : searches())
-      search.is_due = search.finder.found().has_value();
+    follow_again();
     return begin_warmup_again(*run);
   }
   forget_boundary(*run);

@@ -31,6 +31,12 @@ extern constinit std::array<std::atomic<const void*>, kBoundaryFunctions> bounda
 void move_boundary(const void* old_function, const void* old_stream, const void* function,
                    const void* stream) noexcept;
 
+// While the stream, the context or the module of one of them is gone: what takes its place is
+// looked for before each launch, since an iteration may begin with that.
+extern constinit std::atomic<bool> boundary_is_lost;
+// The sites are forgotten, those that were lost among them.  With the mutex held.
+void forget_lost_boundary(State& state);
+
 // Called before each examined launch: true if an iteration starts with it.
 [[nodiscard]] bool starts_iteration(const Launch& launch);
 

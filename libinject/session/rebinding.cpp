@@ -79,7 +79,9 @@ void place(State& state, LaunchSite& site) {
     state.some_are_lost = true;
     // An address of ours is no handle of anybody's.
     old.function.store(&site, std::memory_order_release);
-    return rename_armed({old_function, old_stream}, {&site, old_stream});
+    rename_armed({old_function, old_stream}, {&site, old_stream});
+    if (is_boundary(&site)) boundary_is_lost.store(true, std::memory_order_relaxed);
+    return;
   }
   const void* stream = table_key(state, site.stream->handle);
   if (old_function == site.function && old_stream == stream) return;
@@ -94,6 +96,10 @@ void place(State& state, LaunchSite& site) {
   launch_table.vacate(old);
   site.slot = slot;
   rename_armed({old_function, old_stream}, {site.function, stream});
+  if (!boundary_is_lost.load(std::memory_order_relaxed)) return;
+  boundary_is_lost.store(std::any_of(state.sites.begin(), state.sites.end(),
+                                     [](const LaunchSite* each) { return is_boundary(each); }),
+                         std::memory_order_relaxed);
 }
 
 template <typename Predicate>
@@ -131,6 +137,12 @@ const KernelInfo* kernel_behind(State& state, CUfunction function) {
     if (site->kernel != nullptr && site->function == function) return site->kernel;
   }
   return kernel_of(state, function);
+}
+
+const void* function_of(const Launched& launched) {
+  if (launched.label != nullptr) return launched.label;
+  if (launched.graph != nullptr) return launched.graph;
+  return launched.function;
 }
 
 bool is_default_stream(CUstream stream) {
@@ -250,10 +262,7 @@ LaunchSite* rebind(State& state, const Launched& launched, CUstream stream) {
 }
 
 void look_for_lost(State& state, const Launched& launched, CUstream stream) {
-  const void* function = launched.label != nullptr   ? static_cast<const void*>(launched.label)
-                         : launched.graph != nullptr ? static_cast<const void*>(launched.graph)
-                                                     : launched.function;
-  if (timer::LaunchSlot* slot = launch_table.find(function, stream)) {
+  if (timer::LaunchSlot* slot = launch_table.find(function_of(launched), stream)) {
     if (!measures_everything.load(std::memory_order_relaxed))
       slot->count.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -269,6 +278,12 @@ void look_for_lost(State& state, const Launched& launched, CUstream stream) {
         return has_handles(*site) || !is_wanted(*site);
       });
   if (all_are_found || --launches_left <= 0) end_search(state);
+}
+
+void look_for_boundary(State& state, const Launched& launched, CUstream stream) {
+  const std::lock_guard lock(state.mutex);
+  if (launch_table.find(function_of(launched), table_key(state, stream)) == nullptr)
+    static_cast<void>(rebind(state, launched, stream));
 }
 
 void begin_search_if_lost(State& state) {

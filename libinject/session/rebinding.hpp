@@ -45,6 +45,8 @@ struct Launched {
 
 // While sites_are_lost: the same for a launch that may be of a lost site.  Takes the mutex.
 void look_for_lost(State& state, const Launched& launched, CUstream stream);
+// While boundary_is_lost: the same for a launch with which an iteration may begin.
+void look_for_boundary(State& state, const Launched& launched, CUstream stream);
 // The measured iterations begin: what was lost before is looked for.  With the mutex held.
 void begin_search_if_lost(State& state);
 // One of them starts: what does not come back is not looked for without end.  With the mutex held.

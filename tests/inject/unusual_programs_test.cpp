@@ -14,6 +14,7 @@ namespace inline_prof::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<std::string> ways() {
   const Workplace place;
@@ -90,6 +91,35 @@ TEST(AStreamThatFallsSilent, IsFollowedByTheOneThatHasItsWork) {
   for (const auto& event : profile["events"])
     EXPECT_GE(event["measured_times_ms"].size(), 24U) << event["event_name"];
   EXPECT_THAT(run.output, HasSubstr("of 60 samples were taken"));
+}
+
+// What begins an iteration is launched first on a stream that takes the place of another: each
+// time, or now and then; in the warm-up, too.
+TEST(WhatBeginsAnIteration, IsFollowedToTheStreamThatTakesThePlaceOfItsOwn) {
+  for (const char* source : {"kernel:m0_k0", "auto"}) {
+    for (const char* again : {"?1+0 ", "?5+0 ", "!1600 "}) {
+      SCOPED_TRACE(std::string(source) + " " + again);
+      const Workplace place;
+      std::string script = "context 0 primary\nmodule 0 m0 module\nstream 2\nstream 3\nloop 2500\n";
+      for (const char* step : {"sync", "unstream 2", "stream 2"})
+        script += std::string(again) + step + "\n";
+      script += "launch 0 0 2 1\nlaunch 0 1 2 2\nlaunch 0 2 2 1\nlaunch 0 3 3 1\nsync\nend\n";
+      place.write("script", script);
+      const HostRun run = run_host(
+          place, "host_script",
+          {.arguments = {"script"},
+           .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0",
+                           std::string("INLINE_PROF_ITERATION=") + source}});
+      EXPECT_EQ(run.exit_status, 0) << run.output;
+      EXPECT_THAT(run.output, Not(HasSubstr("inline_prof:")));
+      const auto profile = place.json();
+      EXPECT_EQ(profile["profiler"]["iteration_source"], source);
+      EXPECT_EQ(profile["events"].size(), 5U);
+      EXPECT_EQ(profile["iter_time_ms"].size(), 25U);
+      for (const auto& event : profile["events"])
+        EXPECT_EQ(event["measured_times_ms"].size(), 5U) << event["event_name"];
+    }
+  }
 }
 
 TEST(TheOutputFile, IsNeverADevicesNeighbour) {
