@@ -33,6 +33,11 @@ constexpr auto kLongestMeasure = std::chrono::milliseconds(20);
 // Polls of an event between two readings of the clock.
 constexpr int kPollsPerLook = 64;
 
+// A pair that is not ready after so long, and so many looks, will not be: this thread yields after
+// each look, and on a busy machine gets its 20 ms of the processor in half a minute.
+constexpr auto kLongestWait = std::chrono::milliseconds(200);
+constexpr int kFewestLooks = 16;
+
 // PTX and not a cubin: the driver translates it for every GPU it supports.  An entry that returns.
 constexpr char kEmptyKernel[] =
     ".version 6.0\n"
@@ -98,6 +103,7 @@ class Calibrator {
     if (!create(result.note)) return result;
     load_kernel(result.note);
     warm_up();
+    is_stuck_ = false;  // the first pair may take longer than any other
     measure("idle", &Calibrator::fill_idle, result);
     if (const char* reason = why_no_hold(); reason != nullptr) {
       result.note.append(result.note.empty() ? "" : "; ").append("no busy calibration: ");
@@ -216,10 +222,13 @@ class Calibrator {
   // Polls, since a synchronizing call could block for ever.
   bool read_pair(const Pair& pair, std::vector<double>& times_us) {
     const auto& cuda = sys::cuda();
+    const auto begin = Clock::now();
     CUresult state = CUDA_SUCCESS;
     for (int polls = 1; (state = cuda.cuEventQuery(pair.stop)) == CUDA_ERROR_NOT_READY; ++polls) {
       if (polls % kPollsPerLook != 0) continue;
       if (time_spent_.is_too_long()) return false;
+      is_stuck_ = polls >= kFewestLooks * kPollsPerLook && Clock::now() - begin > kLongestWait;
+      if (is_stuck_) return false;
       sched_yield();
     }
     float elapsed_ms = 0;
@@ -326,7 +335,7 @@ class Calibrator {
     std::vector<double> times_us;
     times_us.reserve(count);
     time_spent_ = TimeSpent();
-    (this->*fill)(kernels, count, times_us);
+    if (!is_stuck_) (this->*fill)(kernels, count, times_us);
     return times_us;
   }
 
@@ -358,6 +367,7 @@ class Calibrator {
 
   int device_id_;
   TimeSpent time_spent_;
+  bool is_stuck_ = false;  // the device does nothing that it is told
   CUstream stream_ = nullptr;
   std::array<Pair, kPairsPerHold> pairs_{};
   CUmodule module_ = nullptr;

@@ -132,6 +132,24 @@ TEST_P(AFault, OfASlowDiskHoldsNoEndUp) {
   }
 }
 
+// A device that does nothing, on a machine where whoever yields the processor waits long for it:
+// calibration, which yields some thousand times there, gives up.
+TEST(ABusyMachine, HoldsNoCalibrationUp) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer makes the calls itself";
+  const Workplace place;
+  HostOptions options{.arguments = {"--iterations=12"},
+                      .environment = {"SIMGPU_HOST_SPEED=0", "FAULT_LIST=list",
+                                      "LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD
+                                      ":" INLINE_PROF_TEST_FAULT_TOOL},
+                      .seconds = 60};
+  if (run_host(place, "host_training", options).exit_status == 77)
+    GTEST_SKIP() << "no filter for system calls";
+  options.environment.push_back("FAULT_SLOW=" + std::to_string(SYS_sched_yield) + ":0:60");
+  const HostRun run = run_host(place, "host_training", options);
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_EQ(place.json()["calibration"].size(), 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, AFault, testing::ValuesIn(kWorks),
                          [](const auto& row) { return std::string(row.param.name); });
 
