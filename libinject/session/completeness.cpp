@@ -126,6 +126,11 @@ bool settle_measured(State& state) {
     if (all.wanted == 0 && state.targets.empty() && state.settings.mode != schedule::Mode::kData) {
       warn(state, "no launch was met in the warm-up that could be measured: nothing was measured");
     }
+    if (state.run.iteration_times.size() == 0 && run_controller::samples_taken(state) > 0) {
+      warn(state,
+           "all samples were taken, but no iteration has a time: the streams that iterations are "
+           "timed on were gone before the next one began");
+    }
     return true;
   }
   const auto missing = static_cast<std::uint64_t>(all.missing);
