@@ -1,7 +1,6 @@
-// Tables and parameter files: what is accepted can be taken apart and put together again.
+// Tables: what is accepted can be taken apart and put together again.
 #include "base/csv.hpp"
 #include "property.hpp"
-#include "read/parameters.hpp"
 #include "read/table.hpp"
 
 #include <cmath>
@@ -32,23 +31,12 @@ void read_table(const std::string& text) {
   }
 }
 
-void read_parameters(const std::string& text) {
-  const read::Parameters parameters = read::parse_parameters(text, "fuzz", "");
-  const std::string written = read::parameters_text(parameters);
-  fuzz::require(read::parameters_text(read::parse_parameters(written, "again", "")) == written,
-                "what is written reads back");
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(fuzz::as_text(data, size));
   try {
     read_table(text);
-  } catch (const read::InputError&) {
-  }
-  try {
-    read_parameters(text);
   } catch (const read::InputError&) {
   }
   return 0;

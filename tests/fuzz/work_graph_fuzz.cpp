@@ -1,0 +1,41 @@
+// Work graphs: what is accepted has a longest path, and finite times that bound each other.
+#include "model/iteration/timetable.hpp"
+#include "property.hpp"
+#include "read/json_tree.hpp"
+#include "read/work_graph_tree.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+using namespace inline_prof;
+
+void require_times(const model::Timetable& table, std::size_t works) {
+  fuzz::require(table.start_us.size() == works && table.end_us.size() == works &&
+                    table.slack_us.size() == works,
+                "every work has its times");
+  fuzz::require(std::isfinite(table.iteration_us) && table.iteration_us >= 0,
+                "an iteration takes a finite time");
+  for (std::size_t i = 0; i < works; ++i) {
+    fuzz::require(table.start_us[i] >= 0 && table.end_us[i] >= table.start_us[i],
+                  "a work begins before it ends");
+    fuzz::require(table.end_us[i] <= table.iteration_us, "no work ends after the iteration");
+  }
+  fuzz::require(works == 0 || !table.longest_path.empty(), "works have a longest path");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  try {
+    const nlohmann::json document = read::parse_json(fuzz::as_text(data, size), "fuzz");
+    const model::LongestPath path(read::work_graph_from(read::TreeNode(document, "fuzz")));
+    require_times(path.timetable(), path.graph().works.size());
+  } catch (const read::InputError&) {
+  } catch (const std::invalid_argument&) {  // works that wait for each other in a circle
+  }
+  return 0;
+}
