@@ -114,13 +114,17 @@ std::vector<std::size_t> AdaptivePlan::by_need(std::int64_t iteration, std::size
                                          : share(state) * doubt(state, expected);
     needs.push_back({.urgency = urgency, .lot = lot, .index = i});
   }
-  std::sort(needs.begin(), needs.end(), [](const Need& a, const Need& b) {
-    return std::pair(a.urgency, a.lot) > std::pair(b.urgency, b.lot);
-  });
+  // A heap: few are chosen of many, and sorting takes 3 KiB of stack.
+  const auto is_less = [](const Need& a, const Need& b) {
+    return std::pair(a.urgency, a.lot) < std::pair(b.urgency, b.lot);
+  };
+  std::make_heap(needs.begin(), needs.end(), is_less);
 
   std::vector<std::size_t> chosen;
-  for (const Need& need : needs) {
-    if (chosen.size() == pairs) break;
+  while (chosen.size() < pairs && !needs.empty()) {
+    std::pop_heap(needs.begin(), needs.end(), is_less);
+    const Need need = needs.back();
+    needs.pop_back();
     ClassState& state = classes_[need.index];
     const auto event = member_of(state, iteration, chosen);
     if (!event) continue;

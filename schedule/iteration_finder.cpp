@@ -111,19 +111,20 @@ double confidence_of(const Cycle& cycle, bool boundary_is_known) {
 
 }  // namespace
 
-bool IterationFinder::add(std::uint32_t symbol, std::uint32_t kernels) {
-  if (gave_up_) return false;
+IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32_t kernels) {
+  if (gave_up_) return Added::kQuietly;
   const std::uint32_t kernel = log_.number_of(symbol);
-  if (kernel == kMostKernels) return give_up();
+  if (kernel == kMostKernels) return give_up() ? Added::kAndChanged : Added::kQuietly;
   log_.append(kernel, kernels);
   if (period_ != 0) return look_for_given();
   allowance_ += kWorkALaunch;
   if (seen_ < kFewestLaunches) seen_ += kernels;
-  if (seen_ < kFewestLaunches) return false;
+  if (seen_ < kFewestLaunches) return Added::kQuietly;
   if (kernel == watched_ && watched_left_ > 0 && --watched_left_ == 0)
     next_look_ = std::min(next_look_, launch_count());
-  return launch_count() >= next_look_ &&
-         allowance_ >= static_cast<Allowance>(log_.launches().size() / 2) && look();
+  const bool is_due = launch_count() >= next_look_ &&
+                      allowance_ >= static_cast<Allowance>(log_.launches().size() / 2);
+  return is_due ? Added::kAndIsDue : Added::kQuietly;
 }
 
 void IterationFinder::add_wait() {

@@ -70,7 +70,16 @@ class IterationFinder {
   // `symbol` stands for a kernel, or for a graph of `kernels` ones.  True where found() has
   // changed.  The sequence is looked at when it has grown by a quarter, and when an iteration that
   // has been seen some times will have been seen often enough.  May allocate.
-  bool add(std::uint32_t symbol, std::uint32_t kernels = 1);
+  bool add(std::uint32_t symbol, std::uint32_t kernels = 1) {
+    const Added added = append(symbol, kernels);
+    return added == Added::kAndIsDue ? look() : added == Added::kAndChanged;
+  }
+
+  // The two parts of it: a look takes 4 KiB of stack.
+  enum class Added : std::uint8_t { kQuietly, kAndChanged, kAndIsDue };
+  [[nodiscard]] Added append(std::uint32_t symbol, std::uint32_t kernels = 1);
+  // True where found() has changed.
+  [[nodiscard]] bool look();
 
   // The host waited for the device, or copied from it, after the launch added last.  Where it does
   // so once an iteration, this tells the end of an iteration from the end of a set-up that has the
@@ -112,7 +121,6 @@ class IterationFinder {
     bool is_unfinished = false;  // equal segments, but too few of them so far
   };
 
-  [[nodiscard]] bool look();
   [[nodiscard]] std::vector<Candidate> kernels();
   [[nodiscard]] std::vector<Candidate> contexts();
   static void sort(std::vector<Candidate>& all);

@@ -3,6 +3,7 @@
 #include "entry/hooked_functions.hpp"
 #include "labels/nvtx_injection.hpp"
 #include "libraries/library_calls.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/original_dlsym.hpp"
 
 #include <dlfcn.h>
@@ -33,8 +34,11 @@ bool has_function(const void* caller, const char* symbol) noexcept {
 
 // The main program's handle stands for the global scope, in which we come before everybody.
 bool is_main_program(void* handle) noexcept {
-  void* self = dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
-  if (self != nullptr) dlclose(self);
+  void* self = nullptr;
+  sys::on_large_stack([&] {
+    self = dlopen(nullptr, RTLD_LAZY | RTLD_NOLOAD);
+    if (self != nullptr) dlclose(self);
+  });
   return handle == self;
 }
 

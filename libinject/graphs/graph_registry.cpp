@@ -6,6 +6,7 @@
 #include "session/discovery.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"
+#include "sys/large_stack.hpp"
 #include "timer/driver_scope.hpp"
 
 #include <algorithm>
@@ -146,7 +147,8 @@ void read_node(CUgraphNode handle, const NotesByNode& notes, Reading& reading) {
       ++reading.kernels;
       break;
     case CU_GRAPH_NODE_TYPE_GRAPH:
-      node.child_kernels = kernels_inside(handle, reading.why_whole);
+      // Graphs may stand in each other without end.
+      sys::on_large_stack([&] { node.child_kernels = kernels_inside(handle, reading.why_whole); });
       reading.kernels += static_cast<std::uint32_t>(node.child_kernels);
       break;
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:

@@ -21,6 +21,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 
@@ -254,12 +255,11 @@ void open_all_gates(bool open) {
 std::string met_label_names() {
   LabelBook& labels = label_book();
   const std::lock_guard lock(labels.mutex);
-  std::vector<std::string> names;
+  std::set<std::string_view> names;  // not sorted: that takes 3 KiB of stack
   for (const auto& [name, label] : labels.labels)
-    names.push_back(name);
-  std::sort(names.begin(), names.end());
+    names.insert(name);
   std::string text;
-  for (const std::string& name : names)
+  for (const std::string_view name : names)
     text.append(text.empty() ? "" : ", ").append(name);
   return text;
 }

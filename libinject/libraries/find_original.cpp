@@ -2,6 +2,7 @@
 // libraries loaded by dlopen(RTLD_LOCAL), as all of them are under Python.
 #include "entry/guard.hpp"
 #include "libraries/library_calls.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/original_dlsym.hpp"
 
 #include <algorithm>
@@ -122,8 +123,9 @@ bool is_ours(const void* address) noexcept {
          ours.dli_fbase == theirs.dli_fbase;
 }
 
-void* find_original_call(LibraryCall& call, const void* caller) noexcept {
-  const CallerThreadState host;
+namespace {
+
+void* find_original_call_here(LibraryCall& call, const void* caller) {
   LoadedObject object;
   const bool is_known = find_object(caller, object);
   void* real = is_known ? symbol_in(object.path.data(), call.symbol) : nullptr;
@@ -136,17 +138,33 @@ void* find_original_call(LibraryCall& call, const void* caller) noexcept {
   return real;
 }
 
+}  // namespace
+
+// Paths and the loader's functions take 4 KiB of stack each.
+void* find_original_call(LibraryCall& call, const void* caller) noexcept {
+  const CallerThreadState host;
+  void* real = nullptr;
+  sys::on_large_stack([&] { real = find_original_call_here(call, caller); });
+  return real;
+}
+
 void* find_in_scope_of(const void* caller, const char* symbol) noexcept {
-  LoadedObject object;
-  if (!find_object(caller, object)) return nullptr;
-  return symbol_in(object.path.data(), symbol);
+  void* found = nullptr;
+  sys::on_large_stack([&] {
+    LoadedObject object;
+    if (find_object(caller, object)) found = symbol_in(object.path.data(), symbol);
+  });
+  return found;
 }
 
 void* function_beside(void* real, const char* symbol) noexcept {
-  Dl_info library{};
-  if (dladdr(real, &library) == 0 || library.dli_fname == nullptr) return nullptr;
-  void* found = symbol_in(library.dli_fname, symbol);
-  if (found == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): as above
+  void* found = nullptr;
+  sys::on_large_stack([&] {
+    Dl_info library{};
+    if (dladdr(real, &library) == 0 || library.dli_fname == nullptr) return;
+    found = symbol_in(library.dli_fname, symbol);
+    if (found == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): as above
+  });
   return found;
 }
 

@@ -1,5 +1,6 @@
 #include "record/writer_thread.hpp"
 
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
 #include "sys/quiet_thread.hpp"
@@ -91,7 +92,8 @@ void WriterThread::finish(bool complete) {
 void WriterThread::finish_within(bool complete, int milliseconds) {
   finish(complete);
   if (!is_running()) start();
-  if (!is_running()) return write_now(complete);
+  // On a thread of the application's.
+  if (!is_running()) return sys::on_large_stack([&] { write_now(complete); });
   wait_or_complain(milliseconds);
 }
 

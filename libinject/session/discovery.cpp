@@ -11,6 +11,7 @@
 #include "session/state.hpp"
 #include "session/without_iterations.hpp"
 #include "sys/cuda_api.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
 #include "timer/device_facts.hpp"
@@ -227,7 +228,8 @@ timer::ContextTimer* timer_of(State& state, CUcontext context) {
     const timer::ContextScope scope(context);
     if (!scope || sys::cuda().cuCtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
   }
-  timer::add_device_facts(state.run, device);
+  // It reads files and formats what it finds.
+  sys::on_large_stack([&] { timer::add_device_facts(state.run, device); });
   // A context that was destroyed or reset, and is there again.
   for (timer::ContextTimer& timer : state.timers) {
     if (!timer.is_alive() && timer.device_id() == device && timer.revive(context)) return &timer;

@@ -11,6 +11,7 @@
 #include "session/session.hpp"
 #include "session/state.hpp"
 #include "sys/hot_line.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <algorithm>
@@ -133,7 +134,17 @@ bool add_launch(Search& search, const LaunchSite& site) {
   const auto [known, is_new] =
       search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
   if (is_new) search.functions.push_back(function);
-  return search.finder.add(known->second, launches_of(site));
+  using Added = schedule::IterationFinder::Added;
+  const Added added = search.finder.append(known->second, launches_of(site));
+  bool has_changed = added == Added::kAndChanged;
+  if (added == Added::kAndIsDue) sys::on_large_stack([&] { has_changed = search.finder.look(); });
+  return has_changed;
+}
+
+bool confirmed_otherwise(schedule::IterationFinder& finder) {
+  bool has_changed = false;
+  sys::on_large_stack([&] { has_changed = finder.confirm(); });
+  return has_changed;
 }
 
 }  // namespace
@@ -247,7 +258,7 @@ bool confirm_period(State& state) {
   for (auto& [stream, search] : searches()) {
     if (stream->handle != boundary_stream.load(std::memory_order_relaxed) || !search.finder.found())
       continue;
-    if (search.finder.confirm()) {
+    if (confirmed_otherwise(search.finder)) {
       search.is_due = search.finder.found().has_value();
       begin_warmup_again(state);
       return false;

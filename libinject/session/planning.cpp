@@ -8,6 +8,7 @@
 #include "session/arming.hpp"
 #include "session/state.hpp"
 #include "session/termination.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
 
@@ -262,7 +263,10 @@ void settle_discovery(State& state) {
   settle_graphs(state);
 }
 
-void make_plan(State& state) {
+namespace {
+
+// False where nothing can be measured.
+bool plan_run(State& state) {
   settle_discovery(state);
   std::vector<Target> all;
   const auto site = gather_targets(state, all);
@@ -317,13 +321,26 @@ void make_plan(State& state) {
   // Two iterations of mode one_shot may be on their way at once.
   for (timer::ContextTimer& timer : state.timers)
     any_events |= timer.create_events(is_one_shot ? 2 * pairs_in_an_iteration : 0);
-  if (!any_events) return sys::turn_off("cuEventCreate", "no events can be made in any context");
+  if (!any_events) {
+    sys::turn_off("cuEventCreate", "no events can be made in any context");
+    return false;
+  }
   clone_measurement::plan(state, in_graphs);
   count_host_bytes(state);
   counting.store(false, std::memory_order_relaxed);
   open_all_gates(false);
   look_at_meeting_threads(state);
   disarm();
+  return true;
+}
+
+}  // namespace
+
+void make_plan(State& state) {
+  bool is_planned = false;
+  sys::on_large_stack([&] { is_planned = plan_run(state); });
+  if (!is_planned) return;
+  // Not with the signals held back: the thread keeps this one's mask for the end of the process.
   state.writer->start();
   watch_termination(*state.writer);
 }

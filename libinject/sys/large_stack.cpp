@@ -6,9 +6,7 @@
 #include <sys/mman.h>
 
 // A sanitizer knows the thread's own stack only.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define INLINE_PROF_OWN_STACKS 0
-#else
+#ifndef INLINE_PROF_OWN_STACKS
 #define INLINE_PROF_OWN_STACKS 1
 #endif
 

@@ -1,6 +1,7 @@
 // For work that needs more stack than an application's thread may have.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <type_traits>
 
@@ -11,11 +12,25 @@ namespace inline_prof::sys {
 // garbage collector that stops threads by one would look for roots there.  `work` must not throw.
 void call_on_large_stack(void (*work)(void*) noexcept, void* argument) noexcept;
 
+// The same for work that may throw: the exception comes out here.
 template <typename Work>
-void on_large_stack(Work&& work) noexcept {
-  using Bare = std::remove_reference_t<Work>;
-  call_on_large_stack([](void* argument) noexcept { (*static_cast<Bare*>(argument))(); },
-                      const_cast<void*>(static_cast<const void*>(std::addressof(work))));
+void on_large_stack(Work&& work) {
+  struct Call {
+    std::remove_reference_t<Work>* work;
+    std::exception_ptr thrown;
+  };
+  Call call{.work = std::addressof(work), .thrown = nullptr};
+  call_on_large_stack(
+      [](void* argument) noexcept {
+        auto& each = *static_cast<Call*>(argument);
+        try {
+          (*each.work)();
+        } catch (...) {
+          each.thrown = std::current_exception();
+        }
+      },
+      &call);
+  if (call.thrown) std::rethrow_exception(call.thrown);
 }
 
 }  // namespace inline_prof::sys

@@ -1,6 +1,7 @@
 #include "sys/lifecycle.hpp"
 
 #include "sys/hot_line.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/log.hpp"
 
 #include <cstdio>
@@ -36,7 +37,7 @@ bool switch_off() noexcept {
 
 void turn_off(const char* where, const char* why) noexcept {
   if (!switch_off()) return;
-  std::snprintf(reason, sizeof reason, "%s: %s", where, why);
+  on_large_stack([&] { std::snprintf(reason, sizeof reason, "%s: %s", where, why); });
   has_reason.store(true, std::memory_order_release);
   say(LogLevel::kError, "profiling is off: %s", reason);
 }

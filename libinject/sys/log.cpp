@@ -1,6 +1,7 @@
 #include "sys/log.hpp"
 
 #include "sys/held_signal.hpp"
+#include "sys/large_stack.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -81,7 +82,7 @@ std::size_t printable_length(std::string_view text) noexcept {
   return 0;
 }
 
-void write_line(const char* format, va_list arguments) noexcept {
+void write_line(const char* format, va_list& arguments) noexcept {
   char line[kLongestLine];
   __builtin_memcpy(line, kLinePrefix.data(), kLinePrefix.size());
   const std::size_t room = sizeof line - kLinePrefix.size() - 1;
@@ -98,10 +99,11 @@ void write_line(const char* format, va_list arguments) noexcept {
   static_cast<void>(written);  // a full disk behind stderr is the application's business
 }
 
+// The line takes 3 KiB of stack.
 [[gnu::format(printf, 1, 2)]] void write_line(const char* format, ...) noexcept {
   va_list arguments;
   va_start(arguments, format);
-  write_line(format, arguments);
+  on_large_stack([&] { write_line(format, arguments); });
   va_end(arguments);
 }
 
@@ -140,7 +142,7 @@ void say(LogLevel level, const char* format, ...) noexcept {
   } else {
     va_list arguments;
     va_start(arguments, format);
-    write_line(format, arguments);
+    on_large_stack([&] { write_line(format, arguments); });
     va_end(arguments);
   }
   errno = saved_errno;
@@ -151,7 +153,7 @@ void say_progress(const char* format, ...) noexcept {
   const int saved_errno = errno;
   va_list arguments;
   va_start(arguments, format);
-  write_line(format, arguments);
+  on_large_stack([&] { write_line(format, arguments); });
   va_end(arguments);
   errno = saved_errno;
 }

@@ -1,5 +1,7 @@
 #include "sys/original_dlsym.hpp"
 
+#include "sys/large_stack.hpp"
+
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -45,7 +47,9 @@ DlsymFunction original_dlsym() noexcept {
   return function;
 }
 
-void* find_loaded(const char* soname, const char* name) noexcept {
+namespace {
+
+void* find_loaded_here(const char* soname, const char* name) noexcept {
   void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) {
     dlerror();  // NOLINT(concurrency-mt-unsafe): our failed look-up is not the application's
@@ -54,6 +58,15 @@ void* find_loaded(const char* soname, const char* name) noexcept {
   void* function = glibc_dlsym()(library, name);
   if (function == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): nor this one
   dlclose(library);  // gives back the count that dlopen took; the application's own keeps it loaded
+  return function;
+}
+
+}  // namespace
+
+// The loader's functions take 4 KiB of stack.
+void* find_loaded(const char* soname, const char* name) noexcept {
+  void* function = nullptr;
+  on_large_stack([&] { function = find_loaded_here(soname, name); });
   return function;
 }
 

@@ -177,6 +177,43 @@ class PlantedViolations(unittest.TestCase):
         self.assertEqual(list(link_rules.check_load_time(TOOLS, library)),
                          ["runs _GLOBAL__sub_I_source.cpp at load time"])
 
+    def stack(self, source, *options):
+        library = self.compile(source, "-fno-stack-protector", *options)
+        if not link_rules.machine_of(TOOLS, library).endswith("X86-64"):
+            self.skipTest("the rule reads x86-64 code")
+        return list(link_rules.check_stack(TOOLS, library))
+
+    FRAME = ("#include <string.h>\n__attribute__((noinline)) static int deep(const char* text) {{\n"
+             "  char copy[{bytes}];\n  strcpy(copy, text);\n"
+             "  __asm__ volatile(\"\" : : \"r\"(copy) : \"memory\");\n  return copy[3];\n}}\n")
+
+    def test_little_stack_is_right(self):
+        self.assertEqual(self.stack(self.FRAME.format(bytes=1000) + "int f(void) { return deep(\"abc\") + 1; }\n"), [])
+
+    def test_a_callee_takes_much_stack(self):
+        found = self.stack(self.FRAME.format(bytes=5000) + "int f(void) { return deep(\"abc\") + 1; }\n")
+        self.assertEqual(len(found), 1, found)
+        self.assertRegex(found[0], "^f takes 50[0-9][0-9] bytes of stack, 4096 are the most .*: deep")
+
+    def test_two_frames_take_much_stack_together(self):
+        found = self.stack(self.FRAME.format(bytes=2500) +
+                           "int f(void) { char copy[2000]; strcpy(copy, strerror(deep(\"abc\"))); "
+                           "return deep(copy) + copy[1]; }\n")
+        self.assertEqual(len(found), 1, found)
+
+    def test_a_callback_takes_much_stack(self):
+        found = self.stack("#define _GNU_SOURCE\n#include <link.h>\n" + self.FRAME.format(bytes=3900) +
+                           "static int each(struct dl_phdr_info* library, size_t size, void* data) {\n"
+                           "  return deep(library->dlpi_name) + (int)size;\n}\n"
+                           "int f(void) { return dl_iterate_phdr(each, 0); }\n")
+        self.assertTrue([line for line in found if line.startswith("f takes")], found)
+
+    def test_a_function_calls_itself(self):
+        found = self.stack("int g(int);\n__attribute__((noinline)) static int deep(int n) "
+                           "{ return n == 0 ? 0 : g(n) + deep(g(n - 1)) * 3; }\nint g(int n) { return n / 2; }\n"
+                           "int f(int n) { return deep(n) + 1; }\n", "-fno-inline", "-fno-optimize-sibling-calls")
+        self.assertTrue([line for line in found if "inf bytes" in line and "calls itself" in line], found)
+
     def fast_path(self, source, *options):
         return list(link_rules.check_fast_path(TOOLS, self.compile(source, *options), ("f",)))
 

@@ -39,6 +39,10 @@ TEST(ALargeStack, LetsExceptionsBeCaughtOnIt) {
   EXPECT_EQ(caught, 1);
 }
 
+TEST(ALargeStack, LetsExceptionsOut) {
+  EXPECT_THROW(on_large_stack([] { throw std::runtime_error("x"); }), std::runtime_error);
+}
+
 TEST(ALargeStack, GetsNoSignalAndTheThreadKeepsItsMask) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "no stack is changed there";
   sigset_t before;
