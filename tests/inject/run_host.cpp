@@ -1,5 +1,7 @@
 #include "run_host.hpp"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,6 +13,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +74,28 @@ std::string read_until(int pipe, std::chrono::steady_clock::time_point deadline,
     if (got <= 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
+}
+
+// What no program may go beyond with the library in it, whatever it does: docs/development.md.
+constexpr long kMostLines = 2 * (64 + 1);  // libinject/sys/log.hpp
+// The program and the simulated driver included, and this process, from which it was forked.
+constexpr long kMostMib = 96;
+constexpr long kMostCpuSeconds = 40;
+
+long lines_of_ours(const std::string& output) {
+  std::istringstream lines(output);
+  long count = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("inline_prof: ")) ++count;
+  }
+  return count;
+}
+
+void expect_bounds(const HostRun& run, const rusage& used) {
+  EXPECT_LE(lines_of_ours(run.output), kMostLines) << run.output;
+  if (INLINE_PROF_TEST_SANITIZED) return;  // it has memory and time of its own
+  EXPECT_LE(used.ru_maxrss >> 10, kMostMib);
+  EXPECT_LE(used.ru_utime.tv_sec + used.ru_stime.tv_sec, kMostCpuSeconds);
 }
 
 }  // namespace
@@ -142,11 +167,13 @@ HostRun run_host(const Workplace& place, const std::string& program, const HostO
   close(pipe[0]);
   if (!in_time) kill(-child, SIGKILL);
   int status = 0;
-  waitpid(child, &status, 0);
+  rusage used{};
+  wait4(child, &status, 0, &used);
   run.exit_status = !in_time              ? kStopped
                     : WIFEXITED(status)   ? WEXITSTATUS(status)
                     : WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                           : -1;
+  if (options.with_library) expect_bounds(run, used);
   return run;
 }
 
