@@ -137,11 +137,11 @@ TEST_P(AFault, OfASlowDiskHoldsNoEndUp) {
 TEST(ABusyMachine, HoldsNoCalibrationUp) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer makes the calls itself";
   const Workplace place;
-  HostOptions options{.arguments = {"--iterations=12"},
-                      .environment = {"SIMGPU_HOST_SPEED=0", "FAULT_LIST=list",
-                                      "LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD
-                                      ":" INLINE_PROF_TEST_FAULT_TOOL},
-                      .seconds = 60};
+  HostOptions options{
+      .arguments = {"--iterations=12"},
+      .environment = {"SIMGPU_HOST_SPEED=0", "FAULT_LIST=list",
+                      "LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD ":" INLINE_PROF_TEST_FAULT_TOOL},
+      .seconds = 60};
   if (run_host(place, "host_training", options).exit_status == 77)
     GTEST_SKIP() << "no filter for system calls";
   options.environment.push_back("FAULT_SLOW=" + std::to_string(SYS_sched_yield) + ":0:60");
