@@ -13,6 +13,13 @@
 namespace inline_prof::schedule {
 namespace {
 
+// By a heap, since std::sort calls itself: this runs where 3 KiB of stack may be too many.
+template <typename T>
+void sort_flat(std::vector<T>& values) {
+  std::make_heap(values.begin(), values.end());
+  std::sort_heap(values.begin(), values.end());
+}
+
 constexpr double kLevel = 0.001;
 constexpr double kRelevantRatio = 1.02;
 constexpr std::size_t kFewestSamples = 8;
@@ -76,7 +83,7 @@ double rank_sum_probability(const std::vector<double>& a, const std::vector<doub
     all.emplace_back(value, true);
   for (const double value : b)
     all.emplace_back(value, false);
-  std::sort(all.begin(), all.end());
+  sort_flat(all);
   double rank_sum = 0;  // of a
   double ties = 0;
   for (std::size_t i = 0; i < all.size();) {
@@ -144,7 +151,7 @@ std::vector<std::vector<std::size_t>> groups_that_agree(
       by_median.emplace_back(base::median(samples[i]), i);
     }
   }
-  std::sort(by_median.begin(), by_median.end());
+  sort_flat(by_median);
 
   std::vector<std::vector<std::size_t>> groups;
   std::vector<double> pooled;  // samples of the last group
@@ -165,7 +172,7 @@ std::vector<std::vector<std::size_t>> groups_that_agree(
   });
   largest.insert(largest.end(), silent.begin(), silent.end());
   for (auto& group : groups)
-    std::sort(group.begin(), group.end());
+    sort_flat(group);
   return groups;
 }
 

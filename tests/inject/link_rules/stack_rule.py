@@ -53,7 +53,9 @@ CALLING_BACK = {"dl_iterate_phdr", "pthread_once"}
 NO_RETURN = re.compile(r"__throw_|rethrow_exception|__cxa_(throw|rethrow|bad|allocate_exception|call_unexpected)|"
                        r"_Unwind_Resume|terminate|^abort|^exit|__assert|__stack_chk_fail")
 
-INSTRUCTION = re.compile(r"\s+([0-9a-f]+):\s+(.*\S)")
+# What is read of an instruction: others neither lead anywhere nor say how much of the stack is in use.
+PREFIXES = ("bnd ", "notrack ", "rex.", "addr32 ", "data16 ")
+READ = ("call", "j", "lea", "push", "sub", *PREFIXES)
 DIRECT = re.compile(r"(call|jmp|j[a-z]+)\s+([0-9a-f]+) <")
 ADDRESS = re.compile(r"lea\s+.*#\s+([0-9a-f]+) <")
 PREFIX = re.compile(r"^(?:(?:bnd|notrack|rex\.\w+|addr32|data16)\s+)+")
@@ -126,20 +128,19 @@ def read_code(tools, library, functions):
         title = re.match(r"([0-9a-f]+) <(.*)@plt>:", line)
         if title:
             stubs[int(title[1], 16)] = title[2].split("@")[0]
-        found = INSTRUCTION.match(line)
-        if not found:
+        place, _, text = line.partition(":\t")
+        if not text.startswith(READ):
             continue
-        address = int(found[1], 16)
+        address = int(place, 16)
         at = bisect.bisect_right(begins, address) - 1
         if at >= 0 and address < functions[begins[at]].end:
-            lines_of[begins[at]].append((address, PREFIX.sub("", found[2])))
+            lines_of[begins[at]].append((address, PREFIX.sub("", text)))
     for begin, lines in lines_of.items():
         function = functions[begin]
+        function.own = max((function.in_use(row) or most_in_use([text for _, text in lines])
+                            for row, _ in function.rows), default=8)
         for address, line in lines:
-            used = function.in_use(address)
-            if used is None:
-                used = most_in_use([text for _, text in lines])
-            function.own = max(function.own, used)
+            used = function.in_use(address) or function.own
             call, taken = DIRECT.match(line), ADDRESS.match(line)
             if call and (call[1] == "call" or not function.begin <= int(call[2], 16) < function.end):
                 function.calls.append((used, call[1] == "call", int(call[2], 16)))
