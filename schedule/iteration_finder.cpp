@@ -116,7 +116,7 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
   const std::uint32_t kernel = log_.number_of(symbol);
   if (kernel == kMostKernels) return give_up() ? Added::kAndChanged : Added::kQuietly;
   log_.append(kernel, kernels);
-  if (period_ != 0) return look_for_given();
+  if (period_ != 0) return look_for_given() ? Added::kAndChanged : Added::kQuietly;
   allowance_ += kWorkALaunch;
   if (seen_ < kFewestLaunches) seen_ += kernels;
   if (seen_ < kFewestLaunches) return Added::kQuietly;
