@@ -116,7 +116,7 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
   const std::uint32_t kernel = log_.number_of(symbol);
   if (kernel == kMostKernels) return give_up() ? Added::kAndChanged : Added::kQuietly;
   log_.append(kernel, kernels);
-  if (period_ != 0) return look_for_given() ? Added::kAndChanged : Added::kQuietly;
+  if (period_ != 0) return given_is_seen() ? Added::kAndIsDue : Added::kQuietly;
   allowance_ += kWorkALaunch;
   if (seen_ < kFewestLaunches) seen_ += kernels;
   if (seen_ < kFewestLaunches) return Added::kQuietly;
@@ -142,6 +142,7 @@ bool IterationFinder::give_up() {
 }
 
 bool IterationFinder::look() {
+  if (period_ != 0) return settle_on_given();
   next_look_ = launch_count() + std::max<std::size_t>(16, log_.launches().size() / 4);
   watched_left_ = 0;
   if (found_ && still_holds()) return false;
@@ -364,15 +365,19 @@ bool IterationFinder::still_holds() {
   return true;
 }
 
-// A launch was added.
-bool IterationFinder::look_for_given() {
+// A launch was added: that many of the last ones are those of `period_` launches before.
+bool IterationFinder::given_is_seen() {
   const Launches launches = log_.launches();
   const std::size_t count = launches.size();
   if (count <= period_) return false;
   repeated_ = launches[count - 1] == launches[count - 1 - period_] ? repeated_ + 1 : 0;
-  const std::size_t needed = std::max(2 * period_, kFewestGiven);
-  if (repeated_ != needed) return false;
-  const std::size_t start = count - needed - period_;
+  return repeated_ == std::max(2 * period_, kFewestGiven);
+}
+
+bool IterationFinder::settle_on_given() {
+  const Launches launches = log_.launches();
+  const std::size_t needed = repeated_;
+  const std::size_t start = launches.size() - needed - period_;
   const Launches iteration = launches.subspan(start, period_);
   Cycle cycle;
   cycle.varies.resize(log_.kernel_count());

@@ -137,7 +137,8 @@ class IterationFinder {
   [[nodiscard]] bool settle_on(const Cycle& cycle);
   [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                             FoundIteration found);
-  [[nodiscard]] bool look_for_given();
+  [[nodiscard]] bool given_is_seen();
+  [[nodiscard]] bool settle_on_given();
   [[nodiscard]] bool give_up();
 
   std::size_t period_;
