@@ -82,6 +82,7 @@ std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& r
       .log_analytic = problem.log_times(values),
       .regimes = problem.regimes ? problem.regimes(values) : std::vector<std::string>(),
       .folds = problem.folds,
+      .longest_fold = problem.longest_fold,
       .refit =
           [&](const std::vector<Index>& training) { return fit.refit(result.theta, training); },
       .most_points = problem.most_points};

@@ -8,7 +8,9 @@
 
 #include <Eigen/Core>
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@ struct CalibratedProblem {
   Eigen::MatrixXd features;
   std::vector<model::RawPoint> points;  // what the features come from, for the parameter file
   std::vector<std::vector<Eigen::Index>> folds;
+  std::optional<std::size_t> longest_fold;  // CalibrationInput::longest_fold
   // What bounds each row, with these parameters: only for a model whose rows' errors differ by that
   // more than by where they lie.
   std::function<std::vector<std::string>(std::span<const double> values)> regimes;

@@ -56,6 +56,7 @@ RowsProcess process_of(const CalibrationInput& input, const model::MaternScales&
 }
 
 struct HeldOut {
+  std::size_t fold;
   Index row;
   double residual;  // ln(measured / predicted)
   double growth;    // of errors at this distance from the nearest row of the fit
@@ -68,7 +69,8 @@ constexpr double kTame = 0.95;
 constexpr double kLeastError = 1e-4;
 
 void judge_fold(const CalibrationInput& input, const model::MaternScales& scales,
-                const std::vector<Index>& fold, std::vector<HeldOut>& results) {
+                std::size_t number, std::vector<HeldOut>& results) {
+  const std::vector<Index>& fold = input.folds[number];
   const std::vector<Index> training = without(input.log_measured.size(), fold);
   const VectorXd log_analytic = input.refit(training);
   const VectorXd targets = input.log_measured - log_analytic;
@@ -76,7 +78,8 @@ void judge_fold(const CalibrationInput& input, const model::MaternScales& scales
   for (const Index row : fold) {
     const auto point = process.estimate(input.features.row(row).transpose());
     const double correction = std::log(model::bounded_correction(scales, point.mean));
-    results.push_back({row, targets[row] - correction, model::error_growth(point.distance)});
+    results.push_back(
+        {number, row, targets[row] - correction, model::error_growth(point.distance)});
   }
 }
 
@@ -160,6 +163,7 @@ std::vector<double> thinned(std::vector<double> scores) {
 void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
            const std::vector<double>& sigmas, CalibrationResult& result) {
   const auto regime_of = [&](const HeldOut& held) {
+    if (held.fold == input.longest_fold) return std::string(model::ConformalTable::kLonger);
     return input.regimes.empty() ? std::string(model::ConformalTable::kAll)
                                  : input.regimes[static_cast<std::size_t>(held.row)];
   };
@@ -167,11 +171,14 @@ void judge(const CalibrationInput& input, const std::vector<HeldOut>& results,
   for (std::size_t i = 0; i < results.size(); ++i) {
     const double score = results[i].residual / sigmas[i];
     scores[model::ConformalTable::kAll].push_back(score);
-    if (!input.regimes.empty()) scores[regime_of(results[i])].push_back(score);
+    const std::string regime = regime_of(results[i]);
+    if (regime != model::ConformalTable::kAll) scores[regime].push_back(score);
   }
   for (auto& [regime, values] : scores)
     values = thinned(std::move(values));
-  result.table = model::ConformalTable(std::move(scores));
+  result.table = input.longest_fold ? model::ConformalTable(std::move(scores),
+                                                            std::exp(input.log_measured.maxCoeff()))
+                                    : model::ConformalTable(std::move(scores));
   std::vector<double> widths;
   double inside = 0, error = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -207,7 +214,7 @@ CalibrationResult fit_calibration(const CalibrationInput& input) {
   result.in_sample_mape = error / static_cast<double>(count);
 
   std::vector<HeldOut> results;
-  for (const auto& fold : input.folds)
+  for (std::size_t fold = 0; fold < input.folds.size(); ++fold)
     judge_fold(input, result.scales, fold, results);
   if (results.empty()) throw std::invalid_argument("calibration: no folds");
   const ErrorsNearby nearby(input, rows.process, static_cast<Index>(rows.points.size()), results);

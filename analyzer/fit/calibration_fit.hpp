@@ -8,7 +8,9 @@
 
 #include <Eigen/Core>
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +29,8 @@ struct CalibrationInput {
   std::vector<std::string> regimes;
   // Groups of rows that are held out together; a row may be in several.
   std::vector<std::vector<Eigen::Index>> folds;
+  // Which of them are the longest rows, if one is: what is longer than all rows is judged by it.
+  std::optional<std::size_t> longest_fold;
   // ln(analytic time) of every row, with the model fitted to the rows of `training` only.
   std::function<Eigen::VectorXd(const std::vector<Eigen::Index>& training)> refit;
   Eigen::Index most_points = kMostPoints;  // of the process

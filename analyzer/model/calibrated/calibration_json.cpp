@@ -82,7 +82,9 @@ json conformal_json(const ConformalTable& table) {
   json scores = json::object();
   for (const auto& [regime, values] : table.scores())
     scores[regime] = rounded_list(values);
-  return {{"scores", scores}};
+  json conformal{{"scores", scores}};
+  if (std::isfinite(table.longest_us())) conformal["longest_us"] = rounded(table.longest_us());
+  return conformal;
 }
 
 MaternProcess read_residual(const read::Parameters& parameters, std::size_t point_size,
@@ -151,13 +153,12 @@ ConformalTable read_conformal(const read::Parameters& parameters) {
   if (parameters.conformal.empty()) return {};
   const json document{{"conformal", parameters.conformal}};
   std::map<std::string, std::vector<double>, std::less<>> scores;
-  read::TreeNode(document, parameters.label)
-      .member("conformal")
-      .member("scores")
-      .each_member([&](std::string_view regime, const read::TreeNode& values) {
-        scores.emplace(regime, number_list(values));
-      });
-  return ConformalTable(std::move(scores));
+  const read::TreeNode node = read::TreeNode(document, parameters.label).member("conformal");
+  node.member("scores").each_member([&](std::string_view regime, const read::TreeNode& values) {
+    scores.emplace(regime, number_list(values));
+  });
+  if (!node.has("longest_us")) return ConformalTable(std::move(scores));
+  return ConformalTable(std::move(scores), positive(node.member("longest_us")));
 }
 
 }  // namespace inline_prof::model

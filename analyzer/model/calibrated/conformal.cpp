@@ -37,8 +37,9 @@ double share_as_far(Iterator begin, Iterator end, double sign, double score) {
 
 }  // namespace
 
-ConformalTable::ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores)
-    : scores_(std::move(scores)) {
+ConformalTable::ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores,
+                               double longest_us)
+    : scores_(std::move(scores)), longest_us_(longest_us) {
   for (auto& [regime, values] : scores_) {
     std::sort(values.begin(), values.end());
   }

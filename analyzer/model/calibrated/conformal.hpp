@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -21,14 +22,23 @@ class ConformalTable {
   // A regime with fewer residuals is judged by all of them.
   static constexpr std::size_t kLeastScores = 40;
   static constexpr const char* kAll = "all";
+  // The regime of what is predicted to take longer than anything that was measured: its scores are
+  // those of the longest rows, held out together.
+  static constexpr const char* kLonger = "longer";
 
   ConformalTable() = default;
-  explicit ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores);
+  explicit ConformalTable(std::map<std::string, std::vector<double>, std::less<>> scores,
+                          double longest_us = std::numeric_limits<double>::infinity());
 
   [[nodiscard]] const std::map<std::string, std::vector<double>, std::less<>>& scores() const {
     return scores_;
   }
   [[nodiscard]] bool is_empty() const { return scores_.empty(); }
+  [[nodiscard]] double longest_us() const { return longest_us_; }
+  // kLonger, or `otherwise`.
+  [[nodiscard]] std::string_view regime_at(double time_us, std::string_view otherwise) const {
+    return time_us > longest_us_ ? kLonger : otherwise;
+  }
 
   struct Range {
     double lower = 0;  // usual errors, <= 0 as a rule
@@ -50,6 +60,7 @@ class ConformalTable {
   [[nodiscard]] const std::vector<double>& of(std::string_view regime) const;
 
   std::map<std::string, std::vector<double>, std::less<>> scores_;
+  double longest_us_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace inline_prof::model

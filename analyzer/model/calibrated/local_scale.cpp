@@ -7,7 +7,7 @@ namespace inline_prof::model {
 namespace {
 
 // In lengths of the process: over which errors are alike.
-constexpr double kReach = 0.8;
+constexpr double kReach = 1.2;
 // As how many points nearby the mean over all counts.
 constexpr double kWeightOfAll = 1;
 
@@ -21,7 +21,7 @@ LocalScale::LocalScale(Eigen::ArrayXd usual_errors) : usual_errors_(std::move(us
 }
 
 double LocalScale::at(const Eigen::ArrayXd& distances) const {
-  const Eigen::ArrayXd weights = (-distances / kReach).exp();
+  const Eigen::ArrayXd weights = (-(distances / kReach).square()).exp();
   return ((weights * usual_errors_).sum() + kWeightOfAll * mean_error_) /
          (weights.sum() + kWeightOfAll);
 }

@@ -34,6 +34,8 @@ constexpr std::array<model::Column, 7> kInputs{{
 }};
 
 constexpr Index kFoldsOfAKey = 4;
+// A point holds its kernel, too, and a file is to stay below 64 KiB.
+constexpr Index kMostKernelPoints = 320;
 // Above the data sheet's peak there is a boost of a tenth, not a factor.
 constexpr double kFasterThanAnyBoost = 2;
 constexpr double kLongest = 0.9;  // the share of rows below the longest, which are a fold
@@ -44,7 +46,7 @@ model::GemmShape shape_of(const MeasuredRow& row) {
 }
 
 // Whole widths, row counts and depths, and the longest: what a fit is asked for is seldom next to
-// what it has seen.
+// what it has seen.  The longest are the last fold.
 std::vector<std::vector<Index>> folds_of(const std::vector<model::GemmShape>& shapes,
                                          const Eigen::VectorXd& log_measured) {
   const auto count = static_cast<Index>(shapes.size());
@@ -156,6 +158,7 @@ FitResult fit_gemm(const FitRequest& request) {
   }
   problem.specs = specs;
   problem.folds = folds_of(shapes, problem.log_measured);
+  problem.longest_fold = problem.folds.size() - 1;
   const auto time_of = [&](const model::GemmAnalytic& analytic, std::size_t i) {
     return kernels[i] ? analytic.predict(shapes[i], *kernels[i]) : analytic.predict(shapes[i]);
   };
@@ -181,6 +184,7 @@ FitResult fit_gemm(const FitRequest& request) {
       return log_times;
     };
   };
+  if (choice.knows_kernels) problem.most_points = kMostKernelPoints;
   // With the kernel known, what is left is its bound's: no choice of the library's is a riddle.
   if (choice.knows_kernels) {
     problem.regimes = [&](std::span<const double> values) {

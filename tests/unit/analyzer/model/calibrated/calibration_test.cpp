@@ -50,6 +50,16 @@ TEST(ConformalTable, CountsWhereThereAreTooFewForATail) {
   EXPECT_DOUBLE_EQ(ConformalTable().share_above("any", 100), 1);
 }
 
+TEST(ConformalTable, JudgesWhatIsLongerThanAllByTheLongest) {
+  const std::vector<double> usual(ConformalTable::kLeastScores, 1.0);
+  const std::vector<double> longest(ConformalTable::kLeastScores, 3.0);
+  const ConformalTable table({{ConformalTable::kAll, usual}, {ConformalTable::kLonger, longest}},
+                             2000);
+  EXPECT_DOUBLE_EQ(table.range(table.regime_at(2000, ConformalTable::kAll), 0.9).upper, 1);
+  EXPECT_DOUBLE_EQ(table.range(table.regime_at(2001, ConformalTable::kAll), 0.9).upper, 3);
+  EXPECT_EQ(ConformalTable().regime_at(1e9, "compute"), "compute");
+}
+
 TEST(LocalScale, IsWhatIsUsualNearby) {
   const LocalScale scale(Eigen::Array3d(0.02, 0.02, 0.2));
   const Eigen::Array3d near_the_first(0.1, 0.1, 30), near_the_last(30, 30, 0.1);
