@@ -103,7 +103,8 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
 }  // namespace
 
 std::string collective_group(CollectiveKind kind, std::string_view type) {
-  return fmt::format("{} {}", collective_kind_name(kind), type.empty() ? "any" : type);
+  const bool is_any = type.empty() || kind != CollectiveKind::kAllReduce;
+  return fmt::format("{} {}", collective_kind_name(kind), is_any ? "any" : type);
 }
 
 CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
@@ -123,7 +124,8 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
     static_cast<void>(group.member("parameters"));
     own.parameters = json["parameters"];
     if (group.has("residual")) own.residual = json["residual"];
-    if (group.has("conformal")) own.conformal = json["conformal"];
+    // Files from before the groups shared their scores have them in each.
+    own.conformal = group.has("conformal") ? json["conformal"] : parameters.conformal;
     const std::size_t blank = name.find(' ');
     // A file from before there was a switch in the model was fitted without one.
     const bool with_switch =
@@ -150,10 +152,12 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
 
 std::optional<CalibratedCollectives::Prediction> CalibratedCollectives::predict(
     CollectiveKind kind, std::string_view type, double bytes, double ranks) const {
+  const std::string start = fmt::format("{} ", collective_kind_name(kind));
   auto group = groups_.find(collective_group(kind, type));
+  // Files from before they were one group have each operation by type.
+  if (group == groups_.end()) group = groups_.find(fmt::format("{}{}", start, type));
   const bool is_other_type = group == groups_.end();
   if (is_other_type) {
-    const std::string start = fmt::format("{} ", collective_kind_name(kind));
     group = groups_.lower_bound(start);
     if (group == groups_.end() || !group->first.starts_with(start)) return std::nullopt;
   }

@@ -3,7 +3,9 @@
 #include "fit/calibrated_fit.hpp"
 #include "fit/measured_rows.hpp"
 #include "fit/plausible_times.hpp"
+#include "model/calibrated/calibration_json.hpp"
 #include "model/calibrated/collective/collective.hpp"
+#include "model/calibrated/conformal.hpp"
 #include "model/published/collective/collective_fit.hpp"
 
 #include <fmt/format.h>
@@ -89,6 +91,13 @@ CalibratedProblem problem_of(const Group& group) {
   const auto kind = group.kind;
   const bool with_switch = group.can_switch_add;
   const auto points = problem.points;
+  problem.regimes = [kind, with_switch, points](std::span<const double> values) {
+    const CollectiveAnalytic analytic(kind, with_switch, values);
+    std::vector<std::string> regimes;
+    for (const auto& point : points)
+      regimes.emplace_back(analytic.predict(point[0], point[1]).bound);
+    return regimes;
+  };
   problem.log_times = [kind, with_switch, points](std::span<const double> values) {
     const CollectiveAnalytic analytic(kind, with_switch, values);
     Eigen::VectorXd log_times(static_cast<Index>(points.size()));
@@ -100,9 +109,13 @@ CalibratedProblem problem_of(const Group& group) {
   return problem;
 }
 
-// One group as a member of the file.
+using Scores = std::map<std::string, std::vector<double>, std::less<>>;
+
+// One group as a member of the file, but for its `scores`: three dozen rows say little about a
+// twentieth on either side, so all groups are judged by the scores of all, latencies apart from
+// bandwidths.
 nlohmann::json fit_group(const std::string& name, const Group& group, const FitRequest& request,
-                         std::string& summary) {
+                         std::string& summary, Scores& scores) {
   const auto least = CollectiveAnalytic::parameters(group.can_switch_add).size();
   if (group.rows.size() < least) {
     throw read::InputError(
@@ -120,10 +133,11 @@ nlohmann::json fit_group(const std::string& name, const Group& group, const FitR
   for (const MeasuredRow* row : group.rows)
     rank_counts.insert(row->numbers[kRanks]);
   own.parameters["rank_counts"] = rank_counts;
-  return {{"parameters", own.parameters},
-          {"covariance", own.covariance},
-          {"residual", own.residual},
-          {"conformal", own.conformal}};
+  const model::ConformalTable table = model::read_conformal(own);
+  for (const auto& [regime, values] : table.scores())
+    scores[regime].insert(scores[regime].end(), values.begin(), values.end());
+  return {
+      {"parameters", own.parameters}, {"covariance", own.covariance}, {"residual", own.residual}};
 }
 
 bool has_our_columns(const FitRequest& request) {
@@ -138,8 +152,9 @@ FitResult fit_collectives(const FitRequest& request) {
   const MeasuredRows rows(request, kInputs);
   FitResult result;
   nlohmann::json groups = nlohmann::json::object();
+  Scores scores;
   for (const auto& [name, group] : groups_of(rows))
-    groups[name] = fit_group(name, group, request, result.summary);
+    groups[name] = fit_group(name, group, request, result.summary, scores);
 
   read::Parameters parameters;
   try {
@@ -153,6 +168,7 @@ FitResult fit_collectives(const FitRequest& request) {
   parameters.machine = request.machine ? request.machine->id : "";
   parameters.trained_rows = static_cast<std::int64_t>(rows.size());
   parameters.parameters[model::kCollectiveGroups] = groups;
+  parameters.conformal = model::conformal_json(model::ConformalTable(std::move(scores)));
   result.file_text = read::parameters_text(parameters);
   return result;
 }
