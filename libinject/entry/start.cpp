@@ -3,7 +3,6 @@
 #include "cupti/cupti_client.hpp"
 #include "entry/guard.hpp"
 #include "entry/injection.hpp"
-#include "launch/launching_threads.hpp"
 #include "session/session.hpp"
 #include "sys/config.hpp"
 #include "sys/config_error.hpp"
@@ -72,7 +71,6 @@ void start() {
   if (!settle_backend(*config)) return;
   const bool is_backend = config->backend == sys::Backend::kCupti;
   const bool is_cross_check = config->cupti_cross_check;
-  prepare_for_launching_threads();
   if (!session::begin(std::move(*config))) return;  // has said why
   if (pthread_atfork(nullptr, nullptr, stop_in_child) != 0 || std::atexit(flush_at_exit) != 0) {
     return sys::turn_off("start", "no fork or exit handler can be registered");

@@ -109,7 +109,7 @@ void follow_again() {
 void begin_warmup_again(State& state) {
   forget_boundary(state);
   disarm();
-  forget_discovery(state);
+  sys::on_large_stack([&] { forget_discovery(state); });
   state.iteration.store(0);
   {
     const std::lock_guard run_lock(state.run.mutex);

@@ -1,6 +1,7 @@
 #include "session/session.hpp"
 
 #include "cupti/cupti_client.hpp"
+#include "launch/launching_threads.hpp"
 #include "libraries/static_copies.hpp"
 #include "schedule/error.hpp"
 #include "schedule/read_request.hpp"
@@ -205,6 +206,7 @@ std::string source_text(const State& state, Mark mark) {
 }  // namespace
 
 bool begin(sys::Config config) {
+  prepare_for_launching_threads();
   auto* fresh = new State(std::move(config));  // never destroyed: see state.hpp
   fresh->process_id = getpid();
   fresh->site_by_slot.resize(timer::LaunchTable::kSize);
