@@ -38,10 +38,11 @@ constinit std::atomic<schedule::IterationFollower*> follower{nullptr};  // never
 // What the stream's launches were so far in a run whose iterations are looked for.  Slots of the
 // launch table do not last as long as a search: functions do.
 struct Search {
+  explicit Search(std::size_t period) : finder(period) {}
   schedule::IterationFinder finder;
   std::uint64_t launches = 0;
-  std::vector<const void*> functions{};  // by the finder's symbol
-  std::unordered_map<const void*, std::uint32_t> symbols{};
+  std::vector<const void*> functions;  // by the finder's symbol
+  std::unordered_map<const void*, std::uint32_t> symbols;
   bool is_due = false;  // found, and not followed yet
 };
 
@@ -59,7 +60,7 @@ std::uint64_t searched_launches = 0;
 
 void give_up() {
   looking_for_period.store(false, std::memory_order_relaxed);
-  searches().clear();
+  sys::on_large_stack([] { searches().clear(); });
 }
 
 bool is_busiest(const Search& search) {
@@ -225,10 +226,7 @@ bool follow(State& state, const LaunchSite& site, const Search& search) {
 bool look_for_period(State& state, const LaunchSite& site) {
   auto& all = searches();
   if (!all.contains(site.stream) && all.size() == kMostSearches) return true;
-  Search& search =
-      all.try_emplace(site.stream,
-                      Search{.finder = schedule::IterationFinder(state.config.iteration_period)})
-          .first->second;
+  Search& search = all.try_emplace(site.stream, state.config.iteration_period).first->second;
   ++search.launches;
   if (++searched_launches > kLongestSearch) {
     give_up();
