@@ -334,6 +334,11 @@ fi
 timed style scripts/check_style.sh "${style_options[@]}" || broken+=("the style check")
 finish_tests
 
+if $with_cuda && $install_missing && ! $quick && [[ $(uname -m) == x86_64 ]]; then
+  say "wheels"
+  timed wheels scripts/make_wheel.sh || broken+=("the wheels")
+fi
+
 if $with_cuda && ! $quick; then
   say "real programs"
   scripts/real_programs.sh --short || broken+=("the real programs")

@@ -2,9 +2,8 @@
 
 #include "base/text.hpp"
 #include "export/json_values.hpp"
+#include "export/perfetto_names.hpp"
 #include "join/timeline_layout.hpp"
-
-#include <fmt/format.h>
 
 #include <map>
 #include <utility>
@@ -16,12 +15,6 @@ Json name_json(const char* what, std::int64_t process, std::int64_t thread,
                const std::string& name) {
   return {
       {"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
-}
-
-std::string device_name(const join::Run& run, std::int64_t device_id) {
-  std::string name = run.profile.host_name.empty() ? run.profile.file : run.profile.host_name;
-  if (run.profile.rank) name += fmt::format(", rank {}", *run.profile.rank);
-  return fmt::format("{}, device {}", name, device_id);
 }
 
 Json bar_json(const join::Row& row, double start_us, double length_us, std::int64_t process,
@@ -47,15 +40,13 @@ class TraceWriter {
     process_ = it->second;
     if (is_new) {
       events_.push_back(name_json("process_name", process_, 0,
-                                  device_name(analysis_.runs[track.run], track.device_id)));
+                                  device_title(analysis_.runs[track.run], track.device_id)));
     }
     const std::int64_t first = next_thread_;
     const auto lanes = static_cast<std::int64_t>(track.lanes);
     next_thread_ += 2 * lanes;
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      const std::string name =
-          lane == 0 ? fmt::format("stream {}", track.stream_index)
-                    : fmt::format("stream {}, level {}", track.stream_index, lane + 1);
+      const std::string name = lane_title(track.stream_index, lane);
       events_.push_back(name_json("thread_name", process_, first + lane, name));
       events_.push_back(
           name_json("thread_name", process_, first + lanes + lane, name + ", predicted"));

@@ -24,6 +24,8 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -148,16 +150,37 @@ void apply_settings(const Options& options) {
   check_settings();
 }
 
+// What LD_PRELOAD names beside our library: another copy of it, of another version perhaps, would
+// measure the same launches.
+std::string other_preloads(const std::string& library_path) {
+  const char* before = std::getenv("LD_PRELOAD");
+  std::string_view rest = before == nullptr ? "" : before;
+  std::string others;
+  while (!rest.empty()) {
+    const std::size_t end = rest.find_first_of(": ");
+    const std::string_view entry = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (entry.empty()) continue;
+    const std::filesystem::path file(entry);
+    if (file.filename() != "libinline_prof.so") {
+      others.append(":").append(entry);
+      continue;
+    }
+    std::error_code error;
+    if (!std::filesystem::equivalent(file, library_path, error)) {
+      say(fmt::format("LD_PRELOAD names another library, {}, which is left out: {} is ours", entry,
+                      library_path));
+    }
+  }
+  return others;
+}
+
 void preload(const std::string& library_path) {
   if (library_path.find_first_of(": ") != std::string::npos) {
     throw std::runtime_error(
         fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", library_path));
   }
-  const char* before = std::getenv("LD_PRELOAD");
-  const std::string value = before == nullptr || *before == '\0'
-                                ? library_path
-                                : fmt::format("{}:{}", library_path, before);
-  setenv("LD_PRELOAD", value.c_str(), 1);
+  setenv("LD_PRELOAD", (library_path + other_preloads(library_path)).c_str(), 1);
   // The library would set it itself; a tool of the user's stays, and is chained.
   setenv("NVTX_INJECTION64_PATH", library_path.c_str(), 0);
 }
@@ -167,7 +190,7 @@ void simulate(const std::string& command) {
   if (folder.empty()) {
     throw std::runtime_error(
         "--sim: the simulated GPU is neither in the build tree nor in the installation of this "
-        "program");
+        "program (of a wheel: pip install inline_prof_simgpu-*.whl)");
   }
   const std::string program = find_program(command);
   const std::string reason = program.empty() ? "" : why_not_simulated(program, folder);

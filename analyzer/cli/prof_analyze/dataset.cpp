@@ -85,6 +85,8 @@ std::vector<Source> sources_of(const DatasetOptions& options) {
   for (const std::string& argument : options.folders) {
     std::string run = options.run;
     if (run.empty()) {
+      if (!fs::exists(argument))
+        throw read::InputError(fmt::format("{}: no such file or folder", argument));
       if (!fs::is_directory(argument)) {
         throw UsageError(fmt::format(
             "{}: expected the folder of a run; of a file, --run must say which it belongs to",
@@ -300,9 +302,17 @@ void find_python_package() {
   setenv("PYTHONPATH", path.c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
 }
 
+// That of the environment this program is installed in, else the user's.
+std::string find_python() {
+  std::error_code error;
+  const fs::path beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "python3";
+  return access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
+}
+
 // The exit status; empty where there is no Python with our package.
 std::optional<int> run_python(std::vector<std::string> words) {
   find_python_package();
+  const std::string python = find_python();
   const auto run = [](std::vector<std::string>& command) -> std::optional<int> {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
@@ -317,12 +327,12 @@ std::optional<int> run_python(std::vector<std::string> words) {
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
   };
-  std::vector<std::string> probe{"python3", "-c",
+  std::vector<std::string> probe{python, "-c",
                                  "import importlib.util as u, sys; "
                                  "sys.exit(not (u.find_spec('inline_prof') and "
                                  "u.find_spec('inline_prof.dataset')))"};
   if (run(probe) != 0) return std::nullopt;
-  words.insert(words.begin(), {"python3", "-m", "inline_prof.dataset"});
+  words.insert(words.begin(), {python, "-m", "inline_prof.dataset"});
   return run(words);
 }
 

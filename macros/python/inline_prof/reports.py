@@ -20,8 +20,9 @@ def _candidates():
         for place in ("../bin", "../analyzer/cli", "../../bin"):
             yield os.path.join(folder, place, "prof-analyze")
     package = os.path.dirname(os.path.realpath(__file__))
-    # PREFIX/lib/inline_prof/python/inline_prof, also where lib is lib/x86_64-linux-gnu
-    for up in (4, 5):
+    # PREFIX/lib/inline_prof/python/inline_prof or PREFIX/lib/python3.X/site-packages/inline_prof, also where
+    # lib is lib/x86_64-linux-gnu; FOLDER/inline_prof of `pip install --target FOLDER`
+    for up in (4, 5, 1):
         yield os.path.join(package, *[".."] * up, "bin", "prof-analyze")
     found = shutil.which("prof-analyze")
     if found is not None:

@@ -72,6 +72,19 @@ class AProgramUnderTheLibrary(ProfRun):
         library = OPTIONS.library.resolve()
         self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD="libm.so.6"), f"{library}:libm.so.6")
 
+    def test_has_it_once(self):
+        library = OPTIONS.library.resolve()
+        self.assertEqual(self.shown("LD_PRELOAD", LD_PRELOAD=f"{library} libm.so.6"), f"{library}:libm.so.6")
+
+    def test_does_not_have_another_version_of_it_beside(self):
+        other = self.folder / "libinline_prof.so"
+        shutil.copy(OPTIONS.library, other)
+        result = self.run_it("/bin/sh", "-c", "printf %s $LD_PRELOAD", LD_PRELOAD=f"{other}:libm.so.6")
+        library = OPTIONS.library.resolve()
+        self.assertEqual(result.stdout, f"{library}:libm.so.6")
+        self.assertEqual(result.stderr, f"prof-run: LD_PRELOAD names another library, {other}, which is left "
+                                        f"out: {library} is ours\n")
+
     def test_has_loaded_it(self):
         result = self.run_it("/bin/cat", "/proc/self/maps")
         self.assertIn(str(OPTIONS.library.resolve()), result.stdout)

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <string>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace inline_prof::simgpu {
@@ -22,7 +23,7 @@ int timeline_descriptor() {
 }  // namespace
 
 int this_thread() {
-  return static_cast<int>(gettid());
+  return static_cast<int>(syscall(SYS_gettid));  // glibc has gettid since 2.30
 }
 
 void log_timeline(const Stream& stream, std::string_view kind, std::string_view name,

@@ -463,7 +463,7 @@ class OptionValues(Commands):
         return done.stderr
 
     def test_a_name_that_is_none_is_refused_with_those_there_are(self):
-        self.assertIn("--format: expected one of table, json, csv, md, html, perfetto, prometheus, "
+        self.assertIn("--format: expected one of table, json, csv, md, html, perfetto, perfetto-gpu, prometheus, "
                       "works, original, found htm\n", self.refused(SMALL, "--format", "htm"))
         self.assertIn("--mode: expected one of improved, compat, found 7\n",
                       self.refused(SMALL, "--mode", 7))
@@ -476,7 +476,7 @@ class OptionValues(Commands):
 
     def test_the_help_shows_names_alone(self):
         text = " ".join(run("--help").stdout.split())
-        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,prometheus,works,original}",
+        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,perfetto-gpu,prometheus,works,original}",
                       text)
         self.assertNotIn("->", text)
 
@@ -595,6 +595,65 @@ class Formats(Commands):
                 thread.sort(key=lambda bar: bar["ts"])
                 for first, second in zip(thread, thread[1:]):
                     self.assertLess(first["ts"] + first["dur"], second["ts"] + 1e-6)
+
+    def test_the_gpu_trace_has_what_the_trace_has(self):
+        def fields(data):
+            """(number, value) of a message of Protocol Buffers: integers and bytes."""
+            at = 0
+
+            def varint():
+                nonlocal at
+                value = shift = 0
+                while True:
+                    value |= (data[at] & 127) << shift
+                    shift += 7
+                    at += 1
+                    if data[at - 1] < 128:
+                        return value
+            while at < len(data):
+                key = varint()
+                self.assertIn(key & 7, (0, 2))
+                value = varint()
+                if key & 7:
+                    at += value
+                    self.assertLessEqual(at, len(data))
+                    value = data[at - value:at]
+                yield key >> 3, value
+
+        for arguments in [[SMALL], [A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS]]:
+            trace = json.loads(run(*arguments, "--format", "perfetto").stdout)
+            bars = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+            output = self.path / ("%d.pftrace" % len(bars))
+            run(*arguments, "--format", "perfetto-gpu", "-o", output)
+            names, contexts, events, gpus = {}, set(), [], []
+            for number, packet in fields(output.read_bytes()):
+                self.assertEqual(number, 1)
+                packet = dict(fields(packet))
+                self.assertIn((packet[10], packet[13]), [(1, 1), (1, 2)])
+                for kind, one in fields(packet.get(12, b"")):
+                    one = dict(fields(one))
+                    if kind == 24:
+                        self.assertNotIn(one[1], names)
+                        names[one[1]] = one[2].decode()
+                    else:
+                        contexts.add(one[1])
+                gpus += [dict(fields(gpu))[1].decode() for _, gpu in fields(packet.get(128, b""))]
+                if 53 in packet:
+                    event = list(fields(packet[53]))
+                    more = {name.decode(): text.decode() for name, text in
+                            (dict(fields(one)).values() for number, one in event if number == 6)}
+                    event = dict(event)
+                    self.assertIn(event[5], contexts)  # what is interned comes first
+                    events.append((packet[8], event[2], names[event[14]], names[event[13]], event[11], more["layer"]))
+            titles = {e["pid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"}
+            lanes = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+            self.assertEqual(gpus, list(titles.values()))
+            expected = [(bar["ts"] * 1e3, bar["dur"] * 1e3, bar["name"], lanes[bar["tid"]], bar["pid"], bar["args"]["layer"])
+                        for bar in bars]
+            self.assertEqual([event[2:] for event in events], [bar[2:] for bar in expected])
+            for found, wanted in zip(events, expected):
+                self.assertAlmostEqual(found[0], wanted[0], delta=0.51)
+                self.assertAlmostEqual(found[1], wanted[1], delta=0.51)
 
     def test_prometheus_reads_the_metrics(self):
         evil = profile(100, host_name='a"b\\c\nd')
