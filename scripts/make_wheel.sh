@@ -10,7 +10,7 @@
 # PyPI: zig, a compiler with every glibc since 2.17, and the source of simdjson come from there, pinned by
 # their hashes (scripts/wheel_requirements.txt).  Nothing that Debian has compiled gets into a wheel.
 #
-# Exit status: 0 built and checked, 1 something failed, 2 the command line is wrong.
+# Exit status: 0 built and checked, 1 something failed, 2 the command line is wrong, 3 PyPI cannot be reached.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -41,12 +41,21 @@ mkdir -p "$work" "$output"
 
 # --- tools and sources, once
 
+# from_pypi install|download ARGUMENTS...
+from_pypi() {
+  local said
+  said=$("$tools/bin/pip" "$1" --quiet --disable-pip-version-check --no-deps --require-hashes "${@:2}" 2>&1) && return
+  printf 'make_wheel.sh: %s\n' "$said" >&2
+  # What pip says where no index has the version that is asked for.
+  [[ $said == *'from versions: none'* ]] && exit 3
+  exit 1
+}
+
 tools=$work/tools
 if ! cmp --silent scripts/wheel_requirements.txt "$tools/complete"; then
   rm -rf "$tools"
   python3 -m venv "$tools"
-  "$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
-    --requirement scripts/wheel_requirements.txt
+  from_pypi install --only-binary :all: --requirement scripts/wheel_requirements.txt
   cp scripts/wheel_requirements.txt "$tools/complete"
 fi
 zig_folder=$("$tools/bin/python" -c 'import ziglang, os; print(os.path.dirname(ziglang.__file__))')
@@ -55,8 +64,7 @@ sources=$work/sources
 if ! cmp --silent scripts/wheel_sources.txt "$sources/complete"; then
   rm -rf "$sources"
   mkdir -p "$sources"
-  "$tools/bin/pip" download --quiet --disable-pip-version-check --no-deps --require-hashes --no-binary pysimdjson \
-    --requirement scripts/wheel_sources.txt --dest "$sources"
+  from_pypi download --no-binary pysimdjson --requirement scripts/wheel_sources.txt --dest "$sources"
   tar --extract --gzip --strip-components=1 --directory "$sources" --file "$sources"/pysimdjson-*.tar.gz \
     --wildcards '*/simdjson/simdjson.h' '*/simdjson/simdjson.cpp'
   # Headers alone, which are sources wherever they come from.  By themselves: beside them lies the machine's glibc.
