@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <vector>
 
 namespace inline_prof::schedule {
@@ -28,12 +27,17 @@ std::size_t deviation(Launches segment, const Cycle& cycle) {
   return sum;
 }
 
-// Follows the cycle backwards from an anchor through launches that may have some more or some fewer
-// than it.  The boundary is where the score was best: a launch that fits counts one, a gap more
-// than the short matches that chance gives in what is no part of the cycle.
+// Follows the cycle backwards from an anchor, round and round, through launches that may have some
+// more or some fewer than it.  The boundary is where the score was best: a launch that fits counts
+// one (a graph as many as it has kernels), a gap more than the short matches that chance gives in
+// what is no part of the cycle, and a launch that is missing one more.
 class Alignment {
  public:
-  Alignment(Launches before, const Cycle& cycle) : before_(before), cycle_(cycle) {}
+  Alignment(const LaunchLog& log, Launches before, const Cycle& cycle)
+      : log_(log),
+        before_(before),
+        cycle_(cycle),
+        gap_cost_(std::min(kMostGapCost, static_cast<double>(log.weight_of(cycle.steady)) / 4)) {}
 
   // Launches of `before` that belong to the cycle, counted from its end, and how many of the
   // cycle's they cover.
@@ -45,22 +49,19 @@ class Alignment {
   [[nodiscard]] Extent best() {
     Extent best;
     double best_score = 0;
-    double score = 0;
-    while (at_.launches < before_.size() && at_.steady + 1 < cycle_.steady.size()) {
+    score_ = 0;
+    while (at_.launches < before_.size()) {
       if (cycle_.varies[launch(0)]) {
         ++at_.launches;
       } else if (launch(0) == steady(0)) {
+        score_ += log_.weight(launch(0));
         ++at_.launches;
         ++at_.steady;
-        score += 1;
-        if (score > best_score) {
-          best_score = score;
+        if (score_ > best_score) {
+          best_score = score_;
           best = at_;
         }
-      } else if (cross_gap()) {
-        score -= kGapCost;
-        if (score < best_score - 4 * kGapCost) break;
-      } else {
+      } else if (!cross_gap() || score_ < best_score - 4 * gap_cost_) {
         break;
       }
     }
@@ -68,21 +69,25 @@ class Alignment {
   }
 
  private:
-  static constexpr double kGapCost = 8;
+  static constexpr double kMostGapCost = 8;
   static constexpr std::size_t kLongestGap = 4096;
-  static constexpr std::size_t kSureMatch = 4;  // launches in a row behind a gap
+  // Launches in a row behind a gap; fewer where gaps are usual, as while kernels are tried.
+  static constexpr std::size_t kSureMatch = 4;
+  static constexpr std::size_t kUsualMatch = 2;
+  static constexpr int kUsualGaps = 4;
 
   [[nodiscard]] std::uint32_t launch(std::size_t back) const {
     return before_[before_.size() - 1 - at_.launches - back];
   }
   [[nodiscard]] std::uint32_t steady(std::size_t back) const {
-    return cycle_.steady[cycle_.steady.size() - 1 - at_.steady - back];
+    const std::size_t size = cycle_.steady.size();
+    return cycle_.steady[size - 1 - (at_.steady + back) % size];
   }
 
   [[nodiscard]] bool matches(std::size_t launches, std::size_t steadies) const {
-    for (std::size_t i = 0; i < kSureMatch; ++i) {
-      if (at_.launches + launches + i >= before_.size()) return false;
-      if (at_.steady + steadies + i + 1 >= cycle_.steady.size()) return i > 0;
+    const std::size_t sure = gaps_ < kUsualGaps ? kSureMatch : kUsualMatch;
+    for (std::size_t i = 0; i < sure; ++i) {
+      if (at_.launches + launches + i >= before_.size()) return i > 0;
       if (launch(launches + i) != steady(steadies + i)) return false;
     }
     return true;
@@ -90,63 +95,57 @@ class Alignment {
 
   // The shortest gap on either side behind which the two go on together.
   [[nodiscard]] bool cross_gap() {
+    score_ -= gap_cost_ / ++gaps_;
+    std::size_t missing = 0;
     for (std::size_t gap = 1; gap <= kLongestGap; ++gap) {
       if (matches(gap, 0)) {
         at_.launches += gap;
         return true;
       }
-      if (matches(0, gap)) {
-        at_.steady += gap;
-        return true;
-      }
+      if (gap >= cycle_.steady.size()) continue;
+      missing += log_.weight(steady(gap - 1));
+      if (!matches(0, gap)) continue;
+      at_.steady += gap;
+      score_ -= static_cast<double>(missing);
+      return true;
     }
     return false;
   }
 
+  const LaunchLog& log_;
   Launches before_;
   const Cycle& cycle_;
+  double gap_cost_;
   Extent at_{};
+  double score_ = 0;
+  int gaps_ = 0;
 };
 
-// Steady launches between an anchor and the place where the host waits, in each of the last
-// segments the same; empty where it waits elsewhere, too, or not.
-std::optional<std::size_t> waits_before(const LaunchLog& log,
-                                        std::span<const std::uint32_t> positions,
-                                        const Cycle& cycle) {
-  constexpr std::size_t looked_at = 16;
-  const std::size_t segments = std::min(std::min(looked_at, cycle.regular), positions.size() - 1);
-  std::optional<std::size_t> place;
-  std::size_t with_one = 0;
-  for (std::size_t i = positions.size() - 1 - segments; i + 1 < positions.size(); ++i) {
-    const auto first = std::lower_bound(log.waits().begin(), log.waits().end(), positions[i]);
-    const auto last = std::lower_bound(first, log.waits().end(), positions[i + 1]);
-    if (last - first != 1) continue;
-    std::size_t steady = 0;
-    for (std::size_t launch = positions[i]; launch < *first; ++launch) {
-      if (!cycle.varies[log.launches()[launch]]) ++steady;
-    }
-    if (place && *place != steady) return std::nullopt;
-    place = steady;
-    ++with_one;
-  }
-  // An evaluation may have its own.
-  if (4 * with_one < 3 * segments || !place) return std::nullopt;
-  return *place % cycle.steady.size();
-}
-
-// What is before the first whole iteration, at most: a share of it.
+// What is before the first whole iteration, at most: a share of the launches between two waits.
 constexpr double kMostInCommon = 0.2;
 
-Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary,
-                     std::size_t steady_index) {
+Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary) {
   const std::size_t size = cycle.steady.size();
-  const std::size_t early = (steady_index + size - boundary.steady_index) % size;
-  if (boundary.is_known &&
-      (early == 0 || static_cast<double>(early) > kMostInCommon * static_cast<double>(size)))
+  std::size_t early = size;   // before the next wait
+  std::size_t behind = size;  // the last one
+  for (const std::size_t wait : cycle.waits) {
+    early = std::min(early, (wait + size - boundary.steady_index) % size);
+    behind = std::min(behind, (boundary.steady_index + size - wait) % size);
+  }
+  const auto at = std::lower_bound(log.waits().begin(), log.waits().end(), boundary.first_launch);
+  const bool is_behind_one = at != log.waits().end() && *at == boundary.first_launch;
+  const double between = static_cast<double>(early + behind);
+  // The first iteration lacks some launches behind the wait.
+  if (is_behind_one && early != 0 && static_cast<double>(behind) <= kMostInCommon * between) {
+    boundary.steady_index = (boundary.steady_index + size - behind) % size;
     return boundary;
-  const auto wait = std::lower_bound(log.waits().begin(), log.waits().end(), boundary.first_launch);
-  if (wait == log.waits().end()) return boundary;
-  return {.first_launch = *wait, .steady_index = steady_index, .is_known = true};
+  }
+  if (early == 0 || (boundary.is_known && static_cast<double>(early) > kMostInCommon * between))
+    return boundary;
+  if (at == log.waits().end()) return boundary;
+  return {.first_launch = *at,
+          .steady_index = (boundary.steady_index + early) % size,
+          .is_known = true};
 }
 
 Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> positions,
@@ -160,13 +159,12 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
         kDifferentSegment * static_cast<double>(cycle.steady.size()))
       break;
   }
-  const std::size_t begin = first == 0 ? 0 : positions[first - 1] + 1;
-  const Launches before = launches.subspan(begin, positions[first] - begin);
-  const auto extent = Alignment(before, cycle).best();
-  if (begin == 0 && extent.launches == before.size() && log.dropped() != 0) {
+  const Launches before = launches.first(positions[first]);
+  const auto extent = Alignment(log, before, cycle).best();
+  if (extent.launches == before.size() && log.dropped() != 0) {
     return {.first_launch = positions[first] + 1, .steady_index = 1, .is_known = false};
   }
-  const std::size_t index = cycle.steady.size() - extent.steady;
+  const std::size_t index = cycle.steady.size() - extent.steady % cycle.steady.size();
   return {.first_launch = positions[first] - extent.launches,
           .steady_index = index == cycle.steady.size() ? 0 : index,
           .is_known = true};
@@ -177,8 +175,7 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
 Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
   const Boundary boundary = from_launches(log, positions, cycle);
-  const auto steady_index = waits_before(log, positions, cycle);
-  return steady_index ? behind_wait(log, cycle, boundary, *steady_index) : boundary;
+  return cycle.waits.empty() ? boundary : behind_wait(log, cycle, boundary);
 }
 
 }  // namespace inline_prof::schedule

@@ -20,8 +20,8 @@ struct Boundary {
 // only the first iteration has (an optimizer sets up its state) do not stop the search.
 //
 // What was launched before may end as an iteration does (a prompt's pass and a token): the boundary
-// would be early by those launches.  Where the host waits once in each iteration, and first does so
-// within them, iterations begin there.
+// would be early by those launches.  Where the host waits soon after, in each iteration, iterations
+// begin there.
 [[nodiscard]] Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                                      const Cycle& cycle);
 

@@ -19,10 +19,18 @@ constexpr std::size_t kEnoughAlike = 2;
 constexpr std::ptrdiff_t kAnchorsLookedInto = 3;                  // launch by launch
 constexpr std::size_t kContextLaunches = std::size_t{32} << 10U;  // last ones looked at for triples
 constexpr std::size_t kShortestStructured = 16;  // launches, some of them three times
-constexpr std::size_t kFewestLaunches = 2048;    // of any answer: needed_structured_segments()
+constexpr std::size_t kFewestLaunches = 2048;    // of any answer: needed_structured_segments() ...
+constexpr std::uint32_t kMostEarning = 16;       // of a graph's kernels
+constexpr std::size_t kFewestPaced = 200;        // ... or needed_paced_segments(), of 10 launches
+// Accumulations have up to 16 micro-steps, as a rule, and up to 64.
 constexpr double kMostWhereMicroSteps = 0.88;
+constexpr std::size_t kUsualMicroSteps = 16;
+constexpr double kMostWhereManyMicroSteps = 0.9;
 constexpr std::size_t kMostMicroSteps = 64;
 constexpr double kMostWhereUneven = 0.85;
+constexpr double kMostlySteady = 0.75;      // of the launches do not vary
+constexpr double kMostWhereBothFit = 0.84;  // the iteration and a part of it that ...
+constexpr double kBothFit = 0.9;            // ... comes again and again in this share of it
 constexpr std::size_t kFewestGiven = 32;  // launches that repeat, where three iterations are fewer
 
 struct Gaps {
@@ -100,12 +108,14 @@ std::optional<Word> shortest_word(const std::vector<std::uint32_t>& iteration,
 double confidence_of(const Cycle& cycle, bool boundary_is_known) {
   const auto periods = static_cast<double>(cycle.regular);
   double confidence = (periods + 1) / (periods + 2);
-  if (cycle.is_even && cycle.steady_share < 0.75) {
+  if (cycle.steady_share < kMostlySteady) {
     confidence *= kMostWhereUneven;
   } else {
     confidence *= cycle.steady_share;
   }
-  if (cycle.regular < kMostMicroSteps) confidence = std::min(confidence, kMostWhereMicroSteps);
+  if (cycle.regular < kMostMicroSteps) confidence = std::min(confidence, kMostWhereManyMicroSteps);
+  if (cycle.regular <= kUsualMicroSteps) confidence = std::min(confidence, kMostWhereMicroSteps);
+  if (cycle.inner_share >= kBothFit) confidence = std::min(confidence, kMostWhereBothFit);
   return boundary_is_known ? confidence : 0.5 * confidence;
 }
 
@@ -117,13 +127,15 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
   if (kernel == kMostKernels) return give_up() ? Added::kAndChanged : Added::kQuietly;
   log_.append(kernel, kernels);
   if (period_ != 0) return given_is_seen() ? Added::kAndIsDue : Added::kQuietly;
-  allowance_ += kWorkALaunch;
-  if (seen_ < kFewestLaunches) seen_ += kernels;
-  if (seen_ < kFewestLaunches) return Added::kQuietly;
-  if (kernel == watched_ && watched_left_ > 0 && --watched_left_ == 0)
-    next_look_ = std::min(next_look_, launch_count());
-  const bool is_due = launch_count() >= next_look_ &&
-                      allowance_ >= static_cast<Allowance>(log_.launches().size() / 2);
+  allowance_ += kWorkALaunch * static_cast<Allowance>(std::clamp(kernels, 1U, kMostEarning));
+  seen_ += kernels;
+  if (seen_ < (log_.waits().empty() ? kFewestLaunches : kFewestPaced)) return Added::kQuietly;
+  if (kernel == watched_ && watched_runs_ > 0 && log_.runs(kernel) >= watched_runs_) {
+    watched_runs_ = 0;
+    next_look_ = seen_;
+  }
+  const bool is_due =
+      seen_ >= next_look_ && allowance_ >= static_cast<Allowance>(log_.launches().size() / 2);
   return is_due ? Added::kAndIsDue : Added::kQuietly;
 }
 
@@ -143,15 +155,17 @@ bool IterationFinder::give_up() {
 
 bool IterationFinder::look() {
   if (period_ != 0) return settle_on_given();
-  next_look_ = launch_count() + std::max<std::size_t>(16, log_.launches().size() / 4);
-  watched_left_ = 0;
+  const std::uint64_t launches = log_.dropped() == 0 ? seen_ : log_.launches().size();
+  next_look_ = seen_ + std::max<std::uint64_t>(16, launches / 4);
+  watched_runs_ = 0;
   if (found_ && still_holds()) return false;
   std::vector<Candidate> all = kernels();
+  if (auto candidate = waits()) all.push_back(*candidate);
   sort(all);
   auto cycle = first_proven(all, Readings::kEqual);
   if (!cycle) cycle = first_proven(all, Readings::kAll);
-  const std::size_t launches = std::min(log_.launches().size(), kContextLaunches);
-  if (!cycle && allowance_ >= static_cast<Allowance>(2 * launches)) {
+  const std::size_t in_contexts = std::min(log_.launches().size(), kContextLaunches);
+  if (!cycle && allowance_ >= static_cast<Allowance>(2 * in_contexts)) {
     all = contexts();
     sort(all);
     cycle = first_proven(all, Readings::kEqualOnly);
@@ -165,7 +179,7 @@ std::vector<IterationFinder::Candidate> IterationFinder::kernels() {
   std::vector<Candidate> result;
   std::vector<std::size_t> gaps;
   for (std::uint32_t kernel = 0; kernel < log_.kernel_count(); ++kernel) {
-    if (log_.times(kernel) < kFewestPositions) continue;
+    if (log_.runs(kernel) < kFewestPositions) continue;
     const std::uint32_t last = log_.last_of(kernel);
     gaps.clear();
     for (std::uint32_t at = last; gaps.size() < kGapsLookedAt; at = log_.before(at)) {
@@ -176,12 +190,29 @@ std::vector<IterationFinder::Candidate> IterationFinder::kernels() {
     const auto regular = regular_gaps(gaps, count - last);
     if (!regular || (regular->median < 2 && log_.weight(kernel) == 1)) continue;
     result.push_back({.anchor = {.kernel = kernel},
-                      .times = log_.times(kernel),
+                      .times = log_.runs(kernel),
                       .gap = regular->median,
                       .irregular = regular->irregular});
   }
   allowance_ -= static_cast<Allowance>(log_.kernel_count() / 4);
   return result;
+}
+
+// Where nothing that is launched tells an iteration's end, the host may.
+std::optional<IterationFinder::Candidate> IterationFinder::waits() {
+  const auto all = log_.waits();
+  if (all.size() < kFewestPositions) return std::nullopt;
+  const auto last = all.last(std::min(all.size(), kGapsLookedAt));
+  std::vector<std::size_t> gaps;
+  for (std::size_t i = 1; i < last.size(); ++i)
+    gaps.push_back(last[i] - last[i - 1]);
+  const auto regular = regular_gaps(gaps, log_.launches().size() - last.back());
+  if (!regular) return std::nullopt;
+  const std::uint32_t launch = last[last.size() - 2];
+  return Candidate{.anchor = {.kernel = log_.launches()[launch], .is_wait = true},
+                   .times = all.size(),
+                   .gap = regular->median,
+                   .irregular = regular->irregular};
 }
 
 // Three launches in a row, among the last ones.
@@ -198,6 +229,7 @@ std::vector<IterationFinder::Candidate> IterationFinder::contexts() {
   std::vector<Context> table(std::bit_ceil(2 * count));
   std::vector<std::uint32_t> before(count);  // likewise one more
   for (std::size_t i = 0; i + 2 < count; ++i) {
+    if (!log_.begins_run(start + i)) continue;
     const std::uint64_t hash = log_.hash_of_three(start + i);
     std::size_t slot = static_cast<std::size_t>(hash >> 20U) & (table.size() - 1);
     while (table[slot].times != 0 && table[slot].hash != hash)
@@ -236,6 +268,13 @@ std::vector<IterationFinder::Candidate> IterationFinder::contexts() {
 std::vector<std::uint32_t> IterationFinder::positions(const Anchor& anchor, std::size_t most) {
   const Launches all = log_.launches();
   std::vector<std::uint32_t> result;
+  if (anchor.is_wait) {
+    const auto waits = log_.waits();
+    const auto last = waits.last(std::min(most, waits.size()));
+    result.assign(last.begin(), last.end());
+    if (!result.empty() && result.back() == all.size()) result.pop_back();
+    return result;
+  }
   std::size_t visited = 0;
   for (std::uint32_t at = log_.last_of(anchor.kernel);
        at != LaunchLog::kNone && result.size() < most; at = log_.before(at), ++visited) {
@@ -273,19 +312,20 @@ std::vector<IterationFinder::Candidate>::iterator IterationFinder::end_of_group(
 std::size_t IterationFinder::fewest_segments(const Candidate& candidate) {
   const std::size_t weight = candidate.gap * log_.weight(candidate.anchor.kernel);
   const std::size_t needed = needed_segments(weight);
-  const bool may_be_structured = weight >= kShortestStructured || !log_.waits().empty();
-  const std::size_t fewest = may_be_structured ? needed_structured_segments(weight) : needed;
-  for (const std::size_t wanted : {fewest, needed}) {
+  const std::size_t structured =
+      weight >= kShortestStructured ? needed_structured_segments(weight) : needed;
+  const std::size_t fewest = log_.waits().empty() ? structured : needed_paced_segments(weight);
+  for (const std::size_t wanted : {fewest, structured, needed}) {
     if (candidate.times > wanted) continue;
-    look_at(launch_count() + (wanted + 1 - candidate.times) * candidate.gap);
+    look_after((wanted + 1 - candidate.times) * weight);
   }
   return fewest;
 }
 
 // At least a 32nd more launches each time: looking costs some passes over them.
-void IterationFinder::look_at(std::uint64_t launch) {
-  const std::size_t more = std::max<std::size_t>(8, log_.launches().size() / 32);
-  next_look_ = std::min(next_look_, std::max(launch, launch_count() + more));
+void IterationFinder::look_after(std::uint64_t launches) {
+  const std::size_t least = std::max<std::size_t>(8, log_.launches().size() / 32);
+  next_look_ = std::min(next_look_, seen_ + std::max<std::uint64_t>(launches, least));
 }
 
 // The cycle of one candidate, if it is proven.  Its last segments tell first.
@@ -295,6 +335,7 @@ std::optional<Cycle> IterationFinder::proven(Candidate& candidate, Readings read
   anchor_ = candidate.anchor;
   positions_ = positions(anchor_, kTimesLookedBack * needed + kFewestPositions);
   if (positions_.size() < kFewestPositions) return std::nullopt;
+  readings = readings_of_anchor(readings);
   auto cycle = study(log_, positions_, readings, allowance_);
   if (!cycle) return std::nullopt;
   const std::size_t segments = positions_.size() - 1;
@@ -306,14 +347,15 @@ std::optional<Cycle> IterationFinder::proven(Candidate& candidate, Readings read
     return std::nullopt;
   }
   candidate.is_unfinished = cycle->is_settled;
+  candidate.is_promising = cycle->is_settled && 2 * cycle->regular >= cycle->needed;
   if (cycle->is_settled && (2 * cycle->regular >= segments || 4 * cycle->regular < cycle->needed))
     ++alike;
   const std::size_t missing = cycle->needed - std::min(cycle->needed, cycle->regular);
-  if (anchor_.is_alone && cycle->is_settled) {
+  if (anchor_.is_alone && !anchor_.is_wait && cycle->is_settled) {
     watched_ = anchor_.kernel;
-    watched_left_ = missing;
+    watched_runs_ = log_.runs(watched_) + missing;
   } else {
-    look_at(launch_count() + std::max<std::size_t>(missing, 1) * candidate.gap);
+    look_after(std::max<std::size_t>(missing, 1) * candidate.gap);
   }
   return std::nullopt;
 }
@@ -336,12 +378,21 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
     const Allowance least_of_group =
         is_costly ? 0 : allowance_ - static_cast<Allowance>(log_.launches().size() / 8);
     std::size_t alike = 0;  // anchors that have shown one unfinished cycle
+    const auto shows = [&](bool Candidate::*what) {
+      return std::any_of(group, end, [&](const Candidate& one) { return one.*what; });
+    };
+    if (is_costly && shows(&Candidate::is_promising)) continue;
+    // Between the host's waits launches may vary most.
+    if (is_costly)
+      std::partition(group, end, [](const Candidate& one) { return one.anchor.is_wait; });
+    const bool shows_cycle = shows(&Candidate::is_unfinished);
     for (auto one = group; one != last && alike < kEnoughAlike; ++one) {
       if (allowance_ < least) return std::nullopt;
       if (allowance_ < least_of_group) break;
       const std::size_t fewest = fewest_segments(*one);
+      const bool is_paced = !is_costly || (!log_.waits().empty() && !shows_cycle);
       const std::size_t needed =
-          is_costly ? needed_segments(one->gap * log_.weight(one->anchor.kernel)) : fewest;
+          is_paced ? fewest : needed_segments(one->gap * log_.weight(one->anchor.kernel));
       if (one->times <= needed || one->is_unfinished) continue;
       if (auto cycle = proven(*one, readings, alike)) return cycle;
     }
@@ -352,17 +403,23 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
 bool IterationFinder::still_holds() {
   positions_ = positions(anchor_, SIZE_MAX);
   if (positions_.size() < kFewestPositions) return false;
-  // A long evaluation, or the end of the training.
-  if (log_.launches().size() - positions_.back() > 2 * found_->launches_per_iteration) return true;
+  // A long evaluation, or the end of the training; or that of a loop in the set-up.
+  const std::size_t since = log_.launches().size() - positions_.back();
+  const std::size_t length = (positions_.back() - positions_.front()) / (positions_.size() - 1);
+  if (since > 2 * length) return since <= positions_.back() - positions_.front();
   constexpr Allowance whatever_it_costs = PTRDIFF_MAX / 2;
   Allowance left = whatever_it_costs;
-  const auto cycle =
-      study(log_, positions_, anchor_.is_alone ? Readings::kAll : Readings::kEqualOnly, left);
+  const auto cycle = study(log_, positions_, readings_of_anchor(Readings::kAll), left);
   allowance_ -= whatever_it_costs - left;
   if (!cycle || !cycle->is_proven()) return false;
   found_->periods_seen = cycle->regular;
   found_->confidence = confidence_of(*cycle, found_->first_launch.has_value());
   return true;
+}
+
+Readings IterationFinder::readings_of_anchor(Readings readings) const {
+  if (!anchor_.is_alone) return Readings::kEqualOnly;
+  return anchor_.is_wait && readings == Readings::kAll ? Readings::kMarked : readings;
 }
 
 // A launch was added: that many of the last ones are those of `period_` launches before.
@@ -390,7 +447,9 @@ bool IterationFinder::settle_on_given() {
 }
 
 bool IterationFinder::settle_on(const Cycle& cycle) {
-  const Boundary boundary = find_boundary(log_, positions_, cycle);
+  const Boundary boundary =
+      is_marked(cycle) ? Boundary{.first_launch = positions_[cycle.first_segment], .is_known = true}
+                       : find_boundary(log_, positions_, cycle);
   std::vector<std::uint32_t> iteration = cycle.steady;
   std::rotate(iteration.begin(),
               iteration.begin() + static_cast<std::ptrdiff_t>(boundary.steady_index),
@@ -404,6 +463,33 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
   return settle(iteration, cycle, std::move(found));
 }
 
+bool IterationFinder::is_marked(const Cycle& cycle) const {
+  return anchor_.is_wait && period_ == 0 && cycle.steady_share < kMostlySteady;
+}
+
+// Their first launch may be of a kernel that varies: it is the first, or the n-th, of them behind
+// the anchor, always.
+bool IterationFinder::begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const {
+  constexpr std::size_t looked_at = 16;
+  const Launches all = log_.launches();
+  const std::size_t last = positions_.size() - 1;
+  const std::uint32_t first = all[positions_[last]];
+  std::optional<std::size_t> behind;
+  for (std::size_t i = last - std::min(last, looked_at); i < last; ++i) {
+    const Launches segment = all.subspan(positions_[i], positions_[i + 1] - positions_[i]);
+    const auto at = std::find(segment.rbegin(), segment.rend(), anchor);
+    const auto count = static_cast<std::size_t>(std::count(segment.rbegin(), at, first));
+    if (segment.front() != first || at == segment.rend() || (behind && *behind != count))
+      return false;
+    behind = count;
+  }
+  if (!behind) return false;
+  found.first = log_.symbol(first);
+  found.firsts_after_anchor = 1 + *behind;
+  found.firsts_before_anchor = 0;
+  return true;
+}
+
 // What tells a follower where `iteration`, as it begins, begins.
 bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                              FoundIteration found) {
@@ -412,11 +498,15 @@ bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const 
   if (const auto last = last_anchor(iteration, cycle)) {
     const auto anchor = iteration.begin() + static_cast<std::ptrdiff_t>(*last);
     found.anchor = log_.symbol(*anchor);
-    anchor_ = {.kernel = *anchor};
     found.firsts_after_anchor =
         1 + static_cast<std::size_t>(std::count(anchor + 1, iteration.end(), first));
     found.firsts_before_anchor =
         static_cast<std::size_t>(std::count(iteration.begin(), anchor + 1, first));
+    if (!is_marked(cycle)) {
+      anchor_ = {.kernel = *anchor};
+    } else if (!begin_behind_waits(found, *anchor)) {
+      return std::exchange(found_, std::nullopt).has_value();
+    }
   } else if (const auto word = shortest_word(iteration, cycle.varies.size(), period_ != 0)) {
     found.anchor = log_.symbol(word->kernel);
     found.word = word->letters;

@@ -3,9 +3,12 @@
 // A program is taken to iterate once the launches between two occurrences of an anchor, a kernel or
 // three kernels in a row, have been the same often enough (needed_segments() in
 // schedule/recurrence.hpp): 9 times for an iteration of 456 launches and more, 41 times for one of
-// 100, 4096 launches in any case; half as many for one that no loop in a set-up looks like.  What
-// may differ: launches that depend on data, and evaluations between iterations.  No period is
-// reported for programs without one.
+// 100, 4096 launches in any case; half as many for one that no loop in a set-up looks like, and 20
+// times where the host waits at the same places in each.  What may differ: launches that depend on
+// data, and evaluations between iterations.  No period is reported for programs without one.
+//
+// Launches of one kernel in a row are one occurrence of it.  The host's waits are an anchor as
+// well.
 //
 // Of nested periods the outermost is taken that has been seen often enough: what comes at every
 // n-th repetition of a block, a network's head or an optimizer's step, ends an iteration.
@@ -32,10 +35,11 @@ enum class Readings : std::uint8_t;
 
 // An iteration starts at the `firsts_after_anchor`-th launch of `first` after a launch of `anchor`.
 struct FoundIteration {
-  std::uint32_t anchor = 0;              // launched once an iteration, as late in it as possible
-  std::uint32_t first = 0;               // the iteration's first launch; may equal `anchor`
-  std::size_t firsts_after_anchor = 1;   // at least 1
-  std::size_t firsts_before_anchor = 1;  // in an iteration, its first launch included
+  std::uint32_t anchor = 0;             // launched once an iteration, as late in it as possible
+  std::uint32_t first = 0;              // the iteration's first launch; may equal `anchor`
+  std::size_t firsts_after_anchor = 1;  // at least 1
+  std::size_t firsts_before_anchor =
+      1;  // in an iteration, its first launch included; 0: any number
   // Where no kernel is launched once an iteration: the order in which an iteration launches the
   // two, from its beginning, true for `first`.  It is no repetition of a shorter one, unless its
   // length was given.
@@ -58,8 +62,10 @@ class IterationFinder {
   static constexpr std::size_t kMostLaunches = LaunchLog::kMostLaunches;
   // Programs with more kernels than this on one stream are not searched.
   static constexpr std::size_t kMostKernels = std::size_t{16} << 10U;
-  // Launches that may be visited again for each one added.
+  // Launches that may be visited again for each one added; for a graph, up to 16 times as many.
   static constexpr std::ptrdiff_t kWorkALaunch = 9;
+  // And before any was added: a short program has few.
+  static constexpr std::ptrdiff_t kWorkAtFirst = 16384;
   // Of an iteration that is given.
   static constexpr std::size_t kLongestGiven = std::size_t{64} << 10U;  // launches
 
@@ -81,9 +87,9 @@ class IterationFinder {
   // True where found() has changed.
   [[nodiscard]] bool look();
 
-  // The host waited for the device, or copied from it, after the launch added last.  Where it does
-  // so once an iteration, this tells the end of an iteration from the end of a set-up that has the
-  // same last launches.
+  // The host waited for the device, or copied from or to it, after the launch added last.  Where it
+  // does so in each iteration, this tells the end of an iteration from the end of a set-up that has
+  // the same last launches.
   void add_wait();
 
   // Looks at what was found once more, as before something is made of it.  True as for add().
@@ -93,8 +99,11 @@ class IterationFinder {
   // tests/unit/schedule/iteration_judge_test.cpp, as far as it can be told: (n + 1) / (n + 2) for n
   // periods, Laplace's rule of succession (P.-S. Laplace, Essai philosophique sur les
   // probabilites, 1814), times the share of launches that do not vary, and
-  //   at most 0.88 below 64 periods: equal iterations may be the micro-steps of a longer one
+  //   at most 0.88 up to 16 periods, and 0.9 below 64: equal iterations may be the micro-steps of a
+  //   longer one
   //   at most 0.85 where launches vary by more than a quarter
+  //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
+  //   the iteration, and the rest a pause between some of them
   //   halved where the boundary is not known
   //
   // What was found may change, or be withdrawn, while launches are added: twelve micro-steps look
@@ -106,10 +115,11 @@ class IterationFinder {
   }
 
  private:
-  // Occurrences of a kernel, or of a kernel that two given ones follow.
+  // Occurrences of a kernel, or of a kernel that two given ones follow, or of the host's waits.
   struct Anchor {
     std::uint32_t kernel = 0;
     bool is_alone = true;
+    bool is_wait = false;
     std::uint32_t second = 0;
     std::uint32_t third = 0;
   };
@@ -119,22 +129,28 @@ class IterationFinder {
     std::size_t gap = 0;  // launches, median of the last ones
     std::size_t irregular = 0;
     bool is_unfinished = false;  // equal segments, but too few of them so far
+    bool is_promising = false;   // half of them, at least
   };
 
   [[nodiscard]] std::vector<Candidate> kernels();
+  [[nodiscard]] std::optional<Candidate> waits();
   [[nodiscard]] std::vector<Candidate> contexts();
   static void sort(std::vector<Candidate>& all);
   [[nodiscard]] static std::vector<Candidate>::iterator end_of_group(
       std::vector<Candidate>& all, std::vector<Candidate>::iterator group);
   [[nodiscard]] std::vector<std::uint32_t> positions(const Anchor& anchor, std::size_t most);
   [[nodiscard]] std::size_t fewest_segments(const Candidate& candidate);
-  void look_at(std::uint64_t launch);
+  void look_after(std::uint64_t launches);
   // A cycle that is proven, with its anchor in anchor_ and all its positions in positions_.
   [[nodiscard]] std::optional<Cycle> proven(Candidate& candidate, Readings readings,
                                             std::size_t& alike);
   [[nodiscard]] std::optional<Cycle> first_proven(std::vector<Candidate>& all, Readings readings);
   [[nodiscard]] bool still_holds();
   [[nodiscard]] bool settle_on(const Cycle& cycle);
+  [[nodiscard]] Readings readings_of_anchor(Readings readings) const;
+  // The host's waits are where iterations of which little is steady begin.
+  [[nodiscard]] bool is_marked(const Cycle& cycle) const;
+  [[nodiscard]] bool begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const;
   [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                             FoundIteration found);
   [[nodiscard]] bool given_is_seen();
@@ -144,12 +160,12 @@ class IterationFinder {
   std::size_t period_;
   std::size_t repeated_ = 0;  // launches in a row that are those of one period before
   LaunchLog log_{};
-  std::size_t seen_ = 0;  // launches, those of graphs included, as far as it matters
-  std::uint64_t next_look_ = 0;
-  std::ptrdiff_t allowance_ = 0;
-  // An anchor that has to be launched so many times more; 0: none.
+  std::uint64_t seen_ = 0;       // launches, those of graphs included
+  std::uint64_t next_look_ = 0;  // in such launches
+  std::ptrdiff_t allowance_ = kWorkAtFirst;
+  // An anchor that has to come so many times; 0: none.
   std::uint32_t watched_ = 0;
-  std::size_t watched_left_ = 0;
+  std::size_t watched_runs_ = 0;
   bool gave_up_ = false;
   Anchor anchor_{};  // of the cycle that was found, or is looked at
   std::vector<std::uint32_t> positions_{};

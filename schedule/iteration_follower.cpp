@@ -14,7 +14,7 @@ Step IterationFollower::on_first() noexcept {
     firsts_ = 1;
     return Step::kStarts;
   }
-  if (firsts_ <= before_anchor_) return Step::kNothing;
+  if (before_anchor_ == 0 || firsts_ <= before_anchor_) return Step::kNothing;
   // More than an iteration has before its anchor.  Where it has one only, each further one is a
   // start, and the last of them is the iteration's; where it has several, none can be told apart.
   if (before_anchor_ == 1) return Step::kStartsAgain;

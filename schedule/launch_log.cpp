@@ -40,7 +40,7 @@ std::uint32_t LaunchLog::number_of(std::uint32_t symbol) {
   symbols_.push_back(symbol);
   weights_.push_back(1);
   last_.push_back(kNone);
-  times_.push_back(0);
+  runs_.push_back(0);
   return fresh;
 }
 
@@ -52,13 +52,15 @@ void LaunchLog::append(std::uint32_t kernel, std::uint32_t weight) {
   }
   launches_.push_back(kernel);
   hashes_.push_back((hashes_.empty() ? hash_before_ : hashes_.back()) * kBase + mixed(kernel));
-  link(kernel);
+  link(launches_.size() - 1);
 }
 
-void LaunchLog::link(std::uint32_t kernel) {
+void LaunchLog::link(std::size_t launch) {
+  const std::uint32_t kernel = launches_[launch];
   before_.push_back(last_[kernel]);
-  last_[kernel] = static_cast<std::uint32_t>(before_.size() - 1);
-  ++times_[kernel];
+  if (!begins_run(launch)) return;
+  last_[kernel] = static_cast<std::uint32_t>(launch);
+  ++runs_[kernel];
 }
 
 void LaunchLog::append_wait() {
@@ -78,10 +80,10 @@ void LaunchLog::drop_older_half() {
   for (std::uint32_t& wait : waits_)
     wait -= static_cast<std::uint32_t>(half);
   std::fill(last_.begin(), last_.end(), kNone);
-  std::fill(times_.begin(), times_.end(), 0U);
+  std::fill(runs_.begin(), runs_.end(), 0U);
   before_.clear();
-  for (const std::uint32_t kernel : launches_)
-    link(kernel);
+  for (std::size_t launch = 0; launch < launches_.size(); ++launch)
+    link(launch);
   dropped_ += half;
 }
 

@@ -32,10 +32,15 @@ class LaunchLog {
   // Indices of launches before which the host waited, ascending.
   [[nodiscard]] std::span<const std::uint32_t> waits() const { return waits_; }
 
-  // Links of one kernel's launches, from the last one back; kNone where there is none.
+  // Launches of one kernel in a row are a run; those of a graph are runs of one.  Links of the
+  // first launches of a kernel's runs, from the last one back; kNone where there is none.
   [[nodiscard]] std::uint32_t last_of(std::size_t kernel) const { return last_[kernel]; }
   [[nodiscard]] std::uint32_t before(std::size_t launch) const { return before_[launch]; }
-  [[nodiscard]] std::size_t times(std::size_t kernel) const { return times_[kernel]; }
+  [[nodiscard]] std::size_t runs(std::size_t kernel) const { return runs_[kernel]; }
+  [[nodiscard]] bool begins_run(std::size_t launch) const {
+    return launch == 0 || launches_[launch - 1] != launches_[launch] ||
+           weights_[launches_[launch]] != 1;
+  }
 
   // Kernels that a launch of `kernel` stands for: a graph's, else 1.
   [[nodiscard]] std::uint32_t weight(std::size_t kernel) const { return weights_[kernel]; }
@@ -48,14 +53,14 @@ class LaunchLog {
 
  private:
   void drop_older_half();
-  void link(std::uint32_t kernel);
+  void link(std::size_t launch);
 
   std::vector<std::uint32_t> numbers_{};  // by symbol, where the symbol is small
   std::unordered_map<std::uint32_t, std::uint32_t> numbers_of_large_{};
   std::vector<std::uint32_t> symbols_{};  // by kernel, as the next three
   std::vector<std::uint32_t> weights_{};
   std::vector<std::uint32_t> last_{};
-  std::vector<std::uint32_t> times_{};
+  std::vector<std::uint32_t> runs_{};
   std::vector<std::uint32_t> launches_{};  // kernels, the newest last
   std::vector<std::uint32_t> before_{};    // by launch
   std::vector<std::uint64_t> hashes_{};    // of all launches up to this one

@@ -16,7 +16,10 @@ constexpr double kLeastSteadyShare = 0.75;      // of an iteration's launches
 constexpr double kLeastEvenShare = 0.2;         // the same, where segments are even
 constexpr double kOtherSegment = 0.2;           // of a cycle's launches differ: not mere variation
 constexpr double kMostInterrupted = 1.0 / 3.0;  // of the segments
-constexpr double kOftenPresent = 0.6;     // a kernel in more segments than this is no optimizer's
+constexpr double kOftenPresent = 0.6;      // a kernel in more segments than this is no optimizer's
+constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of type has fewer
+constexpr std::size_t kMoreThanALayer =
+    24;                                   // kernels: a layer's forward or backward pass has fewer
 constexpr std::size_t kMostWindow = 128;  // segments compared launch by launch
 // An evaluation has so many launches in a row in common with the iteration: half a layer.
 constexpr std::size_t kFewestInCommon = 8;
@@ -45,13 +48,14 @@ struct Reading {
   std::vector<bool> varies;
   bool may_vary;                // segments that differ a little add to what varies
   std::uint64_t hash = 0;       // of a regular segment, where nothing varies
+  std::size_t waits = 0;        // of the host, in a usual segment
   std::size_t even_length = 0;  // of all segments, immediate repetitions left out; 0: not even
 };
 
 enum class Kind : std::uint8_t { kRegular, kInterrupted, kOther };
 
-// How many launches are left where a group of up to four that is repeated at once counts once.
-std::size_t even_length(Launches segment) {
+// What is left where a group of up to four launches that is repeated at once counts once.
+std::vector<std::uint32_t> even_form(Launches segment) {
   constexpr std::size_t longest = 4;
   std::vector<std::uint32_t> left;
   left.reserve(segment.size());
@@ -64,7 +68,34 @@ std::size_t even_length(Launches segment) {
       break;
     }
   }
-  return left.size();
+  return left;
+}
+
+std::size_t even_length(Launches segment) {
+  return even_form(segment).size();
+}
+
+// Equal parts but for some launches, each another kernel at the same place: variants of one for
+// data that lie differently in memory, say, which come and go in turn.
+bool is_made_of_variants(Launches launches) {
+  constexpr std::size_t most_parts = 16;
+  constexpr std::size_t shortest_part = 16;
+  constexpr std::size_t one_differs_of = 16;
+  const std::vector<std::uint32_t> even = even_form(launches);
+  for (std::size_t parts = 2; parts <= most_parts; ++parts) {
+    const std::size_t length = even.size() / parts;
+    if (length < shortest_part) return false;
+    if (even.size() % parts != 0) continue;
+    std::size_t most = 0;  // launches of a part that differ
+    for (std::size_t part = 1; part < parts; ++part) {
+      std::size_t different = 0;
+      for (std::size_t i = 0; i < length; ++i)
+        different += even[i] != even[part * length + i] ? 1U : 0U;
+      most = std::max(most, different);
+    }
+    if (one_differs_of * most <= length) return true;
+  }
+  return false;
 }
 
 class Study {
@@ -73,6 +104,7 @@ class Study {
         Allowance& allowance)
       : log_(log),
         may_be_interrupted_(readings != Readings::kEqualOnly),
+        is_marked_(readings == Readings::kMarked),
         launches_(log.launches()),
         positions_(positions),
         kernel_count_(log.kernel_count()),
@@ -85,12 +117,15 @@ class Study {
     }
     const std::size_t length = median(std::move(lengths));
     weight_ = length;
+    length_ = length;
     for (std::size_t i = segment_count(); i > 0; --i) {
       if (segment(i - 1).size() != length) continue;
       weight_ = log.weight_of(segment(i - 1));
       break;
     }
     needed_ = needed_segments(weight_);
+    fewest_ =
+        log.waits().empty() ? needed_structured_segments(weight_) : needed_paced_segments(weight_);
     window_ = std::min(segment_count(), needed_);
     allowance_ -= static_cast<Allowance>(segment_count() + kernel_count_ / 8);
   }
@@ -101,7 +136,7 @@ class Study {
   }
 
   // So many segments are there that it is worth while to look launch by launch.
-  [[nodiscard]] bool may_be_proven() const { return segment_count() >= needed_; }
+  [[nodiscard]] bool may_be_proven() const { return segment_count() >= fewest_; }
 
   [[nodiscard]] std::optional<Cycle> varying() {
     window_ = std::min(window_, kMostWindow);
@@ -147,7 +182,8 @@ class Study {
     return Reading{.steady = {typical.begin(), typical.end()},
                    .varies = std::vector<bool>(kernel_count_),
                    .may_vary = false,
-                   .hash = hash(best)};
+                   .hash = hash(best),
+                   .waits = waits_in(best)};
   }
 
   // The last segments, equal ones once.
@@ -193,7 +229,7 @@ class Study {
       even.push_back(even_length(segment(i)));
     const std::size_t usual_even = most_frequent(different, [&](std::size_t i) { return even[i]; });
     const auto is_other = [&](std::size_t i) {
-      return even[i] != usual_even &&
+      return even[i] != usual_even && !is_marked(segment(different.segments[i])) &&
              static_cast<double>(deviations[i]) > kOtherSegment * static_cast<double>(usual_length);
     };
     bool all_are_even = true;
@@ -214,6 +250,7 @@ class Study {
     Reading reading{.steady = {},
                     .varies = std::vector<bool>(kernel_count_),
                     .may_vary = true,
+                    .waits = waits_in(different.segments[newest]),
                     .even_length = all_are_even ? usual_even : 0};
     for (std::size_t k = 0; k < kernels; ++k) {
       for (std::size_t i = 0; i < size; ++i) {
@@ -277,6 +314,10 @@ class Study {
     return best;
   }
 
+  [[nodiscard]] bool is_marked(Launches launches) const {
+    return is_marked_ && 2 * launches.size() >= length_ && launches.size() <= 2 * length_;
+  }
+
   static std::size_t distance(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
 
   // From the last segment backwards as far as the reading holds.
@@ -292,9 +333,11 @@ class Study {
       (kind == Kind::kRegular ? regular : interrupted).push_back(i - 1);
     }
     if (regular.empty() || !is_like_an_iteration(reading, regular)) return std::nullopt;
+    if (regular.size() >= fewest_ && are_made_of_variants(regular)) return std::nullopt;
     std::reverse(regular.begin(), regular.end());
     std::reverse(interrupted.begin(), interrupted.end());
     if (!are_evaluations(interrupted, i, regular.size())) return std::nullopt;
+    if (waits_only_in(interrupted, regular)) return std::nullopt;
 
     Cycle cycle{.first_segment = i, .regular = regular.size(), .needed = needed_};
     std::vector<std::size_t> lengths;
@@ -316,13 +359,11 @@ class Study {
     if (interrupted.size() > 1) {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
     }
-    const std::size_t structured = needed_structured_segments(weight_);
-    if (!reading.may_vary && regular.size() >= structured) {
-      cycle.inner_length = inner_length(reading.steady);
-      const bool is_structured = cycle.inner_length != 0 || has_one_wait_each(regular) ||
-                                 weight_ > segment(regular.back()).size();
-      if (is_structured && i <= 2 && log_.dropped() == 0)
-        cycle.needed = std::min(cycle.needed, structured);
+    if (regular.size() >= fewest_) {
+      cycle.waits = common_waits(regular, reading);
+      if (!reading.may_vary) look_inside(cycle, reading.steady);
+      if (i <= 2 && log_.dropped() == 0)
+        cycle.needed = std::min(cycle.needed, needed_of(cycle, reading));
     }
     cycle.needed = std::max(cycle.needed, 2 * longest_run_before(i, reading));
     cycle.steady = std::move(reading.steady);
@@ -338,31 +379,99 @@ class Study {
     if (const auto known = kinds_.find(key); known != kinds_.end()) return known->second;
     allowance_ -= static_cast<Allowance>(2 * segment(i).size());
     const std::size_t steady = reading.steady.size();
-    const Kind kind = classify(segment(i), reading, interrupts);
+    const Kind kind = has_note(i, reading) ? Kind::kRegular : classify(i, reading, interrupts);
     // More varies now than before: other segments are seen with new eyes.
     if (reading.steady.size() != steady) kinds_.clear();
     return kinds_.insert_or_assign(key, kind).first->second;
   }
 
-  // The host waits before one launch of each, and always before the same.
-  [[nodiscard]] bool has_one_wait_each(const std::vector<std::size_t>& segments) const {
+  // Of a cycle that has come since its anchor was first launched.
+  [[nodiscard]] std::size_t needed_of(const Cycle& cycle, const Reading& reading) const {
+    const std::size_t kernels = kernels_of(reading.steady);
+    if (!cycle.waits.empty() && kernels >= kMoreThanACopy) return needed_paced_segments(weight_);
+    const bool is_structured =
+        !cycle.waits.empty() ||
+        (!reading.may_vary && (cycle.inner_length != 0 || weight_ > reading.steady.size() ||
+                               kernels >= kMoreThanALayer));
+    return is_structured ? needed_structured_segments(weight_) : needed_;
+  }
+
+  // The segment is a regular one in which the host reads something more: the mean of the losses,
+  // say, every ten iterations.
+  [[nodiscard]] bool has_note(std::size_t i, const Reading& reading) const {
+    constexpr std::size_t longest_note = 4;
+    const Launches launches = segment(i);
+    const auto& steady = reading.steady;
+    if (reading.may_vary || launches.size() <= steady.size()) return false;
+    const std::size_t inserted = launches.size() - steady.size();
+    if (inserted > longest_note || 25 * inserted > steady.size()) return false;
+    const auto head = static_cast<std::size_t>(
+        std::mismatch(steady.begin(), steady.end(), launches.begin()).first - steady.begin());
+    if (!std::equal(steady.begin() + static_cast<std::ptrdiff_t>(head), steady.end(),
+                    launches.begin() + static_cast<std::ptrdiff_t>(head + inserted)))
+      return false;
     const auto waits = log_.waits();
-    auto wait = std::lower_bound(waits.begin(), waits.end(), positions_[segments.front()]);
-    std::optional<std::size_t> offset;
-    for (const std::size_t i : segments) {
-      while (wait != waits.end() && *wait < positions_[i])
-        ++wait;
-      if (wait == waits.end() || *wait >= positions_[i + 1]) return false;
-      if (offset && *offset != *wait - positions_[i]) return false;
-      offset = *wait - positions_[i];
-      ++wait;
-      if (wait != waits.end() && *wait < positions_[i + 1]) return false;
+    const auto wait = std::lower_bound(waits.begin(), waits.end(), positions_[i] + head);
+    return wait != waits.end() && *wait <= positions_[i] + head + inserted;
+  }
+
+  // The newest ones, of which one may lack a launch.
+  [[nodiscard]] bool are_made_of_variants(const std::vector<std::size_t>& regular) const {
+    const auto newest = std::span(regular).first(std::min<std::size_t>(regular.size(), 2));
+    return std::any_of(newest.begin(), newest.end(),
+                       [&](std::size_t i) { return is_made_of_variants(segment(i)); });
+  }
+
+  [[nodiscard]] std::size_t waits_in(std::size_t i) const {
+    const auto waits = log_.waits();
+    const auto first = std::lower_bound(waits.begin(), waits.end(), positions_[i]);
+    return static_cast<std::size_t>(std::lower_bound(first, waits.end(), positions_[i + 1]) -
+                                    first);
+  }
+
+  // What happens on the host once per outer period tells that the inner ones are its parts.
+  [[nodiscard]] bool waits_only_in(const std::vector<std::size_t>& interrupted,
+                                   const std::vector<std::size_t>& regular) const {
+    const auto has_waits = [&](std::size_t i) { return waits_in(i) != 0; };
+    return interrupted.size() > 1 &&
+           std::all_of(interrupted.begin(), interrupted.end(), has_waits) &&
+           std::none_of(regular.begin(), regular.end(), has_waits);
+  }
+
+  static std::size_t kernels_of(const std::vector<std::uint32_t>& launches) {
+    return std::set<std::uint32_t>(launches.begin(), launches.end()).size();
+  }
+
+  // Where the host waits in most of the last segments; an evaluation may have its own.
+  [[nodiscard]] std::vector<std::size_t> common_waits(const std::vector<std::size_t>& regular,
+                                                      const Reading& reading) {
+    constexpr std::size_t looked_at = 32;
+    const auto waits = log_.waits();
+    if (waits.empty() || waits.back() < positions_[regular.front()]) return {};
+    const std::size_t size = std::min(looked_at, regular.size());
+    std::map<std::size_t, std::size_t> times;
+    for (const std::size_t i : std::span(regular).last(size)) {
+      auto wait = std::lower_bound(waits.begin(), waits.end(), positions_[i]);
+      if (wait == waits.end() || *wait >= positions_[i + 1]) continue;
+      allowance_ -= static_cast<Allowance>(segment(i).size() / 4);
+      std::size_t steady = 0;
+      for (std::size_t launch = positions_[i]; launch < positions_[i + 1]; ++launch) {
+        if (wait != waits.end() && *wait == launch) {
+          ++times[steady % reading.steady.size()];
+          ++wait;
+        }
+        if (!reading.varies[launches_[launch]]) ++steady;
+      }
     }
-    return true;
+    std::vector<std::size_t> result;
+    for (const auto& [steady, seen] : times) {
+      if (4 * seen >= 3 * size) result.push_back(steady);
+    }
+    return result;
   }
 
   // The largest part that comes three times in a row or more and is a good part of the cycle.
-  [[nodiscard]] std::size_t inner_length(const std::vector<std::uint32_t>& steady) {
+  void look_inside(Cycle& cycle, const std::vector<std::uint32_t>& steady) {
     constexpr std::size_t tried = 12;
     std::unordered_map<std::uint32_t, std::pair<std::size_t, std::map<std::size_t, int>>> gaps;
     for (std::size_t i = 0; i < steady.size(); ++i) {
@@ -388,23 +497,31 @@ class Study {
         run = steady[i] == steady[i - length] ? run + 1 : 0;
         longest = std::max(longest, run);
       }
-      if (longest >= 2 * length && 3 * (longest + length) >= steady.size()) return length;
+      if (longest < 2 * length || 3 * (longest + length) < steady.size()) continue;
+      cycle.inner_length = length;
+      cycle.inner_share =
+          static_cast<double>(longest + length) / static_cast<double>(steady.size());
+      return;
     }
-    return 0;
   }
 
-  [[nodiscard]] Kind classify(Launches launches, Reading& reading, std::vector<bool>& interrupts) {
+  [[nodiscard]] Kind classify(std::size_t i, Reading& reading, std::vector<bool>& interrupts) {
+    const Launches launches = segment(i);
     const auto kept = without(launches, reading.varies);
     if (kept == reading.steady) return Kind::kRegular;
-    if (may_be_interrupted_ && is_evaluation(kept, reading, interrupts)) return Kind::kInterrupted;
+    if (may_be_interrupted_ &&
+        is_evaluation(kept, reading, interrupts, waits_in(i) > reading.waits))
+      return Kind::kInterrupted;
     const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
-    if (reading.may_vary && vary_more(kept, reading, is_even)) return Kind::kRegular;
+    if (reading.may_vary && vary_more(kept, reading, is_even || is_marked(launches)))
+      return Kind::kRegular;
     return Kind::kOther;
   }
 
-  // `kept` is the cycle with a block of further launches at one place, most of kernels it knows.
+  // `kept` is the cycle with a block of further launches at one place, most of kernels it knows; or
+  // of any, if it is long and the host waits for a result.
   [[nodiscard]] bool is_evaluation(const std::vector<std::uint32_t>& kept, const Reading& reading,
-                                   std::vector<bool>& interrupts) {
+                                   std::vector<bool>& interrupts, bool host_waits) {
     const auto& steady = reading.steady;
     if (kept.size() <= steady.size()) return false;
     const std::size_t inserted = kept.size() - steady.size();
@@ -424,16 +541,17 @@ class Study {
     count(steady, 1);
     std::vector<bool> met(kernel_count_);
     for (const std::uint32_t kernel : block) {
-      const bool is_known = counts_[kernel] > 0;
-      if (is_known) ++known_launches;
+      const bool is_met_inside = counts_[kernel] > 0;
+      if (is_met_inside) ++known_launches;
       if (met[kernel]) continue;
       met[kernel] = true;
       ++kernels;
-      if (is_known) ++known_kernels;
+      if (is_met_inside) ++known_kernels;
     }
     count(steady, -1);
-    if (2 * known_launches < block.size() || 2 * known_kernels < kernels) return false;
-    if (!has_stretch_of(block, steady)) return false;
+    const bool is_known = 2 * known_launches >= block.size() && 2 * known_kernels >= kernels;
+    const bool is_waited_for = host_waits && 2 * block.size() >= steady.size();
+    if (!is_waited_for && (!is_known || !has_stretch_of(block, steady))) return false;
     for (const std::uint32_t kernel : block)
       interrupts[kernel] = true;
     return true;
@@ -463,7 +581,7 @@ class Study {
   // Kernels that are launched more or less often in `kept` vary from now on, if they are few and
   // the rest is as before.
   [[nodiscard]] bool vary_more(const std::vector<std::uint32_t>& kept, Reading& reading,
-                               bool is_even) {
+                               bool may_differ) {
     count(reading.steady, 1);
     count(kept, -1);
     std::size_t deviation = 0;
@@ -478,7 +596,7 @@ class Study {
     };
     collect(reading.steady);
     collect(kept);
-    if (!is_even &&
+    if (!may_differ &&
         static_cast<double>(deviation) > kOtherSegment * static_cast<double>(reading.steady.size()))
       return false;
     std::vector<bool> varies = reading.varies;
@@ -505,6 +623,7 @@ class Study {
     std::size_t launches = 0;
     for (const std::size_t i : regular)
       launches += segment(i).size();
+    if (is_marked_ && reading.may_vary) return kernels_of(steady) >= kMoreThanACopy;
     const double least = reading.even_length == 0 ? kLeastSteadyShare : kLeastEvenShare;
     return static_cast<double>(steady.size() * regular.size()) >=
            least * static_cast<double>(launches);
@@ -569,7 +688,22 @@ class Study {
 
   enum class Rare : std::uint8_t { kRegular, kUndecided, kIrregular };
 
-  // A kernel that only some segments have is an optimizer's if it comes every k-th time.
+  // Those of `regular` at these places, than the others.
+  [[nodiscard]] bool are_longer(const std::vector<std::size_t>& places,
+                                std::span<const std::size_t> regular) const {
+    std::vector<std::size_t> with;
+    std::vector<std::size_t> without;
+    auto place = places.begin();
+    for (std::size_t r = 0; r < regular.size(); ++r) {
+      const bool has_it = place != places.end() && *place == r;
+      if (has_it) ++place;
+      (has_it ? with : without).push_back(segment(regular[r]).size());
+    }
+    return median(std::move(with)) > median(std::move(without));
+  }
+
+  // A kernel that only some segments have is an optimizer's if it comes every k-th time, in
+  // addition to what the others have: in the place of another one it is a variant for some data.
   [[nodiscard]] Rare rare_kernels(const Reading& reading,
                                   const std::vector<std::size_t>& all_regular) const {
     const std::span<const std::size_t> regular =
@@ -587,7 +721,7 @@ class Study {
       if (static_cast<double>(of_kernel.size()) >
           kOftenPresent * static_cast<double>(regular.size()))
         continue;
-      if (!fits_a_period(of_kernel, regular.size())) continue;
+      if (!fits_a_period(of_kernel, regular.size()) || !are_longer(of_kernel, regular)) continue;
       if (of_kernel.size() > 2) return Rare::kRegular;
       result = Rare::kUndecided;
     }
@@ -596,13 +730,16 @@ class Study {
 
   const LaunchLog& log_;
   bool may_be_interrupted_;
+  bool is_marked_;
   Launches launches_;
   std::span<const std::uint32_t> positions_;
   std::size_t kernel_count_;
   std::vector<int> counts_;  // by kernel; zeros between two uses
   std::size_t needed_ = 0;
+  std::size_t fewest_ = 0;  // likewise, whatever they look like
   std::size_t window_ = 0;  // last segments that a reading is made from
   std::size_t weight_ = 0;  // launches of a usual segment, those of graphs included
+  std::size_t length_ = 0;  // without those
   std::unordered_map<std::uint64_t, Kind> kinds_{};  // by segment's hash
   Allowance& allowance_;
 };
@@ -621,11 +758,16 @@ std::size_t needed_structured_segments(std::size_t length) {
   return std::max<std::size_t>((launches + length - 1) / std::max<std::size_t>(length, 1), 9);
 }
 
+std::size_t needed_paced_segments(std::size_t length) {
+  constexpr std::size_t most = 20;
+  return std::min(needed_structured_segments(length), most);
+}
+
 std::optional<Cycle> study(const LaunchLog& log, std::span<const std::uint32_t> positions,
                            Readings readings, Allowance& allowance) {
   Study segments(log, positions, readings, allowance);
   std::optional<Cycle> cycle = segments.repeated();
-  if (readings != Readings::kAll || allowance < 0 || !segments.may_be_proven() ||
+  if (readings < Readings::kAll || allowance < 0 || !segments.may_be_proven() ||
       (cycle && (cycle->is_settled || cycle->is_proven()))) {
     return cycle;
   }

@@ -27,6 +27,9 @@ struct Cycle {
   bool is_even = false;                 // launches vary, but not what they do: see below
   std::size_t with_evaluation = 0;  // launches from one evaluation to the next; 0: none are seen
   std::size_t inner_length = 0;     // launches of what most of it repeats; 0: nothing
+  double inner_share = 0;           // of the cycle, which that covers
+  // Launches of `steady` before which the host waits, in most segments; ascending.
+  std::vector<std::size_t> waits{};
 
   [[nodiscard]] bool is_proven() const { return is_settled && regular >= needed; }
 };
@@ -38,12 +41,17 @@ struct Cycle {
 //   9 segments at least: up to 9 micro-steps of accumulated gradients are one iteration
 [[nodiscard]] std::size_t needed_segments(std::size_t length);
 
-// The same for exactly equal ones which have come since the anchor was first launched, and which a
-// loop in the set-up does not look like: they hold a loop themselves, or the host waits once in
-// each, or they are launches of a graph.
+// The same for segments which have come since the anchor was first launched, and which a loop in
+// the set-up does not look like: equal ones that hold a loop themselves, are launches of a graph,
+// or have more kernels than a layer has; or any in which the host waits at the same places.
 //   2048 launches, 9 segments: half as many as above
 //   4 segments of 4096 launches and more: by then a set-up is over
 [[nodiscard]] std::size_t needed_structured_segments(std::size_t length);
+
+// The same where the host waits at the same places, and the kernels are not only those of a copy of
+// weights: a short iteration is found at the program's pace.
+//   20 segments, where 2048 launches would take longer
+[[nodiscard]] std::size_t needed_paced_segments(std::size_t length);
 
 // Work that may still be done, in launches visited; see IterationFinder.
 using Allowance = std::ptrdiff_t;
@@ -52,6 +60,7 @@ enum class Readings : std::uint8_t {
   kEqualOnly,  // nothing between them: for anchors of several launches, which a block may hold
   kEqual,      // evaluations may be between them
   kAll,
+  kMarked,  // the positions are those of the host's waits: launches may vary more
 };
 
 // Studies the segments between `positions` (ascending, of one anchor, at least 5).  Empty where
@@ -61,7 +70,8 @@ enum class Readings : std::uint8_t {
 // Two readings are tried: all segments are equal, then some launches vary.  What varies is a
 // quarter of the segment at most, or any part of it where the segments are even: equally long once
 // immediate repetitions of up to four launches count once, as when the data choose one of several
-// kernels for a product, or how often an expert is called.
+// kernels for a product, or how often an expert is called.  Between waits of the host it is any
+// part, where eight kernels or more come equally often and in one order.
 //
 // In both, a segment may hold an evaluation: a long block of further launches at one place, with a
 // long stretch that the cycle has too, at every n-th segment.  Any other block at every n-th

@@ -62,6 +62,16 @@ inline constexpr std::size_t kSpare = 2;
   X(cuStreamDestroy_v2, cuStreamDestroy, 4000, kLegacy, CUresult(CUstream)) \
   X(cuStreamSynchronize, cuStreamSynchronize, 2000, kLegacy, CUresult(CUstream)) \
   X(cuStreamSynchronize_ptsz, cuStreamSynchronize, 7000, kPerThread, CUresult(CUstream)) \
+  X(cuEventSynchronize, cuEventSynchronize, 2000, kLegacy, CUresult(CUevent)) \
+  X(cuCtxSynchronize, cuCtxSynchronize, 2000, kLegacy, CUresult()) \
+  X(cuMemcpyAsync, cuMemcpyAsync, 4000, kLegacy, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyAsync_ptsz, cuMemcpyAsync, 7000, kPerThread, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020, kLegacy, CUresult(CUdeviceptr, const void*, std::size_t)) \
+  X(cuMemcpyHtoD_v2_ptds, cuMemcpyHtoD, 7000, kPerThread, CUresult(CUdeviceptr, const void*, std::size_t)) \
+  X(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync, 3020, kLegacy, CUresult(CUdeviceptr, const void*, std::size_t, CUstream)) \
+  X(cuMemcpyHtoDAsync_v2_ptsz, cuMemcpyHtoDAsync, 7000, kPerThread, CUresult(CUdeviceptr, const void*, std::size_t, CUstream)) \
+  X(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync, 3020, kLegacy, CUresult(void*, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync, 7000, kPerThread, CUresult(void*, CUdeviceptr, std::size_t, CUstream)) \
   X(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020, kLegacy, CUresult(void*, CUdeviceptr, std::size_t)) \
   X(cuMemcpyDtoH_v2_ptds, cuMemcpyDtoH, 7000, kPerThread, CUresult(void*, CUdeviceptr, std::size_t)) \
   X(cuModuleGetFunction, cuModuleGetFunction, 2000, kLegacy, CUresult(CUfunction*, CUmodule, const char*)) \

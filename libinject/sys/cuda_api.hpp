@@ -31,6 +31,7 @@ namespace inline_prof::sys {
   X(cuMemHostAlloc, "cuMemHostAlloc")                                                           \
   X(cuMemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2")                                  \
   X(cuMemFreeHost, "cuMemFreeHost")                                                             \
+  X(cuPointerGetAttribute, "cuPointerGetAttribute")                                             \
   X(cuModuleLoadData, "cuModuleLoadData")                                                       \
   X(cuModuleUnload, "cuModuleUnload")                                                           \
   X(cuModuleGetFunction, "cuModuleGetFunction")                                                 \

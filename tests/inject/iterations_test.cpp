@@ -1,6 +1,7 @@
 // Programs that do not say where their iterations begin: the injected library finds them in the
 // launches.
 #include "launch_program.hpp"
+#include "launch_recording.hpp"
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -135,6 +136,68 @@ TEST(Iterations, AreNotFoundWhereThereAreNone) {
   const auto [profile, program] = find_iterations(place, "no_period");
   EXPECT_EQ(profile["profiler"]["iteration_source"], "none");
   EXPECT_EQ(profile["profiler"]["iteration_confidence"], 0);
+}
+
+// --- recordings of real programs, made again call by call
+
+class RecordedIterationsOf : public testing::TestWithParam<const char*> {
+ protected:
+  static constexpr const char* kFolder = INLINE_PROF_TEST_DATA "/recordings/";
+
+  static json run(const Workplace& place, const std::string& file) {
+    place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
+                                 "rules": [{"name": "*", "duration_us": 10}]})");
+    const HostRun run =
+        run_host(place, "host_recording",
+                 {.arguments = {file},
+                  .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
+                                  "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1",
+                                  "INLINE_PROF_OVERHEAD=0"}});
+    EXPECT_EQ(run.exit_status, 0) << run.output;
+    EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
+    return place.json();
+  }
+};
+
+// The first event of an iteration begins with it.
+TEST_P(RecordedIterationsOf, AreFoundWhereTheLoopsStepsBegin) {
+  const Workplace place;
+  const std::string file = std::string(kFolder) + GetParam() + ".txt";
+  const json profile = run(place, file);
+  const auto recording = schedule::test::read_recording(file);
+  const auto sequence = schedule::test::sequence_of(recording);
+  const auto& starts = sequence.starts();
+  ASSERT_GT(starts.size(), 30U);
+  EXPECT_EQ(profile["profiler"]["iteration_source"], "auto");
+  EXPECT_EQ(profile["profiler"]["iteration_launches"], starts[30] - starts[29]);
+  const std::uint32_t symbol = sequence.calls()[starts[30]].symbol;
+  const std::string first = recording.kernels.at(symbol) + "_" + std::to_string(symbol);
+  int samples = 0;
+  for (const json& event : profile["events"]) {
+    if (event["kernel_name"] != first || event["met_times_within_this_stream"] != 0) continue;
+    for (const json& offset_ms : event["iter_start_to_event_start_times_ms"]) {
+      EXPECT_LT(offset_ms.get<double>() * 1e3, 0.6 * kKernelUs);
+      ++samples;
+    }
+  }
+  EXPECT_GE(samples, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(AProgram, RecordedIterationsOf,
+                         testing::Values("dlrm_adagrad", "gpt_accumulated_2_deep", "gpt_fused",
+                                         "lightning", "resnet18", "vit"),
+                         [](const auto& name) { return std::string(name.param); });
+
+TEST(RecordedIterations, AreNotFoundWhereThereAreNone) {
+  const Workplace place;
+  place.write("model.json", R"({"noise": 0})");
+  const HostRun run = run_host(
+      place, "host_recording",
+      {.arguments = {INLINE_PROF_TEST_DATA "/recordings/none_requests_8.txt"},
+       .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
+                       "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1", "INLINE_PROF_OVERHEAD=0"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_EQ(place.json()["profiler"]["iteration_source"], "none");
 }
 
 }  // namespace

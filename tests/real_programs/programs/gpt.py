@@ -5,6 +5,7 @@ import importlib.util
 import pathlib
 
 import names
+import steps as loop
 import torch
 from torch.nn import functional as F
 
@@ -13,12 +14,13 @@ spec = importlib.util.spec_from_file_location("example_gpt", REPOSITORY / "examp
 example = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(example)
 
+more_flags = []  # of the command line: sizes of the model and its batches
 SIZES = ["--batch", "8", "--length", "64", "--width", "128", "--heads", "4", "--layers", "3"]
 
 
 def prepare(*flags, eager=True):
     torch.manual_seed(0)
-    options = example.parse([*SIZES, *flags])
+    options = example.parse([*SIZES, *flags, *more_flags])
     model = example.Gpt(options).cuda()
     if eager:
         names.put_around(model)
@@ -33,6 +35,7 @@ def loss_of(model, tokens, target):
 def train(steps, model, options, optimizer, scaler=None, accumulate=1, evaluate_every=0):
     last = None
     for step in range(steps):
+        loop.begins()
         for _ in range(accumulate):
             tokens, target = example.sequences(options, "cuda")
             loss = loss_of(model, tokens, target) / accumulate
@@ -69,8 +72,9 @@ def scaled(steps):
 
 
 def accumulated(steps):
-    options, model = prepare()
-    return train(steps, model, options, torch.optim.AdamW(model.parameters(), fused=True), accumulate=4)
+    options, model = prepare("--accumulate", "4")
+    return train(steps, model, options, torch.optim.AdamW(model.parameters(), fused=True),
+                 accumulate=options.accumulate)
 
 
 def checkpointed(steps):
@@ -115,6 +119,7 @@ def captured(steps):
     with torch.cuda.graph(graph):
         loss = step()
     for _ in range(steps):
+        loop.begins()
         new_tokens, new_target = example.sequences(options, "cuda")
         tokens.copy_(new_tokens)
         target.copy_(new_target)
@@ -129,6 +134,7 @@ def graphed_callables(steps):
     model = torch.cuda.make_graphed_callables(model, (sample,))
     last = None
     for _ in range(steps):
+        loop.begins()
         tokens, target = example.sequences(options, "cuda")
         loss = F.cross_entropy(model(tokens).flatten(0, 1), target.flatten())
         loss.backward()
@@ -145,5 +151,5 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("way", choices=WAYS)
     parser.add_argument("--steps", type=int, default=60)
-    arguments = parser.parse_args()
+    arguments, more_flags = parser.parse_known_args()
     print(f"{arguments.way}: loss {WAYS[arguments.way](arguments.steps):.3f}")

@@ -6,6 +6,7 @@ import warnings
 
 import lightning
 import names
+import steps as loop
 import torch
 from torch import nn
 
@@ -26,6 +27,14 @@ class Regression(lightning.LightningModule):
         return torch.optim.AdamW(self.parameters(), fused=True)
 
 
+class Steps(lightning.Callback):
+    def on_train_start(self, *_):
+        loop.begins()
+
+    def on_train_batch_end(self, *_):
+        loop.begins()
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=60)
@@ -33,7 +42,8 @@ if __name__ == "__main__":
     torch.manual_seed(0)
     data = torch.utils.data.TensorDataset(torch.randn(4096, 64), torch.randn(4096, 1))
     trainer = lightning.Trainer(max_steps=steps, accelerator="gpu", devices=1, logger=False, precision="bf16-mixed",
-                                enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False)
+                                callbacks=[Steps()], enable_checkpointing=False, enable_progress_bar=False,
+                                enable_model_summary=False)
     regression = Regression()
     names.put_around(regression.layers)  # the loop calls no forward of the whole
     trainer.fit(regression, torch.utils.data.DataLoader(data, batch_size=32))

@@ -514,6 +514,154 @@ TEST(IterationFinder, TakesALaunchOfAGraphForLaunchesOfItsKernels) {
   EXPECT_EQ(finder.found()->first_launch, 0U);
 }
 
+// --- what real programs do, each in the smallest program that shows it
+
+// `round` is told the number of the iteration, and launches it.
+template <typename Round>
+std::optional<FoundIteration> found_after(std::size_t iterations, const Round& round) {
+  IterationFinder finder;
+  for (std::size_t i = 0; i < iterations; ++i)
+    round(finder, i);
+  return finder.found();
+}
+
+void launch(IterationFinder& finder, std::uint32_t first, std::uint32_t kernels) {
+  for (std::uint32_t kernel = first; kernel < first + kernels; ++kernel)
+    finder.add(kernel);
+}
+
+// No kernel comes once: the optimizer's are launched twice in a row.
+TEST(IterationFinder, TakesLaunchesInARowForOneOccurrence) {
+  const auto found = found_after(12, [](IterationFinder& finder, std::size_t) {
+    for (int step = 0; step < 2; ++step) {
+      launch(finder, 0, 100);
+      for (int block = 0; block < 4; ++block)
+        launch(finder, 10, 30);
+      if (step == 1) launch(finder, 10, 20);  // gradients are added from the second on
+    }
+    for (const std::uint32_t kernel : {500U, 500U, 501U, 501U})
+      finder.add(kernel);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 464U);
+}
+
+// A copy at the begin of each step: no need to wait for 2048 launches.
+TEST(IterationFinder, FindsAShortIterationWhereTheHostWaitsOnceInEach) {
+  const auto round = [](bool waits) {
+    return [waits](IterationFinder& finder, std::size_t) {
+      if (waits) finder.add_wait();
+      launch(finder, 0, 12);
+    };
+  };
+  const auto found = found_after(25, round(true));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 12U);
+  EXPECT_EQ(found->first_launch, 0U);
+  EXPECT_FALSE(found_after(25, round(false)));
+}
+
+// Weights that are read one by one and changed in type: as regular, but few kernels.
+TEST(IterationFinder, TakesNoCopyOfWeightsForAnIteration) {
+  EXPECT_FALSE(found_after(100, [](IterationFinder& finder, std::size_t) {
+    finder.add_wait();
+    launch(finder, 0, 4);
+  }));
+}
+
+// Nothing that is launched tells one pass of the network from the last one, only the host does.
+TEST(IterationFinder, FindsWhereTheHostWaitsWhatNoLaunchTells) {
+  const auto found = found_after(12, [](IterationFinder& finder, std::size_t) {
+    finder.add_wait();
+    for (int pass = 0; pass < 25; ++pass) {
+      for (int layer = 0; layer < 4; ++layer)
+        launch(finder, 0, 6);
+      launch(finder, 6, 2);
+    }
+    for (int layer = 0; layer < 2; ++layer)
+      launch(finder, 0, 6);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 662U);
+  EXPECT_EQ(found->first_launch, 0U);
+}
+
+// A kernel for aligned memory and one for other, in turn.
+TEST(IterationFinder, TakesNoTwoIterationsForOneWhereAVariantAlternates) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    finder.add_wait();
+    launch(finder, 0, 60);
+    finder.add(i % 2 == 0 ? 100U : 101U);
+    launch(finder, 200, 60);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 121U);
+}
+
+TEST(IterationFinder, TakesNoTenIterationsForOneWhereAMeanIsReadEveryTen) {
+  const auto found = found_after(40, [](IterationFinder& finder, std::size_t i) {
+    finder.add_wait();
+    launch(finder, 0, 120);
+    if (i % 10 == 9) {
+      finder.add_wait();
+      finder.add(300);
+    }
+  });
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->launches_per_iteration, 120U);
+}
+
+// Experts that the data choose, of the same kernels as all else: the host's copy of a batch tells.
+TEST(IterationFinder, FindsBetweenWaitsWhatVariesMost) {
+  LaunchProgram chance(1);
+  std::vector<std::uint64_t> starts;
+  const auto found = found_after(40, [&](IterationFinder& finder, std::size_t) {
+    starts.push_back(finder.launch_count());
+    finder.add_wait();
+    finder.add(50);
+    for (int layer = 0; layer < 3; ++layer) {
+      for (std::size_t expert = 4 + chance.below(5); expert > 0; --expert)
+        launch(finder, 50, 7);
+      launch(finder, 10, 2);
+    }
+    launch(finder, 20, 10);
+  });
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(std::binary_search(starts.begin(), starts.end(), found->first_launch));
+  EXPECT_EQ(found->first, 50U);
+  EXPECT_LT(found->confidence, 0.86);
+}
+
+TEST(IterationFinder, IsLessSureWhereAPartFitsAsWell) {
+  const auto confidence = [](std::size_t blocks, std::uint32_t tail) {
+    const auto found = found_after(20, [=](IterationFinder& finder, std::size_t) {
+      for (std::size_t block = 0; block < blocks; ++block)
+        launch(finder, 0, 40);
+      launch(finder, 100, tail);
+    });
+    return found ? found->confidence : 0.0;
+  };
+  EXPECT_GT(confidence(4, 200), 0.86);
+  EXPECT_LT(confidence(16, 4), 0.85);
+  EXPECT_GT(confidence(16, 4), 0.8);
+}
+
+// As regular as a training loop; the training that follows tells it was none.
+TEST(IterationFinder, GivesUpALoopInTheSetUpThatEnded) {
+  IterationFinder finder;
+  for (int round = 0; round < 40; ++round) {
+    finder.add_wait();
+    launch(finder, 1000, 30);
+  }
+  for (int i = 0; i < 20; ++i) {
+    finder.add_wait();
+    launch(finder, 0, 400);
+  }
+  ASSERT_TRUE(finder.found());
+  EXPECT_EQ(finder.found()->launches_per_iteration, 400U);
+  EXPECT_EQ(finder.found()->first_launch, 1200U);
+}
+
 TEST(NeededSegments, AreFewerForLongerOnes) {
   EXPECT_EQ(needed_segments(2), 2048U);
   EXPECT_EQ(needed_segments(32), 128U);

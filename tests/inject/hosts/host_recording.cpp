@@ -1,0 +1,115 @@
+// Makes the calls of a recording (tests/data/recordings) again, on the driver API: kernels of the
+// same names, graphs of as many, streams, copies and waits.
+//
+//   host_recording FILE
+//
+// Prints "host ok" if every call succeeded.
+#include "host.hpp"
+#include "launch_recording.hpp"
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace {
+
+using inline_prof::schedule::test::RecordedCall;
+using inline_prof::schedule::test::Recording;
+
+class Replay {
+ public:
+  explicit Replay(const Recording& recording) {
+    host::open_context();
+    std::vector<std::string> names;
+    for (const std::string& name : recording.kernels)  // some were cut to the same text
+      names.push_back(name + "_" + std::to_string(names.size()));
+    names.emplace_back("node");
+    kernels_ = host::load_kernels(names);
+    for (const std::uint32_t nodes : recording.graphs)
+      graphs_.push_back(graph_of(nodes));
+    CHECK(cuMemAlloc(&memory_, kBytes));
+    CHECK(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING));
+    stream_ = stream(0);
+  }
+
+  void call(const RecordedCall& call) {
+    switch (call.kind) {
+      case '@':
+        stream_ = stream(call.number);
+        break;
+      case 'k':
+        CHECK(cuLaunchKernel(kernels_.at(call.number), 16, 1, 1, 128, 1, 1, 0, stream_, nullptr,
+                             nullptr));
+        break;
+      case 'g':
+        CHECK(cuGraphLaunch(graphs_.at(call.number), stream_));
+        break;
+      case 'h':
+        CHECK(cuMemcpyHtoDAsync(memory_, numbers_, kBytes, stream_));
+        break;
+      case 'd':
+        CHECK(cuMemcpyDtoHAsync(numbers_, memory_, kBytes, stream_));
+        break;
+      case 'D':
+        CHECK(cuMemcpyDtoH(numbers_, memory_, kBytes));
+        break;
+      case 's':
+        CHECK(cuStreamSynchronize(stream_));
+        break;
+      case 'e':
+        CHECK(cuEventSynchronize(event_));
+        break;
+      case 'c':
+        CHECK(cuCtxSynchronize());
+        break;
+      default:  // marks and allocations
+        break;
+    }
+  }
+
+ private:
+  static constexpr std::size_t kBytes = 64;
+
+  CUstream stream(std::size_t number) {
+    while (streams_.size() <= number)
+      streams_.push_back(host::open_stream());
+    return streams_[number];
+  }
+
+  CUgraphExec graph_of(std::size_t nodes) {
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    CUstream stream = this->stream(0);
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    for (std::size_t i = 0; i < nodes; ++i)
+      CHECK(cuLaunchKernel(kernels_.back(), 16, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr));
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&exec, graph, 0));
+    return exec;
+  }
+
+  std::vector<CUfunction> kernels_{};
+  std::vector<CUgraphExec> graphs_{};
+  std::vector<CUstream> streams_{};
+  CUstream stream_ = nullptr;
+  CUevent event_ = nullptr;
+  CUdeviceptr memory_ = 0;
+  unsigned char numbers_[kBytes] = {};
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) host::fail("expected a recording", 2);
+  const Recording recording = inline_prof::schedule::test::read_recording(argv[1]);
+  Replay replay(recording);
+  for (const RecordedCall& call : recording.calls)
+    replay.call(call);
+  CHECK(cuCtxSynchronize());
+  std::printf("host ok\n");
+  return 0;
+}

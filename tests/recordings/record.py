@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Records launch sequences of real programs into tests/data/recordings, whose README.md describes the files.
+
+    cmake build/dev -DSIMGPU_PROGRAMS=$(...)      as scripts/real_programs.sh does
+    cmake --build build/dev --target simgpu launch_recorder
+    tests/recordings/record.py --python $(scripts/real_programs.sh --environment) --build build/dev [NAME]...
+
+Each program runs once on the simulated GPU, with the recorder preloaded.  Names that are given are patterns of the
+shell; without any, all are recorded.  Exit status: 0 all were recorded, 1 a program failed.
+"""
+
+import argparse
+import collections
+import fnmatch
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+TESTS = HERE.parent
+REAL = "real_programs/programs/"
+LOOPS = "recordings/loops.py"
+
+# Name: file, arguments, steps.
+TABLE = {
+    "gpt_fused": (REAL + "gpt.py", "fused", 60),
+    "gpt_fused_12_layers": (REAL + "gpt.py", "fused --layers 12 --batch 2", 45),
+    "gpt_fused_1_layer": (REAL + "gpt.py", "fused --layers 1 --batch 32", 120),
+    "gpt_fused_16_layers": (REAL + "gpt.py", "fused --layers 16 --batch 4", 45),
+    "gpt_foreach": (REAL + "gpt.py", "foreach", 60),
+    "gpt_foreach_8_layers": (REAL + "gpt.py", "foreach --layers 8", 45),
+    "gpt_scaled": (REAL + "gpt.py", "scaled", 60),
+    "gpt_scaled_2_layers": (REAL + "gpt.py", "scaled --layers 2", 60),
+    "gpt_accumulated_4": (REAL + "gpt.py", "accumulated", 60),
+    "gpt_accumulated_16": (REAL + "gpt.py", "accumulated --layers 1 --accumulate 16", 60),
+    "gpt_accumulated_2_deep": (REAL + "gpt.py", "accumulated --layers 10 --accumulate 2", 45),
+    "gpt_checkpointed": (REAL + "gpt.py", "checkpointed", 60),
+    "gpt_checkpointed_8_layers": (REAL + "gpt.py", "checkpointed --layers 8 --batch 4", 45),
+    "gpt_evaluated": (REAL + "gpt.py", "evaluated", 80),
+    "gpt_compiled": (REAL + "gpt.py", "compiled", 60),
+    "gpt_compiled_6_layers": (REAL + "gpt.py", "compiled --layers 6", 60),
+    "gpt_compiled_with_graphs": (REAL + "gpt.py", "compiled_with_graphs", 80),
+    "gpt_compiled_with_graphs_2_layers": (REAL + "gpt.py", "compiled_with_graphs --layers 2", 60),
+    "gpt_captured": (REAL + "gpt.py", "captured", 80),
+    "gpt_graphed_callables": (REAL + "gpt.py", "graphed_callables", 80),
+    "trainer_llama": (REAL + "transformers_models.py", "trainer_llama", 60),
+    "trainer_llama_8_layers": (REAL + "transformers_models.py", "trainer_llama --layers 8", 50),
+    "trainer_llama_accumulated": (REAL + "transformers_models.py", "trainer_llama_accumulated", 50),
+    "trainer_bert": (REAL + "transformers_models.py", "trainer_bert", 60),
+    "trainer_bert_6_layers": (REAL + "transformers_models.py", "trainer_bert --layers 6", 50),
+    "generate_static": (REAL + "transformers_models.py", "generate_static", 80),
+    "generate_static_3_layers": (REAL + "transformers_models.py", "generate_static --layers 3", 80),
+    "generate_static_8_layers": (REAL + "transformers_models.py", "generate_static --layers 8", 60),
+    "generate_dynamic": (REAL + "transformers_models.py", "generate_dynamic", 80),
+    "generate_dynamic_6_layers": (REAL + "transformers_models.py", "generate_dynamic --layers 6", 60),
+    "resnet50": (REAL + "resnet.py", "", 40),
+    "resnet18": (REAL + "resnet.py", "--model resnet18 --images 16", 50),
+    "lightning": (REAL + "lightning_loop.py", "", 200),
+    "triton": (REAL + "triton_kernels.py", "", 400),
+    "loader": (REAL + "loader.py", "", 200),
+    "loader_short": (REAL + "loader.py", "", 60),
+    "dlrm": (LOOPS, "dlrm --size 8", 60),
+    "dlrm_26_tables": (LOOPS, "dlrm --size 26", 50),
+    "dlrm_adagrad": (LOOPS, "dlrm_adagrad --size 4", 60),
+    "read_loss": (LOOPS, "read_loss --size 2", 60),
+    "read_loss_6_layers": (LOOPS, "read_loss --size 6", 50),
+    "on_device": (LOOPS, "on_device --size 2", 60),
+    "on_device_8_layers": (LOOPS, "on_device --size 8", 50),
+    "perceptron_2": (LOOPS, "perceptron --size 2", 300),
+    "perceptron_6": (LOOPS, "perceptron --size 6", 200),
+    "perceptron_10": (LOOPS, "perceptron --size 10", 100),
+    "vit": (LOOPS, "vit --size 2", 45),
+    "mobilenet": (LOOPS, "mobilenet --size 4", 45),
+    "warmed_accumulation_4": (LOOPS, "warmed_accumulation --size 4", 60),
+    "warmed_accumulation_16": (LOOPS, "warmed_accumulation --size 16", 60),
+    "accumulation_8": (LOOPS, "accumulation --size 8", 60),
+    "accumulation_16": (LOOPS, "accumulation --size 16", 60),
+    "evaluated_every_5": (LOOPS, "evaluated --size 5", 80),
+    "evaluated_every_12": (LOOPS, "evaluated --size 12", 80),
+    "evaluated_every_20": (LOOPS, "evaluated --size 20", 100),
+    "adversaries_10": (LOOPS, "adversaries --size 10", 45),
+    "adversaries": (LOOPS, "adversaries --size 2", 60),
+    "recurrent_12": (LOOPS, "recurrent --size 12", 60),
+    "recurrent_40": (LOOPS, "recurrent --size 40", 50),
+    "diffusion_10": (LOOPS, "diffusion --size 10", 60),
+    "diffusion_25": (LOOPS, "diffusion --size 25", 50),
+    "experts_2": (LOOPS, "experts --size 2", 80),
+    "experts_5": (LOOPS, "experts --size 5", 60),
+    "policy_8": (LOOPS, "policy --size 8", 60),
+    "policy_12": (LOOPS, "policy --size 12", 50),
+    "policy_32": (LOOPS, "policy --size 32", 50),
+    "words_of_any_length": (LOOPS, "words_of_any_length --size 3", 60),
+    "average": (LOOPS, "average --size 2", 80),
+    "none_notebook_1": (LOOPS, "none_notebook --size 1", 400),
+    "none_notebook_2": (LOOPS, "none_notebook --size 2", 400),
+    "none_requests_1": (LOOPS, "none_requests --size 1", 60),
+    "none_requests_2": (LOOPS, "none_requests --size 2", 60),
+    "none_requests_8": (LOOPS, "none_requests --size 8", 80),
+    "none_search_1": (LOOPS, "none_search --size 1", 100),
+    "none_search_2": (LOOPS, "none_search --size 2", 100),
+    "none_loading": (LOOPS, "none_loading --size 32", 1),
+    "none_layers": (LOOPS, "none_layers --size 48", 1),
+}
+LONGEST_NAME = 64  # of a kernel; more tells them apart no better
+
+
+def environment(options, folder):
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("SIMGPU_", "INLINE_PROF_", "LD_"))}
+    cache = options.build / "recordings_cache"
+    return {**kept, "LD_LIBRARY_PATH": f"{options.build}/simgpu/lib:{options.toolkit}",
+            "LD_PRELOAD": str(options.build / "tests/recordings/liblaunch_recorder.so"),
+            "LAUNCH_RECORDER_OUT": str(folder / "calls"), "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1",
+            "TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+            "TRITON_CACHE_DIR": str(cache / "triton")}
+
+
+def shortened(calls):
+    """Words, with copies of what came before: <BACK:COUNT."""
+    shortest, tried = 4, 24
+    places = collections.defaultdict(list)
+    words, at = [], 0
+    while at < len(calls):
+        best = (0, 0)
+        for place in reversed(places[tuple(calls[at:at + shortest])][-tried:]):
+            length = 0
+            while at + length < len(calls) and calls[place + length] == calls[at + length]:
+                length += 1
+            best = max(best, (length, place))
+        length = best[0] if best[0] >= shortest else 1
+        words.append(calls[at] if length == 1 else f"<{at - best[1]}:{length}")
+        for i in range(at, at + length):
+            places[tuple(calls[i:i + shortest])].append(i)
+        at += length
+    return words
+
+
+def wrapped(words, width=118):
+    line = ""
+    for word in words:
+        if line and len(line) + 1 + len(word) > width:
+            yield line
+            line = ""
+        line += (" " if line else "") + word
+    yield line
+
+
+def encoded(command, steps, lines):
+    kernels, graphs, calls = [], [], []
+    for line in lines:
+        if line.startswith("kernel "):
+            kernels.append(line.split(" ", 2)[2][:LONGEST_NAME])
+        elif line.startswith("graph "):
+            graphs.append(line.split()[2])
+        else:
+            calls.append(line)
+    while calls and calls[-1] == "|":  # behind the last step
+        calls.pop()
+    head = [f"# {command}, {steps} steps"]
+    head += [f"kernel {name}" for name in kernels] + [f"graph {kernels_in_it}" for kernels_in_it in graphs]
+    return "\n".join([*head, "calls", *wrapped(shortened(calls))]) + "\n", calls
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", required=True, help="the interpreter of the environment with the programs")
+    parser.add_argument("--build", required=True, type=lambda path: pathlib.Path(path).resolve())
+    parser.add_argument("--toolkit", default="/usr/local/cuda/lib64", help="libraries that are loaded, but not called")
+    parser.add_argument("--out", type=pathlib.Path, default=TESTS / "data/recordings")
+    parser.add_argument("name", nargs="*", default=["*"])
+    options = parser.parse_args()
+    failed = 0
+    for name, (file, arguments, steps) in TABLE.items():
+        if not any(fnmatch.fnmatch(name, pattern) for pattern in options.name):
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = pathlib.Path(temporary)
+            argv = [options.python, str(TESTS / file), *arguments.split(), "--steps", str(steps)]
+            done = subprocess.run(argv, env=environment(options, folder), stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+            lines = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
+        if done.returncode != 0 or not lines:
+            failed += 1
+            print(f"FAILED  {name}: exit status {done.returncode}, {len(lines)} calls: "
+                  f"{(done.stderr.strip().splitlines() or ['nothing'])[-1]}", flush=True)
+            continue
+        text, calls = encoded(f"{pathlib.Path(file).name} {arguments}".strip(), steps, lines)
+        (options.out / f"{name}.txt").write_text(text)
+        launches = sum(call[0] in "kg" for call in calls)
+        print(f"{name:28} {launches:7} launches {calls.count('|'):5} steps {len(text):7} bytes", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

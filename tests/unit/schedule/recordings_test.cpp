@@ -1,0 +1,76 @@
+// How often the iteration of recorded programs is found, how soon, and what the confidence is
+// worth.
+//
+// The recordings of tests/data/recordings are halved by a hash of their names, as the made-up
+// sequences of iteration_judge_test.cpp are; `schedule_test --gtest_filter=Recordings.*` prints the
+// table of all answers.
+#include "iteration_judge.hpp"
+#include "launch_recording.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <vector>
+
+namespace inline_prof::schedule {
+namespace {
+
+using test::Answer;
+using test::Judgement;
+using test::Verdict;
+
+const std::vector<Judgement>& recorded() {
+  static const std::vector<Judgement> all = [] {
+    std::vector<Judgement> result;
+    for (const auto& named : test::recorded_sequences())
+      result.push_back(test::judge(named));
+    test::print_table(result);
+    return result;
+  }();
+  return all;
+}
+
+TEST(Recordings, ShowTheirIterationWithinThirtyOfThem) {
+  std::size_t all_exact = 0;
+  std::size_t all_programs = 0;
+  for (const bool for_judging : {false, true}) {
+    const auto exact = count(recorded(), Verdict::kExact, for_judging);
+    const auto wrong = count(recorded(), Verdict::kWrong, for_judging);
+    const auto all = exact + count(recorded(), Verdict::kNoAnswer, for_judging) + wrong;
+    std::printf("%s: %zu of %zu exact, %zu wrong\n", for_judging ? "judging" : "building", exact,
+                all, wrong);
+    EXPECT_GE(100 * exact, 90 * all);
+    all_exact += exact;
+    all_programs += all;
+  }
+  EXPECT_GE(100 * all_exact, 95 * all_programs);
+}
+
+TEST(Recordings, ShowNoneWhereThereIsNone) {
+  for (const Judgement& one : recorded()) {
+    if (one.name.starts_with("none_")) {
+      EXPECT_EQ(one.verdict, Verdict::kRightlyNone) << one.name;
+    }
+  }
+}
+
+// With the made-up ones: of the answers given with a confidence, about that share is right, and
+// none above 0.9 is wrong.
+TEST(Recordings, AreAnsweredAsRightlyAsConfidently) {
+  std::vector<Judgement> all = recorded();
+  for (const auto& named : test::sequences())
+    all.push_back(test::judge(named));
+  for (const Judgement& one : all) {
+    for (const Answer& answer : one.answers)
+      EXPECT_TRUE(answer.is_right || answer.confidence <= 0.9) << one.name;
+  }
+  for (const test::Bin& bin : test::calibration(all)) {
+    if (bin.answers < 10) continue;
+    const auto size = static_cast<double>(bin.answers);
+    EXPECT_NEAR(bin.sum / size, static_cast<double>(bin.right) / size, 0.12);
+  }
+}
+
+}  // namespace
+}  // namespace inline_prof::schedule
