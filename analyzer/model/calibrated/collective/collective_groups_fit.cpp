@@ -94,6 +94,7 @@ CalibratedProblem problem_of(const Group& group) {
   problem.regimes = [kind, with_switch, points](std::span<const double> values) {
     const CollectiveAnalytic analytic(kind, with_switch, values);
     std::vector<std::string> regimes;
+    regimes.reserve(points.size());
     for (const auto& point : points)
       regimes.emplace_back(analytic.predict(point[0], point[1]).bound);
     return regimes;
