@@ -57,6 +57,9 @@ inline constexpr std::size_t kSpare = 2;
   X(cuCtxCreate_v2, cuCtxCreate, 3020, kLegacy, CUresult(CUcontext*, unsigned, CUdevice)) \
   X(cuCtxCreate_v3, cuCtxCreate, 11040, kLegacy, CUresult(CUcontext*, void*, int, unsigned, CUdevice)) \
   X(cuCtxCreate_v4, cuCtxCreate, 12050, kLegacy, CUresult(CUcontext*, void*, unsigned, CUdevice)) \
+  X(cuCtxSetCurrent, cuCtxSetCurrent, 4000, kLegacy, CUresult(CUcontext)) \
+  X(cuCtxPushCurrent, cuCtxPushCurrent, 2000, kLegacy, CUresult(CUcontext)) \
+  X(cuCtxPushCurrent_v2, cuCtxPushCurrent, 4000, kLegacy, CUresult(CUcontext)) \
   X(cuCtxDestroy, cuCtxDestroy, 2000, kLegacy, CUresult(CUcontext)) \
   X(cuCtxDestroy_v2, cuCtxDestroy, 4000, kLegacy, CUresult(CUcontext)) \
   X(cuStreamDestroy_v2, cuStreamDestroy, 4000, kLegacy, CUresult(CUstream)) \

@@ -1,8 +1,9 @@
-// Creation and destruction of contexts, streams and modules: calibration begins here, and handles
-// that end are forgotten.
+// Creation and destruction of contexts, streams and modules: calibration begins here, handles that
+// end are forgotten, and threads that get a context are expected to launch.
 #include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/start.hpp"
+#include "launch/launching_threads.hpp"
 #include "session/session.hpp"
 
 namespace inline_prof::hook {
@@ -12,6 +13,13 @@ CUresult created(CUresult result, CUcontext* context, const char* where) {
   if (result != CUDA_SUCCESS || context == nullptr || *context == nullptr) return result;
   start_once();
   if (sys::is_on()) fenced(where, [&] { session::context_created(*context); });
+  return result;
+}
+
+// This thread has a context, and may launch from now on.
+CUresult has_current(CUresult result, CUcontext context) {
+  if (this_thread_launches || result != CUDA_SUCCESS || context == nullptr) return result;
+  if (sys::is_on()) fenced("cuCtxSetCurrent", session::thread_may_launch);
   return result;
 }
 
@@ -58,6 +66,18 @@ CUresult CUDAAPI hooked_cuCtxCreate_v4(CUcontext* context, void* parameters, uns
                                        CUdevice device) {
   const CUresult result = original_cuCtxCreate_v4(context, parameters, flags, device);
   return created(result, context, "cuCtxCreate");
+}
+
+CUresult CUDAAPI hooked_cuCtxSetCurrent(CUcontext context) {
+  return has_current(original_cuCtxSetCurrent(context), context);
+}
+
+CUresult CUDAAPI hooked_cuCtxPushCurrent(CUcontext context) {
+  return has_current(original_cuCtxPushCurrent(context), context);
+}
+
+CUresult CUDAAPI hooked_cuCtxPushCurrent_v2(CUcontext context) {
+  return has_current(original_cuCtxPushCurrent_v2(context), context);
 }
 
 CUresult CUDAAPI hooked_cuDevicePrimaryCtxRelease(CUdevice device) {

@@ -110,6 +110,9 @@ void void_iteration() noexcept;
 // stream that is measured: one that was let through as the next event was armed could not be seen.
 void look_at_meeting_threads(const State& state) noexcept;
 void stop_looking_at_meeting_threads() noexcept;
+// A thread has a context since now.  Its first launch is seen if it comes within eight iterations:
+// then it is known on which streams it meets others.  With the mutex held.
+void expect_new_thread() noexcept;
 // True if that is all for which a launch of this handle, a graph's, is looked at.
 [[nodiscard]] bool is_only_marked(const void* handle) noexcept;
 

@@ -31,6 +31,10 @@ constinit std::atomic<std::uint64_t> graph_launches{0};
 constinit std::atomic<bool> iteration_is_void{false};
 
 constinit std::atomic<bool> threads_meet{false};  // on a stream of some target
+// Iterations for which every launch is looked at and marked, since a thread has a context that may
+// launch where it has not so far.
+constinit std::atomic<int> iterations_to_mark{0};
+constexpr int kIterationsOfNewThread = 8;
 // The filter's bits without those for launches that are only marked.
 constinit std::atomic<std::uint64_t> armed_handles{sys::kEveryLaunch};
 
@@ -201,6 +205,11 @@ void forget_armed() noexcept {
   }
 }
 
+bool are_all_marked() noexcept {
+  return threads_meet.load(std::memory_order_relaxed) ||
+         iterations_to_mark.load(std::memory_order_relaxed) > 0;
+}
+
 bool is_met_by_threads(const void* stream) noexcept {
   return several_threads_launch.load(std::memory_order_relaxed) && timer::threads_meet_on(stream);
 }
@@ -229,7 +238,8 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   }
   arming_generation.fetch_add(1, std::memory_order_acq_rel);
   std::uint64_t filter = sys::kNoLaunch;
-  bool are_marked = threads_meet.load(std::memory_order_relaxed);
+  bool are_marked = are_all_marked();
+  if (iterations_to_mark.load(std::memory_order_relaxed) > 0) iterations_to_mark.fetch_sub(1);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (Label* label = armed_events[i].label.load(std::memory_order_relaxed)) {
       label->open_gate(true);
@@ -268,10 +278,11 @@ void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept {
 
 void disarm() noexcept {
   forget_armed();
-  publish_filter(sys::kNoLaunch, threads_meet.load(std::memory_order_relaxed));
+  publish_filter(sys::kNoLaunch, are_all_marked());
 }
 
 void look_at_meeting_threads(const State& state) noexcept {
+  expect_new_thread();  // those that have a context by now
   for (const Target& target : state.targets) {
     for (const record::EventRecord* event : target.events) {
       const auto site = state.site_of_event.find(event);
@@ -293,6 +304,14 @@ bool is_only_marked(const void* handle) noexcept {
 
 void stop_looking_at_meeting_threads() noexcept {
   threads_meet.store(false, std::memory_order_relaxed);
+  iterations_to_mark.store(0, std::memory_order_relaxed);
+}
+
+void expect_new_thread() noexcept {
+  if (!several_threads_launch.load(std::memory_order_relaxed)) return;
+  iterations_to_mark.store(kIterationsOfNewThread, std::memory_order_relaxed);
+  armed_filter.store(sys::kEveryLaunch, std::memory_order_relaxed);
+  look_at_every_launch();
 }
 
 void void_iteration() noexcept {

@@ -5,6 +5,7 @@
 #include "libraries/static_copies.hpp"
 #include "schedule/error.hpp"
 #include "schedule/read_request.hpp"
+#include "session/armed_event.hpp"
 #include "session/completeness.hpp"
 #include "session/discovery.hpp"
 #include "session/planning.hpp"
@@ -338,6 +339,14 @@ void stream_gone(CUstream stream) {
   if (run == nullptr) return;
   const std::lock_guard lock(run->mutex);
   lose_stream(*run, stream);
+}
+
+void thread_may_launch() {
+  note_first_launch_of_thread();
+  State* run = state();
+  if (run == nullptr) return;
+  const std::lock_guard lock(run->mutex);
+  if (run->phase.load(std::memory_order_relaxed) == Phase::kMeasuring) expect_new_thread();
 }
 
 void module_gone(const void* module) {

@@ -25,6 +25,9 @@ void stream_gone(CUstream stream);
 void module_gone(const void* module);
 void library_gone(CUlibrary library);
 
+// This thread has a context, and may launch from now on.
+void thread_may_launch();
+
 // What marks the start of an iteration.
 enum class Mark { kCall, kRange, kLaunch };
 

@@ -74,5 +74,28 @@ TEST(ALimiterBehindUs, SeesEveryLaunchOfTheApplications) {
   }
 }
 
+// Its launches are on their way whenever a pair is opened: what holds them is not seen by us.
+TEST(AThreadThatLaunchesLate, IsInNobodysSamples) {
+  if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer looks up by dlsym itself";
+  const Workplace place;
+  place.write("model.json", R"({"rules": [
+      {"name": "of_the_loop", "duration_us": 10, "per_block_us": 0},
+      {"name": "of_the_other", "duration_us": 1000, "per_block_us": 0}]})");
+  const HostRun run = run_host(
+      place, "host_late_thread",
+      {.environment = {
+           std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD + ":" INLINE_PROF_TEST_TURNS_TOOL,
+           "SIMGPU_MODEL=model.json", "SIMGPU_HOST_SPEED=0", "INLINE_PROF_WARMUP=5",
+           "INLINE_PROF_REPEAT=6", "INLINE_PROF_OVERHEAD=0"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const auto profile = place.json();
+  EXPECT_GE(profile["dropped"]["interleaved_launch"], 5);
+  ASSERT_EQ(profile["events"].size(), 6U);
+  for (const auto& event : profile["events"]) {
+    for (const double sample_ms : event["measured_times_ms"])
+      EXPECT_NEAR(sample_ms, 0.010, 1e-5) << event["event_name"];
+  }
+}
+
 }  // namespace
 }  // namespace inline_prof::test
