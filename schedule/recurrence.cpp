@@ -438,14 +438,20 @@ class Study {
            std::none_of(regular.begin(), regular.end(), has_waits);
   }
 
-  static std::size_t kernels_of(const std::vector<std::uint32_t>& launches) {
-    return std::set<std::uint32_t>(launches.begin(), launches.end()).size();
+  [[nodiscard]] std::size_t kernels_of(const std::vector<std::uint32_t>& launches) const {
+    std::vector<bool> met(kernel_count_);
+    std::size_t kernels = 0;
+    for (const std::uint32_t kernel : launches) {
+      if (!met[kernel]) ++kernels;
+      met[kernel] = true;
+    }
+    return kernels;
   }
 
   // Where the host waits in most of the last segments; an evaluation may have its own.
   [[nodiscard]] std::vector<std::size_t> common_waits(const std::vector<std::size_t>& regular,
                                                       const Reading& reading) {
-    constexpr std::size_t looked_at = 32;
+    constexpr std::size_t looked_at = 12;
     const auto waits = log_.waits();
     if (waits.empty() || waits.back() < positions_[regular.front()]) return {};
     const std::size_t size = std::min(looked_at, regular.size());

@@ -1,12 +1,14 @@
 // What the search for iterations costs a launch: the whole of it, looks included, over the launches
 // of programs that have iterations, and of some that have none.
 #include "launch_program.hpp"
+#include "launch_recording.hpp"
 #include "launch_trace.hpp"
 #include "schedule/iteration_finder.hpp"
 
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace {
@@ -43,6 +45,26 @@ std::vector<std::uint32_t> decode_eager() {
   return launches;
 }
 
+// With the host's waits and copies, and graphs.
+void search_recorded(benchmark::State& state, const char* name) {
+  const programs::Sequence sequence = programs::sequence_of(
+      programs::read_recording(std::string(INLINE_PROF_TEST_DATA "/recordings/") + name + ".txt"));
+  std::int64_t added = 0;
+  bool is_found = false;
+  for (auto _ : state) {
+    IterationFinder finder;
+    for (const programs::Call& call : sequence.calls()) {
+      if (call.host_waits_before) finder.add_wait();
+      benchmark::DoNotOptimize(finder.add(call.symbol, call.kernels));
+    }
+    is_found = finder.found().has_value();
+    added += static_cast<std::int64_t>(sequence.calls().size());
+  }
+  state.counters["found"] = is_found ? 1 : 0;
+  state.counters["launch"] = benchmark::Counter(
+      static_cast<double>(added), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+}
+
 }  // namespace
 
 BENCHMARK_CAPTURE(search, plain, programs::plain(1, 24, 40).launches());
@@ -54,4 +76,12 @@ BENCHMARK_CAPTURE(search, decode_eager, decode_eager());
 BENCHMARK_CAPTURE(search, no_iteration_batches, programs::batches(7, 5, 20'000).launches());
 BENCHMARK_CAPTURE(search, no_iteration_random, random_launches(1'000'000, 100));
 BENCHMARK_CAPTURE(search, no_iteration_one_kernel, std::vector<std::uint32_t>(1'000'000, 7));
+BENCHMARK_CAPTURE(search_recorded, gpt_fused, "gpt_fused");
+BENCHMARK_CAPTURE(search_recorded, lightning, "lightning");
+BENCHMARK_CAPTURE(search_recorded, experts_5, "experts_5");
+BENCHMARK_CAPTURE(search_recorded, trainer_bert, "trainer_bert");
+BENCHMARK_CAPTURE(search_recorded, generate_dynamic, "generate_dynamic");
+BENCHMARK_CAPTURE(search_recorded, gpt_captured, "gpt_captured");
+BENCHMARK_CAPTURE(search_recorded, none_notebook, "none_notebook_1");
+BENCHMARK_CAPTURE(search_recorded, none_requests, "none_requests_8");
 BENCHMARK_MAIN();
