@@ -193,6 +193,40 @@ template <typename Node>
 }
 
 template <typename Node>
+[[nodiscard]] std::pair<std::int64_t, std::int64_t> read_stretch(const Node& node) {
+  std::vector<std::int64_t> ends;
+  node.each_element([&](Node& end) { ends.push_back(end.count()); });
+  if (ends.size() != 2 || ends[1] < ends[0]) node.fail("expected a first and a last iteration");
+  return {ends[0], ends[1]};
+}
+
+template <typename Node>
+[[nodiscard]] Phase read_phase(const Node& node) {
+  using M = Member<Node, Phase>;
+  static constexpr std::array members{
+      M{format::kStretches,
+        [](Node& v, Phase& p) {
+          v.each_element([&](Node& n) { p.stretches.push_back(read_stretch(n)); });
+        }},
+      M{format::kIterationCount, [](Node& v, Phase& p) { p.iterations = v.count(); }},
+      M{format::kIterationSource, [](Node& v, Phase& p) { p.iteration_source = v.text(); }},
+      M{format::kIterationConfidence,
+        [](Node& v, Phase& p) {
+          p.iteration_confidence = read_optional(v, [](Node& n) { return n.number(); });
+        }},
+      M{format::kReason, [](Node& v, Phase& p) { p.reason = v.text(); }},
+      M{format::kKernelLaunches, [](Node& v, Phase& p) { p.kernel_launches = v.count(); }},
+      M{format::kGraphLaunches, [](Node& v, Phase& p) { p.graph_launches = v.count(); }},
+      M{format::kGraphKernels, [](Node& v, Phase& p) { p.graph_kernels = v.count(); }},
+      M{format::kMeasured, [](Node& v, Phase& p) { p.measured = v.boolean(); }},
+      M{format::kIterTimeMs, [](Node& v, Phase& p) { p.iter_time_ms = read_numbers(v); }},
+  };
+  Phase phase;
+  read_members(node, members, phase);
+  return phase;
+}
+
+template <typename Node>
 [[nodiscard]] Overhead read_overhead(const Node& node) {
   using M = Member<Node, Overhead>;
   static constexpr std::array members{
@@ -267,6 +301,7 @@ template <typename Node>
           if (e.name.empty()) e.name = name;  // "event_name" wins, in either order
         }},
       M{format::kLayerName, [](Node& v, Event& e) { e.layer = v.text(); }},
+      M{format::kPhase, [](Node& v, Event& e) { e.phase = static_cast<std::size_t>(v.count()); }},
       M{format::kClass, [](Node& v, Event& e) { e.event_class = v.text(); }},
       M{format::kKernelName, [](Node& v, Event& e) { e.kernel_name = v.text(); }},
       M{format::kKernelNames, [](Node& v, Event& e) { e.kernel_names = read_texts(v); }},
@@ -365,6 +400,10 @@ template <typename Node>
           v.each_element([&](Node& n) { f.profile.calibration.push_back(read_calibration(n)); });
         }},
       M{format::kIterTimeMs, [](Node& v, F& f) { f.profile.iter_time_ms = read_numbers(v); }},
+      M{format::kPhases,
+        [](Node& v, F& f) {
+          v.each_element([&](Node& n) { f.profile.phases.push_back(read_phase(n)); });
+        }},
       M{format::kEvents,
         [](Node& v, F& f) {
           v.each_element(

@@ -1,5 +1,6 @@
 #include "read/prof_reader.hpp"
 
+#include "base/median.hpp"
 #include "read/file_text.hpp"
 #include "read/json_tree.hpp"
 #include "read/prof_members.hpp"
@@ -13,6 +14,7 @@
 #include <charconv>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -184,6 +186,32 @@ void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
   events.erase(kept, events.end());
 }
 
+// Events of several phases are those of no iteration: the phase stays that took most of the time.
+void show_main_phase(Profile& profile) {
+  auto& phases = profile.phases;
+  if (phases.size() < 2) return;
+  std::vector<double> times_ms;
+  for (const Phase& phase : phases) {
+    times_ms.push_back(phase.iter_time_ms.empty() ? 0
+                                                  : base::median(phase.iter_time_ms) *
+                                                        static_cast<double>(phase.iterations));
+  }
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    if (!phases[profile.phase].measured ||
+        (phases[i].measured && times_ms[i] > times_ms[profile.phase]))
+      profile.phase = i;
+  }
+  const double all_ms = std::accumulate(times_ms.begin(), times_ms.end(), 0.0);
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    if (times_ms[i] > 0) phases[i].share = times_ms[i] / all_ms;
+  }
+  const Phase& shown = phases[profile.phase];
+  profile.iter_time_ms = shown.iter_time_ms;
+  profile.profiler.iteration_source = shown.iteration_source;
+  profile.profiler.iteration_confidence = shown.iteration_confidence;
+  std::erase_if(profile.events, [&](const Event& event) { return event.phase != profile.phase; });
+}
+
 Profile check_document(FoundProfile found, const std::string& label) {
   const Complaints complaints(label);
   Profile profile = std::move(found.profile);
@@ -206,6 +234,13 @@ Profile check_document(FoundProfile found, const std::string& label) {
   if (profile.generation == Generation::kSecondOneShot) {
     take_one_shot_iterations(profile, complaints);
   }
+  for (std::size_t i = 0; i < profile.phases.size(); ++i) {
+    for (const double time_ms : profile.phases[i].iter_time_ms) {
+      check_time(time_ms, profile.generation,
+                 fmt::format("/{}/{}/{}", format::kPhases, i, format::kIterTimeMs), complaints);
+    }
+  }
+  show_main_phase(profile);
   return profile;
 }
 

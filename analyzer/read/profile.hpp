@@ -71,6 +71,7 @@ struct LaunchShape {
 struct Event {
   std::string name;
   std::string layer;        // empty if unknown
+  std::size_t phase = 0;    // in Profile::phases
   std::string event_class;  // events of one class are expected to behave alike; empty if unknown
   std::string kernel_name;
   std::vector<std::string> kernel_names;
@@ -137,6 +138,21 @@ struct Overhead {
   std::int64_t host_bytes = 0;
 };
 
+// Iterations that launch the same.
+struct Phase {
+  std::vector<std::pair<std::int64_t, std::int64_t>> stretches{};  // first and last iteration
+  std::int64_t iterations = 0;
+  std::string iteration_source{};
+  std::optional<double> iteration_confidence{};
+  std::string reason{};              // why it was looked for
+  std::int64_t kernel_launches = 0;  // in an iteration
+  std::int64_t graph_launches = 0;
+  std::int64_t graph_kernels = 0;
+  bool measured = true;
+  std::vector<double> iter_time_ms{};
+  std::optional<double> share{};  // of the time of all phases
+};
+
 struct Profile {
   std::string file;  // what messages call it
   Generation generation = Generation::kThird;
@@ -153,6 +169,8 @@ struct Profile {
   std::vector<std::pair<std::string, std::string>> libraries;
   std::vector<Calibration> calibration;
   std::vector<double> iter_time_ms;
+  std::vector<Phase> phases;  // of a run that has several: events and times are those of one
+  std::size_t phase = 0;      // that one
   std::vector<Event> events;
   std::vector<RuntimeData> runtime_data;
   std::optional<Overhead> overhead;

@@ -5,6 +5,7 @@
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
+#include "session/phases.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
@@ -83,13 +84,22 @@ std::shared_ptr<const NodeNotes> notes_now(CUstream stream) {
 void capture_begins() noexcept {
   open_captures.fetch_add(1, std::memory_order_relaxed);
   look_at_every_launch();
+  const State* run = state();
+  if (run != nullptr && run->phase.load(std::memory_order_relaxed) == Phase::kMeasuring &&
+      may_look_for_phase(*run))
+    open_all_gates(true);
 }
 
 void capture_ends() noexcept {
   int count = open_captures.load(std::memory_order_relaxed);
   while (count > 0 && !open_captures.compare_exchange_weak(count, count - 1)) {
   }
-  if (count <= 1) look_at_armed_launches();
+  if (count > 1) return;
+  look_at_armed_launches();
+  const State* run = state();
+  if (run == nullptr || run->phase.load(std::memory_order_relaxed) != Phase::kMeasuring) return;
+  open_all_gates(false);
+  open_gates_of_armed();
 }
 
 void open_label(const char* name, std::unique_ptr<record::Op> op) {

@@ -156,9 +156,10 @@ Outlook outlook(State& state, Controller& all) {
   return Outlook::kIsOver;
 }
 
-void build(Controller& all, const CloneRun& clone_run) {
+void build(Controller& all) {
   const std::lock_guard lock(all.building);
   if (all.stage.load(std::memory_order_acquire) != Stage::kOrdered) return;
+  const CloneRun clone_run = all.runs[all.current];
   std::string why_not;
   auto clone = GraphClone::build(clone_run.nodes, clone_run.context, why_not);
   if (clone == nullptr) {
@@ -191,18 +192,35 @@ bool is_read(const State& state, const CloneRun& clone_run) {
 }
 
 // On the writer's thread, while other threads may add contexts.
-bool is_read_by_now(State& state, const CloneRun& clone_run) {
+bool is_read_by_now(State& state, const Controller& all) {
   const std::lock_guard lock(state.mutex);
-  return is_read(state, clone_run);
+  return all.stage.load() == Stage::kLeaving && is_read(state, all.runs[all.current]);
 }
 
 }  // namespace
 
+void pause(State& /*state*/) {
+  Controller& all = controller();
+  const std::lock_guard lock(all.building);
+  all.stage.store(Stage::kIdle, std::memory_order_release);
+  destroy_live(all, false);
+  all.runs.clear();
+  all.current = 0;
+  all.is_over = true;
+}
+
 void plan(State& state, const std::vector<std::size_t>& targets) {
   Controller& all = controller();
+  const std::lock_guard lock(all.building);
+  const auto repeat = static_cast<std::uint32_t>(state.settings.repeat);
   for (const std::size_t target : targets) {
     for (record::EventRecord* event : state.targets[target].events) {
-      const LaunchSite& site = *state.site_of_event[event];
+      const auto known = state.site_of_event.find(event);
+      if (known == state.site_of_event.end() || event->has(record::Flag::kNotMeasurable) ||
+          event->sample_count() >= repeat) {
+        continue;
+      }
+      const LaunchSite& site = *known->second;
       all.runs.push_back({.target = target,
                           .event = event,
                           .nodes = {.graph = site.graph,
@@ -320,11 +338,12 @@ bool tick(State& state) {
   Controller& all = controller();
   switch (all.stage.load(std::memory_order_acquire)) {
     case Stage::kOrdered:
-      build(all, all.runs[all.current]);
+      build(all);
       break;
     case Stage::kLeaving:
-      if (is_read_by_now(state, all.runs[all.current])) {
+      if (is_read_by_now(state, all)) {
         const std::lock_guard lock(all.building);
+        if (all.stage.load() != Stage::kLeaving) break;
         destroy_live(all, false);
         all.stage.store(Stage::kLeft, std::memory_order_release);
       }

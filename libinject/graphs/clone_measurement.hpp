@@ -21,6 +21,9 @@ namespace clone_measurement {
 // state's mutex held, as for next() and is_over().
 void plan(State& state, const std::vector<std::size_t>& targets);
 
+// Another phase begins: nothing is measured until the next plan.
+void pause(State& state);
+
 // The target whose clone is launched in the iteration that begins; none while a clone is being
 // built.
 [[nodiscard]] std::optional<std::size_t> next(State& state);

@@ -95,6 +95,7 @@ class Meeting {
   // An event of this graph launch on its stream; null if the list is full.
   record::EventRecord* add(std::string name) {
     auto event = std::make_unique<record::EventRecord>();
+    event->phase = state_.phase_index;
     event->occurrence = next_occurrence(state_, name, *site_.stream);
     event->event_name = std::move(name);
     event->layer_name = layer_;
@@ -235,7 +236,7 @@ void settle_graphs(State& state) {
   };
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
-    if (!event.has(record::Flag::kGraphWhole)) continue;
+    if (event.phase != state.phase_index || !event.has(record::Flag::kGraphWhole)) continue;
     ExecutableGraph& graph = *state.site_of_event[&event]->graph;
     event.reason = why_whole(graph).empty() ? kWithOverlap : why_whole(graph);
   }

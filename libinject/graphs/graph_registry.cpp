@@ -4,6 +4,7 @@
 #include "graphs/graph_events.hpp"
 #include "session/armed_event.hpp"
 #include "session/discovery.hpp"
+#include "session/phases.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"
 #include "sys/large_stack.hpp"
@@ -73,6 +74,7 @@ struct Registry {
   std::unordered_multimap<std::uint64_t, ExecutableGraph*> vacant;
   std::unordered_map<CUgraph, bool> with_references;  // the application's graphs that hold some
   std::atomic<std::uint64_t> copied_nodes{0};
+  int made_late = 0;  // graphs that are no others' successors, while something is measured
 };
 
 Registry& registry() {
@@ -213,6 +215,15 @@ ExecutableGraph* vacant_graph(std::uint64_t signature) {
   return known == registry().vacant.end() ? nullptr : known->second;
 }
 
+// A graph that is made while others are measured may be another phase's.  A program that makes new
+// ones all the time must not wait for their copies.
+constexpr int kMostMadeLate = 64;
+
+bool is_of_a_phase_to_come(const State& run) {
+  return registry().made_late < kMostMadeLate &&
+         run.phase.load(std::memory_order_relaxed) == Phase::kMeasuring && may_look_for_phase(run);
+}
+
 struct Copy {
   CUgraph graph = nullptr;
   std::string why_not;
@@ -223,9 +234,8 @@ struct Copy {
 std::string why_not_worth_it(const State& run, std::uint64_t signature) {
   const std::lock_guard lock(mutex());
   const ExecutableGraph* known = vacant_graph(signature);
-  const Phase phase = run.phase.load(std::memory_order_relaxed);
-  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations ||
-      phase == Phase::kDiscovering) {
+  if (run.phase.load(std::memory_order_relaxed) < Phase::kMeasuring ||
+      (known == nullptr && is_of_a_phase_to_come(run))) {
     return known != nullptr && known->times_made > kOftenMade ? kMadeAnew : "";
   }
   return known == nullptr || !known->why_whole.empty() ? "it was made after the warm-up" : "";
@@ -340,7 +350,7 @@ bool is_of_interest() {
   if (run == nullptr) return false;
   const std::lock_guard lock(mutex());
   return run->phase.load(std::memory_order_relaxed) < Phase::kMeasuring ||
-         !registry().vacant.empty();
+         !registry().vacant.empty() || is_of_a_phase_to_come(*run);
 }
 
 bool wants_room() {
@@ -384,6 +394,7 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
     vacate(*former);
     place_of(exec, true)->graph.store(nullptr, std::memory_order_release);
   }
+  note_hint_of_phase(kHintsOfGraph);
   if (!is_of_interest()) return;
   if (wants_room()) make_room_before_iterations(*state());
   const timer::CaptureModeScope capture_mode;
@@ -391,6 +402,9 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
   Copy copy = copy_of(source, flags, reading);
   const std::lock_guard lock(mutex());
   ExecPlace* place = place_of(exec, true);
+  if (state()->phase.load(std::memory_order_relaxed) == Phase::kMeasuring &&
+      vacant_graph(reading.signature) == nullptr)
+    ++registry().made_late;
   ExecutableGraph* room = place == nullptr ? nullptr : graph_for(reading.signature);
   if (room == nullptr) {
     if (copy.graph != nullptr) sys::graph_api().destroy(copy.graph);

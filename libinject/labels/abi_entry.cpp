@@ -1,6 +1,7 @@
 // inline_prof_abi_v1: the table of functions that the macros look up.
 #include "entry/export.hpp"
 #include "entry/guard.hpp"
+#include "graphs/capture_notes.hpp"
 #include "labels/label_calls.hpp"
 #include "labels/layer_path.hpp"
 #include "session/phase.hpp"
@@ -67,7 +68,10 @@ std::uint32_t abi_wants() noexcept {
   const bool is_over = run != nullptr && run->phase.load(std::memory_order_relaxed) == Phase::kDone;
   if (is_over) return 0;
   return INLINE_PROF_WANTS_LABELS | INLINE_PROF_WANTS_ITERATIONS |
-         (counting.load(std::memory_order_relaxed) ? INLINE_PROF_WANTS_LAYERS : 0U);
+         (counting.load(std::memory_order_relaxed) ||
+                  open_captures.load(std::memory_order_relaxed) != 0
+              ? INLINE_PROF_WANTS_LAYERS
+              : 0U);
 }
 
 void abi_layer_set(std::uint64_t id, const char* path) noexcept {

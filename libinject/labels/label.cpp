@@ -308,7 +308,7 @@ void record_label(inline_prof_site* site, const char* text, void* stream, const 
   CUstream on = stream_of_label(stream);
   const bool is_captured =
       open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(on);
-  if (is_captured && phase != Phase::kMeasuring && phase != Phase::kOverheadMeasurement &&
+  if (is_captured && phase != Phase::kOverheadMeasurement &&
       (phase != Phase::kDiscovering || !end->is_start)) {
     note_captured_label(*end);
   }

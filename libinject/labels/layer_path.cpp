@@ -1,5 +1,6 @@
 #include "labels/layer_path.hpp"
 
+#include "graphs/capture_notes.hpp"
 #include "session/phase.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/thread_memory.hpp"
@@ -97,7 +98,8 @@ void drop_ended(OpenRanges& ranges) noexcept {
 }
 
 bool is_wanted() noexcept {
-  return counting.load(std::memory_order_relaxed) &&
+  return (counting.load(std::memory_order_relaxed) ||
+          open_captures.load(std::memory_order_relaxed) != 0) &&
          sys::lifecycle.load(std::memory_order_relaxed) != sys::Lifecycle::kOff;
 }
 

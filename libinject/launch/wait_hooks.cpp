@@ -10,8 +10,9 @@ namespace inline_prof::hook {
 namespace {
 
 void note_wait(const char* where) noexcept {
-  if (!sys::is_on() || !looking_for_period.load(std::memory_order_relaxed)) return;
-  fenced(where, [] { note_host_wait(); });
+  if (!sys::is_on()) return;
+  if (looking_for_period.load(std::memory_order_relaxed)) fenced(where, [] { note_host_wait(); });
+  if (hints_are_counted()) fenced(where, [] { note_hint_of_phase(); });
 }
 
 void note_copy(const char* where) noexcept {

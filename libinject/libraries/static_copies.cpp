@@ -32,10 +32,11 @@ constexpr std::array kKernelNames{KernelNamePart{VendorLibrary::kCublas, "gemm"}
                                   KernelNamePart{VendorLibrary::kNccl, "nccldev"},
                                   KernelNamePart{VendorLibrary::kNccl, "ncclkernel"}};
 
-std::set<VendorLibrary> unexplained(const record::EventList& events) {
+std::set<VendorLibrary> unexplained(const record::RunRecord& run) {
+  const record::EventList& events = run.events;
   std::set<VendorLibrary> found;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (events[i].op) continue;
+    if (events[i].op || events[i].phase == run.phase_in_making) continue;
     for (std::string name : events[i].kernel_names) {
       std::transform(name.begin(), name.end(), name.begin(),
                      [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
@@ -137,7 +138,7 @@ std::vector<std::string> static_copies(record::RunRecord& run) {
   std::vector<std::string> notes;
   const auto suspects = [&run] {
     const std::lock_guard lock(run.mutex);
-    return unexplained(run.events);
+    return unexplained(run);
   }();
   if (suspects.empty()) return notes;
   std::vector<std::string> paths;

@@ -71,6 +71,7 @@ struct EventRecord {
   std::int64_t end_index = 0;
   int occurrence = 0;
   std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
+  int phase = 0;                        // index in RunRecord::phases
   std::string class_name;               // of launches that are alike; empty: not known
   bool spans_op = false;  // several launches of one library call, timed from first to last
   int first_node = -1;    // of kernels inside a graph: places in ExecutableGraph::nodes
@@ -104,6 +105,13 @@ struct EventRecord {
     count_.store(count + 1, std::memory_order_release);
     return true;
   }
+  // Forgets the last samples, those of an iteration after `last`.  With RunRecord::mutex held.
+  void forget_samples_after(std::int64_t last) {
+    std::uint32_t count = count_.load(std::memory_order_relaxed);
+    while (count > 0 && samples_[count - 1].iteration > last)
+      --count;
+    count_.store(count, std::memory_order_release);
+  }
   [[nodiscard]] std::uint32_t sample_count() const {
     return count_.load(std::memory_order_acquire);
   }
@@ -133,16 +141,13 @@ class EventList {
     count_.store(count + 1, std::memory_order_release);
     return events_[count].get();
   }
-  // Hides the events that are in the list so far.  They are kept, since samples may still arrive.
-  void hide_all() { first_.store(count_.load(std::memory_order_relaxed)); }
-
-  // Hides the events that are `unwanted`, without destroying them.  Only while there are no
-  // readers.
+  // Hides the events that are `unwanted`.  They are kept, since samples may still arrive.  Only
+  // while there are no readers.
   template <typename Predicate>
   void remove_if(const Predicate& unwanted) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
-    std::size_t kept = first_.load();
-    for (std::size_t i = kept; i < count; ++i) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
       if (unwanted(*events_[i])) {
         removed_.push_back(std::move(events_[i]));
       } else {
@@ -152,15 +157,12 @@ class EventList {
     count_.store(kept, std::memory_order_release);
   }
 
-  [[nodiscard]] std::size_t size() const {
-    return count_.load(std::memory_order_acquire) - first_.load();
-  }
-  [[nodiscard]] EventRecord& operator[](std::size_t i) const { return *events_[first_.load() + i]; }
+  [[nodiscard]] std::size_t size() const { return count_.load(std::memory_order_acquire); }
+  [[nodiscard]] EventRecord& operator[](std::size_t i) const { return *events_[i]; }
 
  private:
   std::unique_ptr<std::unique_ptr<EventRecord>[]> events_;
   std::vector<std::unique_ptr<EventRecord>> removed_;
-  std::atomic<std::size_t> first_{0};
   std::atomic<std::size_t> count_{0};
 };
 

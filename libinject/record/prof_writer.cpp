@@ -49,10 +49,12 @@ class ProfWriter {
       json_.number(run_.iteration_times[i]);
     }
     json_.end_array();
+    write_phases();
     json_.key(format::kEvents);
     json_.begin_array();
-    for (std::size_t i = 0; i < run_.events.size(); ++i)
-      write_event(run_.events[i]);
+    for (std::size_t i = 0; i < run_.events.size(); ++i) {
+      if (run_.events[i].phase != run_.phase_in_making) write_event(run_.events[i]);
+    }
     json_.end_array();
     json_.new_line();
     write_runtime_data();
@@ -273,6 +275,7 @@ class ProfWriter {
     json_.begin_object();
     text(format::kEventName, event.event_name);
     text(format::kLayerName, event.layer_name);
+    if (!run_.phases.empty()) integer(format::kPhase, event.phase);
     if (!event.class_name.empty()) text(format::kClass, event.class_name);
     text(format::kKernelName, event.kernel_names.empty() ? "" : event.kernel_names.front());
     strings(format::kKernelNames, event.kernel_names);
@@ -311,6 +314,53 @@ class ProfWriter {
     extra_infos(format::kExtraInfosStart, event, samples, &ExtraInfos::start);
     extra_infos(format::kExtraInfosStop, event, samples, &ExtraInfos::stop);
     json_.end_object();
+  }
+
+  // Of a single phase the times are those of the run.
+  void write_phase(const PhaseRecord& phase) {
+    json_.new_line();
+    json_.begin_object();
+    std::int64_t iterations = 0;
+    json_.key(format::kStretches);
+    json_.begin_array();
+    for (const auto& [first, last] : phase.stretches) {
+      const std::int64_t end = last < first ? run_.last_iteration.load() : last;
+      json_.begin_array();
+      json_.integer(first);
+      json_.integer(std::max(first, end));
+      json_.end_array();
+      iterations += std::max<std::int64_t>(end - first + 1, 0);
+    }
+    json_.end_array();
+    integer(format::kIterationCount, iterations);
+    number(format::kStartedAfterS, phase.started_after_s);
+    text(format::kIterationSource, phase.source);
+    number(format::kIterationConfidence, phase.confidence);
+    text(format::kReason, phase.reason);
+    integer(format::kKernelLaunches, phase.kernel_launches);
+    integer(format::kGraphLaunches, phase.graph_launches);
+    integer(format::kGraphKernels, phase.graph_kernels);
+    json_.key(format::kMeasured);
+    json_.boolean(phase.is_measured);
+    if (run_.phases.size() > 1) {
+      json_.key(format::kIterTimeMs);
+      json_.begin_array();
+      for (std::size_t i = 0; i < run_.iteration_times.size(); ++i) {
+        if (phase.has(run_.iteration_times.iteration(i))) json_.number(run_.iteration_times[i]);
+      }
+      json_.end_array();
+    }
+    json_.end_object();
+  }
+
+  void write_phases() {
+    if (run_.phases.empty()) return;
+    json_.new_line();
+    json_.key(format::kPhases);
+    json_.begin_array();
+    for (const PhaseRecord& phase : run_.phases)
+      write_phase(phase);
+    json_.end_array();
   }
 
   void write_runtime_data() {

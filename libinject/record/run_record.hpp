@@ -82,6 +82,17 @@ class IterationTimes {
     iterations_ = std::make_unique<std::uint32_t[]>(capacity);
     capacity_ = capacity;
   }
+  // Makes room for so many more; as restart().
+  void grow(std::size_t more) {
+    const std::size_t count = size();
+    auto times_ms = std::make_unique<float[]>(count + more);
+    auto iterations = std::make_unique<std::uint32_t[]>(count + more);
+    std::copy_n(times_ms_.get(), count, times_ms.get());
+    std::copy_n(iterations_.get(), count, iterations.get());
+    times_ms_ = std::move(times_ms);
+    iterations_ = std::move(iterations);
+    capacity_ = count + more;
+  }
   // `iteration` is kept in 32 bits: at 1 ms an iteration they last for 49 days.
   void add(std::int64_t iteration, float time_ms) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
@@ -107,6 +118,29 @@ class IterationTimes {
   std::unique_ptr<std::uint32_t[]> iterations_;
   std::size_t capacity_ = 0;
   std::atomic<std::size_t> count_{0};
+};
+
+// Iterations that launch the same; a run has one such phase or several, which may come in turns.
+struct PhaseRecord {
+  struct Stretch {
+    std::int64_t first = 0;  // iteration
+    std::int64_t last = 0;   // below `first` while it goes on
+  };
+  std::vector<Stretch> stretches{};
+  double started_after_s = 0;  // of the first stretch, since profiling began
+  std::string source{};        // what told where iterations begin
+  double confidence = 1;
+  std::string reason{};              // why it was looked for
+  std::int64_t kernel_launches = 0;  // in an iteration
+  std::int64_t graph_launches = 0;
+  std::int64_t graph_kernels = 0;  // in those
+  bool is_measured = false;        // it has a list of events
+
+  [[nodiscard]] bool has(std::int64_t iteration) const {
+    return std::any_of(stretches.begin(), stretches.end(), [&](const Stretch& each) {
+      return iteration >= each.first && (iteration <= each.last || each.last < each.first);
+    });
+  }
 };
 
 // Consecutive iterations that were all armed or all unarmed.
@@ -142,9 +176,12 @@ struct RunRecord {
   std::atomic<std::uint64_t> launches_seen{0};
   std::atomic<std::uint64_t> graph_launches_seen{0};
   std::atomic<std::uint64_t> host_bytes{0};
+  std::atomic<std::int64_t> last_iteration{0};  // that has begun
 
   // Everything below is guarded by `mutex`.
   std::mutex mutex;
+  std::vector<PhaseRecord> phases;
+  int phase_in_making = -1;  // its events are still being described; -1: none is
   std::vector<DeviceInfo> devices;
   std::vector<Calibration> calibrations;
   std::vector<RuntimeData> runtime_data;

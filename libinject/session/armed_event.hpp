@@ -3,6 +3,7 @@
 
 #include "record/event_record.hpp"
 #include "session/iteration_boundary.hpp"
+#include "session/phases.hpp"
 #include "session/rebinding.hpp"
 #include "timer/context_timer.hpp"
 
@@ -57,7 +58,7 @@ extern constinit std::atomic<bool> measures_everything;
 // armed.
 [[nodiscard]] inline bool is_settled(const void* function) noexcept {
   if (is_boundary(function) || measures_everything.load(std::memory_order_relaxed) ||
-      sites_are_lost.load(std::memory_order_relaxed)) {
+      sites_are_lost.load(std::memory_order_relaxed) || watching.load(std::memory_order_relaxed)) {
     return false;
   }
   const auto count = armed_count.load(std::memory_order_acquire);
@@ -78,6 +79,9 @@ void rename_armed(const SiteKey& old, const SiteKey& fresh) noexcept;
 // Sets the filter while something is captured or a pair is open; and resets it afterwards.
 void look_at_every_launch() noexcept;
 void look_at_armed_launches() noexcept;
+
+// After all gates were shut.
+void open_gates_of_armed() noexcept;
 
 // The application has created `graph` again: what is armed for it is armed for its new exec.
 void follow_new_exec(const ExecutableGraph& graph) noexcept;

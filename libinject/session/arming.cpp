@@ -7,6 +7,7 @@
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
 #include "session/discovery.hpp"
+#include "session/phases.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
 #include "session/trigger.hpp"
@@ -15,6 +16,7 @@
 #include "sys/lifecycle.hpp"
 #include "timer/driver_scope.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace inline_prof::hook {
@@ -49,7 +51,7 @@ void look_at_armed_launches() noexcept {
       measures_everything.load(std::memory_order_relaxed) ||
       timer::open_watches.load(std::memory_order_relaxed) != 0 ||
       open_captures.load(std::memory_order_relaxed) != 0 ||
-      sites_are_lost.load(std::memory_order_relaxed)) {
+      sites_are_lost.load(std::memory_order_relaxed) || watching.load(std::memory_order_relaxed)) {
     return;
   }
   sys::set_filter(armed_filter.load(std::memory_order_relaxed));
@@ -64,6 +66,14 @@ void count_refusal(State& state, timer::ContextTimer::BeginResult result) noexce
 record::ExtraInfos& extra_of(timer::ContextTimer::Pair& pair) {
   if (!pair.extra) pair.extra = std::make_unique<record::ExtraInfos>();
   return *pair.extra;
+}
+
+void open_gates_of_armed() noexcept {
+  const auto count = armed_count.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (Label* label = armed_events[i].label.load(std::memory_order_relaxed))
+      label->open_gate(true);
+  }
 }
 
 ArmedEvent* armed_for(const void* function, const void* stream) noexcept {
@@ -188,7 +198,8 @@ void publish_filter(std::uint64_t filter, bool are_marked) noexcept {
   armed_filter.store(filter, std::memory_order_relaxed);
   if (timer::open_watches.load(std::memory_order_relaxed) == 0 &&
       open_captures.load(std::memory_order_relaxed) == 0 &&
-      !sites_are_lost.load(std::memory_order_relaxed)) {
+      !sites_are_lost.load(std::memory_order_relaxed) &&
+      !watching.load(std::memory_order_relaxed)) {
     sys::set_filter(filter);
   }
 }
@@ -223,8 +234,9 @@ void arm(State& state, std::span<const std::size_t> targets, std::int64_t iterat
   arming_generation.fetch_add(1, std::memory_order_acq_rel);
   for (const std::size_t target : targets) {
     for (record::EventRecord* event : state.targets[target].events) {
-      LaunchSite* site = state.site_of_event[event];
-      ArmedEvent* armed = entry_for(*site, iteration, count);
+      const auto known = state.site_of_event.find(event);
+      if (known == state.site_of_event.end()) continue;  // not met since its phase came back
+      ArmedEvent* armed = entry_for(*known->second, iteration, count);
       const auto wanted_count =
           armed == nullptr ? 0 : armed->wanted_count.load(std::memory_order_relaxed);
       // No room for all at once: the others miss this sample.
@@ -298,6 +310,7 @@ bool is_only_marked(const void* handle) noexcept {
          !counting.load(std::memory_order_relaxed) &&
          !measures_everything.load(std::memory_order_relaxed) &&
          !sites_are_lost.load(std::memory_order_relaxed) &&
+         !watching.load(std::memory_order_relaxed) &&
          open_captures.load(std::memory_order_relaxed) == 0 &&
          (armed_handles.load(std::memory_order_relaxed) >> sys::filter_bit(handle) & 1U) == 0;
 }
@@ -316,6 +329,19 @@ void expect_new_thread() noexcept {
 
 void void_iteration() noexcept {
   iteration_is_void.store(true, std::memory_order_relaxed);
+}
+
+bool is_iteration_void() noexcept {
+  return iteration_is_void.load(std::memory_order_relaxed);
+}
+
+bool some_armed_were_not_as_expected() noexcept {
+  const auto count = armed_count.load(std::memory_order_acquire);
+  return std::any_of(
+      armed_events.begin(), armed_events.begin() + count, [](const ArmedEvent& each) {
+        const auto expected = each.expected.load(std::memory_order_relaxed);
+        return expected != 0 && each.site.load(std::memory_order_relaxed) != expected;
+      });
 }
 
 std::uint32_t drop_samples_of_irregular_iteration() noexcept {
@@ -449,6 +475,7 @@ LaunchTicket before_launch(const Launch& launch) {
   if (trigger::is_paused()) return {};
   timer::note_thread_on(launch.stream);
   if (open_captures.load(std::memory_order_relaxed) != 0 && timer::is_capturing(launch.stream)) {
+    if (watching.load(std::memory_order_relaxed)) note_watched(launch);
     return begin_captured_launch(*run, launch);
   }
   const Launched launched{.function = launch.graph == nullptr ? launch.function : nullptr,
@@ -460,6 +487,7 @@ LaunchTicket before_launch(const Launch& launch) {
     look_for_boundary(*run, launched, launch.stream);
   }
   if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
+  if (watching.load(std::memory_order_relaxed)) note_watched(launch);
   switch (run->phase.load(std::memory_order_acquire)) {
     case Phase::kBeforeIterations:
     case Phase::kDiscovering:

@@ -1,6 +1,7 @@
 #include "session/completeness.hpp"
 
 #include "graphs/clone_measurement.hpp"
+#include "session/phases.hpp"
 #include "session/planning.hpp"
 #include "session/rebinding.hpp"
 #include "session/run_controller.hpp"
@@ -101,7 +102,7 @@ Shortfall shortfall_of(State& state) {
 // In one sentence; empty where all was recorded.
 std::string early_end(const State& state) {
   const std::string at = "the program ended at iteration " + text_of(state.iteration.load());
-  const bool is_planned = state.iteration.load() < state.plan.last_iteration();
+  const bool is_planned = position_of(state, state.iteration.load()) < state.plan.last_iteration();
   if (state.adaptive) {
     const std::int64_t left = state.adaptive->iterations_left();
     const auto samples = static_cast<std::int64_t>(run_controller::samples_taken(state));
@@ -114,7 +115,7 @@ std::string early_end(const State& state) {
   }
   const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
   const std::int64_t last = is_one_shot ? state.settings.warmup + state.config.one_shot_iterations
-                                        : state.plan.last_iteration();
+                                        : state.phase_start + state.plan.last_iteration();
   return at + " of " + text_of(last);
 }
 
@@ -123,7 +124,8 @@ bool settle_measured(State& state) {
   const bool all_was_recorded = run_controller::everything_was_recorded(state);
   const Shortfall all = shortfall_of(state);
   if (all_was_recorded && all.missing == 0) {
-    if (all.wanted == 0 && state.targets.empty() && state.settings.mode != schedule::Mode::kData) {
+    if (all.wanted == 0 && state.targets.empty() && state.courses.empty() &&
+        state.settings.mode != schedule::Mode::kData) {
       warn(state, "no launch was met in the warm-up that could be measured: nothing was measured");
     }
     if (state.run.iteration_times.size() == 0 && run_controller::samples_taken(state) > 0) {
@@ -154,6 +156,11 @@ bool settle_by_phase(State& state) {
   switch (state.phase.load(std::memory_order_relaxed)) {
     case Phase::kBeforeIterations:
     case Phase::kWithoutIterations:
+      if (!state.courses.empty()) {
+        warn(state, "the program ended while iterations were looked for, after iteration " +
+                        text_of(state.iteration.load()) + ": nothing behind it was measured");
+        return false;
+      }
       warn(state,
            "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "
            "as one iteration, and labels were not measured");
@@ -165,6 +172,13 @@ bool settle_by_phase(State& state) {
       }
       return true;
     case Phase::kDiscovering:
+      if (!state.courses.empty()) {
+        warn(state,
+             "the program ended in the warm-up of a further phase, which began with "
+             "iteration " +
+                 text_of(state.phase_start + 1) + ": it was not measured");
+        return false;
+      }
       warn(state, "the program ended in the warm-up, after iteration " +
                       text_of(state.iteration.load()) + " of " + text_of(state.settings.warmup) +
                       ": nothing was measured");
@@ -177,9 +191,12 @@ bool settle_by_phase(State& state) {
 }  // namespace
 
 bool settle_completeness(State& state, End end) {
+  settle_other_phases(state);
   const bool has_all = settle_by_phase(state);
   if (has_all && end == End::kBySignal) warn(state, "the program was ended by a signal");
-  return has_all && end != End::kBySignal && *sys::off_reason() == '\0';
+  const bool some_phase_is_measured =
+      state.courses.size() < 2 || run_controller::samples_taken(state) > 0;
+  return has_all && some_phase_is_measured && end != End::kBySignal && *sys::off_reason() == '\0';
 }
 
 }  // namespace inline_prof::hook

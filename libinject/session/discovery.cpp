@@ -181,7 +181,7 @@ void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool i
 void meet_before_iterations(State& state, LaunchSite& site) {
   const std::uint32_t count = site.slot->count.fetch_add(1, std::memory_order_relaxed) + 1;
   site.slot->limit.store(kEnoughWithoutIterations, std::memory_order_relaxed);
-  if (count > kEnoughWithoutIterations) begin_without_iterations(state);
+  if (count > kEnoughWithoutIterations && state.courses.empty()) begin_without_iterations(state);
 }
 
 }  // namespace
@@ -286,6 +286,7 @@ LaunchSite* label_site(State& state, Label& label, CUstream stream) {
 record::EventRecord* add_event(State& state, LaunchSite& site, std::uint32_t launch_occurrence,
                                const std::string& op_name) {
   auto event = std::make_unique<record::EventRecord>();
+  event->phase = state.phase_index;
   event->occurrence = static_cast<int>(launch_occurrence);
   if (site.label != nullptr) {
     event->event_name = site.label->name;
@@ -339,15 +340,18 @@ void forget_discovery(State& state) {
     // With the mutex: from here on no checkpoint is written until the plan is made.
     const std::lock_guard lock(state.run.mutex);
     state.phase.store(Phase::kDiscovering, std::memory_order_release);
-    state.run.events.hide_all();
-    state.run.iteration_times.restart(0);
+    state.run.phase_in_making = state.phase_index;
+    state.run.events.remove_if(
+        [&](const record::EventRecord& event) { return event.phase == state.phase_index; });
+    if (state.run.phases.empty()) state.run.iteration_times.restart(0);
   }
+  state.is_fresh = true;
   state.site_of_event.clear();
   state.insides.clear();
   state.op_occurrences.clear();
   state.kernel_event_names.clear();
   state.kernels_on_streams.clear();
-  state.next_index = 0;
+  state.next_index = state.first_index;
   ++state.discovery;
   forget_sites(state);
 }

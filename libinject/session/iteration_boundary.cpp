@@ -7,6 +7,7 @@
 #include "schedule/iteration_follower.hpp"
 #include "session/arming.hpp"
 #include "session/discovery.hpp"
+#include "session/phases.hpp"
 #include "session/planning.hpp"
 #include "session/session.hpp"
 #include "session/state.hpp"
@@ -56,7 +57,17 @@ std::map<const StreamInfo*, Search>& searches() {
 
 // After a million launches without a period, the program has none or one that is too long.
 constexpr std::uint64_t kLongestSearch = std::uint64_t{1} << 20U;
+// Behind it, where the program has left its iterations.
+constexpr std::uint64_t kLongestSearchAgain = std::uint64_t{256} << 10U;
 std::uint64_t searched_launches = 0;
+
+// What hints at iterations that come no more: waits of the host, graphs that are made.  More than
+// there usually are between two iterations.
+constexpr std::uint32_t kFewestHints = 32;
+constexpr std::uint32_t kHintsPerUsual = 4;
+constinit std::atomic<bool> hints_count{false};
+constinit std::atomic<std::uint32_t> hints{0};
+constinit std::atomic<std::uint32_t> usual_hints{0};
 
 void give_up() {
   looking_for_period.store(false, std::memory_order_relaxed);
@@ -92,6 +103,7 @@ void note_found(State& state, const schedule::FoundIteration& found) {
 }
 
 void forget_boundary(State& state) {
+  hints_count.store(false, std::memory_order_relaxed);
   for (auto& function : boundary_functions)
     function.store(nullptr, std::memory_order_relaxed);
   boundary_stream.store(nullptr, std::memory_order_relaxed);
@@ -111,8 +123,8 @@ void begin_warmup_again(State& state) {
   forget_boundary(state);
   disarm();
   sys::on_large_stack([&] { forget_discovery(state); });
-  state.iteration.store(0);
-  {
+  if (state.courses.empty()) {
+    state.iteration.store(0);
     const std::lock_guard run_lock(state.run.mutex);
     state.run.iteration_source = "none";
   }
@@ -228,9 +240,15 @@ bool look_for_period(State& state, const LaunchSite& site) {
   if (!all.contains(site.stream) && all.size() == kMostSearches) return true;
   Search& search = all.try_emplace(site.stream, state.config.iteration_period).first->second;
   ++search.launches;
-  if (++searched_launches > kLongestSearch) {
+  const bool is_first = state.courses.empty();
+  if (++searched_launches > (is_first ? kLongestSearch : kLongestSearchAgain)) {
     give_up();
-    return true;
+    if (is_first) return true;
+    warn(state, "the launches stopped repeating after iteration " +
+                    std::to_string(state.iteration.load()) + ", and " +
+                    std::to_string(kLongestSearchAgain) + " further ones hold no iterations");
+    stop_looking_for_phase(state);
+    return false;
   }
   const bool has_changed = add_launch(search, site);
   if (state.boundary_is_guessed) {
@@ -292,6 +310,12 @@ void lose_period() {
     follow_again();
     return begin_warmup_again(*run);
   }
+  if (run->phase.load() == Phase::kMeasuring && may_look_for_phase(*run)) {
+    leave_phase(*run, run->watch.last_good, "iterations came no more");
+    forget_searches();
+    searched_launches = 0;
+    return begin_warmup_again(*run);
+  }
   forget_boundary(*run);
   run->boundary_is_guessed = true;  // what was measured came from a period
   disarm();
@@ -300,6 +324,28 @@ void lose_period() {
 }
 
 }  // namespace
+
+void note_hint_of_phase(std::uint32_t weight) {
+  if (!hints_count.load(std::memory_order_relaxed)) return;
+  const std::uint32_t most =
+      kFewestHints + kHintsPerUsual * usual_hints.load(std::memory_order_relaxed);
+  if (hints.fetch_add(weight, std::memory_order_relaxed) + weight < most) return;
+  hints_count.store(false, std::memory_order_relaxed);
+  lose_period();
+}
+
+void count_hints_from_now_on(const State& state) {
+  const std::uint32_t so_far = hints.exchange(0, std::memory_order_relaxed);
+  if (hints_count.load(std::memory_order_relaxed))
+    usual_hints.store(std::max(usual_hints.load(std::memory_order_relaxed), so_far),
+                      std::memory_order_relaxed);
+  hints_count.store(state.boundary_is_guessed && may_look_for_phase(state),
+                    std::memory_order_relaxed);
+}
+
+bool hints_are_counted() noexcept {
+  return hints_count.load(std::memory_order_relaxed);
+}
 
 bool starts_iteration(const Launch& launch) {
   if (!is_boundary(launch.function) ||

@@ -52,6 +52,14 @@ void forget_lost_boundary(State& state);
 // The host waits for the device, or copies from it.
 void note_host_wait();
 
+// Where iterations come from a period: what hints at their end.  So many count as another number
+// of waits.  Not with a mutex of ours.
+inline constexpr std::uint32_t kHintsOfGraph = 8;
+void note_hint_of_phase(std::uint32_t weight = 1);
+[[nodiscard]] bool hints_are_counted() noexcept;
+// A measured iteration starts.
+void count_hints_from_now_on(const State& state);
+
 // The sites that were seen so far are forgotten.
 void forget_searches();
 

@@ -24,7 +24,8 @@ struct StreamInfo {
   bool is_alive = true;
   // Not alive because nothing was launched there (rebinding.hpp): it may be again.
   bool is_silent = false;
-  int silences = 0;  // in a row, each ended by another stream
+  bool is_heard = false;  // while it is looked at: something that is not known is launched there
+  int silences = 0;       // in a row, each ended by another stream
 };
 
 struct KernelInfo {
@@ -61,6 +62,8 @@ struct LaunchSite {
   int open_occurrence = -1;                        // of a label that has started and not stopped
   std::uint32_t usual_count = 0;                   // launches in most iterations of the warm-up
   int usual_votes = 0;
+  std::uint32_t usual_shapes = 0;  // LaunchSlot::shapes of the first watched iterations ...
+  int shape_votes = 0;             // ... in so many; below 0: they differ
 };
 
 // What was launched inside a label, beside further labels.

@@ -5,7 +5,7 @@
 #include "graphs/graph_events.hpp"
 #include "schedule/classes.hpp"
 #include "schedule/select.hpp"
-#include "session/arming.hpp"
+#include "session/phases.hpp"
 #include "session/state.hpp"
 #include "session/termination.hpp"
 #include "sys/large_stack.hpp"
@@ -34,6 +34,7 @@ std::vector<schedule::MetEvent> gather_targets(State& state, std::vector<Target>
   std::map<std::tuple<std::string, std::string, int, bool>, std::size_t> places;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
+    if (event.phase != state.phase_index) continue;
     const auto [place, is_new] = places.try_emplace(
         std::tuple(event.event_name, event.layer_name, event.occurrence, event.is_inside_graph()),
         targets.size());
@@ -55,7 +56,7 @@ void close_open_labels(State& state) {
   std::size_t count = 0;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
-    if (event.end_index >= 0) continue;
+    if (event.end_index >= 0 || event.phase != state.phase_index) continue;
     event.end_index = state.next_index++;
     if (++count == 1) first = &event.event_name;
   }
@@ -227,7 +228,8 @@ void forget_events(State& state, const std::function<bool(const record::EventRec
   const std::lock_guard lock(state.run.mutex);
   std::unordered_set<const record::EventRecord*> gone;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
-    if (unwanted(state.run.events[i])) gone.insert(&state.run.events[i]);
+    record::EventRecord& event = state.run.events[i];
+    if (event.phase == state.phase_index && unwanted(event)) gone.insert(&event);
   }
   for (LaunchSite* site : state.sites) {
     for (record::EventRecord*& event : site->events) {
@@ -265,9 +267,10 @@ void settle_discovery(State& state) {
 
 namespace {
 
-// False where nothing can be measured.
+// False where nothing can be measured, or all is planned: it is a phase that is known.
 bool plan_run(State& state) {
   settle_discovery(state);
+  if (go_on_with_known_phase(state)) return false;
   std::vector<Target> all;
   const auto site = gather_targets(state, all);
   schedule::Selection selection;
@@ -287,7 +290,7 @@ bool plan_run(State& state) {
   const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
   const schedule::Selection plain = plain_part(state, selection);
   auto classes = name_classes(state);
-  const auto in_graphs = graph_targets(state);
+  state.in_graphs = graph_targets(state);
   classes.resize(state.plain_targets);
   std::int64_t measured = 0;
   if (is_one_shot) {
@@ -302,7 +305,7 @@ bool plan_run(State& state) {
     state.plan = schedule::Plan(0, state.settings.warmup, std::vector<schedule::Turn>{});
   }
   // How long copies take to build is not known either.
-  if (!in_graphs.empty()) measured = std::max(measured, kMostAdaptiveTimes);
+  if (!state.in_graphs.empty()) measured = std::max(measured, kMostAdaptiveTimes);
   std::size_t pairs_in_an_iteration = 0;
   for (std::size_t i = 0; i < state.targets.size(); ++i) {
     std::int64_t samples = state.adaptive ? state.settings.repeat : state.plan.samples_of(i);
@@ -314,8 +317,9 @@ bool plan_run(State& state) {
   }
   {
     const std::lock_guard lock(state.run.mutex);
-    state.run.iteration_times.restart(
+    state.run.iteration_times.grow(
         static_cast<std::size_t>(measured + state.config.overhead_iterations) + 1);
+    note_phase(state);
   }
   bool any_events = state.timers.empty();
   // Two iterations of mode one_shot may be on their way at once.
@@ -325,12 +329,8 @@ bool plan_run(State& state) {
     sys::turn_off("cuEventCreate", "no events can be made in any context");
     return false;
   }
-  clone_measurement::plan(state, in_graphs);
+  measure_phase(state);
   count_host_bytes(state);
-  counting.store(false, std::memory_order_relaxed);
-  open_all_gates(false);
-  look_at_meeting_threads(state);
-  disarm();
   return true;
 }
 

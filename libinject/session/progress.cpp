@@ -22,7 +22,7 @@ std::int64_t iterations_left(const State& state, std::int64_t iteration) {
   if (state.settings.mode == schedule::Mode::kOneShot) {
     return state.settings.warmup + state.config.one_shot_iterations - iteration;
   }
-  return state.plan.last_iteration() - iteration;
+  return state.plan.last_iteration() - position_of(state, iteration);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "session/armed_event.hpp"
 #include "session/discovery.hpp"
 #include "session/iteration_boundary.hpp"
+#include "session/phases.hpp"
 #include "session/state.hpp"
 #include "timer/launch_table.hpp"
 
@@ -180,6 +181,7 @@ void revive(State& state, StreamInfo& stream, CUstream handle) {
 
 // Nothing was launched there since the counts began.
 bool is_silent(const State& state, const StreamInfo& stream) {
+  if (stream.is_heard) return false;
   return std::none_of(state.sites.begin(), state.sites.end(), [&](const LaunchSite* site) {
     return site->stream == &stream && site->slot->count.load(std::memory_order_relaxed) > 0;
   });
@@ -271,6 +273,8 @@ void look_for_lost(State& state, const Launched& launched, CUstream stream) {
   if (!sites_are_lost.load(std::memory_order_relaxed)) return;
   const LaunchSite* found = rebind(state, launched, stream);
   const bool is_found = found != nullptr;
+  for (StreamInfo& known : state.streams)
+    known.is_heard = known.is_heard || (!is_found && known.handle == stream);
   if (is_found && !measures_everything.load(std::memory_order_relaxed))
     found->slot->count.fetch_add(1, std::memory_order_relaxed);
   const bool all_are_found =
@@ -286,6 +290,12 @@ void look_for_boundary(State& state, const Launched& launched, CUstream stream) 
     static_cast<void>(rebind(state, launched, stream));
 }
 
+void forget_lost(State& state) {
+  end_search(state);
+  next_look = 0;
+  looks_in_vain = 0;
+}
+
 void begin_search_if_lost(State& state) {
   const bool some_are_lost =
       std::any_of(state.sites.begin(), state.sites.end(),
@@ -297,6 +307,8 @@ void search_on(State& state) {
   if (!sites_are_lost.load(std::memory_order_relaxed)) return;
   if (--iterations_to_watch <= 0) return end_search(state);
   is_looked_at = true;
+  for (StreamInfo& stream : state.streams)
+    stream.is_heard = false;
   if (measures_everything.load(std::memory_order_relaxed)) return;
   for (LaunchSite* site : state.sites)
     site->slot->count.store(0, std::memory_order_relaxed);
@@ -318,7 +330,8 @@ void look_for_silent_streams(State& state, std::int64_t iteration) {
     some_are_lost = true;
   }
   if (some_are_lost) return begin_search(state);
-  if (was_looked_at || sites_are_lost.load(std::memory_order_relaxed) || iteration < next_look ||
+  if (was_looked_at || sites_are_lost.load(std::memory_order_relaxed) ||
+      watching.load(std::memory_order_relaxed) || iteration < next_look ||
       !some_armed_was_not_launched()) {
     return;
   }

@@ -53,6 +53,8 @@ void begin_search_if_lost(State& state);
 void search_on(State& state);
 // Before that: what was not launched in the iteration that ends.  With the mutex held.
 void look_for_silent_streams(State& state, std::int64_t iteration);
+// The sites are forgotten: none is lost any more.
+void forget_lost(State& state);
 // False where the handles of what is measured there have gone, and nothing has taken their place.
 [[nodiscard]] bool has_handles(const LaunchSite& site) noexcept;
 

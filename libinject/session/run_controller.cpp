@@ -7,6 +7,7 @@
 #include "session/discovery.hpp"
 #include "session/iteration_boundary.hpp"
 #include "session/one_shot.hpp"
+#include "session/phases.hpp"
 #include "session/planning.hpp"
 #include "session/progress.hpp"
 #include "session/termination.hpp"
@@ -91,11 +92,12 @@ Choice choose_by_need(State& state, std::int64_t iteration) {
 }
 
 Choice choose_from_plan(const State& state, std::int64_t iteration) {
-  if (const auto target = state.plan.event_at(iteration)) {
+  const std::int64_t position = position_of(state, iteration);
+  if (const auto target = state.plan.event_at(position)) {
     return {.kind = Choice::Kind::kTargets, .targets = {*target}};
   }
   const bool data_are_wanted = iteration <= state.settings.warmup + state.config.data_iterations;
-  return {.kind = iteration > state.plan.last_iteration() && !data_are_wanted
+  return {.kind = position > state.plan.last_iteration() && !data_are_wanted
                       ? Choice::Kind::kOver
                       : Choice::Kind::kNothing};
 }
@@ -179,7 +181,9 @@ Choice choose(State& state, std::int64_t iteration) {
   if (state.settings.mode == schedule::Mode::kOneShot) return choose_in_one_shot(state, iteration);
   Choice choice =
       state.adaptive ? choose_by_need(state, iteration) : choose_from_plan(state, iteration);
-  return choice.kind == Choice::Kind::kOver ? choose_inside_graphs(state) : choice;
+  if (choice.kind == Choice::Kind::kOver) choice = choose_inside_graphs(state);
+  if (choice.kind == Choice::Kind::kOver && waits_for_other_phases(state)) return {};
+  return choice;
 }
 
 constexpr std::size_t kRemembered = 16;
@@ -208,12 +212,15 @@ void carry_out(State& state, const Choice& choice, std::int64_t iteration) {
 }
 
 void start_measured_iteration(State& state, std::int64_t iteration) {
+  const bool was_void = is_iteration_void();
+  count_hints_from_now_on(state);
   if (state.boundary_is_guessed) {
     state.run.dropped.irregular_iteration.fetch_add(drop_samples_of_irregular_iteration());
   }
   look_for_silent_streams(state, iteration);
   search_on(state);
   poll_all(state);
+  if (has_left_phase(state, iteration, was_void)) return;
   record_origins(state, iteration);
   report_progress(state, iteration);
   Choice choice = choose(state, iteration);
@@ -232,8 +239,13 @@ void start_measured_iteration(State& state, std::int64_t iteration) {
 
 // The first iterations allocate, choose algorithms and compile: what only they launch is no event.
 // So the second half of the warm-up discovers anew.
-bool is_fresh_start(const State& state, std::int64_t iteration) {
-  return state.settings.warmup >= 2 && iteration == state.settings.warmup / 2 + 1;
+//
+// Behind the first phase nearly each iteration of the first half does, since any may be the first
+// whole one of a phase that is known.
+bool is_fresh_start(const State& state, std::int64_t position) {
+  const std::int64_t half = state.settings.warmup / 2;
+  if (!state.courses.empty() && position > 1 && position <= half) return true;
+  return state.settings.warmup >= 2 && position == half + 1;
 }
 
 }  // namespace
@@ -272,7 +284,7 @@ bool everything_was_recorded(const State& state) {
   }
   if (!clone_measurement::is_over(state)) return false;
   if (state.adaptive) return state.adaptive->is_done();
-  return state.iteration.load() >= state.plan.last_iteration();
+  return position_of(state, state.iteration.load()) >= state.plan.last_iteration();
 }
 
 void close_record(State& state) {
@@ -306,16 +318,24 @@ void close_record(State& state) {
 
 bool start_iteration(State& state) {
   const std::int64_t iteration = state.iteration.fetch_add(1) + 1;
+  state.run.last_iteration.store(iteration - 1, std::memory_order_relaxed);
   switch (state.phase.load(std::memory_order_relaxed)) {
     case Phase::kBeforeIterations:
     case Phase::kWithoutIterations:
       fold_counts(state);
+      state.phase_start = iteration - 1;
       leave_without_iterations(state);
-      [[fallthrough]];
-    case Phase::kDiscovering:
+      return false;
+    case Phase::kDiscovering: {
       fold_counts(state);
-      if (iteration <= state.settings.warmup) {
-        if (is_fresh_start(state, iteration)) forget_discovery(state);
+      if (is_known_iteration(state)) {
+        state.phase.store(Phase::kMeasuring, std::memory_order_release);
+        start_measured_iteration(state, iteration);
+        return false;
+      }
+      const std::int64_t position = position_of(state, iteration);
+      if (position <= state.settings.warmup) {
+        if (is_fresh_start(state, position)) forget_discovery(state);
         return false;
       }
       if (!confirm_period(state)) return false;
@@ -325,6 +345,7 @@ bool start_iteration(State& state) {
       begin_search_if_lost(state);
       start_measured_iteration(state, iteration);
       return false;
+    }
     case Phase::kMeasuring:
     case Phase::kOverheadMeasurement:
       start_measured_iteration(state, iteration);

@@ -8,6 +8,7 @@
 #include "session/armed_event.hpp"
 #include "session/completeness.hpp"
 #include "session/discovery.hpp"
+#include "session/phases.hpp"
 #include "session/planning.hpp"
 #include "session/rebinding.hpp"
 #include "session/run_controller.hpp"
@@ -118,7 +119,7 @@ Closing close_run(State& state, End end) {
   for (const timer::ContextTimer& timer : state.timers) {
     state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
   }
-  if (phase == Phase::kBeforeIterations) list_unsampled(state);
+  if (phase == Phase::kBeforeIterations && state.courses.empty()) list_unsampled(state);
   if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) count_calls(state);
   if (phase < Phase::kMeasuring) fold_counts(state);
   state.is_complete = settle_completeness(state, end);
@@ -162,6 +163,7 @@ void make_writer(State& state, std::string path, std::string metrics_path) {
           .ready =
               [&state] {
                 const Phase phase = state.phase.load();
+                if (!state.run.phases.empty()) return true;
                 return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
               },
           .on_signal = [](int signal) { finish_and_die(signal); },
@@ -209,6 +211,7 @@ std::string source_text(const State& state, Mark mark) {
 bool begin(sys::Config config) {
   prepare_for_launching_threads();
   auto* fresh = new State(std::move(config));  // never destroyed: see state.hpp
+  fresh->began_s = monotonic_seconds();
   fresh->process_id = getpid();
   fresh->site_by_slot.resize(timer::LaunchTable::kSize);
   try {
@@ -382,7 +385,10 @@ void iteration_starts(Mark mark) {
   {
     const std::lock_guard lock(run->mutex);
     // What was discovered up to the pause was not a whole iteration.
-    if (trigger::was_paused() && run->phase.load() == Phase::kDiscovering) forget_discovery(*run);
+    if (trigger::was_paused()) {
+      void_iteration();
+      if (run->phase.load() == Phase::kDiscovering) forget_discovery(*run);
+    }
     if (mark == Mark::kCall) looking_for_period.store(false);
     if (run->run.iteration_source == "none") {
       const std::lock_guard run_lock(run->run.mutex);

@@ -42,6 +42,28 @@ struct Target {
   std::vector<record::EventRecord*> events;
 };
 
+// How far the measuring of a phase has come, while the program is in another one (phases.hpp).
+struct Course {
+  std::vector<Target> targets{};
+  schedule::Plan plan{};
+  std::size_t plain_targets = 0;
+  std::vector<std::size_t> in_graphs{};
+  std::unique_ptr<AdaptiveController> adaptive{};
+  std::int64_t position = 0;                // of the last iteration, counted from the phase's first
+  std::vector<std::uint64_t> signatures{};  // of iterations
+};
+
+// Whether iterations still launch what they launched in the warm-up (phases.hpp).
+struct PhaseWatch {
+  std::vector<double> first_deviations{};
+  double most = 0;    // of a deviation, as long as nothing has changed
+  int differing = 0;  // iterations in a row
+  std::int64_t last_good = 0;
+  std::int64_t next_hint = 0;
+  int hints_in_vain = 0;
+  bool is_put_off = false;  // what hints at another phase may have another cause
+};
+
 // Between PROFILE_UNIT_TEST_START(name) and _STOP(), in mode unit_test.
 struct UnitTest {
   std::string name;
@@ -89,7 +111,20 @@ struct State {
   std::vector<Target> targets;
   schedule::Plan plan;
   std::size_t plain_targets = 0;  // the first ones; kernels inside graphs are measured afterwards
+  std::vector<std::size_t> in_graphs;            // targets of those
   std::unique_ptr<AdaptiveController> adaptive;  // null for the other policies
+  std::vector<std::uint64_t> signatures;         // of iterations of the phase
+  std::vector<Course> courses;                   // by phase; that of the present one is empty
+  int phase_index = 0;                           // in run.phases
+  std::int64_t phase_start = 0;                  // the iteration before the phase's first
+  double began_s = 0;                            // on the monotonic clock
+  double phase_began_s = 0;
+  std::string phase_reason = "the first iterations";
+  bool is_fresh = false;         // events were forgotten as this iteration began
+  std::int64_t first_index = 0;  // next_index as the phase began
+  PhaseWatch watch;
+  std::atomic<int> looks{0};  // for another phase
+  std::int64_t idle_iterations = 0;
   OverheadBlocks overhead;
   std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations
   bool boundary_is_guessed = false;  // iterations come from a period, not from a mark
@@ -101,6 +136,11 @@ struct State {
   std::unordered_map<std::string, UnitTest> unit_tests;
   UnitTest* running_test = nullptr;
 };
+
+// Of an iteration in the present phase, counted from 1.
+[[nodiscard]] inline std::int64_t position_of(const State& state, std::int64_t iteration) noexcept {
+  return iteration - state.phase_start;
+}
 
 // Null before the first GPU call, and in a forked child.
 [[nodiscard]] State* state() noexcept;

@@ -193,6 +193,13 @@ void ContextTimer::hand_captured_over() noexcept {
   }
 }
 
+void ContextTimer::discard_after(std::int64_t iteration) noexcept {
+  for (Pair& pair : pairs()) {
+    if (pair.state.load(std::memory_order_acquire) != kFree && pair.iteration > iteration)
+      pair.discard.store(true, std::memory_order_relaxed);
+  }
+}
+
 bool ContextTimer::renew(Pair& pair) noexcept {
   pair.is_captured = false;
   const ContextScope context(context_);

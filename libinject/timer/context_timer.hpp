@@ -82,6 +82,9 @@ class ContextTimer {
     return captured_.load(std::memory_order_acquire) != 0;
   }
 
+  // What was recorded in a later iteration is read, and not kept.
+  void discard_after(std::int64_t iteration) noexcept;
+
   // Records this iteration's origin on `stream`; nothing if the stream is capturing or the ring is
   // full of origins that are still needed.
   void record_origin(CUstream stream, std::int64_t iteration) noexcept;

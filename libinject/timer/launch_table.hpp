@@ -19,9 +19,10 @@ inline void take_back(std::atomic<std::uint32_t>& count) noexcept {
 struct LaunchSlot {
   std::atomic<const void*> function{nullptr};
   std::atomic<const void*> stream{nullptr};
-  std::atomic<std::uint32_t> count{0};  // in this iteration
-  std::atomic<std::uint32_t> limit{0};  // at or above this count the launch is examined
-  std::atomic<void*> owner{nullptr};    // the caller's: what is known of the pair
+  std::atomic<std::uint32_t> count{0};   // in this iteration
+  std::atomic<std::uint32_t> limit{0};   // at or above this count the launch is examined
+  std::atomic<std::uint32_t> shapes{0};  // sum of the launches' hashes, while they are watched
+  std::atomic<void*> owner{nullptr};     // the caller's: what is known of the pair
 
   // The site has another slot from now on.
   void take_counts_of(const LaunchSlot& old) noexcept {
@@ -49,7 +50,7 @@ struct LaunchSlot {
 
 class LaunchTable {
  public:
-  // 8192 slots, 256 KiB that stay untouched until used: a model of a few hundred kernels on a few
+  // 8192 slots, 320 KiB that stay untouched until used: a model of a few hundred kernels on a few
   // streams and eight devices.  Beyond that launches are forwarded and counted as lost.
   static constexpr std::size_t kSize = 8192;
   static constexpr std::size_t kLongestProbe = 64;
@@ -75,6 +76,7 @@ class LaunchTable {
       if (here != nullptr && here != this) continue;
       slot.count.store(0, std::memory_order_relaxed);
       slot.limit.store(0, std::memory_order_relaxed);
+      slot.shapes.store(0, std::memory_order_relaxed);
       slot.owner.store(nullptr, std::memory_order_relaxed);
       slot.stream.store(stream, std::memory_order_relaxed);
       slot.function.store(function, std::memory_order_release);

@@ -24,6 +24,7 @@ inline constexpr const char* kLibraries = "libraries";
 inline constexpr const char* kCalibration = "calibration";
 inline constexpr const char* kIterTimeMs = "iter_time_ms";
 inline constexpr const char* kEvents = "events";
+inline constexpr const char* kPhases = "phases";
 inline constexpr const char* kRuntimeData = "runtime_data";
 inline constexpr const char* kOverhead = "overhead";
 inline constexpr const char* kDropped = "dropped";
@@ -44,6 +45,15 @@ inline constexpr const char* kIterationConfidence = "iteration_confidence";
 inline constexpr const char* kIterationLaunches = "iteration_launches";
 inline constexpr const char* kOtherPeriod = "other_period";
 inline constexpr const char* kEventListHash = "event_list_hash";
+
+// phases[]; iteration_source, iteration_confidence, reason and iter_time_ms are spelled elsewhere
+inline constexpr const char* kStretches = "stretches";
+inline constexpr const char* kIterationCount = "iterations";
+inline constexpr const char* kStartedAfterS = "started_after_s";
+inline constexpr const char* kKernelLaunches = "kernel_launches";
+inline constexpr const char* kGraphLaunches = "graph_launches";
+inline constexpr const char* kGraphKernels = "graph_kernels";
+inline constexpr const char* kMeasured = "measured";
 
 // devices[]
 inline constexpr const char* kDeviceId = "device_id";
@@ -76,6 +86,7 @@ inline constexpr const char* kCount = "count";
 // events[]
 inline constexpr const char* kEventName = "event_name";
 inline constexpr const char* kLayerName = "layer_name";
+inline constexpr const char* kPhase = "phase";
 inline constexpr const char* kClass = "class";
 inline constexpr const char* kKernelName = "kernel_name";
 inline constexpr const char* kKernelNames = "kernel_names";

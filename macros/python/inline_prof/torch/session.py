@@ -35,6 +35,7 @@ class Session:
         self._tables = Tables()
         self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step)
         self._names_modules = True
+        self._name_hooks = (enter, leave)
         try:
             self._optimizers.install(self._tables)
             self._tables.set_module_hooks(enter, leave)
@@ -87,7 +88,13 @@ class Session:
         wants = self._abi.wants()
         if wants == 0:
             return self.end()
-        if self._names_modules and not wants & words.WANTS_LAYERS:
+        if not self._names_modules and wants & words.WANTS_LAYERS:
+            # The program launches something else now: new events are looked for.
+            self._names_modules = True
+            self._shapes.describes = True
+            self._backward.is_on = True
+            self._tables.set_module_hooks(*self._name_hooks)
+        elif self._names_modules and not wants & words.WANTS_LAYERS:
             # Events have their layers.  What is left are marks, and labels where there are any.
             self._names_modules = False
             self._shapes.describes = False

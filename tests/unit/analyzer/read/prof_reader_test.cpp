@@ -35,6 +35,30 @@ std::string with_top(const std::string& members) {
   return R"({"schema":"inline_prof/1","iter_time_ms":[1],"events":[])" + members + "}";
 }
 
+TEST(ReadProfile, ShowsThePhaseThatTookMostOfTheTime) {
+  const std::string event =
+      R"("device_id":0,"stream":"0x1","start_index":0,"end_index":1,"met_times_within_this_stream":0,)"
+      R"("measured_times_ms":[0.5]})";
+  const Profile p = read_profile(
+      R"({"schema":"inline_prof/1","iter_time_ms":[9,9,1,1,1],"phases":[)"
+      R"({"stretches":[[1,12]],"iterations":12,"iteration_source":"auto","iteration_confidence":0.8,)"
+      R"("reason":"the first iterations","kernel_launches":97,"measured":true,"iter_time_ms":[9,9]},)"
+      R"({"stretches":[[20,400],[500,600]],"iterations":482,"iteration_source":"auto",)"
+      R"("iteration_confidence":0.9,"graph_launches":1,"graph_kernels":97,"iter_time_ms":[1,1,1]}],)"
+      R"("events":[{"event_name":"a","phase":0,)" +
+          event + R"(,{"event_name":"b","phase":1,)" + event + "]}",
+      "p.json");
+  EXPECT_EQ(p.phase, 1U);
+  ASSERT_EQ(p.events.size(), 1U);
+  EXPECT_EQ(p.events[0].name, "b");
+  EXPECT_THAT(p.iter_time_ms, ElementsAre(1, 1, 1));
+  EXPECT_EQ(p.profiler.iteration_confidence, 0.9);
+  ASSERT_EQ(p.phases.size(), 2U);
+  EXPECT_NEAR(p.phases[0].share.value(), 108. / 590, 1e-9);
+  EXPECT_EQ(p.phases[0].reason, "the first iterations");
+  EXPECT_EQ(p.phases[1].stretches.back(), (std::pair<std::int64_t, std::int64_t>{500, 600}));
+}
+
 TEST(ReadProfile, ReadsEveryMemberOfTheThirdGeneration) {
   const Profile p =
       read_profile(std::filesystem::path(INLINE_PROF_TEST_DATA "/gen3/small_h200.prof.json"));
@@ -225,6 +249,8 @@ INSTANTIATE_TEST_SUITE_P(
                  "p.json: /profiler: expected an object, found an array"},
         BadInput{"Warmup", with_top(R"(,"profiler":{"warmup_iterations":"10"})"),
                  R"(p.json: /profiler/warmup_iterations: expected an integer >= 0, found "10")"},
+        BadInput{"Stretch", with_top(R"(,"phases":[{"stretches":[[3]]}])"),
+                 "p.json: /phases/0/stretches/0: expected a first and a last iteration"},
         BadInput{"OtherPeriod", with_top(R"(,"profiler":{"other_period":-1})"),
                  R"(p.json: /profiler/other_period: expected an integer >= 0, found -1)"},
         BadInput{"Confidence", with_top(R"(,"profiler":{"iteration_confidence":"high"})"),

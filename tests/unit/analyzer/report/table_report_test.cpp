@@ -56,6 +56,30 @@ TEST(TableReport, ProposesTheOtherPeriod) {
   EXPECT_THAT(report_of(profile), HasSubstr("INLINE_PROF_ITERATION=period:97"));
 }
 
+TEST(TableReport, ListsThePhases) {
+  read::Profile profile = small_profile();
+  profile.phases.resize(2);
+  profile.phases[0] = {.stretches = {{1, 12}},
+                       .iterations = 12,
+                       .iteration_source = "macro",
+                       .iteration_confidence = 1,
+                       .reason = "the first iterations",
+                       .kernel_launches = 97,
+                       .share = 0.07};
+  profile.phases[1] = {.stretches = {{20, 400}},
+                       .iterations = 381,
+                       .iteration_source = "macro",
+                       .iteration_confidence = 1,
+                       .reason = "other launches",
+                       .graph_launches = 1,
+                       .graph_kernels = 97,
+                       .share = 0.93};
+  profile.phase = 1;
+  const std::string report = report_of(profile);
+  EXPECT_THAT(report, HasSubstr("phases      381 iterations from 20 on: a graph of 97 kernels"));
+  EXPECT_THAT(report, HasSubstr("first 12 iterations: 97 kernels launched one by one"));
+}
+
 TEST(TableReport, ShowsRegionsFirstAndTheirChildrenBelow) {
   EXPECT_THAT(
       report_of(small_profile()),

@@ -101,7 +101,7 @@ TEST(EventList, HidesWhatItHasAndShowsWhatComes) {
   EventList events;
   EventRecord* hidden = events.add(event_named("hidden"));
   hidden->reserve(1);
-  events.hide_all();
+  events.remove_if([](const EventRecord&) { return true; });
   EXPECT_EQ(events.size(), 0U);
   events.add(event_named("shown"));
   ASSERT_EQ(events.size(), 1U);

@@ -121,6 +121,29 @@ TEST_F(ProfJson, AnEventThatIsStillOpenEndsWhereItStarts) {
   EXPECT_EQ(written(run_)["events"].back()["end_index"], open.start_index);
 }
 
+TEST_F(ProfJson, WritesThePhases) {
+  const json file = written(run_);
+  ASSERT_EQ(file["phases"].size(), 2U);
+  EXPECT_EQ(file["phases"][0], json::parse(R"({"stretches": [[1, 11]], "iterations": 11,
+      "started_after_s": 0.0, "iteration_source": "macro", "iteration_confidence": 1.0,
+      "reason": "the first iterations", "kernel_launches": 97, "graph_launches": 0,
+      "graph_kernels": 0, "measured": true, "iter_time_ms": [4.5]})"));
+  EXPECT_EQ(file["phases"][1], json::parse(R"({"stretches": [[12, 12]], "iterations": 1,
+      "started_after_s": 0.5, "iteration_source": "auto", "iteration_confidence": 0.75,
+      "reason": "other launches", "kernel_launches": 0, "graph_launches": 1,
+      "graph_kernels": 97, "measured": false, "iter_time_ms": [4.75]})"));
+  EXPECT_EQ(file["profiler"]["iteration_launches"], 97);
+  EXPECT_EQ(file["profiler"]["other_period"], 13);
+  for (const json& event : file["events"])
+    EXPECT_EQ(event["phase"], 0);
+}
+
+TEST_F(ProfJson, LeavesOutWhatIsStillDescribed) {
+  add_event(run_, "half", 0, 0).phase = 2;
+  run_.phase_in_making = 2;
+  EXPECT_EQ(written(run_)["events"].size() + 1, run_.events.size());
+}
+
 TEST_F(ProfJson, WritesTheProcessAndTheProfiler) {
   WriteFacts facts;
   facts.complete = true;

@@ -68,6 +68,21 @@ inline void fill(RunRecord& run) {
   run.iteration_times.restart(2);
   run.iteration_times.add(11, 4.5F);
   run.iteration_times.add(12, 4.75F);
+  run.iteration_launches = 97;
+  run.other_period = 13;
+  run.last_iteration = 12;
+  run.phases.push_back({.stretches = {{.first = 1, .last = 11}},
+                        .source = "macro",
+                        .reason = "the first iterations",
+                        .kernel_launches = 97,
+                        .is_measured = true});
+  run.phases.push_back({.stretches = {{.first = 12, .last = 11}},
+                        .started_after_s = 0.5,
+                        .source = "auto",
+                        .confidence = 0.75,
+                        .reason = "other launches",
+                        .graph_launches = 1,
+                        .graph_kernels = 97});
   run.runtime_data.push_back(
       {.name = "batch", .device_id = 0, .stream = handle(1), .data = {"6912", "x\"y"}});
   run.not_seen.emplace_back("libcublas inside libfoo.so: static copy");

@@ -50,7 +50,7 @@ class WhatTheLibraryWrites(unittest.TestCase):
         parts += [(f"{name}/", self.file[name], schema["properties"][name]["properties"])
                   for name in ("profiler", "overhead")]
         parts += [(f"{name}/", element, schema["properties"][name]["items"]["properties"])
-                  for name in ("devices", "calibration", "runtime_data")
+                  for name in ("devices", "calibration", "phases", "runtime_data")
                   for element in self.file[name]]
         unknown = [place + key for place, value, known in parts for key in value
                    if key not in known]

@@ -1,0 +1,153 @@
+// Iterations that do not always launch the same, on the driver API:
+//
+//   host_phases [--marks] [--times=N] STAGE...
+//
+// A stage is NAME:KERNELS:ITERATIONS, with further words behind it, each after a colon:
+//   graph    its iterations replay a graph, which is captured as the stage begins for the first
+//            time; its kernels have layers, the last two a label
+//   grid=N   thread blocks of its kernels
+//   random   an iteration launches kernels drawn from 200
+// An iteration launches first_, the stage's kernels NAME_0_ ... and last_, and waits.  With
+// `--marks` it begins with PROFILE_ITERATION.  The stages run N times one after the other.  Prints
+// "host ok".
+#include "host.hpp"
+
+#include <inline_prof/profile.h>
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+constexpr int kRandomKernels = 200;
+
+struct Stage {
+  std::string name;
+  int kernels = 0;
+  int iterations = 0;
+  bool is_graph = false;
+  bool is_random = false;
+  unsigned grid = 16;
+};
+
+Stage stage_of(const std::string& text) {
+  std::istringstream words(text);
+  std::string word;
+  Stage stage;
+  std::getline(words, stage.name, ':');
+  std::getline(words, word, ':');
+  stage.kernels = std::stoi(word);
+  std::getline(words, word, ':');
+  stage.iterations = std::stoi(word);
+  while (std::getline(words, word, ':')) {
+    if (word == "graph") {
+      stage.is_graph = true;
+    } else if (word == "random") {
+      stage.is_random = true;
+    } else if (word.starts_with("grid=")) {
+      stage.grid = static_cast<unsigned>(std::stoi(word.substr(5)));
+    } else {
+      host::fail(text.c_str(), 2);
+    }
+  }
+  return stage;
+}
+
+class Program {
+ public:
+  Program() : stream_(host::open_stream()), ends_(host::load_kernels({"first_", "last_"})) {}
+
+  void run(const Stage& stage, bool marks) {
+    const auto& kernels = kernels_of(stage);
+    if (stage.is_graph && !graphs_.contains(stage.name)) graphs_[stage.name] = capture(kernels);
+    for (int i = 0; i < stage.iterations; ++i) {
+      if (marks) PROFILE_ITERATION();
+      if (stage.is_graph) {
+        CHECK(cuGraphLaunch(graphs_[stage.name], stream_));
+      } else {
+        launch(ends_[0], stage.grid);
+        for (int k = 0; k < stage.kernels; ++k)
+          launch(kernels[stage.is_random ? draw() : static_cast<std::size_t>(k)], stage.grid);
+        launch(ends_[1], stage.grid);
+      }
+      CHECK(cuStreamSynchronize(stream_));
+    }
+  }
+
+ private:
+  void launch(CUfunction kernel, unsigned grid) {
+    CHECK(cuLaunchKernel(kernel, grid, 1, 1, 128, 1, 1, 0, stream_, nullptr, nullptr));
+  }
+
+  std::size_t draw() {
+    random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<std::size_t>(random_ >> 33U) % kRandomKernels;
+  }
+
+  const std::vector<CUfunction>& kernels_of(const Stage& stage) {
+    auto& kernels = kernels_[stage.name];
+    if (!kernels.empty()) return kernels;
+    std::vector<std::string> names;
+    for (int i = 0; i < (stage.is_random ? kRandomKernels : stage.kernels); ++i)
+      names.push_back(stage.name + "_" + std::to_string(i) + "_");
+    return kernels = host::load_kernels(names);
+  }
+
+  CUgraphExec capture(const std::vector<CUfunction>& kernels) {
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    CHECK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED));
+    for (std::size_t i = 0; i + 2 < kernels.size(); ++i) {
+      const std::string block = "block" + std::to_string(i / 4);
+      PROFILE_SCOPE(block.c_str(), stream_);
+      launch(kernels[i], 16);
+    }
+    PROFILE_RECORD("loss.start", stream_);
+    launch(kernels[kernels.size() - 2], 16);
+    launch(kernels[kernels.size() - 1], 16);
+    PROFILE_RECORD("loss.stop", stream_);
+    CHECK(cuStreamEndCapture(stream_, &graph));
+    CHECK(cuGraphInstantiate(&exec, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+    return exec;
+  }
+
+  CUstream stream_;
+  std::vector<CUfunction> ends_;
+  std::map<std::string, std::vector<CUfunction>> kernels_;
+  std::map<std::string, CUgraphExec> graphs_;
+  std::uint64_t random_ = 1;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool marks = false;
+  int times = 1;
+  std::vector<Stage> stages;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--marks") {
+      marks = true;
+    } else if (argument.starts_with("--times=")) {
+      times = std::stoi(argument.substr(8));
+    } else {
+      stages.push_back(stage_of(argument));
+    }
+  }
+  host::open_context();
+  Program program;
+  for (int i = 0; i < times; ++i) {
+    for (const Stage& stage : stages)
+      program.run(stage, marks);
+  }
+  std::printf("host ok\n");
+  return 0;
+}

@@ -1,0 +1,175 @@
+// Programs whose iterations do not always launch the same: each phase has its events.
+#include "run_host.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace inline_prof::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+json profile_of(const Workplace& place, const std::vector<std::string>& arguments,
+                const std::string& repeat) {
+  place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
+                               "rules": [{"name": "*", "duration_us": 10}]})");
+  const HostRun run =
+      run_host(place, "host_phases",
+               {.arguments = arguments,
+                .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=" + repeat,
+                                "INLINE_PROF_OVERHEAD=0"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  EXPECT_THAT(run.output, HasSubstr("host ok\n"));
+  return place.json();
+}
+
+std::size_t samples_of(const json& profile, std::size_t phase) {
+  std::size_t samples = 0;
+  for (const json& event : profile["events"]) {
+    if (event["phase"] == phase) samples += event["measured_times_ms"].size();
+  }
+  return samples;
+}
+
+std::set<std::string> names_of(const json& profile, std::size_t phase) {
+  std::set<std::string> names;
+  for (const json& event : profile["events"]) {
+    if (event["phase"] == phase) names.insert(event["event_name"]);
+  }
+  return names;
+}
+
+// No sample is of an iteration outside of its phase's stretches, and each is of its kernel.
+void expect_samples_in_their_phase(const json& profile) {
+  for (const json& event : profile["events"]) {
+    const json& stretches = profile["phases"][event["phase"].get<std::size_t>()]["stretches"];
+    for (const json& iteration : event["iterations"]) {
+      EXPECT_TRUE(std::ranges::any_of(
+          stretches,
+          [&](const json& stretch) { return stretch[0] <= iteration && iteration <= stretch[1]; }))
+          << event["event_name"] << " in iteration " << iteration;
+    }
+  }
+}
+
+class MarkedOrFound : public testing::TestWithParam<bool> {
+ protected:
+  // Iterations that are found have to be long, or many.
+  [[nodiscard]] std::vector<std::string> program(std::vector<std::string> stages) const {
+    if (GetParam()) stages.insert(stages.begin(), "--marks");
+    return stages;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Iterations, MarkedOrFound, testing::Values(true, false),
+                         [](const auto& is_marked) {
+                           return is_marked.param ? "AreMarked" : "AreFound";
+                         });
+
+TEST_P(MarkedOrFound, KernelsThatChangeAreMeasuredAgain) {
+  const Workplace place;
+  const json profile = profile_of(place, program({"a:40:300", "b:40:700"}), "10");
+  ASSERT_EQ(profile["phases"].size(), 2U);
+  const json& first = profile["phases"][0];
+  const json& second = profile["phases"][1];
+  EXPECT_EQ(first["stretches"][0][0], 1);
+  EXPECT_LE(first["stretches"][0][1], 300);
+  EXPECT_EQ(second["reason"], "other launches");
+  EXPECT_EQ(second["kernel_launches"], 42);
+  EXPECT_EQ(names_of(profile, 1).count("b_7_"), 1U);
+  EXPECT_EQ(names_of(profile, 1).count("a_7_"), 0U);
+  EXPECT_EQ(samples_of(profile, 1), 420U);
+  EXPECT_GT(samples_of(profile, 0), 100U);
+  EXPECT_EQ(profile["complete"], true);
+  expect_samples_in_their_phase(profile);
+}
+
+TEST_P(MarkedOrFound, TrainingAndEvaluationGoOnWhereTheyStopped) {
+  const Workplace place;
+  const json profile =
+      profile_of(place, program({"--times=7", "train:40:200", "eval:30:100"}), "10");
+  ASSERT_EQ(profile["phases"].size(), 2U);
+  EXPECT_GE(profile["phases"][0]["stretches"].size(), 3U);
+  EXPECT_GE(profile["phases"][1]["stretches"].size(), 3U);
+  EXPECT_EQ(samples_of(profile, 0), 420U);
+  EXPECT_EQ(samples_of(profile, 1), 320U);
+  EXPECT_EQ(profile["complete"], true);
+  expect_samples_in_their_phase(profile);
+}
+
+TEST(Phases, PrefillAndDecodeAreTwo) {
+  const Workplace place;
+  const json profile =
+      profile_of(place, {"--marks", "--times=12", "prefill:10:24", "decode:12:60"}, "5");
+  ASSERT_EQ(profile["phases"].size(), 2U);
+  EXPECT_EQ(samples_of(profile, 0), 60U);
+  EXPECT_EQ(samples_of(profile, 1), 70U);
+  expect_samples_in_their_phase(profile);
+}
+
+// The writer's thread builds the graph's clones: the program goes on until they are measured.
+TEST_P(MarkedOrFound, AnEagerWarmUpComesBeforeAGraph) {
+  const Workplace place;
+  const std::string eager = GetParam() ? "e:40:12" : "e:40:120";
+  const json profile = profile_of(place, program({eager, "e:40:40000:graph"}), "3");
+  ASSERT_EQ(profile["phases"].size(), 2U);
+  const json& graph = profile["phases"][1];
+  EXPECT_EQ(graph["graph_launches"], 1);
+  EXPECT_EQ(graph["graph_kernels"], 40);
+  EXPECT_EQ(graph["kernel_launches"], 0);
+  // Captured while something else was measured.
+  int in_layers = 0;
+  bool has_label = false;
+  for (const json& event : profile["events"]) {
+    if (event["phase"] != 1) continue;
+    EXPECT_EQ(event["flags"], json::array({"graph_node"}));
+    if (event["layer_name"].get<std::string>().starts_with("block")) ++in_layers;
+    has_label = has_label || event["event_name"] == "loss";
+  }
+  EXPECT_EQ(in_layers, 38);
+  EXPECT_TRUE(has_label);
+  EXPECT_GT(samples_of(profile, 1), 0U);
+  expect_samples_in_their_phase(profile);
+}
+
+TEST(Phases, ABatchThatGrowsIsAPhaseForEachSize) {
+  const Workplace place;
+  const json profile =
+      profile_of(place, {"--marks", "b:12:200", "b:12:200:grid=32", "b:12:900:grid=64"}, "50");
+  ASSERT_EQ(profile["phases"].size(), 3U);
+  for (const json& event : profile["events"]) {
+    const std::vector<int> grids{16, 32, 64};
+    EXPECT_EQ(event["grid"][0], grids[event["phase"].get<std::size_t>()]);
+  }
+  EXPECT_EQ(samples_of(profile, 2), 700U);
+  expect_samples_in_their_phase(profile);
+}
+
+TEST(Phases, EndWithinABoundWhereEverythingChangesAllTheTime) {
+  const Workplace place;
+  const json profile = profile_of(place, {"--marks", "r:20:3000:random"}, "10");
+  EXPECT_EQ(profile["phases"].size(), 8U);
+  EXPECT_EQ(profile["complete"], false);
+  EXPECT_THAT(profile["warnings"].dump(), HasSubstr("there are more than 8 phases"));
+  EXPECT_LE(profile["profiler"]["warmup_iterations"], 10);
+}
+
+TEST(Phases, AreOneWhereNothingChanges) {
+  const Workplace place;
+  const json profile = profile_of(place, {"--marks", "a:12:400"}, "20");
+  ASSERT_EQ(profile["phases"].size(), 1U);
+  EXPECT_EQ(profile["phases"][0]["stretches"].size(), 1U);
+  EXPECT_EQ(profile["phases"][0]["measured"], true);
+  EXPECT_FALSE(profile["phases"][0].contains("iter_time_ms"));
+  EXPECT_EQ(profile["warnings"], json::array());
+  EXPECT_EQ(profile["complete"], true);
+}
+
+}  // namespace
+}  // namespace inline_prof::test

@@ -1,0 +1,60 @@
+"""A training that does not launch the same in all its steps: python3 switching.py WAY [--steps N].
+
+captured: eager for the first half, then the whole step is one CUDA graph.
+compiled: eager for the first half, then torch.compile.
+smaller: the batch is half as large in the second half.
+"""
+
+import argparse
+
+import gpt
+import torch
+
+
+def eager(steps, options, model, optimizer):
+    return gpt.train(steps, model, options, optimizer)
+
+
+def captured(steps):
+    options, model = gpt.prepare(eager=False)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True, capturable=True)
+    eager(steps // 2, options, model, optimizer)
+    tokens, target = (part.clone() for part in gpt.example.sequences(options, "cuda"))
+    graph = torch.cuda.CUDAGraph()
+    optimizer.zero_grad(set_to_none=True)
+    with torch.cuda.graph(graph):
+        loss = gpt.loss_of(model, tokens, target)
+        loss.backward()
+        optimizer.step()
+    for _ in range(steps - steps // 2):
+        new_tokens, new_target = gpt.example.sequences(options, "cuda")
+        tokens.copy_(new_tokens)
+        target.copy_(new_target)
+        graph.replay()
+        loss.item()
+    return float(loss)
+
+
+def compiled(steps):
+    options, model = gpt.prepare(eager=False)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    eager(steps // 2, options, model, optimizer)
+    return eager(steps - steps // 2, options, torch.compile(model), optimizer)
+
+
+def smaller(steps):
+    options, model = gpt.prepare(eager=False)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    eager(steps // 2, options, model, optimizer)
+    options.batch //= 2
+    return eager(steps - steps // 2, options, model, optimizer)
+
+
+WAYS = {way.__name__: way for way in (captured, compiled, smaller)}
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("way", choices=WAYS)
+    parser.add_argument("--steps", type=int, default=400)
+    arguments = parser.parse_args()
+    print(f"{arguments.way}: loss {WAYS[arguments.way](arguments.steps):.3f}")
