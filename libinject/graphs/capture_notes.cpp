@@ -24,6 +24,9 @@ constinit std::atomic<int> open_captures{0};
 namespace capture_notes {
 namespace {
 
+// Of all labels, for a capture that may be of a phase to come.
+constinit std::atomic<bool> gates_are_open{false};
+
 // Captured kernels beyond this get no notes: a program that captures anew in each iteration and
 // never destroys a graph must not fill its memory with them.
 constexpr std::size_t kMostNodes = 262'144;
@@ -85,9 +88,11 @@ void capture_begins() noexcept {
   open_captures.fetch_add(1, std::memory_order_relaxed);
   look_at_every_launch();
   const State* run = state();
-  if (run != nullptr && run->phase.load(std::memory_order_relaxed) == Phase::kMeasuring &&
-      may_look_for_phase(*run))
-    open_all_gates(true);
+  if (run == nullptr || run->phase.load(std::memory_order_relaxed) != Phase::kMeasuring ||
+      !may_look_for_phase(*run))
+    return;
+  gates_are_open.store(true, std::memory_order_relaxed);
+  open_all_gates(true);
 }
 
 void capture_ends() noexcept {
@@ -96,8 +101,10 @@ void capture_ends() noexcept {
   }
   if (count > 1) return;
   look_at_armed_launches();
+  if (!gates_are_open.exchange(false, std::memory_order_relaxed)) return;
   const State* run = state();
-  if (run == nullptr || run->phase.load(std::memory_order_relaxed) != Phase::kMeasuring) return;
+  // In a warm-up that has begun meanwhile they stay open.
+  if (run == nullptr || run->phase.load(std::memory_order_relaxed) < Phase::kMeasuring) return;
   open_all_gates(false);
   open_gates_of_armed();
 }
