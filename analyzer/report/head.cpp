@@ -105,10 +105,10 @@ void add_other_period(std::vector<HeadLine>& lines, const join::Analysis& analys
     const auto& profiler = run.profile.profiler;
     if (!profiler.iteration_launches || !profiler.other_period) continue;
     lines.push_back(
-        {"other period", fmt::format("an iteration of {} launches fits as well as this one of {}: "
-                                     "INLINE_PROF_ITERATION=period:{} measures that",
-                                     *profiler.other_period, *profiler.iteration_launches,
-                                     *profiler.other_period)});
+        {"period", fmt::format("an iteration of {} launches fits as well as this one of {}: "
+                               "INLINE_PROF_ITERATION=period:{} measures that",
+                               *profiler.other_period, *profiler.iteration_launches,
+                               *profiler.other_period)});
     return;
   }
 }

@@ -11,12 +11,14 @@
 #include "sys/lifecycle.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <map>
 #include <set>
 #include <tuple>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
+#include <variant>
 
 namespace inline_prof::hook {
 
@@ -91,6 +93,7 @@ std::uint64_t signature_of(const State& state) {
 double deviation_of(State& state) {
   double usual = 0;
   auto differing = static_cast<double>(foreign_launches.exchange(0, std::memory_order_relaxed));
+  double reshaped = 0;
   const bool is_first = state.watch.first_deviations.size() < kFirstWatched;
   for (LaunchSite* site : state.sites) {
     const auto count =
@@ -109,8 +112,10 @@ double deviation_of(State& state) {
       site->shape_votes = site->usual_shapes == shapes ? site->shape_votes + 1 : -1000;
     } else if (std::cmp_equal(site->shape_votes, kFirstWatched) && site->usual_shapes != shapes) {
       differing += kernels * count;
+      reshaped += kernels * count;
     }
   }
+  state.watch.has_other_grids = 2 * reshaped > differing;
   return usual == 0 ? (differing > 0 ? 1 : 0) : differing / usual;
 }
 
@@ -329,7 +334,7 @@ bool has_left_phase(State& state, std::int64_t iteration, bool was_void) {
       state.looks = kMostLooks + 1;
       return false;
     }
-    leave_phase(state, watch.last_good, "other launches");
+    leave_phase(state, watch.last_good, watch.has_other_grids ? "other grids" : "other launches");
     return true;
   }
   if (state.looks > kMostLooks) return false;

@@ -61,7 +61,8 @@ struct PhaseWatch {
   std::int64_t last_good = 0;
   std::int64_t next_hint = 0;
   int hints_in_vain = 0;
-  bool is_put_off = false;  // what hints at another phase may have another cause
+  bool has_other_grids = false;  // that is what differs in the last one
+  bool is_put_off = false;       // what hints at another phase may have another cause
 };
 
 // Between PROFILE_UNIT_TEST_START(name) and _STOP(), in mode unit_test.

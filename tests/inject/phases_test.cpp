@@ -147,6 +147,7 @@ TEST(Phases, ABatchThatGrowsIsAPhaseForEachSize) {
     const std::vector<int> grids{16, 32, 64};
     EXPECT_EQ(event["grid"][0], grids[event["phase"].get<std::size_t>()]);
   }
+  EXPECT_EQ(profile["phases"][1]["reason"], "other grids");
   EXPECT_EQ(samples_of(profile, 2), 700U);
   expect_samples_in_their_phase(profile);
 }
