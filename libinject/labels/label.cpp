@@ -9,6 +9,7 @@
 #include "session/rebinding.hpp"
 #include "session/state.hpp"
 #include "session/trigger.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/log.hpp"
 #include "sys/thread_memory.hpp"
@@ -255,12 +256,14 @@ void open_all_gates(bool open) {
 std::string met_label_names() {
   LabelBook& labels = label_book();
   const std::lock_guard lock(labels.mutex);
-  std::set<std::string_view> names;  // not sorted: that takes 3 KiB of stack
-  for (const auto& [name, label] : labels.labels)
-    names.insert(name);
   std::string text;
-  for (const std::string_view name : names)
-    text.append(text.empty() ? "" : ", ").append(name);
+  sys::on_large_stack([&] {  // a tree is cleared level by level
+    std::set<std::string_view> names;
+    for (const auto& [name, label] : labels.labels)
+      names.insert(name);
+    for (const std::string_view name : names)
+      text.append(text.empty() ? "" : ", ").append(name);
+  });
   return text;
 }
 
