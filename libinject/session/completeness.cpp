@@ -6,6 +6,7 @@
 #include "session/rebinding.hpp"
 #include "session/run_controller.hpp"
 #include "session/state.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <algorithm>
@@ -191,7 +192,7 @@ bool settle_by_phase(State& state) {
 }  // namespace
 
 bool settle_completeness(State& state, End end) {
-  settle_other_phases(state);
+  sys::on_large_stack([&] { settle_other_phases(state); });
   const bool has_all = settle_by_phase(state);
   if (has_all && end == End::kBySignal) warn(state, "the program was ended by a signal");
   const bool some_phase_is_measured =

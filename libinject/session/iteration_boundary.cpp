@@ -244,10 +244,12 @@ bool look_for_period(State& state, const LaunchSite& site) {
   if (++searched_launches > (is_first ? kLongestSearch : kLongestSearchAgain)) {
     give_up();
     if (is_first) return true;
-    warn(state, "the launches stopped repeating after iteration " +
-                    std::to_string(state.iteration.load()) + ", and " +
-                    std::to_string(kLongestSearchAgain) + " further ones hold no iterations");
-    stop_looking_for_phase(state);
+    sys::on_large_stack([&] {
+      warn(state, "the launches stopped repeating after iteration " +
+                      std::to_string(state.iteration.load()) + ", and " +
+                      std::to_string(kLongestSearchAgain) + " further ones hold no iterations");
+      stop_looking_for_phase(state);
+    });
     return false;
   }
   const bool has_changed = add_launch(search, site);
@@ -311,8 +313,10 @@ void lose_period() {
     return begin_warmup_again(*run);
   }
   if (run->phase.load() == Phase::kMeasuring && may_look_for_phase(*run)) {
-    leave_phase(*run, run->watch.last_good, "iterations came no more");
-    forget_searches();
+    sys::on_large_stack([&] {
+      leave_phase(*run, run->watch.last_good, "iterations came no more");
+      forget_searches();
+    });
     searched_launches = 0;
     return begin_warmup_again(*run);
   }

@@ -8,6 +8,7 @@
 #include "session/planning.hpp"
 #include "session/rebinding.hpp"
 #include "session/state.hpp"
+#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <algorithm>
@@ -334,7 +335,9 @@ bool has_left_phase(State& state, std::int64_t iteration, bool was_void) {
       state.looks = kMostLooks + 1;
       return false;
     }
-    leave_phase(state, watch.last_good, watch.has_other_grids ? "other grids" : "other launches");
+    sys::on_large_stack([&] {
+      leave_phase(state, watch.last_good, watch.has_other_grids ? "other grids" : "other launches");
+    });
     return true;
   }
   if (state.looks > kMostLooks) return false;
@@ -380,15 +383,15 @@ void leave_phase(State& state, std::int64_t last, std::string reason) {
 
 bool is_known_iteration(State& state) {
   if (!std::exchange(state.is_fresh, false) || !is_followed(state)) return false;
-  const std::uint64_t signature = signature_of(state);
-  const int known = phase_with(state, signature);
-  if (known < 0) {
-    state.signatures.push_back(signature);
-    return false;
-  }
-  state.signatures.clear();
-  go_on_with(state, known);
-  return true;
+  int known = -1;
+  sys::on_large_stack([&] {
+    const std::uint64_t signature = signature_of(state);
+    known = phase_with(state, signature);
+    if (known < 0) return state.signatures.push_back(signature);
+    state.signatures.clear();
+    go_on_with(state, known);
+  });
+  return known >= 0;
 }
 
 bool go_on_with_known_phase(State& state) {
