@@ -62,7 +62,7 @@ struct LaunchSite {
   int open_occurrence = -1;                        // of a label that has started and not stopped
   std::uint32_t usual_count = 0;                   // launches in most iterations of the warm-up
   int usual_votes = 0;
-  std::uint32_t usual_shapes = 0;  // LaunchSlot::shapes of the first watched iterations ...
+  std::uint32_t usual_shapes = 0;  // LaunchTable::shapes_of() in the first watched iterations ...
   int shape_votes = 0;             // ... in so many; below 0: they differ
 };
 

@@ -36,7 +36,10 @@ constexpr std::size_t kFirstWatched = 3;
 constexpr int kDiffering = 3;  // iterations in a row: an evaluation of one batch is no phase
 constexpr std::int64_t kWatchEvery = 32;
 constexpr std::int64_t kWatchEveryOfSeveral = 8;  // where phases come in turns
-constexpr int kMostHintsInVain = 6;               // 128 iterations to the next
+// A launch in a watched iteration takes 40 ns: a long run has 0.2 ns for them.
+constexpr std::int64_t kWatchOftenUntil = 1024;
+constexpr std::int64_t kWatchEveryLater = 256;
+constexpr int kMostHintsInVain = 6;  // 128 iterations to the next
 
 // A phase that has come more than once is waited for so many iterations.
 constexpr std::int64_t kLongestIdle = 1024;
@@ -99,7 +102,8 @@ double deviation_of(State& state) {
   for (LaunchSite* site : state.sites) {
     const auto count =
         static_cast<double>(site->slot->count.exchange(0, std::memory_order_relaxed));
-    const std::uint32_t shapes = site->slot->shapes.exchange(0, std::memory_order_relaxed);
+    const std::uint32_t shapes =
+        launch_table.shapes_of(*site->slot).exchange(0, std::memory_order_relaxed);
     if (site->label != nullptr || site->usual_votes <= 0 || !has_handles(*site)) continue;
     const double expected = site->usual_count;
     const double kernels = kernels_of(*site);
@@ -124,7 +128,7 @@ void begin_counting_anew(State& state) {
   foreign_launches.store(0, std::memory_order_relaxed);
   for (LaunchSite* site : state.sites) {
     site->slot->count.store(0, std::memory_order_relaxed);
-    site->slot->shapes.store(0, std::memory_order_relaxed);
+    launch_table.shapes_of(*site->slot).store(0, std::memory_order_relaxed);
   }
 }
 
@@ -300,7 +304,8 @@ void note_watched(const Launch& launch) noexcept {
   for (std::size_t i = 0; i < launch.grid.size(); ++i)
     hash = mix(mix(hash, launch.grid[i]), launch.block[i]);
   slot->count.fetch_add(1, std::memory_order_relaxed);
-  slot->shapes.fetch_add(static_cast<std::uint32_t>(hash >> 20U), std::memory_order_relaxed);
+  launch_table.shapes_of(*slot).fetch_add(static_cast<std::uint32_t>(hash >> 20U),
+                                          std::memory_order_relaxed);
 }
 
 bool may_look_for_phase(const State& state) {
@@ -341,9 +346,11 @@ bool has_left_phase(State& state, std::int64_t iteration, bool was_void) {
     return true;
   }
   if (state.looks > kMostLooks) return false;
-  const std::int64_t every = state.courses.size() > 1 ? kWatchEveryOfSeveral : kWatchEvery;
+  const std::int64_t position = position_of(state, iteration);
+  std::int64_t every = position < kWatchOftenUntil ? kWatchEvery : kWatchEveryLater;
+  if (state.courses.size() > 1) every = kWatchEveryOfSeveral;
   const bool is_due = watch.first_deviations.size() < kFirstWatched || watch.differing > 0 ||
-                      is_hinted || position_of(state, iteration) % every == 0;
+                      is_hinted || position % every == 0;
   if (!is_due) {
     stop_watching();
     return false;

@@ -19,10 +19,9 @@ inline void take_back(std::atomic<std::uint32_t>& count) noexcept {
 struct LaunchSlot {
   std::atomic<const void*> function{nullptr};
   std::atomic<const void*> stream{nullptr};
-  std::atomic<std::uint32_t> count{0};   // in this iteration
-  std::atomic<std::uint32_t> limit{0};   // at or above this count the launch is examined
-  std::atomic<std::uint32_t> shapes{0};  // sum of the launches' hashes, while they are watched
-  std::atomic<void*> owner{nullptr};     // the caller's: what is known of the pair
+  std::atomic<std::uint32_t> count{0};  // in this iteration
+  std::atomic<std::uint32_t> limit{0};  // at or above this count the launch is examined
+  std::atomic<void*> owner{nullptr};    // the caller's: what is known of the pair
 
   // The site has another slot from now on.
   void take_counts_of(const LaunchSlot& old) noexcept {
@@ -50,7 +49,7 @@ struct LaunchSlot {
 
 class LaunchTable {
  public:
-  // 8192 slots, 320 KiB that stay untouched until used: a model of a few hundred kernels on a few
+  // 8192 slots, 256 KiB that stay untouched until used: a model of a few hundred kernels on a few
   // streams and eight devices.  Beyond that launches are forwarded and counted as lost.
   static constexpr std::size_t kSize = 8192;
   static constexpr std::size_t kLongestProbe = 64;
@@ -76,7 +75,7 @@ class LaunchTable {
       if (here != nullptr && here != this) continue;
       slot.count.store(0, std::memory_order_relaxed);
       slot.limit.store(0, std::memory_order_relaxed);
-      slot.shapes.store(0, std::memory_order_relaxed);
+      shapes_of(slot).store(0, std::memory_order_relaxed);
       slot.owner.store(nullptr, std::memory_order_relaxed);
       slot.stream.store(stream, std::memory_order_relaxed);
       slot.function.store(function, std::memory_order_release);
@@ -95,6 +94,12 @@ class LaunchTable {
       slot.function.store(nullptr, std::memory_order_release);
   }
 
+  // The sum of the launches' hashes, while they are watched.  Beside the slots, of which two make a
+  // cache line.
+  [[nodiscard]] std::atomic<std::uint32_t>& shapes_of(const LaunchSlot& slot) noexcept {
+    return shapes_[index_of(slot)];
+  }
+
   [[nodiscard]] std::size_t index_of(const LaunchSlot& slot) const noexcept {
     return static_cast<std::size_t>(&slot - slots_.data());
   }
@@ -109,6 +114,7 @@ class LaunchTable {
   }
 
   std::array<LaunchSlot, kSize> slots_{};
+  std::array<std::atomic<std::uint32_t>, kSize> shapes_{};
 };
 
 }  // namespace inline_prof::timer

@@ -45,6 +45,7 @@ namespace {
 constexpr std::size_t kKernels = 64;
 constexpr std::size_t kStreams = 4;
 constexpr int kWarmup = 10;
+constexpr int kFirstMeasured = 12;
 
 // Of dlsym, in every glibc of this machine.
 #if defined(__aarch64__)
@@ -89,7 +90,7 @@ void start_again_with_library(char** argv) {
   setenv("INLINE_PROF_DIR", folder.c_str(), 1);
   setenv("INLINE_PROF_SCHEDULE", (folder / "prof.events").c_str(), 1);
   setenv("INLINE_PROF_WARMUP", std::to_string(kWarmup).c_str(), 1);
-  setenv("INLINE_PROF_REPEAT", "1", 1);
+  setenv("INLINE_PROF_REPEAT", "1000", 1);
   // The same launches again and again would be taken for iterations.
   setenv("INLINE_PROF_ITERATION", "macro", 1);
   setenv("INLINE_PROF_LOG", "quiet", 1);
@@ -329,6 +330,13 @@ int main(int argc, char** argv) {
     launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
   };
   for (int i = 0; i < kWarmup; ++i) {
+    PROFILE_ITERATION();
+    step();
+    if (two_threads) std::thread(step).join();
+  }
+  // In the first measured iterations every launch is looked at: threads, and launches that phases
+  // are told from.
+  for (int i = 0; i < kFirstMeasured; ++i) {
     PROFILE_ITERATION();
     step();
     if (two_threads) std::thread(step).join();
