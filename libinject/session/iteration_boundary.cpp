@@ -323,6 +323,7 @@ void lose_period() {
   forget_boundary(*run);
   run->boundary_is_guessed = true;  // what was measured came from a period
   disarm();
+  if (run->phase.load() != Phase::kMeasuring) return;  // all is recorded
   warn(*run, "the launches stopped repeating after iteration " +
                  std::to_string(run->iteration.load()) + ": no iterations are seen any more");
 }
