@@ -122,6 +122,11 @@ Closing close_run(State& state, End end) {
   if (phase == Phase::kBeforeIterations && state.courses.empty()) list_unsampled(state);
   if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) count_calls(state);
   if (phase < Phase::kMeasuring) fold_counts(state);
+  if (phase == Phase::kDiscovering && state.courses.empty()) {
+    // What the warm-up has met is all that there is.
+    const std::lock_guard lock(state.run.mutex);
+    state.run.phase_in_making = -1;
+  }
   state.is_complete = settle_completeness(state, end);
   run_controller::close_record(state);
   state.phase.store(Phase::kDone, std::memory_order_release);

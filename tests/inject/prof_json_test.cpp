@@ -89,6 +89,16 @@ TEST(ProfJson, HoldsEveryScheduledSampleOfEveryEvent) {
   EXPECT_EQ(profile["overhead"]["armed_iterations"], 15);
 }
 
+TEST(ProfJson, HoldsWhatWasMetWhereTheProgramEndsInTheWarmUp) {
+  const Workplace place;
+  const auto [run, profile] = train(place, {"--iterations=2"});
+  EXPECT_THAT(run.output, HasSubstr("the program ended in the warm-up, after iteration 2 of 3"));
+  EXPECT_EQ(profile["complete"], false);
+  ASSERT_EQ(profile["events"].size(), 3U);
+  for (const json& each : profile["events"])
+    EXPECT_EQ(each["measured_times_ms"].size(), 0U) << each["event_name"];
+}
+
 TEST(ProfJson, NamesKernelsLayersAndOperations) {
   const Workplace place;
   const auto [run, profile] = train(place, {"--iterations=60"});
