@@ -16,6 +16,7 @@
 #include <ctime>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -423,6 +424,28 @@ void stop_looking_for_phase(State& state) {
   state.plan = schedule::Plan(0, state.settings.warmup, std::vector<schedule::Turn>{});
   measure_phase(state);
   state.phase.store(Phase::kMeasuring, std::memory_order_release);
+}
+
+void take_layers_of_earlier_phase(State& state) {
+  if (state.courses.empty()) return;
+  const std::lock_guard lock(state.run.mutex);
+  using Key = std::tuple<std::string, int, int, int>;
+  const auto key_of = [](const record::EventRecord& event) {
+    return Key(event.event_name, event.occurrence, event.stream_index, event.device_id);
+  };
+  std::map<Key, std::string> layers;
+  for (std::size_t i = 0; i < state.run.events.size(); ++i) {
+    const record::EventRecord& event = state.run.events[i];
+    if (event.layer_name.empty()) continue;
+    if (is_current(state, event)) return;  // it has layers of its own
+    layers.try_emplace(key_of(event), event.layer_name);
+  }
+  for (std::size_t i = 0; i < state.run.events.size(); ++i) {
+    record::EventRecord& event = state.run.events[i];
+    if (!is_current(state, event)) continue;
+    if (const auto found = layers.find(key_of(event)); found != layers.end())
+      event.layer_name = found->second;
+  }
 }
 
 void note_phase(State& state) {

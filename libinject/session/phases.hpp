@@ -41,6 +41,10 @@ void leave_phase(State& state, std::int64_t last, std::string reason);
 // What was discovered is that of a known phase, which goes on.
 [[nodiscard]] bool go_on_with_known_phase(State& state);
 
+// Of a phase without any layer the events have those of an earlier phase's events of their names:
+// PyTorch's hooks are not set again where that would compile the program anew.
+void take_layers_of_earlier_phase(State& state);
+
 // No iterations were found where others ended.
 void stop_looking_for_phase(State& state);
 

@@ -271,6 +271,7 @@ namespace {
 bool plan_run(State& state) {
   settle_discovery(state);
   if (go_on_with_known_phase(state)) return false;
+  take_layers_of_earlier_phase(state);
   std::vector<Target> all;
   const auto site = gather_targets(state, all);
   schedule::Selection selection;

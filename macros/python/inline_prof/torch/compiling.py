@@ -5,6 +5,7 @@ a constant.  So it is left out of the graph, which torch.compiler.disable would 
 module.
 """
 
+import sys
 import warnings
 
 import torch
@@ -16,6 +17,13 @@ is_compiling = (getattr(getattr(torch, "compiler", None), "is_compiling", None) 
 # What PyTorch 2.8 and later say where a compiled module is called while there are global hooks: that
 # they run for the wrapper as well, which is no layer here.
 _ABOUT_GLOBAL_HOOKS = r"Using `torch\.compile\(module\)` when there are global hooks"
+
+
+def has_compiled():
+    """Whether a part of the program is compiled.  PyTorch guards that by the tables of global hooks: once ours come or go, it is
+    compiled again, and launches other kernels."""
+    counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", None) or {}
+    return counters.get("frames", {}).get("total", 0) > 0
 
 
 def silence_warning():

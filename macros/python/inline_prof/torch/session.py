@@ -2,6 +2,7 @@
 
 from .. import abi as words
 from .backward import Backward
+from .compiling import has_compiled
 from .descriptions import of_module
 from .forward import make_hooks
 from .optimizers import Optimizers
@@ -89,6 +90,8 @@ class Session:
         if wants == 0:
             return self.end()
         if not self._names_modules and wants & words.WANTS_LAYERS:
+            if has_compiled():
+                return None  # with our hooks it would launch what it did before they went
             # The program launches something else now: new events are looked for.
             self._names_modules = True
             self._shapes.describes = True
