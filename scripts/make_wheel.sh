@@ -89,9 +89,7 @@ cp "$zig_folder/LICENSE" "$licenses/zig_compiler_rt"
 export ZIG_LOCAL_CACHE_DIR=$work/zig_cache
 launcher=()
 if command -v ccache >/dev/null; then
-  # The compilers below are scripts that are new in every clone.
-  CCACHE_COMPILERCHECK=string:$(tr '\n' ' ' <scripts/wheel_requirements.txt)
-  export CCACHE_COMPILERCHECK CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
   launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi
 
@@ -107,6 +105,9 @@ flags='-O2 -DNDEBUG -w -fomit-frame-pointer -fno-builtin-bcmp'
 
 build() {
   local architecture=$1 folder=$work/$1 name
+  # The compilers are scripts that are new in every clone, and the same but for their target.
+  CCACHE_COMPILERCHECK="string:$architecture $(tr '\n' ' ' <scripts/wheel_requirements.txt)"
+  export CCACHE_COMPILERCHECK
   mkdir -p "$folder/compiler"
   for name in clang:cc clang++:c++ ar:ar ranlib:ranlib; do
     {
