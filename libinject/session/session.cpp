@@ -124,7 +124,7 @@ Closing close_run(State& state, End end) {
   if (phase < Phase::kMeasuring) fold_counts(state);
   if (phase == Phase::kDiscovering && state.courses.empty()) {
     // What the warm-up has met is all that there is.
-    const std::lock_guard lock(state.run.mutex);
+    const std::lock_guard run_lock(state.run.mutex);
     state.run.phase_in_making = -1;
   }
   state.is_complete = settle_completeness(state, end);
