@@ -50,7 +50,8 @@ class WriterThread {
   void finish(bool complete);
 
   // Has the final file written, by a thread of ours where one can be had, and waits for it, for
-  // `milliseconds` at most: says so where it takes longer.  For the end of the application.
+  // `milliseconds` at most, ten times as long while that thread is at work: says so where it takes
+  // longer.  For the end of the application.
   void finish_within(bool complete, int milliseconds);
   void wait_or_complain(int milliseconds);  // where the file was asked for before
 
@@ -83,6 +84,7 @@ class WriterThread {
   OutputFile file_;
   OutputFile metrics_;
   std::atomic<bool> running_{false};
+  std::atomic<int> thread_{0};  // the kernel's number of it
   bool complaint_made_ = false;
   bool metrics_complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
