@@ -191,6 +191,7 @@ void show_main_phase(Profile& profile) {
   auto& phases = profile.phases;
   if (phases.size() < 2) return;
   std::vector<double> times_ms;
+  times_ms.reserve(phases.size());
   for (const Phase& phase : phases) {
     times_ms.push_back(phase.iter_time_ms.empty() ? 0
                                                   : base::median(phase.iter_time_ms) *
