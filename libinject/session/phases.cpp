@@ -59,9 +59,10 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
 }
 constexpr std::uint64_t kBasis = 14695981039346656037ULL;
 
-std::uint32_t kernels_of(const LaunchSite& site) {
-  if (site.graph == nullptr) return 1;
-  return std::max(site.graph->kernels.load(std::memory_order_relaxed), 1U);
+// Of a launch; null: it is none of a graph.
+std::uint32_t kernels_of(const ExecutableGraph* graph) {
+  if (graph == nullptr) return 1;
+  return std::max(graph->kernels.load(std::memory_order_relaxed), 1U);
 }
 
 bool is_followed(const State& state) {
@@ -107,7 +108,7 @@ double deviation_of(State& state) {
         launch_table.shapes_of(*site->slot).exchange(0, std::memory_order_relaxed);
     if (site->label != nullptr || site->usual_votes <= 0 || !has_handles(*site)) continue;
     const double expected = site->usual_count;
-    const double kernels = kernels_of(*site);
+    const double kernels = kernels_of(site->graph);
     usual += kernels * expected;
     if (count != expected) {
       differing += kernels * std::abs(count - expected);
@@ -270,12 +271,11 @@ int phase_with(const State& state, std::uint64_t signature) {
   return -1;
 }
 
-// What the iterations launch after the last phase that has room is not measured.
+// The iterations from now on are in no phase's list.
 void measure_nothing(State& state) {
   take_course(state);
   state.plan = schedule::Plan(0, state.settings.warmup, std::vector<schedule::Turn>{});
-  warn(state, "there are more than " + std::to_string(kMostPhases) +
-                  " phases: what other iterations launch is not measured");
+  measure_phase(state);
 }
 
 bool has_all_samples(const Course& course) {
@@ -294,11 +294,7 @@ double monotonic_seconds() noexcept {
 void note_watched(const Launch& launch) noexcept {
   timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream);
   if (slot == nullptr) {
-    const std::uint32_t kernels =
-        launch.graph == nullptr
-            ? 1
-            : std::max(launch.graph->kernels.load(std::memory_order_relaxed), 1U);
-    foreign_launches.fetch_add(kernels, std::memory_order_relaxed);
+    foreign_launches.fetch_add(kernels_of(launch.graph), std::memory_order_relaxed);
     return;
   }
   std::uint64_t hash = kBasis;
@@ -413,37 +409,32 @@ bool go_on_with_known_phase(State& state) {
   }
   state.signatures.push_back(signature);
   if (state.courses.size() < kMostPhases) return false;
+  warn(state, "there are more than " + std::to_string(kMostPhases) +
+                  " phases: what other iterations launch is not measured");
   measure_nothing(state);
-  measure_phase(state);
   return true;
 }
 
 // Nothing that repeats was found.
 void stop_looking_for_phase(State& state) {
-  take_course(state);
-  state.plan = schedule::Plan(0, state.settings.warmup, std::vector<schedule::Turn>{});
-  measure_phase(state);
+  measure_nothing(state);
   state.phase.store(Phase::kMeasuring, std::memory_order_release);
 }
 
 void take_layers_of_earlier_phase(State& state) {
   if (state.courses.empty()) return;
   const std::lock_guard lock(state.run.mutex);
-  using Key = std::tuple<std::string, int, int, int>;
-  const auto key_of = [](const record::EventRecord& event) {
-    return Key(event.event_name, event.occurrence, event.stream_index, event.device_id);
-  };
-  std::map<Key, std::string> layers;
+  std::map<EventPlace, std::string> layers;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     const record::EventRecord& event = state.run.events[i];
     if (event.layer_name.empty()) continue;
     if (is_current(state, event)) return;  // it has layers of its own
-    layers.try_emplace(key_of(event), event.layer_name);
+    layers.try_emplace(place_of(event), event.layer_name);
   }
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
     if (!is_current(state, event)) continue;
-    if (const auto found = layers.find(key_of(event)); found != layers.end())
+    if (const auto found = layers.find(place_of(event)); found != layers.end())
       event.layer_name = found->second;
   }
 }
@@ -462,7 +453,7 @@ void note_phase(State& state) {
       continue;
     }
     phase.graph_launches += site->usual_count;
-    phase.graph_kernels += std::int64_t{site->usual_count} * kernels_of(*site);
+    phase.graph_kernels += std::int64_t{site->usual_count} * kernels_of(site->graph);
   }
   phase.is_measured = true;
   state.run.phases.push_back(std::move(phase));
