@@ -125,7 +125,7 @@ def launches_in_timeline(folder):
     counts = {}
     with open(folder / "timeline", encoding="utf-8") as lines:
         for line in lines:
-            kind, process, _, _, _, _, _, place, name = line.rstrip("\n").split("\t")
+            kind, process, _, _, _, _, _, place, name, _ = line.rstrip("\n").split("\t")
             if kind == "kernel" and not name.startswith(OURS):
                 launched, nodes = counts.setdefault(int(process), ([0], set()))
                 if place:
@@ -140,7 +140,7 @@ def share_of_copies(folder):
     copies = work = 0
     with open(folder / "timeline", encoding="utf-8") as lines:
         for line in lines:
-            kind, _, _, _, _, _, length, _, _ = line.split("\t")
+            kind, _, _, _, _, _, length, *_ = line.split("\t")
             work += int(length)
             copies += int(length) if kind != "kernel" else 0
     return 100 * copies / max(work, 1)

@@ -54,7 +54,7 @@ Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanose
                .duration = end - begin},
               settings.truth_durations);
   }
-  log_timeline(stream, "kernel", work.kernel->mangled, {work.thread, place}, begin, end);
+  log_timeline(stream, "kernel", work.kernel->mangled, work.origin, place, begin, end);
   tell_of_kernel(stream, work, {.begin = begin, .end = end, .in_graph = place != nullptr});
   return end;
 }
@@ -143,9 +143,9 @@ void Simulator::launch(Stream& stream, KernelWork work, const LaunchRequest& req
     return;
   }
   wait_for_queue_space(stream);
+  work.origin = origin_of_this_call();
   ++launches;
   work.correlation_id = correlation_of_this_call();
-  work.thread = this_thread();
   std::shared_ptr<Meeting> meeting;
   if (const auto contract = meeting_of(*work.kernel, request)) {
     meeting = std::make_shared<Meeting>(*contract);
@@ -195,9 +195,9 @@ void Simulator::copy(Stream& stream, const CopyWork& work) {
   }
   const auto duration = transfer_duration(work.destination, work.source, work.width * work.rows);
   engine.submit(stream, {.run = [&stream, staged, staging, duration,
-                                 thread = this_thread()](Nanoseconds start) {
+                                 origin = origin_of_this_call()](Nanoseconds start) {
                   move_bytes(staged);
-                  log_timeline(stream, "copy", "", {thread, nullptr}, start, start + duration);
+                  log_timeline(stream, "copy", "", origin, nullptr, start, start + duration);
                   return start + duration;
                 }});
 }
@@ -211,12 +211,12 @@ void Simulator::fill(Stream& stream, const FillWork& work) {
   }
   const auto duration =
       transfer_duration(work.destination, nullptr, work.width * work.rows * work.element_bytes);
-  engine.submit(stream,
-                {.run = [&stream, work, duration, thread = this_thread()](Nanoseconds start) {
-                  fill_bytes(work);
-                  log_timeline(stream, "fill", "", {thread, nullptr}, start, start + duration);
-                  return start + duration;
-                }});
+  engine.submit(
+      stream, {.run = [&stream, work, duration, origin = origin_of_this_call()](Nanoseconds start) {
+        fill_bytes(work);
+        log_timeline(stream, "fill", "", origin, nullptr, start, start + duration);
+        return start + duration;
+      }});
 }
 
 void Simulator::record(Stream& stream, const std::shared_ptr<Event>& event) {

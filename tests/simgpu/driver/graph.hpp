@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,6 +22,12 @@ namespace inline_prof::simgpu {
 
 using LaunchAttributes = std::map<CUlaunchAttributeID, CUlaunchAttributeValue>;
 
+// Who asked the device for work, and when: for the log.
+struct CallOrigin {
+  int thread = 0;            // the kernel's number for it
+  std::uint64_t launch = 0;  // kernels that the process had launched directly before
+};
+
 struct KernelWork {
   Kernel* kernel = nullptr;
   Context* context = nullptr;
@@ -29,7 +36,7 @@ struct KernelWork {
   unsigned dynamic_shared_bytes = 0;
   simgpu_work work{0, 0};
   std::uint32_t correlation_id = 0;  // of the launch, for the observer
-  int thread = 0;                    // of the launch, for the log
+  CallOrigin origin{};               // of the launch
 
   // What only a node of a graph keeps.
   std::shared_ptr<const KernelArguments> arguments{};

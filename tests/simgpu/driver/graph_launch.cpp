@@ -2,7 +2,6 @@
 #include "driver/graph_build.hpp"
 #include "driver/graph_run.hpp"
 #include "driver/observed.hpp"
-#include "driver/timeline_log.hpp"
 
 #include <utility>
 
@@ -66,7 +65,7 @@ void Simulator::launch_graph(Stream& stream, GraphExec& exec) {
       std::make_shared<GraphRun>(GraphRun::Launch{.simulator = *this,
                                                   .stream = stream,
                                                   .correlation_id = correlation_of_this_call(),
-                                                  .thread = this_thread(),
+                                                  .origin = origin_of_this_call(),
                                                   .graph_ordinal = exec.body->graph_ordinal,
                                                   .is_clone = exec.body->is_clone},
                                  exec.body, "");

@@ -113,17 +113,17 @@ bool GraphRun::run_node(NodeRun& run, const ExecNode& node) {
     const auto ready = run.meeting ? run.meeting->all_there() : run.begin;
     KernelWork launched = *kernel;
     launched.correlation_id = launch_.correlation_id;
-    launched.thread = launch_.thread;
+    launched.origin = launch_.origin;
     ++s.graph_kernels;
     run.end = s.run_kernel(launch_.stream, launched, run.begin, ready, &place);
   } else if (const auto* copy = std::get_if<CopyWork>(&node.work)) {
     move_bytes(*copy);
     run.end += s.transfer_duration(copy->destination, copy->source, copy->bytes());
-    log_timeline(launch_.stream, "copy", "", {launch_.thread, &place}, run.begin, run.end);
+    log_timeline(launch_.stream, "copy", "", launch_.origin, &place, run.begin, run.end);
   } else if (const auto* fill = std::get_if<FillWork>(&node.work)) {
     fill_bytes(*fill);
     run.end += s.transfer_duration(fill->destination, nullptr, fill->bytes());
-    log_timeline(launch_.stream, "fill", "", {launch_.thread, &place}, run.begin, run.end);
+    log_timeline(launch_.stream, "fill", "", launch_.origin, &place, run.begin, run.end);
   } else if (std::holds_alternative<RecordWork>(node.work)) {
     run.end +=
         s.record_duration(launch_.stream, s.model.events.graph_pair_bias_us, follows_kernel(node));

@@ -19,7 +19,7 @@ class GraphRun {
     Simulator& simulator;
     Stream& stream;
     std::uint32_t correlation_id;
-    int thread;
+    CallOrigin origin;
     int graph_ordinal;
     bool is_clone;
   };

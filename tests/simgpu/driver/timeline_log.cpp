@@ -1,6 +1,7 @@
 #include "driver/timeline_log.hpp"
 
 #include "common/settings.hpp"
+#include "driver/simulator.hpp"
 
 #include <fcntl.h>
 #include <string>
@@ -22,12 +23,14 @@ int timeline_descriptor() {
 
 }  // namespace
 
-int this_thread() {
-  return static_cast<int>(syscall(SYS_gettid));  // glibc has gettid since 2.30
+CallOrigin Simulator::origin_of_this_call() const {
+  // glibc has gettid since 2.30
+  return {.thread = static_cast<int>(syscall(SYS_gettid)), .launch = launches};
 }
 
 void log_timeline(const Stream& stream, std::string_view kind, std::string_view name,
-                  const TimelineOrigin& origin, Nanoseconds begin, Nanoseconds end) {
+                  const CallOrigin& origin, const NodePlace* place, Nanoseconds begin,
+                  Nanoseconds end) {
   const int file = timeline_descriptor();
   if (file < 0) return;
   std::string line(kind);
@@ -39,11 +42,11 @@ void log_timeline(const Stream& stream, std::string_view kind, std::string_view 
     line += '\t' + std::to_string(number);
   }
   line += '\t';
-  if (origin.place != nullptr) {
-    line += std::to_string(origin.place->graph) + (origin.place->is_clone ? "c:" : ":") +
-            std::string(origin.place->node);
+  if (place != nullptr) {
+    line +=
+        std::to_string(place->graph) + (place->is_clone ? "c:" : ":") + std::string(place->node);
   }
-  line += '\t' + std::string(name) + '\n';
+  line += '\t' + std::string(name) + '\t' + std::to_string(origin.launch) + '\n';
   // A lost line is a failed test, which is what a full disk deserves.
   [[maybe_unused]] const auto written = write(file, line.data(), line.size());
 }

@@ -6,7 +6,10 @@
 
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <numeric>
+#include <set>
+#include <sstream>
 
 namespace inline_prof::simgpu {
 namespace {
@@ -151,6 +154,56 @@ TEST(Truth, CountsKernelsInsideGraphs) {
   EXPECT_EQ(truth.at("graph_launches"), 2);
   EXPECT_EQ(truth.at("graph_kernels"), 4);
   EXPECT_EQ(row_of(truth, "scale<float>").at("in_graph"), true);
+}
+
+// One line of SIMGPU_TIMELINE.
+struct Done {
+  std::string kind;
+  int stream = 0;
+  std::string place;
+  unsigned long launch = 0;
+};
+
+std::vector<Done> timeline_of(const std::vector<std::string>& arguments) {
+  const std::string file = scratch_file("timeline");
+  EXPECT_EQ(run(arguments, {"SIMGPU_TIMELINE=" + file}).exit_status, 0);
+  std::vector<Done> done;
+  std::istringstream lines(read_file(file));
+  std::remove(file.c_str());
+  for (std::string line; std::getline(lines, line);) {
+    std::vector<std::string> columns;
+    std::istringstream words(line);
+    for (std::string column; std::getline(words, column, '\t');)
+      columns.push_back(column);
+    EXPECT_EQ(columns.size(), 10U) << line;
+    done.push_back({.kind = columns.at(0),
+                    .stream = std::stoi(columns.at(4)),
+                    .place = columns.at(7),
+                    .launch = std::stoul(columns.at(9))});
+  }
+  return done;
+}
+
+TEST(Timeline, NumbersLaunchesOfAllThreadsAndStreamsInOneOrder) {
+  std::set<unsigned long> numbers;
+  std::map<int, unsigned long> last;
+  for (const Done& kernel : timeline_of({"threads"})) {
+    EXPECT_TRUE(numbers.insert(kernel.launch).second) << kernel.launch;
+    const auto [before, is_first] = last.try_emplace(kernel.stream, kernel.launch);
+    EXPECT_TRUE(is_first || before->second < kernel.launch);
+    before->second = kernel.launch;
+  }
+  EXPECT_EQ(last.size(), 4U);
+  EXPECT_EQ(numbers.size(), 800U);
+  EXPECT_EQ(*numbers.rbegin(), 799U);
+}
+
+TEST(Timeline, SaysHowManyLaunchesWereBeforeAGraph) {
+  std::vector<unsigned long> direct, in_graphs;
+  for (const Done& kernel : timeline_of({"graphs"}))
+    (kernel.place.empty() ? direct : in_graphs).push_back(kernel.launch);
+  EXPECT_THAT(direct, ElementsAre(0, 1));
+  EXPECT_THAT(in_graphs, ElementsAre(1, 1, 2, 2));
 }
 
 TEST(Cublas, ChecksItsArguments) {
