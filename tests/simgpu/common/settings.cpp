@@ -77,6 +77,11 @@ constexpr Variable kVariables[] = {
      [](Settings& s, Text n, Text v) {
        s.host_speed = number(n, v, 0.0, 1e6, "a factor from 0 to 1000000");
      }},
+    {"SIMGPU_HOST_CLOCK",
+     [](Settings& s, Text n, Text v) {
+       if (v != "cost" && v != "real") refuse(n, v, "cost or real");
+       s.real_host_clock = v == "real";
+     }},
     {"SIMGPU_TRUTH", [](Settings& s, Text, Text v) { s.truth_file = v; }},
     {"SIMGPU_TRUTH_DURATIONS",
      [](Settings& s, Text n, Text v) {
@@ -173,6 +178,9 @@ Settings parse_settings(const std::vector<std::string_view>& environment) {
     }
     // An empty value is an unset variable, as in the shell idiom VAR= command.
     if (!value.empty()) known->apply(settings, name, value);
+  }
+  if (settings.real_host_clock && settings.host_speed == 0) {
+    throw SettingsError("SIMGPU_HOST_SPEED=0: expected more than 0 with SIMGPU_HOST_CLOCK=real");
   }
   return settings;
 }

@@ -28,7 +28,9 @@ struct Settings {
   std::string model_file;  // empty: the one beside libcuda.so.1
   int device_count = 1;
   std::uint64_t seed = 1;
-  double host_speed = 1.0;  // factor on the host's costs: below 1 the host runs further ahead
+  // Factor on the host's costs, or on real time: below 1 the host runs further ahead.
+  double host_speed = 1.0;
+  bool real_host_clock = false;  // it follows real time, and waiting takes real time
   std::string truth_file;
   std::uint64_t truth_durations = 1000;  // per row of the truth file
   std::string log_file;

@@ -30,7 +30,7 @@ CUresult call(const DriverEntry& entry, Cost cost, Body&& body) noexcept {
   if (simulator == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
   try {
     const std::lock_guard lock(simulator->mutex);
-    simulator->engine.advance_host(cost_of(*simulator, cost));
+    simulator->engine.host_clock.advance(cost_of(*simulator, cost));
     simulator->engine.pump();
     simulator->let_go();
     return body(*simulator);

@@ -26,10 +26,13 @@ int64_t simgpu_host_now_ns() {
 }
 
 void simgpu_advance_host_ns(int64_t ns) {
-  locked<int>([&](Simulator& s) {
-    if (ns > 0) s.engine.advance_host(ns);
-    return 0;
-  });
+  Simulator* simulator = Simulator::instance();
+  if (simulator == nullptr || ns <= 0) return;
+  std::unique_lock lock(simulator->mutex);
+  HostClock& clock = simulator->engine.host_clock;
+  if (!clock.is_real()) return clock.advance(ns);
+  lock.unlock();
+  HostClock(clock).wait_until(clock.now() + ns);
 }
 
 uint64_t simgpu_launch_count() {

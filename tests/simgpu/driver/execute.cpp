@@ -80,6 +80,18 @@ Nanoseconds Simulator::transfer_duration(const void* destination, const void* so
   return from_microseconds(model.copies.base_us + static_cast<double>(bytes) / (rate * 1e3));
 }
 
+void Simulator::host_waits_until(Nanoseconds at) {
+  if (!engine.host_clock.is_real()) {
+    engine.host_clock.move_to(at);
+    return;
+  }
+  HostClock clock = engine.host_clock;
+  mutex.unlock();
+  clock.wait_until(at);
+  mutex.lock();
+  engine.pump();
+}
+
 void Simulator::wait_in_real_time(const std::function<bool()>& done) {
   using Clock = std::chrono::steady_clock;
   const auto limit = Clock::now() + std::chrono::duration_cast<Clock::duration>(
@@ -102,6 +114,8 @@ void Simulator::wait_in_real_time(const std::function<bool()>& done) {
 
 void Simulator::wait_for_other_ranks(const std::function<bool()>& done) {
   using Clock = std::chrono::steady_clock;
+  // Waiting would be time that the host does not spend.
+  if (engine.host_clock.is_real()) return;
   const auto limit = Clock::now() + kQueryPatience;
   while (!done()) {
     auto open = engine.open_meetings();
@@ -132,7 +146,7 @@ void Simulator::wait_for_queue_space(Stream& stream) {
     wait_in_real_time([&] { return !full() || !ahead.empty(); });
     if (ahead.empty()) return;
   }
-  engine.move_host_to(ahead.front());
+  host_waits_until(ahead.front());
 }
 
 void Simulator::launch(Stream& stream, KernelWork work, const LaunchRequest& request) {
@@ -279,7 +293,7 @@ void Simulator::finish(Operation& operation) {
   if (!operation.dependencies_known()) {
     wait_in_real_time([&] { return operation.dependencies_known(); });
   }
-  engine.move_host_to(operation.not_before);
+  host_waits_until(operation.not_before);
 }
 
 namespace {

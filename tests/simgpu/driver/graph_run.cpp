@@ -133,9 +133,11 @@ bool GraphRun::run_node(NodeRun& run, const ExecNode& node) {
     if (run.event && !run.event->done) return false;
     if (run.event) run.end = std::max(run.end, run.event->end);
   } else if (run.host_call) {
-    if (!run.host_call_started) start_host_call(run.host_call);
+    const HostClock& clock = s.engine.host_clock;
+    if (!run.host_call_started) start_host_call(run.host_call, clock, run.begin);
     run.host_call_started = true;
-    return run.host_call->returned.load(std::memory_order_acquire);
+    if (!run.host_call->returned.load(std::memory_order_acquire)) return false;
+    if (clock.is_real()) run.end = std::max(run.end, clock.now());
   } else if (run.inner) {
     if (!run.inner->advance(run.begin)) return false;
     run.end = run.inner->end();

@@ -45,7 +45,7 @@ std::vector<Context*>& context_stack() {
 }
 
 Simulator::Simulator(const Settings& process, Model read)
-    : settings(process), model(std::move(read)) {
+    : settings(process), model(std::move(read)), engine(process) {
   devices.resize(static_cast<std::size_t>(settings.device_count));
   for (std::size_t i = 0; i < devices.size(); ++i)
     devices[i].index = static_cast<int>(i);

@@ -180,6 +180,8 @@ class Simulator {
   [[nodiscard]] std::vector<Edge> captured_edges(const Stream& stream, const Work& to) const;
   void end_capture(Capture& capture, bool keep_graph);
 
+  // Until the host's clock is at `at`.  Unlocks the mutex meanwhile.
+  void host_waits_until(Nanoseconds at);
   // Until the application has done what lets `done` become true.  Unlocks the mutex meanwhile.
   void wait_in_real_time(const std::function<bool()>& done);
   // Until `done`, or nobody is left to wait for: other ranks decide what a query answers, and how

@@ -75,7 +75,7 @@ void Engine::order_after(Stream& stream, Operation& operation) {
 }
 
 void Engine::submit(Stream& stream, Operation operation) {
-  operation.not_before = std::max(operation.not_before, host_now_);
+  operation.not_before = std::max(operation.not_before, host_now());
   Context& context = *stream.context;
   if (stream.kind == StreamKind::kLegacy) {
     context.for_each_stream([&](Stream& other) {
@@ -111,12 +111,13 @@ bool Engine::run_head(Stream& stream) {
       return false;
     }
     // Already true when the stream came to it: no waiting.  Else the host has just stored it.
-    if (head.wait_was_unsatisfied) start = std::max(start, host_now_);
+    if (head.wait_was_unsatisfied) start = std::max(start, host_now());
   }
   if (head.host_call) {
-    if (!head.host_call_started) start_host_call(head.host_call);
+    if (!head.host_call_started) start_host_call(head.host_call, host_clock, start);
     head.host_call_started = true;
     if (!head.host_call->returned.load(std::memory_order_acquire)) return false;
+    if (host_clock.is_real()) start = std::max(start, host_now());
   }
   if (head.meeting && !head.meeting->is_complete(start)) return false;
   if (head.graph && !head.graph->advance(start)) return false;

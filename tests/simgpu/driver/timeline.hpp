@@ -6,6 +6,7 @@
 // tries those again at every API call.
 #pragma once
 
+#include "driver/host_clock.hpp"
 #include "driver/model.hpp"
 #include "driver/vendor_cuda.hpp"
 #include "simgpu.h"
@@ -150,9 +151,11 @@ struct Stream {
 
 class Engine {
  public:
-  [[nodiscard]] Nanoseconds host_now() const { return host_now_; }
-  void advance_host(Nanoseconds by) { host_now_ += by; }
-  void move_host_to(Nanoseconds at) { host_now_ = std::max(host_now_, at); }
+  HostClock host_clock;
+
+  explicit Engine(const Settings& settings) : host_clock(settings) {}
+
+  [[nodiscard]] Nanoseconds host_now() const { return host_clock.now(); }
 
   // Puts `operation` behind what the stream holds, and behind what the rules of the legacy stream
   // put before it; runs it if that is all known.
@@ -182,7 +185,6 @@ class Engine {
   bool run_head(Stream& stream);
   static void run(Stream& stream, Operation& operation, Nanoseconds start);
 
-  Nanoseconds host_now_ = 0;
   std::vector<Stream*> waiting_;  // streams with a queue, in the order in which they got one
 };
 

@@ -93,6 +93,8 @@ INSTANTIATE_TEST_SUITE_P(
                     "SIMGPU_PAIR_BIAS_US=fast: expected microseconds from 0 to 1000000"},
         BadVariable{"Negative", "SIMGPU_PAIR_JITTER_US=-1",
                     "SIMGPU_PAIR_JITTER_US=-1: expected microseconds"},
+        BadVariable{"HostClock", "SIMGPU_HOST_CLOCK=fast",
+                    "SIMGPU_HOST_CLOCK=fast: expected cost or real"},
         BadVariable{"Launch", "SIMGPU_LAUNCH=fast", "SIMGPU_LAUNCH=fast: expected normal or null"},
         BadVariable{"FailSyntax", "SIMGPU_FAIL=cuInit:x",
                     "SIMGPU_FAIL=x: expected FUNCTION[:CODE]"},
@@ -159,6 +161,11 @@ TEST(Model, RulesGiveKernelsTheirTime) {
   EXPECT_DOUBLE_EQ(row_of(truth, "scale<float>").at("nominal_us").get<double>(), 2.5);  // 3 blocks
   EXPECT_EQ(run({"devices"}, {"SIMGPU_MODEL=" + file}).lines().at(0), "1 x Toy, 4 SMs, 9.0");
   std::remove(file.c_str());
+}
+
+TEST(Host, CannotFollowRealTimeAtNoSpeed) {
+  EXPECT_EQ(run({"calls"}, {"SIMGPU_HOST_CLOCK=real", "SIMGPU_HOST_SPEED=0"}).errors,
+            "simgpu: SIMGPU_HOST_SPEED=0: expected more than 0 with SIMGPU_HOST_CLOCK=real\n");
 }
 
 TEST(Host, ThatIsSlowIsSeenByTheDevice) {
