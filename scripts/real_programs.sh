@@ -11,8 +11,8 @@
 #   --environment  only makes the Python environment and prints its interpreter; nothing where it cannot be made
 #
 # Makes once, in build/real_programs, a Python environment of about 2 GB with the packages of
-# tests/real_programs/requirements.txt, without the vendor's libraries. Without a network, or without CPython 3.11 on
-# x86-64, it says SKIP and succeeds.
+# tests/real_programs/requirements.txt, without the vendor's libraries, and but for --short a folder of 0.5 GB with those of
+# requirements_cuda12.txt (CuPy). Without a network, or without CPython 3.11 on x86-64, it says SKIP and succeeds.
 #
 # Exit status: 0 all passed or skipped, 1 something failed, 2 the command line is wrong.
 set -euo pipefail
@@ -37,6 +37,8 @@ done
 
 requirements=tests/real_programs/requirements.txt
 environment=build/real_programs/$(sha256sum "$requirements" | cut -c1-16)
+requirements_cuda12=tests/real_programs/requirements_cuda12.txt
+cuda12=build/real_programs/cuda12.$(sha256sum "$requirements_cuda12" | cut -c1-16)
 python=/usr/bin/python3
 
 skip() {
@@ -49,19 +51,25 @@ skip() {
 "$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2> /dev/null || skip "$python: expected CPython 3.11"
 command -v nvcc > /dev/null || [[ -x /usr/local/cuda/bin/nvcc ]] || skip "no CUDA toolkit"
 
+# install FOLDER OPTION...: the last option is the list of packages.
+install() {
+  local folder=$1
+  # --no-deps: the vendor's libraries would be 2 GB, and would be loaded instead of the simulated ones.
+  if ! "$environment/bin/pip" install --quiet --no-deps --require-hashes --retries 1 --timeout 20 "${@:2}" \
+    2> "$folder/pip.log"; then
+    if grep -qiE 'hash|mismatch' "$folder/pip.log"; then
+      cat "$folder/pip.log" >&2
+      exit 1
+    fi
+    skip "no network: $(tail -n 1 "$folder/pip.log")"
+  fi
+  touch "$folder/complete"
+}
+
 if [[ ! -e $environment/complete ]]; then
   rm -rf "$environment"
   "$python" -m venv "$environment" || skip "$python -m venv failed"
-  # --no-deps: the vendor's libraries would be 2 GB, and would be loaded instead of the simulated ones.
-  if ! "$environment/bin/pip" install --quiet --no-deps --require-hashes --retries 1 --timeout 20 \
-    -r "$requirements" 2> "$environment/pip.log"; then
-    if grep -qiE 'hash|mismatch' "$environment/pip.log"; then
-      cat "$environment/pip.log" >&2
-      exit 1
-    fi
-    skip "no network: $(tail -n 1 "$environment/pip.log")"
-  fi
-  touch "$environment/complete"
+  install "$environment" -r "$requirements"
 fi
 
 if $only_environment; then
@@ -70,6 +78,16 @@ if $only_environment; then
 fi
 
 packages=$("$environment/bin/python" -c 'import sysconfig; print(sysconfig.get_path("platlib"))')
+with_cuda12=()
+if ((${#short[@]} == 0)); then
+  if [[ ! -e $cuda12/complete ]]; then
+    rm -rf "$cuda12"
+    mkdir -p "$cuda12"
+    install "$cuda12" --target "$cuda12" -r "$requirements_cuda12"
+  fi
+  packages+=";$PWD/$cuda12"
+  with_cuda12=(--cuda12 "$PWD/$cuda12")
+fi
 [[ -e $build/CMakeCache.txt ]] || cmake --preset dev -B "$build" > /dev/null
 # The simulated libraries then have an entry for each function that the packages ask for.
 cmake "$build" -DSIMGPU_PROGRAMS="$packages" > /dev/null
@@ -79,4 +97,4 @@ cmake --build "$build" --target simgpu inline_prof_inject prof_run prof_analyze 
 exec python3 tests/real_programs/run.py --python "$PWD/$environment/bin/python" \
   --simulated-gpu "$PWD/$build/simgpu/lib" --prof-run "$PWD/$build/libinject/run/prof-run" \
   --prof-analyze "$PWD/$build/analyzer/cli/prof-analyze" \
-  --cache "$PWD/build/real_programs/cache" "${short[@]}" "${programs[@]}"
+  --cache "$PWD/build/real_programs/cache" "${with_cuda12[@]}" "${short[@]}" "${programs[@]}"

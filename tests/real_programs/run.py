@@ -7,6 +7,7 @@ What is asserted of each is in the functions `check_...`; docs/compatibility.md 
 
 import argparse
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -29,11 +30,13 @@ EXAMPLES = REPOSITORY / "examples/pytorch"
 
 class Program:
     """One program; `steps` are those of a short and of a full run, `loops` says whether an optimizer's steps can be
-    seen from Python, `more_steps` how many it makes before the loop."""
+    seen from Python, `more_steps` how many it makes before the loop, `cuda12` that its packages are those for CUDA 12,
+    `dry_ms` that the host's clock is real time, and that the GPU has nothing to do for so long in every step."""
 
-    def __init__(self, name, command, steps, loops=True, torch=True, ranks=1, short=False, more_steps=0):
+    def __init__(self, name, command, steps, loops=True, torch=True, ranks=1, short=False, more_steps=0, cuda12=False,
+                 dry_ms=0):
         self.name, self.command, self.steps, self.loops, self.more_steps = name, command, steps, loops, more_steps
-        self.torch, self.ranks, self.short = torch, ranks, short
+        self.torch, self.ranks, self.short, self.cuda12, self.dry_ms = torch, ranks, short, cuda12, dry_ms
 
     def count(self, is_short):
         return self.steps[0 if is_short else 1]
@@ -69,6 +72,8 @@ TABLE = [
     # Too short for iterations to be found: the profile is written all the same.
     Program("lightning, a few steps", [PROGRAMS / "lightning_loop.py"], (40, 40)),
     Program("triton", [PROGRAMS / "triton_kernels.py"], (120, 400), torch=False, short=True),
+    Program("starved", [PROGRAMS / "starved.py"], (60, 200), dry_ms=20),
+    Program("cupy", [PROGRAMS / "cupy_arrays.py"], (120, 400), torch=False, cuda12=True),
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True),
 ]
 WAYS = ("bare", "library", "torch", "counted")
@@ -88,6 +93,15 @@ def environment(options, program, folder):
         SIMGPU_TRUTH=str(folder / "truth.json"), SIMGPU_DEVICES=str(program.ranks),
         SIMGPU_TIMELINE=str(folder / "timeline"), HF_HUB_OFFLINE="1", TORCHINDUCTOR_COMPILE_THREADS="1",
         TORCHINDUCTOR_CACHE_DIR=str(options.cache / "inductor"), TRITON_CACHE_DIR=str(options.cache / "triton"))
+    if program.dry_ms:
+        surroundings["SIMGPU_HOST_CLOCK"] = "real"
+    if program.cuda12:
+        if not options.cuda12:
+            raise Failed("expected --cuda12 FOLDER: its packages are those for CUDA 12")
+        surroundings["PYTHONPATH"] += f":{options.cuda12}"
+        surroundings["LD_LIBRARY_PATH"] = (f"{options.simulated_gpu}:{options.cuda12}/nvidia/cuda_nvrtc/lib:"
+                                           f"{options.toolkit}")
+        surroundings.update(CUPY_CACHE_DIR=str(options.cache / "cupy"), CUDA_PATH=str(pathlib.Path(options.toolkit).parent))
     return surroundings
 
 
@@ -100,7 +114,9 @@ def run(options, program, way, folder):
                             INLINE_PROF_WARMUP="1000000000" if way == "counted" else "10")
         if way == "torch":
             # The GPU is what a step waits for; and a run is done with its last sample.
-            surroundings.update(SIMGPU_HOST_SPEED="0.01", INLINE_PROF_OVERHEAD="0")
+            surroundings["INLINE_PROF_OVERHEAD"] = "0"
+            if not program.dry_ms:
+                surroundings["SIMGPU_HOST_SPEED"] = "0.01"
         if way == "counted":
             surroundings["REAL_PROGRAMS_NAMES"] = str(folder / "names")
         with_torch = way == "torch" or way == "counted" and program.torch
@@ -118,6 +134,29 @@ def check_bare(options, folder, done):
     foreign = sorted(path for path in loaded if not path.startswith(str(options.simulated_gpu)))
     if foreign:
         raise Failed(f"{foreign[0]} was loaded: expected only libraries in {options.simulated_gpu}")
+
+
+def gaps_between_work(folder):
+    """[(begin of the device's work, ns without any before it)] in the timeline, but for the first."""
+    with open(folder / "timeline", encoding="utf-8") as lines:
+        columns = [line.split("\t") for line in lines]
+    work = sorted((int(row[5]), int(row[5]) + int(row[6])) for row in columns)
+    ends = itertools.accumulate((end for _, end in work), max)
+    return [(begin, max(0, begin - end)) for (begin, _), end in zip(work[1:], ends)]
+
+
+def check_dry(options, program, folder):
+    """Between two steps the GPU has nothing to do."""
+    gaps = sum(gap >= program.dry_ms * 1e6 for _, gap in gaps_between_work(folder))
+    if gaps < program.count(options.short) - 1:
+        raise Failed(f"{gaps} times {program.dry_ms} ms without work: expected one for each step")
+
+
+def true_idle(folder):
+    """Percent of the time without work, in the second half of the program."""
+    gaps = gaps_between_work(folder)
+    gaps = gaps[len(gaps) // 2:]
+    return 100 * sum(gap for _, gap in gaps[1:]) / (gaps[-1][0] - gaps[0][0])
 
 
 def launches_in_timeline(folder):
@@ -146,8 +185,9 @@ def share_of_copies(folder):
     return 100 * copies / max(work, 1)
 
 
-def share_within_truth(profile, truth):
-    """(rows whose median lies where it should, rows) of the kernels whose launches all take the same time."""
+def share_within_truth(profile, truth, only_tight):
+    """(rows whose median lies where it should, rows) of the kernels whose launches all take the same time. Of a GPU that runs
+    dry, a sample that is not tight may hold a wait: it is an upper bound."""
     durations = {}
     for row in truth["kernels"]:
         durations.setdefault((row["mangled"], tuple(row["grid"])), set()).add(row["nominal_us"])
@@ -156,10 +196,12 @@ def share_within_truth(profile, truth):
     within = rows = 0
     for event in profile["events"]:
         nominal = durations.get((event.get("kernel_name"), tuple(event.get("grid") or ())), set())
-        if len(event.get("kernel_names") or ()) != 1 or len(nominal) != 1 or not event["measured_times_ms"]:
+        tight = event["tight"] or [None] * len(event["measured_times_ms"])
+        samples = [ms for ms, is_tight in zip(event["measured_times_ms"], tight) if is_tight or not only_tight]
+        if len(event.get("kernel_names") or ()) != 1 or len(nominal) != 1 or not samples:
             continue
         rows += 1
-        median = statistics.median(event["measured_times_ms"]) * 1000
+        median = statistics.median(samples) * 1000
         (true,) = nominal
         # The pair's own time is between nothing and what the calibration says; 2 % noise, 0.5 us of resolution.
         if true * 0.96 - 0.5 <= median <= true * 1.04 + max(bias, empty_kernel_us) + 0.5:
@@ -186,7 +228,7 @@ def check_profile(program, folder, said):
         raise Failed(f"launches_seen {seen}: the simulator logged {launched}, and {nodes} that were captured")
     words = f"{len(profile['events'])} events, {len(profile['iter_time_ms'])} iterations"
     if program.ranks == 1 and (folder / "truth.json").exists():
-        within, rows = share_within_truth(profile, json.loads((folder / "truth.json").read_text()))
+        within, rows = share_within_truth(profile, json.loads((folder / "truth.json").read_text()), program.dry_ms > 0)
         words += f", {within} of {rows} rows within truth"
         if rows > 0 and within < 0.9 * rows:
             raise Failed(f"{within} of {rows} medians within the truth's interval: expected 90 %")
@@ -286,7 +328,11 @@ def check_end(options, program, folder, profile):
         raise Failed(f"prof-analyze: {done.stderr.strip()}")
     idle = json.loads(done.stdout)["shares"]["idle"]
     most = 2.0 + share_of_copies(folder)
-    if idle > most:
+    if program.dry_ms:
+        true = true_idle(folder)
+        if abs(idle - true) > 3:
+            raise Failed(f"{idle:.1f} % of the iteration idle: expected {true:.1f} %, 3 more or less")
+    elif idle > most:
         raise Failed(f"{idle:.1f} % of the iteration idle or not seen: expected {most:.1f} % at most")
     left = sorted({line for file in folder.glob("libraries/left.*") for line in file.read_text().splitlines()})
     last = max(max(event["iterations"], default=0) for event in profile["events"])
@@ -301,6 +347,8 @@ def check(options, program, way, folder, bare):
     done = run(options, program, way, folder)
     if way == "bare":
         check_bare(options, folder, done)
+        if program.dry_ms:
+            check_dry(options, program, folder)
         return done, ""
     # Ranks print in any order.
     if (done.returncode, sorted(done.stdout.splitlines())) != (bare.returncode, sorted(bare.stdout.splitlines())):
@@ -323,6 +371,7 @@ def main():
     parser.add_argument("--prof-run", required=True)
     parser.add_argument("--prof-analyze", required=True)
     parser.add_argument("--toolkit", default="/usr/local/cuda/lib64", help="libraries that are loaded, but not called")
+    parser.add_argument("--cuda12", type=pathlib.Path, help="folder with the packages of programs for CUDA 12")
     parser.add_argument("--cache", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "real_programs")
     parser.add_argument("--short", action="store_true", help="few programs, few steps")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for each run")

@@ -81,7 +81,8 @@ SIMGPU_STREAM_CALL(cudaFreeAsync, kDevice, void* pointer, cudaStream_t stream) {
 SIMGPU_CALL(cudaPointerGetAttributes, kDevice, cudaPointerAttributes* attributes,
             const void* pointer) {
   if (attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *attributes = {};
+  // Not the whole structure: that of a program for CUDA 12 ends before the reserved words.
+  attributes->devicePointer = attributes->hostPointer = nullptr;
   CUmemorytype type{};
   if (driver.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address_of(pointer)) !=
       CUDA_SUCCESS) {

@@ -2,7 +2,7 @@
 """Entries for what a vendor's library exports and the simulated one lacks.
 
 Reads symbol tables alone: those of the vendor's library (--reference), those of the objects that the simulated
-library is made of (--objects), and what the programs that are to run ask for (--programs, a folder with their
+library is made of (--objects), and what the programs that are to run ask for (--programs, folders with their
 shared libraries). Writes a C++ source with an entry for each function that is missing, and the version script of the
 library, which exports everything.
 """
@@ -29,9 +29,9 @@ def symbols(nm, files, *options):
     return found
 
 
-def asked_for(nm, folder):
-    """Undefined symbols of every shared library below `folder`."""
-    libraries = sorted(str(path) for path in pathlib.Path(folder).rglob("*.so*")
+def asked_for(nm, folders):
+    """Undefined symbols of every shared library below `folders`."""
+    libraries = sorted(str(path) for folder in folders for path in pathlib.Path(folder).rglob("*.so*")
                        if path.is_file() and path.read_bytes()[:4] == b"\x7fELF")
     return {name for _, name in symbols(nm, libraries, "-D", "--undefined-only")}
 
@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--status", required=True, help="what the entries return: the library's not-supported status")
     parser.add_argument("--names", required=True, help="regular expression: the functions of this library")
     parser.add_argument("--reference", default="", help="the vendor's library")
-    parser.add_argument("--programs", default="", help="folder with the libraries of the programs that are to run")
+    parser.add_argument("--programs", nargs="*", default=[], help="folders with the libraries of the programs that are to run")
     parser.add_argument("--asked", default="", help="file with undefined symbols of programs, instead of --programs")
     parser.add_argument("--objects", nargs="*", default=[], help="object files of the simulated library")
     parser.add_argument("--export", nargs="*", default=[], help="patterns of what else is exported")
@@ -53,7 +53,7 @@ def main():
     options = parser.parse_args()
 
     if options.write_asked:
-        names = asked_for(options.nm, options.programs) if options.programs else set()
+        names = asked_for(options.nm, options.programs)
         pathlib.Path(options.write_asked).write_text("".join(f"{name}\n" for name in sorted(names)))
         return
 
@@ -75,8 +75,8 @@ def main():
     lines += [f'    {{"{name}", reinterpret_cast<Address>(&::{name})}},' for name in missing]
     lines += ['    {"", nullptr}};', "  return {rows, std::size(rows) - 1};", "}", "}", ""]
     pathlib.Path(options.source).write_text("\n".join(lines))
-    exported = "; ".join([*options.export, *missing])
-    pathlib.Path(options.map).write_text(f"{options.node} {{\n  global: {exported};\n  local: *;\n}};\n")
+    exported = "".join(f" {name};" for name in [*options.export, *missing])
+    pathlib.Path(options.map).write_text(f"{options.node} {{\n  global:{exported}\n  local: *;\n}};\n")
 
 
 if __name__ == "__main__":
