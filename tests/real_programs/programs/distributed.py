@@ -2,7 +2,9 @@
 
 import argparse
 import os
+import sys
 
+import names
 import torch
 from torch import distributed, nn
 
@@ -10,6 +12,15 @@ from torch import distributed, nn
 def model():
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(256, 512), nn.GELU(), nn.Linear(512, 512), nn.GELU(), nn.Linear(512, 16))
+
+
+def exchanged(rank):
+    """What the ranks get from each other: programs check it."""
+    total = torch.full((8,), float(rank + 1)).cuda()
+    distributed.all_reduce(total)
+    every = [torch.empty(4, device="cuda") for _ in range(distributed.get_world_size())]
+    distributed.all_gather(every, torch.full((4,), float(rank)).cuda())
+    return f"sum {float(total[0])}, gathered {[float(part[0]) for part in every]}"
 
 
 if __name__ == "__main__":
@@ -21,17 +32,16 @@ if __name__ == "__main__":
     torch.cuda.set_device(rank)
     distributed.init_process_group("nccl", device_id=torch.device("cuda", rank))
 
-    # Programs check what they get from each other.
-    mine = torch.full((8,), float(rank + 1)).cuda()
-    distributed.all_reduce(mine)
-    every = [torch.zeros(4, device="cuda") for _ in range(distributed.get_world_size())]
-    distributed.all_gather(every, torch.full((4,), float(rank)).cuda())
+    before = exchanged(rank)
     if arguments.kind == "ddp":
-        trained = nn.parallel.DistributedDataParallel(model().cuda(), device_ids=[rank])
+        trained = model().cuda()
+        names.put_around(trained)
+        trained = nn.parallel.DistributedDataParallel(trained, device_ids=[rank])
     else:
         from torch.distributed.fsdp import fully_shard
 
         trained = model().cuda()
+        names.put_around(trained, "_call_impl")  # parameters are gathered in hooks before `forward`
         for layer in trained:
             if isinstance(layer, nn.Linear):
                 fully_shard(layer)
@@ -42,6 +52,7 @@ if __name__ == "__main__":
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-    print(f"rank {rank}: sum {float(mine[0])}, gathered {[float(part[0]) for part in every]}, loss {float(loss):.3f}",
-          flush=True)
+    torch.cuda.synchronize()
+    # Not the loss: kernels compute nothing, and its memory is another tensor's, in an order that depends on time.
+    sys.stdout.write(f"rank {rank}: before {before}, after {exchanged(rank)}\n")  # print() writes twice under torchrun
     distributed.destroy_process_group()

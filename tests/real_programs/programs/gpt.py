@@ -1,19 +1,14 @@
 """The GPT of examples/pytorch in the ways in which people train: python3 gpt.py WAY [--steps N]."""
 
 import argparse
-import importlib.util
-import pathlib
 
+import examples
 import names
 import steps as loop
 import torch
 from torch.nn import functional as F
 
-REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
-spec = importlib.util.spec_from_file_location("example_gpt", REPOSITORY / "examples/pytorch/gpt.py")
-example = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(example)
-
+example = examples.load("gpt")
 more_flags = []  # of the command line: sizes of the model and its batches
 SIZES = ["--batch", "8", "--length", "64", "--width", "128", "--heads", "4", "--layers", "3"]
 

@@ -79,6 +79,7 @@ class Counter(transformers.generation.streamers.BaseStreamer):
 
 def generated(model, cache, steps):
     model = model.cuda().eval()
+    names.put_around(model)
     prompt = torch.arange(1, 17, device="cuda").unsqueeze(0)
     counter = Counter(steps)
     try:
