@@ -53,6 +53,8 @@ std::string compare_json(const join::Comparison& comparison) {
   Json json;
   json["schema"] = "inline_prof_compare/1";
   json["margin"] = comparison.margin;
+  json["phase_before"] = or_null(comparison.phase_before);
+  json["phase_after"] = or_null(comparison.phase_after);
   json["differences"] = Json::array();
   for (const join::Difference& difference : comparison.differences)
     json["differences"].push_back({{"what", difference.what}, {"text", difference.text}});

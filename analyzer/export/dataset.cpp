@@ -5,12 +5,15 @@
 #include "join/communicator.hpp"
 #include "join/statistics.hpp"
 #include "join/verdict.hpp"
+#include "read/phases.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <iterator>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -19,7 +22,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;  // what Arrow wants of a buffer
 
-enum Number : std::size_t { kRun, kDevice, kIteration, kEvent, kSample, kFinding };
+enum Number : std::size_t { kRun, kDevice, kPhase, kIteration, kEvent, kSample, kFinding };
 
 void pad(std::string& out) {
   out.resize((out.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
@@ -105,15 +108,59 @@ Table device_table(const read::Profile& profile, const join::Analysis& analysis)
   return table;
 }
 
-Table iteration_table(const read::Profile& profile) {
-  Table table(dataset_tables()[kIteration]);
-  for (std::size_t i = 0; i < profile.iter_time_ms.size(); ++i)
-    start(table, profile).add(static_cast<std::int64_t>(i)).add(profile.iter_time_ms[i]);
+std::int64_t number_of(const read::Profile& profile) {
+  return static_cast<std::int64_t>(profile.phase) + 1;
+}
+
+// A run that says nothing of phases has one.
+Table phase_table(const read::Profile& main) {
+  Table table(dataset_tables()[kPhase]);
+  std::vector<read::Phase> phases = main.phases;
+  if (phases.empty()) {
+    phases.push_back({.iterations = static_cast<std::int64_t>(main.iter_time_ms.size()),
+                      .iteration_source = main.profiler.iteration_source,
+                      .iteration_confidence = main.profiler.iteration_confidence});
+  }
+  for (std::size_t i = 0; i < phases.size(); ++i) {
+    const read::Phase& phase = phases[i];
+    const std::vector<double>& times_ms =
+        phases.size() == 1 ? main.iter_time_ms : phase.iter_time_ms;
+    std::optional<double> iteration_us;
+    if (!times_ms.empty()) iteration_us = join::median(times_ms) * 1e3;
+    std::optional<std::int64_t> first;
+    if (!phase.stretches.empty()) first = phase.stretches.front().first;
+    start(table, main)
+        .add(static_cast<std::int64_t>(i) + 1)
+        .add(i == main.phase)
+        .add(phase.measured)
+        .add(phase.iterations)
+        .add(first)
+        .add(std::max<std::int64_t>(std::ssize(phase.stretches), 1))
+        .add(iteration_us)
+        .add(phases.size() == 1 ? std::optional(1.0) : phase.share)
+        .add(phase.kernel_launches)
+        .add(phase.graph_launches)
+        .add(phase.graph_kernels)
+        .add(std::string_view(phase.iteration_source))
+        .add(phase.iteration_confidence)
+        .add(std::string_view(phase.reason));
+  }
   return table;
 }
 
-Table event_table(const read::Profile& profile, const std::vector<join::Row>& rows) {
-  Table table(dataset_tables()[kEvent]);
+void add_iterations(Table& table, const read::Profile& profile) {
+  for (std::size_t i = 0; i < profile.iter_time_ms.size(); ++i) {
+    start(table, profile)
+        .add(number_of(profile))
+        .add(static_cast<std::int64_t>(i))
+        .add(profile.iter_time_ms[i]);
+  }
+}
+
+void add_events(Table& table, const DatasetPhase& phase, bool is_main) {
+  const read::Profile& profile = phase.profile;
+  const std::vector<join::Row>& rows = phase.analysis.rows;
+  const auto place_of = [&](std::size_t i) { return static_cast<std::int64_t>(phase.places[i]); };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const join::Row& row = rows[i];
     const read::Event& event = profile.events[i];
@@ -121,7 +168,9 @@ Table event_table(const read::Profile& profile, const std::vector<join::Row>& ro
     std::optional<double> raw_us;
     if (!event.measured_ms.empty()) raw_us = join::median(event.measured_ms) * 1e3;
     start(table, profile)
-        .add(static_cast<std::int64_t>(i))
+        .add(place_of(i))
+        .add(number_of(profile))
+        .add(is_main)
         .add(row.device_id)
         .add(row.stream_index)
         .add(row.layer.str())
@@ -131,7 +180,7 @@ Table event_table(const read::Profile& profile, const std::vector<join::Row>& ro
         .add(row.op_kind.str())
         .add(join::is_collective(event))
         .add(row.meeting.str())
-        .add(row.parent ? std::optional(static_cast<std::int64_t>(*row.parent)) : std::nullopt)
+        .add(row.parent ? std::optional(place_of(*row.parent)) : std::nullopt)
         .add(is_outermost(rows, i))
         .add(row.start_index)
         .add(row.end_index)
@@ -152,22 +201,20 @@ Table event_table(const read::Profile& profile, const std::vector<join::Row>& ro
         .add(row.model.str())
         .add(std::string_view(join::verdict_text(row)));
   }
-  return table;
 }
 
-Table sample_table(const read::Profile& profile) {
-  Table table(dataset_tables()[kSample]);
+void add_samples(Table& table, const DatasetPhase& phase) {
+  const read::Profile& profile = phase.profile;
   for (std::size_t i = 0; i < profile.events.size(); ++i) {
     const read::Event& event = profile.events[i];
     const bool has_iterations = event.iterations.size() == event.measured_ms.size();
     for (std::size_t k = 0; k < event.measured_ms.size(); ++k) {
       table.add(profile.rank)
-          .add(static_cast<std::int64_t>(i))
+          .add(static_cast<std::int64_t>(phase.places[i]))
           .add(has_iterations ? std::optional(event.iterations[k]) : std::nullopt)
           .add(event.measured_ms[k]);
     }
   }
-  return table;
 }
 
 }  // namespace
@@ -225,10 +272,29 @@ const std::vector<TableFacts>& dataset_tables() {
         {"memory_clock_khz", kInt64},
         {"driver_version", kString},
         {"cuda_version", kString}}},
+      {"phase",
+       {{"version", kInt32},
+        {"file", kString},
+        {"rank", kInt32},
+        {"phase", kInt32},
+        {"is_main_phase", kBool},
+        {"measured", kBool},
+        {"iterations", kInt64},
+        {"first_iteration", kInt64},
+        {"stretches", kInt32},
+        {"iteration_us", kDouble},
+        {"share", kDouble},
+        {"kernel_launches", kInt64},
+        {"graph_launches", kInt64},
+        {"graph_kernels", kInt64},
+        {"iteration_source", kString},
+        {"iteration_confidence", kDouble},
+        {"reason", kString}}},
       {"iteration",
        {{"version", kInt32},
         {"file", kString},
         {"rank", kInt32},
+        {"phase", kInt32},
         {"number", kInt64},
         {"time_ms", kFloat}}},
       {"event",
@@ -236,6 +302,8 @@ const std::vector<TableFacts>& dataset_tables() {
         {"file", kString},
         {"rank", kInt32},
         {"event_index", kInt32},
+        {"phase", kInt32},
+        {"is_main_phase", kBool},
         {"device_id", kInt32},
         {"stream_index", kInt32},
         {"layer", kString},
@@ -435,23 +503,39 @@ void Table::append_csv(std::string& out) const {
   }
 }
 
-std::vector<Table> dataset_of(const read::Profile& profile, const join::Analysis& analysis) {
-  std::vector<Table> tables;
-  const auto keep = [&](Table table) {
-    if (table.rows() > 0) tables.push_back(std::move(table));
-  };
-  keep(run_table(profile, analysis));
-  keep(device_table(profile, analysis));
-  keep(iteration_table(profile));
-  keep(event_table(profile, analysis.rows));
-  keep(sample_table(profile));
+std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
+  const DatasetPhase* main = &phases.front();
+  for (const DatasetPhase& phase : phases) {
+    if (phase.profile.phase == read::main_phase(phase.profile)) main = &phase;
+  }
+  const read::Profile& profile = main->profile;
+  Table iterations(dataset_tables()[kIteration]);
+  Table events(dataset_tables()[kEvent]);
+  Table samples(dataset_tables()[kSample]);
   Table findings(dataset_tables()[kFinding]);
   const auto find = [&](std::string_view kind, std::string_view text) {
     findings.add(kDatasetVersion).add(std::string_view(profile.file)).add(kind).add(text);
   };
   if (!profile.complete) find("incomplete", "a checkpoint of a run that was cut off");
-  for (const std::string& warning : analysis.warnings)
-    find("warning", warning);
+  std::set<std::string_view> found;
+  for (const DatasetPhase& phase : phases) {
+    add_iterations(iterations, phase.profile);
+    add_events(events, phase, &phase == main);
+    add_samples(samples, phase);
+    for (const std::string& warning : phase.analysis.warnings) {
+      if (found.insert(warning).second) find("warning", warning);
+    }
+  }
+  std::vector<Table> tables;
+  const auto keep = [&](Table table) {
+    if (table.rows() > 0) tables.push_back(std::move(table));
+  };
+  keep(run_table(profile, main->analysis));
+  keep(device_table(profile, main->analysis));
+  keep(phase_table(profile));
+  keep(std::move(iterations));
+  keep(std::move(events));
+  keep(std::move(samples));
   keep(std::move(findings));
   return tables;
 }

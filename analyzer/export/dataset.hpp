@@ -77,9 +77,16 @@ class Table {
   std::size_t rows_ = 0;
 };
 
-// The tables of one file that have rows.  `profile` as it was read, `analysis` of it alone.
-[[nodiscard]] std::vector<Table> dataset_of(const read::Profile& profile,
-                                            const join::Analysis& analysis);
+// One phase of a file, joined by itself.
+struct DatasetPhase {
+  read::Profile profile;            // events and times are those of the phase
+  join::Analysis analysis;          // of it alone
+  std::vector<std::size_t> places;  // of the events in the file
+};
+
+// The tables of one file that have rows, from its measured phases: those that are not measured have
+// a row in `phase` only.
+[[nodiscard]] std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases);
 
 // A table `finding` of one row: a file that could not be read, or what is odd about the run.
 [[nodiscard]] Table dataset_finding(std::string_view kind, std::string_view file,

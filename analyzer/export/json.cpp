@@ -42,6 +42,27 @@ Json overhead_json(const std::optional<read::Overhead>& overhead) {
   return json;
 }
 
+Json phases_json(const read::Profile& profile) {
+  Json json = Json::array();
+  for (std::size_t i = 0; i < profile.phases.size(); ++i) {
+    const read::Phase& phase = profile.phases[i];
+    Json stretches = Json::array();
+    for (const auto& [first, last] : phase.stretches)
+      stretches.push_back(Json::array({first, last}));
+    json.push_back({{"number", i + 1},
+                    {"is_shown", i == profile.phase},
+                    {"iterations", phase.iterations},
+                    {"stretches", std::move(stretches)},
+                    {"share", or_null(phase.share)},
+                    {"reason", phase.reason},
+                    {"kernel_launches", phase.kernel_launches},
+                    {"graph_launches", phase.graph_launches},
+                    {"graph_kernels", phase.graph_kernels},
+                    {"measured", phase.measured}});
+  }
+  return json;
+}
+
 Json run_json(const join::Run& run) {
   const read::Profile& profile = run.profile;
   Json json;
@@ -54,6 +75,7 @@ Json run_json(const join::Run& run) {
   json["iteration_us"] = or_null(run.iteration_us);
   json["iteration_source"] = or_null(profile.profiler.iteration_source);
   json["iteration_confidence"] = or_null(profile.profiler.iteration_confidence);
+  if (!profile.phases.empty()) json["phases"] = phases_json(profile);
   json["overhead"] = overhead_json(profile.overhead);
   json["dropped"] = Json::object();
   for (const auto& [what, count] : profile.dropped)

@@ -60,6 +60,8 @@ class TraceWriter {
                           {"calls", row.calls},
                           {"samples", row.samples},
                           {"start_measured", bar.has_place}};
+      const std::string phase = join::phase_name(analysis_.runs[track.run].profile);
+      if (!phase.empty()) measured["args"]["phase"] = phase;
       events_.push_back(std::move(measured));
       if (!row.predicted_us) continue;
       Json predicted = bar_json(row, bar.start_us, *row.predicted_us, process_, thread + lanes);
@@ -73,6 +75,12 @@ class TraceWriter {
     json["traceEvents"] = std::move(events_);
     json["displayTimeUnit"] = "ns";
     json["otherData"] = {{"what", "a mean iteration, put together from medians"}};
+    for (const join::Run& run : analysis_.runs) {
+      if (run.profile.phases.size() < 2) continue;
+      json["otherData"]["phase"] = join::phase_name(run.profile) + ": " +
+                                   join::phase_words(run.profile.phases[run.profile.phase]);
+      break;
+    }
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 

@@ -97,6 +97,8 @@ class GpuTraceWriter {
           .add(stage_event::kExtraData, extra("calls", fmt::format("{}", row.calls)))
           .add(stage_event::kExtraData, extra("samples", fmt::format("{}", row.samples)))
           .add(stage_event::kExtraData, extra("start_measured", bar.has_place ? "true" : "false"));
+      const std::string phase = join::phase_name(analysis_.runs[track.run].profile);
+      if (!phase.empty()) measured.add(stage_event::kExtraData, extra("phase", phase));
       write_event(bar.start_us, measured);
       if (!row.predicted_us) continue;
       Message predicted = stage(row, gpu, lane + ", predicted", *row.predicted_us);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "join/analysis.hpp"
+#include "join/phase_words.hpp"
 
 #include <fmt/format.h>
 
@@ -13,7 +14,9 @@ namespace inline_prof::exports {
 inline std::string device_title(const join::Run& run, std::int64_t device_id) {
   std::string name = run.profile.host_name.empty() ? run.profile.file : run.profile.host_name;
   if (run.profile.rank) name += fmt::format(", rank {}", *run.profile.rank);
-  return fmt::format("{}, device {}", name, device_id);
+  name += fmt::format(", device {}", device_id);
+  const std::string phase = join::phase_name(run.profile);
+  return phase.empty() ? name : name + ", " + phase;
 }
 
 // Lanes count from 0.

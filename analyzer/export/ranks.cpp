@@ -36,6 +36,7 @@ Json pattern_json(const join::RankPattern& pattern) {
 std::string ranks_json(const join::RankComparison& comparison) {
   Json json;
   json["schema"] = "inline_prof_ranks/1";
+  json["phase"] = or_null(comparison.phase);
   json["devices"] = comparison.devices;
   json["events"] = comparison.events;
   json["patterns"] = Json::array();

@@ -133,7 +133,9 @@ FileFacts file_facts(const read::Profile& profile) {
                   .generation = profile.generation,
                   .rank = profile.rank,
                   .world_size = profile.world_size,
-                  .event_list_hash = profile.profiler.event_list_hash,
+                  // Ranks need not have met all their phases.
+                  .event_list_hash =
+                      profile.phases.size() < 2 ? profile.profiler.event_list_hash : std::string(),
                   .host = profile.host_name,
                   .device_ids = {}};
   for (const read::Device& device : profile.devices)

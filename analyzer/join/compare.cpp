@@ -1,6 +1,7 @@
 #include "join/compare.hpp"
 
 #include "join/outermost.hpp"
+#include "join/phase_words.hpp"
 #include "join/run_differences.hpp"
 
 #include <fmt/format.h>
@@ -52,6 +53,14 @@ std::optional<Estimate> iteration_of(const Analysis& analysis) {
   }
   const MedianAndInterval of_iterations = median_and_interval95(std::span(times_us));
   return Estimate{of_iterations.median, of_iterations.ci95};
+}
+
+std::string phase_of(const Analysis& analysis) {
+  for (const Run& run : analysis.runs) {
+    const std::string name = phase_name(run.profile);
+    if (!name.empty()) return name + ": " + phase_words(run.profile.phases[run.profile.phase]);
+  }
+  return {};
 }
 
 double square(double value) {
@@ -180,6 +189,8 @@ Comparison compare_runs(const Analysis& before, const Analysis& after,
   Comparison result;
   result.margin = options.margin;
   result.same_ratios = {1.0 / (1.0 + options.margin), 1.0 + options.margin};
+  result.phase_before = phase_of(before);
+  result.phase_after = phase_of(after);
   result.only_before = missing_in(events_after, events_before);
   result.only_after = missing_in(events_before, events_after);
   if (result.only_before.size() == events_before.size()) {

@@ -46,7 +46,9 @@ struct CompareOptions {
 
 struct Comparison {
   double margin = 0.0;
-  Interval same_ratios;  // that lie within it
+  Interval same_ratios;      // that lie within it
+  std::string phase_before;  // "phase 2 of 3: ..."; empty where the run has one
+  std::string phase_after;
   std::optional<ComparedTime> iteration;
   std::vector<ComparedTime> layers;      // largest share first
   std::vector<ComparedTime> events;      // the same

@@ -1,6 +1,7 @@
 #include "join/ranks.hpp"
 
 #include "join/communicator.hpp"
+#include "join/phase_words.hpp"
 
 #include <fmt/format.h>
 
@@ -293,7 +294,12 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
   summary.file = profile.file;
   summary.facts = file_facts(profile);
   summary.is_complete = profile.complete;
-  summary.event_list_hash = profile.profiler.event_list_hash;
+  summary.phase = phase_name(profile);
+  if (summary.phase.empty()) {
+    summary.event_list_hash = profile.profiler.event_list_hash;
+  } else {
+    summary.phase += ": " + phase_words(profile.phases[profile.phase]);
+  }
   std::map<std::int64_t, std::size_t> place_of;
   for (const read::Event& event : profile.events) {
     const RankEvent key = key_of(event);
@@ -336,6 +342,7 @@ RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOp
     for (const RankSummary::Device& device : rank.devices)
       devices.push_back(&device);
   }
+  result.phase = ranks.front().phase;
   result.devices = devices.size();
   result.events = ranks.front().events.size();
   find_stragglers(ranks, devices, options, result);

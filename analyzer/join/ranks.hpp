@@ -45,7 +45,8 @@ struct RankSummary {
   };
   std::string file;
   bool is_complete = true;
-  std::string event_list_hash;  // empty if the file does not say
+  std::string phase;            // the one that is compared; empty if the file has one
+  std::string event_list_hash;  // of all phases; empty if the file does not say, or has several
   std::set<RankEvent> events;   // whether measured or not
   std::set<RankEvent> collectives;
   std::map<RankEvent, std::string> communicators;  // "COMM SEQUENCE", of those that say it
@@ -106,6 +107,7 @@ struct CollectiveSplit {
 };
 
 struct RankComparison {
+  std::string phase;  // of the first rank: "phase 2 of 3: ..."; empty where it has one
   std::size_t devices = 0;
   std::size_t events = 0;
   std::vector<RankPattern> patterns;         // those that lose most time first

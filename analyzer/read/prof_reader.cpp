@@ -1,6 +1,5 @@
 #include "read/prof_reader.hpp"
 
-#include "base/median.hpp"
 #include "read/file_text.hpp"
 #include "read/json_tree.hpp"
 #include "read/prof_members.hpp"
@@ -14,7 +13,6 @@
 #include <charconv>
 #include <cstdint>
 #include <iterator>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -186,34 +184,7 @@ void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
   events.erase(kept, events.end());
 }
 
-// Events of several phases are those of no iteration: the phase stays that took most of the time.
-void show_main_phase(Profile& profile) {
-  auto& phases = profile.phases;
-  if (phases.size() < 2) return;
-  std::vector<double> times_ms;
-  times_ms.reserve(phases.size());
-  for (const Phase& phase : phases) {
-    times_ms.push_back(phase.iter_time_ms.empty() ? 0
-                                                  : base::median(phase.iter_time_ms) *
-                                                        static_cast<double>(phase.iterations));
-  }
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    if (!phases[profile.phase].measured ||
-        (phases[i].measured && times_ms[i] > times_ms[profile.phase]))
-      profile.phase = i;
-  }
-  const double all_ms = std::accumulate(times_ms.begin(), times_ms.end(), 0.0);
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    if (times_ms[i] > 0) phases[i].share = times_ms[i] / all_ms;
-  }
-  const Phase& shown = phases[profile.phase];
-  profile.iter_time_ms = shown.iter_time_ms;
-  profile.profiler.iteration_source = shown.iteration_source;
-  profile.profiler.iteration_confidence = shown.iteration_confidence;
-  std::erase_if(profile.events, [&](const Event& event) { return event.phase != profile.phase; });
-}
-
-Profile check_document(FoundProfile found, const std::string& label) {
+Profile check_document(FoundProfile found, const std::string& label, const PhaseChoice& phase) {
   const Complaints complaints(label);
   Profile profile = std::move(found.profile);
   profile.file = label;
@@ -241,7 +212,7 @@ Profile check_document(FoundProfile found, const std::string& label) {
                  fmt::format("/{}/{}/{}", format::kPhases, i, format::kIterTimeMs), complaints);
     }
   }
-  show_main_phase(profile);
+  show_phase(profile, phase);
   return profile;
 }
 
@@ -257,20 +228,21 @@ FoundProfile read_tree(const std::string& text, const std::string& label) {
 
 }  // namespace
 
-Profile read_profile(std::string text, const std::string& label, Wanted wanted) {
+Profile read_profile(std::string text, const std::string& label, Wanted wanted,
+                     const PhaseChoice& phase) {
   text.reserve(text.size() + kPaddingBytes);  // no copy if read_text made it
   std::optional<FoundProfile> found = read_stream(text, kWindowBytes, wanted);
   if (!found) found = read_tree(text, label);
   std::string().swap(text);  // a large file need not stand in memory twice
-  return check_document(std::move(*found), label);
+  return check_document(std::move(*found), label, phase);
 }
 
 Profile read_profile_from_tree(const std::string& text, const std::string& label) {
-  return check_document(read_tree(text, label), label);
+  return check_document(read_tree(text, label), label, {});
 }
 
-Profile read_profile(const std::filesystem::path& file, Wanted wanted) {
-  return read_profile(read_text(file), file.string(), wanted);
+Profile read_profile(const std::filesystem::path& file, Wanted wanted, const PhaseChoice& phase) {
+  return read_profile(read_text(file), file.string(), wanted, phase);
 }
 
 }  // namespace inline_prof::read

@@ -129,6 +129,12 @@ void add_missing(std::string& out, std::string_view where, const std::vector<std
 
 std::string compare_table(const join::Comparison& comparison, const TableOptions& options) {
   std::string out;
+  const auto add_phase = [&](const char* label, const std::string& own, const std::string& other) {
+    if (!own.empty() || !other.empty())
+      add_labelled(out, label, own.empty() ? "its only phase" : own, options.width);
+  };
+  add_phase("before", comparison.phase_before, comparison.phase_after);
+  add_phase("after", comparison.phase_after, comparison.phase_before);
   for (const join::Difference& difference : comparison.differences)
     add_labelled(out, "differ", difference.text, options.width);
   add_missing(out, "before", comparison.only_before, options.width);

@@ -1,5 +1,6 @@
 #include "report/head.hpp"
 
+#include "join/phase_words.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -55,45 +56,19 @@ std::string describe_iteration(const join::Analysis& analysis) {
   return text;
 }
 
-std::string iterations_of(const read::Phase& phase) {
-  if (phase.stretches.empty()) return "no iteration";
-  const auto& [first, last] = phase.stretches.front();
-  std::string text = first == 1 && phase.stretches.size() == 1
-                         ? fmt::format("first {} iterations", phase.iterations)
-                         : fmt::format("{} iterations from {} on", phase.iterations, first);
-  if (phase.stretches.size() > 1) text += fmt::format(", in {} turns", phase.stretches.size());
-  return text;
-}
-
-std::string launches_of(const read::Phase& phase) {
-  std::vector<std::string> parts;
-  if (phase.kernel_launches > 0)
-    parts.push_back(fmt::format("{} kernels launched one by one", phase.kernel_launches));
-  if (phase.graph_launches == 1)
-    parts.push_back(fmt::format("a graph of {} kernels", phase.graph_kernels));
-  if (phase.graph_launches > 1)
-    parts.push_back(
-        fmt::format("{} graphs with {} kernels", phase.graph_launches, phase.graph_kernels));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 // The one that is shown comes first.
 void add_phases(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   for (const join::Run& run : analysis.runs) {
     const auto& phases = run.profile.phases;
     if (phases.size() < 2) continue;
-    const auto add = [&](std::size_t i) {
-      const read::Phase& phase = phases[i];
-      std::string text = fmt::format("{}: {}", iterations_of(phase), launches_of(phase));
-      if (phase.share) text += fmt::format(", {:.1f} % of the time", *phase.share * 100);
-      if (!phase.measured) text += ", not measured";
-      if (!phase.reason.empty()) text += fmt::format(" ({})", phase.reason);
-      if (i == run.profile.phase) text += "; shown here";
-      lines.push_back({i == run.profile.phase ? "phases" : "", text});
-    };
-    add(run.profile.phase);
+    const std::size_t shown = run.profile.phase;
+    lines.push_back({"phases", fmt::format("{}, shown here: {}", join::phase_name(run.profile),
+                                           join::phase_words(phases[shown]))});
     for (std::size_t i = 0; i < phases.size(); ++i) {
-      if (i != run.profile.phase) add(i);
+      if (i == shown) continue;
+      std::string text = fmt::format("phase {}: {}", i + 1, join::phase_words(phases[i]));
+      if (phases[i].measured) text += fmt::format("; --phase {} shows it", i + 1);
+      lines.push_back({"", text});
     }
     return;
   }

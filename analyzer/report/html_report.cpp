@@ -3,6 +3,9 @@
 #include "report/html_texts.hpp"
 #include "report/page_data.hpp"
 
+#include <fmt/format.h>
+
+#include <cstddef>
 #include <map>
 #include <string_view>
 
@@ -23,16 +26,30 @@ std::string filled(std::string_view page,
   }
 }
 
+std::string script(std::string_view id, std::size_t phase, std::string_view json) {
+  return fmt::format("<script type=\"application/json\" id=\"{}-phase-{}\">{}</script>\n", id,
+                     phase, json);
+}
+
 }  // namespace
 
-std::string html_report(const join::Analysis& analysis, std::span<const read::Machine> machines) {
+std::string html_report(const join::Analysis& analysis, std::span<const read::Machine> machines,
+                        std::span<const join::Analysis> other_phases) {
   const HtmlTexts texts = html_texts();
   const PageData data = page_data(analysis, machines);
+  std::string others;
+  for (const join::Analysis& phase : other_phases) {
+    const PageData other = page_data(phase, machines);
+    const std::size_t number = phase.runs.front().profile.phase + 1;
+    others += script("report-data", number, other.report);
+    others += script("sample-data", number, other.samples);
+  }
   return filled(texts.page, {{"style", texts.style},
                              {"charts_license", texts.charts_license},
                              {"charts", texts.charts},
                              {"data", data.report},
                              {"samples", data.samples},
+                             {"other_phases", others},
                              {"program", texts.program}});
 }
 

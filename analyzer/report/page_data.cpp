@@ -2,6 +2,7 @@
 
 #include "join/columns.hpp"
 #include "join/layer_sums.hpp"
+#include "join/phase_words.hpp"
 #include "join/timeline_layout.hpp"
 #include "report/findings.hpp"
 #include "report/head.hpp"
@@ -228,6 +229,21 @@ Json run_json(const join::Run& run) {
   return json;
 }
 
+// Number, words and whether it is this one, of the measured phases; none where there is one.
+Json phases_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const join::Run& run : analysis.runs) {
+    const auto& phases = run.profile.phases;
+    if (phases.size() < 2) continue;
+    for (std::size_t i = 0; i < phases.size(); ++i) {
+      if (!phases[i].measured) continue;
+      json.push_back(Json::array({i + 1, join::phase_words(phases[i]), i == run.profile.phase}));
+    }
+    break;
+  }
+  return json;
+}
+
 Json machine_json(const read::Machine& machine) {
   Json json;
   json["id"] = machine.id;
@@ -303,6 +319,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["head"] = Json::array();
   for (const HeadLine& line : head_lines(analysis))
     json["head"].push_back(Json::array({line.label, line.text}));
+  json["phases"] = phases_json(analysis);
   json["statistic"] = analysis.statistic;
   json["iteration_us"] = number(analysis.iteration_us);
   json["shares_percent"] = shares_json(analysis.shares_percent);

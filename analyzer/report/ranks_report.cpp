@@ -70,6 +70,7 @@ std::string ranks_table(const join::RankComparison& comparison, const TableOptio
   };
   std::string out =
       fmt::format("{} devices, {} events each; raw times\n", comparison.devices, comparison.events);
+  if (!comparison.phase.empty()) add_labelled(out, "phase", comparison.phase, options.width);
   if (!comparison.patterns.empty()) {
     add_list(out, "patterns: what the devices at one position need longer for than the others", "",
              comparison.patterns, options.top, [&](const join::RankPattern& pattern) {

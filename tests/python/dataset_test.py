@@ -125,6 +125,34 @@ class Dataset(unittest.TestCase):
             shown[name] = dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", section, re.MULTILINE))
         self.assertEqual(shown, tables)
 
+    def test_phases_have_rows_and_events_their_numbers(self):
+        folder = self.write_run("night", 2)
+        for file in folder.iterdir():
+            document = json.loads(file.read_text())
+            events = document["events"]
+            for event, number in zip(events, (1, 0, 1)):
+                event["phase"] = number
+            document["phases"] = [
+                {"stretches": [[1, 12]], "iterations": 12, "measured": True, "iter_time_ms": [9, 9], "kernel_launches": 1,
+                 "graph_launches": 0, "graph_kernels": 0, "reason": "the first iterations"},
+                {"stretches": [[13, 300], [400, 500]], "iterations": 389, "measured": True, "iter_time_ms": [2, 2, 2],
+                 "kernel_launches": 2, "graph_launches": 0, "graph_kernels": 0, "reason": "other launches"},
+                {"stretches": [[301, 303]], "iterations": 3, "measured": False, "iter_time_ms": [], "kernel_launches": 1,
+                 "graph_launches": 0, "graph_kernels": 0, "reason": "other launches"}]
+            file.write_text(json.dumps(document))
+        self.assertEqual(self.csv(folder).returncode, 0)
+        phases = [row for row in self.rows("phase") if row["rank"] == "0"]
+        self.assertEqual([(row["phase"], row["is_main_phase"], row["measured"], row["stretches"]) for row in phases],
+                         [("1", "false", "true", "1"), ("2", "true", "true", "2"), ("3", "false", "false", "1")])
+        found = {row["event"]: row for row in self.rows("event") if row["rank"] == "0"}
+        self.assertEqual({name: (row["event_index"], row["phase"], row["is_main_phase"]) for name, row in found.items()},
+                         {"gemm": ("0", "2", "true"), "relu": ("1", "1", "false"), "reduce": ("2", "2", "true")})
+        times = {row["phase"]: row["time_ms"] for row in self.rows("iteration")}
+        self.assertEqual(times, {"1": "9", "2": "2"})
+        samples = [row["measured_ms"] for row in self.rows("sample") if row["rank"] == "0" and row["event_index"] == "1"]
+        self.assertEqual(samples, [repr(time) for time in profile(0, 2, 1, 0.03)["events"][1]["measured_times_ms"]])
+        self.assertEqual(self.rows("run")[0]["iteration_us"], "2000")
+
     def test_a_broken_rank_is_a_finding(self):
         folder = self.write_run("night", 4)
         file = folder / "n1.rank3.prof.json"

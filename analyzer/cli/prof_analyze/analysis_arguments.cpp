@@ -3,10 +3,10 @@
 #include "base/command_line.hpp"
 #include "cli/common/machine_option.hpp"
 #include "cli/common/progress.hpp"
+#include "cli/common/run_files.hpp"
 #include "model/machines.hpp"
 #include "read/inputs.hpp"
 #include "read/layers.hpp"
-#include "read/prof_reader.hpp"
 
 #include <fmt/format.h>
 
@@ -63,6 +63,7 @@ void declare_analysis(Command& command, AnalysisArguments& arguments) {
       "improved: fitted models where there are parameters, else the roofline; compat: "
       "the plain roofline for everything",
       modes);
+  declare_phase(command, arguments.phase);
 }
 
 void require_median(const AnalysisArguments& arguments) {
@@ -88,10 +89,11 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
     options.layers = read::read_layers(std::filesystem::path(arguments.layers));
   }
   if (!arguments.isolated.empty()) options.isolated = read::read_isolated(arguments.isolated);
-  const std::vector<std::filesystem::path> paths = read::expand_inputs(files);
+  RunFiles run(read::expand_inputs(files), read::Wanted::kAll,
+               {.number = arguments.phase, .like = arguments.like}, options.leave_out_unreadable);
+  result.launched = run.launched();
   result.analysis = join::join_files(
-      paths.size(), [&](std::size_t i) { return read::read_profile(paths[i]); }, result.machines,
-      options);
+      run.count(), [&](std::size_t i) { return run.load(i); }, result.machines, options);
   if (options.machine) result.machines.insert(result.machines.begin(), *options.machine);
   return result;
 }

@@ -4,7 +4,10 @@
 #include "base/command_line.hpp"
 #include "join/join.hpp"
 #include "read/machine.hpp"
+#include "read/phases.hpp"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +20,9 @@ struct AnalysisArguments {
   std::string event_bias = "auto";
   join::Statistic statistic = join::Statistic::kMedian;
   model::Mode mode = model::Mode::kCalibrated;
+  std::optional<std::size_t> phase;  // from 1; empty: the one that took most of the time
   // No options: what is done with the analysis decides.
+  std::optional<read::Launched> like;  // the phase that launches this, where none is named
   bool keep_samples = false;
   bool leave_out_unreadable = false;  // not where something is judged
 };
@@ -29,10 +34,12 @@ void require_median(const AnalysisArguments& arguments);
 
 struct AnalysisResult {
   join::Analysis analysis;
+  read::Launched launched;              // in the phase that is shown
   std::vector<read::Machine> machines;  // those that the analysis can name
 };
 
-// Joins the files and folders as one run.  Throws UsageError and read::InputError.
+// Joins the files and folders as one run: of each the phase that launches what the first file's
+// does.  Throws UsageError and read::InputError.
 [[nodiscard]] AnalysisResult analyse(const std::vector<std::string>& files,
                                      const AnalysisArguments& arguments);
 

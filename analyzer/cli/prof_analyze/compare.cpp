@@ -75,7 +75,11 @@ int gate_status(const join::Comparison& comparison, double min_share_percent) {
 int run_compare(const CompareOptions& options) {
   require_median(options.analysis);
   const AnalysisResult before = analyse({options.before}, options.analysis);
-  const AnalysisResult after = analyse({options.after}, options.analysis);
+  // The phase of the other run that launches the same, whatever its number.
+  AnalysisArguments same_phase = options.analysis;
+  same_phase.phase.reset();
+  same_phase.like = before.launched;
+  const AnalysisResult after = analyse({options.after}, same_phase);
   join::CompareOptions compare_options;
   compare_options.margin = options.fail_on_percent.value_or(options.margin_percent) / 100.0;
   compare_options.despite = options.despite;

@@ -20,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -233,13 +234,24 @@ struct ReadPart {
 
 ReadPart read_part(const Source& source, const join::JoinOptions& options,
                    const std::vector<read::Machine>& known, const Sink& sink) {
-  read::Profile profile = read::read_profile(source.file);
+  read::Profile whole =
+      read::read_profile(source.file, read::Wanted::kAll, read::PhaseChoice{.all = true});
   ReadPart result;
-  result.facts = join::file_facts(profile);
-  result.part = {source.run, profile.host_name, part_name(source.file), {}};
-  std::vector<read::Profile> profiles{profile};
-  const join::Analysis analysis = join::join_profiles(std::move(profiles), known, options);
-  result.part.tables = exports::dataset_of(profile, analysis);
+  result.facts = join::file_facts(whole);
+  result.part = {source.run, whole.host_name, part_name(source.file), {}};
+  std::vector<exports::DatasetPhase> phases;
+  const std::size_t count = std::max<std::size_t>(whole.phases.size(), 1);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (count > 1 && !whole.phases[i].measured) continue;
+    exports::DatasetPhase& phase = phases.emplace_back();
+    for (std::size_t place = 0; place < whole.events.size(); ++place) {
+      if (count == 1 || whole.events[place].phase == i) phase.places.push_back(place);
+    }
+    phase.profile = count == 1 ? std::move(whole) : whole;
+    read::show_phase(phase.profile, {.number = i + 1});
+    phase.analysis = join::join_profiles({phase.profile}, known, options);
+  }
+  result.part.tables = exports::dataset_of(phases);
   result.texts = sink.texts_of(result.part);
   return result;
 }

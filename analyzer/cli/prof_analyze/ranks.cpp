@@ -5,6 +5,7 @@
 #include "cli/common/machine_option.hpp"
 #include "cli/common/progress.hpp"
 #include "cli/common/result_file.hpp"
+#include "cli/common/run_files.hpp"
 #include "cli/prof_analyze/commands.hpp"
 #include "cli/prof_analyze/terminal.hpp"
 #include "export/ranks.hpp"
@@ -15,12 +16,11 @@
 #include "model/units.hpp"
 #include "read/input_error.hpp"
 #include "read/inputs.hpp"
-#include "read/prof_reader.hpp"
 #include "report/ranks_report.hpp"
 
 #include <fmt/format.h>
 
-#include <filesystem>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -35,8 +35,9 @@ enum class RanksFormat { kTable, kJson };
 
 struct RanksOptions {
   std::vector<std::string> files;
-  std::string machine;  // empty: each device says what it is
-  std::string layout;   // empty: not known
+  std::string machine;               // empty: each device says what it is
+  std::string layout;                // empty: not known
+  std::optional<std::size_t> phase;  // from 1
   join::RankOptions ranks;
   double least_percent = 5.0;
   RanksFormat format = RanksFormat::kTable;
@@ -66,20 +67,16 @@ join::PredictCollective predict_by(const std::optional<read::Machine>& chosen,
   };
 }
 
-ReadRanks read_ranks(const std::vector<std::filesystem::path>& files,
-                     const join::PredictCollective& predict) {
+ReadRanks read_ranks(RunFiles& files, const join::PredictCollective& predict) {
   ReadRanks ranks;
   Progress progress("reading");
   join::in_two_threads(
-      files.size(),
+      files.count(),
       [&](std::size_t i) {
-        return join::or_complaint([&] {
-          return join::summarise_rank(read::read_profile(files[i], read::Wanted::kWithoutOffsets),
-                                      predict);
-        });
+        return join::or_complaint([&] { return join::summarise_rank(files.load(i), predict); });
       },
       [&](std::size_t i, join::Readable<join::RankSummary> rank) {
-        progress.say(fmt::format("{} of {} files", i + 1, files.size()));
+        progress.say(fmt::format("{} of {} files", i + 1, files.count()));
         if (rank.value) {
           ranks.summaries.push_back(std::move(*rank.value));
         } else {
@@ -102,7 +99,9 @@ void run_ranks(RanksOptions& options) {
   }
   const std::optional<read::Machine> chosen = parse_machine(options.machine);
   const std::vector<read::Machine> known = model::builtin_machines();
-  const ReadRanks ranks = read_ranks(read::expand_inputs(options.files), predict_by(chosen, known));
+  RunFiles files(read::expand_inputs(options.files), read::Wanted::kWithoutOffsets,
+                 {.number = options.phase}, true);
+  const ReadRanks ranks = read_ranks(files, predict_by(chosen, known));
   join::RankComparison comparison;
   try {
     comparison = join::compare_ranks(ranks.summaries, options.ranks);
@@ -132,6 +131,7 @@ void declare_ranks(Command& program) {
                      "list --machines or a machine file; default: what each file says");
   command.add_option("--layout", options->layout,
                      "How ranks are numbered, the axis that varies fastest first: tp=8,pp=4,dp=2");
+  declare_phase(command, options->phase);
   command
       .add_option("--least", options->least_percent,
                   "Percent by which a device must be slower to be named, at least")

@@ -57,6 +57,20 @@ std::string original_report(const std::vector<std::string>& files) {
   return exports::original_report(profiles);
 }
 
+// The measured phases that `result` does not show.
+std::vector<join::Analysis> other_phases(const AnalysisResult& result,
+                                         const ReportOptions& options) {
+  const auto& profile = result.analysis.runs.front().profile;
+  std::vector<join::Analysis> others;
+  for (std::size_t i = 0; i < profile.phases.size(); ++i) {
+    if (i == profile.phase || !profile.phases[i].measured) continue;
+    AnalysisArguments arguments = options.analysis;
+    arguments.phase = i + 1;
+    others.push_back(analyse(options.files, arguments).analysis);
+  }
+  return others;
+}
+
 std::string report_text(const AnalysisResult& result, const ReportOptions& options) {
   switch (options.format) {
     case ReportFormat::kJson:
@@ -70,7 +84,7 @@ std::string report_text(const AnalysisResult& result, const ReportOptions& optio
         std::fputs("prof-analyze: built without D3 (Debian: node-d3), so the page has no charts\n",
                    stderr);
       }
-      return report::html_report(result.analysis, result.machines);
+      return report::html_report(result.analysis, result.machines, other_phases(result, options));
     case ReportFormat::kPerfetto:
       return exports::perfetto_report(result.analysis);
     case ReportFormat::kPerfettoGpu:

@@ -19,6 +19,10 @@ const kKindWords = {
   slower: 'slower than predicted', faster: 'faster than predicted', expected: 'as predicted',
   bound: 'above a bound', unknown: 'no verdict'};
 
+// Data of another phase stand under ids of their own, and ?phase=N shows it.
+const phaseAsked = new URLSearchParams(location.search).get('phase');
+const dataOf = (id) => byId(id + '-phase-' + phaseAsked) || byId(id);
+
 let data = null;
 let samplesOfRows = null;
 let runNames = null;
@@ -74,7 +78,7 @@ function color(name) {
 }
 
 function samplesOf(row) {
-  if (samplesOfRows === null) samplesOfRows = JSON.parse(byId('sample-data').textContent);
+  if (samplesOfRows === null) samplesOfRows = JSON.parse(dataOf('sample-data').textContent);
   return samplesOfRows[row] || [];
 }
 
@@ -94,6 +98,16 @@ function showHead() {
       byId('overhead').append(element('dt', {}, label), element('dd', {}, words));
     }
   }
+}
+
+function showPhases() {
+  if (data.phases.length < 2) return;
+  const choice = byId('phase');
+  for (const [number, words, isShown] of data.phases) {
+    choice.append(element('option', {value: number, selected: isShown}, number + ': ' + words));
+  }
+  choice.addEventListener('change', () => { location.search = '?phase=' + choice.value; });
+  byId('phases').hidden = false;
 }
 
 function showShares() {
@@ -985,9 +999,10 @@ class RunsView {
 // ---- start -------------------------------------------------------------------------------------
 
 function start() {
-  data = JSON.parse(byId('report-data').textContent);
+  data = JSON.parse(dataOf('report-data').textContent);
   byId('report').hidden = false;
   showHead();
+  showPhases();
   showShares();
   const layers = new LayerTable();
   showWorthFixing(layers);

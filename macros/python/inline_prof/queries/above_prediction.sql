@@ -4,7 +4,7 @@ WITH predicted AS (
   SELECT run, host, file, device_id, layer, SUM(in_iteration_us) AS time_us,
     SUM(in_iteration_us / ratio) AS predicted_us
   FROM event
-  WHERE is_outermost_of_layer AND ratio > 0 AND in_iteration_us IS NOT NULL
+  WHERE is_main_phase AND is_outermost_of_layer AND ratio > 0 AND in_iteration_us IS NOT NULL
   GROUP BY run, host, file, device_id, layer
 )
 SELECT layer, COUNT(DISTINCT run) AS runs, COUNT(*) AS devices, AVG(time_us) AS mean_us,

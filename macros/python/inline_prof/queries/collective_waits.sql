@@ -7,7 +7,7 @@ WITH measured AS (
   FROM event JOIN sample ON event.run = sample.run AND event.host = sample.host
     AND COALESCE(event.rank, -1) = COALESCE(sample.rank, -1)
     AND event.event_index = sample.event_index
-  WHERE event.is_collective AND sample.iteration IS NOT NULL
+  WHERE event.is_main_phase AND event.is_collective AND sample.iteration IS NOT NULL
   GROUP BY event.run, event.layer, event.event, event.occurrence, event.meeting, event.host,
     event.rank, event.device_id, sample.iteration
 ), taking_part AS (

@@ -6,7 +6,7 @@ WITH run_order AS (
 ), event_time AS (
   SELECT place, layer, event, occurrence, stream_index, AVG(in_iteration_us) AS time_us
   FROM event JOIN run_order ON event.run = run_order.run
-  WHERE place <= 2 AND corrected_us > 0 AND in_iteration_us IS NOT NULL
+  WHERE place <= 2 AND is_main_phase AND corrected_us > 0 AND in_iteration_us IS NOT NULL
   GROUP BY place, layer, event, occurrence, stream_index
 )
 SELECT before.layer, before.event, before.occurrence, before.time_us AS before_us,

@@ -5,7 +5,7 @@ WITH run_order AS (
 ), device_layer AS (
   SELECT run, host, file, device_id, layer, SUM(in_iteration_us) AS time_us
   FROM event
-  WHERE is_outermost_of_layer AND in_iteration_us IS NOT NULL
+  WHERE is_main_phase AND is_outermost_of_layer AND in_iteration_us IS NOT NULL
   GROUP BY run, host, file, device_id, layer
 ), run_layer AS (
   SELECT run, layer, AVG(time_us) AS time_us FROM device_layer GROUP BY run, layer

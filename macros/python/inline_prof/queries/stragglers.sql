@@ -5,7 +5,7 @@
 WITH device_time AS (
   SELECT run, host, file, rank, device_id, layer, event, occurrence, SUM(raw_us) AS time_us
   FROM event
-  WHERE raw_us IS NOT NULL AND NOT is_collective
+  WHERE is_main_phase AND raw_us IS NOT NULL AND NOT is_collective
   GROUP BY run, host, file, rank, device_id, layer, event, occurrence
 ), placed AS (
   SELECT *,

@@ -107,6 +107,25 @@ class Report(unittest.TestCase):
         if self.has_charts():  # 8 devices x 50 samples, less a few wild ones
             self.assertGreater(self.value("document.querySelectorAll('td.inner circle').length"), 350)
 
+    def test_switches_between_phases(self):
+        self.show(SMALL)
+        self.assertTrue(self.value("document.getElementById('phases').hidden"))
+        phases = [{"stretches": [[1, 20]], "iterations": 20, "iter_time_ms": [time_ms] * 20, "kernel_launches": 1,
+                   "graph_launches": 0, "graph_kernels": 0, "measured": True, "reason": reason}
+                  for time_ms, reason in ((4.0, "the first iterations"), (1.0, "other launches"))]
+        file = self.write([event("a", 1, "train", phase=0), event("b", 2, "evaluate", phase=1)], phases=phases)
+        self.show(file)
+        self.assertIn("train", self.text("#layer-table"))
+        self.assertNotIn("evaluate", self.text("#layer-table"))
+        choices = "[...document.getElementById('phase').options].map(option => option.textContent)"
+        self.assertEqual(self.value(choices)[1], "2: first 20 iterations, each one kernel; 20.0 % of the time; began "
+                                                 "when other kernels were launched")
+        self.page.open("%s?phase=2" % (self.path / "report.html"), False)
+        self.assertEqual(self.page.complaints(), [])
+        self.assertEqual(self.value("document.getElementById('phase').value"), "2")
+        self.assertIn("evaluate", self.text("#layer-table"))
+        self.assertNotIn("train", self.text("#layer-table"))
+
     def test_filters_and_sorts(self):
         self.show(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS)
         self.value("new Promise(done => { const box = document.getElementById('filter');"

@@ -63,6 +63,102 @@ class Commands(unittest.TestCase):
         return file
 
 
+def phased(first="train", factor=1.0, **more):
+    """Training and evaluation in turn, either of them first, and something that ended at once."""
+    def event(name, phase, time_ms):
+        return {"event_name": name, "layer_name": "net", "phase": phase, "device_id": 0, "stream": "0x1",
+                "start_index": 2 * phase, "end_index": 2 * phase + 1, "met_times_within_this_stream": 0,
+                "iterations": list(range(11, 31)),
+                "measured_times_ms": [time_ms * (1 + 0.001 * i) for i in range(20)]}
+
+    def phase(iterations, time_ms, reason, stretches, **more):
+        return {"stretches": stretches, "iterations": iterations, "started_after_s": 0, "reason": reason,
+                "iteration_source": "macro", "iteration_confidence": 1, "measured": True, "graph_launches": 0,
+                "graph_kernels": 0, "kernel_launches": 1, "iter_time_ms": [time_ms] * 20, **more}
+
+    kinds = {"train": ("gemm", 0.8 * factor, 100, 1.0 * factor), "evaluate": ("forward", 0.3, 40, 0.4)}
+    order = [first] + [kind for kind in kinds if kind != first]
+    phases, events = [], []
+    for i, (name, time_ms, iterations, iteration_ms) in enumerate(kinds[kind] for kind in order):
+        reason = "other launches" if i else "the first iterations"
+        phases.append(phase(iterations, iteration_ms, reason, [[1, 20], [61, 60 + iterations - 20]]))
+        events.append(event(name, i, time_ms))
+    phases.append(phase(3, 9, "other grids", [[500, 502]], measured=False, iter_time_ms=[]))
+    return {"schema": "inline_prof/1", "iter_time_ms": [1.0] * 40, "phases": phases, "events": events,
+            "devices": [{"device_id": 0, "name": "NVIDIA H200"}], **more}
+
+
+class Phases(Commands):
+    def test_the_report_shows_the_longest_phase_or_the_one_that_is_asked_for(self):
+        file = self.write("p.json", phased(first="evaluate"))
+        report = run(file, "--width", 200).stdout
+        self.assertIn("phases      phase 2 of 3, shown here: 100 iterations in 2 stretches, the first from 1 on, each one "
+                      "kernel; 86.2 % of the time; began when other kernels were launched", report)
+        self.assertIn("phase 1: 40 iterations in 2 stretches", report)
+        self.assertIn("--phase 1 shows it", report)
+        self.assertIn("ended before anything was measured", report)
+        self.assertNotIn("--phase 3", report)
+        self.assertIn("net  gemm", report)
+        other = run(file, "--width", 200, "--phase", 1).stdout
+        self.assertIn("phase 1 of 3, shown here: 40 iterations", other)
+        self.assertIn("net  forward", other)
+        self.assertNotIn("gemm", other)
+        document = json.loads(run(file, "--format", "json").stdout)
+        self.assertEqual([phase["is_shown"] for phase in document["runs"][0]["phases"]], [False, True, False])
+        schema = json.loads((SOURCE / "docs/schemas/report.schema.json").read_text())
+        jsonschema.validate(document, schema)
+
+    def test_a_phase_that_is_not_there_is_refused(self):
+        file = self.write("p.json", phased())
+        done = run(file, "--phase", 4)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "prof-analyze: %s: /phases: 3 phases, expected phase 4 to be one of them\n" % file)
+        self.assertEqual(run(SMALL, "--phase", 2).returncode, 1)
+        self.assertEqual(run(SMALL, "--phase", 1).returncode, 0)
+        self.assertEqual(run(SMALL, "--phase", 0).returncode, 2)
+
+    def test_compare_takes_the_phase_that_launches_the_same(self):
+        before = self.write("before.json", phased())
+        after = self.write("after.json", phased(first="evaluate", factor=1.5))
+        document = json.loads(run("compare", before, after, "--format", "json").stdout)
+        self.assertEqual([event["event"] for event in document["events"]], ["gemm"])
+        self.assertEqual(document["events"][0]["change"], "SLOWER")
+        self.assertTrue(document["phase_before"].startswith("phase 1 of 3: 100 iterations"))
+        self.assertTrue(document["phase_after"].startswith("phase 2 of 3: 100 iterations"))
+        jsonschema.validate(document, json.loads((SOURCE / "docs/schemas/compare.schema.json").read_text()))
+        evaluation = json.loads(run("compare", before, after, "--phase", 2, "--format", "json").stdout)
+        self.assertEqual([event["event"] for event in evaluation["events"]], ["forward"])
+        self.assertEqual(evaluation["events"][0]["change"], "SAME")
+        self.assertIn("after       phase 2 of 3: ", run("compare", before, after).stdout)
+
+    def test_ranks_are_compared_in_the_phase_that_launches_the_same(self):
+        for rank in range(4):
+            first = "evaluate" if rank == 2 else "train"
+            self.write("r%d.prof.json" % rank, phased(first, 2.0 if rank == 3 else 1.0, rank=rank, world_size=4,
+                                                      host_name="n%d" % rank,
+                                                      profiler={"event_list_hash": "%d" % (rank == 2)}))
+        document = json.loads(run("ranks", self.path, "--format", "json").stdout)
+        self.assertTrue(document["phase"].startswith("phase 1 of 3: "))
+        self.assertEqual([slow["device"]["rank"] for slow in document["slow_devices"]], [3])
+        jsonschema.validate(document, json.loads((SOURCE / "docs/schemas/ranks.schema.json").read_text()))
+        self.assertIn("phase       phase 2 of 3: ", run("ranks", self.path, "--phase", 2).stdout)
+        self.assertEqual(json.loads(run("ranks", self.path, "--phase", 2, "--format", "json").stdout)["slow_devices"], [])
+        report = run(self.path, "--width", 200).stdout
+        self.assertIn("net  gemm", report)
+        self.assertNotIn("forward", report)
+
+    def test_traces_name_the_phase(self):
+        file = self.write("p.json", phased(host_name="n1"))
+        trace = json.loads(run(file, "--format", "perfetto", "--phase", 2).stdout)
+        names = [event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"]
+        self.assertEqual(names, ["n1, device 0, phase 2 of 3"])
+        bars = [event for event in trace["traceEvents"] if event["ph"] == "X" and "samples" in event["args"]]
+        self.assertEqual([(bar["name"], bar["args"]["phase"]) for bar in bars], [("forward", "phase 2 of 3")])
+        self.assertTrue(trace["otherData"]["phase"].startswith("phase 2 of 3: 40 iterations"))
+        gpu = subprocess.run([PROGRAM, str(file), "--format", "perfetto-gpu"], stdout=subprocess.PIPE, check=True).stdout
+        self.assertIn(b"n1, device 0, phase 1 of 3", gpu)
+
+
 class Compare(Commands):
     def setUp(self):
         super().setUp()

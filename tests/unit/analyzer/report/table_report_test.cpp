@@ -76,8 +76,8 @@ TEST(TableReport, ListsThePhases) {
                        .share = 0.93};
   profile.phase = 1;
   const std::string report = report_of(profile);
-  EXPECT_THAT(report, HasSubstr("phases      381 iterations from 20 on: a graph of 97 kernels"));
-  EXPECT_THAT(report, HasSubstr("first 12 iterations: 97 kernels launched one by one"));
+  EXPECT_THAT(report, HasSubstr("phases      phase 2 of 2, shown here: 381 iterations from 20 on"));
+  EXPECT_THAT(report, HasSubstr("first 12 iterations, each 97 kernels launched one by one"));
 }
 
 TEST(TableReport, ShowsRegionsFirstAndTheirChildrenBelow) {
