@@ -98,6 +98,10 @@ double MedianAndInterval::relative_half_width() const {
 }
 
 double median(std::vector<double> values) {
+  return median_in_place(values);
+}
+
+double median_in_place(std::span<double> values) {
   if (values.empty()) throw std::invalid_argument("median of nothing");
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());

@@ -23,6 +23,8 @@ inline constexpr std::size_t kFewestForInterval = 6;
 
 // Middle value, or the mean of the two middle ones.  Throws std::invalid_argument if empty.
 [[nodiscard]] double median(std::vector<double> values);
+// The same; the values are put into another order.
+[[nodiscard]] double median_in_place(std::span<double> values);
 
 // Median and interval; the values are put into another order.  Throws std::invalid_argument if
 // there are none.

@@ -6,16 +6,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <span>
 #include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::join {
 namespace {
 
-using MergeKey = std::tuple<std::string, std::string, std::int64_t, std::int64_t>;
+using MergeKey = std::tuple<SharedText, SharedText, std::int64_t, std::int64_t>;
+using MergedOf = std::unordered_map<MergeKey, std::size_t, SharedHash>;
 
 MergeKey key_of(const Row& row) {
   return {row.layer, row.event, row.occurrence, row.stream_index};
@@ -100,7 +103,10 @@ void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRun
   const MedianAndInterval raw_us = summarise(statistic, pool.raw_us);
   merged.raw_us = raw_us.median;
   merged.raw_ci95_us = raw_us.ci95;
-  merged.corrected_us = std::max(0.0, summarise(statistic, pool.unbiased_us).median);
+  const double unbiased_us = statistic == Statistic::kMedian
+                                 ? median_in_place(pool.unbiased_us)
+                                 : summarise(statistic, pool.unbiased_us).median;
+  merged.corrected_us = std::max(0.0, unbiased_us);
 }
 
 // Devices that run the same operation have the same prediction; where they differ, their mean.
@@ -163,7 +169,7 @@ bool lies_in(const std::vector<MergedRow>& merged, std::size_t row, std::size_t 
 
 // A merged row lies in what one of its rows lies in, unless that lies in it already: devices may
 // nest in different ways, and a name may be met within itself.
-void set_parents(Analysis& analysis, const std::map<MergeKey, std::size_t>& merged_of) {
+void set_parents(Analysis& analysis, const MergedOf& merged_of) {
   std::set<std::string> in_each_other;
   for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
     MergedRow& merged = analysis.merged[i];
@@ -190,15 +196,14 @@ void set_parents(Analysis& analysis, const std::map<MergeKey, std::size_t>& merg
 }  // namespace
 
 void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic statistic) {
-  std::vector<std::size_t> order(analysis.rows.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return analysis.rows[a].start_index < analysis.rows[b].start_index;
-  });
+  std::vector<std::pair<std::int64_t, std::size_t>> order;  // start, row
+  order.reserve(analysis.rows.size());
+  for (std::size_t i = 0; i < analysis.rows.size(); ++i)
+    order.emplace_back(analysis.rows[i].start_index, i);
+  std::sort(order.begin(), order.end());
 
-  std::map<MergeKey, std::size_t> merged_of;
-  for (const std::size_t i : order) {
+  MergedOf merged_of;
+  for (const auto& [start_index, i] : order) {
     const Row& row = analysis.rows[i];
     const auto [it, is_new] = merged_of.try_emplace(key_of(row), analysis.merged.size());
     if (is_new) {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -27,6 +26,18 @@ std::string name_of(const RankEvent& event) {
                      occurrence > 0 ? fmt::format(" #{}", occurrence) : "");
 }
 
+// By their names: the order of a hash table is another one in every run.
+std::vector<RankEvent> in_order(const RankEvents& events) {
+  std::vector<RankEvent> sorted(events.begin(), events.end());
+  std::ranges::sort(sorted, [](const RankEvent& a, const RankEvent& b) {
+    const auto& [a_layer, a_name, a_occurrence] = a;
+    const auto& [b_layer, b_name, b_occurrence] = b;
+    return std::tie(a_layer.str(), a_name.str(), a_occurrence) <
+           std::tie(b_layer.str(), b_name.str(), b_occurrence);
+  });
+  return sorted;
+}
+
 const read::Device* device_of(const read::Profile& profile, std::int64_t device_id) {
   const auto it = std::ranges::find(profile.devices, device_id, &read::Device::device_id);
   return it == profile.devices.end() ? nullptr : &*it;
@@ -36,9 +47,15 @@ void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
   const RankSummary& first = ranks.front();
   for (const RankSummary& rank : ranks) {
     if (rank.events != first.events) {
-      std::vector<RankEvent> different;
-      std::ranges::set_symmetric_difference(first.events, rank.events,
-                                            std::back_inserter(different));
+      RankEvents only_one;
+      const auto keep_others = [&](const RankEvents& all, const RankEvents& known) {
+        for (const RankEvent& event : all) {
+          if (!known.contains(event)) only_one.insert(event);
+        }
+      };
+      keep_others(first.events, rank.events);
+      keep_others(rank.events, first.events);
+      const std::vector<RankEvent> different = in_order(only_one);
       const bool is_of_first = first.events.contains(different.front());
       throw std::invalid_argument(fmt::format(
           "{} and {} have different events ({} in one of them only, the first is \"{}\" in {}): "
@@ -126,7 +143,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
   const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
   Patterns patterns;
   std::vector<std::vector<double>> ratios(devices.size());
-  for (const RankEvent& event : ranks.front().events) {
+  for (const RankEvent& event : in_order(ranks.front().events)) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
     const EventTimes times = times_of(devices, event);
@@ -249,7 +266,7 @@ std::map<std::string, Devices> meetings(const std::vector<RankSummary>& ranks,
 }
 
 void split_collectives(const std::vector<RankSummary>& ranks, RankComparison& result) {
-  for (const RankEvent& event : ranks.front().collectives) {
+  for (const RankEvent& event : in_order(ranks.front().collectives)) {
     const auto groups = meetings(ranks, event);
     if (groups.empty()) result.unsplit.push_back(name_of(event) + ": no samples with iterations");
     for (const auto& [communicator, devices] : groups) {

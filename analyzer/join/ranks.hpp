@@ -6,6 +6,7 @@
 
 #include "join/belonging.hpp"
 #include "join/rank_positions.hpp"
+#include "join/shared_text.hpp"
 #include "join/statistics.hpp"
 #include "read/profile.hpp"
 
@@ -14,15 +15,19 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace inline_prof::join {
 
 // The same event on every rank: layer, event, occurrence.
-using RankEvent = std::tuple<std::string, std::string, std::int64_t>;
+using RankEvent = std::tuple<SharedText, SharedText, std::int64_t>;
+using RankEvents = std::unordered_set<RankEvent, SharedHash>;
+template <typename Value>
+using OfRankEvent = std::unordered_map<RankEvent, Value, SharedHash>;
 
 // A device of a rank.
 struct RankDevice {
@@ -39,17 +44,17 @@ struct RankSummary {
   FileFacts facts;
   struct Device {
     RankDevice device;
-    std::map<RankEvent, double> median_us;                                // sum over its streams
-    std::map<RankEvent, std::map<std::int64_t, double>> of_iteration_us;  // collectives only
-    std::map<RankEvent, double> predicted_us;                             // collectives only
+    OfRankEvent<double> median_us;                                // sum over its streams
+    OfRankEvent<std::map<std::int64_t, double>> of_iteration_us;  // collectives only
+    OfRankEvent<double> predicted_us;                             // collectives only
   };
   std::string file;
   bool is_complete = true;
   std::string phase;            // the one that is compared; empty if the file has one
   std::string event_list_hash;  // of all phases; empty if the file does not say, or has several
-  std::set<RankEvent> events;   // whether measured or not
-  std::set<RankEvent> collectives;
-  std::map<RankEvent, std::string> communicators;  // "COMM SEQUENCE", of those that say it
+  RankEvents events;            // whether measured or not
+  RankEvents collectives;
+  OfRankEvent<std::string> communicators;  // "COMM SEQUENCE", of those that say it
   std::vector<Device> devices;
 };
 

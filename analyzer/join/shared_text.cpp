@@ -1,6 +1,7 @@
 #include "join/shared_text.hpp"
 
 #include <mutex>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace inline_prof::join {
@@ -8,24 +9,22 @@ namespace {
 
 // Never destroyed, since rows may be looked at until the very end.
 const std::string* find_or_add(std::string_view text) {
+  // What a thread has met before it finds without waiting for the others.
+  static thread_local std::unordered_map<std::string_view, const std::string*> known;
+  if (const auto it = known.find(text); it != known.end()) return it->second;
   static std::mutex& mutex = *new std::mutex;
   static auto& texts = *new std::unordered_set<std::string>;
   const std::lock_guard lock(mutex);
-  return &*texts.emplace(text).first;  // elements of a set keep their place
+  const std::string* const shared = &*texts.emplace(text).first;  // elements keep their place
+  known.emplace(*shared, shared);
+  return shared;
 }
 
 }  // namespace
 
 SharedText::SharedText(std::string_view text) {
   static const std::string* const empty = find_or_add({});
-  // Rows come in the order of their files' events, so that the last text is often the next one.
-  static thread_local const std::string* last = empty;
-  if (text.empty()) {
-    text_ = empty;
-    return;
-  }
-  if (*last != text) last = find_or_add(text);
-  text_ = last;
+  text_ = text.empty() ? empty : find_or_add(text);
 }
 
 }  // namespace inline_prof::join

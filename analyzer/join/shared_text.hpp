@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <concepts>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace inline_prof::join {
 
@@ -26,6 +30,23 @@ class SharedText {
 
  private:
   const std::string* text_;
+};
+
+// Of tuples of such texts and numbers, as keys of a hash table: the place of a text stands for it.
+struct SharedHash {
+  std::size_t operator()(const SharedText& text) const noexcept {
+    return std::hash<const void*>{}(&text.str());
+  }
+  std::size_t operator()(std::integral auto number) const noexcept {
+    return static_cast<std::size_t>(number);
+  }
+  template <typename... Parts>
+  std::size_t operator()(const std::tuple<Parts...>& parts) const noexcept {
+    constexpr std::size_t odd = 0x9e3779b97f4a7c15;  // 2^64 over the golden ratio
+    std::size_t all = 0;
+    std::apply([&](const auto&... part) { ((all = (all ^ (*this)(part)) * odd), ...); }, parts);
+    return all ^ (all >> 32);
+  }
 };
 
 template <typename Json>

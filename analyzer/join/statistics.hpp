@@ -12,6 +12,7 @@ using base::Interval;
 using base::kOutlierMads;
 using base::median;
 using base::median_and_interval95;
+using base::median_in_place;
 using base::median_interval95_of_sorted;
 using base::median_of_sorted;
 using base::median_spread;
