@@ -1,5 +1,6 @@
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <memory>
@@ -49,7 +50,11 @@ std::size_t columns(std::string_view text) {
 }
 
 std::string printable(std::string_view text) {
-  std::string result;
+  // Nearly all names are nothing else.
+  const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
+  const auto plain = std::find_if_not(text.begin(), text.end(), is_plain) - text.begin();
+  std::string result(text.substr(0, static_cast<std::size_t>(plain)));
+  text.remove_prefix(static_cast<std::size_t>(plain));
   while (!text.empty()) {
     const std::size_t length = sequence_length(text);
     const auto first = static_cast<unsigned char>(text.front());

@@ -24,8 +24,12 @@ constexpr std::size_t kAlignment = 64;  // what Arrow wants of a buffer
 
 enum Number : std::size_t { kRun, kDevice, kPhase, kIteration, kEvent, kSample, kFinding };
 
-void pad(std::string& out) {
-  out.resize((out.size() + kAlignment - 1) / kAlignment * kAlignment, '\0');
+std::size_t padded(std::size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+std::string_view bytes_of(const std::vector<std::int32_t>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof values.front()};
 }
 
 bool is_valid(const std::string& bits, std::size_t row) {
@@ -158,7 +162,7 @@ void add_iterations(Table& table, const read::Profile& profile) {
 }
 
 void add_events(Table& table, const DatasetPhase& phase, bool is_main) {
-  const read::Profile& profile = phase.profile;
+  const read::Profile& profile = phase.profile();
   const std::vector<join::Row>& rows = phase.analysis.rows;
   const auto place_of = [&](std::size_t i) { return static_cast<std::int64_t>(phase.places[i]); };
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -204,7 +208,7 @@ void add_events(Table& table, const DatasetPhase& phase, bool is_main) {
 }
 
 void add_samples(Table& table, const DatasetPhase& phase) {
-  const read::Profile& profile = phase.profile;
+  const read::Profile& profile = phase.profile();
   for (std::size_t i = 0; i < profile.events.size(); ++i) {
     const read::Event& event = profile.events[i];
     const bool has_iterations = event.iterations.size() == event.measured_ms.size();
@@ -342,20 +346,22 @@ const std::vector<TableFacts>& dataset_tables() {
   return tables;
 }
 
-Table::Column& Table::begin_cell(bool is_valid) {
+Table::Column& Table::begin_null() {
   Column& column = columns_[next_];
-  if (rows_ % 8 == 0) column.validity.push_back('\0');
-  if (is_valid) {
-    column.validity.back() =
-        static_cast<char>(static_cast<unsigned char>(column.validity.back()) | 1U << (rows_ % 8));
-  } else {
-    ++column.nulls;
+  if (column.validity.empty()) {
+    column.validity.assign(rows_ / 8, '\xff');
+    if (rows_ % 8 != 0) column.validity.push_back(static_cast<char>((1U << (rows_ % 8)) - 1));
   }
-  if (++next_ == columns_.size()) {
-    next_ = 0;
-    ++rows_;
-  }
+  append_bit(column, false);
+  ++column.nulls;
+  end_cell();
   return column;
+}
+
+void Table::append_bit(Column& column, bool bit) const {
+  if (rows_ % 8 == 0) column.validity.push_back('\0');
+  const auto byte = static_cast<unsigned char>(column.validity.back());
+  if (bit) column.validity.back() = static_cast<char>(byte | 1U << (rows_ % 8));
 }
 
 template <typename Value>
@@ -365,7 +371,7 @@ void Table::append_value(Column& column, Value value) {
 
 Table& Table::add(std::int64_t value) {
   const ColumnType type = facts_->columns[next_].type;
-  Column& column = begin_cell(true);
+  Column& column = begin_cell();
   if (type == ColumnType::kInt32) {
     append_value(column, static_cast<std::int32_t>(value));
   } else if (type == ColumnType::kInt64) {
@@ -379,7 +385,7 @@ Table& Table::add(std::int64_t value) {
 Table& Table::add(double value) {
   if (!std::isfinite(value)) return add_null();
   const ColumnType type = facts_->columns[next_].type;
-  Column& column = begin_cell(true);
+  Column& column = begin_cell();
   if (type == ColumnType::kFloat) {
     append_value(column, static_cast<float>(value));
   } else if (type == ColumnType::kDouble) {
@@ -391,12 +397,12 @@ Table& Table::add(double value) {
 }
 
 Table& Table::add(bool value) {
-  append_value(begin_cell(true), static_cast<char>(value ? 1 : 0));
+  append_value(begin_cell(), static_cast<char>(value ? 1 : 0));
   return *this;
 }
 
 Table& Table::add(std::string_view value) {
-  Column& column = begin_cell(true);
+  Column& column = begin_cell();
   column.values += base::printable(value);  // readers refuse what is no UTF-8
   column.ends.push_back(static_cast<std::int32_t>(column.values.size()));
   return *this;
@@ -404,7 +410,7 @@ Table& Table::add(std::string_view value) {
 
 Table& Table::add_null() {
   const ColumnType type = facts_->columns[next_].type;
-  Column& column = begin_cell(false);
+  Column& column = begin_null();
   switch (type) {
     case ColumnType::kInt64:
       append_value(column, std::int64_t{0});
@@ -429,35 +435,26 @@ Table& Table::add_null() {
 }
 
 void Table::append_frame(std::string& out, std::string_view more) const {
-  std::string buffers;
+  std::vector<std::string_view> buffers;
   std::string columns;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const Column& column = columns_[i];
     const ColumnFacts& facts = facts_->columns[i];
-    const std::size_t bits = column.nulls == 0 ? 0 : column.validity.size();
-    std::size_t begin = buffers.size();
-    buffers.append(column.validity, 0, bits);
-    pad(buffers);
-    std::string sizes = fmt::format("{}", buffers.size() - begin);
-    if (facts.type == ColumnType::kString) {
-      begin = buffers.size();
-      buffers.append(sizeof(std::int32_t), '\0');  // the first one begins at 0
-      buffers.append(reinterpret_cast<const char*>(column.ends.data()),
-                     column.ends.size() * sizeof(std::int32_t));
-      pad(buffers);
-      sizes += fmt::format(",{}", buffers.size() - begin);
-    }
-    begin = buffers.size();
-    buffers += column.values;
-    pad(buffers);
-    sizes += fmt::format(",{}", buffers.size() - begin);
+    const std::size_t first = buffers.size();
+    buffers.emplace_back(column.validity);
+    if (facts.type == ColumnType::kString) buffers.push_back(bytes_of(column.ends));
+    buffers.emplace_back(column.values);
+    std::string sizes;
+    for (std::size_t buffer = first; buffer < buffers.size(); ++buffer)
+      sizes += fmt::format("{}{}", buffer == first ? "" : ",", padded(buffers[buffer].size()));
     columns += fmt::format("{}{{\"name\":\"{}\",\"type\":\"{}\",\"nulls\":{},\"sizes\":[{}]}}",
                            i == 0 ? "" : ",", facts.name, column_type_name(facts.type),
                            column.nulls, sizes);
   }
   fmt::format_to(std::back_inserter(out), "{{\"table\":\"{}\",\"rows\":{},{}\"columns\":[{}]}}\n",
                  facts_->name, rows_, more, columns);
-  out += buffers;
+  for (const std::string_view buffer : buffers)
+    out.append(buffer).append(padded(buffer.size()) - buffer.size(), '\0');
 }
 
 void Table::append_csv(std::string& out) const {
@@ -470,7 +467,7 @@ void Table::append_csv(std::string& out) const {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (i > 0) out += ',';
       const Column& column = columns_[i];
-      if (!is_valid(column.validity, row)) continue;
+      if (!column.validity.empty() && !is_valid(column.validity, row)) continue;
       const auto to = std::back_inserter(out);
       switch (facts_->columns[i].type) {
         case ColumnType::kInt64:
@@ -489,9 +486,8 @@ void Table::append_csv(std::string& out) const {
           out += column.values[row] != 0 ? "true" : "false";
           break;
         case ColumnType::kString: {
-          const auto begin =
-              row == 0 ? std::size_t{0} : static_cast<std::size_t>(column.ends[row - 1]);
-          const auto end = static_cast<std::size_t>(column.ends[row]);
+          const auto begin = static_cast<std::size_t>(column.ends[row]);
+          const auto end = static_cast<std::size_t>(column.ends[row + 1]);
           const std::string cell =
               base::csv_cell(std::string_view(column.values).substr(begin, end - begin));
           out += cell.empty() ? "\"\"" : cell;  // an empty text is not null
@@ -506,9 +502,9 @@ void Table::append_csv(std::string& out) const {
 std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
   const DatasetPhase* main = &phases.front();
   for (const DatasetPhase& phase : phases) {
-    if (phase.profile.phase == read::main_phase(phase.profile)) main = &phase;
+    if (phase.profile().phase == read::main_phase(phase.profile())) main = &phase;
   }
-  const read::Profile& profile = main->profile;
+  const read::Profile& profile = main->profile();
   Table iterations(dataset_tables()[kIteration]);
   Table events(dataset_tables()[kEvent]);
   Table samples(dataset_tables()[kSample]);
@@ -519,7 +515,7 @@ std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
   if (!profile.complete) find("incomplete", "a checkpoint of a run that was cut off");
   std::set<std::string_view> found;
   for (const DatasetPhase& phase : phases) {
-    add_iterations(iterations, phase.profile);
+    add_iterations(iterations, phase.profile());
     add_events(events, phase, &phase == main);
     add_samples(samples, phase);
     for (const std::string& warning : phase.analysis.warnings) {

@@ -62,12 +62,24 @@ class Table {
 
  private:
   struct Column {
-    std::string validity;  // one bit a row, the lowest first
+    std::string validity;  // one bit a row, the lowest first; empty: nothing is null
     std::size_t nulls = 0;
-    std::vector<std::int32_t> ends;  // of strings
+    std::vector<std::int32_t> ends{0};  // of strings: that of row i stands behind its own
     std::string values;
   };
-  [[nodiscard]] Column& begin_cell(bool is_valid);
+  [[nodiscard]] Column& begin_cell() {
+    Column& column = columns_[next_];
+    if (!column.validity.empty()) append_bit(column, true);
+    end_cell();
+    return column;
+  }
+  [[nodiscard]] Column& begin_null();
+  void append_bit(Column& column, bool bit) const;
+  void end_cell() {
+    if (++next_ < columns_.size()) return;
+    next_ = 0;
+    ++rows_;
+  }
   template <typename Value>
   static void append_value(Column& column, Value value);
 
@@ -79,9 +91,10 @@ class Table {
 
 // One phase of a file, joined by itself.
 struct DatasetPhase {
-  read::Profile profile;            // events and times are those of the phase
-  join::Analysis analysis;          // of it alone
+  join::Analysis analysis;          // of it alone; its one profile has its events still
   std::vector<std::size_t> places;  // of the events in the file
+
+  [[nodiscard]] const read::Profile& profile() const { return analysis.runs.front().profile; }
 };
 
 // The tables of one file that have rows, from its measured phases: those that are not measured have

@@ -131,7 +131,7 @@ struct Overlap {
 
 // One input file.
 struct Run {
-  read::Profile profile;  // its samples are joined into rows already, and gone from here
+  read::Profile profile;  // its events are joined into rows, and gone unless they were asked for
   std::optional<double> iteration_us;
   std::vector<std::string> machines;  // ids, one for each of profile.devices; "" if not known
 };

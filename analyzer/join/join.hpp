@@ -26,6 +26,7 @@ struct JoinOptions {
   Statistic statistic = Statistic::kMedian;
   model::Mode mode = model::Mode::kCalibrated;  // kCompat: the plain roofline for everything
   bool keep_samples = false;                    // fill Analysis::samples_us
+  bool keep_events = false;                     // those of Analysis::runs, with their samples
   bool leave_out_unreadable = false;            // of several files, with a warning
   std::function<void(std::size_t done, std::size_t all)> on_joined;  // after every file, if set
 };

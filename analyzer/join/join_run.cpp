@@ -134,8 +134,8 @@ Row make_row(const read::Event& event, std::int64_t stream_index) {
 std::size_t set_offset(Row& row, const read::Event& event,
                        const std::optional<double>& iteration_us) {
   if (row.any_occurrence) return 0;  // there is no iteration that it could have a place in
-  std::vector<double> usable_us;
-  usable_us.reserve(event.offsets_ms.size());
+  static thread_local std::vector<double> usable_us;  // kept from event to event
+  usable_us.clear();
   std::size_t left_out = 0;
   for (const double offset_ms : event.offsets_ms) {
     if (!std::isfinite(offset_ms)) continue;  // the writer did not know it
@@ -146,7 +146,7 @@ std::size_t set_offset(Row& row, const read::Event& event,
       usable_us.push_back(offset_ms * 1e3);
     }
   }
-  if (!usable_us.empty()) row.offset_us = median(std::move(usable_us));
+  if (!usable_us.empty()) row.offset_us = median_in_place(usable_us);
   return left_out;
 }
 
@@ -188,7 +188,7 @@ class RunJoiner {
     note_kernel_floor(profile);
     for (const std::string& warning : profile.warnings)
       warn(warning);
-    std::vector<read::Event>().swap(profile.events);
+    if (!options_.keep_events) std::vector<read::Event>().swap(profile.events);
     return std::move(joined_);
   }
 

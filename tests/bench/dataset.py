@@ -25,10 +25,12 @@ PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "macros/python"
 def query(folder, text):
     import duckdb
 
+    from inline_prof import dataset
+
     connection = duckdb.connect()
-    for table in folder.iterdir():
-        connection.execute("CREATE VIEW %s AS SELECT * FROM read_parquet('%s/**/*.parquet', hive_partitioning = true)"
-                           % (table.name, table))
+    for table in dataset.schema():
+        connection.execute("CREATE VIEW %s AS SELECT * FROM read_parquet('%s/%s/**/*.parquet', hive_partitioning = true)"
+                           % (table, folder, table))
     connection.execute(text).fetchall()
 
 

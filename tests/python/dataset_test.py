@@ -30,13 +30,12 @@ TYPES = {"int64": "BIGINT", "int32": "INTEGER", "double": "DOUBLE", "float": "FL
 
 # Run by PYTHON: writes what a query gives into a file, as JSON lines; DuckDB says on standard output how far it is.
 QUERY = """
-import duckdb, json, sys
+import duckdb, inline_prof.dataset, json, sys
 folder, text, answer = sys.argv[1:]
 connection = duckdb.connect()
-import pathlib
-for table in pathlib.Path(folder).iterdir():
-    connection.execute("CREATE VIEW %s AS SELECT * FROM read_parquet('%s/**/*.parquet', hive_partitioning = true, "
-                       "hive_types = {'run': VARCHAR, 'host': VARCHAR})" % (table.name, table))
+for table in inline_prof.dataset.schema():
+    connection.execute("CREATE VIEW %s AS SELECT * FROM read_parquet('%s/%s/**/*.parquet', hive_partitioning = true, "
+                       "hive_types = {'run': VARCHAR, 'host': VARCHAR})" % (table, folder, table))
 asked = connection.execute(text)
 names = [column[0] for column in asked.description]
 with open(answer, "w") as file:
@@ -192,6 +191,45 @@ class Dataset(unittest.TestCase):
         self.assertEqual(self.csv(*sorted(first.iterdir()), "--run", "a/b").returncode, 0)
         self.assertTrue((self.output / "run/run=a%2Fb/host=n0/n0.rank0.csv").exists())
 
+    def test_every_table_is_there_though_it_has_no_rows(self):
+        folder = self.folder / "night"
+        folder.mkdir()
+        (folder / "prof.json").write_text(json.dumps(dict(profile(0, 1), devices=[], events=[])))
+        self.assertEqual(self.csv(folder).returncode, 0)
+        tables = json.loads((PACKAGE / "dataset_schema.json").read_text())["tables"]
+        self.assertEqual({path.name for path in self.output.iterdir()}, set(tables))
+        self.assertEqual((self.rows("event"), self.rows("sample")), ([], []))
+        (header,) = {file.read_text() for file in self.output.glob("sample/**/*.csv")}
+        self.assertEqual(header.strip().split(","), list(tables["sample"]))
+
+    def test_what_was_cut_off_is_told_from_what_stands(self):
+        folder = self.write_run("night", 1)
+        self.assertEqual(self.csv(folder).returncode, 0)
+        (row,) = (self.output / "run").glob("**/*.csv")
+        row.unlink()
+        done = self.csv(folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("n0.rank0.csv: stands already, without a row in the table run: the writing of it was cut off; "
+                      "remove it\n", done.stderr)
+
+    def test_another_version_and_another_kind_of_file_are_refused(self):
+        folder = self.write_run("night", 1)
+        self.assertEqual(self.csv("--run", "first", *folder.iterdir()).returncode, 0)
+        before = self.files()
+        for file in (self.output / "run").glob("**/*.csv"):
+            names, row = file.read_text().splitlines()
+            file.write_text("%s\n7,%s\n" % (names, row.split(",", 1)[1]))
+        done = self.csv(folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"^prof-analyze: .*/tables: a dataset of version 7 \(.*/n0.rank0.csv\), and this "
+                                      r"prof-analyze writes version \d+; expected another folder\n$")
+        self.assertEqual(set(self.files()), set(before))
+        file.rename(file.with_suffix(".parquet"))
+        done = self.csv(folder)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"n0.rank0.parquet is there, and a dataset has files of one kind; expected another "
+                                      r"folder for CSV\n$")
+
     def test_nodes_write_their_own_parts_of_a_run(self):
         folder = self.write_run("night", 4)
         for node in range(2):
@@ -278,6 +316,24 @@ class Dataset(unittest.TestCase):
         done = run(PYTHON, "-m", "inline_prof.dataset", "--analyzer", "/bin/true", "-o", self.output, folder)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.files(), before)
+
+    @needs_parquet
+    def test_parquet_of_another_version_and_csv_are_refused(self):
+        folder = self.write_run("night", 1)
+        self.parquet("--run", "first", *folder.iterdir())
+        (file,) = (self.output / "run").glob("**/*.parquet")
+        done = run(PYTHON, "-c", "import pyarrow as pa, pyarrow.parquet as pq, sys; table = pq.ParquetFile(sys.argv[1]).read(); "
+                   "pq.write_table(table.set_column(0, 'version', pa.array([7], pa.int32())), sys.argv[1])", file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        before = self.files()
+        for engine in ("pyarrow", "duckdb"):
+            self.assertRegex(self.parquet(folder, "--engine", engine, status=1),
+                             r"^prof-analyze: .*/tables: a dataset of version 7 \(.*\), and this inline_prof writes version \d+; "
+                             r"expected another folder\n$")
+            self.assertEqual(self.files(), before)
+        self.output = self.folder / "csv"
+        self.assertEqual(self.csv(folder).returncode, 0)
+        self.assertIn("expected another folder for Parquet", self.parquet(folder, status=1))
 
     @needs_parquet
     def test_the_queries_say_what_ranks_says(self):

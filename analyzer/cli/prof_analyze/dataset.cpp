@@ -25,6 +25,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <set>
@@ -156,11 +157,42 @@ class StreamSink : public Sink {
   }
 };
 
+// The one kind of file and the one version that a dataset has: readers take all files of a table
+// together.  A profile's file in the table `run` tells them.
+void refuse_other_dataset(const fs::path& dataset) {
+  std::error_code error;
+  const fs::recursive_directory_iterator files(dataset / "run", error);
+  if (error) return;
+  for (const fs::directory_entry& entry : files) {
+    if (!entry.is_regular_file()) continue;
+    const std::string file = entry.path().string();
+    if (entry.path().extension() != ".csv") {
+      throw OutputError(
+          fmt::format("{}: {} is there, and a dataset has files of one kind; expected another "
+                      "folder for CSV",
+                      dataset.string(), file));
+    }
+    std::ifstream text(entry.path());
+    std::string names;
+    std::string row;
+    std::getline(text, names);
+    std::getline(text, row);
+    const std::string version = row.substr(0, row.find(','));
+    if (row.empty()) continue;
+    if (version == std::to_string(exports::kDatasetVersion)) return;
+    throw OutputError(fmt::format(
+        "{}: a dataset of version {} ({}), and this prof-analyze writes version {}; expected "
+        "another folder",
+        dataset.string(), version, file, exports::kDatasetVersion));
+  }
+}
+
 // Files appear under a hidden folder first: what fails half-way leaves the dataset as it was.
 class CsvSink : public Sink {
  public:
   explicit CsvSink(fs::path dataset)
       : dataset_(std::move(dataset)), staging_(dataset_ / fmt::format(".writing.{}", getpid())) {
+    refuse_other_dataset(dataset_);
     std::error_code error;
     fs::create_directories(staging_, error);
     if (error) throw OutputError(fmt::format("{}: {}", dataset_.string(), error.message()));
@@ -184,11 +216,15 @@ class CsvSink : public Sink {
                              (part.name + ".csv");
       std::error_code error;
       for (const fs::path& root : {dataset_, staging_}) {
-        if (fs::exists(root / place, error)) {
-          throw OutputError(fmt::format(
-              "{}: stands already, and what stands is never rewritten; expected another --run",
-              (dataset_ / place).string()));
-        }
+        if (!fs::exists(root / place, error)) continue;
+        const fs::path table = *place.begin();
+        const bool is_finished = table == "run" || table == "finding" || root == staging_ ||
+                                 fs::exists(dataset_ / "run" / place.lexically_relative(table));
+        throw OutputError(fmt::format(
+            "{}: stands already, {}", (dataset_ / place).string(),
+            is_finished
+                ? "and what stands is never rewritten; expected another --run"
+                : "without a row in the table run: the writing of it was cut off; remove it"));
       }
       fs::create_directories((staging_ / place).parent_path(), error);
       std::FILE* file = error ? nullptr : std::fopen((staging_ / place).c_str(), "wbx");
@@ -241,15 +277,17 @@ ReadPart read_part(const Source& source, const join::JoinOptions& options,
   result.part = {source.run, whole.host_name, part_name(source.file), {}};
   std::vector<exports::DatasetPhase> phases;
   const std::size_t count = std::max<std::size_t>(whole.phases.size(), 1);
+  const std::size_t main = read::main_phase(whole);
   for (std::size_t i = 0; i < count; ++i) {
-    if (count > 1 && !whole.phases[i].measured) continue;
+    if (i != main && !whole.phases[i].measured) continue;
     exports::DatasetPhase& phase = phases.emplace_back();
     for (std::size_t place = 0; place < whole.events.size(); ++place) {
       if (count == 1 || whole.events[place].phase == i) phase.places.push_back(place);
     }
-    phase.profile = count == 1 ? std::move(whole) : whole;
-    read::show_phase(phase.profile, {.number = i + 1});
-    phase.analysis = join::join_profiles({phase.profile}, known, options);
+    std::vector<read::Profile> profiles(1);
+    profiles.front() = count == 1 ? std::move(whole) : whole;
+    read::show_phase(profiles.front(), {.number = i + 1});
+    phase.analysis = join::join_profiles(std::move(profiles), known, options);
   }
   result.part.tables = exports::dataset_of(phases);
   result.texts = sink.texts_of(result.part);
@@ -260,8 +298,16 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
   const std::vector<read::Machine> known = model::builtin_machines();
   join::JoinOptions join_options;
   join_options.machine = parse_machine(options.machine);
-  const auto write = [&](const Part& part) { sink.write(part, sink.texts_of(part)); };
-  std::vector<join::FileFacts> facts;  // of the run that is being written
+  join_options.keep_events = true;
+  // Of the run that is being written.
+  std::vector<join::FileFacts> facts;
+  std::set<std::string_view> tables;
+  const auto write_texts = [&](const Part& part, const std::vector<std::string>& texts) {
+    for (const exports::Table& table : part.tables)
+      tables.insert(table.facts().name);
+    sink.write(part, texts);
+  };
+  const auto write = [&](const Part& part) { write_texts(part, sink.texts_of(part)); };
   const auto end_run = [&](const Source& last) {
     std::size_t number = 0;
     for (const std::string& warning : join::belonging_warnings(facts)) {
@@ -270,7 +316,13 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
              fmt::format("{}.run{}", part_name(last.file), number++),
              {exports::dataset_finding("run", "", warning)}});
     }
+    // A reader finds every table, and what its columns are.
+    for (const exports::TableFacts& table : exports::dataset_tables()) {
+      if (!tables.contains(table.name))
+        write({last.run, "", part_name(last.file) + ".none", {exports::Table(table)}});
+    }
     facts.clear();
+    tables.clear();
   };
   std::string first_complaint;
   std::size_t readable = 0;
@@ -285,7 +337,7 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
         if (read.value) {
           ++readable;
           facts.push_back(std::move(read.value->facts));
-          sink.write(read.value->part, read.value->texts);
+          write_texts(read.value->part, read.value->texts);
         } else {
           if (first_complaint.empty()) first_complaint = read.complaint;
           write({sources[i].run,

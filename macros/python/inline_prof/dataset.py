@@ -56,9 +56,14 @@ class _Staging:
             os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
             self._made.add(folder)
         for root in (self.dataset, self.folder):
-            if os.path.lexists(os.path.join(root, place)):
-                raise DatasetError("%s: stands already, and what stands is never rewritten; expected another --run"
-                                   % os.path.join(self.dataset, place))
+            if not os.path.lexists(os.path.join(root, place)):
+                continue
+            of_run = os.path.join(self.dataset, "run", os.path.relpath(place, table))
+            is_finished = table in ("run", "finding") or root == self.folder or os.path.lexists(of_run)
+            raise DatasetError("%s: stands already, %s" % (
+                os.path.join(self.dataset, place),
+                "and what stands is never rewritten; expected another --run" if is_finished else
+                "without a row in the table run: the writing of it was cut off; remove it"))
         self.places.append(place)
         return os.path.join(self.folder, place)
 
@@ -71,6 +76,21 @@ class _Staging:
             os.link(os.path.join(self.folder, place), target)
 
 
+def _refuse_other(dataset, versions_of):
+    """Readers take all files of a table together: a dataset has one kind of file, and one version."""
+    for folder, _, names in os.walk(os.path.join(dataset, "run")):
+        for name in sorted(names):
+            file = os.path.join(folder, name)
+            if not name.endswith(".parquet"):
+                raise DatasetError("%s: %s is there, and a dataset has files of one kind; expected another folder for "
+                                   "Parquet" % (dataset, file))
+            for version in versions_of(file):
+                if version == SCHEMA_VERSION:
+                    return
+                raise DatasetError("%s: a dataset of version %s (%s), and this inline_prof writes version %d; expected "
+                                   "another folder" % (dataset, version, file, SCHEMA_VERSION))
+
+
 def _exactly(stream, size):
     data = stream.read(size)
     if len(data) != size:
@@ -79,7 +99,7 @@ def _exactly(stream, size):
 
 
 def _frames(stream):
-    """(header, [[buffers of a column], ...]) of each table that prof-analyze prints."""
+    """(header, buffers of all columns) of each table that prof-analyze prints."""
     while True:
         line = stream.readline()
         if not line:
@@ -87,24 +107,45 @@ def _frames(stream):
         header = json.loads(line)
         if not header["table"]:
             return
-        yield header, [[_exactly(stream, size) for size in column["sizes"]] for column in header["columns"]]
+        yield header, _exactly(stream, sum(sum(column["sizes"]) for column in header["columns"]))
 
 
-def _arrow_table(pa, header, buffers):
+def _arrow_table(pa, header, data):
     kinds = {"int64": pa.int64(), "int32": pa.int32(), "double": pa.float64(), "float": pa.float32(),
              "string": pa.string()}
-    rows = header["rows"]
+    rows, data, begin = header["rows"], pa.py_buffer(data), 0
     arrays, fields = [], []
-    for column, parts in zip(header["columns"], buffers):
-        bits = pa.py_buffer(parts[0]) if parts[0] else None
+    for column in header["columns"]:
+        buffers = []
+        for size in column["sizes"]:
+            buffers.append(data.slice(begin, size))
+            begin += size
+        if not column["nulls"]:
+            buffers[0] = None
         if column["type"] == "bool":  # a byte each; Arrow has bits
-            array = pa.Array.from_buffers(pa.int8(), rows, [bits, pa.py_buffer(parts[1])]).cast(pa.bool_())
+            array = pa.Array.from_buffers(pa.int8(), rows, buffers).cast(pa.bool_())
         else:
-            array = pa.Array.from_buffers(kinds[column["type"]], rows,
-                                          [bits] + [pa.py_buffer(part) for part in parts[1:]])
+            array = pa.Array.from_buffers(kinds[column["type"]], rows, buffers)
         arrays.append(array)
         fields.append(pa.field(column["name"], array.type))
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields, {"inline_prof_dataset": str(SCHEMA_VERSION)}))
+
+
+def _versions_by_pyarrow(file):
+    pq = __import__("pyarrow.parquet", fromlist=["_"])
+    try:
+        return pq.ParquetFile(file).read(columns=["version"]).column(0).to_pylist()
+    except Exception as error:  # pyarrow's own, of many kinds
+        raise DatasetError("%s: %s" % (file, error)) from error
+
+
+def _versions_by_duckdb(file):
+    duckdb = _import("duckdb")
+    try:
+        rows = duckdb.connect().execute("SELECT version FROM read_parquet(?)", [file]).fetchall()
+    except duckdb.Error as error:
+        raise DatasetError("%s: %s" % (file, error)) from error
+    return [row[0] for row in rows]
 
 
 # What counts up is small as differences.
@@ -119,10 +160,10 @@ def _is_repeated(column):
 
 def _write_by_pyarrow(pa, stream, staging):
     pq = __import__("pyarrow.parquet", fromlist=["_"])
-    for header, buffers in _frames(stream):
+    for header, data in _frames(stream):
         columns = header["columns"]
         encodings = {column["name"]: "DELTA_BINARY_PACKED" for column in columns if column["name"] in _COUNTING}
-        pq.write_table(_arrow_table(pa, header, buffers),
+        pq.write_table(_arrow_table(pa, header, data),
                        staging.path_of(header["table"], header["run"], header["host"], header["part"]),
                        compression="zstd", compression_level=3, row_group_size=_ROWS_OF_A_GROUP,
                        store_schema=False, write_statistics=False,  # one file is of one rank: nothing to skip in it
@@ -183,6 +224,7 @@ def write(folders, output, run=None, machine=None, analyzer=None, engine=None):
         _run(command + ["--format", "csv", "-o", output])
         return "csv"
     try:
+        _refuse_other(output, _versions_by_pyarrow if pa is not None else _versions_by_duckdb)
         with _Staging(output) as staging:
             if pa is not None:
                 _stream(pa, command, staging)
