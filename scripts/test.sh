@@ -138,6 +138,16 @@ if $install_missing && ! $quick && [[ ! -f "$dataset_folder/installed" ]]; then
     printf 'test.sh: pip could not install duckdb and pyarrow\n' >&2
 fi
 
+# And Spark, on which the dataset's queries run too.
+spark_folder=$PWD/build/spark_venv
+if $install_missing && ! $quick && [[ ! -f "$spark_folder/installed" ]] && command -v java >/dev/null; then
+  { /usr/bin/python3 -m venv "$spark_folder" &&
+    "$spark_folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
+      --requirement scripts/spark_requirements.txt &&
+    touch "$spark_folder/installed"; } ||
+    printf 'test.sh: pip could not install pyspark\n' >&2
+fi
+
 # PyTorch 2, which the tests of its hooks need, in an environment of packages pinned by their hashes.
 torch_python=
 if $with_cuda && $install_missing && ! $quick; then
