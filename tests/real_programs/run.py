@@ -30,12 +30,14 @@ PROGRAMS = HERE / "programs"
 class Program:
     """One program; `steps` are those of a short and of a full run, `loops` says whether an optimizer's steps can be
     seen from Python, `more_steps` how many it makes before the loop, `cuda12` that its packages are those for CUDA 12,
-    `dry_ms` that the host's clock is real time, and that the GPU has nothing to do for so long in every step."""
+    `dry_ms` that the host's clock is real time, and that the GPU has nothing to do for so long in every step, `switches`
+    that the second half of its steps launches something else."""
 
     def __init__(self, name, command, steps, loops=True, torch=True, ranks=1, short=False, more_steps=0, cuda12=False,
-                 dry_ms=0):
+                 dry_ms=0, switches=False):
         self.name, self.command, self.steps, self.loops, self.more_steps = name, command, steps, loops, more_steps
         self.torch, self.ranks, self.short, self.cuda12, self.dry_ms = torch, ranks, short, cuda12, dry_ms
+        self.switches = switches
 
     def count(self, is_short):
         return self.steps[0 if is_short else 1]
@@ -53,6 +55,10 @@ def gpt(way, steps=120, **more):
 
 def model(name, **more):
     return Program(name, [PROGRAMS / "transformers_models.py", name], (60, 200), **more)
+
+
+def switching(way, **more):
+    return Program("switching " + way, [PROGRAMS / "switching.py", way], (300, 600), **more)
 
 
 TABLE = [
@@ -73,6 +79,8 @@ TABLE = [
     Program("triton", [PROGRAMS / "triton_kernels.py"], (120, 400), torch=False, short=True),
     Program("starved", [PROGRAMS / "starved.py"], (60, 200), dry_ms=20),
     Program("cupy", [PROGRAMS / "cupy_arrays.py"], (120, 400), torch=False, cuda12=True),
+    switching("captured", switches=True), switching("compiled", switches=True), switching("smaller", switches=True),
+    switching("epochs"),
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True),
 ]
 WAYS = ("bare", "library", "torch", "counted")
@@ -246,6 +254,22 @@ def check_iterations(options, program, profile):
             raise Failed(f"the program ended at iteration {at}: expected {steps}")
 
 
+def check_phases(program, way, options, profile):
+    """A program that launches something else in its second half has two phases with samples; with --torch an iteration is a step."""
+    watched_every = 32  # iterations, so that a change may be seen so much later
+    phases = [phase for phase in profile.get("phases", []) if phase["measured"]]
+    if len(phases) != 2:
+        raise Failed(f"{len(phases)} phases were measured: expected 2")
+    sampled = collections.Counter(event["phase"] for event in profile["events"] if event["measured_times_ms"])
+    if len(sampled) != 2:
+        raise Failed(f"samples in {len(sampled)} phases: expected 2")
+    first, second = phases[0]["stretches"][-1][1], phases[1]["stretches"][0][0]
+    half = program.count(options.short) // 2
+    if way == "torch" and not half - watched_every <= first <= half < second <= half + watched_every:
+        raise Failed(f"the phases end and begin at iterations {first} and {second}: expected at most {watched_every} from {half}")
+    return f", phases until {first} and from {second}"
+
+
 def check_every_launch(program, folder, said):
     """Each launch was counted exactly once. One that is captured counts when it is captured."""
     files = sorted(folder.glob("prof.r*.json"))
@@ -362,6 +386,8 @@ def check(options, program, way, folder, bare):
     profile, words = check_profile(program, folder, done.stderr)
     if way == "torch" and program.loops:
         check_iterations(options, program, profile)
+    if program.switches:
+        words += check_phases(program, way, options, profile)
     if way == "torch":
         words += check_end(options, program, folder, profile)
     return done, words

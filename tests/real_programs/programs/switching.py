@@ -3,6 +3,7 @@
 captured: eager for the first half, then the whole step is one CUDA graph.
 compiled: eager for the first half, then torch.compile.
 smaller: the batch is half as large in the second half.
+epochs: trains for 50 steps and evaluates for 20 batches, in turn.
 """
 
 import argparse
@@ -50,7 +51,20 @@ def smaller(steps):
     return eager(steps - steps // 2, options, model, optimizer)
 
 
-WAYS = {way.__name__: way for way in (captured, compiled, smaller)}
+def epochs(steps):
+    options, model = gpt.prepare(eager=False)
+    optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+    for done in range(0, steps, 50):
+        loss = eager(min(50, steps - done), options, model, optimizer)
+        model.eval()
+        with torch.no_grad():
+            for _ in range(20):
+                gpt.loss_of(model, *gpt.example.sequences(options, "cuda")).item()
+        model.train()
+    return loss
+
+
+WAYS = {way.__name__: way for way in (captured, compiled, smaller, epochs)}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
