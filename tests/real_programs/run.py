@@ -7,6 +7,7 @@ What is asserted of each is in the functions `check_...`; docs/compatibility.md 
 
 import argparse
 import collections
+import dataclasses
 import itertools
 import json
 import os
@@ -27,17 +28,23 @@ REPOSITORY = HERE.parents[1]
 PROGRAMS = HERE / "programs"
 
 
-class Program:
-    """One program; `steps` are those of a short and of a full run, `loops` says whether an optimizer's steps can be
-    seen from Python, `more_steps` how many it makes before the loop, `cuda12` that its packages are those for CUDA 12,
-    `dry_ms` that the host's clock is real time, and that the GPU has nothing to do for so long in every step, `switches`
-    that the second half of its steps launches something else."""
+WAYS = ("bare", "library", "torch", "counted")
 
-    def __init__(self, name, command, steps, loops=True, torch=True, ranks=1, short=False, more_steps=0, cuda12=False,
-                 dry_ms=0, switches=False):
-        self.name, self.command, self.steps, self.loops, self.more_steps = name, command, steps, loops, more_steps
-        self.torch, self.ranks, self.short, self.cuda12, self.dry_ms = torch, ranks, short, cuda12, dry_ms
-        self.switches = switches
+
+@dataclasses.dataclass
+class Program:
+    name: str
+    command: list
+    steps: tuple  # of a short and of a full run
+    loops: bool = True  # an optimizer's steps can be seen from Python
+    torch: bool = True  # it has modules
+    ranks: int = 1
+    short: bool = False  # it is in the short form
+    more_steps: int = 0  # before the loop
+    cuda12: bool = False  # its packages are those for CUDA 12
+    dry_ms: int = 0  # the host's clock is real time, and the GPU has nothing to do for so long in every step
+    switches: bool = False  # the second half of its steps launches something else
+    ways: tuple = WAYS  # in which it is run
 
     def count(self, is_short):
         return self.steps[0 if is_short else 1]
@@ -77,13 +84,13 @@ TABLE = [
     # Too short for iterations to be found: the profile is written all the same.
     Program("lightning, a few steps", [PROGRAMS / "lightning_loop.py"], (40, 40)),
     Program("triton", [PROGRAMS / "triton_kernels.py"], (120, 400), torch=False, short=True),
+    Program("sharing", [PROGRAMS / "sharing.py"], (5, 50), ways=("bare",)),
     Program("starved", [PROGRAMS / "starved.py"], (60, 200), dry_ms=20),
     Program("cupy", [PROGRAMS / "cupy_arrays.py"], (120, 400), torch=False, cuda12=True),
     switching("captured", switches=True), switching("compiled", switches=True), switching("smaller", switches=True),
     switching("epochs"),
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True),
 ]
-WAYS = ("bare", "library", "torch", "counted")
 OURS = "inline_prof_"  # what our own kernels' names begin with
 
 
@@ -425,7 +432,7 @@ def main():
         if program.name not in options.program if options.program else options.short and not program.short:
             continue
         bare = None
-        for way in WAYS:
+        for way in program.ways:
             if options.way and way not in options.way and way != "bare" or way == "torch" and not program.torch:
                 continue
             with tempfile.TemporaryDirectory() as temporary:

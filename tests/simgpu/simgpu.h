@@ -119,6 +119,17 @@ struct simgpu_observer {
 /* One observer; null ends it.  The structure must stay. */
 void simgpu_observe(const struct simgpu_observer* observer);
 
+/* ---- private contract with the simulated NVML ---- */
+
+struct simgpu_device_use {
+  uint64_t memory_bytes; /* allocated by this process */
+  int has_context;
+  int is_busy; /* a stream has work that has not ended */
+};
+
+/* Leaves `use` alone before cuInit. */
+void simgpu_use_of_device(int device, struct simgpu_device_use* use);
+
 #ifdef __cplusplus
 }
 #endif

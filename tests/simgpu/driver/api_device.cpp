@@ -1,5 +1,6 @@
 // Devices: name, identity, attributes.
 #include "driver/call.hpp"
+#include "driver/device_identity.hpp"
 
 #include <cstring>
 
@@ -72,6 +73,7 @@ int attribute_of(const Simulator& simulator, CUdevice_attribute attribute, int d
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS_V1:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
     case CU_DEVICE_ATTRIBUTE_CAN_USE_STREAM_WAIT_VALUE_NOR:
@@ -83,10 +85,9 @@ int attribute_of(const Simulator& simulator, CUdevice_attribute attribute, int d
 }
 
 void fill_uuid(CUuuid& uuid, int device) {
-  static_assert(sizeof uuid.bytes == 16);
-  const unsigned char fixed[16] = {'s', 'i', 'm', 'g', 'p', 'u', 0x40, 0, 0x80};
-  std::memcpy(uuid.bytes, fixed, sizeof fixed);
-  uuid.bytes[15] = static_cast<char>(device);
+  const auto bytes = device_uuid(device);
+  static_assert(sizeof uuid.bytes == sizeof bytes);
+  std::memcpy(uuid.bytes, bytes.data(), sizeof bytes);
 }
 
 }  // namespace
@@ -148,8 +149,8 @@ SIMGPU_CALL(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId_v4010, kOther, char* text, 
   require(text);
   // cuda.h: "[domain]:[bus]:[device].[function]", "large enough to store 13 characters".
   require_value(length >= 13);
-  std::snprintf(text, static_cast<std::size_t>(length), "%04x:%02x:00.0", 0U,
-                static_cast<unsigned>(s.device(device).index + 1) & 0xffU);
+  std::snprintf(text, static_cast<std::size_t>(length), "%s",
+                device_pci_bus_id(s.device(device).index, 4).c_str());
 }
 
 SIMGPU_CALL(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer_v4000, kOther, int* can_access,

@@ -1,13 +1,12 @@
 // Virtual memory management: addresses are reserved without pages, physical memory is a file in
 // memory, and mapping puts the one into the other.
 #include "driver/call.hpp"
+#include "driver/ipc.hpp"
 
 #include <algorithm>
-#include <linux/memfd.h>
 #include <map>
 #include <memory>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 using namespace inline_prof::simgpu;
@@ -15,11 +14,6 @@ using namespace inline_prof::simgpu;
 namespace {
 
 constexpr std::size_t kGranularity = std::size_t{2} << 20;  // as on the vendor's GPUs since 2017
-
-// glibc has memfd_create since 2.27.
-int make_memory_file() {
-  return static_cast<int>(syscall(SYS_memfd_create, "simgpu", MFD_CLOEXEC));
-}
 
 struct Physical {
   int file = -1;
@@ -130,8 +124,8 @@ SIMGPU_CALL(cuMemCreate, cuMemCreate_v10020, kAllocate, CUmemGenericAllocationHa
     throw Failure{CUDA_ERROR_OUT_OF_MEMORY};
   }
   auto made = std::make_shared<Physical>();
-  made->file = make_memory_file();
-  if (made->file < 0 || ftruncate(made->file, static_cast<off_t>(bytes)) != 0) {
+  made->file = make_memory_file(bytes);
+  if (made->file < 0) {
     throw Failure{CUDA_ERROR_OUT_OF_MEMORY};
   }
   made->bytes = bytes;

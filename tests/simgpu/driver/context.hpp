@@ -24,10 +24,14 @@ struct Device {
   unsigned primary_flags = 0;
 };
 
+class SharedEvent;
+
 struct Event {
   Context* context = nullptr;
   unsigned flags = 0;
-  CompletionPtr record;  // null: never recorded
+  CompletionPtr record;                 // null: never recorded
+  std::uint64_t record_number = 0;      // of that record
+  std::shared_ptr<SharedEvent> shared;  // with other processes, else null
 
   // Set while the last record was made in a capturing stream.
   std::shared_ptr<Capture> capture;

@@ -50,6 +50,21 @@ void simgpu_reset_counts() {
   });
 }
 
+void simgpu_use_of_device(int device, simgpu_device_use* use) {
+  locked<int>([&](Simulator& s) {
+    s.engine.pump();
+    use->memory_bytes = s.device(device).memory_used;
+    for (const auto& [key, context] : s.contexts) {
+      if (context->device->index != device) continue;
+      use->has_context = 1;
+      context->for_each_stream([&](const Stream& stream) {
+        if (!Engine::has_run(stream) || stream.tail > s.engine.host_now()) use->is_busy = 1;
+      });
+    }
+    return 0;
+  });
+}
+
 int simgpu_register_image(const simgpu_image* image) {
   static const DriverEntry entry{__func__};
   return perform(entry, Cost::kNone, [&](Simulator& s) {

@@ -1,4 +1,5 @@
 // Work on streams: how long it takes, what it does, and how the host waits for it.
+#include "driver/ipc.hpp"
 #include "driver/launch_request.hpp"
 #include "driver/noise.hpp"
 #include "driver/observed.hpp"
@@ -235,22 +236,44 @@ void Simulator::fill(Stream& stream, const FillWork& work) {
 
 void Simulator::record(Stream& stream, const std::shared_ptr<Event>& event) {
   event->record = std::make_shared<Completion>();
+  event->record_number = event->shared ? event->shared->begin_record() : event->record_number + 1;
   event->capture = nullptr;
   event->captured.clear();
-  engine.submit(stream, {.run =
-                             [this, &stream](Nanoseconds start) {
-                               const auto end =
-                                   start + record_duration(stream, model.events.pair_bias_us,
-                                                           stream.kernel_since_record);
-                               stream.kernel_since_record = false;
-                               return end;
-                             },
-                         .completion = event->record});
+  engine.submit(stream,
+                {.run =
+                     [this, &stream, event, number = event->record_number](Nanoseconds start) {
+                       const auto end = start + record_duration(stream, model.events.pair_bias_us,
+                                                                stream.kernel_since_record);
+                       stream.kernel_since_record = false;
+                       if (event->shared) event->shared->end_record(number, end);
+                       return end;
+                     },
+                 .completion = event->record});
 }
+
+namespace {
+
+// The number of the event's last record, if another process made it; else 0.
+std::uint64_t foreign_record(const Event& event) {
+  const auto last = event.shared ? event.shared->last_begun() : 0;
+  return last == event.record_number ? 0 : last;
+}
+
+}  // namespace
 
 void Simulator::wait_for(Stream& stream, const Event& event) {
   Operation operation;
-  if (event.record) operation.after.push_back(event.record);
+  if (const auto number = foreign_record(event)) {
+    operation.wait = ValueWait{.address = event.shared->ended_word(),
+                               .value = number,
+                               .is_64_bit = true,
+                               .flags = CU_STREAM_WAIT_VALUE_GEQ};
+    operation.run = [shared = event.shared](Nanoseconds start) {
+      return std::max(start, shared->end());
+    };
+  } else if (event.record) {
+    operation.after.push_back(event.record);
+  }
   operation.dependencies_known();
   engine.submit(stream, std::move(operation));
 }
@@ -325,6 +348,12 @@ void Simulator::synchronize(Context& context) {
 }
 
 void Simulator::synchronize(const Event& event) {
+  if (const auto number = foreign_record(event)) {
+    const std::shared_ptr<SharedEvent> shared = event.shared;
+    wait_in_real_time([&] { return shared->has_ended(number); });
+    host_waits_until(shared->end());
+    return;
+  }
   if (!event.record) return;
   Operation all{.after = {event.record}};
   finish(all);
@@ -337,6 +366,9 @@ bool Simulator::finished(Stream& stream) {
 }
 
 bool Simulator::finished(const Event& event) {
+  if (const auto number = foreign_record(event)) {
+    return event.shared->has_ended(number) && event.shared->end() <= engine.host_now();
+  }
   const CompletionPtr record = event.record;
   if (!record) return true;
   wait_for_other_ranks([&] { return record->done; });

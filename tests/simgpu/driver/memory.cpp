@@ -1,6 +1,10 @@
 #include "driver/memory.hpp"
 
+#include "driver/ipc.hpp"
+
+#include <cstring>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <vector>
 
 namespace inline_prof::simgpu {
@@ -22,11 +26,13 @@ Allocation* Memory::allocate(Context& context, std::size_t bytes, MemoryKind kin
   void* base = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) return nullptr;
-  if (counts_on_device(kind)) context.device->memory_used += mapped;
+  const std::size_t on_device = counts_on_device(kind) ? mapped : 0;
+  context.device->memory_used += on_device;
   const auto key = reinterpret_cast<std::uintptr_t>(base);
   return &(allocations_[key] = {.base = key,
                                 .bytes = bytes,
                                 .mapped_bytes = mapped,
+                                .device_bytes = on_device,
                                 .kind = kind,
                                 .context = &context,
                                 .flags = flags});
@@ -42,6 +48,45 @@ Allocation* Memory::adopt(Context& context, void* base, std::size_t bytes, unsig
                                 .flags = flags});
 }
 
+bool Memory::share(Allocation& allocation) {
+  if (allocation.file >= 0) return true;
+  const int file = make_memory_file(allocation.mapped_bytes);
+  if (file < 0) return false;
+  const auto* const pages = reinterpret_cast<const char*>(allocation.base);
+  for (std::size_t at = 0; at < allocation.mapped_bytes; at += kPage) {
+    const char* const page = pages + at;
+    // A page of zeros stays a hole.
+    if (*page == 0 && std::memcmp(page, page + 1, kPage - 1) == 0) continue;
+    if (pwrite(file, page, kPage, static_cast<off_t>(at)) != static_cast<ssize_t>(kPage)) {
+      close(file);
+      return false;
+    }
+  }
+  if (mmap(reinterpret_cast<void*>(allocation.base), allocation.mapped_bytes,
+           PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED) {
+    close(file);
+    return false;
+  }
+  allocation.file = file;
+  return true;
+}
+
+Allocation* Memory::open(Context& context, int file, std::size_t bytes) {
+  void* const base =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (base == MAP_FAILED) {
+    close(file);
+    return nullptr;
+  }
+  const auto key = reinterpret_cast<std::uintptr_t>(base);
+  return &(allocations_[key] = {.base = key,
+                                .bytes = bytes,
+                                .mapped_bytes = bytes,
+                                .kind = MemoryKind::kDevice,
+                                .context = &context,
+                                .file = file});
+}
+
 Allocation* Memory::find(std::uintptr_t address) {
   auto it = allocations_.upper_bound(address);
   if (it == allocations_.begin()) return nullptr;
@@ -55,12 +100,11 @@ bool Memory::is_device(const void* address) {
 }
 
 void Memory::release(const Allocation& allocation) {
-  if (counts_on_device(allocation.kind)) {
-    allocation.context->device->memory_used -= allocation.mapped_bytes;
-  }
+  allocation.context->device->memory_used -= allocation.device_bytes;
   if (allocation.mapped_bytes > 0) {
     munmap(reinterpret_cast<void*>(allocation.base), allocation.mapped_bytes);
   }
+  if (allocation.file >= 0) close(allocation.file);
   allocations_.erase(allocation.base);
 }
 

@@ -17,11 +17,13 @@ struct Allocation {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
   std::size_t mapped_bytes = 0;  // 0: not ours to unmap
+  std::size_t device_bytes = 0;  // what it takes of the device's memory
   MemoryKind kind = MemoryKind::kDevice;
   Context* context = nullptr;
   unsigned flags = 0;
   bool stream_ordered = false;        // from cuMemAllocAsync
   std::uint64_t graph_memory_id = 0;  // of an allocation node; 0: of none
+  int file = -1;                      // that its pages belong to, if processes share it
 };
 
 class Memory {
@@ -29,6 +31,12 @@ class Memory {
   // Returns null if the system or the device has no more.
   Allocation* allocate(Context& context, std::size_t bytes, MemoryKind kind, unsigned flags);
   Allocation* adopt(Context& context, void* base, std::size_t bytes, unsigned flags);
+
+  // From now on the pages belong to a file, with what is in them; false if the system has no more.
+  [[nodiscard]] static bool share(Allocation& allocation);
+  // Memory of another process, in its `file`, which is the allocation's from now on.  Null if it
+  // cannot be mapped.
+  Allocation* open(Context& context, int file, std::size_t bytes);
 
   // The allocation that contains `address`, or null.
   [[nodiscard]] Allocation* find(std::uintptr_t address);

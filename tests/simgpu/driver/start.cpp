@@ -52,7 +52,8 @@ void check_names(const Settings& settings) {
     const bool other_library =
         rule.function.starts_with("cuda") || rule.function.starts_with("__cuda") ||
         rule.function.starts_with("cublas") || rule.function.starts_with("cudnn") ||
-        rule.function.starts_with("nccl") || rule.function.starts_with("cupti");
+        rule.function.starts_with("nccl") || rule.function.starts_with("cupti") ||
+        rule.function.starts_with("nvml");
     if (!other_library && !is_driver_function(rule.function)) {
       throw SettingsError(
           "SIMGPU_FAIL=" + rule.function +

@@ -2,6 +2,8 @@
 #include "runtime/call.hpp"
 #include "runtime/images.hpp"
 
+#include <bit>
+
 using namespace inline_prof::simgpu;
 
 namespace {
@@ -101,4 +103,26 @@ SIMGPU_CALL(cudaPointerGetAttributes, kDevice, cudaPointerAttributes* attributes
   }
   return driver.pointer_get_attribute(&attributes->device, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
                                       address_of(pointer));
+}
+
+// Handles of other processes' memory and events: the runtime's and the driver's are the same bytes.
+SIMGPU_CALL(cudaIpcGetMemHandle, kDevice, cudaIpcMemHandle_t* handle, void* pointer) {
+  return driver.ipc_get_mem_handle(reinterpret_cast<CUipcMemHandle*>(handle), address_of(pointer));
+}
+
+SIMGPU_CALL(cudaIpcOpenMemHandle, kDevice, void** pointer, cudaIpcMemHandle_t handle,
+            unsigned int flags) {
+  return driver.ipc_open_mem_handle(slot(pointer), std::bit_cast<CUipcMemHandle>(handle), flags);
+}
+
+SIMGPU_CALL(cudaIpcCloseMemHandle, kDevice, void* pointer) {
+  return driver.ipc_close_mem_handle(address_of(pointer));
+}
+
+SIMGPU_CALL(cudaIpcGetEventHandle, kDevice, cudaIpcEventHandle_t* handle, cudaEvent_t event) {
+  return driver.ipc_get_event_handle(reinterpret_cast<CUipcEventHandle*>(handle), event);
+}
+
+SIMGPU_CALL(cudaIpcOpenEventHandle, kDevice, cudaEvent_t* event, cudaIpcEventHandle_t handle) {
+  return driver.ipc_open_event_handle(event, std::bit_cast<CUipcEventHandle>(handle));
 }

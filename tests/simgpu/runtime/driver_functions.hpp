@@ -70,6 +70,11 @@
   CALL(mem_get_info, cuMemGetInfo_v3020)                                              \
   STREAM_CALL(mem_alloc_async, cuMemAllocAsync_v11020)                                \
   STREAM_CALL(mem_free_async, cuMemFreeAsync_v11020)                                  \
+  CALL(ipc_get_mem_handle, cuIpcGetMemHandle_v4010)                                   \
+  CALL(ipc_open_mem_handle, cuIpcOpenMemHandle_v11000)                                \
+  CALL(ipc_close_mem_handle, cuIpcCloseMemHandle_v4010)                               \
+  CALL(ipc_get_event_handle, cuIpcGetEventHandle_v4010)                               \
+  CALL(ipc_open_event_handle, cuIpcOpenEventHandle_v4010)                             \
   CALL(pointer_get_attribute, cuPointerGetAttribute_v4000)                            \
   STREAM_CALL(memcpy, cuMemcpy_v4000)                                                 \
   STREAM_CALL(memcpy_async, cuMemcpyAsync_v4000)                                      \

@@ -1,0 +1,58 @@
+// What the simulated NVML has of the vendor's nvml.h, which no toolkit carries: names and layouts
+// as the NVML API Reference Guide describes them.
+#pragma once
+
+struct nvmlDevice_st;
+using nvmlDevice_t = nvmlDevice_st*;
+
+enum nvmlReturn_t {
+  NVML_SUCCESS = 0,
+  NVML_ERROR_UNINITIALIZED = 1,
+  NVML_ERROR_INVALID_ARGUMENT = 2,
+  NVML_ERROR_NOT_SUPPORTED = 3,
+  NVML_ERROR_NOT_FOUND = 6,
+  NVML_ERROR_INSUFFICIENT_SIZE = 7,
+  NVML_ERROR_DRIVER_NOT_LOADED = 9,
+  NVML_ERROR_ARGUMENT_VERSION_MISMATCH = 25,
+  NVML_ERROR_UNKNOWN = 999
+};
+
+enum nvmlTemperatureSensors_t { NVML_TEMPERATURE_GPU = 0 };
+enum nvmlClockType_t {
+  NVML_CLOCK_GRAPHICS = 0,
+  NVML_CLOCK_SM = 1,
+  NVML_CLOCK_MEM = 2,
+  NVML_CLOCK_VIDEO = 3
+};
+
+struct nvmlMemory_t {
+  unsigned long long total, free, used;  // bytes
+};
+
+struct nvmlMemory_v2_t {
+  unsigned version;
+  unsigned long long total, reserved, free, used;  // bytes
+};
+
+struct nvmlUtilization_t {
+  unsigned gpu, memory;  // percent
+};
+
+struct nvmlProcessInfo_v1_t {
+  unsigned pid;
+  unsigned long long usedGpuMemory;  // bytes
+};
+
+// Since version 2 of the functions that fill it.
+struct nvmlProcessInfo_t {
+  unsigned pid;
+  unsigned long long usedGpuMemory;  // bytes
+  unsigned gpuInstanceId, computeInstanceId;
+};
+
+struct nvmlPciInfo_t {
+  char busIdLegacy[16];
+  unsigned domain, bus, device;
+  unsigned pciDeviceId, pciSubSystemId;
+  char busId[32];
+};
