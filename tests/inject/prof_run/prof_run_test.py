@@ -265,7 +265,7 @@ class TheSimulatedGpu(ProfRun):
                      "offer", self.program("needs_a_function"))
 
     def test_refuses_a_library_that_it_lacks_and_names_it(self):
-        self.refused("needs libcufft.so.12, which is not simulated",
+        self.refused("needs libcufft.so.10, which is not simulated",
                      self.program("needs_a_library"))
 
     def test_refuses_a_runtime_that_cannot_be_swapped(self):
