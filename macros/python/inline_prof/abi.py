@@ -50,6 +50,21 @@ class Table(ctypes.Structure):
     ]
 
 
+_MOST_KNOWN = 4096
+
+
+def _as_read(attributes):
+    """A dict of integers and strings, as the library reads it."""
+    given = (Attribute * len(attributes))()
+    for place, (name, value) in zip(given, attributes.items()):
+        place.name = name.encode()
+        if isinstance(value, str):
+            place.text = value.encode()
+        else:
+            place.value = int(value)
+    return given
+
+
 class Abi:
     """The functions that Python has a use for, under plain names."""
 
@@ -62,17 +77,17 @@ class Abi:
         self.layer_end = table.layer_end
         self._layer_follow = table.layer_follow
         self._op = table.op
+        self._known_attributes = {}  # a model makes the same calls in each step
 
     def op(self, label, kind, attributes):
         """Describes the next start of `label` (bytes) on this thread: a dict of integers and strings."""
-        given = (Attribute * len(attributes))()
-        for place, (name, value) in zip(given, attributes.items()):
-            place.name = name.encode()
-            if isinstance(value, str):
-                place.text = value.encode()
-            else:
-                place.value = int(value)
-        self._op(None, label, kind.encode(), given, len(attributes))
+        key = (kind, *attributes, *attributes.values())
+        known = self._known_attributes.get(key)
+        if known is None:
+            if len(self._known_attributes) >= _MOST_KNOWN:
+                self._known_attributes.clear()
+            known = self._known_attributes[key] = (kind.encode(), _as_read(attributes))
+        self._op(None, label, known[0], known[1], len(attributes))
 
     @staticmethod
     def layer_word():

@@ -34,6 +34,11 @@ class Spans:
         self.numbers, self.places = [], []
         self.thread = None
 
+    def begin(self, thread):
+        """`thread` is the first that calls a module."""
+        self.thread = thread
+        thread.notes_nodes = number_of_next_node is not None  # None: another PyTorch
+
     def clear(self):
         del self.numbers[:], self.places[:]
 
@@ -170,6 +175,7 @@ class Backward:
             self._mark_between()
         if not thread.in_backward:
             thread.in_backward = True
+            thread.notes_nodes = False
             self._set_here.append(thread)
         thread.set(path)
 
@@ -199,6 +205,7 @@ class Backward:
         ended, self._set_here = self._set_here, []
         for thread in ended:
             thread.in_backward = False
+            thread.notes_nodes = thread is self.spans.thread and number_of_next_node is not None
             if thread is mine and thread.stack:
                 thread.set(thread.stack[-1])  # a backward pass inside a module's forward
             else:

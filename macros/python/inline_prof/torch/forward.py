@@ -45,19 +45,8 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
     mark = backward.mark
     mark_node = backward.mark_node
     spans = backward.spans
+    # "The nodes that are made from now on are made in this place" is an entry in both.
     numbers, placed = spans.numbers, spans.places
-
-    def note(thread, place):
-        """The nodes that are made from now on are made in `place`."""
-        if spans.thread is None:
-            spans.thread = thread
-        if spans.thread is thread and not thread.in_backward:
-            numbers.append(number_of_next_node())
-            placed.append(place)
-
-    if number_of_next_node is None:  # another PyTorch
-        def note(thread, place):
-            pass
 
     def find_place(thread, module):
         stack = thread.stack
@@ -100,8 +89,12 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
             else:
                 thread.base = thread.path
                 thread.set(place)
+                if spans.thread is None:
+                    spans.begin(thread)
             stack.append(place)
-            note(thread, place)
+            if thread.notes_nodes:
+                numbers.append(number_of_next_node())
+                placed.append(place)
             if place.shape is not None:
                 shapes.enter(place.shape, module, args)
         except Exception as error:
@@ -143,9 +136,13 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
                 place = stack[-1]
                 thread.word[0] = place.address
                 thread.path = place
-                note(thread, place)
+                if thread.notes_nodes:
+                    numbers.append(number_of_next_node())
+                    placed.append(place)
             else:
-                note(thread, outside)
+                if thread.notes_nodes:
+                    numbers.append(number_of_next_node())
+                    placed.append(outside)
                 thread.set(thread.base)
                 on_root()
         except Exception as error:

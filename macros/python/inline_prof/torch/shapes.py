@@ -14,10 +14,10 @@ from .compiling import is_compiling
 
 def stream_of(value):
     """(stream, device) that work on a tensor goes to; None for a tensor that is on no GPU."""
-    device = getattr(value, "device", None)
-    if device is None or device.type != "cuda":
+    if not isinstance(value, torch.Tensor) or not value.is_cuda:
         return None
-    return torch._C._cuda_getCurrentRawStream(device.index), device.index
+    index = value.get_device()
+    return torch._C._cuda_getCurrentRawStream(index), index
 
 
 # A module may keep one that it has imported by name, and torch.jit.script knows functions by their

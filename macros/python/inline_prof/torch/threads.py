@@ -25,7 +25,7 @@ class Thread:
     The library follows `word`: whoever changes the path of a thread that has one writes its address
     there, and the Path itself, which must live as long, to `path`."""
 
-    __slots__ = ("word", "path", "stack", "base", "in_backward", "steps", "_abi", "_id", "_last")
+    __slots__ = ("word", "path", "stack", "base", "in_backward", "notes_nodes", "steps", "_abi", "_id", "_last")
 
     def __init__(self, abi):
         self._abi = abi
@@ -36,6 +36,7 @@ class Thread:
         self.stack = []  # open Places, outermost first
         self.base = None  # the path around the outermost open module
         self.in_backward = False
+        self.notes_nodes = False  # entries and exits of modules go to Spans
         self.steps = []  # open steps of optimizers, outermost first
 
     def __del__(self):
