@@ -66,7 +66,7 @@ std::uint32_t kernels_of(const ExecutableGraph* graph) {
 }
 
 bool is_followed(const State& state) {
-  return state.settings.mode == schedule::Mode::kFineGrained &&
+  return state.config.follows_phases && state.settings.mode == schedule::Mode::kFineGrained &&
          !std::holds_alternative<schedule::SampleList>(state.request);
 }
 

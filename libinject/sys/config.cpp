@@ -50,6 +50,9 @@ constexpr std::array kVariables{
              "fine_grained: one event an iteration; one_shot: every event in every n-th "
              "iteration; data: runtime data only; unit_test: every event between "
              "PROFILE_UNIT_TEST_START and _STOP"},
+    Variable{"INLINE_PROF_PHASES", "1", "0, 1",
+             "1: where iterations begin to launch something else, what they launch is measured, "
+             "too, as another phase; 0: only what the first iterations launch is"},
     Variable{
         "INLINE_PROF_OVERHEAD", "1024", "0 to 1000000",
         "iterations at most, after the last sample, in which the cost of measuring is measured; 0: "
@@ -379,6 +382,7 @@ std::optional<Config> read_config() {
   config.exit_when_done = flag("INLINE_PROF_EXIT_WHEN_DONE");
   config.progress = flag("INLINE_PROF_PROGRESS");
   static_cast<void>(flag("INLINE_PROF_TORCH"));  // read by Python; only checked here
+  config.follows_phases = integer("INLINE_PROF_PHASES", 0, 1).value_or(1) == 1;
   config.data_iterations = integer("PROFILING_DATA_COLLECTION_ITERS", 0, 1'000'000).value_or(0);
   config.checkpoint_seconds = integer("INLINE_PROF_CHECKPOINT", 1, 86'400).value_or(30);
   config.mode = mode();

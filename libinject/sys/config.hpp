@@ -54,6 +54,7 @@ struct Config {
   bool seed_is_set = false;
   bool exit_when_done = false;
   bool progress = false;
+  bool follows_phases = true;
   std::int64_t data_iterations = 0;
   std::int64_t one_shot_iterations = 1000;
   std::int64_t one_shot_every = 5;

@@ -17,14 +17,14 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 json profile_of(const Workplace& place, const std::vector<std::string>& arguments,
-                const std::string& repeat) {
+                const std::string& repeat, const std::vector<std::string>& settings = {}) {
   place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
                                "rules": [{"name": "*", "duration_us": 10}]})");
+  std::vector<std::string> environment{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=" + repeat,
+                                       "INLINE_PROF_OVERHEAD=0"};
+  environment.insert(environment.end(), settings.begin(), settings.end());
   const HostRun run =
-      run_host(place, "host_phases",
-               {.arguments = arguments,
-                .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=" + repeat,
-                                "INLINE_PROF_OVERHEAD=0"}});
+      run_host(place, "host_phases", {.arguments = arguments, .environment = environment});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, HasSubstr("host ok\n"));
   return place.json();
@@ -159,6 +159,15 @@ TEST(Phases, EndWithinABoundWhereEverythingChangesAllTheTime) {
   EXPECT_EQ(profile["complete"], false);
   EXPECT_THAT(profile["warnings"].dump(), HasSubstr("there are more than 8 phases"));
   EXPECT_LE(profile["profiler"]["warmup_iterations"], 10);
+}
+
+TEST(Phases, AreNotLookedForWhereTheUserSaysSo) {
+  const Workplace place;
+  const json profile =
+      profile_of(place, {"--marks", "a:12:200", "b:12:200"}, "10", {"INLINE_PROF_PHASES=0"});
+  ASSERT_EQ(profile["phases"].size(), 1U);
+  EXPECT_EQ(names_of(profile, 0).count("b_7_"), 0U);
+  EXPECT_EQ(samples_of(profile, 0), 140U);
 }
 
 TEST(Phases, AreOneWhereNothingChanges) {
