@@ -150,6 +150,8 @@ bool IterationFinder::confirm() {
 bool IterationFinder::give_up() {
   gave_up_ = true;
   log_.clear();
+  contexts_ = {};
+  before_in_context_ = {};
   return std::exchange(found_, std::nullopt).has_value();
 }
 
@@ -221,29 +223,32 @@ std::vector<IterationFinder::Candidate> IterationFinder::contexts() {
   const std::size_t count = std::min(all.size(), kContextLaunches);
   const std::size_t start = all.size() - count;
   if (count < 3) return {};
-  struct Context {
-    std::uint64_t hash = 0;
-    std::uint32_t last = 0;  // one more than its index; 0: none
-    std::uint32_t times = 0;
-  };
-  std::vector<Context> table(std::bit_ceil(2 * count));
-  std::vector<std::uint32_t> before(count);  // likewise one more
+  // A table that was used before has entries of earlier looks, which count as none.
+  std::vector<Context>& table = contexts_;
+  const std::size_t size = std::bit_ceil(count + count / 2);
+  if (table.size() != size) table.assign(size, {});
+  ++context_look_;
+  std::vector<std::uint32_t>& before = before_in_context_;  // one more than the index; 0: none
+  before.resize(count);
+  std::vector<std::uint32_t> frequent;  // in the table
   for (std::size_t i = 0; i + 2 < count; ++i) {
     if (!log_.begins_run(start + i)) continue;
     const std::uint64_t hash = log_.hash_of_three(start + i);
     std::size_t slot = static_cast<std::size_t>(hash >> 20U) & (table.size() - 1);
-    while (table[slot].times != 0 && table[slot].hash != hash)
+    while (table[slot].look == context_look_ && table[slot].hash != hash)
       slot = (slot + 1) & (table.size() - 1);
-    table[slot].hash = hash;
-    before[i] = table[slot].last;
-    table[slot].last = static_cast<std::uint32_t>(i + 1);
-    ++table[slot].times;
+    Context& context = table[slot];
+    if (context.look != context_look_) context = {.hash = hash, .look = context_look_};
+    before[i] = context.last;
+    context.last = static_cast<std::uint32_t>(i + 1);
+    if (++context.times == kFewestPositions) frequent.push_back(static_cast<std::uint32_t>(slot));
   }
+  std::sort(frequent.begin(), frequent.end());
   allowance_ -= static_cast<Allowance>(2 * count);
   std::vector<Candidate> result;
   std::vector<std::size_t> gaps;
-  for (const Context& context : table) {
-    if (context.times < kFewestPositions) continue;
+  for (const std::uint32_t slot : frequent) {
+    const Context& context = table[slot];
     gaps.clear();
     for (std::uint32_t at = context.last; gaps.size() < kGapsLookedAt; at = before[at - 1]) {
       if (before[at - 1] == 0) break;

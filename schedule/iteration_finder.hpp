@@ -15,7 +15,7 @@
 //
 // Cost: a launch is appended to a log of bounded length; a look at the log visits a number of
 // launches, and is put off until kWorkALaunch of them have been earned for each launch added.  So
-// the search costs a bounded time a launch whatever the program does: 17 to 89 ns
+// the search costs a bounded time a launch whatever the program does: 11 to 110 ns
 // (tests/bench/finder_bench).  Memory: 5 MiB for the log, at most 11 MiB while it is looked at: 3
 // for contexts and positions, 8 for how often 16,384 kernels come in each of 128 segments.
 #pragma once
@@ -157,6 +157,14 @@ class IterationFinder {
   [[nodiscard]] bool settle_on_given();
   [[nodiscard]] bool give_up();
 
+  // Three launches in a row.
+  struct Context {
+    std::uint64_t hash = 0;
+    std::uint32_t last = 0;  // one more than its index; 0: none
+    std::uint32_t times = 0;
+    std::uint32_t look = 0;
+  };
+
   std::size_t period_;
   std::size_t repeated_ = 0;  // launches in a row that are those of one period before
   LaunchLog log_{};
@@ -169,6 +177,10 @@ class IterationFinder {
   bool gave_up_ = false;
   Anchor anchor_{};  // of the cycle that was found, or is looked at
   std::vector<std::uint32_t> positions_{};
+  // Of the last look; its memory is used again.
+  std::vector<Context> contexts_{};
+  std::uint32_t context_look_ = 0;
+  std::vector<std::uint32_t> before_in_context_{};
   std::optional<FoundIteration> found_{};
 };
 

@@ -17,14 +17,6 @@ std::uint64_t mixed(std::uint64_t value) {
   return value ^ (value >> 31U);
 }
 
-std::uint64_t power_of_base(std::size_t exponent) {
-  std::uint64_t result = 1;
-  for (std::uint64_t factor = kBase; exponent > 0; exponent >>= 1U, factor *= factor) {
-    if ((exponent & 1U) != 0) result *= factor;
-  }
-  return result;
-}
-
 }  // namespace
 
 std::uint32_t LaunchLog::number_of(std::uint32_t symbol) {
@@ -97,6 +89,16 @@ std::size_t LaunchLog::weight_of(Launches segment) const {
   for (const std::uint32_t kernel : segment)
     sum += weights_[kernel];
   return sum;
+}
+
+std::uint64_t LaunchLog::power_of_base(std::size_t exponent) const {
+  if (exponent == last_exponent_) return last_power_;
+  last_exponent_ = exponent;
+  last_power_ = 1;
+  for (std::uint64_t factor = kBase; exponent > 0; exponent >>= 1U, factor *= factor) {
+    if ((exponent & 1U) != 0) last_power_ *= factor;
+  }
+  return last_power_;
 }
 
 std::uint64_t LaunchLog::hash(std::size_t begin, std::size_t end) const {

@@ -52,6 +52,8 @@ class LaunchLog {
   [[nodiscard]] std::uint64_t hash_of_three(std::size_t begin) const;
 
  private:
+  // kBase to this power.  Segments that are compared are equally long, as a rule.
+  [[nodiscard]] std::uint64_t power_of_base(std::size_t exponent) const;
   void drop_older_half();
   void link(std::size_t launch);
 
@@ -68,6 +70,8 @@ class LaunchLog {
   std::uint64_t dropped_ = 0;
   std::uint64_t hash_before_ = 0;  // of what was dropped
   bool has_weights_ = false;
+  mutable std::size_t last_exponent_ = 0;  // and its power
+  mutable std::uint64_t last_power_ = 1;
 };
 
 }  // namespace inline_prof::schedule

@@ -1,6 +1,7 @@
 #include "schedule/recurrence.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <set>
@@ -41,6 +42,49 @@ std::vector<std::size_t> gaps_of(const std::vector<std::size_t>& places) {
     gaps.push_back(places[i] - places[i - 1]);
   return gaps;
 }
+
+// How often each hash was added.  Few of them differ, as a rule: an allocation for each, as in a
+// standard container, takes longer than everything else.
+class HashCounts {
+ public:
+  // So often now.
+  std::size_t add(std::uint64_t hash) {
+    if (2 * size_ >= entries().size()) grow();
+    Entry& entry = place_of(hash);
+    if (entry.count == 0) ++size_;
+    entry.hash = hash;
+    return ++entry.count;
+  }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  struct Entry {
+    std::uint64_t hash = 0;
+    std::size_t count = 0;  // 0: there is none
+  };
+
+  [[nodiscard]] std::span<Entry> entries() {
+    return more_.empty() ? std::span<Entry>(first_) : std::span<Entry>(more_);
+  }
+  Entry& place_of(std::uint64_t hash) {
+    const std::span<Entry> all = entries();
+    std::size_t place = static_cast<std::size_t>(hash >> 20U) & (all.size() - 1);
+    while (all[place].count != 0 && all[place].hash != hash)
+      place = (place + 1) & (all.size() - 1);
+    return all[place];
+  }
+  void grow() {
+    const std::vector<Entry> before(entries().begin(), entries().end());
+    more_.assign(4 * before.size(), {});
+    for (const Entry& entry : before) {
+      if (entry.count != 0) place_of(entry.hash) = entry;
+    }
+  }
+
+  std::array<Entry, 8> first_{};
+  std::vector<Entry> more_{};  // where those are too few; a power of two of them
+  std::size_t size_ = 0;
+};
 
 // A reading of the segments: what is steady, what varies.
 struct Reading {
@@ -108,14 +152,15 @@ class Study {
         launches_(log.launches()),
         positions_(positions),
         kernel_count_(log.kernel_count()),
-        counts_(kernel_count_),
         allowance_(allowance) {
-    std::vector<std::size_t> lengths;
-    for (std::size_t i = segment_count() - std::min<std::size_t>(segment_count(), 32);
-         i < segment_count(); ++i) {
-      lengths.push_back(segment(i).size());
-    }
-    const std::size_t length = median(std::move(lengths));
+    std::array<std::size_t, 32> lengths{};
+    const std::size_t looked_at = std::min(segment_count(), lengths.size());
+    for (std::size_t i = 0; i < looked_at; ++i)
+      lengths[i] = segment(segment_count() - looked_at + i).size();
+    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(looked_at / 2);
+    std::nth_element(lengths.begin(), middle,
+                     lengths.begin() + static_cast<std::ptrdiff_t>(looked_at));
+    const std::size_t length = *middle;
     weight_ = length;
     length_ = length;
     for (std::size_t i = segment_count(); i > 0; --i) {
@@ -166,9 +211,9 @@ class Study {
   [[nodiscard]] std::optional<Reading> equal_segments() const {
     std::size_t best = 0;
     std::size_t most = 0;
-    std::unordered_map<std::uint64_t, std::size_t> times;
+    HashCounts times;
     for (std::size_t i = segment_count() - window_; i < segment_count(); ++i) {
-      const std::size_t so_far = ++times[hash(i)];
+      const std::size_t so_far = times.add(hash(i));
       if (so_far > most) {
         most = so_far;
         best = i;
@@ -616,6 +661,7 @@ class Study {
   }
 
   void count(const std::vector<std::uint32_t>& kernels, int by) {
+    counts_.resize(kernel_count_);
     for (const std::uint32_t kernel : kernels)
       counts_[kernel] += by;
   }

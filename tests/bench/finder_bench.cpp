@@ -1,5 +1,5 @@
 // What the search for iterations costs a launch: the whole of it, looks included, over the launches
-// of programs that have iterations, and of some that have none.
+// of programs that have iterations, and of some that have none, and of all recordings.
 #include "launch_program.hpp"
 #include "launch_recording.hpp"
 #include "launch_trace.hpp"
@@ -8,6 +8,8 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,9 +48,9 @@ std::vector<std::uint32_t> decode_eager() {
 }
 
 // With the host's waits and copies, and graphs.
-void search_recorded(benchmark::State& state, const char* name) {
+void search_recorded(benchmark::State& state, const std::string& name) {
   const programs::Sequence sequence = programs::sequence_of(
-      programs::read_recording(std::string(INLINE_PROF_TEST_DATA "/recordings/") + name + ".txt"));
+      programs::read_recording(INLINE_PROF_TEST_DATA "/recordings/" + name + ".txt"));
   std::int64_t added = 0;
   bool is_found = false;
   for (auto _ : state) {
@@ -76,12 +78,15 @@ BENCHMARK_CAPTURE(search, decode_eager, decode_eager());
 BENCHMARK_CAPTURE(search, no_iteration_batches, programs::batches(7, 5, 20'000).launches());
 BENCHMARK_CAPTURE(search, no_iteration_random, random_launches(1'000'000, 100));
 BENCHMARK_CAPTURE(search, no_iteration_one_kernel, std::vector<std::uint32_t>(1'000'000, 7));
-BENCHMARK_CAPTURE(search_recorded, gpt_fused, "gpt_fused");
-BENCHMARK_CAPTURE(search_recorded, lightning, "lightning");
-BENCHMARK_CAPTURE(search_recorded, experts_5, "experts_5");
-BENCHMARK_CAPTURE(search_recorded, trainer_bert, "trainer_bert");
-BENCHMARK_CAPTURE(search_recorded, generate_dynamic, "generate_dynamic");
-BENCHMARK_CAPTURE(search_recorded, gpt_captured, "gpt_captured");
-BENCHMARK_CAPTURE(search_recorded, none_notebook, "none_notebook_1");
-BENCHMARK_CAPTURE(search_recorded, none_requests, "none_requests_8");
-BENCHMARK_MAIN();
+
+int main(int count, char** arguments) {
+  namespace fs = std::filesystem;
+  std::set<std::string> names;
+  for (const auto& file : fs::directory_iterator(INLINE_PROF_TEST_DATA "/recordings"))
+    if (file.path().extension() == ".txt") names.insert(file.path().stem());
+  for (const std::string& name : names)
+    benchmark::RegisterBenchmark(("recorded/" + name).c_str(), search_recorded, name);
+  benchmark::Initialize(&count, arguments);
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
