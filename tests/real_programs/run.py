@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pathlib
+import runpy
 import statistics
 import subprocess
 import sys
@@ -44,6 +45,7 @@ class Program:
     cuda12: bool = False  # its packages are those for CUDA 12
     dry_ms: int = 0  # the host's clock is real time, and the GPU has nothing to do for so long in every step
     switches: bool = False  # the second half of its steps launches something else
+    status: int = 0  # its exit status; a signal's number is negative
     ways: tuple = WAYS  # in which it is run
 
     def count(self, is_short):
@@ -89,6 +91,9 @@ TABLE = [
     Program("cupy", [PROGRAMS / "cupy_arrays.py"], (120, 400), torch=False, cuda12=True),
     switching("captured", switches=True), switching("compiled", switches=True), switching("smaller", switches=True),
     switching("epochs"),
+    Program("dying of an exception", [PROGRAMS / "dying.py", "exception"], (120, 400), status=1),
+    # Nothing of the program runs any more, and what the simulator had not done yet is not in its log.
+    Program("dying of a signal", [PROGRAMS / "dying.py", "signal"], (120, 400), status=-15, ways=("bare", "library", "torch")),
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True),
 ]
 OURS = "inline_prof_"  # what our own kernels' names begin with
@@ -139,11 +144,11 @@ def run(options, program, way, folder):
                           timeout=options.timeout, check=False)
 
 
-def check_bare(options, folder, done):
-    if done.returncode != 0:
+def check_bare(options, program, folder, done):
+    if done.returncode != program.status:
         raise Failed(f"exit status {done.returncode}: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
     loaded = {line for file in folder.glob("libraries/[0-9]*") for line in file.read_text().splitlines()}
-    if not loaded:
+    if not loaded and program.status >= 0:  # a signal ends a program before it can say
         raise Failed("no CUDA library was loaded: expected the simulated ones")
     foreign = sorted(path for path in loaded if not path.startswith(str(options.simulated_gpu)))
     if foreign:
@@ -380,7 +385,7 @@ def check_end(options, program, folder, profile):
 def check(options, program, way, folder, bare):
     done = run(options, program, way, folder)
     if way == "bare":
-        check_bare(options, folder, done)
+        check_bare(options, program, folder, done)
         if program.dry_ms:
             check_dry(options, program, folder)
         return done, ""
@@ -400,6 +405,21 @@ def check(options, program, way, folder, bare):
     return done, words
 
 
+def version_of_torch(python):
+    """(version, CUDA's) of the interpreter's torch, which is not imported: one for another CUDA could not be."""
+    done = subprocess.run([python, "-c", "import importlib.util as i; spec = i.find_spec('torch'); print(spec.origin if spec else '')"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode != 0:
+        raise Failed((done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1])
+    if not done.stdout.strip():
+        raise Failed("no torch: expected PyTorch 2 for CUDA 13")
+    values = runpy.run_path(str(pathlib.Path(done.stdout.strip()).with_name("version.py")))
+    number, cuda = values["__version__"], values.get("cuda")
+    if not (cuda or "").startswith("13."):
+        raise Failed(f"torch {number} is for {f'CUDA {cuda}' if cuda else 'the CPU'}: expected CUDA 13")
+    return number, cuda
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True, help="the interpreter of the environment with the programs")
@@ -415,16 +435,10 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for everything that the runs write")
     parser.add_argument("program", nargs="*", help="names; all if none is given")
     options = parser.parse_args()
-    version = subprocess.run([options.python, "-c", "import torch.version as v; print(v.__version__, v.cuda)"],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
-                             env={**os.environ, "LD_LIBRARY_PATH": f"{options.simulated_gpu}:{options.toolkit}"})
-    if version.returncode != 0:
-        print(f"real programs: {options.python}: torch cannot be imported: expected PyTorch 2 for CUDA 13: "
-              f"{version.stderr.strip().splitlines()[-1]}", file=sys.stderr)
-        return 2
-    number, cuda = version.stdout.split()
-    if not cuda.startswith("13."):
-        print(f"real programs: torch {number} is for CUDA {cuda}: expected CUDA 13", file=sys.stderr)
+    try:
+        number, cuda = version_of_torch(options.python)
+    except Failed as fault:
+        print(f"real programs: {options.python}: {fault}", file=sys.stderr)
         return 2
     print(f"PyTorch {number}, CUDA {cuda}", flush=True)
     failed = passed = 0
