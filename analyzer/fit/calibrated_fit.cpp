@@ -77,7 +77,7 @@ std::string fit_calibrated(const CalibratedProblem& problem, const FitRequest& r
 
   request.say("fitting to all but a group of rows at a time");
   CalibrationInput input{
-      .features = problem.features,
+      .features = problem.features_with ? problem.features_with(values) : problem.features,
       .log_measured = problem.log_measured,
       .log_analytic = problem.log_times(values),
       .regimes = problem.regimes ? problem.regimes(values) : std::vector<std::string>(),

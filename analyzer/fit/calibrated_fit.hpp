@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,9 @@ struct CalibratedProblem {
   AnalyticFit::LogTimes log_times;
   AnalyticFit::LogTimesNear log_times_near;  // may be empty
   Eigen::VectorXd log_measured;
-  Eigen::MatrixXd features;
+  Eigen::MatrixXd features;  // a row for each measurement
+  // Takes its place where features depend on the parameters, too.
+  std::function<Eigen::MatrixXd(std::span<const double> values)> features_with;
   std::vector<model::RawPoint> points;  // what the features come from, for the parameter file
   std::vector<std::vector<Eigen::Index>> folds;
   std::optional<std::size_t> longest_fold;  // CalibrationInput::longest_fold

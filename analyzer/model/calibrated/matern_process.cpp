@@ -41,14 +41,17 @@ MaternProcess::MaternProcess(MaternScales scales, const MatrixXd& features, cons
   if (decomposition.info() != Eigen::Success) {
     throw std::invalid_argument("Gaussian process: the covariance is not positive definite");
   }
-  points_ = scaled.transpose();
+  points_ = scaled;
   weights_ = decomposition.solve(targets);
   lower_ = decomposition.matrixL();
 }
 
 ArrayXd MaternProcess::squared_distances(const VectorXd& features) const {
-  const VectorXd scaled = features.cwiseQuotient(scales_.length);
-  return (points_.colwise() - scaled).colwise().squaredNorm().transpose().array();
+  // A feature of all points at a time: a few of one point are too few for vector instructions.
+  ArrayXd squared = ArrayXd::Zero(points_.rows());
+  for (Index j = 0; j < points_.cols(); ++j)
+    squared += (points_.col(j).array() - features[j] / scales_.length[j]).square();
+  return squared;
 }
 
 ArrayXd MaternProcess::distances(const VectorXd& features) const {
@@ -70,7 +73,7 @@ MatrixXd MaternProcess::covariance(const MatrixXd& features) const {
   const MatrixXd scaled = features * scales_.length.cwiseInverse().asDiagonal();
   MatrixXd covariance =
       matern_covariance(scales_.signal, squared_distances_between(scaled)).matrix();
-  MatrixXd to_points(points_.cols(), count);
+  MatrixXd to_points(points_.rows(), count);
   for (Index i = 0; i < count; ++i) {
     to_points.col(i) =
         matern_covariance(scales_.signal, squared_distances(features.row(i).transpose())).matrix();

@@ -30,7 +30,7 @@ class MaternProcess {
   MaternProcess(MaternScales scales, const Eigen::MatrixXd& features,
                 const Eigen::VectorXd& targets, const Eigen::VectorXd& noise_factors);
 
-  [[nodiscard]] bool is_empty() const { return points_.cols() == 0; }
+  [[nodiscard]] bool is_empty() const { return points_.rows() == 0; }
   [[nodiscard]] const MaternScales& scales() const { return scales_; }
   // Without a point all is 0.
   [[nodiscard]] Estimate estimate(const Eigen::VectorXd& features) const;
@@ -48,7 +48,7 @@ class MaternProcess {
   [[nodiscard]] Eigen::ArrayXd squared_distances(const Eigen::VectorXd& features) const;
 
   MaternScales scales_;
-  Eigen::MatrixXd points_;  // a column is a point, already in units of length
+  Eigen::MatrixXd points_;  // a row is a point, already in units of length
   Eigen::VectorXd weights_;
   Eigen::MatrixXd lower_;  // of the covariance's Cholesky decomposition
 };

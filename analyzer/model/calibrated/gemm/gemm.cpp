@@ -42,6 +42,9 @@ constexpr double kLaunchesOfAGoodTimer = 3.0;
 constexpr double kLaunchesOfAKnownKernel = 3.0;
 constexpr double kManyWaves = 12;  // from which a started wave no longer matters
 
+// All, those without the chosen tile, and those of the shape alone.
+constexpr Eigen::Index kFeatures = 12, kFeaturesWithoutTile = 10, kFeaturesOfTheShape = 6;
+
 double transfer_factor(std::string_view parameter, double clock, double units) {
   for (const char* own : {"epilogue_us", "tile_epilogue_us", "fill_us", "step_us", "vector_us"}) {
     if (parameter == own) return 1 / clock;
@@ -107,13 +110,25 @@ bool is_kernel_known(const read::Parameters& parameters) {
   return it != parameters.key.end() && it->second == "known";
 }
 
+// As many as the file has lengths: files from before the analytic model's choice was a feature have
+// them for the shape only.
+Eigen::Index feature_count_of(const read::Parameters& parameters) {
+  if (!parameters.residual.is_object() || !parameters.residual.contains("length")) return kFeatures;
+  const auto lengths = static_cast<Eigen::Index>(parameters.residual["length"].size());
+  const bool is_known = lengths == kFeaturesOfTheShape || lengths == kFeaturesWithoutTile;
+  return is_known ? lengths : kFeatures;
+}
+
 Calibration calibration_of(const read::Parameters& parameters, const GemmMachine& machine,
+                           const GemmAnalytic& analytic, Eigen::Index feature_count,
                            bool is_transfer) {
   const bool knows_kernels = is_kernel_known(parameters);
-  const auto features = [&machine, knows_kernels](const RawPoint& point) {
-    std::optional<GemmKernel> kernel;
-    if (knows_kernels) kernel = GemmKernel{point[4], point[5], point[6]};
-    return gemm_features({point[0], point[1], point[2], point[3]}, machine, kernel);
+  const auto features = [&](const RawPoint& point) -> Eigen::VectorXd {
+    const GemmShape shape{point[0], point[1], point[2], point[3]};
+    const GemmTime choice = knows_kernels
+                                ? analytic.predict(shape, GemmKernel{point[4], point[5], point[6]})
+                                : analytic.predict(shape);
+    return gemm_features(shape, machine, choice, knows_kernels).head(feature_count);
   };
   const bool has_same_waves = parameters.number("sm_count") == machine.sm_count;
   return {read_residual(parameters, knows_kernels ? 7 : 4, features), read_local_scale(parameters),
@@ -271,15 +286,29 @@ std::unique_ptr<Model> make_gemm(const ModelOptions& options) {
 }  // namespace
 
 Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
-                              const std::optional<GemmKernel>& kernel) {
-  const GemmKernel tiled = kernel.value_or(GemmKernel{.tile_m = 128, .tile_n = 256, .splits = 1});
-  const double large_tiles = std::ceil(shape.m / tiled.tile_m) * std::ceil(shape.n / tiled.tile_n) *
-                             shape.batch * tiled.splits / machine.sm_count;
-  Eigen::VectorXd features(6);
+                              const GemmTime& choice, bool knows_kernel) {
+  const auto waves_of = [&](double tile_m, double tile_n, double splits) {
+    return std::ceil(shape.m / tile_m) * std::ceil(shape.n / tile_n) * shape.batch * splits /
+           machine.sm_count;
+  };
+  const auto part_of_last = [](double waves) {
+    return waves < kManyWaves ? 2 * (waves - std::floor(waves)) : 0.0;
+  };
+  const auto padding = [](double side) {
+    return 1.5 * std::log2(std::ceil(side / 64) * 64 / side);
+  };
+  const double own_waves = waves_of(choice.tile_m, choice.tile_n, choice.splits);
+  const double usual_waves = knows_kernel ? own_waves : waves_of(128, 256, 1);
+  Eigen::VectorXd features(kFeatures);
   features << std::log2(shape.m), std::log2(shape.n * shape.batch), std::log2(shape.k),
-      large_tiles < kManyWaves ? 2 * (large_tiles - std::floor(large_tiles)) : 0.0,
-      1.5 * std::log2(std::ceil(shape.m / 64) * 64 / shape.m), std::log2(large_tiles);
+      part_of_last(usual_waves), padding(shape.m), std::log2(usual_waves), part_of_last(own_waves),
+      std::log2(choice.splits), padding(shape.n), std::log2(own_waves), std::log2(choice.tile_m),
+      std::log2(choice.tile_n);
   return features;
+}
+
+Eigen::Index gemm_feature_count(const GemmMachine& machine) {
+  return machine.has_fine_tiles ? kFeaturesWithoutTile : kFeatures;
 }
 
 CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::Machine& machine)
@@ -293,15 +322,19 @@ CalibratedGemm::CalibratedGemm(const read::Parameters& parameters, const read::M
       values_(values_for(machine, parameters, boundary_ == kGemmQuantiseBoundary)),
       covariance_(covariance_of(parameters, values_.size(), is_transfer_)),
       analytic_(machine_, types_, boundary_ == kGemmQuantiseBoundary, values_),
-      calibration_(calibration_of(parameters, machine_, is_transfer_)) {}
+      feature_count_(feature_count_of(parameters)),
+      calibration_(calibration_of(parameters, machine_, analytic_, feature_count_, is_transfer_)) {}
+
+Eigen::VectorXd CalibratedGemm::features(const GemmShape& shape, const GemmTime& choice) const {
+  return gemm_features(shape, machine_, choice, knows_kernels_).head(feature_count_);
+}
 
 CalibratedGemm::Prediction CalibratedGemm::predict(const GemmShape& shape,
                                                    const std::optional<GemmKernel>& kernel) const {
   Prediction prediction;
   prediction.analytic = kernel ? analytic_.predict(shape, *kernel) : analytic_.predict(shape);
-  prediction.estimate =
-      calibration_.estimate(prediction.analytic.time_us, gemm_features(shape, machine_, kernel),
-                            prediction.analytic.bound);
+  prediction.estimate = calibration_.estimate(
+      prediction.analytic.time_us, features(shape, prediction.analytic), prediction.analytic.bound);
   return prediction;
 }
 
@@ -322,12 +355,11 @@ Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> s
   const auto count = static_cast<Eigen::Index>(shapes.size());
   const bool with_quantise = boundary_ == kGemmQuantiseBoundary;
   std::vector<GemmTime> best;
-  Eigen::MatrixXd features;
+  Eigen::MatrixXd all_features(count, feature_count_);
   for (const GemmShape& shape : shapes) {
     best.push_back(analytic_.predict(shape));
-    const Eigen::VectorXd own = gemm_features(shape, machine_);
-    if (features.size() == 0) features.resize(count, own.size());
-    features.row(static_cast<Eigen::Index>(best.size()) - 1) = own.transpose();
+    all_features.row(static_cast<Eigen::Index>(best.size()) - 1) =
+        features(shape, best.back()).transpose();
   }
   Eigen::MatrixXd slopes(count, static_cast<Eigen::Index>(values_.size()));
   for (std::size_t j = 0; j < values_.size(); ++j) {
@@ -339,11 +371,12 @@ Eigen::MatrixXd CalibratedGemm::log_time_covariance(std::span<const GemmShape> s
           std::log(there.predict_as(shapes[i], best[i]).time_us / best[i].time_us) / step;
     }
   }
-  return slopes * covariance_ * slopes.transpose() + calibration_.covariance(features);
+  return slopes * covariance_ * slopes.transpose() + calibration_.covariance(all_features);
 }
 
 double CalibratedGemm::time_us(const GemmShape& shape) const {
-  return calibration_.time_us(analytic_.predict(shape).time_us, gemm_features(shape, machine_));
+  const GemmTime analytic = analytic_.predict(shape);
+  return calibration_.time_us(analytic.time_us, features(shape, analytic));
 }
 
 TailProbability CalibratedGemm::tail_probability(double measured_us,

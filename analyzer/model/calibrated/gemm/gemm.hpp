@@ -27,10 +27,14 @@ namespace inline_prof::model {
 inline constexpr const char* kGemmBoundary = "gemm";
 inline constexpr const char* kGemmQuantiseBoundary = "gemm+quantise";
 
-// What the residual may depend on: the logarithms of m, n and k, and how tiles and waves fill up.
-// Where the kernel is known, its tile and waves take the place of usual ones.
+// What the residual may depend on: the logarithms of m, n and k, how usual tiles and their waves
+// fill up, and how `choice`, the analytic model's prediction, computes the product.  Where the
+// kernel is known, its tile and waves take the place of usual ones.
 [[nodiscard]] Eigen::VectorXd gemm_features(const GemmShape& shape, const GemmMachine& machine,
-                                            const std::optional<GemmKernel>& kernel = {});
+                                            const GemmTime& choice, bool knows_kernel);
+// How many of them a fit for this machine takes: where kernels come with a few tiles only, each is
+// a program of its own, and the last two, its tile, count as well.
+[[nodiscard]] Eigen::Index gemm_feature_count(const GemmMachine& machine);
 
 // Parameters at work.
 class CalibratedGemm {
@@ -68,6 +72,9 @@ class CalibratedGemm {
   [[nodiscard]] const std::string& trained_machine() const { return trained_machine_; }
 
  private:
+  // Of gemm_features(), those that the file's process has lengths for.
+  [[nodiscard]] Eigen::VectorXd features(const GemmShape& shape, const GemmTime& choice) const;
+
   GemmTypes types_;
   std::string boundary_;
   bool knows_kernels_ = false;
@@ -78,6 +85,7 @@ class CalibratedGemm {
   std::vector<double> values_;
   Eigen::MatrixXd covariance_;  // of the logarithms of values_
   GemmAnalytic analytic_;
+  Eigen::Index feature_count_ = 0;
   Calibration calibration_;
 };
 

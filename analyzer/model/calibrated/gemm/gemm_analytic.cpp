@@ -37,13 +37,14 @@ enum Parameter : std::size_t {
   kSharedRate,
   kDramRamp,
   kVector,
+  kEpilogueOverlap,
   kQuantiseLaunch,
   kQuantiseCost,
 };
 
 // Starts: H200 and A100 tables of NVIDIA's AIConfigurator, rounded; see
 // docs/models/matrix_products.md.
-constexpr std::array<ParameterSpec, 23> kParameters{{
+constexpr std::array<ParameterSpec, 24> kParameters{{
     {"launch_us", 2.0, 0.1, 0.05, 20, "before anything runs", 0, "m, n and k below 64"},
     {"dram_share", 0.85, 0.1, 0.05, 20, "of the data sheet's bandwidth that is reached", 0,
      "products of few rows that read 100 MB"},
@@ -84,6 +85,9 @@ constexpr std::array<ParameterSpec, 23> kParameters{{
      "few rows, 10 to 100 MB"},
     {"vector_us", 0.3, 0.1, 0.05, 20, "of 1024 elements along k, where C is a single row", 1e9,
      "m or n of 1"},
+    {"epilogue_overlap", 1.5, 0.1, 0.67, 20,
+     "power of the sum of a block's steps and the epilogue of the one before: 1 none, high full", 1,
+     "k from 64 to 512, many waves"},
     {"quantise_us", 3.0, 0.1, 0.05, 20, "start of the kernels that turn A into 8 bits", 0,
      "m of 1"},
     {"quantise_cost", 1.0, 0.1, 0.05, 20, "their bytes, in bytes read once and written once", 0,
@@ -259,7 +263,13 @@ void GemmAnalytic::consider(const Product& product, const Tile& tile, double uns
   const double steps = std::ceil(std::ceil(shape.k / splits) / own_step) * own_step / kStepElements;
   const double waves = blocks / machine_.sm_count;
   const double paid_waves = waves <= 1 ? 1 : waves + (std::ceil(waves) - waves) * v[kWaveShare];
-  const double compute_us = v[kFill] + paid_waves * (steps * tile.step_us + tile.epilogue_us);
+  const double steps_us = steps * tile.step_us;
+  // While a block's result is written, the next one multiplies.
+  const double more_us =
+      paid_waves > 1
+          ? (paid_waves - 1) * power_sum(v[kEpilogueOverlap], steps_us, tile.epilogue_us, 0)
+          : 0;
+  const double compute_us = v[kFill] + steps_us + tile.epilogue_us + more_us;
   const double reach = std::min(1.0, std::min(1.0, waves) * v[kSaturation]);
   const double dram_us = product.dram_us / reach;
   const double l2_us = blocks * (tile.m + tile.n) * steps * kStepElements * types_.operand_bytes /

@@ -141,7 +141,6 @@ FitResult fit_gemm(const FitRequest& request) {
   CalibratedProblem problem;
   const auto count = static_cast<Index>(rows.size());
   problem.log_measured.resize(count);
-  problem.features.resize(count, 6);
   for (Index i = 0; i < count; ++i) {
     const MeasuredRow& row = rows[static_cast<std::size_t>(i)];
     const model::GemmShape shape = shape_of(row);
@@ -149,7 +148,6 @@ FitResult fit_gemm(const FitRequest& request) {
     kernels.push_back(choice.knows_kernels ? kernel_of(row) : std::nullopt);
     const auto& kernel = kernels.back();
     problem.log_measured[i] = std::log(row.time_us);
-    problem.features.row(i) = model::gemm_features(shape, machine, kernel).transpose();
     problem.points.push_back({shape.m, shape.n, shape.k, shape.batch});
     if (kernel) {
       auto& point = problem.points.back();
@@ -162,19 +160,38 @@ FitResult fit_gemm(const FitRequest& request) {
   const auto time_of = [&](const model::GemmAnalytic& analytic, std::size_t i) {
     return kernels[i] ? analytic.predict(shapes[i], *kernels[i]) : analytic.predict(shapes[i]);
   };
-  problem.log_times = [&](std::span<const double> values) {
+  // The search asks for the times with some parameters, and then for derivatives around them.
+  std::vector<double> last_values;
+  std::vector<model::GemmTime> last_times;
+  const auto times_with = [&](std::span<const double> values) {
+    if (std::ranges::equal(values, last_values)) return last_times;
     const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
+    last_values.assign(values.begin(), values.end());
+    last_times.clear();
+    for (std::size_t i = 0; i < shapes.size(); ++i)
+      last_times.push_back(time_of(analytic, i));
+    return last_times;
+  };
+  problem.features_with = [&](std::span<const double> values) {
+    const auto times = times_with(values);
+    const Index taken = model::gemm_feature_count(machine);
+    Eigen::MatrixXd features(count, taken);
+    for (Index i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      features.row(i) = model::gemm_features(shapes[at], machine, times[at], choice.knows_kernels)
+                            .head(taken)
+                            .transpose();
+    }
+    return features;
+  };
+  problem.log_times = [&](std::span<const double> values) {
     Eigen::VectorXd log_times(count);
-    for (Index i = 0; i < count; ++i)
-      log_times[i] = std::log(time_of(analytic, static_cast<std::size_t>(i)).time_us);
+    for (Index i = 0; const model::GemmTime& time : times_with(values))
+      log_times[i++] = std::log(time.time_us);
     return log_times;
   };
   problem.log_times_near = [&](std::span<const double> near) -> AnalyticFit::LogTimes {
-    const model::GemmAnalytic there(machine, choice.types, choice.with_quantise, near);
-    std::vector<model::GemmTime> best;
-    for (std::size_t i = 0; i < shapes.size(); ++i)
-      best.push_back(time_of(there, i));
-    return [&, best = std::move(best)](std::span<const double> values) {
+    return [&, best = times_with(near)](std::span<const double> values) {
       const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
       Eigen::VectorXd log_times(count);
       for (Index i = 0; i < count; ++i) {
@@ -188,10 +205,9 @@ FitResult fit_gemm(const FitRequest& request) {
   // With the kernel known, what is left is its bound's: no choice of the library's is a riddle.
   if (choice.knows_kernels) {
     problem.regimes = [&](std::span<const double> values) {
-      const model::GemmAnalytic analytic(machine, choice.types, choice.with_quantise, values);
       std::vector<std::string> regimes;
-      for (std::size_t i = 0; i < shapes.size(); ++i)
-        regimes.emplace_back(time_of(analytic, i).bound);
+      for (const model::GemmTime& time : times_with(values))
+        regimes.emplace_back(time.bound);
       return regimes;
     };
   }

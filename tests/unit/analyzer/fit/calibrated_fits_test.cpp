@@ -185,6 +185,23 @@ TEST(FitGemm, IsLessSureWhereItWasWrongMoreOften) {
   EXPECT_THROW(width(64), read::InputError);
 }
 
+TEST(FitGemm, FilesFromBeforeTheChoiceWasAFeatureAreRead) {
+  const auto result = find_fit("gemm").fit(request(gemm_table(60, 1, 1)));
+  auto parameters = read::parse_parameters(result.file_text, "p", "gemm");
+  const auto time = [&] {
+    return model::CalibratedGemm(parameters, machine("h200-sxm-141gb")).time_us({64, 1024, 1024});
+  };
+  const double now = time();
+  nlohmann::json& length = parameters.residual["length"];
+  ASSERT_EQ(length.size(), 10U);
+  while (length.size() > 6)
+    length.erase(length.size() - 1);
+  parameters.parameters.erase("epilogue_overlap");
+  EXPECT_NEAR(time(), now, 0.2 * now);
+  length.erase(5);
+  EXPECT_THROW(time(), read::InputError);
+}
+
 // Kernels that the library should not have chosen: always 64 x 32, whatever the shape.
 std::string table_of_one_kernel(int rows, std::uint64_t seed) {
   const auto types = *model::gemm_types("bf16");
@@ -249,9 +266,9 @@ TEST(FitGemm, SaysThatAShapeIsFarFromAllItHasSeen) {
 
 TEST(FitGemm, RefusesTablesThatCannotDetermineAnything) {
   EXPECT_EQ(complaint("gemm", request(gemm_table(10, 1, 6))),
-            "table.csv: 10 rows, but a fit of 21 parameters needs 21 at least");
+            "table.csv: 10 rows, but a fit of 22 parameters needs 22 at least");
   std::string constant = "m,n,k,time_us\n";
-  for (int i = 1; i <= 21; ++i)
+  for (int i = 1; i <= 22; ++i)
     constant += fmt::format("64,{},{},{}\n", 32 * i, 64 * i, i);
   EXPECT_EQ(complaint("gemm", request(constant)),
             "table.csv: column m: 64 in every row, so nothing can be learnt about it");

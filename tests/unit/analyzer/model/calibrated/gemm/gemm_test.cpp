@@ -1,3 +1,5 @@
+#include "model/calibrated/gemm/gemm.hpp"
+
 #include "model/calibrated/gemm/gemm_analytic.hpp"
 #include "model/calibrated/gemm/gemm_kernel.hpp"
 #include "model/machines.hpp"
@@ -87,6 +89,43 @@ TEST(GemmAnalytic, AnExtraRowCostsLessThanAWiderTile) {
     for (const double side : {128., 160., 192., 256.})
       EXPECT_LT(best.time_us, model.predict({m, 16384, 4096, 1}, {side, 128, 1}).time_us) << m;
   }
+}
+
+TEST(GemmAnalytic, AnEpilogueIsHiddenBehindTheNextBlock) {
+  const auto types = *gemm_types("bf16");
+  const auto time_with = [&](double overlap, const GemmShape& shape) {
+    std::vector<double> values;
+    for (const ParameterSpec& spec : GemmAnalytic::parameters(false))
+      values.push_back(spec.name == "epilogue_overlap" ? overlap : spec.start);
+    return GemmAnalytic(gemm_machine(h200(), types), types, false, values)
+        .predict(shape, {.tile_m = 128, .tile_n = 256, .splits = 1})
+        .compute_us;
+  };
+  const GemmShape one_wave{1024, 1024, 256}, many_waves{16384, 16384, 256};
+  EXPECT_DOUBLE_EQ(time_with(1, one_wave), time_with(8, one_wave));
+  EXPECT_GT(time_with(1, many_waves), 1.2 * time_with(8, many_waves));
+}
+
+TEST(GemmFeatures, HoldHowTheProductIsComputed) {
+  const GemmMachine machine = gemm_machine(h200(), *gemm_types("bf16"));
+  GemmTime choice;
+  choice.tile_m = 64;
+  choice.tile_n = 64;
+  choice.splits = 4;
+  const GemmShape shape{130, 100, 4096};
+  const Eigen::VectorXd features = gemm_features(shape, machine, choice, false);
+  const double waves = 3 * 2 * 4 / machine.sm_count;
+  EXPECT_DOUBLE_EQ(features[6], 2 * waves);
+  EXPECT_DOUBLE_EQ(features[7], 2);
+  EXPECT_DOUBLE_EQ(features[8], 1.5 * std::log2(128.0 / 100));
+  EXPECT_DOUBLE_EQ(features[9], std::log2(waves));
+  EXPECT_DOUBLE_EQ(features[5], std::log2(2 / machine.sm_count));  // tiles of 128 x 256
+  EXPECT_DOUBLE_EQ(gemm_features(shape, machine, choice, true)[5], features[9]);
+  EXPECT_EQ(features.size(), gemm_feature_count(machine) + 2);
+  const GemmMachine coarse =
+      gemm_machine(choose_machine("a100-sxm4-80gb", builtin_machines()), *gemm_types("bf16"));
+  EXPECT_EQ(gemm_feature_count(coarse), features.size());  // its tile, too
+  EXPECT_DOUBLE_EQ(features[11], 6);
 }
 
 TEST(GemmAnalytic, LongProductsRunAtALowerClock) {
