@@ -10,7 +10,7 @@
 # DATA        the folder that scripts/make_params.sh takes, and in it
 #   nccl_tests_h100/h100_1node_4gpu.log
 #     from xxrjun/nccl-tests-cluster at 455de4f8 (Apache-2.0)
-#   deepbench_v100/conv_v100.csv
+#   deepbench_v100/conv_v100.csv, gemm_v100.csv
 #     from baidu-research/DeepBench at da81ba78 (Apache-2.0), DeepBench_NV_V100.xlsx as CSV
 #
 # Whole groups are held out: widths, row counts just above a tile's edge, the longest tenth, the
@@ -31,6 +31,7 @@ fi
 [[ $# -eq 2 ]] || parts=("${@:3}")
 prof_model=$(realpath "$1")
 data=$(realpath "$2")
+params=$(realpath "$(dirname "$0")/../analyzer/model/params")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -104,21 +105,28 @@ if is_known products; then
 fi
 
 if is_known transfers; then
+  transfer() {  # NAME SOURCE'S_SET MACHINE TABLE
+    printf '%-32s %s\n' "$1" "$(summary --model gemm --machine "$3" --set a_type=bf16 --params "$2" "$4")"
+  }
+  # The shipped sets: each was fitted to its own GPU's rows alone.
   echo "another GPU, no row of its own"
   for source in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
-    "$prof_model" fit --model gemm --machine "${source##*:}" --set a_type=bf16 --seed 1 \
-      "$data/aiconfigurator/gemm_${source%%:*}_bf16.csv" -o "${source%%:*}.json" 2> /dev/null
     for target in h200:h200-sxm-141gb h100:h100-sxm5-80gb a100:a100-sxm4-80gb b200:b200-sxm-180gb; do
       [[ $target == "$source" ]] && continue
-      printf '%-32s %s\n' "${target%%:*} bf16 from ${source%%:*}" \
-        "$(summary --model gemm --machine "${target##*:}" --set a_type=bf16 \
-           --params "${source%%:*}.json" "$data/aiconfigurator/gemm_${target%%:*}_bf16.csv")"
+      transfer "${target%%:*} bf16 from ${source%%:*}" "gemm_${source##*:}_bf16" "${target##*:}" \
+        "$data/aiconfigurator/gemm_${target%%:*}_bf16.csv"
     done
   done
+  # Columns from the end: the precision's name has a comma.  Tensor cores, which multiply f16 as bf16.
+  tr -d '\r' < "$data/deepbench_v100/gemm_v100.csv" | awk -F, 'BEGIN { print "m,n,k,time_us" }
+    /FP16/ { print $(NF - 6) "," $(NF - 5) "," $(NF - 4) "," $(NF - 1) * 1000 }' > v100.csv
+  for source in h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
+    transfer "v100 f16 from ${source%%:*}" "gemm_${source##*:}_bf16" v100-sxm2-16gb v100.csv
+  done
   echo "B200 bf16, 40 rows, groups held out in turn:"
-  "$prof_model" fit --model gemm --machine b200-sxm-180gb --set a_type=bf16 --prior h200.json \
+  "$prof_model" fit --model gemm --machine b200-sxm-180gb --set a_type=bf16 \
+    --prior "$params/gemm_h200-sxm-141gb_bf16.json" \
     "$data/aiconfigurator/gemm_b200_bf16.csv" -o b200.json 2>&1 | grep 'held out'
-
 fi
 
 if is_known elementwise; then
