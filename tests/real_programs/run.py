@@ -47,6 +47,8 @@ class Program:
     switches: bool = False  # the second half of its steps launches something else
     status: int = 0  # its exit status; a signal's number is negative
     ways: tuple = WAYS  # in which it is run
+    variables: dict = dataclasses.field(default_factory=dict)  # its environment besides
+    says: str = ""  # must stand in its output, or beside it
 
     def count(self, is_short):
         return self.steps[0 if is_short else 1]
@@ -86,6 +88,11 @@ TABLE = [
     # Too short for iterations to be found: the profile is written all the same.
     Program("lightning, a few steps", [PROGRAMS / "lightning_loop.py"], (40, 40)),
     Program("triton", [PROGRAMS / "triton_kernels.py"], (120, 400), torch=False, short=True),
+    Program("gpt cudaMallocAsync", [PROGRAMS / "gpt.py", "fused"], (120, 400),
+            variables={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}),
+    Program("unsimulated", [PROGRAMS / "bad_inputs.py", "unsimulated"], (150, 400), says="cufftCreate is not simulated"),
+    Program("old driver", [PROGRAMS / "bad_inputs.py", "old_driver"], (1, 1), ways=("bare",),
+            variables={"SIMGPU_DRIVER_VERSION": "12080"}, says="driver on your system is too old"),
     Program("sharing", [PROGRAMS / "sharing.py"], (5, 50), ways=("bare",)),
     Program("starved", [PROGRAMS / "starved.py"], (60, 200), dry_ms=20),
     Program("cupy", [PROGRAMS / "cupy_arrays.py"], (120, 400), torch=False, cuda12=True),
@@ -112,6 +119,7 @@ def environment(options, program, folder):
         SIMGPU_TRUTH=str(folder / "truth.json"), SIMGPU_DEVICES=str(program.ranks),
         SIMGPU_TIMELINE=str(folder / "timeline"), HF_HUB_OFFLINE="1", TORCHINDUCTOR_COMPILE_THREADS="1",
         TORCHINDUCTOR_CACHE_DIR=str(options.cache / "inductor"), TRITON_CACHE_DIR=str(options.cache / "triton"))
+    surroundings.update(program.variables)
     if program.dry_ms:
         surroundings["SIMGPU_HOST_CLOCK"] = "real"
     if program.cuda12:
@@ -384,6 +392,8 @@ def check_end(options, program, folder, profile):
 
 def check(options, program, way, folder, bare):
     done = run(options, program, way, folder)
+    if program.says not in done.stdout + done.stderr:
+        raise Failed(f"{done.stdout!r} and {done.stderr!r}: expected {program.says!r}")
     if way == "bare":
         check_bare(options, program, folder, done)
         if program.dry_ms:

@@ -263,3 +263,21 @@ SIMGPU_CALL(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState_v7000, kOther
   *flags = owner.primary_flags;
   *active = owner.primary_users > 0 ? 1 : 0;
 }
+
+// cuda.h: INVALID_CONTEXT if "peerContext is not a valid context or if the current context is
+// peerContext", INVALID_DEVICE without a path between the devices, INVALID_VALUE for flags.
+SIMGPU_CALL(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess_v4000, kOther, CUcontext peer,
+            unsigned int flags) {
+  Context& own = s.current();
+  const Context& other = s.live(peer);
+  if (&other == &own) throw Failure{CUDA_ERROR_INVALID_CONTEXT};
+  if (other.device == own.device) throw Failure{CUDA_ERROR_INVALID_DEVICE};
+  require_value(flags == 0);
+  if (!own.peers.insert(&other).second) throw Failure{CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED};
+}
+
+SIMGPU_CALL(cuCtxDisablePeerAccess, cuCtxDisablePeerAccess_v4000, kOther, CUcontext peer) {
+  if (s.current().peers.erase(&s.live(peer)) == 0) {
+    throw Failure{CUDA_ERROR_PEER_ACCESS_NOT_ENABLED};
+  }
+}

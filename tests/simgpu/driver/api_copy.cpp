@@ -99,6 +99,22 @@ SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy, cuMemcpy_v4000, kCopy, CUdeviceptr destinat
   copy(s, s.stream(nullptr, which), flat(pointer(destination), pointer(source), bytes), Wait::kYes);
 }
 
+// One address space: the contexts tell nothing that the addresses do not.
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyPeer, cuMemcpyPeer_v4000, kCopy, CUdeviceptr destination,
+                           CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes) {
+  static_cast<void>(s.live(to));
+  static_cast<void>(s.live(from));
+  copy(s, s.stream(nullptr, which), flat(pointer(destination), pointer(source), bytes), Wait::kYes);
+}
+
+SIMGPU_STREAM_CALL(cuMemcpyPeerAsync, cuMemcpyPeerAsync_v4000, kCopy, CUdeviceptr destination,
+                   CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes,
+                   CUstream stream) {
+  static_cast<void>(s.live(to));
+  static_cast<void>(s.live(from));
+  copy(s, s.stream(stream, which), flat(pointer(destination), pointer(source), bytes), Wait::kNo);
+}
+
 SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyHtoD_v2, cuMemcpyHtoD_v3020, kCopy, CUdeviceptr destination,
                            const void* source, size_t bytes) {
   copy(s, s.stream(nullptr, which), flat(pointer(destination), source, bytes), Wait::kYes);

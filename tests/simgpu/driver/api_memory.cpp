@@ -2,6 +2,7 @@
 #include "driver/call.hpp"
 #include "driver/node_params.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -51,19 +52,6 @@ void free_device(Simulator& s, CUdeviceptr address) {
   s.memory.release(doomed);
 }
 
-void allocate_async(Simulator& s, CUdeviceptr* address, size_t bytes, Stream& stream) {
-  require(address);
-  if (s.capturing(stream)) {
-    AllocateWork work = allocate_work(s, *stream.capture->graph, *stream.context, bytes);
-    *address = work.memory->address();
-    s.capture_node(stream, std::move(work));
-    return;
-  }
-  Allocation& made = allocate(s, *stream.context, bytes, MemoryKind::kDevice);
-  made.stream_ordered = true;
-  *address = made.base;
-}
-
 // The memory goes when the stream comes to it; touching it later is the host's error, as on a GPU.
 void free_async(Simulator& s, CUdeviceptr address, Stream& stream) {
   Allocation& doomed = exactly(s, static_cast<std::uintptr_t>(address));
@@ -80,6 +68,26 @@ void free_async(Simulator& s, CUdeviceptr address, Stream& stream) {
 }
 
 }  // namespace
+
+void Simulator::allocate_async(CUdeviceptr* address, std::size_t bytes, Stream& stream,
+                               const std::shared_ptr<MemoryPool>& pool) {
+  require(address);
+  if (capturing(stream)) {
+    AllocateWork work = allocate_work(*this, *stream.capture->graph, *stream.context, bytes);
+    *address = work.memory->address();
+    capture_node(stream, std::move(work));
+    return;
+  }
+  const std::uint64_t most = pool->properties.maxSize;
+  if (most > 0 && bytes > most - std::min(most, pool->used)) {
+    throw Failure{CUDA_ERROR_OUT_OF_MEMORY};
+  }
+  Allocation& made = allocate(*this, *stream.context, bytes, MemoryKind::kDevice);
+  made.stream_ordered = true;
+  made.pool = pool;
+  pool->take(made.device_bytes);
+  *address = made.base;
+}
 
 SIMGPU_CALL(cuMemGetInfo_v2, cuMemGetInfo_v3020, kOther, size_t* free_bytes, size_t* total) {
   const Context& context = s.current();
@@ -214,6 +222,9 @@ SIMGPU_CALL(cuPointerGetAttribute, cuPointerGetAttribute_v4000, kOther, void* da
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
       put(at->context->device->index);
       break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:  // "Otherwise returns NULL."
+      put(reinterpret_cast<CUmemoryPool>(at->pool.get()));
+      break;
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       put(static_cast<CUdeviceptr>(at->base));
       break;
@@ -227,7 +238,8 @@ SIMGPU_CALL(cuPointerGetAttribute, cuPointerGetAttribute_v4000, kOther, void* da
 
 SIMGPU_STREAM_CALL(cuMemAllocAsync, cuMemAllocAsync_v11020, kAllocate, CUdeviceptr* address,
                    size_t bytes, CUstream stream) {
-  allocate_async(s, address, bytes, s.stream(stream, which));
+  Stream& to = s.stream(stream, which);
+  s.allocate_async(address, bytes, to, s.current_pool(*to.context->device));
 }
 
 SIMGPU_STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_v11020, kAllocate, CUdeviceptr address,

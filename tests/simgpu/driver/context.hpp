@@ -15,6 +15,8 @@
 
 namespace inline_prof::simgpu {
 
+struct MemoryPool;
+
 struct Device {
   int index = 0;
   int streams_created = 0;
@@ -22,6 +24,8 @@ struct Device {
   Context* primary = nullptr;
   unsigned primary_users = 0;  // cuDevicePrimaryCtxRetain minus Release
   unsigned primary_flags = 0;
+  std::shared_ptr<MemoryPool> default_pool;  // null: not asked for yet
+  std::shared_ptr<MemoryPool> pool;          // what cuMemAllocAsync takes from; null: the default
 };
 
 class SharedEvent;
@@ -105,6 +109,7 @@ struct Context {
   unsigned api_version = 0;
   unsigned long long id = 0;
 
+  std::unordered_set<const Context*> peers;  // cuCtxEnablePeerAccess
   Stream legacy;
   std::map<std::thread::id, std::unique_ptr<Stream>> per_thread;
   std::unordered_map<Stream*, std::unique_ptr<Stream>> streams;

@@ -105,6 +105,7 @@ void Memory::release(const Allocation& allocation) {
     munmap(reinterpret_cast<void*>(allocation.base), allocation.mapped_bytes);
   }
   if (allocation.file >= 0) close(allocation.file);
+  if (allocation.pool) allocation.pool->give_back(allocation.device_bytes);
   allocations_.erase(allocation.base);
 }
 

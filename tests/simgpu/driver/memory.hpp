@@ -4,10 +4,12 @@
 #pragma once
 
 #include "driver/context.hpp"
+#include "driver/memory_pool.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 
 namespace inline_prof::simgpu {
 
@@ -21,9 +23,10 @@ struct Allocation {
   MemoryKind kind = MemoryKind::kDevice;
   Context* context = nullptr;
   unsigned flags = 0;
-  bool stream_ordered = false;        // from cuMemAllocAsync
-  std::uint64_t graph_memory_id = 0;  // of an allocation node; 0: of none
-  int file = -1;                      // that its pages belong to, if processes share it
+  bool stream_ordered = false;         // from cuMemAllocAsync
+  std::shared_ptr<MemoryPool> pool{};  // of stream-ordered memory
+  std::uint64_t graph_memory_id = 0;   // of an allocation node; 0: of none
+  int file = -1;                       // that its pages belong to, if processes share it
 };
 
 class Memory {

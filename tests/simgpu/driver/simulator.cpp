@@ -101,6 +101,8 @@ void Simulator::empty_context(Context& context) {
 void Simulator::destroy_context(Context& context) {
   empty_context(context);
   if (context.device->primary == &context) context.device->primary = nullptr;
+  for (const auto& [key, other] : contexts)
+    other->peers.erase(&context);
   contexts.erase(&context);
 }
 

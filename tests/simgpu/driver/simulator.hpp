@@ -83,6 +83,13 @@ class Simulator {
   Stream& create_stream(Context& context, unsigned flags, int priority);
   void destroy_stream(Stream& stream);
 
+  // ---- memory pools (api_memory_pool.cpp)
+  [[nodiscard]] const std::shared_ptr<MemoryPool>& default_pool(Device& device);
+  [[nodiscard]] const std::shared_ptr<MemoryPool>& current_pool(Device& device);
+  // From the pool, as `stream` comes to it (api_memory.cpp).
+  void allocate_async(CUdeviceptr* address, std::size_t bytes, Stream& stream,
+                      const std::shared_ptr<MemoryPool>& pool);
+
   // ---- modules (modules.cpp)
   std::unique_ptr<Library> load_image(const void* image);
   Module& module_of(Context& context, Library& library);
@@ -161,6 +168,7 @@ class Simulator {
   std::unordered_set<Node*> nodes;
   std::unordered_map<GraphExec*, std::unique_ptr<GraphExec>> execs;
   std::unordered_map<const void*, Image> images;
+  std::unordered_map<MemoryPool*, std::shared_ptr<MemoryPool>> pools;
   UserObjects user_objects;
   std::vector<LeavingReferences> leaving;
   std::map<std::uintptr_t, std::weak_ptr<GraphMemory>> graph_memory;  // by address

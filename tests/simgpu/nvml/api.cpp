@@ -220,6 +220,7 @@ NVML_CALL(nvmlShutdown) {
   return NVML_SUCCESS;
 }
 
+// NOLINTNEXTLINE(readability-identifier-naming): the vendor's name
 const char* nvmlErrorString(nvmlReturn_t status) {
   switch (status) {
     case NVML_SUCCESS:

@@ -42,6 +42,14 @@ cudaError_t place(const DriverFunctions& driver, const void* symbol, size_t byte
   return cudaSuccess;
 }
 
+// `use(to, from)` with the primary contexts of both devices.
+template <typename Use>
+CUresult between(const DriverFunctions& driver, int to_device, int from_device, const Use& use) {
+  return with_primary(driver, to_device, [&](CUcontext to) {
+    return with_primary(driver, from_device, [&](CUcontext from) { return use(to, from); });
+  });
+}
+
 }  // namespace
 
 SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy, kDevice, void* destination, const void* source, size_t bytes,
@@ -54,6 +62,21 @@ SIMGPU_STREAM_CALL(cudaMemcpyAsync, kDevice, void* destination, const void* sour
                    cudaMemcpyKind kind, cudaStream_t stream) {
   if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
   return driver.memcpy_async[which](address(destination), address(source), bytes, stream);
+}
+
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyPeer, kDevice, void* destination, int destination_device,
+                           const void* source, int source_device, size_t bytes) {
+  return between(driver, destination_device, source_device, [&](CUcontext to, CUcontext from) {
+    return driver.memcpy_peer[which](address(destination), to, address(source), from, bytes);
+  });
+}
+
+SIMGPU_STREAM_CALL(cudaMemcpyPeerAsync, kDevice, void* destination, int destination_device,
+                   const void* source, int source_device, size_t bytes, cudaStream_t stream) {
+  return between(driver, destination_device, source_device, [&](CUcontext to, CUcontext from) {
+    return driver.memcpy_peer_async[which](address(destination), to, address(source), from, bytes,
+                                           stream);
+  });
 }
 
 SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy2D, kDevice, void* destination, size_t destination_pitch,

@@ -3,6 +3,8 @@
 #include "runtime/images.hpp"
 
 #include <bit>
+#include <cstring>
+#include <vector>
 
 using namespace inline_prof::simgpu;
 
@@ -125,4 +127,57 @@ SIMGPU_CALL(cudaIpcGetEventHandle, kDevice, cudaIpcEventHandle_t* handle, cudaEv
 
 SIMGPU_CALL(cudaIpcOpenEventHandle, kDevice, cudaEvent_t* event, cudaIpcEventHandle_t handle) {
   return driver.ipc_open_event_handle(event, std::bit_cast<CUipcEventHandle>(handle));
+}
+
+// Memory pools: structures and enumerations of the runtime and the driver have the same values.
+SIMGPU_FORWARD(cudaDeviceGetDefaultMemPool, kDriver, device_get_default_mem_pool, 2)
+SIMGPU_FORWARD(cudaDeviceGetMemPool, kDriver, device_get_mem_pool, 2)
+SIMGPU_FORWARD(cudaDeviceSetMemPool, kDriver, device_set_mem_pool, 2)
+SIMGPU_FORWARD(cudaMemPoolDestroy, kDriver, mem_pool_destroy, 1)
+SIMGPU_FORWARD(cudaMemPoolTrimTo, kDriver, mem_pool_trim_to, 2)
+
+SIMGPU_CALL(cudaMemPoolCreate, kDriver, cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));
+  if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const auto same = std::bit_cast<CUmemPoolProps>(*properties);
+  return driver.mem_pool_create(pool, &same);
+}
+
+SIMGPU_CALL(cudaMemPoolSetAttribute, kDriver, cudaMemPool_t pool, cudaMemPoolAttr attribute,
+            void* value) {
+  return driver.mem_pool_set_attribute(pool, static_cast<CUmemPool_attribute>(attribute), value);
+}
+
+SIMGPU_CALL(cudaMemPoolGetAttribute, kDriver, cudaMemPool_t pool, cudaMemPoolAttr attribute,
+            void* value) {
+  return driver.mem_pool_get_attribute(pool, static_cast<CUmemPool_attribute>(attribute), value);
+}
+
+SIMGPU_CALL(cudaMemPoolSetAccess, kDriver, cudaMemPool_t pool,
+            const cudaMemAccessDesc* descriptions, size_t count) {
+  static_assert(sizeof(cudaMemAccessDesc) == sizeof(CUmemAccessDesc));
+  if (descriptions == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUmemAccessDesc> same(count);
+  std::memcpy(same.data(), descriptions, count * sizeof *descriptions);
+  return driver.mem_pool_set_access(pool, same.data(), count);
+}
+
+SIMGPU_CALL(cudaMemPoolGetAccess, kDriver, cudaMemAccessFlags* flags, cudaMemPool_t pool,
+            cudaMemLocation* location) {
+  if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto same = std::bit_cast<CUmemLocation>(*location);
+  CUmemAccess_flags access{};
+  const CUresult result = driver.mem_pool_get_access(&access, pool, &same);
+  if (result == CUDA_SUCCESS) *flags = static_cast<cudaMemAccessFlags>(access);
+  return result;
+}
+
+SIMGPU_STREAM_CALL(cudaMallocFromPoolAsync, kDevice, void** pointer, size_t bytes,
+                   cudaMemPool_t pool, cudaStream_t stream) {
+  return driver.mem_alloc_from_pool_async[which](slot(pointer), bytes, pool, stream);
+}
+
+cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w,
+                                            cudaChannelFormatKind kind) {
+  return {.x = x, .y = y, .z = z, .w = w, .f = kind};
 }

@@ -54,6 +54,17 @@ cudaError_t call(const RuntimeEntry& entry, Needs needs, Body&& body) {
   return result;
 }
 
+// `use(context)` with the primary context of `device`.
+template <typename Use>
+CUresult with_primary(const DriverFunctions& driver, int device, const Use& use) {
+  CUcontext context = nullptr;
+  const CUresult retained = driver.device_primary_ctx_retain(&context, device);
+  if (retained != CUDA_SUCCESS) return retained;
+  const CUresult result = use(context);
+  driver.device_primary_ctx_release(device);
+  return result;
+}
+
 }  // namespace inline_prof::simgpu
 
 // SIMGPU_CALL(symbol, needs, parameters...) { body }: defines the exported function; the body has

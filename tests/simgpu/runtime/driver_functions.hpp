@@ -70,6 +70,19 @@
   CALL(mem_get_info, cuMemGetInfo_v3020)                                              \
   STREAM_CALL(mem_alloc_async, cuMemAllocAsync_v11020)                                \
   STREAM_CALL(mem_free_async, cuMemFreeAsync_v11020)                                  \
+  STREAM_CALL(mem_alloc_from_pool_async, cuMemAllocFromPoolAsync_v11020)              \
+  CALL(device_get_default_mem_pool, cuDeviceGetDefaultMemPool_v11020)                 \
+  CALL(device_get_mem_pool, cuDeviceGetMemPool_v11020)                                \
+  CALL(device_set_mem_pool, cuDeviceSetMemPool_v11020)                                \
+  CALL(mem_pool_create, cuMemPoolCreate_v11020)                                       \
+  CALL(mem_pool_destroy, cuMemPoolDestroy_v11020)                                     \
+  CALL(mem_pool_trim_to, cuMemPoolTrimTo_v11020)                                      \
+  CALL(mem_pool_set_attribute, cuMemPoolSetAttribute_v11020)                          \
+  CALL(mem_pool_get_attribute, cuMemPoolGetAttribute_v11020)                          \
+  CALL(mem_pool_set_access, cuMemPoolSetAccess_v11020)                                \
+  CALL(mem_pool_get_access, cuMemPoolGetAccess_v11020)                                \
+  CALL(ctx_enable_peer_access, cuCtxEnablePeerAccess_v4000)                           \
+  CALL(ctx_disable_peer_access, cuCtxDisablePeerAccess_v4000)                         \
   CALL(ipc_get_mem_handle, cuIpcGetMemHandle_v4010)                                   \
   CALL(ipc_open_mem_handle, cuIpcOpenMemHandle_v11000)                                \
   CALL(ipc_close_mem_handle, cuIpcCloseMemHandle_v4010)                               \
@@ -78,6 +91,8 @@
   CALL(pointer_get_attribute, cuPointerGetAttribute_v4000)                            \
   STREAM_CALL(memcpy, cuMemcpy_v4000)                                                 \
   STREAM_CALL(memcpy_async, cuMemcpyAsync_v4000)                                      \
+  STREAM_CALL(memcpy_peer, cuMemcpyPeer_v4000)                                        \
+  STREAM_CALL(memcpy_peer_async, cuMemcpyPeerAsync_v4000)                             \
   STREAM_CALL(memcpy2dunaligned, cuMemcpy2DUnaligned_v3020)                           \
   STREAM_CALL(memcpy2dasync, cuMemcpy2DAsync_v3020)                                   \
   STREAM_CALL(memset_d8, cuMemsetD8_v3020)                                            \

@@ -22,8 +22,11 @@ struct Start {
 Start start() {
   const DriverFunctions* driver = find_driver();
   if (driver == nullptr) return {.error = cudaErrorInsufficientDriver};
+  // cudaErrorInsufficientDriver: "the installed NVIDIA CUDA driver is older than the CUDA runtime
+  // library"; "CUDA Compatibility" of the vendor's: within a major version either may be newer.
   int version = 0;
   if (driver->driver_get_version != nullptr) driver->driver_get_version(&version);
+  if (version / 1000 < CUDART_VERSION / 1000) return {.error = cudaErrorInsufficientDriver};
   const CUresult result = driver->init(0);
   if (result != CUDA_SUCCESS) return {.error = static_cast<cudaError_t>(result)};
   if (!names_are_known()) return {.error = cudaErrorInitializationError};

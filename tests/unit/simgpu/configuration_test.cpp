@@ -54,6 +54,23 @@ TEST(Missing, OlderDriversLackNewerFunctions) {
   EXPECT_THAT(result.lines(), ElementsAre("cuFuncGetName 1", "cuLaunchKernel 0"));
 }
 
+TEST(Missing, DriversOlderThanTheRuntimeAreRefusedByIt) {
+  EXPECT_THAT(run({"versions"}, {"SIMGPU_DRIVER_VERSION=12080"}).lines(),
+              ElementsAre("cudaSuccess cudaSuccess 12080 13000 cudaErrorInsufficientDriver"));
+  EXPECT_THAT(run({"versions"}, {"SIMGPU_DRIVER_VERSION=13010"}).lines(),
+              ElementsAre("cudaSuccess cudaSuccess 13010 13000 cudaSuccess"));
+}
+
+TEST(Unsimulated, FunctionsSayTheirNameAndReturnNotSupported) {
+  const std::string log = scratch_file("log");
+  const ProgramRun result = run({"not_simulated"}, {"SIMGPU_LOG=" + log});
+  EXPECT_THAT(result.lines(),
+              ElementsAre("cudaErrorNotSupported", "cudaErrorNotSupported", "cudaSuccess"));
+  EXPECT_EQ(result.errors, "simgpu: cudaMallocArray is not simulated and returns 801\n");
+  EXPECT_THAT(read_file(log), HasSubstr("\nunsimulated cudaMallocArray 2\n"));
+  std::remove(log.c_str());
+}
+
 TEST(NullLaunches, DoNothing) {
   const auto truth = truth_of({"pairs", "4"}, {"SIMGPU_LAUNCH=null"});
   EXPECT_EQ(truth.at("launches"), 0);

@@ -34,11 +34,11 @@ TEST_F(ProcAddress, UnknownNameIsNullAndSaysSo) {
 }
 
 TEST_F(ProcAddress, WhatIsNotSimulatedIsFoundAndSaysNotSupported) {
-  const auto [address, status] = find("cuMemPoolCreate", 13000, 0);
+  const auto [address, status] = find("cuTexObjectCreate", 13000, 0);
   ASSERT_NE(address, nullptr);
   EXPECT_EQ(status, CU_GET_PROC_ADDRESS_SUCCESS);
-  const auto create = reinterpret_cast<decltype(&cuMemPoolCreate)>(address);
-  EXPECT_EQ(create(nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+  const auto create = reinterpret_cast<decltype(&cuTexObjectCreate)>(address);
+  EXPECT_EQ(create(nullptr, nullptr, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
 }
 
 TEST_F(ProcAddress, TooOldAVersionIsNotSufficient) {

@@ -8,7 +8,7 @@
 namespace inline_prof::simgpu {
 namespace {
 
-constexpr std::size_t kBytes = 3 << 20;
+constexpr std::size_t kSharedBytes = 3 << 20;
 constexpr unsigned char kTheirs = 0x5a, kOurs = 0xa5;
 
 struct Handed {
@@ -38,7 +38,7 @@ int import(const Handed& handed) {
   if (cuIpcOpenMemHandle(&again, handed.memory, flags) != CUDA_SUCCESS || again != memory) return 3;
   std::array<unsigned char, 2> ends{};
   cuMemcpyDtoH(ends.data(), memory, 1);
-  cuMemcpyDtoH(&ends[1], memory + kBytes - 1, 1);
+  cuMemcpyDtoH(&ends[1], memory + kSharedBytes - 1, 1);
   if (ends != std::array{kTheirs, kTheirs}) return 4;
 
   CUevent event = nullptr, after = nullptr;
@@ -52,7 +52,7 @@ int import(const Handed& handed) {
   if (simgpu_host_now_ns() < 1'000'000'000) return 11;
   if (cuEventQuery(after) != CUDA_SUCCESS) return 12;
 
-  if (cuMemsetD8(memory, kOurs, kBytes) != CUDA_SUCCESS) return 13;
+  if (cuMemsetD8(memory, kOurs, kSharedBytes) != CUDA_SUCCESS) return 13;
   if (cuEventRecord(event, stream) != CUDA_SUCCESS) return 14;
   if (cuIpcCloseMemHandle(memory) != CUDA_SUCCESS) return 15;
   if (cuIpcCloseMemHandle(memory) != CUDA_SUCCESS) return 16;
@@ -87,8 +87,8 @@ class Ipc : public testing::Test {
 TEST_F(Ipc, SharesMemoryAndEvents) {
   CUstream stream = new_context();
   CUdeviceptr memory = 0;
-  ASSERT_EQ(cuMemAlloc(&memory, kBytes), CUDA_SUCCESS);
-  ASSERT_EQ(cuMemsetD8(memory, kTheirs, kBytes), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAlloc(&memory, kSharedBytes), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemsetD8(memory, kTheirs, kSharedBytes), CUDA_SUCCESS);
   CUevent event = nullptr;
   ASSERT_EQ(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
   CUmodule module = nullptr;
@@ -113,7 +113,7 @@ TEST_F(Ipc, SharesMemoryAndEvents) {
 
   std::array<unsigned char, 2> ends{};
   ASSERT_EQ(cuMemcpyDtoH(ends.data(), memory, 1), CUDA_SUCCESS);
-  ASSERT_EQ(cuMemcpyDtoH(&ends[1], memory + kBytes - 1, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyDtoH(&ends[1], memory + kSharedBytes - 1, 1), CUDA_SUCCESS);
   EXPECT_EQ(ends, (std::array{kOurs, kOurs}));
   EXPECT_EQ(cuEventSynchronize(event), CUDA_SUCCESS);  // the record of the other process
   EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);

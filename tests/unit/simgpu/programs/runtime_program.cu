@@ -174,6 +174,26 @@ void errors() {
   std::printf("%s\n", cudaGetErrorName(cudaEventQuery(nullptr)));
 }
 
+// In the middle of a run: what the simulator does not have, twice.
+void not_simulated() {
+  fill<<<1, 1>>>(nullptr, 0);
+  for (int i = 0; i < 2; ++i) {
+    cudaArray_t array = nullptr;
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<float>();
+    std::printf("%s\n", cudaGetErrorName(cudaMallocArray(&array, &format, 16)));
+  }
+  fill<<<1, 1>>>(nullptr, 0);
+  std::printf("%s\n", cudaGetErrorName(cudaDeviceSynchronize()));
+}
+
+void versions() {
+  int driver = 0, runtime = 0;
+  std::printf("%s", cudaGetErrorName(cudaDriverGetVersion(&driver)));
+  std::printf(" %s", cudaGetErrorName(cudaRuntimeGetVersion(&runtime)));
+  void* data = nullptr;
+  std::printf(" %d %d %s\n", driver, runtime, cudaGetErrorName(cudaMalloc(&data, 16)));
+}
+
 // Prints the code of each call, whatever it is.
 void calls() {
   cudaStream_t stream = nullptr;
@@ -228,5 +248,7 @@ int main(int argc, char** argv) {
   if (what == "calls") calls();
   if (what == "threads") threads();
   if (what == "reset") reset();
+  if (what == "not_simulated") not_simulated();
+  if (what == "versions") versions();
   return 0;
 }
