@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace inline_prof::exports {
 namespace {
@@ -84,13 +86,18 @@ Message extra(std::string_view name, const std::string& value) {
 
 class GpuTraceWriter {
  public:
-  explicit GpuTraceWriter(const join::Analysis& analysis) : analysis_(analysis) {}
+  // The viewer shows queues of one name as one queue, whatever GPU they are of.
+  GpuTraceWriter(const join::Analysis& analysis, bool has_several_gpus)
+      : analysis_(analysis), has_several_gpus_(has_several_gpus) {}
 
   void add(const join::TimelineTrack& track) {
     const std::uint64_t gpu = gpu_of(track);
+    const std::string title =
+        has_several_gpus_ ? device_title(analysis_.runs[track.run], track.device_id) + ", " : "";
     for (const join::TimelineBar& bar : track.bars) {
       const join::Row& row = analysis_.rows[bar.row];
-      const std::string lane = lane_title(track.stream_index, static_cast<std::int64_t>(bar.lane));
+      const std::string lane = base::printable(
+          title + lane_title(track.stream_index, static_cast<std::int64_t>(bar.lane)));
       Message measured = stage(row, gpu, lane, bar.length_us);
       measured.add(stage_event::kExtraData, extra("layer", row.layer.str()))
           .add(stage_event::kExtraData, extra("verdict", std::string(join::verdict_text(row))))
@@ -176,6 +183,7 @@ class GpuTraceWriter {
   }
 
   const join::Analysis& analysis_;
+  bool has_several_gpus_;
   Message trace_;
   Message gpus_;
   std::map<std::pair<std::size_t, std::int64_t>, std::uint64_t> gpu_numbers_;
@@ -187,8 +195,12 @@ class GpuTraceWriter {
 }  // namespace
 
 std::string perfetto_gpu_report(const join::Analysis& analysis) {
-  GpuTraceWriter writer(analysis);
-  for (const join::TimelineTrack& track : join::timeline_layout(analysis))
+  const std::vector<join::TimelineTrack> tracks = join::timeline_layout(analysis);
+  std::set<std::pair<std::size_t, std::int64_t>> gpus;
+  for (const join::TimelineTrack& track : tracks)
+    gpus.emplace(track.run, track.device_id);
+  GpuTraceWriter writer(analysis, gpus.size() > 1);
+  for (const join::TimelineTrack& track : tracks)
     writer.add(track);
   return std::move(writer).bytes();
 }

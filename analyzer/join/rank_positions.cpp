@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string_view>
@@ -68,9 +69,11 @@ class OutlierSearch {
   Outliers find() {
     Outliers result;
     double of_rest = judge(members(kRest));
-    while (split_off(result.common)) {
-      // Without those that are slow together the rest has another median and a smaller spread.
-      of_rest = judge(members(kRest));
+    for (const Evidence evidence : {Evidence::kMost, Evidence::kSome}) {
+      while (split_off(result.common, evidence)) {
+        // Without those that are slow together the rest has another median and a smaller spread.
+        of_rest = judge(members(kRest));
+      }
     }
     std::vector<std::vector<std::size_t>> groups(result.common.size() + 1);
     for (std::size_t i = 0; i < values_.size(); ++i)
@@ -88,6 +91,10 @@ class OutlierSearch {
   }
 
  private:
+  // That a position has something in common: most of its devices stand out, or some do that would
+  // not do so among themselves.
+  enum class Evidence { kMost, kSome };
+
   [[nodiscard]] std::vector<std::size_t> members(std::size_t group) const {
     std::vector<std::size_t> result;
     for (std::size_t i = 0; i < values_.size(); ++i) {
@@ -96,39 +103,66 @@ class OutlierSearch {
     return result;
   }
 
-  // Marks those that stand out among `group`, and returns its median.
-  double judge(const std::vector<std::size_t>& group) {
+  // What a value of a group has to be above to stand out in it.
+  struct Bar {
+    double median = 0.0;
+    double above = std::numeric_limits<double>::infinity();
+  };
+  [[nodiscard]] Bar bar_of(const std::vector<std::size_t>& group) const {
     std::vector<double> own;
     own.reserve(group.size());
     for (const std::size_t i : group)
       own.push_back(values_[i]);
     const auto spread = median_spread(own);
-    const double middle = median(std::move(own));
+    Bar bar;
+    bar.median = median(std::move(own));
+    if (spread)
+      bar.above = std::max(bar.median * least_ratio_, bar.median + kOutlierMads * spread->mad);
+    return bar;
+  }
+
+  // Marks those that stand out among `group`, and returns its median.
+  double judge(const std::vector<std::size_t>& group) {
+    const Bar bar = bar_of(group);
     has_slow_ = false;
     for (const std::size_t i : group) {
-      is_slow_[i] = spread && values_[i] > middle * least_ratio_ &&
-                    values_[i] - middle > kOutlierMads * spread->mad;
+      is_slow_[i] = values_[i] > bar.above;
       has_slow_ = has_slow_ || is_slow_[i];
     }
-    return middle;
+    return bar.median;
+  }
+
+  [[nodiscard]] std::size_t count_slow(const std::vector<std::size_t>& group, double above) const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        group, [&](std::size_t i) { return is_slow_[i] && values_[i] > above; }));
+  }
+
+  static bool is_part(std::size_t some, double part, std::size_t all) {
+    return static_cast<double>(some) >= part * static_cast<double>(all);
   }
 
   // The positions of a dimension at which devices of the rest are slow in common.
-  [[nodiscard]] std::vector<CommonOutlier> common_in(std::size_t number) const {
+  [[nodiscard]] std::vector<CommonOutlier> common_in(std::size_t number, Evidence evidence) const {
     const Dimension& dimension = dimensions_[number];
-    std::vector<CommonOutlier> all(dimension.values.size());
+    std::vector<std::vector<std::size_t>> all(dimension.values.size());
     for (std::size_t i = 0; i < values_.size(); ++i) {
-      if (group_of_[i] != kRest) continue;
-      CommonOutlier& common = all[dimension.of_device[devices_[i]]];
-      ++common.devices;
-      if (is_slow_[i]) ++common.slow_devices;
+      if (group_of_[i] == kRest) all[dimension.of_device[devices_[i]]].push_back(i);
     }
     std::vector<CommonOutlier> result;
     for (std::size_t value = 0; value < all.size(); ++value) {
-      CommonOutlier common = all[value];
-      if (common.slow_devices < 2 || static_cast<double>(common.slow_devices) <
-                                         kMostAtPosition * static_cast<double>(common.devices))
-        continue;
+      CommonOutlier common;
+      common.devices = all[value].size();
+      common.slow_devices = count_slow(all[value], 0.0);
+      if (common.slow_devices < 2) continue;
+      if (evidence == Evidence::kMost) {
+        if (!is_part(common.slow_devices, kMostAtPosition, common.devices)) continue;
+      } else {
+        // Those that stand out at their position, too, are slow by themselves.
+        const std::size_t alone = count_slow(all[value], bar_of(all[value]).above);
+        if (!is_part(common.slow_devices, kSomeAtPosition, common.devices) ||
+            !is_part(common.slow_devices - alone, kMostAtPosition, common.slow_devices))
+          continue;
+      }
       common.dimension = number;
       common.value = value;
       result.push_back(common);
@@ -137,12 +171,12 @@ class OutlierSearch {
   }
 
   // False where nothing in common is left.
-  bool split_off(std::vector<CommonOutlier>& found) {
+  bool split_off(std::vector<CommonOutlier>& found, Evidence evidence) {
     if (!has_slow_) return false;
     std::vector<CommonOutlier> best;
     std::size_t explained_by_best = 0;
     for (std::size_t number = 0; number < dimensions_.size(); ++number) {
-      std::vector<CommonOutlier> common = common_in(number);
+      std::vector<CommonOutlier> common = common_in(number, evidence);
       std::size_t explained = 0;
       for (const CommonOutlier& one : common)
         explained += one.slow_devices;

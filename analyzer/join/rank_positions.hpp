@@ -36,7 +36,7 @@ struct Dimension {
 [[nodiscard]] std::vector<Dimension> dimensions_of(const std::vector<DevicePlace>& places,
                                                    const RankLayout& layout);
 
-// Devices at one position that nearly all stand out.
+// Devices at one position that stand out together.
 struct CommonOutlier {
   std::size_t dimension = 0;
   std::size_t value = 0;
@@ -60,9 +60,12 @@ struct Outliers {
 
 // A value stands out if it is further above the median than kOutlierMads times the median deviation
 // (base/median.hpp), and by `least_ratio` at least.  Where kMostAtPosition of a position's devices
-// do, with two at least, they have it in common; the dimension that explains most devices with
-// fewest positions goes first.  `devices[i]` is the device of `values[i]`.
+// do, with two at least, they have it in common; so do kSomeAtPosition of them, where most of these
+// would not stand out among the devices at their position: all of it is slower, and the bar lies
+// between its devices.  The dimension that explains most devices with fewest positions goes first.
+// `devices[i]` is the device of `values[i]`.
 inline constexpr double kMostAtPosition = 0.75;
+inline constexpr double kSomeAtPosition = 0.1;
 [[nodiscard]] Outliers find_outliers(std::span<const double> values,
                                      std::span<const std::size_t> devices,
                                      std::span<const Dimension> dimensions, double least_ratio);

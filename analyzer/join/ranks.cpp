@@ -6,8 +6,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
@@ -26,8 +29,24 @@ std::string name_of(const RankEvent& event) {
                      occurrence > 0 ? fmt::format(" #{}", occurrence) : "");
 }
 
-// By their names: the order of a hash table is another one in every run.
-std::vector<RankEvent> in_order(const RankEvents& events) {
+std::shared_ptr<const RankEvents> events_of(const read::Profile& profile) {
+  auto own = std::make_shared<RankEvents>();
+  for (const read::Event& event : profile.events) {
+    const RankEvent key = key_of(event);
+    if (own->places.try_emplace(key, own->in_file_order.size()).second)
+      own->in_file_order.push_back(key);
+  }
+  // All ranks of a run list the same, but for those that ran something else.
+  static std::mutex mutex;
+  static std::shared_ptr<const RankEvents> last;
+  const std::lock_guard lock(mutex);
+  if (last == nullptr || last->in_file_order != own->in_file_order) last = std::move(own);
+  return last;
+}
+
+// By their names: files, and hash tables, have other orders.
+template <typename Events>
+std::vector<RankEvent> in_order(const Events& events) {
   std::vector<RankEvent> sorted(events.begin(), events.end());
   std::ranges::sort(sorted, [](const RankEvent& a, const RankEvent& b) {
     const auto& [a_layer, a_name, a_occurrence] = a;
@@ -46,17 +65,19 @@ const read::Device* device_of(const read::Profile& profile, std::int64_t device_
 void refuse_unequal_lists(const std::vector<RankSummary>& ranks) {
   const RankSummary& first = ranks.front();
   for (const RankSummary& rank : ranks) {
+    std::vector<RankEvent> different;
+    const auto keep_others = [&](const RankEvents& all, const RankEvents& known) {
+      for (const RankEvent& event : all.in_file_order) {
+        if (!known.places.contains(event)) different.push_back(event);
+      }
+    };
     if (rank.events != first.events) {
-      RankEvents only_one;
-      const auto keep_others = [&](const RankEvents& all, const RankEvents& known) {
-        for (const RankEvent& event : all) {
-          if (!known.contains(event)) only_one.insert(event);
-        }
-      };
-      keep_others(first.events, rank.events);
-      keep_others(rank.events, first.events);
-      const std::vector<RankEvent> different = in_order(only_one);
-      const bool is_of_first = first.events.contains(different.front());
+      keep_others(*first.events, *rank.events);
+      keep_others(*rank.events, *first.events);
+    }
+    if (!different.empty()) {
+      different = in_order(different);
+      const bool is_of_first = first.events->places.contains(different.front());
       throw std::invalid_argument(fmt::format(
           "{} and {} have different events ({} in one of them only, the first is \"{}\" in {}): "
           "ranks that ran different programs cannot be compared",
@@ -103,11 +124,17 @@ struct EventTimes {
 
 EventTimes times_of(const Devices& devices, const RankEvent& event) {
   EventTimes times;
+  const RankEvents* list = nullptr;
+  std::size_t place = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    const auto it = devices[i]->median_us.find(event);
-    if (it == devices[i]->median_us.end()) continue;
+    if (devices[i]->events.get() != list) {
+      list = devices[i]->events.get();
+      place = list->places.at(event);
+    }
+    const double time_us = devices[i]->median_us[place];
+    if (std::isnan(time_us)) continue;
     times.devices.push_back(i);
-    times.times_us.push_back(it->second);
+    times.times_us.push_back(time_us);
   }
   return times;
 }
@@ -143,7 +170,7 @@ void find_stragglers(const std::vector<RankSummary>& ranks, const Devices& devic
   const std::vector<Dimension> dimensions = dimensions_of(places, options.layout);
   Patterns patterns;
   std::vector<std::vector<double>> ratios(devices.size());
-  for (const RankEvent& event : in_order(ranks.front().events)) {
+  for (const RankEvent& event : in_order(ranks.front().events->in_file_order)) {
     // The late rank is the one that waits least in a collective: see CollectiveSplit.
     if (ranks.front().collectives.contains(event)) continue;
     const EventTimes times = times_of(devices, event);
@@ -317,10 +344,11 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
   } else {
     summary.phase += ": " + phase_words(profile.phases[profile.phase]);
   }
+  summary.events = events_of(profile);
+  constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
   std::map<std::int64_t, std::size_t> place_of;
   for (const read::Event& event : profile.events) {
     const RankEvent key = key_of(event);
-    summary.events.insert(key);
     if (is_collective(event)) {
       summary.collectives.insert(key);
       const std::string communicator = communicator_of(*event.op);
@@ -336,7 +364,13 @@ RankSummary summarise_rank(const read::Profile& profile, const PredictCollective
                                                .local_device = event.device_id};
     }
     RankSummary::Device& device = summary.devices[it->second];
-    device.median_us[key] += median(event.measured_ms) * 1e3;
+    if (is_new) {
+      device.events = summary.events;
+      device.median_us.assign(summary.events->places.size(), not_measured);
+    }
+    double& median_us = device.median_us[summary.events->places.at(key)];
+    const double own_us = median(event.measured_ms) * 1e3;
+    median_us = std::isnan(median_us) ? own_us : median_us + own_us;
     if (!is_collective(event) || event.iterations.size() != event.measured_ms.size()) continue;
     if (const auto time_us = predict(*event.op, device_of(profile, event.device_id)))
       device.predicted_us.emplace(key, *time_us);
@@ -361,7 +395,7 @@ RankComparison compare_ranks(const std::vector<RankSummary>& ranks, const RankOp
   }
   result.phase = ranks.front().phase;
   result.devices = devices.size();
-  result.events = ranks.front().events.size();
+  result.events = ranks.front().events->in_file_order.size();
   find_stragglers(ranks, devices, options, result);
   split_collectives(ranks, result);
   mark_names_met_twice(devices, result);

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -25,9 +26,14 @@ namespace inline_prof::join {
 
 // The same event on every rank: layer, event, occurrence.
 using RankEvent = std::tuple<SharedText, SharedText, std::int64_t>;
-using RankEvents = std::unordered_set<RankEvent, SharedHash>;
 template <typename Value>
 using OfRankEvent = std::unordered_map<RankEvent, Value, SharedHash>;
+
+// The events of a rank, whether measured or not.  Ranks that list the same ones share the list.
+struct RankEvents {
+  std::vector<RankEvent> in_file_order;
+  OfRankEvent<std::size_t> places;  // in that order
+};
 
 // A device of a rank.
 struct RankDevice {
@@ -39,12 +45,14 @@ struct RankDevice {
   bool is_named_twice = false;    // another file has the same host, rank and device
 };
 
-// What is kept of one file: some numbers for each event, so that a thousand ranks fit into memory.
+// What is kept of one file: a number for each event, so that a hundred thousand ranks fit into
+// memory.
 struct RankSummary {
   FileFacts facts;
   struct Device {
     RankDevice device;
-    OfRankEvent<double> median_us;                                // sum over its streams
+    std::shared_ptr<const RankEvents> events;
+    std::vector<double> median_us;  // of each event, the sum over its streams; NaN: not measured
     OfRankEvent<std::map<std::int64_t, double>> of_iteration_us;  // collectives only
     OfRankEvent<double> predicted_us;                             // collectives only
   };
@@ -52,8 +60,8 @@ struct RankSummary {
   bool is_complete = true;
   std::string phase;            // the one that is compared; empty if the file has one
   std::string event_list_hash;  // of all phases; empty if the file does not say, or has several
-  RankEvents events;            // whether measured or not
-  RankEvents collectives;
+  std::shared_ptr<const RankEvents> events;  // of the devices, too
+  std::unordered_set<RankEvent, SharedHash> collectives;
   OfRankEvent<std::string> communicators;  // "COMM SEQUENCE", of those that say it
   std::vector<Device> devices;
 };

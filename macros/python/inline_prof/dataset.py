@@ -40,8 +40,6 @@ class _Staging:
         self.dataset = dataset
         os.makedirs(dataset, exist_ok=True)
         self.folder = tempfile.mkdtemp(prefix=".writing.", dir=dataset)
-        self.places = []
-        self._made = set()
 
     def __enter__(self):
         return self
@@ -52,9 +50,7 @@ class _Staging:
     def path_of(self, table, run, host, part, ending=".parquet"):
         folder = os.path.join(table, "run=" + run, "host=" + host)
         place = os.path.join(folder, part + ending)
-        if folder not in self._made:
-            os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
-            self._made.add(folder)
+        os.makedirs(os.path.join(self.folder, folder), exist_ok=True)
         for root in (self.dataset, self.folder):
             if not os.path.lexists(os.path.join(root, place)):
                 continue
@@ -64,16 +60,17 @@ class _Staging:
                 os.path.join(self.dataset, place),
                 "and what stands is never rewritten; expected another --run" if is_finished else
                 "without a row in the table run: the writing of it was cut off; remove it"))
-        self.places.append(place)
         return os.path.join(self.folder, place)
 
     def publish(self):
         # The table `run` comes last: what has no row there is not finished.
-        for place in sorted(self.places, key=lambda place: place.startswith("run" + os.sep)):
-            target = os.path.join(self.dataset, place)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            # Unlike rename(), this does not replace what another process has put there meanwhile.
-            os.link(os.path.join(self.folder, place), target)
+        for table in sorted(os.listdir(self.folder), key=lambda table: table == "run"):
+            for folder, _, names in os.walk(os.path.join(self.folder, table)):
+                target = os.path.join(self.dataset, os.path.relpath(folder, self.folder))
+                os.makedirs(target, exist_ok=True)
+                for name in names:
+                    # Unlike rename(), this does not replace what another process has put there meanwhile.
+                    os.link(os.path.join(folder, name), os.path.join(target, name))
 
 
 def _refuse_other(dataset, versions_of):

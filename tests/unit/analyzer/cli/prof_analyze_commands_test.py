@@ -487,6 +487,23 @@ class Ranks(Commands):
             self.assertEqual(self.patterns(folder, *options), [expected])
             shutil.rmtree(folder)
 
+    def test_a_position_whose_devices_lie_on_both_sides_of_the_bar_is_one_pattern(self):
+        """Every local rank 5 takes 4 to 6 % longer, rank 13 of them twice as long; rank 20 by itself 1.3 times."""
+        folder = self.path / "layout"
+        folder.mkdir()
+        for rank in range(64):
+            factor = {13: 2.0, 20: 1.3}.get(rank, 1.04 + 0.003 * (rank // 8) if rank % 8 == 5 else 1) * (1 + 0.00001 * rank)
+            document = profile(100, rank=rank, world_size=64, local_rank=rank % 8, host_name="n%d" % (rank // 8))
+            document["events"][0]["measured_times_ms"] = [0.1 * factor] * 20
+            (folder / ("%d.prof.json" % rank)).write_text(json.dumps(document))
+        report = json.loads(run("ranks", folder, "--format", "json").stdout)
+        (pattern,) = report["patterns"]
+        self.assertEqual((pattern["dimension"], pattern["value"], pattern["devices"]), ("local device", "5", 8))
+        (event,) = pattern["events"]
+        self.assertEqual((event["devices"], event["slow_devices"]), (8, 5))
+        self.assertAlmostEqual(event["ratio"], 1.05, 1)
+        self.assertEqual([slow["device"]["rank"] for slow in report["stragglers"]], [13, 20])
+
     def test_a_layout_that_cannot_be_is_refused(self):
         folder = self.write_layout(lambda rank: False)
         for layout, status, words in [
@@ -744,7 +761,8 @@ class Formats(Commands):
             titles = {e["pid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"}
             lanes = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
             self.assertEqual(gpus, list(titles.values()))
-            expected = [(bar["ts"] * 1e3, bar["dur"] * 1e3, bar["name"], lanes[bar["tid"]], bar["pid"], bar["args"]["layer"])
+            queue = lambda bar: (titles[bar["pid"]] + ", " if len(titles) > 1 else "") + lanes[bar["tid"]]
+            expected = [(bar["ts"] * 1e3, bar["dur"] * 1e3, bar["name"], queue(bar), bar["pid"], bar["args"]["layer"])
                         for bar in bars]
             self.assertEqual([event[2:] for event in events], [bar[2:] for bar in expected])
             for found, wanted in zip(events, expected):
