@@ -12,7 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first of `places`, relative to this program's folder, that holds `file`.
+// The first of `places`, relative to this program's folder, that holds `file`.  What is installed
+// comes before what a build has: an environment may lie in a clone of the sources.
 fs::path find_near_us(std::initializer_list<const char*> places, const char* file) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
@@ -33,19 +34,19 @@ bool is_executable(const fs::path& path) {
 
 std::string find_library() {
   constexpr const char* name = "libinline_prof.so";
-  const fs::path folder = find_near_us({"..", INLINE_PROF_BIN_TO_LIB}, name);
+  const fs::path folder = find_near_us({INLINE_PROF_BIN_TO_LIB, ".."}, name);
   return folder.empty() ? "" : (folder / name).string();
 }
 
 std::string find_simulated_gpu() {
-  return find_near_us({"../../simgpu/lib", INLINE_PROF_BIN_TO_LIB "/inline_prof/simgpu"},
+  return find_near_us({INLINE_PROF_BIN_TO_LIB "/inline_prof/simgpu", "../../simgpu/lib"},
                       "libcuda.so.1")
       .string();
 }
 
 std::string find_python_startup() {
   return find_near_us(
-             {"../../macros/python/startup", INLINE_PROF_BIN_TO_LIB "/inline_prof/python/startup"},
+             {INLINE_PROF_BIN_TO_LIB "/inline_prof/python/startup", "../../macros/python/startup"},
              "sitecustomize.py")
       .string();
 }

@@ -358,7 +358,8 @@ void find_python_package() {
   std::string path;
   for (const char* place : {INLINE_PROF_BIN_TO_LIB "/inline_prof/python", "../../macros/python"}) {
     const fs::path folder = fs::weakly_canonical(own / place, error);
-    if (!error && fs::is_regular_file(folder / "inline_prof/dataset.py", error)) path = folder;
+    if (path.empty() && !error && fs::is_regular_file(folder / "inline_prof/dataset.py", error))
+      path = folder;
   }
   if (path.empty()) return;
   const char* before = std::getenv("PYTHONPATH");  // NOLINT(concurrency-mt-unsafe)
