@@ -144,13 +144,13 @@ FileFacts file_facts(const read::Profile& profile) {
   return facts;
 }
 
-std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& all) {
+std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files, FilesOfRun which) {
   std::vector<std::string> warnings;
-  warn_of_generations(all, warnings);
-  warn_of_programs(all, warnings);
-  warn_of_repeated_ranks(all, warnings);
-  warn_of_repeated_hosts(all, warnings);
-  warn_of_missing_ranks(all, warnings);
+  warn_of_generations(files, warnings);
+  warn_of_programs(files, warnings);
+  warn_of_repeated_ranks(files, warnings);
+  warn_of_repeated_hosts(files, warnings);
+  if (which == FilesOfRun::kAll) warn_of_missing_ranks(files, warnings);
   return warnings;
 }
 

@@ -26,6 +26,9 @@ struct FileFacts {
 // rank or, where ranks are not known, a host's devices that are there twice, one that is not there.
 // A report is made of them all the same, since somebody may want to see two runs side by side; each
 // sentence names files or ranks.
-[[nodiscard]] std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& all);
+// Of some files of a run others are not missing.
+enum class FilesOfRun { kAll, kSome };
+[[nodiscard]] std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files,
+                                                          FilesOfRun which = FilesOfRun::kAll);
 
 }  // namespace inline_prof::join

@@ -236,6 +236,7 @@ class Dataset(unittest.TestCase):
             done = self.csv("--run", "night", *sorted(folder.glob("n%d.*" % node)))
             self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual({row["rank"] for row in self.rows("run")}, set("0123"))
+        self.assertEqual([row for row in self.rows("finding") if row["kind"] == "run"], [])  # nothing is missing
 
     def test_bad_input_and_a_full_disk_leave_nothing(self):
         folder = self.write_run("night", 2)

@@ -308,9 +308,13 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
     sink.write(part, texts);
   };
   const auto write = [&](const Part& part) { write_texts(part, sink.texts_of(part)); };
+  // A node that names its own files has not those of the others.
+  const bool has_folders = std::ranges::all_of(
+      options.folders, [](const std::string& folder) { return fs::is_directory(folder); });
+  const join::FilesOfRun which = has_folders ? join::FilesOfRun::kAll : join::FilesOfRun::kSome;
   const auto end_run = [&](const Source& last) {
     std::size_t number = 0;
-    for (const std::string& warning : join::belonging_warnings(facts)) {
+    for (const std::string& warning : join::belonging_warnings(facts, which)) {
       write({last.run,
              "",
              fmt::format("{}.run{}", part_name(last.file), number++),

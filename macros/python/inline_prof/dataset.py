@@ -162,7 +162,7 @@ def _write_by_pyarrow(pa, stream, staging):
         encodings = {column["name"]: "DELTA_BINARY_PACKED" for column in columns if column["name"] in _COUNTING}
         pq.write_table(_arrow_table(pa, header, data),
                        staging.path_of(header["table"], header["run"], header["host"], header["part"]),
-                       compression="zstd", compression_level=3, row_group_size=_ROWS_OF_A_GROUP,
+                       compression="zstd", compression_level=5, row_group_size=_ROWS_OF_A_GROUP,
                        store_schema=False, write_statistics=False,  # one file is of one rank: nothing to skip in it
                        use_dictionary=[column["name"] for column in columns
                                        if _is_repeated(column) and column["type"] != "bool"],
