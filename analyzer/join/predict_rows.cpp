@@ -19,6 +19,10 @@ void predict_from_op(Row& row, const RowInput& input, const model::Predictor& pr
     row.reason = "operation not known";
     return;
   }
+  if (input.op->kind == op_kind_name(OpKind::kOperator)) {
+    row.reason = "operation not known: " + input.op->source;
+    return;
+  }
   if (input.op->kind == op_kind_name(OpKind::kRegion)) {
     row.reason = "region without timed children";
     return;

@@ -173,6 +173,7 @@ OpWork movement(Attributes& attributes) {
   work.traffic = {static_cast<double>(read_bytes.value_or(0)) +
                   static_cast<double>(write_bytes.value_or(0))};
   if (work.traffic == Bytes{0}) attributes.complain("memory of 0 bytes");
+  work.flops = {static_cast<double>(attributes.op().get<std::int64_t>("flops").value_or(0))};
   return work;
 }
 
@@ -224,6 +225,7 @@ OpWork work_of_kind(OpKind kind, Attributes& attributes) {
       return cast(attributes);
     case OpKind::kEmbedding:
     case OpKind::kCollective:
+    case OpKind::kOperator:
     case OpKind::kRegion:
       break;
   }

@@ -38,7 +38,6 @@ constinit std::atomic<std::uint64_t> cross_checked_launches{0};
 
 // Between ENTER and EXIT of a launch, which come in one thread.
 struct OpenLaunch {
-  bool is_open = false;
   Launch launch{};
   LaunchTicket ticket;
   timer::LaunchMark* mark = nullptr;
@@ -48,6 +47,7 @@ struct ThreadState {
   CUcontext calibrated = nullptr;  // the context of the last launch that was counted
   std::uint32_t correlation_id = 0;
   bool in_callback = false;
+  bool has_open = false;
   OpenLaunch open;
 };
 // initial-exec: see HookGuard.
@@ -63,7 +63,7 @@ void calibrate_at_first_launch(CUcontext context) {
 
 void enter_launch(const Launch& launch, CUcontext context) {
   OpenLaunch& open = this_thread.open;
-  open.is_open = false;
+  this_thread.has_open = false;
   open.ticket = {};
   timer::end_mark(std::exchange(open.mark, nullptr));  // of a launch whose end was not told
   if (!sys::may_be_armed(launch.function)) return;
@@ -75,7 +75,7 @@ void enter_launch(const Launch& launch, CUcontext context) {
     return;
   }
   fenced(launch.api, [&] { open.ticket = before_launch(launch); });
-  open.is_open = open.ticket.kind != LaunchTicket::Kind::kNothing;
+  this_thread.has_open = open.ticket.kind != LaunchTicket::Kind::kNothing;
   open.launch = launch;
 }
 
@@ -83,8 +83,8 @@ void exit_launch(bool launched) {
   OpenLaunch& open = this_thread.open;
   if (open.ticket.counted != nullptr && !launched) timer::take_back(*open.ticket.counted);
   open.ticket.counted = nullptr;
-  if (open.is_open) {
-    open.is_open = false;
+  if (this_thread.has_open) {
+    this_thread.has_open = false;
     fenced(open.launch.api, [&] { after_launch(open.launch, open.ticket, launched); });
   }
   timer::end_mark(std::exchange(open.mark, nullptr));

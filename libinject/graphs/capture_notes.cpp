@@ -2,6 +2,7 @@
 
 #include "labels/label.hpp"
 #include "labels/layer_path.hpp"
+#include "labels/operator_calls.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
@@ -71,12 +72,13 @@ std::shared_ptr<const NodeNotes> labels_of_op(OpFrame& op, CUstream stream) {
   return part.captured;
 }
 
-std::shared_ptr<const NodeNotes> notes_now(CUstream stream) {
+std::shared_ptr<const NodeNotes> notes_now(const Launch& launch) {
   // The operation of an enclosing label stands for the whole label.
   auto& labels = open_labels().labels;
   if (!labels.empty() && labels.back().second->op) return labels.back().second;
-  if (OpFrame* op = outermost_op()) return labels_of_op(*op, stream);
+  if (OpFrame* op = outermost_op()) return labels_of_op(*op, launch.stream);
   if (!labels.empty()) return labels.back().second;
+  if (auto of_call = operator_calls::notes_of_node(launch)) return of_call;
   auto notes = std::make_shared<NodeNotes>();
   notes->layer = current_layer();
   return notes->layer.empty() ? nullptr : std::shared_ptr<const NodeNotes>(std::move(notes));
@@ -126,7 +128,7 @@ void close_label(const char* name) {
 
 void note_captured_launch(const Launch& launch) {
   const auto get_capture = sys::graph_api().get_capture;
-  auto notes = notes_now(launch.stream);
+  auto notes = notes_now(launch);
   if (get_capture == nullptr || notes == nullptr) return;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t id = 0;

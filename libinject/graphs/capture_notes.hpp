@@ -15,11 +15,11 @@ namespace inline_prof::hook {
 
 struct Launch;
 
-// Shared by all launches of one library call or label.
+// Shared by all launches of one library call or label; of each launch in an operator's call.
 struct NodeNotes {
   std::string layer;
-  std::string event_name;  // of the library call or label; empty: the kernel's own
-  std::unique_ptr<record::Op> op;
+  std::string event_name;          // of the library call or label; empty: the kernel's own
+  std::shared_ptr<record::Op> op;  // of an operator's call that is not over yet: without a kind
   bool is_collective =
       false;  // NCCL waits until every graph that holds one of its launches is gone
 };

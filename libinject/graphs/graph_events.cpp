@@ -135,7 +135,9 @@ class Meeting {
       std::string& layer = event->layer_name;
       layer.append(layer.empty() ? "" : ".").append(node.notes->event_name);
     }
-    if (is_call && node.notes->op) event->op = std::make_unique<record::Op>(*node.notes->op);
+    const bool is_described = node.notes && node.notes->op && !node.notes->op->kind.empty();
+    if (is_described && (is_call || node.notes->event_name.empty()))
+      event->op = std::make_unique<record::Op>(*node.notes->op);
     for (std::size_t i = first; i <= last; ++i)
       add_name(*event, kernel_of(state_, nodes[i].function)->name);
     if (first == last) {

@@ -4,6 +4,7 @@
 #include "graphs/capture_notes.hpp"
 #include "labels/label_calls.hpp"
 #include "labels/layer_path.hpp"
+#include "labels/operator_calls.hpp"
 #include "session/phase.hpp"
 #include "session/runtime_data.hpp"
 #include "session/session.hpp"
@@ -71,7 +72,8 @@ std::uint32_t abi_wants() noexcept {
          (counting.load(std::memory_order_relaxed) ||
                   open_captures.load(std::memory_order_relaxed) != 0
               ? INLINE_PROF_WANTS_LAYERS
-              : 0U);
+              : 0U) |
+         (run != nullptr && operator_calls::are_wanted(*run) ? INLINE_PROF_WANTS_OPERATORS : 0U);
 }
 
 void abi_layer_set(std::uint64_t id, const char* path) noexcept {
@@ -84,6 +86,18 @@ void abi_layer_end(std::uint64_t id) noexcept {
 
 void abi_layer_follow(std::uint64_t id, const char* const* path) noexcept {
   follow_range(id, path);
+}
+
+void abi_call_open() noexcept {
+  operator_calls::open();
+}
+
+int abi_call_launches() noexcept {
+  return operator_calls::launches();
+}
+
+void abi_call_close(const char* name, const inline_prof_work* works, int work_count) noexcept {
+  fenced("call_close", [&] { operator_calls::close(name, works, work_count); });
 }
 
 constexpr inline_prof_abi kTable{
@@ -101,6 +115,9 @@ constexpr inline_prof_abi kTable{
     .layer_set = abi_layer_set,
     .layer_end = abi_layer_end,
     .layer_follow = abi_layer_follow,
+    .call_open = abi_call_open,
+    .call_launches = abi_call_launches,
+    .call_close = abi_call_close,
 };
 
 }  // namespace

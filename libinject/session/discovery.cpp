@@ -3,6 +3,7 @@
 
 #include "graphs/graph_events.hpp"
 #include "labels/layer_path.hpp"
+#include "labels/operator_calls.hpp"
 #include "launch/kernel_handles.hpp"
 #include "launch/kernel_name.hpp"
 #include "libraries/op_frame.hpp"
@@ -152,7 +153,9 @@ void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::u
 
 void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool is_captured) {
   const std::uint32_t occurrence = site.slot->count.fetch_add(1, std::memory_order_relaxed);
-  if (occurrence < site.events.size()) return;  // another thread has added it
+  operator_calls::note_launch(state, site, launch);
+  if (occurrence < site.events.size())
+    return;  // another thread has added it, or operators are learned
   site.events.resize(occurrence + 1, nullptr);
   site.slot->limit.store(occurrence + 1, std::memory_order_relaxed);
   if (site.graph != nullptr) return meet_replay(state, site, launch, occurrence);
@@ -173,6 +176,7 @@ void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool i
   record::EventRecord* event = add_event(state, site, occurrence, {});
   if (event == nullptr) return;
   event->shape = shape_of(launch, *site.kernel);
+  operator_calls::describe_event(state, site, launch, *event);
   if (launch.may_overlap) event->add_flag(record::Flag::kPdlRemoved);
   event->start_index = state.next_index++;
   event->end_index = state.next_index++;

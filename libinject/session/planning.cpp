@@ -3,6 +3,7 @@
 
 #include "base/random.hpp"
 #include "graphs/graph_events.hpp"
+#include "labels/operator_calls.hpp"
 #include "schedule/classes.hpp"
 #include "schedule/select.hpp"
 #include "session/phases.hpp"
@@ -262,6 +263,7 @@ void settle_discovery(State& state) {
   close_open_labels(state);
   merge_ops_into_labels(state);
   leave_out_rare_events(state);
+  operator_calls::settle(state);
   settle_graphs(state);
 }
 

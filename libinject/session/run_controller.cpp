@@ -1,6 +1,7 @@
 #include "session/run_controller.hpp"
 
 #include "entry/hooked_functions.hpp"
+#include "labels/operator_calls.hpp"
 #include "launch/launch.hpp"
 #include "session/arming.hpp"
 #include "session/completeness.hpp"
@@ -336,8 +337,10 @@ bool start_iteration(State& state) {
       const std::int64_t position = position_of(state, iteration);
       if (position <= state.settings.warmup) {
         if (is_fresh_start(state, position)) forget_discovery(state);
+        operator_calls::iteration_starts(state, position);
         return false;
       }
+      state.learns_operators.store(false, std::memory_order_relaxed);
       if (!confirm_period(state)) return false;
       make_plan(state);
       state.phase.store(Phase::kMeasuring, std::memory_order_release);

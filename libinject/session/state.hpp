@@ -2,6 +2,7 @@
 // destroyed: hooks may be entered while the process ends.
 #pragma once
 
+#include "labels/operator_calls.hpp"
 #include "launch/kernel_handles.hpp"
 #include "record/run_record.hpp"
 #include "record/writer_thread.hpp"
@@ -89,6 +90,7 @@ struct State {
   std::atomic<bool> table_full{false};
   std::atomic<int> calibrating{
       0};  // contexts whose calibration goes on, each on a thread of the application's
+  std::atomic<bool> learns_operators{false};    // in this iteration
   std::atomic<bool> throw_samples_away{false};  // pairs are recorded for their cost alone
 
   // Guards everything below.  Held for look-ups and small insertions, never during I/O.
@@ -109,6 +111,7 @@ struct State {
   std::int64_t next_index = 0;
   int discovery = 0;  // how often events were discovered anew
   std::unordered_map<const record::EventRecord*, LaunchSite*> site_of_event;
+  LearnedKernels learned_kernels;
   std::vector<Target> targets;
   schedule::Plan plan;
   std::size_t plain_targets = 0;  // the first ones; kernels inside graphs are measured afterwards

@@ -30,6 +30,9 @@ class FakeAbi:
         self.iterations = 0
         self.labels = []
         self.ops = []
+        self.calls = []
+        self.open_calls = 0
+        self.launches_of_a_call = 1
         self._words = {}  # id of a layer -> the Word that is followed
         self.on_path = lambda path: None
 
@@ -44,6 +47,16 @@ class FakeAbi:
 
     def op(self, label, kind, attributes):
         self.ops.append((label.decode(), kind, attributes))
+
+    def call_open(self):
+        self.open_calls += 1
+
+    def call_launches(self):
+        return self.launches_of_a_call
+
+    def call_close(self, name, works):
+        self.open_calls -= 1
+        self.calls.append((name.decode(), works))
 
     def layer_word(self):
         return LibraryCall(self)

@@ -43,7 +43,7 @@ class SimulatedGpuTest(unittest.TestCase):
     def test_a_host_that_names_its_launches(self):
         package = str(HOSTS.parents[2] / "macros/python")
         done = self.run_host("labels.py", "60", PYTHONPATH=package)
-        self.assertEqual(done.stdout, "wanted [0, 6, 7] now 0\n", done.stderr)
+        self.assertEqual(done.stdout, "wanted [0, 6, 7, 15] now 0\n", done.stderr)
         self.assertTrue(self.profile()["complete"])
         layers = self.layers()
         self.assertEqual(layers.pop("alone_"), [""])
@@ -70,6 +70,32 @@ class SimulatedGpuTest(unittest.TestCase):
         self.assertEqual(layers["forward_"], ["Net.first", "Net.rest.0", "Net.rest.1"])
         self.assertEqual(layers["backward_"],
                          ["Net.rest.1.backward", "Net.rest.0.backward", "Net.first.backward"])
+
+    def test_what_operators_move_is_counted_by_hand(self):
+        if not OPTIONS.torch_python:
+            self.skipTest("no PyTorch")
+        done = self.run_host("operators.py", "80", options=("--torch",), python=OPTIONS.torch_python)
+        self.assertEqual(done.stdout, "modes 0\n")
+        found = {}
+        for event in self.profile()["events"]:
+            found.setdefault(event["layer_name"], []).append(event.get("op", {}))
+        matrix, row = 256 * 1000 * 4, 1000 * 4
+        for name, read, written in (
+                ("two_inputs", 2 * matrix, matrix), ("one_row", matrix + row, matrix), ("expanded", matrix + 256 * 4, matrix),
+                ("twice_the_same", matrix, matrix), ("cast", matrix, matrix // 2), ("transposed", matrix, matrix),
+                ("in_place", matrix, matrix), ("filled", 0, matrix), ("sum", matrix, 256 * 4), ("softmax", matrix, matrix),
+                ("where", 2 * matrix + matrix // 4, matrix), ("together", 2 * matrix, 2 * matrix),
+                ("embedding", 100 * 64 * 4 + 100 * 8, 100 * 64 * 4), ("every_second", matrix // 2, matrix // 2),
+                ("dropout", matrix, matrix + matrix // 4), ("layer_norm", matrix + row, matrix + 2 * 256 * 4),
+                ("lists", 2 * matrix + row, 2 * matrix + row), ("complex", 64 * 64 * 8, 64 * 64 * 8),
+                ("many", matrix, matrix)):
+            for op in found["Net." + name]:
+                self.assertEqual((op.get("read_bytes"), op.get("write_bytes")), (read, written), (name, op))
+        self.assertEqual(len(found["Net.many"]), 3)
+        self.assertEqual(found["Net.custom"], [{"kind": "operator", "source": "house::twice"}])
+        self.assertEqual({(op["kind"], op["source"]) for op in found["Net.sparse"]}, {("operator", "aten::_coalesce")})
+        self.assertNotIn("Net.views", found)
+        self.assertNotIn("Net.meta", found)
 
     def test_it_is_not_named_unless_that_is_asked_for(self):
         if not OPTIONS.torch_python:

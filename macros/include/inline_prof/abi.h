@@ -42,6 +42,18 @@ struct inline_prof_attribute {
   int64_t value;
 };
 
+/* What launches of a call compute: those with one of the words of `kernel`, which stand between
+ * '|', in their kernel's name, or, where it is null, those that no work before this one fits.
+ * Attributes named `..._bytes` and `flops` are those of all these launches together, shared out by
+ * their threads; with `is_each`, those of each. */
+struct inline_prof_work {
+  const char* kernel;
+  const char* kind; /* a word of op_kind.hpp */
+  const struct inline_prof_attribute* attributes;
+  int32_t attribute_count;
+  int32_t is_each;
+};
+
 struct inline_prof_abi {
   uint64_t size; /* sizeof(struct inline_prof_abi) when the library was built */
 
@@ -92,11 +104,25 @@ struct inline_prof_abi {
    * the end of INLINE_PROF_WANTS_LAYERS.  A null `*path` means no layer.  `path` and the text must
    * stay valid meanwhile, and only this thread may write `*path`. */
   void (*layer_follow)(uint64_t id, const char* const* path);
+
+  /* From here to call_close, what this thread launches is one call of the application's, such as an
+   * operator of a framework.  Of use while INLINE_PROF_WANTS_OPERATORS, and while a graph is
+   * captured.  A call inside a call is part of it. */
+  void (*call_open)(void);
+
+  /* Launches of the open call so far, without those of library calls and labels inside it, which
+   * are described there. */
+  int (*call_launches)(void);
+
+  /* Ends the call, named `name`, and describes its launches.  What no work fits is known by the
+   * name alone, and so is a call of more than 4096 launches. */
+  void (*call_close)(const char* name, const struct inline_prof_work* works, int work_count);
 };
 
 #define INLINE_PROF_WANTS_LAYERS 1u     /* scope_push, layer_*: new events are looked for */
 #define INLINE_PROF_WANTS_LABELS 2u     /* record, op */
 #define INLINE_PROF_WANTS_ITERATIONS 4u /* iteration */
+#define INLINE_PROF_WANTS_OPERATORS 8u  /* call_*: in one iteration of the warm-up */
 
 typedef const struct inline_prof_abi* (*inline_prof_abi_v1_function)(void);
 

@@ -23,6 +23,7 @@ enum class OpKind : std::uint8_t {
   kCollective,
   kMemory,
   kCast,
+  kOperator,
   kRegion,
 };
 
@@ -87,12 +88,16 @@ inline constexpr std::array kOpKinds{
                 .texts = "type",
                 .others = "op, comm, grouped",
                 .libraries = "NCCL"},
-    OpKindEntry{.kind = OpKind::kMemory, .name = "memory", .integers = "read_bytes, write_bytes"},
+    OpKindEntry{.kind = OpKind::kMemory,
+                .name = "memory",
+                .integers = "read_bytes, write_bytes, flops",
+                .texts = "class"},
     OpKindEntry{.kind = OpKind::kCast,
                 .name = "cast",
                 .integers = "rows, cols",
                 .texts = "recipe, role",
                 .is_measured = false},
+    OpKindEntry{.kind = OpKind::kOperator, .name = "operator", .is_measured = false},
     OpKindEntry{.kind = OpKind::kRegion, .name = "region", .is_measured = false},
 };
 

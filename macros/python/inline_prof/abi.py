@@ -11,6 +11,7 @@ import os
 WANTS_LAYERS = 1
 WANTS_LABELS = 2
 WANTS_ITERATIONS = 4
+WANTS_OPERATORS = 8
 
 SYMBOL = "inline_prof_abi_v1"
 
@@ -19,6 +20,13 @@ class Attribute(ctypes.Structure):
     """struct inline_prof_attribute"""
 
     _fields_ = [("name", ctypes.c_char_p), ("text", ctypes.c_char_p), ("value", ctypes.c_int64)]
+
+
+class Work(ctypes.Structure):
+    """struct inline_prof_work"""
+
+    _fields_ = [("kernel", ctypes.c_char_p), ("kind", ctypes.c_char_p), ("attributes", ctypes.POINTER(Attribute)),
+                ("attribute_count", ctypes.c_int32), ("is_each", ctypes.c_int32)]
 
 
 # PyDLL's kind of call: none of these functions waits, so giving the interpreter's lock away and
@@ -47,6 +55,9 @@ class Table(ctypes.Structure):
         ("layer_set", _function(None, ctypes.c_uint64, ctypes.c_char_p)),
         ("layer_end", _function(None, ctypes.c_uint64)),
         ("layer_follow", _function(None, ctypes.c_uint64, ctypes.c_void_p)),
+        ("call_open", _function(None)),
+        ("call_launches", _function(ctypes.c_int)),
+        ("call_close", _function(None, ctypes.c_char_p, ctypes.POINTER(Work), ctypes.c_int)),
     ]
 
 
@@ -55,14 +66,9 @@ _MOST_KNOWN = 4096
 
 def _as_read(attributes):
     """A dict of integers and strings, as the library reads it."""
-    given = (Attribute * len(attributes))()
-    for place, (name, value) in zip(given, attributes.items()):
-        place.name = name.encode()
-        if isinstance(value, str):
-            place.text = value.encode()
-        else:
-            place.value = int(value)
-    return given
+    return (Attribute * len(attributes))(*[
+        (name.encode(), value.encode(), 0) if isinstance(value, str) else (name.encode(), None, int(value))
+        for name, value in attributes.items()])
 
 
 class Abi:
@@ -75,19 +81,36 @@ class Abi:
         self.wants = table.wants
         self.layer_set = table.layer_set
         self.layer_end = table.layer_end
+        self.call_open = table.call_open
+        self.call_launches = table.call_launches
         self._layer_follow = table.layer_follow
         self._op = table.op
+        self._call_close = table.call_close
         self._known_attributes = {}  # a model makes the same calls in each step
 
     def op(self, label, kind, attributes):
         """Describes the next start of `label` (bytes) on this thread: a dict of integers and strings."""
+        kind, given = self._known(kind, attributes)
+        self._op(None, label, kind, given, len(attributes))
+
+    def call_close(self, name, works):
+        """Ends the call that call_open() began: its name (bytes), and what its launches compute, each with `kernel`,
+        `kind`, `attributes` and `is_each`."""
+        if not works:
+            return self._call_close(name, None, 0)
+        given = (Work * len(works))(*[
+            (None if work.kernel is None else work.kernel.encode(), *self._known(work.kind, work.attributes),
+             len(work.attributes), work.is_each) for work in works])
+        return self._call_close(name, given, len(works))
+
+    def _known(self, kind, attributes):
         key = (kind, *attributes, *attributes.values())
         known = self._known_attributes.get(key)
         if known is None:
             if len(self._known_attributes) >= _MOST_KNOWN:
                 self._known_attributes.clear()
             known = self._known_attributes[key] = (kind.encode(), _as_read(attributes))
-        self._op(None, label, known[0], known[1], len(attributes))
+        return known
 
     @staticmethod
     def layer_word():

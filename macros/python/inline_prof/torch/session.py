@@ -5,6 +5,7 @@ from .backward import Backward
 from .compiling import has_compiled
 from .descriptions import of_module
 from .forward import make_hooks
+from .learning import Learning
 from .optimizers import Optimizers
 from .places import Places
 from .shapes import Shapes
@@ -26,6 +27,7 @@ class Session:
         self._is_over = False
         self._marks_by_hand = False
         self._root_calls = 0
+        self._has_steps = False  # that tell iterations apart
         threads = Threads(abi)
         self._shapes = Shapes(abi, self._fail)
         self._backward = Backward(threads, self._fail)
@@ -34,6 +36,7 @@ class Session:
         enter, leave = make_hooks(threads, self._places, self._backward, self._shapes, self._fail,
                                   self._on_root)
         self._tables = Tables()
+        self._learning = Learning(abi, self._fail)
         self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step)
         self._names_modules = True
         self._name_hooks = (enter, leave)
@@ -46,7 +49,7 @@ class Session:
 
     def iteration(self):
         """The application says by hand that an iteration begins."""
-        self._marks_by_hand = True
+        self._marks_by_hand = self._has_steps = True
         self._abi.iteration()
         self._look()
 
@@ -64,6 +67,7 @@ class Session:
         self._shapes.remove()
         self._backward.stop()
         self._backward.end()
+        self._learning.end()
 
     def _fail(self, error):
         """A fault of ours costs the application its names, not its run."""
@@ -72,6 +76,7 @@ class Session:
             self.end()
 
     def _on_step(self, iteration_ends):
+        self._has_steps = True
         self._backward.end()
         if iteration_ends and not self._marks_by_hand:
             self._abi.iteration()
@@ -84,11 +89,14 @@ class Session:
             self._shapes.patch_functions()
         if self._root_calls % _ROOT_CALLS == 0:
             self._look()
+        elif not self._has_steps:
+            self._learning.follow(self._abi.wants() & words.WANTS_OPERATORS)
 
     def _look(self):
         wants = self._abi.wants()
         if wants == 0:
             return self.end()
+        self._learning.follow(wants & words.WANTS_OPERATORS)
         if not self._names_modules and wants & words.WANTS_LAYERS:
             if has_compiled():
                 return None  # with our hooks it would launch what it did before they went

@@ -1,0 +1,256 @@
+#include "labels/operator_calls.hpp"
+
+#include "graphs/capture_notes.hpp"
+#include "labels/label.hpp"
+#include "labels/layer_path.hpp"
+#include "launch/kernel_name.hpp"
+#include "launch/launch.hpp"
+#include "libraries/op_frame.hpp"
+#include "session/launch_site.hpp"
+#include "session/planning.hpp"
+#include "session/state.hpp"
+#include "sys/thread_memory.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+namespace inline_prof::hook::operator_calls {
+namespace {
+
+// Of one call: one that launches more is not described.
+constexpr std::size_t kMostLaunches = 4096;
+
+constexpr std::size_t kLongestName = 80;  // of a kernel in a warning
+
+struct CallLaunch {
+  std::string kernel;
+  double threads = 0;
+  std::shared_ptr<record::Op> op;
+};
+
+struct OpenCall {
+  int depth = 0;
+  bool is_too_long = false;
+  std::vector<CallLaunch> launches;
+};
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<OpenCall> open_call;
+
+// Null outside all calls.
+OpenCall* call_now() noexcept {
+  OpenCall* const call = open_call.get();
+  return call == nullptr || call->depth == 0 ? nullptr : call;
+}
+
+double threads_of(const Launch& launch) noexcept {
+  double threads = 1;
+  for (const unsigned side : launch.grid)
+    threads *= side;
+  for (const unsigned side : launch.block)
+    threads *= side;
+  return threads;
+}
+
+// The operation of this launch, which the end of its call fills in; null outside all calls.
+std::shared_ptr<record::Op> op_to_be(const Launch& launch, const std::string& kernel) {
+  OpenCall* const call = call_now();
+  if (call == nullptr) return nullptr;
+  if (call->launches.size() == kMostLaunches) {
+    call->is_too_long = true;
+    return nullptr;
+  }
+  auto op = std::make_shared<record::Op>();
+  call->launches.push_back({.kernel = kernel, .threads = threads_of(launch), .op = op});
+  return op;
+}
+
+// Numbers of all launches of a call together.
+bool is_shared_out(std::string_view attribute) noexcept {
+  return attribute == "flops" || attribute.ends_with("_bytes");
+}
+
+bool fits(const inline_prof_work& work, std::string_view kernel) {
+  if (work.kernel == nullptr) return true;
+  std::string_view words = work.kernel;
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find('|'));
+    if (kernel.find(word) != std::string_view::npos) return true;
+    words.remove_prefix(std::min(words.size(), word.size() + 1));
+  }
+  return false;
+}
+
+// Cuts a number in parts that add up to it.
+std::int64_t part_of(std::int64_t whole, double from, double to) noexcept {
+  const auto up_to = [&](double share) {
+    return static_cast<std::int64_t>(static_cast<double>(whole) * share + 0.5);
+  };
+  return up_to(to) - up_to(from);
+}
+
+record::Op describe(const inline_prof_work& work, const char* name, double from, double to) {
+  record::Op op{.kind = work.kind, .attributes = {}, .source = name};
+  for (int i = 0; i < work.attribute_count; ++i) {
+    const inline_prof_attribute& attribute = work.attributes[i];
+    if (attribute.name == nullptr) continue;
+    if (attribute.text != nullptr) {
+      op.attributes.emplace_back(attribute.name, std::string(attribute.text));
+    } else if (work.is_each == 0 && is_shared_out(attribute.name)) {
+      op.attributes.emplace_back(attribute.name, part_of(attribute.value, from, to));
+    } else {
+      op.attributes.emplace_back(attribute.name, attribute.value);
+    }
+  }
+  return op;
+}
+
+void describe_launches(std::vector<CallLaunch>& launches, const char* name,
+                       const inline_prof_work* works, int work_count) {
+  const auto none = static_cast<std::size_t>(std::max(work_count, 0));
+  std::vector<std::size_t> work_of(launches.size(), none);
+  std::vector<double> threads(none, 0);
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    for (std::size_t work = 0; work < none && work_of[i] == none; ++work) {
+      if (works[work].kind != nullptr && fits(works[work], launches[i].kernel)) work_of[i] = work;
+    }
+    if (work_of[i] != none) threads[work_of[i]] += launches[i].threads;
+  }
+  std::vector<double> before(none, 0);
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    const std::size_t work = work_of[i];
+    if (work == none) {
+      *launches[i].op = {
+          .kind = std::string(op_kind_name(OpKind::kOperator)), .attributes = {}, .source = name};
+      continue;
+    }
+    const double from = before[work] / threads[work];
+    before[work] += launches[i].threads;
+    *launches[i].op = describe(works[work], name, from, before[work] / threads[work]);
+  }
+}
+
+LearnedKernel& learned_kernel(State& state, const LaunchSite& site, std::string layer) {
+  return state
+      .learned_kernels[{site.function, table_key(state, site.stream->handle), std::move(layer)}];
+}
+
+bool are_alike(const LearnedLaunch& left, const LearnedLaunch& right) {
+  if (left.op == nullptr || right.op == nullptr) return false;
+  return left.op->kind == right.op->kind && left.op->attributes == right.op->attributes &&
+         left.op->source == right.op->source;
+}
+
+// What all launches with this grid are like; null where they differ, or there is none.
+const LearnedLaunch* only_launch_with(const LearnedKernel& learned,
+                                      const std::array<unsigned, 3>& grid) {
+  const LearnedLaunch* found = nullptr;
+  for (const LearnedLaunch& launch : learned.launches) {
+    if (launch.grid != grid) continue;
+    if (launch.op == nullptr || launch.op->kind.empty()) return nullptr;
+    if (found != nullptr && !are_alike(*found, launch)) return nullptr;
+    found = &launch;
+  }
+  return found;
+}
+
+}  // namespace
+
+void open() noexcept {
+  OpenCall* const call = open_call.make();
+  if (call == nullptr || ++call->depth > 1) return;
+  call->launches.clear();
+  call->is_too_long = false;
+}
+
+int launches() noexcept {
+  const OpenCall* const call = call_now();
+  return call == nullptr ? 0 : static_cast<int>(call->launches.size());
+}
+
+void close(const char* name, const inline_prof_work* works, int work_count) {
+  OpenCall* const call = call_now();
+  if (call == nullptr || --call->depth > 0 || call->launches.empty()) return;
+  State* run = state();
+  if (run == nullptr) return call->launches.clear();
+  if (call->is_too_long) work_count = 0;
+  const std::lock_guard lock(run->mutex);
+  describe_launches(call->launches, name == nullptr ? "" : name, works, work_count);
+  call->launches.clear();
+}
+
+bool are_wanted(const State& state) noexcept {
+  return state.learns_operators.load(std::memory_order_relaxed);
+}
+
+void iteration_starts(State& state, std::int64_t position) {
+  const std::int64_t half = state.settings.warmup / 2;
+  const bool is_wanted = half >= 1 && position == half;
+  state.learns_operators.store(is_wanted, std::memory_order_relaxed);
+  if (!is_wanted) return;
+  state.learned_kernels.clear();
+  // Each launch is looked at, also of those that are known.
+  for (const LaunchSite* site : state.sites)
+    site->slot->limit.store(0, std::memory_order_relaxed);
+}
+
+void note_launch(State& state, const LaunchSite& site, const Launch& launch) {
+  if (!are_wanted(state) || site.kernel == nullptr) return;
+  // What is part of a label or of a library's call is described there.
+  if (innermost_label(launch.stream, state.discovery) != nullptr || outermost_op() != nullptr)
+    return;
+  LearnedKernel& learned = learned_kernel(state, site, current_layer());
+  if (learned.launches.size() == record::EventList::kCapacity) return;
+  learned.name = site.kernel->event_name.substr(0, kLongestName);
+  learned.launches.push_back({.grid = launch.grid, .op = op_to_be(launch, site.kernel->name)});
+}
+
+void describe_event(State& state, const LaunchSite& site, const Launch& launch,
+                    record::EventRecord& event) {
+  if (state.learned_kernels.empty()) return;
+  LearnedKernel& learned = learned_kernel(state, site, event.layer_name);
+  learned.name = site.kernel->event_name.substr(0, kLongestName);
+  const std::size_t place = learned.events.size();
+  learned.events.push_back(&event);
+  if (place >= learned.launches.size()) return;
+  const LearnedLaunch& same = learned.launches[place];
+  if (same.op == nullptr || same.op->kind.empty() || same.grid != launch.grid) return;
+  event.op = std::make_unique<record::Op>(*same.op);
+}
+
+void settle(State& state) {
+  std::size_t other = 0;
+  std::string first;
+  for (const auto& [key, learned] : state.learned_kernels) {
+    const std::size_t count = learned.events.size();
+    if (learned.launches.size() == count) continue;
+    // One that is launched once more, or once less, has lost its place, unless all of its grid are
+    // alike.
+    for (record::EventRecord* event : learned.events) {
+      const LearnedLaunch* same = only_launch_with(learned, event->shape->grid);
+      event->op = same == nullptr ? nullptr : std::make_unique<record::Op>(*same->op);
+    }
+    if (other++ > 0) continue;
+    first = learned.name + " " + std::to_string(learned.launches.size()) + " times instead of " +
+            std::to_string(count);
+  }
+  state.learned_kernels.clear();
+  if (other == 0) return;
+  warn(state,
+       "the iteration in which operators were learned launched " + first +
+           (other == 1 ? "" : ", and differed in " + std::to_string(other - 1) + " more kernels") +
+           ": what is not alike in them is not known");
+}
+
+std::shared_ptr<NodeNotes> notes_of_node(const Launch& launch) {
+  if (call_now() == nullptr) return nullptr;
+  auto notes = std::make_shared<NodeNotes>();
+  notes->layer = current_layer();
+  notes->op = op_to_be(launch, identity_of(launch.function).name);
+  return notes;
+}
+
+}  // namespace inline_prof::hook::operator_calls

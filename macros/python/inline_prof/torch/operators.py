@@ -1,0 +1,461 @@
+"""What ATen's operators read and write: one table of their classes.
+
+The rule for an operator that looks at each element once: it reads every byte of its inputs once and writes every byte of
+its outputs once.  An element that an input repeats by a stride of 0 (expand) counts once, as does a tensor that is given
+twice.  What differs is a row of `_ROWS`.  An operator that is in no row, and is not tagged as element-wise by PyTorch, is
+not known: nothing is guessed.
+"""
+
+import torch
+from torch import Tensor
+
+from .descriptions import type_name
+
+_POINTWISE = getattr(getattr(torch, "Tag", None), "pointwise", None)
+
+
+class Unknown(Exception):
+    """These arguments are none that the table speaks of."""
+
+
+class Work:
+    """What launches of one call do together: those whose kernel has one of the words of `kernel`, between "|", in its
+    name, None: the others.  With `is_each`, every one of them does all of it."""
+
+    __slots__ = ("kernel", "kind", "attributes", "is_each")
+
+    def __init__(self, kernel, kind, attributes, is_each=False):
+        self.kernel, self.kind, self.attributes, self.is_each = kernel, kind, attributes, is_each
+
+
+def distinct_bytes(tensor):
+    """Bytes of the elements that a strided tensor has in memory, each once."""
+    if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
+        raise Unknown
+    size = tensor.element_size()
+    if tensor.is_contiguous():
+        return tensor.numel() * size
+    count = span = 1
+    for length, stride in zip(tensor.shape, tensor.stride()):
+        if length == 0:
+            return 0
+        if stride != 0:
+            count *= length
+            span += (length - 1) * stride
+    return min(count, span) * size  # windows that overlap have fewer elements than places
+
+
+def _add_tensors(found, value):
+    kind = type(value)
+    if kind is Tensor or isinstance(value, Tensor):
+        found.append(value)
+    elif kind is list or kind is tuple:
+        for each in value:
+            _add_tensors(found, each)
+
+
+def _bytes_of(tensors, device):
+    """Of all of them on the device.  Numbers that are kept on the CPU are arguments of the kernel."""
+    here = [each for each in tensors if each.device == device]
+    if len(here) == 1:
+        return distinct_bytes(here[0])
+    different = {(each.data_ptr(), each.shape, each.stride()): each for each in here}
+    return sum(map(distinct_bytes, different.values()))
+
+
+class Call:
+    """One call of an operator that is over."""
+
+    device = None  # where its results are
+
+    def __init__(self, entry, args, kwargs, result):
+        self._entry = entry
+        self.given = dict(zip(entry.names, args))
+        self.given.update(kwargs)
+        self.results = []
+        _add_tensors(self.results, result)
+        for tensor in self.results or self.tensors(*self.given):
+            self.device = tensor.device
+            if tensor.is_cuda:
+                return
+        for tensor in self.tensors(*self.given):
+            if tensor.is_cuda:
+                self.device = tensor.device
+                return
+
+    def tensors(self, *names):
+        found = []
+        for name in names:
+            _add_tensors(found, self.given.get(name))
+        return found
+
+    def bytes(self, *names):
+        return _bytes_of(self.tensors(*names), self.device)
+
+    def bytes_of(self, tensors):
+        return _bytes_of(tensors, self.device)
+
+    def read(self, but=()):
+        """Names of what is read: all arguments but `but`."""
+        return [name for name in self.given if name not in but]
+
+    def written(self):
+        """Tensors: what the schema says is changed, and what is returned."""
+        return self.tensors(*self._entry.changed) + self.results
+
+    def result(self, index=0):
+        return self.results[index]
+
+
+def moves(read, write, name, elements=0, kernel=None, is_each=False):
+    """A Work that is bound by memory."""
+    return Work(kernel, "memory", {"read_bytes": int(read), "write_bytes": int(write), "flops": int(elements),
+                                   "class": name}, is_each)
+
+
+# --- classes
+
+def _all_once(name, but=(), flops=1):
+    """Every input is read once, every output written once; `but` are arguments that are only written, or not looked at."""
+
+    def rule(call):
+        written = call.written()
+        elements = max((each.numel() for each in written), default=0)
+        if name in ("reduction", "norm", "softmax", "loss"):
+            elements = max([elements] + [each.numel() for each in call.tensors(*call.given)])
+        elif name == "lists":
+            elements = sum(each.numel() for each in written)
+        kind = "elementwise" if name == "lists" else name
+        return [moves(call.bytes(*call.read(but)), call.bytes_of(written), kind, flops * elements)]
+
+    return rule
+
+
+def _fills(name="fill"):
+    def rule(call):
+        return [moves(0, call.bytes_of(call.written()), name)]
+
+    return rule
+
+
+def _gathers(index):
+    """As many bytes as come out are read from the table, and the indices."""
+
+    def rule(call):
+        out = call.bytes_of(call.results)
+        return [moves(out + call.bytes(*index), out, "indexing")]
+
+    return rule
+
+
+def _bags(call):
+    """The rows that the indices name are read, and added up in bags."""
+    table = call.tensors("weight")[0]
+    row = table.element_size() * table.shape[-1]
+    return [moves(call.tensors("indices")[0].numel() * row + call.bytes("indices", "offsets", "per_sample_weights"),
+                  call.bytes_of(call.results), "embedding")]
+
+
+def _embedding_backward(call):
+    """The table's gradient is filled, then the rows that are met are added up; many indices are sorted first."""
+    gradient = call.tensors("grad_output", "grad")[0]
+    indices = call.bytes("indices")
+    written = call.bytes_of(call.results)
+    rows = call.tensors("indices")[0].numel() * gradient.shape[-1] * gradient.element_size()
+    given = call.bytes("grad_output", "grad") + indices
+    return [moves(0, written, "fill", kernel="FillFunctor|memset"),
+            moves(given, min(rows, written), "embedding", is_each=True,
+                  kernel="mbedding_backward|compute_grad_weight|sum_and_scatter|EmbeddingBag_"),
+            moves(indices, 0, "sort", kernel="HistogramKernel", is_each=True),
+            moves(2 * indices, 2 * indices, "sort", kernel="Onesweep", is_each=True),
+            moves(indices, indices, "sort", is_each=True)]
+
+
+def _layer_norm(call):
+    read, write = call.bytes(*call.read()), call.bytes_of(call.results)
+    values = call.bytes("input", "self")
+    moments = call.bytes_of(call.results[1:])
+    elements = call.result().numel()
+    return [moves(values, moments, "norm", 4 * elements, kernel="RowwiseMoments"),
+            moves(read + moments, write - moments, "norm", 4 * elements, kernel="LayerNormForward"),
+            moves(read, write, "norm", 8 * elements)]
+
+
+def _norm_backward(call):
+    """The gradient of the input and those of the weights by kernels of their own."""
+    both = call.bytes("grad_out", "input", "mean", "rstd")
+    whole = call.bytes("weight")
+    results = [each for each in call.results if each is not None]
+    elements = max(each.numel() for each in call.tensors("input"))
+    of_input = sum(call.bytes_of([each]) for each in results if each.numel() == elements)
+    of_weights = sum(call.bytes_of([each]) for each in results if each.numel() != elements)
+    inputs = moves(both + whole, of_input, "norm", 8 * elements)
+    weights = "GammaBeta|gamma_beta|Dgamma|cuComputePartGrad|cuComputeGradGamma"
+    return [moves(both, of_weights, "norm", 4 * elements, kernel=weights), inputs]
+
+
+def _batch_norm(call):
+    values = call.bytes("input")
+    elements = call.tensors("input")[0].numel()
+    whole = call.bytes(*call.read())
+    statistics = call.bytes_of(call.results[1:])
+    return [moves(values, statistics, "norm", 4 * elements, kernel="collect_statistics"),
+            moves(whole, call.bytes_of(call.results[:1]), "norm", 4 * elements, kernel="transform_input"),
+            moves(statistics, statistics, "norm", kernel="elementwise"),
+            moves(whole, call.bytes_of(call.results), "norm", 8 * elements)]
+
+
+def _batch_norm_backward(call):
+    names = ("grad_out", "grad_output", "input")
+    values = call.bytes(*names)
+    elements = call.tensors("input")[0].numel()
+    of_weights = call.bytes_of(call.results[1:])
+    of_input = call.bytes_of(call.results[:1])
+    return [moves(values, of_weights, "norm", 4 * elements, kernel="backward_reduce"),
+            moves(values, of_input, "norm", 4 * elements, kernel="backward_elemt"),
+            moves(call.bytes(*call.read(("reservedSpace", "reserve"))), of_input + of_weights, "norm", 8 * elements)]
+
+
+def _filled_copy(call):
+    """The whole result is filled, then a part of it copied."""
+    given = call.bytes(*call.given)
+    return [moves(0, call.bytes_of(call.results), "fill", kernel="FillFunctor"), moves(given, given, "copy")]
+
+
+def _nll_loss(call):
+    """Of each row the element that its target names."""
+    target, weight = call.bytes("target"), call.bytes("weight")
+    size = call.tensors("self")[0].element_size()
+    picked = call.tensors("target")[0].numel() * size
+    return [moves(target + weight + picked, call.bytes_of(call.results), "loss")]
+
+
+def _nll_loss_backward(call):
+    read = call.bytes("target", "weight", "total_weight", "grad_output")
+    size = call.tensors("self")[0].element_size()
+    picked = call.tensors("target")[0].numel() * size
+    return [moves(read, picked, "loss", kernel="nll_loss"),
+            moves(0, call.bytes_of(call.results), "fill")]
+
+
+def _writes_where(index, values):
+    """Elements that indices name are overwritten."""
+
+    def rule(call):
+        read = call.bytes(*index)
+        given = call.bytes(*values)
+        self_bytes = call.bytes("self")
+        out = call.bytes_of(call.written())
+        named = given or sum(each.numel() for each in call.tensors(*index)) * call.tensors("self")[0].element_size()
+        return [moves(2 * read, 2 * read, "sort", kernel="adix", is_each=True),
+                moves(self_bytes, out, "copy", kernel="direct_copy"),
+                moves(read + given, named, "scatter")]
+
+    return rule
+
+
+def _adds_where(index, values):
+    """Elements that indices name are read, added to and written."""
+
+    def rule(call):
+        read = call.bytes(*index)
+        given = call.bytes(*values)
+        self_bytes = call.bytes("self")
+        return [moves(2 * read, 2 * read, "sort", kernel="adix", is_each=True),
+                moves(self_bytes, call.bytes_of(call.written()), "copy", kernel="direct_copy"),
+                moves(read + 2 * given, given, "scatter")]
+
+    return rule
+
+
+def _index_put(call):
+    add = bool(call.given.get("accumulate"))
+    return (_adds_where if add else _writes_where)(("indices",), ("values",))(call)
+
+
+def _sort(call):
+    """A pass of a radix sort reads and writes everything; the counts that it begins with are read once."""
+    read, write = call.bytes("self"), call.bytes_of(call.results)
+    return [moves(read, 0, "sort", kernel="istogram", is_each=True),
+            moves(read + write, read + write, "sort", kernel="adixSort", is_each=True),
+            moves(read, write, "sort")]
+
+
+def _fused_step(call):
+    """Gradients are written back only where a scaler's factor is taken out of them."""
+    scaled = call.given.get("grad_scale") is not None
+    lists = [name for name in ("self", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs", "momentum_buffer_list",
+                               "state_sums") if call.given.get(name)]
+    if call.given.get("is_first_step"):
+        lists = [name for name in lists if name != "momentum_buffer_list"]
+    read = call.bytes(*lists, "state_steps")
+    lists = [name for name in lists if scaled or name != "grads"]
+    if call.given.get("is_first_step"):
+        lists.append("momentum_buffer_list")
+    elements = sum(each.numel() for each in call.tensors("self"))
+    return [moves(read, call.bytes(*lists), "optimizer", 12 * elements)]
+
+
+def _attention(call):
+    query, key = call.given["query"], call.given["key"]
+    if query.dim() != 4:
+        raise Unknown
+    attributes = {"batch": query.shape[0], "heads": query.shape[1], "kv_heads": key.shape[1],
+                  "q_len": query.shape[2], "kv_len": key.shape[2], "head_dim": query.shape[3],
+                  "causal": int(bool(call.given.get("is_causal"))),
+                  "pass": "backward" if "grad_out" in call.given or "grad_out_" in call.given else "forward"}
+    name = type_name(query.dtype)
+    if name is None:
+        raise Unknown
+    attributes["type"] = name
+    # What prepares the backward pass reads the output and its gradient; what ends it casts the gradient of the query.
+    out = call.bytes("out", "grad_out", "grad_out_")
+    query_bytes = call.bytes("query")
+    return [moves(out, 0, "reduction", kernel="dot_do_o"), moves(2 * query_bytes, query_bytes, "cast", kernel="convert_dq"),
+            Work("flash_|fmha|attention|sdpa", "attention", attributes),
+            moves(query_bytes, query_bytes, "copy")]
+
+
+def _convolution_backward(call):
+    """Kernels that no library call launches: the gradient of the bias, and copies into the library's layout."""
+    gradient = call.bytes("grad_output")
+    bias = call.bytes_of(call.results[-1:])
+    return [moves(gradient, bias, "reduction", kernel="reduce_kernel")]
+
+
+def _convolution(call):
+    out, bias = call.bytes_of(call.results), call.bytes("bias")
+    return [moves(out + bias, out, "elementwise", call.result().numel(), kernel="elementwise")]
+
+
+def _product(call):
+    """Library calls say themselves what they compute; others launch a product by a kernel of PyTorch's own."""
+    first, second = _factors(call)
+    out = call.result()
+    bias = call.bytes("self") if "mat1" in call.given or "batch1" in call.given else 0
+    kinds = [type_name(each.dtype) for each in (first, second, out)]
+    works = [moves(bias, call.bytes_of([out]), "copy", kernel="elementwise")]
+    if None in kinds or first.dim() < 2 or second.dim() < 2:
+        return works
+    works.append(Work(None, "gemm", {
+        "m": first.shape[-2], "n": second.shape[-1], "k": first.shape[-1],
+        "batch": first.shape[0] if first.dim() == 3 else 1,
+        "a_type": kinds[0], "b_type": kinds[1], "c_type": kinds[2]}))
+    return works
+
+
+def _factors(call):
+    for names in (("mat1", "mat2"), ("batch1", "batch2"), ("self", "mat2"), ("self", "vec"), ("self", "tensor")):
+        if all(isinstance(call.given.get(name), Tensor) for name in names):
+            return [call.given[name] for name in names]
+    raise Unknown
+
+
+_reduction, _elementwise, _copy = _all_once("reduction"), _all_once("elementwise"), _all_once("copy")
+
+# By the operator's name, without namespace, overload and the underscore of one that works in place.
+_ROWS = {}
+
+
+def _put(rule, *names):
+    for name in names:
+        _ROWS[name] = rule
+
+
+_put(_elementwise, "_conj_physical", "masked_fill", "lerp", "addcmul", "addcdiv", "where", "_prelu_kernel",
+     "_prelu_kernel_backward", "glu", "glu_backward", "_amp_foreach_non_finite_check_and_unscale", "dropout_backward",
+     "bucketize", "tril", "triu", "isin", "_fused_dropout_backward")
+_put(_all_once("dropout"), "native_dropout", "native_dropout_backward", "_fused_dropout", "_masked_scale")
+_put(_copy, "clone", "_to_copy", "contiguous", "flip", "roll", "repeat", "cat", "_cat", "stack",
+     "pixel_shuffle", "pixel_unshuffle", "im2col", "col2im", "channel_shuffle", "_unsafe_view_copy", "repeat_interleave",
+     "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d", "replication_pad2d",
+     "replication_pad3d", "split_with_sizes_copy", "split_copy", "as_strided_copy", "_chunk_cat", "_foreach_clone",
+     "_reshape_copy", "_mkldnn_reshape", "unfold_copy")
+_put(_all_once("copy", but=("self",)), "copy", "_foreach_copy")
+_put(_filled_copy, "slice_backward", "select_backward", "constant_pad_nd")
+_put(_fills(), "fill", "zero", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones",
+     "new_full", "eye", "arange", "linspace", "logspace", "scalar_tensor", "_foreach_zero", "tril_indices",
+     "triu_indices", "_efficientzerotensor", "empty", "empty_like")
+_put(_fills("random"), "normal", "uniform", "bernoulli", "exponential", "geometric", "cauchy", "log_normal", "random",
+     "rand", "randn", "randint", "rand_like", "randn_like", "randint_like", "random_from_to")
+_put(_all_once("random", but=()), "multinomial", "poisson")
+_put(_reduction, "sum", "mean", "prod", "amax", "amin", "aminmax", "max", "min", "argmax", "argmin", "any", "all", "std",
+     "var", "var_mean", "std_mean", "norm", "linalg_vector_norm", "logsumexp", "nansum", "count_nonzero", "_foreach_norm",
+     "_foreach_max", "nanmedian", "median", "trace", "equal", "sum_to_size", "_is_all_true", "_is_any_true",
+     "_assert_async", "bincount", "histc")
+_put(_all_once("scan"), "cumsum", "cumprod", "logcumsumexp", "cummax", "cummin", "diff")
+_put(_all_once("softmax", flops=5), "_softmax", "_log_softmax", "_softmax_backward_data", "_log_softmax_backward_data",
+     "_masked_softmax", "_masked_softmax_backward", "_safe_softmax")
+_put(_all_once("loss", flops=2), "mse_loss", "mse_loss_backward", "l1_loss", "smooth_l1_loss", "smooth_l1_loss_backward",
+     "huber_loss", "huber_loss_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
+     "binary_cross_entropy_with_logits", "soft_margin_loss", "soft_margin_loss_backward", "kl_div", "multi_margin_loss")
+_put(_nll_loss, "nll_loss_forward", "nll_loss2d_forward")
+_put(_nll_loss_backward, "nll_loss_backward", "nll_loss2d_backward")
+_put(_layer_norm, "native_layer_norm", "_fused_rms_norm")
+_put(_norm_backward, "native_layer_norm_backward", "_fused_rms_norm_backward")
+_put(_all_once("norm", flops=8), "native_group_norm")
+_put(_batch_norm, "native_batch_norm", "cudnn_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update",
+     "batch_norm_with_update", "_native_batch_norm_legit_no_training", "_batch_norm_no_update")
+_put(_batch_norm_backward, "native_batch_norm_backward", "cudnn_batch_norm_backward", "batch_norm_backward")
+_put(_gathers(("index", "indices")), "index_select", "gather", "embedding", "index", "take", "_unsafe_index",
+     "masked_select")
+_put(_bags, "_embedding_bag", "_embedding_bag_forward_only")
+_put(_embedding_backward, "embedding_dense_backward", "_embedding_bag_backward", "_embedding_bag_dense_backward")
+_put(_index_put, "index_put", "_index_put_impl", "_unsafe_index_put")
+_put(_adds_where(("index",), ("source", "src")), "index_add", "scatter_add", "scatter_reduce", "index_reduce")
+_put(_writes_where(("index",), ("source", "src")), "scatter", "index_copy", "index_fill", "masked_scatter", "put")
+_put(_sort, "sort", "topk", "argsort", "kthvalue", "unique_dim", "msort")
+_put(_all_once("pooling", but=("self",)), "max_pool2d_with_indices_backward", "avg_pool2d_backward",
+     "_adaptive_avg_pool2d_backward")  # which only look at its shape
+_put(_all_once("pooling"), "max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d", "adaptive_max_pool2d",
+     "upsample_nearest2d", "upsample_nearest2d_backward", "upsample_bilinear2d", "upsample_bilinear2d_backward")
+_put(_fused_step, "_fused_adam", "_fused_adamw", "_fused_sgd", "_fused_adagrad")
+_put(_attention, "_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention",
+     "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_backward",
+     "_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_cudnn_attention_backward")
+_put(_convolution, "convolution", "cudnn_convolution", "_convolution", "cudnn_convolution_transpose")
+_put(_convolution_backward, "convolution_backward")
+_put(_product, "mm", "addmm", "bmm", "baddbmm", "_addmm_activation", "addmv", "mv", "dot", "addbmm")
+_put(_all_once("elementwise"), "_amp_update_scale")
+
+
+def _is_over_lists(name):
+    return name.startswith("_foreach_")
+
+
+class Entry:
+    """An operator: its name and the rule of its class; None where it is not known."""
+
+    __slots__ = ("name", "names", "changed", "rule")
+
+    def __init__(self, func):
+        schema = func._schema
+        self.name = schema.name.encode()
+        self.names = [each.name for each in schema.arguments]
+        self.changed = [each.name for each in schema.arguments
+                        if each.alias_info is not None and each.alias_info.is_write]
+        space, _, name = schema.name.partition("::")
+        self.rule = self._find_rule(func, name) if space == "aten" else None
+
+    @staticmethod
+    def _find_rule(func, name):
+        rule = _ROWS.get(name) or (_ROWS.get(name[:-1]) if name.endswith("_") else None)
+        if rule is None and _is_over_lists(name):
+            return _all_once("lists")
+        if rule is None and _POINTWISE is not None and _POINTWISE in getattr(func, "tags", ()):
+            return _elementwise
+        return rule
+
+
+def works_of(entry, args, kwargs, result):
+    """[Work] of a call that is over; empty for one of which nothing is known."""
+    if entry.rule is None:
+        return []
+    try:
+        call = Call(entry, args, kwargs, result)
+        if call.device is None:
+            return []
+        return [work for work in entry.rule(call) if work.kind != "memory" or
+                work.attributes["read_bytes"] + work.attributes["write_bytes"] > 0]
+    except Exception:  # other arguments than the table speaks of: known by the operator's name
+        return []

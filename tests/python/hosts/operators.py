@@ -1,0 +1,70 @@
+"""Calls of PyTorch's operators on the GPU, each in an NVTX range with its name, for as many steps as the first argument says."""
+
+import sys
+
+import torch
+from torch.nn import functional as F
+
+x, y = (torch.ones(256, 1000, device="cuda") for _ in range(2))
+row, column = torch.ones(1000, device="cuda"), torch.ones(256, 1, device="cuda")
+mask = torch.ones(256, 1000, device="cuda", dtype=torch.bool)
+table = torch.ones(5000, 64, device="cuda")
+places = torch.ones(100, device="cuda", dtype=torch.int64)
+sparse = torch.sparse_coo_tensor(torch.zeros(1, 4, dtype=torch.int64), torch.ones(4), (8,)).cuda()
+turning = torch.ones(64, 64, device="cuda", dtype=torch.complex64)
+
+
+@torch.library.custom_op("house::twice", mutates_args=())
+def twice(given: torch.Tensor) -> torch.Tensor:
+    return given * 2
+
+
+def many():
+    for each in range(3):
+        torch.sub(x, each)
+
+
+OPERATORS = {
+    "two_inputs": lambda: x + y,
+    "one_row": lambda: x + row,
+    "expanded": lambda: x * column.expand(256, 1000),
+    "twice_the_same": lambda: x * x,
+    "cast": lambda: x.to(torch.bfloat16),
+    "transposed": lambda: x.t().contiguous(),
+    "in_place": lambda: x.add_(1),
+    "filled": lambda: x.fill_(3),
+    "sum": lambda: x.sum(1),
+    "softmax": lambda: F.softmax(x, 1),
+    "where": lambda: torch.where(mask, x, y),
+    "together": lambda: torch.cat([x, y]),
+    "embedding": lambda: F.embedding(places, table),
+    "every_second": lambda: x[:, ::2] * 2,
+    "dropout": lambda: F.dropout(x, 0.5, True),
+    "layer_norm": lambda: F.layer_norm(x, (1000,), row, row),
+    "lists": lambda: torch._foreach_mul_([x, y, row], 2.0),
+    "complex": lambda: turning * turning,
+    "custom": lambda: twice(x),
+    "sparse": lambda: sparse.coalesce(),
+    "views": lambda: x.view(1000, 256).t()[3:],
+    "meta": lambda: torch.empty(8, device="meta") + 1,
+    "many": many,
+}
+
+
+class Net(torch.nn.Module):
+    def forward(self):
+        for name, call in OPERATORS.items():
+            torch.cuda.nvtx.range_push(name)
+            call()
+            torch.cuda.nvtx.range_pop()
+
+
+weight = torch.nn.Parameter(torch.ones(8, device="cuda"))
+weight.grad = torch.ones(8, device="cuda")
+optimizer = torch.optim.SGD([weight], lr=0.1, foreach=False)
+net = Net()
+for _ in range(int(sys.argv[1])):
+    net()
+    optimizer.step()
+torch.cuda.synchronize()
+print("modes", torch._C._len_torch_dispatch_stack())
