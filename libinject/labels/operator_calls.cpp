@@ -157,6 +157,16 @@ const LearnedLaunch* only_launch_with(const LearnedKernel& learned,
   return found;
 }
 
+// Whether the application has said any operator.
+bool were_learned(const State& state) {
+  return std::any_of(
+      state.learned_kernels.begin(), state.learned_kernels.end(), [](const auto& entry) {
+        const auto& launches = entry.second.launches;
+        return std::any_of(launches.begin(), launches.end(),
+                           [](const LearnedLaunch& launch) { return launch.op != nullptr; });
+      });
+}
+
 }  // namespace
 
 void open() noexcept {
@@ -224,6 +234,7 @@ void describe_event(State& state, const LaunchSite& site, const Launch& launch,
 void settle(State& state) {
   std::size_t other = 0;
   std::string first;
+  if (!were_learned(state)) return state.learned_kernels.clear();
   for (const auto& [key, learned] : state.learned_kernels) {
     const std::size_t count = learned.events.size();
     if (learned.launches.size() == count) continue;

@@ -424,18 +424,23 @@ void stop_looking_for_phase(State& state) {
 void take_layers_of_earlier_phase(State& state) {
   if (state.courses.empty()) return;
   const std::lock_guard lock(state.run.mutex);
-  std::map<EventPlace, std::string> layers;
+  std::map<EventPlace, const record::EventRecord*> earlier;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     const record::EventRecord& event = state.run.events[i];
     if (event.layer_name.empty()) continue;
     if (is_current(state, event)) return;  // it has layers of its own
-    layers.try_emplace(place_of(event), event.layer_name);
+    earlier.try_emplace(place_of(event), &event);
   }
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     record::EventRecord& event = state.run.events[i];
     if (!is_current(state, event)) continue;
-    if (const auto found = layers.find(place_of(event)); found != layers.end())
-      event.layer_name = found->second;
+    const auto found = earlier.find(place_of(event));
+    if (found == earlier.end()) continue;
+    const record::EventRecord& same = *found->second;
+    event.layer_name = same.layer_name;
+    const bool is_alike = event.shape && same.shape && event.shape->grid == same.shape->grid;
+    if (is_alike && event.op == nullptr && same.op != nullptr)
+      event.op = std::make_unique<record::Op>(*same.op);
   }
 }
 

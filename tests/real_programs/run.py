@@ -19,6 +19,8 @@ import sys
 import tempfile
 import time
 
+import operators
+
 try:
     import jsonschema
 except ImportError:  # Debian's python3-jsonschema
@@ -373,7 +375,8 @@ def check_end(options, program, folder, profile):
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise Failed(f"prof-analyze: {done.stderr.strip()}")
-    idle = json.loads(done.stdout)["shares"]["idle"]
+    analysis = json.loads(done.stdout)
+    idle = analysis["shares"]["idle"]
     most = 2.0 + share_of_copies(folder)
     if program.dry_ms:
         true = true_idle(folder)
@@ -381,13 +384,14 @@ def check_end(options, program, folder, profile):
             raise Failed(f"{idle:.1f} % of the iteration idle: expected {true:.1f} %, 3 more or less")
     elif idle > most:
         raise Failed(f"{idle:.1f} % of the iteration idle or not seen: expected {most:.1f} % at most")
+    operations = operators.check(program.name, analysis, profile)
     left = sorted({line for file in folder.glob("libraries/left.*") for line in file.read_text().splitlines()})
     last = max(max(event["iterations"], default=0) for event in profile["events"])
     if last + steps_behind_gpu > program.count(options.short):
-        return f", {100 - idle:.1f} % measured or seen"
+        return f", {100 - idle:.1f} % measured or seen{operations}"
     if left:
         raise Failed(f"left behind: {', '.join(left)}")
-    return f", {100 - idle:.1f} % measured or seen, nothing left"
+    return f", {100 - idle:.1f} % measured or seen, nothing left{operations}"
 
 
 def check(options, program, way, folder, bare):

@@ -29,19 +29,20 @@ class _Loader:
         self._loader.exec_module(module)
         self._finder.leave()
         try:
-            import inline_prof.torch  # sets the hooks
+            self._finder.work()
         except Exception as error:
             _say(error)
 
 
 class _Finder:
-    """First in sys.meta_path until PyTorch has been imported."""
+    """First in sys.meta_path until the module `name` has been imported; then `work` is called."""
 
-    def __init__(self):
+    def __init__(self, name, work):
+        self.name, self.work = name, work
         self._is_asking = False
 
     def find_spec(self, name, path=None, target=None):
-        if name != "torch" or self._is_asking:
+        if name != self.name or self._is_asking:
             return None
         self._is_asking = True
         try:
@@ -70,6 +71,20 @@ def _say(error):
         pass
 
 
+def call_after_import(name, work):
+    """Calls `work` once the program has imported the module `name`; gives what takes that back."""
+    if name in sys.modules:
+        work()
+        return lambda: None
+    finder = _Finder(name, work)
+    sys.meta_path.insert(0, finder)
+    return finder.leave
+
+
+def _set_hooks():
+    import inline_prof.torch  # noqa: F401, sets the hooks
+
+
 def hook_torch_when_imported():
     """Does nothing where the library is not preloaded."""
     try:
@@ -78,8 +93,6 @@ def hook_torch_when_imported():
         return _say(error)
     if found is None:
         return None
-    if "torch" in sys.modules:
-        import inline_prof.torch  # noqa: F401, sets the hooks
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        call_after_import("torch", _set_hooks)
     return None

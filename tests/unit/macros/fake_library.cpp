@@ -113,6 +113,20 @@ void layer_follow(uint64_t id, const char* const* path) {
   write_down(fmt::format("layer_follow {} {}", id, or_dash(path == nullptr ? nullptr : *path)));
 }
 
+void call_open() {
+  const std::scoped_lock lock(mutex);
+  write_down("call_open");
+}
+
+int call_launches() {
+  return 0;
+}
+
+void call_close(const char* name, const inline_prof_work*, int work_count) {
+  const std::scoped_lock lock(mutex);
+  write_down(fmt::format("call_close {} {}", or_dash(name), work_count));
+}
+
 inline_prof_abi table{sizeof(inline_prof_abi),
                       initialize,
                       iteration,
@@ -126,7 +140,10 @@ inline_prof_abi table{sizeof(inline_prof_abi),
                       wants,
                       layer_set,
                       layer_end,
-                      layer_follow};
+                      layer_follow,
+                      call_open,
+                      call_launches,
+                      call_close};
 
 int call_count() {
   const std::scoped_lock lock(mutex);

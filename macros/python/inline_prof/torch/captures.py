@@ -10,8 +10,9 @@ import torch
 class Captures:
     """Knows which graphs hold a step, by ours in the place of three methods of torch.cuda.CUDAGraph."""
 
-    def __init__(self, guard, on_replayed_steps):
+    def __init__(self, guard, on_replayed_steps, learning):
         self._guard = guard
+        self._learning = learning
         self._on_replayed_steps = on_replayed_steps
         self._open = {}  # id of a thread that captures -> weak references to optimizers
         self._steps = weakref.WeakKeyDictionary()  # graph -> the same
@@ -42,16 +43,24 @@ class Captures:
         steps.append(weakref.ref(optimizer))
         return True
 
+    def _guarded(self, work):
+        try:
+            work()
+        except Exception as error:
+            self._guard(error)
+
     def _around_begin(self, original):
         def capture_begin(graph, *args, **kwargs):
             result = original(graph, *args, **kwargs)
             self._open[threading.get_ident()] = []
+            self._guarded(self._learning.capture_begins)
             return result
 
         return capture_begin
 
     def _around_end(self, original):
         def capture_end(graph):
+            self._guarded(self._learning.capture_ends)
             steps = self._open.pop(threading.get_ident(), None)
             self._steps.pop(graph, None)
             if steps:

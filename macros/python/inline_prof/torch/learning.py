@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import operators
+from ..abi import WANTS_LAYERS
 
 _push = getattr(torch._C, "_push_on_torch_dispatch_stack", None)
 _pop = getattr(torch._C, "_pop_torch_dispatch_stack", None)
@@ -82,12 +83,25 @@ class Learning:
         self._abi, self._guard = abi, guard
         self._mode = None
         self._thread = 0
+        self._is_of_capture = False
 
     def follow(self, is_wanted):
         """At the end of each iteration."""
+        if self._is_of_capture:
+            return
         if is_wanted and self._mode is None and is_possible:
             self._begin()
         elif self._mode is not None and not is_wanted:
+            self.end()
+
+    def capture_begins(self):
+        """What a graph launches is said while it is captured; a replay says nothing."""
+        if self._mode is None and is_possible and self._abi.wants() & WANTS_LAYERS:
+            self._begin()
+            self._is_of_capture = self._mode is not None
+
+    def capture_ends(self):
+        if self._is_of_capture:
             self.end()
 
     def _begin(self):
@@ -104,3 +118,4 @@ class Learning:
         if threading.get_ident() == self._thread:
             _rebuild(lambda modes: [each for each in modes if each is not mode])
             self._mode = None
+            self._is_of_capture = False

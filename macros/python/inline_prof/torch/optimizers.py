@@ -101,13 +101,13 @@ class _Closure:
 class Optimizers:
     """Hooks on every optimizer's step."""
 
-    def __init__(self, threads, shapes, guard, on_step):
+    def __init__(self, threads, shapes, guard, on_step, learning):
         self._threads = threads
         self._shapes = shapes
         self._guard = guard
         self._on_step = on_step
         self._iterations = Iterations()
-        self._captures = Captures(guard, self._replayed)
+        self._captures = Captures(guard, self._replayed, learning)
         self._paths = {}  # class name -> path
 
     def install(self, tables):

@@ -1,10 +1,12 @@
 """The hooks of a process, from the first one set to the last one gone."""
 
 from .. import abi as words
+from ..importing import call_after_import
 from .backward import Backward
 from .compiling import has_compiled
 from .descriptions import of_module
 from .forward import make_hooks
+from .inductor import Inductor
 from .learning import Learning
 from .optimizers import Optimizers
 from .places import Places
@@ -37,7 +39,9 @@ class Session:
                                   self._on_root)
         self._tables = Tables()
         self._learning = Learning(abi, self._fail)
-        self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step)
+        self._inductor = Inductor(abi, threads, self._fail)
+        self._stop_waiting = call_after_import("torch._inductor.compile_fx", self._inductor.look)
+        self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step, self._learning)
         self._names_modules = True
         self._name_hooks = (enter, leave)
         try:
@@ -68,6 +72,8 @@ class Session:
         self._backward.stop()
         self._backward.end()
         self._learning.end()
+        self._stop_waiting()
+        self._inductor.remove()
 
     def _fail(self, error):
         """A fault of ours costs the application its names, not its run."""
@@ -96,7 +102,7 @@ class Session:
         wants = self._abi.wants()
         if wants == 0:
             return self.end()
-        self._learning.follow(wants & words.WANTS_OPERATORS)
+        self._learning.follow(wants & words.WANTS_OPERATORS and self._names_modules)
         if not self._names_modules and wants & words.WANTS_LAYERS:
             if has_compiled():
                 return None  # with our hooks it would launch what it did before they went
@@ -108,6 +114,7 @@ class Session:
         elif self._names_modules and not wants & words.WANTS_LAYERS:
             # Events have their layers.  What is left are marks, and labels where there are any.
             self._names_modules = False
+            self._inductor.remove()
             self._shapes.describes = False
             self._backward.stop()
             if self._shapes.are_met():
@@ -115,5 +122,6 @@ class Session:
             else:
                 self._tables.drop_module_hooks()
         if self._names_modules:
+            self._inductor.look()
             self._backward.refill()
         return None

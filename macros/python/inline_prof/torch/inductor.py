@@ -1,0 +1,287 @@
+"""What Inductor has compiled: the bytes of its Triton kernels, and the modules that each was fused from.
+
+Nothing is traced or compiled anew.  A kernel's source says what it loads and stores; the comments in the code that
+calls it name the nodes of the graph that it was made from, and that graph, as Inductor was given it, says in which
+module each node was called.
+"""
+
+import functools
+import re
+import sys
+
+import torch
+
+from .operators import distinct_bytes, moves
+from .threads import Path
+
+_LOADED = re.compile(r"tl\.load\((\w*_ptr\d+)")
+_STORED = re.compile(r"tl\.(?:store|atomic_\w+)\((\w*_ptr\d+)")
+_NODES = re.compile(r"#.* Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]")
+_MAPPED = re.compile(r"#   (\w+) => (.+)")
+_NAME = re.compile(r"[a-z]\w*")
+_STEP = re.compile(r"\._modules\['(\w+)'\]|\['(\w+)'\]|\[(\d+)\]|\.(\w+)")
+_PARAMETER = re.compile(r"(?i)l_self_(?:modules_)?(\w+)_(?:parameters|buffers)_")
+
+
+def module_of(stack):
+    """("blocks", "0", "mlp") of a node's nn_module_stack, as seen from the module that was compiled."""
+    words = ()
+    for name, _ in (stack or {}).values():
+        text = re.sub(r"^L\['\w+'\]", "", str(name))
+        words = tuple("".join(found) for found in _STEP.findall(text))
+        words = tuple(word for word in words if word not in ("_modules", "_orig_mod"))
+    return words
+
+
+def common_start(modules):
+    """Of several modules the one around them all."""
+    modules = list(modules)
+    shortest = min(modules, key=len)
+    for i, word in enumerate(shortest):
+        if any(module[i] != word for module in modules):
+            return shortest[:i]
+    return shortest
+
+
+class Graph:
+    """Where the nodes of a graph were called, by their names."""
+
+    def __init__(self, graph):
+        self.modules = {}
+        inputs = 0
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                inputs += 1
+                found = _PARAMETER.match(node.name)
+                if found:
+                    self.modules["primals_%d" % inputs] = tuple(found.group(1).split("_modules_"))
+            elif node.meta.get("nn_module_stack"):
+                self.modules[node.name] = module_of(node.meta["nn_module_stack"])
+
+
+class Code:
+    """The calls of one file that Inductor wrote: by line, (module, number of operations that were fused)."""
+
+    def __init__(self, text, graphs, forward_names):
+        self.calls = {}
+        lines = text.split("\n")
+        for line in lines:  # aten's nodes by the program's
+            found = _MAPPED.match(line)
+            if found:
+                for name in found.group(2).split(", "):
+                    forward_names.setdefault(name, found.group(1))
+        called = []
+        nodes, operations = (), ()
+        for number, line in enumerate(lines, 1):
+            found = _NODES.search(line)
+            if found:
+                nodes = tuple(filter(None, found.group(1).split(", ")))
+                operations = tuple(filter(None, found.group(2).split(", ")))
+            elif line.startswith("    ") and (".run(" in line or "extern_kernels." in line or "torch.ops." in line):
+                called.append((number, nodes, operations, set(_NAME.findall(line.partition("(")[2]))))
+        graph = self._graph_of(called, graphs)
+        if graph is None:
+            return
+        for number, nodes, operations, arguments in called:
+            # In a backward pass nodes have names of their own: what was saved for it, and the parameters, say more.
+            found = [graph.modules[name] for name in nodes if name in graph.modules]
+            if not found:
+                found = [graph.modules[name] for name in
+                         (forward_names.get(each, each) for each in arguments | set(nodes)) if name in graph.modules]
+            if not found:
+                continue
+            # A library's kernel does the last operation alone; the others are what led to its inputs.
+            is_fused = ".run(" in lines[number - 1]
+            self.calls[number] = (common_start(found), len(operations)) if is_fused else (found[-1], 1)
+
+    @staticmethod
+    def _graph_of(called, graphs):
+        """The graph that knows most of the names."""
+        names = {name for _, nodes, _, arguments in called for name in (*nodes, *arguments)}
+        return max(graphs, key=lambda graph: len(names & graph.modules.keys()), default=None)
+
+
+def _bytes(tensor, elements, times):
+    """Of a tensor that is met `times` times by a kernel of so many elements: not more than it has."""
+    return min(distinct_bytes(tensor), times * elements * tensor.element_size())
+
+
+def works_of_kernel(kernel, args):
+    """[Work] of one call of a compiled kernel: (CachingAutotuner, arguments)."""
+    loads, stores = {}, {}
+    source = kernel.fn.src
+    for counts, pattern in ((loads, _LOADED), (stores, _STORED)):
+        for name in pattern.findall(source):
+            counts[name] = counts.get(name, 0) + 1
+    elements = 1
+    tensors = {}
+    for name, value in zip(kernel.fn.arg_names, args):
+        if isinstance(value, torch.Tensor):
+            tensors[name] = value
+        elif name.endswith("numel"):
+            elements *= int(value)
+    read = sum(_bytes(tensor, elements, loads[name]) for name, tensor in tensors.items() if name in loads)
+    write = sum(_bytes(tensor, elements, stores[name]) for name, tensor in tensors.items() if name in stores)
+    meta = getattr(kernel, "inductor_meta", None) or {}
+    told = meta.get("kernel_num_gb")
+    if told:  # Inductor's own count, which says what indices leave out
+        read = max(int(told * 1e9) - write, 0)
+    if read + write == 0:
+        return []
+    is_reduction = meta.get("num_reduction", 0) > 0
+    return [moves(read, write, "fused reduction" if is_reduction else "fused", int(meta.get("kernel_flop") or elements))]
+
+
+class Inductor:
+    """Describes calls of compiled kernels, and gives them their modules' path, while that is wanted."""
+
+    def __init__(self, abi, threads, guard):
+        self._abi, self._threads, self._guard = abi, threads, guard
+        self._graphs = []  # as Inductor was given them
+        self._forward_names = {}
+        self._codes = {}  # file -> Code
+        self._paths = {}
+        self._works = {}  # (kernel, sizes) -> [Work]
+        self._patched = []  # (owner, name, original, ours)
+        self.is_on = True
+
+    # --- what is replaced, and put back
+
+    def look(self):
+        """At the end of an iteration: puts ours in the place of what has been imported since."""
+        if not self.is_on:
+            return
+        compiling = sys.modules.get("torch._inductor.compile_fx")
+        running = sys.modules.get("torch._inductor.runtime.triton_heuristics")
+        externs = getattr(sys.modules.get("torch._inductor.select_algorithm"), "extern_kernels", None)
+        if compiling is not None:
+            self._replace(compiling, "compile_fx", self._around_compile)
+        if running is not None:
+            self._replace(running.CachingAutotuner, "run", self._around_run)
+        if externs is not None:
+            for name in ("mm", "addmm", "bmm", "baddbmm", "convolution", "_scaled_mm", "bias_addmm"):
+                if name in vars(externs):
+                    self._replace(externs, name, self._around_extern)
+
+    def _replace(self, owner, name, around):
+        original = vars(owner).get(name)
+        if original is None or any(each[0] is owner and each[1] == name for each in self._patched):
+            return
+        ours = functools.wraps(original)(around(original))
+        setattr(owner, name, ours)
+        self._patched.append((owner, name, original, ours))
+
+    def remove(self):
+        self.is_on = False
+        patched, self._patched = self._patched, []
+        for owner, name, original, ours in patched:
+            if vars(owner).get(name) is ours:
+                setattr(owner, name, original)
+        self._graphs, self._works, self._codes = [], {}, {}
+
+    def _around_compile(self, original):
+        def compile_fx(model_, *args, **kwargs):
+            if self.is_on:
+                self.note_graph(model_)
+            return original(model_, *args, **kwargs)
+
+        return compile_fx
+
+    def note_graph(self, model):
+        try:
+            found = Graph(model.graph)
+            if found.modules:
+                self._graphs.append(found)
+        except Exception:  # no graph module
+            pass
+
+    def _around_run(self, original):
+        abi = self._abi
+
+        def run(kernel, *args, **kwargs):
+            if not self.is_on:
+                return original(kernel, *args, **kwargs)
+            restore = self._enter(sys._getframe(1))
+            abi.call_open()
+            works = ()
+            try:
+                result = original(kernel, *args, **kwargs)
+                if abi.call_launches() > 0:
+                    works = self._works_of(kernel, args)
+                return result
+            finally:
+                abi.call_close(b"inductor::" + kernel.fn.__name__.encode(), works)
+                self._leave(restore)
+
+        return run
+
+    def _around_extern(self, original):
+        def extern(*args, **kwargs):
+            if not self.is_on:
+                return original(*args, **kwargs)
+            restore = self._enter(sys._getframe(1))
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._leave(restore)
+
+        return extern
+
+    # --- one call
+
+    def _works_of(self, kernel, args):
+        try:
+            key = (id(kernel), *(each.shape if isinstance(each, torch.Tensor) else each for each in args))
+            found = self._works.get(key)
+            if found is None:
+                found = self._works[key] = works_of_kernel(kernel, args)
+            return found
+        except Exception:  # another PyTorch: its name and grid it is
+            return ()
+
+    def _enter(self, frame):
+        """Sets the path of the call in `frame`.  Gives the thread and the path before it."""
+        try:
+            found = self._call_of(frame.f_code.co_filename, frame.f_lineno)
+            if found is None or (not found[0] and found[1] < 2):
+                return None
+            thread = self._threads.mine
+            before = thread.path
+            thread.set(self._path(before, *found))
+            return thread, before
+        except Exception as error:
+            self._guard(error)
+            return None
+
+    @staticmethod
+    def _leave(restore):
+        if restore is not None:
+            thread, before = restore
+            thread.set(before)
+
+    def _call_of(self, file, line):
+        code = self._codes.get(file)
+        if code is None:
+            try:
+                with open(file, encoding="utf-8") as text:
+                    code = Code(text.read(), self._graphs, self._forward_names)
+            except (OSError, ValueError):
+                code = Code("", (), {})
+            self._codes[file] = code
+        return code.calls.get(line)
+
+    def _path(self, before, module, operations):
+        key = before, module, operations
+        path = self._paths.get(key)
+        if path is None:
+            text = before.text if before is not None else ""
+            text, dot, backward = text.rpartition(".backward")
+            if not dot:
+                text, backward = backward, ""
+            else:
+                backward = ".backward"
+            name = ".".join(filter(None, (text, *module))) + backward
+            if operations > 1:
+                name += " (%d operations fused)" % operations
+            path = self._paths[key] = Path(name)
+        return path
