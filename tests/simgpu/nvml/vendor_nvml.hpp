@@ -2,6 +2,7 @@
 // as the NVML API Reference Guide describes them.
 #pragma once
 
+// NOLINTBEGIN(readability-identifier-naming): the vendor's names
 struct nvmlDevice_st;
 using nvmlDevice_t = nvmlDevice_st*;
 
@@ -56,3 +57,4 @@ struct nvmlPciInfo_t {
   unsigned pciDeviceId, pciSubSystemId;
   char busId[32];
 };
+// NOLINTEND(readability-identifier-naming)
