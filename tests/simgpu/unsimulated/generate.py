@@ -76,7 +76,8 @@ def main():
     lines += ['    {"", nullptr}};', "  return {rows, std::size(rows) - 1};", "}", "}", ""]
     pathlib.Path(options.source).write_text("\n".join(lines))
     exported = "".join(f" {name};" for name in [*options.export, *missing])
-    pathlib.Path(options.map).write_text(f"{options.node} {{\n  global:{exported}\n  local: *;\n}};\n")
+    exported = f"  global:{exported}\n" if exported else ""  # the linker wants a name behind "global:"
+    pathlib.Path(options.map).write_text(f"{options.node} {{\n{exported}  local: *;\n}};\n")
 
 
 if __name__ == "__main__":

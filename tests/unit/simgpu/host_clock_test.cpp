@@ -1,5 +1,6 @@
 // SIMGPU_HOST_CLOCK=real: the host's clock is real time, here at half its speed.  How long a loaded
-// machine takes is not known, so only what it takes at least is asserted.
+// machine takes is not known, so what it takes at least is asserted, and where the device must
+// still be busy it is so for much longer than a thread is kept waiting.
 #include "driver_fixture.hpp"
 
 #include <array>
@@ -74,11 +75,11 @@ TEST_F(RealHostClock, PassesForEachThreadWhetherItSleepsOrComputes) {
 
 TEST_F(RealHostClock, IsWaitedForInRealTime) {
   const auto begin = Real::now();
-  ASSERT_EQ(launch(stream_, kBlocksFor20ms), CUDA_SUCCESS);
+  ASSERT_EQ(launch(stream_, 15 * kBlocksFor20ms), CUDA_SUCCESS);
   const CUevent end = record(stream_);
   EXPECT_EQ(cuEventQuery(end), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(cuEventSynchronize(end), CUDA_SUCCESS);
-  EXPECT_GE(Real::now() - begin, milliseconds(40));
+  EXPECT_GE(Real::now() - begin, milliseconds(600));
   EXPECT_EQ(cuEventQuery(end), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
 }
@@ -92,7 +93,7 @@ TEST_F(RealHostClock, LetsTheDeviceRunDryWhileTheHostComputes) {
 }
 
 TEST_F(RealHostClock, LeavesNoGapWhereTheHostIsAhead) {
-  ASSERT_EQ(launch(stream_, 10 * kBlocksFor20ms), CUDA_SUCCESS);
+  ASSERT_EQ(launch(stream_, 50 * kBlocksFor20ms), CUDA_SUCCESS);
   const CUevent before = record(stream_);
   compute_for(milliseconds(10));
   const CUevent after = record(stream_);
