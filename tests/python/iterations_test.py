@@ -55,7 +55,9 @@ class IterationsTest(unittest.TestCase):
         self.assertEqual(self.ends([optimizer] * 3), [1, 1, 1])
         with unittest.mock.patch.multiple(
                 torch.cuda.CUDAGraph.__base__, create=True, capture_begin=lambda *_, **__: None,
-                capture_end=lambda _: None, replay=lambda _: None):
+                capture_end=lambda _: None, replay=lambda _: None,
+                # PyTorch 2.15's capture_end() calls these.
+                capture_end_pre=lambda _: None, instantiate=lambda _: None, capture_end_post=lambda _: None):
             graph, other = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
             graph.capture_begin()
             self.assertEqual(self.ends([optimizer]), [0])

@@ -196,12 +196,15 @@ void pairs() {
     ncclComm_t comm = nullptr;
     CHECK(ncclCommInitRank(&comm, 2, id, rank));
     if (rank == 1) gpu.occupy();
+    void* registered = nullptr;
+    CHECK(ncclCommRegister(comm, gpu.data(), kFloats * sizeof(float), &registered));
     CHECK(cuEventRecord(gpu.start, gpu.stream));
     CHECK(ncclGroupStart());
     CHECK(ncclSend(gpu.data(), kFloats / 2, ncclFloat32, 1 - rank, comm, gpu.stream));
     CHECK(ncclRecv(gpu.data(), kFloats / 2, ncclFloat32, 1 - rank, comm, gpu.stream));
     CHECK(ncclGroupEnd());
     CHECK(cuEventRecord(gpu.stop, gpu.stream));
+    CHECK(ncclCommDeregister(comm, registered));
     print(rank, gpu.elapsed_us());
     CHECK(ncclCommDestroy(comm));
   });
