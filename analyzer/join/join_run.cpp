@@ -175,7 +175,8 @@ class RunJoiner {
     for (const read::Event& event : profile.events) {
       inputs.push_back({.op = event.op ? &*event.op : nullptr,
                         .machine = machines.of(event.device_id),
-                        .blocks = blocks_of(event)});
+                        .blocks = blocks_of(event),
+                        .launch = event.kernel_names.size() > 1 ? nullptr : &event.launch});
     }
     predict_rows(joined_.rows, inputs, predictor);
     if (options_.isolated) {

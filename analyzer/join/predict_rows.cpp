@@ -3,6 +3,7 @@
 #include "join/false_discovery.hpp"
 #include "join/nesting.hpp"
 #include "join/verdict.hpp"
+#include "model/known_by_name.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -14,13 +15,20 @@ namespace {
 constexpr const char* kSumOfChildren = "sum of children";
 constexpr double kFalseDiscoveryRate = 0.05;
 
+// What the name and the grid tell, which is no prediction: "; by name and grid ...".
+std::string known_of_kernel(const Row& row, const RowInput& input) {
+  if (input.launch == nullptr || input.launch->grid[0] == 0) return {};  // no single kernel
+  const auto known = model::known_by_name(row.event.str(), *input.launch);
+  if (!known) return {};
+  return "; by name and grid " + model::known_by_name_text(*known, input.machine);
+}
+
 void predict_from_op(Row& row, const RowInput& input, const model::Predictor& predictor) {
-  if (input.op == nullptr) {
-    row.reason = "operation not known";
-    return;
-  }
-  if (input.op->kind == op_kind_name(OpKind::kOperator)) {
-    row.reason = "operation not known: " + input.op->source;
+  const bool is_named_only =
+      input.op != nullptr && input.op->kind == op_kind_name(OpKind::kOperator);
+  if (input.op == nullptr || is_named_only) {
+    row.reason = "operation not known" + (is_named_only ? ": " + input.op->source : "") +
+                 known_of_kernel(row, input);
     return;
   }
   if (input.op->kind == op_kind_name(OpKind::kRegion)) {

@@ -13,7 +13,8 @@ namespace inline_prof::join {
 struct RowInput {
   const read::Op* op = nullptr;
   const read::Machine* machine = nullptr;
-  double blocks = 0;  // of the launch; 0: not known
+  double blocks = 0;                          // of the launch; 0: not known
+  const read::LaunchShape* launch = nullptr;  // of a single kernel
 };
 
 // It reads parameter files when it first needs them, so each thread has its own.

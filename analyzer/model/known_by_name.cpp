@@ -1,0 +1,194 @@
+#include "model/known_by_name.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::model {
+namespace {
+
+// How the elements of a block follow from a name.
+enum class Block : std::uint8_t {
+  kUnknown,
+  kThreadsTimesWork,  // PyTorch's elementwise_kernel<threads,work per thread,...>
+  kVectors,           // vectorized_elementwise_kernel<n,...>: n numbers make 16 bytes
+  kFour,              // four for each thread
+  kOne,               // at most one for each thread and turn
+};
+
+struct Family {
+  std::string_view word;  // in the name
+  std::string_view operation;
+  Block block = Block::kUnknown;
+};
+
+// The first that fits.  Names as PyTorch 2, cuBLAS 11 to 13, cuDNN 8 and 9, NCCL 2, flash-attention
+// 2, CUB, CuPy 13 and Inductor have them.
+constexpr std::array kFamilies{
+    Family{"vectorized_elementwise_kernel<", "element-wise", Block::kVectors},
+    Family{"unrolled_elementwise_kernel<", "element-wise", Block::kFour},
+    Family{"index_elementwise_kernel<", "indexing", Block::kThreadsTimesWork},
+    Family{"elementwise_kernel<", "element-wise", Block::kThreadsTimesWork},
+    Family{"multi_tensor_apply_kernel<", "element-wise over lists"},
+    Family{"reduce_kernel<", "reduction"},
+    Family{"softmax_warp_", "softmax"},
+    Family{"cunn_SoftMax", "softmax"},
+    Family{"layer_norm", "norm"},
+    Family{"batch_norm", "norm"},
+    Family{"CatArrayBatchedCopy", "concatenation"},
+    Family{"nll_loss", "loss"},
+    Family{"flash_fwd", "attention"},
+    Family{"flash_bwd", "backward pass of attention"},
+    Family{"fmha", "attention"},
+    Family{"_sdpa_", "attention"},
+    Family{"ncclDevKernel_", "collective"},
+    Family{"ncclKernel_", "collective"},
+    Family{"DeviceRadixSort", "radix sort"},
+    Family{"DeviceMergeSort", "merge sort"},
+    Family{"DeviceScan", "scan"},
+    Family{"DeviceReduce", "reduction"},
+    Family{"DeviceSelect", "selection"},
+    Family{"DeviceSegmented", "segmented reduction"},
+    Family{"thrust::", "element-wise"},
+    Family{"gemm", "matrix product"},
+    Family{"gemv", "product with a vector"},
+    Family{"_conv", "convolution"},
+    Family{"implicit_convolve", "convolution"},
+    Family{"cudnn::bn_", "norm"},
+    Family{"cupy_", "element-wise", Block::kOne},
+    Family{"triton_poi_fused", "fused element-wise"},
+    Family{"triton_red_fused", "fused reduction"},
+    Family{"triton_per_fused", "fused reduction"},
+};
+
+struct TypeWord {
+  std::string_view word;
+  std::int64_t bytes;
+};
+
+// The first that fits.
+constexpr std::array kTypeWords{
+    TypeWord{"BFloat16", 2}, TypeWord{"bfloat16", 2}, TypeWord{"Half", 2},
+    TypeWord{"half", 2},     TypeWord{"double", 8},   TypeWord{"float", 4},
+    TypeWord{"long", 8},     TypeWord{"int", 4},      TypeWord{"bool", 1},
+};
+
+constexpr std::int64_t kMostOfABlock = 4096;  // threads, or work of a thread
+constexpr std::int64_t kMostBlocks = std::int64_t{1} << 36;
+
+// The integers that the text begins with, as in "128,4,float".
+std::vector<std::int64_t> numbers_at(std::string_view text) {
+  std::vector<std::int64_t> found;
+  while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
+    std::int64_t number = 0;
+    while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
+      number = std::min<std::int64_t>(number * 10 + (text.front() - '0'), kMostOfABlock);
+      text.remove_prefix(1);
+    }
+    found.push_back(number);
+    if (text.empty() || text.front() != ',') break;
+    text.remove_prefix(1);
+  }
+  return found;
+}
+
+// "CUDAFunctor_add" of "...<4,at::native::CUDAFunctor_add<float>,...": what PyTorch's element-wise
+// kernels apply.
+std::string_view functor_of(std::string_view arguments) {
+  const std::size_t begin = arguments.find("at::native::");
+  if (begin == std::string_view::npos) return {};
+  std::string_view text = arguments.substr(begin + std::string_view("at::native::").size());
+  if (text.starts_with("(anonymous_namespace)::"))
+    text.remove_prefix(std::string_view("(anonymous_namespace)::").size());
+  return text.substr(0, text.find_first_of("<(,:>"));
+}
+
+// Pointers of PyTorch's "std::array<char*,3ul>"; 0 where there is none.
+int operands_of(std::string_view name) {
+  constexpr std::string_view array = "array<char*,";
+  const std::size_t at = name.find(array);
+  const auto numbers = at == std::string_view::npos ? std::vector<std::int64_t>{}
+                                                    : numbers_at(name.substr(at + array.size()));
+  return numbers.empty() ? 0 : static_cast<int>(numbers.front());
+}
+
+// A file may say any number: what is larger than a GPU has counts as this, so that products of them
+// have room.
+std::int64_t product(const std::array<std::int64_t, 3>& sides, std::int64_t most) {
+  std::int64_t all = 1;
+  for (const std::int64_t side : sides)
+    all = std::min(all * std::clamp<std::int64_t>(side, 1, kMostOfABlock * kMostOfABlock), most);
+  return all;
+}
+
+// {least, most} elements of a block; zeros where the name does not tell.
+std::pair<std::int64_t, std::int64_t> elements_of_a_block(Block block,
+                                                          const std::vector<std::int64_t>& numbers,
+                                                          std::int64_t threads) {
+  switch (block) {
+    case Block::kThreadsTimesWork:
+      if (numbers.size() < 2) return {};
+      return {numbers[0] * numbers[1], numbers[0] * numbers[1]};
+    case Block::kVectors:  // four numbers a thread in PyTorch 2.0, up to sixteen since
+      return {4 * threads, std::max<std::int64_t>(8, numbers.empty() ? 8 : numbers[0]) * threads};
+    case Block::kFour:
+      return {4 * threads, 4 * threads};
+    case Block::kOne:  // at least one in each block
+      return {1, threads};
+    case Block::kUnknown:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<KnownByName> known_by_name(std::string_view name, const read::LaunchShape& launch) {
+  const auto* const family = std::find_if(
+      kFamilies.begin(), kFamilies.end(),
+      [&](const Family& each) { return name.find(each.word) != std::string_view::npos; });
+  if (family == kFamilies.end()) return std::nullopt;
+  KnownByName known;
+  known.operation = family->operation;
+  const std::string_view arguments = name.substr(name.find(family->word) + family->word.size());
+  const std::vector<std::int64_t> numbers = numbers_at(arguments);
+  if (const std::string_view functor = functor_of(arguments);
+      !functor.empty() && family->block != Block::kUnknown)
+    known.operation.append(" ").append(functor);
+  known.operands = operands_of(arguments);
+  if (family->block == Block::kVectors && !numbers.empty() && numbers[0] > 0) {
+    known.element_bytes = 16 / numbers[0];
+  } else {
+    const auto* const type = std::find_if(
+        kTypeWords.begin(), kTypeWords.end(),
+        [&](const auto& each) { return arguments.find(each.word) != std::string_view::npos; });
+    if (type != kTypeWords.end()) known.element_bytes = type->bytes;
+  }
+  const std::int64_t blocks = product(launch.grid, kMostBlocks);
+  const auto [least, most] =
+      elements_of_a_block(family->block, numbers, product(launch.block, kMostOfABlock));
+  if (most > 0 && launch.grid[0] > 0) {
+    known.least_elements = (blocks - 1) * least + 1;
+    known.most_elements = blocks * most;
+  }
+  return known;
+}
+
+std::string known_by_name_text(const KnownByName& known, const read::Machine* machine) {
+  std::string text = known.operation;
+  if (known.element_bytes > 0) text += fmt::format(" of {}-byte numbers", known.element_bytes);
+  if (known.most_elements == 0) return text;
+  const bool is_close = known.is_close();
+  text += fmt::format(", {}{} elements", is_close ? "" : "at most ", known.most_elements);
+  if (machine == nullptr || known.element_bytes == 0 || known.operands == 0) return text;
+  const double bytes = static_cast<double>(known.most_elements) *
+                       static_cast<double>(known.element_bytes) * known.operands;
+  const double us = std::max(bytes / (machine->reached_gb_per_s() * 1e3), machine->launch_floor_us);
+  return text + fmt::format(", bound {}{:.2f} us", is_close ? "" : "at most ", us);
+}
+
+}  // namespace inline_prof::model
