@@ -22,7 +22,7 @@ namespace inline_prof::hook::operator_calls {
 namespace {
 
 // Of one call: one that launches more is not described.
-constexpr std::size_t kMostLaunches = 4096;
+constexpr std::size_t kMostLaunches = record::EventList::kCapacity;
 
 constexpr std::size_t kLongestName = 80;  // of a kernel in a warning
 

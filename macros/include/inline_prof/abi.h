@@ -115,7 +115,7 @@ struct inline_prof_abi {
   int (*call_launches)(void);
 
   /* Ends the call, named `name`, and describes its launches.  What no work fits is known by the
-   * name alone, and so is a call of more than 4096 launches. */
+   * name alone, and so is a call of more than 65536 launches. */
   void (*call_close)(const char* name, const struct inline_prof_work* works, int work_count);
 };
 

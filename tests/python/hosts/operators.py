@@ -24,6 +24,13 @@ def many():
         torch.sub(x, each)
 
 
+def no_memory():
+    try:
+        torch.empty(1 << 50, device="cuda")
+    except RuntimeError:
+        pass
+
+
 OPERATORS = {
     "two_inputs": lambda: x + y,
     "one_row": lambda: x + row,
@@ -48,6 +55,7 @@ OPERATORS = {
     "views": lambda: x.view(1000, 256).t()[3:],
     "meta": lambda: torch.empty(8, device="meta") + 1,
     "many": many,
+    "no_memory": no_memory,
 }
 
 
