@@ -2,17 +2,19 @@
 # Runs PyTorch 2, Triton and their libraries, unmodified, on the simulated GPU: bare, under the injected library, with
 # --torch, and with every launch counted (docs/compatibility.md).
 #
-#   scripts/real_programs.sh [--short] [--build DIR] [PROGRAM]...
-#   scripts/real_programs.sh --environment
+#   scripts/real_programs.sh [--torch VERSION] [--short] [--build DIR] [PROGRAM]...
+#   scripts/real_programs.sh [--torch VERSION] --environment
 #
-#   --short      few programs and few steps, as scripts/test.sh does
-#   --build DIR  where the build is; build/dev by default, configured if it is not
-#   PROGRAM      names, as the run prints them; all without
-#   --environment  only makes the Python environment and prints its interpreter; nothing where it cannot be made
+#   --torch VERSION  this PyTorch, 2.11 by default: there is a tests/real_programs/requirements_torch_VERSION.txt for each
+#   --short          few programs and few steps, as scripts/test.sh does
+#   --build DIR      where the build is; build/dev by default, configured if it is not
+#   PROGRAM          names, as the run prints them; all without
+#   --environment    only makes the Python environment and prints its interpreter; nothing where it cannot be made
 #
-# Makes once, in build/real_programs, a Python environment of about 2 GB with the packages of
-# tests/real_programs/requirements.txt, without the vendor's libraries, and but for --short a folder of 0.5 GB with those of
-# requirements_cuda12.txt (CuPy). Without a network, or without CPython 3.11 on x86-64, it says SKIP and succeeds.
+# Makes once, in build/real_programs, a Python environment of about 2 GB for each version, with the packages of
+# tests/real_programs/requirements.txt and of the version's list, without the vendor's libraries, and but for --short a folder of
+# 0.5 GB with those of requirements_cuda12.txt (CuPy). Without a network, or without CPython 3.11 on x86-64, it says SKIP and
+# succeeds.
 #
 # Exit status: 0 all passed or skipped, 1 something failed, 2 the command line is wrong.
 set -euo pipefail
@@ -21,6 +23,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 short=()
 build=build/dev
+torch=2.11
 only_environment=false
 programs=()
 while (($# > 0)); do
@@ -29,14 +32,19 @@ while (($# > 0)); do
     --short) short=(--short) ;;
     --environment) only_environment=true ;;
     --build) [[ $# -gt 1 ]] || { printf 'real_programs.sh: --build: expected a folder\n' >&2; exit 2; }; build=$2; shift ;;
+    --torch) [[ $# -gt 1 ]] || { printf 'real_programs.sh: --torch: expected a version\n' >&2; exit 2; }; torch=$2; shift ;;
     -*) printf 'real_programs.sh: %s: unknown option\n' "$1" >&2; exit 2 ;;
     *) programs+=("$1") ;;
   esac
   shift
 done
 
-requirements=tests/real_programs/requirements.txt
-environment=build/real_programs/$(sha256sum "$requirements" | cut -c1-16)
+lists=(tests/real_programs/requirements.txt "tests/real_programs/requirements_torch_$torch.txt")
+if [[ ! -e ${lists[1]} ]]; then
+  printf 'real_programs.sh: --torch %s: there is no %s\n' "$torch" "${lists[1]}" >&2
+  exit 2
+fi
+environment=build/real_programs/$(cat "${lists[@]}" | sha256sum | cut -c1-16)
 requirements_cuda12=tests/real_programs/requirements_cuda12.txt
 cuda12=build/real_programs/cuda12.$(sha256sum "$requirements_cuda12" | cut -c1-16)
 python=/usr/bin/python3
@@ -69,7 +77,7 @@ install() {
 if [[ ! -e $environment/complete ]]; then
   rm -rf "$environment"
   "$python" -m venv "$environment" || skip "$python -m venv failed"
-  install "$environment" -r "$requirements"
+  install "$environment" "${lists[@]/#/--requirement=}"
 fi
 
 if $only_environment; then
