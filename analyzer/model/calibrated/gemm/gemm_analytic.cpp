@@ -264,12 +264,6 @@ void GemmAnalytic::consider(const Product& product, const Tile& tile, double uns
   const double waves = blocks / machine_.sm_count;
   const double paid_waves = waves <= 1 ? 1 : waves + (std::ceil(waves) - waves) * v[kWaveShare];
   const double steps_us = steps * tile.step_us;
-  // While a block's result is written, the next one multiplies.
-  const double more_us =
-      paid_waves > 1
-          ? (paid_waves - 1) * power_sum(v[kEpilogueOverlap], steps_us, tile.epilogue_us, 0)
-          : 0;
-  const double compute_us = v[kFill] + steps_us + tile.epilogue_us + more_us;
   const double reach = std::min(1.0, std::min(1.0, waves) * v[kSaturation]);
   const double dram_us = product.dram_us / reach;
   const double l2_us = blocks * (tile.m + tile.n) * steps * kStepElements * types_.operand_bytes /
@@ -278,7 +272,16 @@ void GemmAnalytic::consider(const Product& product, const Tile& tile, double uns
   if (splits > 1) {
     overhead_us += v[kReduction] + 8 * shape.batch * shape.m * shape.n * splits / product.l2_rate;
   }
-  if (overhead_us + std::max({compute_us, dram_us, l2_us}) >= best.time_us) return;
+  const auto compute_with = [&](double another_block_us) {
+    return v[kFill] + steps_us + tile.epilogue_us + (paid_waves - 1) * another_block_us;
+  };
+  // Most tiles are out of the question before a power has to be computed.
+  const double least_us = compute_with(std::max(steps_us, tile.epilogue_us));
+  if (overhead_us + std::max({least_us, dram_us, l2_us}) >= best.time_us) return;
+  // While a block's result is written, the next one multiplies.
+  const double compute_us =
+      paid_waves > 1 ? compute_with(power_sum(v[kEpilogueOverlap], steps_us, tile.epilogue_us, 0))
+                     : least_us;
   const double time_us = overhead_us + power_sum(v[kOverlap], compute_us, dram_us, l2_us);
   if (time_us >= best.time_us) return;
   best.time_us = time_us;
