@@ -21,20 +21,14 @@ void record(inline_prof_site* site, const char*, void*, int, int, const char*) {
 void scope_push(const char*, void*) {}
 void scope_pop() {}
 
-constexpr inline_prof_abi kTable{.size = sizeof(inline_prof_abi),
-                                 .initialize = nullptr,
-                                 .iteration = nullptr,
-                                 .record = record,
-                                 .record_data = nullptr,
-                                 .scope_push = scope_push,
-                                 .scope_pop = scope_pop,
-                                 .unit_test_start = nullptr,
-                                 .unit_test_stop = nullptr,
-                                 .op = nullptr,
-                                 .wants = nullptr,
-                                 .layer_set = nullptr,
-                                 .layer_end = nullptr,
-                                 .layer_follow = nullptr};
+constexpr inline_prof_abi kTable = [] {
+  inline_prof_abi table{};
+  table.size = sizeof(inline_prof_abi);
+  table.record = record;
+  table.scope_push = scope_push;
+  table.scope_pop = scope_pop;
+  return table;
+}();
 
 // The state in which the macros find the process.
 void set_state(const inline_prof_abi* table, uint32_t gate_state) {
