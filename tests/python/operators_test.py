@@ -124,6 +124,12 @@ class OperatorsTest(unittest.TestCase):
                 else:
                     self.assertEqual(self.moved(call), expected)
 
+    def test_what_only_takes_the_results_is_not_read(self):
+        x, y, out = torch.ones(20, 30), torch.ones(20, 30), torch.empty(20, 30)
+        self.assertEqual(self.moved(lambda: torch.add(x, y, out=out)), (4800, 2400))
+        parts = [torch.empty(20, 10), torch.empty(20, 20)]
+        self.assertEqual(self.moved(lambda: torch.split_with_sizes_copy(x, [10, 20], dim=1, out=parts)), (2400, 2400))
+
     def test_norms_losses_and_steps(self):
         x, w = torch.ones(20, 30), torch.ones(30)
         self.assertEqual(self.moved(lambda: F.layer_norm(x, (30,), w, torch.zeros(30))), (2640, 2400 + 2 * 80))

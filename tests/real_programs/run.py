@@ -385,7 +385,9 @@ def check_end(options, program, folder, profile):
     elif idle > most:
         raise Failed(f"{idle:.1f} % of the iteration idle or not seen: expected {most:.1f} % at most")
     operations = operators.check(program.name, analysis, profile)
-    left = sorted({line for file in folder.glob("libraries/left.*") for line in file.read_text().splitlines()})
+    # torchrun's own process imports PyTorch, and makes no step.
+    ranks = {json.loads(file.read_text())["process_id"] for file in folder.glob("prof.r*.json")}
+    left = sorted({line for rank in ranks for line in (folder / f"libraries/left.{rank}").read_text().splitlines()})
     last = max(max(event["iterations"], default=0) for event in profile["events"])
     if last + steps_behind_gpu > program.count(options.short):
         return f", {100 - idle:.1f} % measured or seen{operations}"

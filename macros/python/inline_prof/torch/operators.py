@@ -96,8 +96,8 @@ class Call:
         return _bytes_of(tensors, self.device)
 
     def read(self, but=()):
-        """Names of what is read: all arguments but `but`."""
-        return [name for name in self.given if name not in but]
+        """Names of what is read: all arguments but `but` and those that only take the results."""
+        return [name for name in self.given if name not in but and name not in self._entry.outputs]
 
     def written(self):
         """Tensors: what the schema says is changed, and what is returned."""
@@ -220,6 +220,12 @@ def _filled_copy(call):
     """The whole result is filled, then a part of it copied."""
     given = call.bytes(*call.given)
     return [moves(0, call.bytes_of(call.results), "fill", kernel="FillFunctor"), moves(given, given, "copy")]
+
+
+def _copy_in(call):
+    """Into a part of what is given for the result."""
+    given = call.bytes("all_gather_inputs")
+    return [moves(given, given, "copy")]
 
 
 def _nll_loss(call):
@@ -370,8 +376,10 @@ _put(_copy, "clone", "_to_copy", "contiguous", "flip", "roll", "repeat", "cat", 
      "pixel_shuffle", "pixel_unshuffle", "im2col", "col2im", "channel_shuffle", "_unsafe_view_copy", "repeat_interleave",
      "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d", "replication_pad2d",
      "replication_pad3d", "split_with_sizes_copy", "split_copy", "as_strided_copy", "_chunk_cat", "_foreach_clone",
+     "chunk_cat",
      "_reshape_copy", "_mkldnn_reshape", "unfold_copy")
 _put(_all_once("copy", but=("self",)), "copy", "_foreach_copy")
+_put(_copy_in, "all_gather_copy_in")
 _put(_filled_copy, "slice_backward", "select_backward", "constant_pad_nd")
 _put(_fills(), "fill", "zero", "zeros", "ones", "full", "zeros_like", "ones_like", "full_like", "new_zeros", "new_ones",
      "new_full", "eye", "arange", "linspace", "logspace", "scalar_tensor", "_foreach_zero", "tril_indices",
@@ -426,7 +434,7 @@ def _is_over_lists(name):
 class Entry:
     """An operator: its name and the rule of its class; None where it is not known."""
 
-    __slots__ = ("name", "names", "changed", "rule")
+    __slots__ = ("name", "names", "changed", "outputs", "rule")
 
     def __init__(self, func):
         schema = func._schema
@@ -434,8 +442,10 @@ class Entry:
         self.names = [each.name for each in schema.arguments]
         self.changed = [each.name for each in schema.arguments
                         if each.alias_info is not None and each.alias_info.is_write]
+        self.outputs = [each.name for each in schema.arguments if each.name in self.changed and each.kwarg_only]
         space, _, name = schema.name.partition("::")
-        self.rule = self._find_rule(func, name) if space == "aten" else None
+        # What fully_shard() puts together and takes apart is copied by operators of PyTorch's own.
+        self.rule = self._find_rule(func, name) if space in ("aten", "fsdp") else None
 
     @staticmethod
     def _find_rule(func, name):
