@@ -376,8 +376,7 @@ _put(_copy, "clone", "_to_copy", "contiguous", "flip", "roll", "repeat", "cat", 
      "pixel_shuffle", "pixel_unshuffle", "im2col", "col2im", "channel_shuffle", "_unsafe_view_copy", "repeat_interleave",
      "reflection_pad1d", "reflection_pad2d", "reflection_pad3d", "replication_pad1d", "replication_pad2d",
      "replication_pad3d", "split_with_sizes_copy", "split_copy", "as_strided_copy", "_chunk_cat", "_foreach_clone",
-     "chunk_cat",
-     "_reshape_copy", "_mkldnn_reshape", "unfold_copy")
+     "chunk_cat", "_reshape_copy", "_mkldnn_reshape", "unfold_copy")
 _put(_all_once("copy", but=("self",)), "copy", "_foreach_copy")
 _put(_copy_in, "all_gather_copy_in")
 _put(_filled_copy, "slice_backward", "select_backward", "constant_pad_nd")
