@@ -118,7 +118,7 @@ class Session:
             self._shapes.describes = False
             self._backward.stop()
             if self._shapes.are_met():
-                self._tables.set_module_hooks(*self._shapes.label_hooks())
+                self._tables.set_module_hooks(*self._shapes.label_hooks(self._look))
             else:
                 self._tables.drop_module_hooks()
         if self._names_modules:

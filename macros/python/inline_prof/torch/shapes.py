@@ -5,6 +5,7 @@ is its backward pass.
 """
 
 import functools
+import itertools
 
 import torch
 
@@ -25,6 +26,9 @@ def stream_of(value):
 _functions_of_ours = []
 
 
+_LABELS = 64  # after which it is asked what is still wanted
+
+
 class Shapes:
     """Says what is computed, while the library looks for events; then marks starts and stops."""
 
@@ -40,10 +44,12 @@ class Shapes:
         """Whether there is any label at all."""
         return self._is_met
 
-    def label_hooks(self):
+    def label_hooks(self, on_labels):
         """The two global module hooks that are left when paths are not wanted any more: all they do
-        for most modules is to look at their class."""
+        for most modules is to look at their class.  `on_labels` is called behind every few labels: a program whose
+        optimizers make no steps asks for nothing else."""
         known = {}  # class -> Description or None
+        labels = itertools.count(1)
 
         def description_of(module):
             kind = type(module)
@@ -64,6 +70,8 @@ class Shapes:
             description = description_of(module)
             if description is not None:
                 self._guarded(self.leave, description, module, args, result)
+                if next(labels) % _LABELS == 0:
+                    self._guarded(on_labels)
 
         return enter, leave
 
