@@ -2,10 +2,10 @@
 
 #include "labels/label.hpp"
 #include "labels/layer_path.hpp"
-#include "labels/operator_calls.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
+#include "session/operator_calls.hpp"
 #include "session/phases.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"

@@ -4,7 +4,7 @@
 #include "graphs/capture_notes.hpp"
 #include "labels/label_calls.hpp"
 #include "labels/layer_path.hpp"
-#include "labels/operator_calls.hpp"
+#include "session/operator_calls.hpp"
 #include "session/phase.hpp"
 #include "session/runtime_data.hpp"
 #include "session/session.hpp"

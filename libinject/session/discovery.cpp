@@ -3,11 +3,11 @@
 
 #include "graphs/graph_events.hpp"
 #include "labels/layer_path.hpp"
-#include "labels/operator_calls.hpp"
 #include "launch/kernel_handles.hpp"
 #include "launch/kernel_name.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/iteration_boundary.hpp"
+#include "session/operator_calls.hpp"
 #include "session/rebinding.hpp"
 #include "session/state.hpp"
 #include "session/without_iterations.hpp"

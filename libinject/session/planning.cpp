@@ -3,9 +3,9 @@
 
 #include "base/random.hpp"
 #include "graphs/graph_events.hpp"
-#include "labels/operator_calls.hpp"
 #include "schedule/classes.hpp"
 #include "schedule/select.hpp"
+#include "session/operator_calls.hpp"
 #include "session/phases.hpp"
 #include "session/state.hpp"
 #include "session/termination.hpp"

@@ -2,7 +2,6 @@
 // destroyed: hooks may be entered while the process ends.
 #pragma once
 
-#include "labels/operator_calls.hpp"
 #include "launch/kernel_handles.hpp"
 #include "record/run_record.hpp"
 #include "record/writer_thread.hpp"
@@ -11,6 +10,7 @@
 #include "schedule/settings.hpp"
 #include "session/adaptive_controller.hpp"
 #include "session/launch_site.hpp"
+#include "session/operator_calls.hpp"
 #include "session/phase.hpp"
 #include "sys/config.hpp"
 #include "timer/context_timer.hpp"

@@ -1,4 +1,4 @@
-#include "labels/operator_calls.hpp"
+#include "session/operator_calls.hpp"
 
 #include "graphs/capture_notes.hpp"
 #include "labels/label.hpp"
