@@ -3,7 +3,7 @@
 #include "graphs/capture_notes.hpp"
 #include "labels/label.hpp"
 #include "labels/layer_path.hpp"
-#include "launch/kernel_name.hpp"
+#include "launch/kernel_handles.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/launch_site.hpp"
