@@ -282,6 +282,7 @@ void GemmAnalytic::consider(const Product& product, const Tile& tile, double uns
   const double compute_us =
       paid_waves > 1 ? compute_with(power_sum(v[kEpilogueOverlap], steps_us, tile.epilogue_us, 0))
                      : least_us;
+  if (overhead_us + compute_us >= best.time_us) return;
   const double time_us = overhead_us + power_sum(v[kOverlap], compute_us, dram_us, l2_us);
   if (time_us >= best.time_us) return;
   best.time_us = time_us;
