@@ -68,6 +68,7 @@ std::uint32_t abi_wants() noexcept {
   const State* run = state();
   const bool is_over = run != nullptr && run->phase.load(std::memory_order_relaxed) == Phase::kDone;
   if (is_over) return 0;
+  operator_calls::note_asking();
   return INLINE_PROF_WANTS_LABELS | INLINE_PROF_WANTS_ITERATIONS |
          (counting.load(std::memory_order_relaxed) ||
                   open_captures.load(std::memory_order_relaxed) != 0

@@ -14,6 +14,7 @@
 #include <inline_prof/op_kind.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <string_view>
@@ -39,6 +40,9 @@ struct OpenCall {
 };
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<OpenCall> open_call;
+
+// Without a framework's package nobody would answer, and the look at each launch be for nothing.
+std::atomic<bool> some_ask{false};
 
 // Null outside all calls.
 OpenCall* call_now() noexcept {
@@ -192,13 +196,17 @@ void close(const char* name, const inline_prof_work* works, int work_count) {
   call->launches.clear();
 }
 
+void note_asking() noexcept {
+  some_ask.store(true, std::memory_order_relaxed);
+}
+
 bool are_wanted(const State& state) noexcept {
   return state.learns_operators.load(std::memory_order_relaxed);
 }
 
 void iteration_starts(State& state, std::int64_t position) {
   const std::int64_t half = state.settings.warmup / 2;
-  const bool is_wanted = half >= 1 && position == half;
+  const bool is_wanted = half >= 1 && position == half && some_ask.load(std::memory_order_relaxed);
   state.learns_operators.store(is_wanted, std::memory_order_relaxed);
   if (!is_wanted) return;
   state.learned_kernels.clear();

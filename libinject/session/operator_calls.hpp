@@ -49,6 +49,8 @@ void open() noexcept;
 [[nodiscard]] int launches() noexcept;
 void close(const char* name, const inline_prof_work* works, int work_count);
 
+// The application asks what is wanted of it: it can say its operators.
+void note_asking() noexcept;
 // True during the iteration in which the application is asked for its operators.
 [[nodiscard]] bool are_wanted(const State& state) noexcept;
 
