@@ -140,6 +140,10 @@ constexpr Variable kVariables[] = {
      [](Settings& s, Text n, Text v) {
        s.driver_version = number(n, v, 11000, 99990, "1000 * major + 10 * minor, from 11000");
      }},
+    {"SIMGPU_RUNTIME_VERSION",
+     [](Settings& s, Text n, Text v) {
+       s.runtime_version = number(n, v, 11000, 99990, "1000 * major + 10 * minor, from 11000");
+     }},
 };
 
 ProcessSettings read_environment() {

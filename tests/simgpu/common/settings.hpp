@@ -40,7 +40,8 @@ struct Settings {
   bool launch_kernel_handles = false;  // the runtime launches CUkernel handles, not CUfunctions
   double hang_limit_s = 30.0;          // real time that a synchronising call waits for the host
   std::vector<FailRule> fail_rules;
-  std::vector<std::string> missing;  // base names of driver functions
+  std::vector<std::string> missing;    // base names of driver functions
+  std::optional<int> runtime_version;  // unset: that of the toolkit
 
   // Unset: what the model file says.
   std::optional<double> pair_bias_us, pair_jitter_us, kernel_pair_bias_us, graph_pair_bias_us;

@@ -162,7 +162,7 @@ cudaError_t cudaDriverGetVersion(int* version) {
 
 cudaError_t cudaRuntimeGetVersion(int* version) {
   if (version == nullptr) return cudaErrorInvalidValue;
-  *version = CUDART_VERSION;
+  *version = runtime_version();
   return cudaSuccess;
 }
 

@@ -22,6 +22,8 @@ static_assert(int{cudaErrorCapturedEvent} == int{CUDA_ERROR_CAPTURED_EVENT});
 
 // The error that cudaGetLastError will return to this thread.
 [[nodiscard]] cudaError_t& last_error();
+// 1000 * major + 10 * minor.
+[[nodiscard]] int runtime_version();
 
 // Finds the driver and calls cuInit, once.  Null if that failed; the code is in `error`.
 [[nodiscard]] const DriverFunctions* initialised_driver(cudaError_t& error);

@@ -26,7 +26,7 @@ Start start() {
   // library"; "CUDA Compatibility" of the vendor's: within a major version either may be newer.
   int version = 0;
   if (driver->driver_get_version != nullptr) driver->driver_get_version(&version);
-  if (version / 1000 < CUDART_VERSION / 1000) return {.error = cudaErrorInsufficientDriver};
+  if (version / 1000 < runtime_version() / 1000) return {.error = cudaErrorInsufficientDriver};
   const CUresult result = driver->init(0);
   if (result != CUDA_SUCCESS) return {.error = static_cast<cudaError_t>(result)};
   if (!names_are_known()) return {.error = cudaErrorInitializationError};
@@ -34,6 +34,10 @@ Start start() {
 }
 
 }  // namespace
+
+int runtime_version() {
+  return process_settings().settings.runtime_version.value_or(CUDART_VERSION);
+}
 
 cudaError_t& last_error() {
   thread_local cudaError_t error = cudaSuccess;

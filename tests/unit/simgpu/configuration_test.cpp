@@ -59,6 +59,9 @@ TEST(Missing, DriversOlderThanTheRuntimeAreRefusedByIt) {
               ElementsAre("cudaSuccess cudaSuccess 12080 13000 cudaErrorInsufficientDriver"));
   EXPECT_THAT(run({"versions"}, {"SIMGPU_DRIVER_VERSION=13010"}).lines(),
               ElementsAre("cudaSuccess cudaSuccess 13010 13000 cudaSuccess"));
+  EXPECT_THAT(
+      run({"versions"}, {"SIMGPU_DRIVER_VERSION=12080", "SIMGPU_RUNTIME_VERSION=12040"}).lines(),
+      ElementsAre("cudaSuccess cudaSuccess 12080 12040 cudaSuccess"));
 }
 
 TEST(Unsimulated, FunctionsSayTheirNameAndReturnNotSupported) {
