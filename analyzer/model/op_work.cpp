@@ -177,6 +177,24 @@ OpWork movement(Attributes& attributes) {
   return work;
 }
 
+// What goes through the device's memory, or over the link.
+OpWork copy(Attributes& attributes) {
+  OpWork work;
+  const auto bytes = attributes.op().get<std::int64_t>("bytes");
+  const std::string direction = attributes.op().get<std::string>("direction").value_or("");
+  if (!bytes) {
+    attributes.complain("copies of several sizes");
+    return work;
+  }
+  if (*bytes < 1) attributes.complain(fmt::format("copy with bytes = {}", *bytes));
+  if (direction == "wait_value")
+    attributes.complain("a wait for a value lasts until it is written");
+  // Read and written.
+  const double passes = direction == "device_to_device" ? 2 : 1;
+  work.traffic = {passes * static_cast<double>(*bytes)};
+  return work;
+}
+
 // Bytes of a number after a cast by `recipe`, with its share of a scale, as torchao names them (see
 // model/float8): one 8-bit scale for 32 numbers of mx..., for 16 of nv...; of other recipes the
 // scales are too few to count.  Empty for a word that is none.
@@ -221,6 +239,8 @@ OpWork work_of_kind(OpKind kind, Attributes& attributes) {
       return row_wise(attributes);
     case OpKind::kMemory:
       return movement(attributes);
+    case OpKind::kCopy:
+      return copy(attributes);
     case OpKind::kCast:
       return cast(attributes);
     case OpKind::kEmbedding:

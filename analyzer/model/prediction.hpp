@@ -11,7 +11,7 @@
 namespace inline_prof::model {
 
 // What keeps an operation from being faster.
-enum class Bound { kCompute, kMemory, kLaunch };
+enum class Bound { kCompute, kMemory, kLink, kLaunch };
 
 [[nodiscard]] constexpr std::string_view bound_name(Bound bound) {
   switch (bound) {
@@ -19,6 +19,8 @@ enum class Bound { kCompute, kMemory, kLaunch };
       return "compute";
     case Bound::kMemory:
       return "memory";
+    case Bound::kLink:
+      return "link";
     case Bound::kLaunch:
       return "launch";
   }

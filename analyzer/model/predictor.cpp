@@ -1,5 +1,6 @@
 #include "model/predictor.hpp"
 
+#include "model/copies.hpp"
 #include "model/registry.hpp"
 #include "model/roofline.hpp"
 #include "model/shipped_parameters.hpp"
@@ -57,6 +58,7 @@ std::optional<Prediction> Predictor::predict_with(const ModelEntry& entry,
 
 Outcome Predictor::predict(const read::Op& op, const read::Machine& machine,
                            const LaunchedKernel& kernel) const {
+  if (op_kind_from_name(op.kind) == OpKind::kCopy) return predict_copy(op, machine);
   if (mode_ == Mode::kCalibrated) {
     const auto kind = op_kind_from_name(op.kind);
     for (const ModelEntry& entry : all_models()) {

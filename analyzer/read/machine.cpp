@@ -41,6 +41,11 @@ double read_bandwidth(const TreeNode& node) {
   return optional_positive(node, "measured").value_or(datasheet);
 }
 
+std::optional<double> optional_bandwidth(const TreeNode& object, std::string_view key) {
+  if (!object.has(key) || object.member(key).is_null()) return std::nullopt;
+  return read_bandwidth(object.member(key));
+}
+
 }  // namespace
 
 Machine read_machine(std::string_view text, const std::string& label) {
@@ -60,6 +65,8 @@ Machine read_machine(std::string_view text, const std::string& label) {
   if (machine.sm_count == 0) root.member("sm_count").fail_expected("an integer > 0");
   machine.memory_gib = optional_positive(root, "memory_gib");
   machine.memory_gb_per_s = read_bandwidth(root.member("memory_gb_per_s"));
+  machine.host_link_gb_per_s = optional_bandwidth(root, "host_link_gb_per_s");
+  machine.peer_link_gb_per_s = optional_bandwidth(root, "peer_link_gb_per_s");
   machine.l2_mb = optional_positive(root, "l2_mb");
   machine.boost_clock_mhz = optional_positive(root, "boost_clock_mhz");
   root.member("peak_tflops").each_member([&](std::string_view type, const TreeNode& peak) {

@@ -19,6 +19,9 @@ struct Machine {
   std::int64_t sm_count = 0;
   std::optional<double> memory_gib;
   double memory_gb_per_s = 0.0;  // GB = 1e9 bytes; measured if that is known, else the data sheet's
+  // In one direction, as memory_gb_per_s: to the host, and to another GPU of the kind.
+  std::optional<double> host_link_gb_per_s;
+  std::optional<double> peer_link_gb_per_s;
   std::optional<double> l2_mb;
   std::optional<double> boost_clock_mhz;
   std::map<std::string, double>

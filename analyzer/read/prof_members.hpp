@@ -294,6 +294,7 @@ template <typename Node>
         [](Node& v, Event& e) { e.offsets_ms = read_offsets(v); }},
       M{format::kIterations, [](Node& v, Event& e) { e.iterations = read_counts(v); }},
       M{format::kTight, [](Node& v, Event& e) { e.tight = read_tight(v); }},
+      M{format::kAfterWaitUs, [](Node& v, Event& e) { e.after_wait_us = read_offsets(v); }},
       M{format::kEventName, [](Node& v, Event& e) { e.name = v.text(); }},
       M{format::kName,
         [](Node& v, Event& e) {

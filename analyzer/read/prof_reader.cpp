@@ -84,6 +84,7 @@ void check_lengths(const Event& event, std::size_t index, Generation generation,
   check(format::kIterStartToEventStartTimesMs, event.offsets_ms.size(), true);
   check(format::kIterations, event.iterations.size(), true);
   check(format::kTight, event.tight.size(), true);
+  check(format::kAfterWaitUs, event.after_wait_us.size(), true);
   if (generation == Generation::kThird) {
     check(format::kExtraInfosStart, event.extra_infos_start.size(), true);
     check(format::kExtraInfosStop, event.extra_infos_stop.size(), true);
@@ -100,6 +101,7 @@ void erase_sample(Event& event, std::size_t sample) {
   erase(event.offsets_ms);
   erase(event.iterations);
   erase(event.tight);
+  erase(event.after_wait_us);
   erase(event.extra_infos_start);
   erase(event.extra_infos_stop);
 }

@@ -93,6 +93,7 @@ struct Event {
   std::vector<double> offsets_ms;  // start of the iteration to the start of the event; may be < 0
   std::vector<std::int64_t> iterations;
   std::vector<Tight> tight;
+  std::vector<double> after_wait_us;  // since the launching thread waited; NaN: it has not
   std::vector<std::string> extra_infos_start;
   std::vector<std::string> extra_infos_stop;
 

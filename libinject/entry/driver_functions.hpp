@@ -46,8 +46,84 @@ inline constexpr std::size_t kSpare = 2;
   X(cuGraphLaunch, cuGraphLaunch, 10000, kLegacy, CUresult(CUgraphExec, CUstream), launch_originals.graph_launch) \
   X(cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kPerThread, CUresult(CUgraphExec, CUstream), launch_originals.graph_launch)
 
+// Copies, fills and operations of streams on memory; their wrappers are in launch/copy_hooks.cpp.
+#define INLINE_PROF_HOOKED_COPIES(X) \
+  X(cuMemcpy, cuMemcpy, 4000, kLegacy, CUresult(CUdeviceptr, CUdeviceptr, std::size_t)) \
+  X(cuMemcpy_ptds, cuMemcpy, 7000, kPerThread, CUresult(CUdeviceptr, CUdeviceptr, std::size_t)) \
+  X(cuMemcpyAsync, cuMemcpyAsync, 4000, kLegacy, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyAsync_ptsz, cuMemcpyAsync, 7000, kPerThread, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020, kLegacy, CUresult(CUdeviceptr, const void*, std::size_t)) \
+  X(cuMemcpyHtoD_v2_ptds, cuMemcpyHtoD, 7000, kPerThread, CUresult(CUdeviceptr, const void*, std::size_t)) \
+  X(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync, 3020, kLegacy, CUresult(CUdeviceptr, const void*, std::size_t, CUstream)) \
+  X(cuMemcpyHtoDAsync_v2_ptsz, cuMemcpyHtoDAsync, 7000, kPerThread, CUresult(CUdeviceptr, const void*, std::size_t, CUstream)) \
+  X(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020, kLegacy, CUresult(void*, CUdeviceptr, std::size_t)) \
+  X(cuMemcpyDtoH_v2_ptds, cuMemcpyDtoH, 7000, kPerThread, CUresult(void*, CUdeviceptr, std::size_t)) \
+  X(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync, 3020, kLegacy, CUresult(void*, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync, 7000, kPerThread, CUresult(void*, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyDtoD_v2, cuMemcpyDtoD, 3020, kLegacy, CUresult(CUdeviceptr, CUdeviceptr, std::size_t)) \
+  X(cuMemcpyDtoD_v2_ptds, cuMemcpyDtoD, 7000, kPerThread, CUresult(CUdeviceptr, CUdeviceptr, std::size_t)) \
+  X(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync, 3020, kLegacy, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyDtoDAsync_v2_ptsz, cuMemcpyDtoDAsync, 7000, kPerThread, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
+  X(cuMemcpyPeer, cuMemcpyPeer, 4000, kLegacy, CUresult(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t)) \
+  X(cuMemcpyPeer_ptds, cuMemcpyPeer, 7000, kPerThread, CUresult(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t)) \
+  X(cuMemcpyPeerAsync, cuMemcpyPeerAsync, 4000, kLegacy, CUresult(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream)) \
+  X(cuMemcpyPeerAsync_ptsz, cuMemcpyPeerAsync, 7000, kPerThread, CUresult(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream)) \
+  X(cuMemcpy2D_v2, cuMemcpy2D, 3020, kLegacy, CUresult(const CUDA_MEMCPY2D*)) \
+  X(cuMemcpy2D_v2_ptds, cuMemcpy2D, 7000, kPerThread, CUresult(const CUDA_MEMCPY2D*)) \
+  X(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned, 3020, kLegacy, CUresult(const CUDA_MEMCPY2D*)) \
+  X(cuMemcpy2DUnaligned_v2_ptds, cuMemcpy2DUnaligned, 7000, kPerThread, CUresult(const CUDA_MEMCPY2D*)) \
+  X(cuMemcpy2DAsync_v2, cuMemcpy2DAsync, 3020, kLegacy, CUresult(const CUDA_MEMCPY2D*, CUstream)) \
+  X(cuMemcpy2DAsync_v2_ptsz, cuMemcpy2DAsync, 7000, kPerThread, CUresult(const CUDA_MEMCPY2D*, CUstream)) \
+  X(cuMemcpy3D_v2, cuMemcpy3D, 3020, kLegacy, CUresult(const CUDA_MEMCPY3D*)) \
+  X(cuMemcpy3D_v2_ptds, cuMemcpy3D, 7000, kPerThread, CUresult(const CUDA_MEMCPY3D*)) \
+  X(cuMemcpy3DAsync_v2, cuMemcpy3DAsync, 3020, kLegacy, CUresult(const CUDA_MEMCPY3D*, CUstream)) \
+  X(cuMemcpy3DAsync_v2_ptsz, cuMemcpy3DAsync, 7000, kPerThread, CUresult(const CUDA_MEMCPY3D*, CUstream)) \
+  X(cuMemcpy3DPeer, cuMemcpy3DPeer, 4000, kLegacy, CUresult(const CUDA_MEMCPY3D_PEER*)) \
+  X(cuMemcpy3DPeer_ptds, cuMemcpy3DPeer, 7000, kPerThread, CUresult(const CUDA_MEMCPY3D_PEER*)) \
+  X(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync, 4000, kLegacy, CUresult(const CUDA_MEMCPY3D_PEER*, CUstream)) \
+  X(cuMemcpy3DPeerAsync_ptsz, cuMemcpy3DPeerAsync, 7000, kPerThread, CUresult(const CUDA_MEMCPY3D_PEER*, CUstream)) \
+  X(cuMemcpyBatchAsync, cuMemcpyBatchAsync, 12080, kLegacy, CUresult(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, std::size_t*, CUstream)) \
+  X(cuMemcpyBatchAsync_ptsz, cuMemcpyBatchAsync, 12080, kPerThread, CUresult(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, std::size_t*, CUstream)) \
+  X(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000, kLegacy, CUresult(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, CUstream)) \
+  X(cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync, 13000, kPerThread, CUresult(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, CUstream)) \
+  X(cuMemsetD8_v2, cuMemsetD8, 3020, kLegacy, CUresult(CUdeviceptr, unsigned char, std::size_t)) \
+  X(cuMemsetD8_v2_ptds, cuMemsetD8, 7000, kPerThread, CUresult(CUdeviceptr, unsigned char, std::size_t)) \
+  X(cuMemsetD8Async, cuMemsetD8Async, 3020, kLegacy, CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)) \
+  X(cuMemsetD8Async_ptsz, cuMemsetD8Async, 7000, kPerThread, CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)) \
+  X(cuMemsetD2D8_v2, cuMemsetD2D8, 3020, kLegacy, CUresult(CUdeviceptr, std::size_t, unsigned char, std::size_t, std::size_t)) \
+  X(cuMemsetD2D8_v2_ptds, cuMemsetD2D8, 7000, kPerThread, CUresult(CUdeviceptr, std::size_t, unsigned char, std::size_t, std::size_t)) \
+  X(cuMemsetD2D8Async, cuMemsetD2D8Async, 3020, kLegacy, CUresult(CUdeviceptr, std::size_t, unsigned char, std::size_t, std::size_t, CUstream)) \
+  X(cuMemsetD2D8Async_ptsz, cuMemsetD2D8Async, 7000, kPerThread, CUresult(CUdeviceptr, std::size_t, unsigned char, std::size_t, std::size_t, CUstream)) \
+  X(cuMemsetD16_v2, cuMemsetD16, 3020, kLegacy, CUresult(CUdeviceptr, unsigned short, std::size_t)) \
+  X(cuMemsetD16_v2_ptds, cuMemsetD16, 7000, kPerThread, CUresult(CUdeviceptr, unsigned short, std::size_t)) \
+  X(cuMemsetD16Async, cuMemsetD16Async, 3020, kLegacy, CUresult(CUdeviceptr, unsigned short, std::size_t, CUstream)) \
+  X(cuMemsetD16Async_ptsz, cuMemsetD16Async, 7000, kPerThread, CUresult(CUdeviceptr, unsigned short, std::size_t, CUstream)) \
+  X(cuMemsetD2D16_v2, cuMemsetD2D16, 3020, kLegacy, CUresult(CUdeviceptr, std::size_t, unsigned short, std::size_t, std::size_t)) \
+  X(cuMemsetD2D16_v2_ptds, cuMemsetD2D16, 7000, kPerThread, CUresult(CUdeviceptr, std::size_t, unsigned short, std::size_t, std::size_t)) \
+  X(cuMemsetD2D16Async, cuMemsetD2D16Async, 3020, kLegacy, CUresult(CUdeviceptr, std::size_t, unsigned short, std::size_t, std::size_t, CUstream)) \
+  X(cuMemsetD2D16Async_ptsz, cuMemsetD2D16Async, 7000, kPerThread, CUresult(CUdeviceptr, std::size_t, unsigned short, std::size_t, std::size_t, CUstream)) \
+  X(cuMemsetD32_v2, cuMemsetD32, 3020, kLegacy, CUresult(CUdeviceptr, unsigned, std::size_t)) \
+  X(cuMemsetD32_v2_ptds, cuMemsetD32, 7000, kPerThread, CUresult(CUdeviceptr, unsigned, std::size_t)) \
+  X(cuMemsetD32Async, cuMemsetD32Async, 3020, kLegacy, CUresult(CUdeviceptr, unsigned, std::size_t, CUstream)) \
+  X(cuMemsetD32Async_ptsz, cuMemsetD32Async, 7000, kPerThread, CUresult(CUdeviceptr, unsigned, std::size_t, CUstream)) \
+  X(cuMemsetD2D32_v2, cuMemsetD2D32, 3020, kLegacy, CUresult(CUdeviceptr, std::size_t, unsigned, std::size_t, std::size_t)) \
+  X(cuMemsetD2D32_v2_ptds, cuMemsetD2D32, 7000, kPerThread, CUresult(CUdeviceptr, std::size_t, unsigned, std::size_t, std::size_t)) \
+  X(cuMemsetD2D32Async, cuMemsetD2D32Async, 3020, kLegacy, CUresult(CUdeviceptr, std::size_t, unsigned, std::size_t, std::size_t, CUstream)) \
+  X(cuMemsetD2D32Async_ptsz, cuMemsetD2D32Async, 7000, kPerThread, CUresult(CUdeviceptr, std::size_t, unsigned, std::size_t, std::size_t, CUstream)) \
+  X(cuStreamWaitValue32_v2, cuStreamWaitValue32, 11070, kLegacy, CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned)) \
+  X(cuStreamWaitValue32_v2_ptsz, cuStreamWaitValue32, 11070, kPerThread, CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned)) \
+  X(cuStreamWaitValue64_v2, cuStreamWaitValue64, 11070, kLegacy, CUresult(CUstream, CUdeviceptr, cuuint64_t, unsigned)) \
+  X(cuStreamWaitValue64_v2_ptsz, cuStreamWaitValue64, 11070, kPerThread, CUresult(CUstream, CUdeviceptr, cuuint64_t, unsigned)) \
+  X(cuStreamWriteValue32_v2, cuStreamWriteValue32, 11070, kLegacy, CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned)) \
+  X(cuStreamWriteValue32_v2_ptsz, cuStreamWriteValue32, 11070, kPerThread, CUresult(CUstream, CUdeviceptr, cuuint32_t, unsigned)) \
+  X(cuStreamWriteValue64_v2, cuStreamWriteValue64, 11070, kLegacy, CUresult(CUstream, CUdeviceptr, cuuint64_t, unsigned)) \
+  X(cuStreamWriteValue64_v2_ptsz, cuStreamWriteValue64, 11070, kPerThread, CUresult(CUstream, CUdeviceptr, cuuint64_t, unsigned)) \
+  X(cuStreamBatchMemOp_v2, cuStreamBatchMemOp, 11070, kLegacy, CUresult(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned)) \
+  X(cuStreamBatchMemOp_v2_ptsz, cuStreamBatchMemOp, 11070, kPerThread, CUresult(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned))
+
 // Functions with one form for both kinds of default stream are kLegacy.
 #define INLINE_PROF_HOOKED_CALLS(X) \
+  INLINE_PROF_HOOKED_COPIES(X) \
   X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, kLegacy, CUresult(CUcontext*, CUdevice)) \
   X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, kLegacy, CUresult(CUdevice)) \
   X(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, kLegacy, CUresult(CUdevice)) \
@@ -67,16 +143,6 @@ inline constexpr std::size_t kSpare = 2;
   X(cuStreamSynchronize_ptsz, cuStreamSynchronize, 7000, kPerThread, CUresult(CUstream)) \
   X(cuEventSynchronize, cuEventSynchronize, 2000, kLegacy, CUresult(CUevent)) \
   X(cuCtxSynchronize, cuCtxSynchronize, 2000, kLegacy, CUresult()) \
-  X(cuMemcpyAsync, cuMemcpyAsync, 4000, kLegacy, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
-  X(cuMemcpyAsync_ptsz, cuMemcpyAsync, 7000, kPerThread, CUresult(CUdeviceptr, CUdeviceptr, std::size_t, CUstream)) \
-  X(cuMemcpyHtoD_v2, cuMemcpyHtoD, 3020, kLegacy, CUresult(CUdeviceptr, const void*, std::size_t)) \
-  X(cuMemcpyHtoD_v2_ptds, cuMemcpyHtoD, 7000, kPerThread, CUresult(CUdeviceptr, const void*, std::size_t)) \
-  X(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync, 3020, kLegacy, CUresult(CUdeviceptr, const void*, std::size_t, CUstream)) \
-  X(cuMemcpyHtoDAsync_v2_ptsz, cuMemcpyHtoDAsync, 7000, kPerThread, CUresult(CUdeviceptr, const void*, std::size_t, CUstream)) \
-  X(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync, 3020, kLegacy, CUresult(void*, CUdeviceptr, std::size_t, CUstream)) \
-  X(cuMemcpyDtoHAsync_v2_ptsz, cuMemcpyDtoHAsync, 7000, kPerThread, CUresult(void*, CUdeviceptr, std::size_t, CUstream)) \
-  X(cuMemcpyDtoH_v2, cuMemcpyDtoH, 3020, kLegacy, CUresult(void*, CUdeviceptr, std::size_t)) \
-  X(cuMemcpyDtoH_v2_ptds, cuMemcpyDtoH, 7000, kPerThread, CUresult(void*, CUdeviceptr, std::size_t)) \
   X(cuModuleGetFunction, cuModuleGetFunction, 2000, kLegacy, CUresult(CUfunction*, CUmodule, const char*)) \
   X(cuLibraryGetKernel, cuLibraryGetKernel, 12000, kLegacy, CUresult(CUkernel*, CUlibrary, const char*)) \
   X(cuKernelGetFunction, cuKernelGetFunction, 12000, kLegacy, CUresult(CUfunction*, CUkernel)) \

@@ -3,7 +3,7 @@
 
 #include "entry/ending.hpp"
 #include "sys/lifecycle.hpp"
-#include "sys/quiet_thread.hpp"
+#include "sys/thread_state.hpp"
 
 #include <cerrno>
 #include <exception>
@@ -16,14 +16,14 @@ namespace inline_prof::hook {
 // refused call still reaches the original function; only our part is skipped.
 class HookGuard {
  public:
-  HookGuard() noexcept : entered_(!inside_) {
-    if (entered_) inside_ = true;
+  HookGuard() noexcept : entered_(!sys::this_thread.is_inside) {
+    if (entered_) sys::this_thread.is_inside = true;
   }
   ~HookGuard() {
     if (!entered_) return;
-    inside_ = false;
+    sys::this_thread.is_inside = false;
     // A signal that ends the process came meanwhile; the writer's thread is about to do it.
-    if (ending_signal.load(std::memory_order_relaxed) != 0 && !sys::this_thread_is_quiet)
+    if (ending_signal.load(std::memory_order_relaxed) != 0 && !sys::this_thread.is_quiet)
         [[unlikely]] {
       wait_for_the_end();
     }
@@ -34,11 +34,9 @@ class HookGuard {
   explicit operator bool() const noexcept { return entered_; }
 
   // True while this thread runs our code.
-  [[nodiscard]] static bool is_inside() noexcept { return inside_; }
+  [[nodiscard]] static bool is_inside() noexcept { return sys::this_thread.is_inside; }
 
  private:
-  // initial-exec: the default model may call malloc on a thread's first access, inside the hook.
-  [[gnu::tls_model("initial-exec")]] static inline constinit thread_local bool inside_ = false;
   bool entered_;
 };
 

@@ -48,7 +48,7 @@ std::size_t end_of_call(const std::vector<GraphNode>& nodes, std::size_t first) 
   const auto& notes = nodes[first].notes;
   std::size_t last = first;
   if (!notes || notes->event_name.empty()) return last;
-  while (last + 1 < nodes.size() && nodes[last + 1].is_kernel() && nodes[last + 1].notes == notes &&
+  while (last + 1 < nodes.size() && nodes[last + 1].is_work() && nodes[last + 1].notes == notes &&
          is_chain(nodes[last], nodes[last + 1])) {
     ++last;
   }
@@ -78,14 +78,14 @@ class Meeting {
     const auto& nodes = site_.graph->nodes;
     if (site_.graph->why_whole.empty()) {
       for (std::size_t i = 0; i < nodes.size(); ++i) {
-        if (nodes[i].is_kernel())
+        if (nodes[i].is_work())
           i = add_kernels(i);
         else if (nodes[i].child_kernels > 0)
           add_child(i);
       }
     }
     for (const GraphNode& node : nodes) {
-      if (node.is_kernel()) add_name(*whole, kernel_of(state_, node.function)->name);
+      if (node.is_work()) add_name(*whole, kernel_of(state_, node.function)->name);
     }
     whole->end_index = state_.next_index++;
     site_.events[occurrence_] = whole;
@@ -140,7 +140,11 @@ class Meeting {
       event->op = std::make_unique<record::Op>(*node.notes->op);
     for (std::size_t i = first; i <= last; ++i)
       add_name(*event, kernel_of(state_, nodes[i].function)->name);
-    if (first == last) {
+    if (first == last && !node.is_kernel()) {
+      event->is_copy = true;
+      if (event->op == nullptr)
+        event->op = std::make_unique<record::Op>(op_of(node.copied, "graph"));
+    } else if (first == last) {
       event->shape = record::LaunchShape{.grid = node.grid,
                                          .block = node.block,
                                          .dynamic_shared_bytes = node.dynamic_shared_bytes,
@@ -206,8 +210,7 @@ bool schedule_asks_for(const State& state, const std::vector<GraphNode>& nodes) 
   const auto names = names_in(state.request);
   return std::any_of(nodes.begin(), nodes.end(), [&](const GraphNode& node) {
     if (node.notes && names.contains(node.notes->event_name)) return true;
-    return node.is_kernel() &&
-           names.contains(readable_kernel_name(identity_of(node.function).name));
+    return node.is_work() && names.contains(readable_kernel_name(identity_of(node.function).name));
   });
 }
 

@@ -137,6 +137,28 @@ void read_kernel(CUgraphNode handle, GraphNode& node, Reading& reading) {
   }
 }
 
+// Nothing of a node of another type, or of one that the driver does not show.
+Copy copy_of_node(CUgraphNode handle, CUgraphNodeType type) {
+  const auto& api = sys::graph_api();
+  if (type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+    CUDA_MEMCPY3D box{};
+    if (api.get_memcpy != nullptr && api.get_memcpy(handle, &box) == CUDA_SUCCESS)
+      return copy_of(&box);
+  } else if (type == CU_GRAPH_NODE_TYPE_MEMSET) {
+    CUDA_MEMSET_NODE_PARAMS fill{};
+    if (api.get_memset != nullptr && api.get_memset(handle, &fill) == CUDA_SUCCESS) {
+      return {.kind = CopyKind::kFill,
+              .bytes = std::uint64_t{fill.elementSize} * fill.width * fill.height};
+    }
+  } else if (type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
+    CUDA_BATCH_MEM_OP_NODE_PARAMS operations{};
+    if (api.get_memory_operations != nullptr &&
+        api.get_memory_operations(handle, &operations) == CUDA_SUCCESS)
+      return copy_of(operations.paramArray, operations.count);
+  }
+  return {};
+}
+
 void read_node(CUgraphNode handle, const NotesByNode& notes, Reading& reading) {
   const auto& api = sys::graph_api();
   GraphNode node;
@@ -162,6 +184,8 @@ void read_node(CUgraphNode handle, const NotesByNode& notes, Reading& reading) {
       reading.why_whole = "it has conditional nodes";
       break;
     default:
+      node.copied = copy_of_node(handle, node.type);
+      if (node.is_work()) node.function = key_of(node.copied.kind);
       break;
   }
   if (const auto known = notes.find(handle); known != notes.end()) {
@@ -287,7 +311,7 @@ void keep_one_of_each_kernel(Reading& reading) {
   std::unordered_set<CUfunction> seen;
   std::vector<GraphNode> kept;
   for (GraphNode& node : reading.nodes) {
-    if (node.is_kernel() && seen.insert(node.function).second) kept.push_back(std::move(node));
+    if (node.is_work() && seen.insert(node.function).second) kept.push_back(std::move(node));
   }
   kept.shrink_to_fit();
   reading.nodes = std::move(kept);

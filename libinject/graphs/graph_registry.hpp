@@ -6,6 +6,7 @@
 #pragma once
 
 #include "graphs/capture_notes.hpp"
+#include "launch/copies.hpp"
 
 #include <cuda.h>
 
@@ -22,8 +23,9 @@ namespace inline_prof::hook {
 
 struct GraphNode {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  CUgraphNode copy = nullptr;  // the node in ExecutableGraph::copy, or null
-  CUfunction function = nullptr;
+  CUgraphNode copy = nullptr;     // the node in ExecutableGraph::copy, or null
+  CUfunction function = nullptr;  // of a copy: its kind's key
+  Copy copied{};                  // by a node that copies, fills or is an operation on memory
   std::array<unsigned, 3> grid{};
   std::array<unsigned, 3> block{};
   unsigned dynamic_shared_bytes = 0;
@@ -32,6 +34,8 @@ struct GraphNode {
   std::shared_ptr<const NodeNotes> notes;
 
   [[nodiscard]] bool is_kernel() const { return type == CU_GRAPH_NODE_TYPE_KERNEL; }
+  // What can be timed by itself.
+  [[nodiscard]] bool is_work() const { return is_kernel() || copied.bytes > 0; }
 };
 
 // Never destroyed, since the launch table points to it.  A graph that the application destroys and

@@ -18,7 +18,7 @@ CUresult created(CUresult result, CUcontext* context, const char* where) {
 
 // This thread has a context, and may launch from now on.
 CUresult has_current(CUresult result, CUcontext context) {
-  if (this_thread_launches || result != CUDA_SUCCESS || context == nullptr) return result;
+  if (sys::this_thread.launches || result != CUDA_SUCCESS || context == nullptr) return result;
   if (sys::is_on()) fenced("cuCtxSetCurrent", session::thread_may_launch);
   return result;
 }

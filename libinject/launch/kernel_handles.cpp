@@ -3,6 +3,7 @@
 #include "entry/driver_functions.hpp"
 #include "entry/guard.hpp"
 #include "entry/hooked_functions.hpp"
+#include "launch/copies.hpp"
 #include "sys/cuda_api.hpp"
 
 #include <atomic>
@@ -94,6 +95,7 @@ const void* module_of(CUfunction function) {
 }  // namespace
 
 KernelIdentity identity_of(CUfunction function) {
+  if (is_copy(function)) return {.module = function, .name = name_of(kind_of(function))};
   KernelIdentity identity{.module = module_of(function), .name = name_of(function)};
   if (identity.name.empty()) {
     HandleBook& handles = handle_book();

@@ -16,11 +16,12 @@
 
 namespace inline_prof::hook {
 
+struct Copy;
 struct ExecutableGraph;
 
 struct Launch {
   const char* api;
-  CUfunction function;  // for a graph launch: a key that stands for the graph
+  CUfunction function;  // for a graph launch or a copy: a key that stands for it
   CUstream stream;      // never null: CU_STREAM_LEGACY or CU_STREAM_PER_THREAD instead
   std::array<unsigned, 3> grid;
   std::array<unsigned, 3> block;
@@ -28,6 +29,7 @@ struct Launch {
   unsigned dynamic_shared_bytes;
   ExecutableGraph* graph = nullptr;  // null for a kernel launch
   bool may_overlap = false;          // with the kernel before it (programmatic dependent launch)
+  const Copy* copy = nullptr;        // null for a launch
 };
 
 struct LaunchTicket {

@@ -9,6 +9,7 @@
 #include "graphs/graph_registry.hpp"
 #include "launch/launch.hpp"
 #include "launch/launch_arguments.hpp"
+#include "launch/observed.hpp"
 
 namespace inline_prof::hook {
 namespace {
@@ -21,22 +22,6 @@ using GraphLaunch = Signature_cuGraphLaunch*;
 template <std::size_t Slot>
 const char* symbol_of(const char* legacy, const char* per_thread) noexcept {
   return Slot == kPerThread ? per_thread : legacy;
-}
-
-// Makes the application's call and measures or counts it.  `forward` runs exactly once on every
-// path, and its result is returned unchanged.
-template <typename Forward>
-CUresult observed(const Launch& launch, const Forward& forward) {
-  start_once();
-  if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) return forward();
-  LaunchTicket ticket;
-  fenced(launch.api, [&] { ticket = before_launch(launch); });
-  const CUresult result = forward();
-  if (result != CUDA_SUCCESS && ticket.counted != nullptr) timer::take_back(*ticket.counted);
-  if (ticket.kind != LaunchTicket::Kind::kNothing || ticket.is_captured) {
-    fenced(launch.api, [&] { after_launch(launch, ticket, result == CUDA_SUCCESS); });
-  }
-  return result;
 }
 
 // --- cuLaunchKernel

@@ -39,7 +39,7 @@ void prepare_for_launching_threads() noexcept {
 }
 
 void note_first_launch_of_thread() noexcept {
-  this_thread_launches = true;
+  sys::this_thread.launches = true;
   if (!one_launches.exchange(true)) return;
   several_threads_launch.store(true);
   if (first_thread_knows.load(std::memory_order_acquire)) return;

@@ -2,6 +2,7 @@
 // bus.
 #pragma once
 
+#include "sys/thread_state.hpp"
 #include "timer/launch_table.hpp"
 
 #include <atomic>
@@ -12,7 +13,6 @@ namespace inline_prof::hook {
 extern constinit std::atomic<bool> several_threads_launch;
 // True while the thread that launched first is between reading a count and writing it.
 extern constinit std::atomic<bool> first_thread_counts;
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_launches = false;
 
 // Before any launch is counted.
 void prepare_for_launching_threads() noexcept;
@@ -20,7 +20,7 @@ void prepare_for_launching_threads() noexcept;
 void note_first_launch_of_thread() noexcept;
 
 [[nodiscard]] inline bool is_one_of_several_threads() noexcept {
-  if (!this_thread_launches) [[unlikely]]
+  if (!sys::this_thread.launches) [[unlikely]]
     note_first_launch_of_thread();
   return several_threads_launch.load(std::memory_order_relaxed);
 }

@@ -9,7 +9,7 @@
 namespace inline_prof::hook {
 namespace {
 
-constexpr std::size_t kDimensions = 4;  // two of them spatial
+constexpr std::size_t kConvDimensions = 4;  // two of them spatial
 
 // A dimension of one element can have any stride.
 const char* layout_of(const Convolution& convolution) {
@@ -35,7 +35,7 @@ record::OpValue value_of(const std::vector<std::int64_t>& values) {
 std::optional<record::Op> conv_op(const Convolution& convolution, const char* source) {
   for (const auto* each :
        {&convolution.image, &convolution.image_strides, &convolution.filter, &convolution.output}) {
-    if (each->size() != kDimensions) return std::nullopt;
+    if (each->size() != kConvDimensions) return std::nullopt;
   }
   for (const auto* each : {&convolution.stride, &convolution.pad, &convolution.dilation}) {
     if (each->size() != 2) return std::nullopt;

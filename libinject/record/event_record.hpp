@@ -43,6 +43,7 @@ struct Sample {
   float offset_ms = 0;    // from the iteration's origin event; negative on other streams at times
   std::int64_t iteration = 0;
   std::int8_t tight = -1;            // 1, 0, or -1: not known
+  float after_wait_us = -1;          // of the launching thread's, for the device; below 0: no wait
   std::uint32_t correlation_id = 0;  // CUPTI's, of the launch; 0: not known, or several launches
   std::unique_ptr<ExtraInfos> extra;
 };
@@ -73,6 +74,7 @@ struct EventRecord {
   std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
   int phase = 0;                        // index in RunRecord::phases
   std::string class_name;               // of launches that are alike; empty: not known
+  bool is_copy = false;   // no kernel: a copy, a fill, or a stream's operation on memory
   bool spans_op = false;  // several launches of one library call, timed from first to last
   int first_node = -1;    // of kernels inside a graph: places in ExecutableGraph::nodes
   int last_node = -1;

@@ -237,6 +237,18 @@ class ProfWriter {
     json_.end_array();
   }
 
+  // Left out where no thread has waited.
+  void write_after_wait(const EventRecord& event, std::uint32_t samples) {
+    bool any = false;
+    for (std::uint32_t i = 0; i < samples; ++i)
+      any = any || event.sample(i).after_wait_us >= 0;
+    if (!any) return;
+    per_sample(format::kAfterWaitUs, event, samples, [&](const Sample& sample) {
+      if (sample.after_wait_us < 0) return json_.null();
+      json_.number(sample.after_wait_us);
+    });
+  }
+
   // The original left these lists empty where no extra information was given.
   void extra_infos(const char* key, const EventRecord& event, std::uint32_t samples,
                    std::string ExtraInfos::*info) {
@@ -310,6 +322,7 @@ class ProfWriter {
       if (sample.tight < 0) return json_.null();
       json_.boolean(sample.tight == 1);
     });
+    write_after_wait(event, samples);
     if (facts_.cross_check) write_cross_check_times(event, samples, facts_.cross_check->times_us);
     extra_infos(format::kExtraInfosStart, event, samples, &ExtraInfos::start);
     extra_infos(format::kExtraInfosStop, event, samples, &ExtraInfos::stop);

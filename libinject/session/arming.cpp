@@ -3,6 +3,7 @@
 #include "session/arming.hpp"
 
 #include "cupti/cupti_client.hpp"
+#include "launch/copies.hpp"
 #include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
 #include "session/armed_event.hpp"
@@ -340,7 +341,8 @@ bool some_armed_were_not_as_expected() noexcept {
   return std::any_of(
       armed_events.begin(), armed_events.begin() + count, [](const ArmedEvent& each) {
         const auto expected = each.expected.load(std::memory_order_relaxed);
-        return expected != 0 && each.site.load(std::memory_order_relaxed) != expected;
+        return expected != 0 && !is_copy(each.function.load(std::memory_order_relaxed)) &&
+               each.site.load(std::memory_order_relaxed) != expected;
       });
 }
 
@@ -410,7 +412,7 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   if (slot == nullptr) return {.kind = LaunchTicket::Kind::kMeet};
   LaunchSite* site = state.site_by_slot[launch_table.index_of(*slot)].get();
   // Not the warm-up: the site stays.
-  if (looking_for_period.load(std::memory_order_relaxed))
+  if (launch.copy == nullptr && looking_for_period.load(std::memory_order_relaxed))
     static_cast<void>(look_for_period(state, *site));
   const std::uint32_t count = slot->count.fetch_add(1, std::memory_order_relaxed);
   const LaunchTicket counted{.counted = &slot->count};
@@ -448,7 +450,8 @@ LaunchTicket begin_captured_launch(State& state, const Launch& launch) {
   LaunchTicket ticket;
   const Phase phase = state.phase.load(std::memory_order_acquire);
   if (phase == Phase::kDiscovering) ticket.kind = LaunchTicket::Kind::kMeet;
-  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) {
+  if (launch.copy == nullptr &&
+      (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations)) {
     state.run.launches_seen.fetch_add(1, std::memory_order_relaxed);
   }
   if (phase == Phase::kMeasuring || phase == Phase::kOverheadMeasurement) {
@@ -483,7 +486,7 @@ LaunchTicket before_launch(const Launch& launch) {
                           .graph = launch.graph};
   if (sites_are_lost.load(std::memory_order_relaxed)) {
     look_for_lost(*run, launched, launch.stream);
-  } else if (boundary_is_lost.load(std::memory_order_relaxed)) {
+  } else if (launch.copy == nullptr && boundary_is_lost.load(std::memory_order_relaxed)) {
     look_for_boundary(*run, launched, launch.stream);
   }
   if (starts_iteration(launch)) session::iteration_starts(session::Mark::kLaunch);
@@ -521,7 +524,7 @@ void after_launch(const Launch& launch, const LaunchTicket& ticket, bool launche
     return;
   }
   if (ticket.kind == LaunchTicket::Kind::kNothing) return;
-  ticket.pair->correlation_id = cupti::cross_check_of_this_launch();
+  if (launch.copy == nullptr) ticket.pair->correlation_id = cupti::cross_check_of_this_launch();
   if (ticket.armed != nullptr) {
     return end_pair(*run, *ticket.armed, launch.stream, *ticket.pair, launched);
   }

@@ -3,6 +3,7 @@
 
 #include "graphs/graph_events.hpp"
 #include "labels/layer_path.hpp"
+#include "launch/copies.hpp"
 #include "launch/kernel_handles.hpp"
 #include "launch/kernel_name.hpp"
 #include "libraries/op_frame.hpp"
@@ -116,7 +117,9 @@ LaunchSite* site_of_launch(State& state, const Launch& launch) {
   site->stream = stream;
   site->function = launch.function;
   site->graph = launch.graph;
-  if (site->graph == nullptr) {
+  if (launch.copy != nullptr) {
+    site->kernel = kernel_of(state, launch.function);
+  } else if (site->graph == nullptr) {
     site->kernel = kernel_of(state, launch.function);
     site->first_shape = shape_of(launch, *site->kernel);
     site->may_overlap = launch.may_overlap;
@@ -127,6 +130,13 @@ LaunchSite* site_of_launch(State& state, const Launch& launch) {
   state.site_by_slot[launch_table.index_of(*slot)] = std::move(site);
   state.sites.push_back(result);
   return result;
+}
+
+// Copies have no shape.
+void set_shape(record::EventRecord& event, const LaunchSite& site, const Launch& launch) {
+  if (launch.copy != nullptr) return;
+  event.shape = shape_of(launch, *site.kernel);
+  if (launch.may_overlap) event.add_flag(record::Flag::kPdlRemoved);
 }
 
 // The first launch of a library call on this stream creates the event, further ones belong to it.
@@ -140,8 +150,7 @@ void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::u
   }
   part.event = add_event(state, site, occurrence, op.event_name);
   if (part.event == nullptr) return;
-  part.event->shape = shape_of(launch, *site.kernel);
-  if (launch.may_overlap) part.event->add_flag(record::Flag::kPdlRemoved);
+  set_shape(*part.event, site, launch);
   part.event->start_index = state.next_index++;
   part.event->end_index = state.next_index++;
   record::Op description = op.describe(op.call, launch.stream);
@@ -170,20 +179,28 @@ void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool i
     return meet_inside_op(state, site, launch, occurrence, *op, label);
   }
   if (label != nullptr) {
-    ++state.insides[label->event].other_launches;
+    if (launch.copy == nullptr) ++state.insides[label->event].other_launches;
     return;
   }
   record::EventRecord* event = add_event(state, site, occurrence, {});
   if (event == nullptr) return;
-  event->shape = shape_of(launch, *site.kernel);
-  operator_calls::describe_event(state, site, launch, *event);
-  if (launch.may_overlap) event->add_flag(record::Flag::kPdlRemoved);
+  set_shape(*event, site, launch);
+  if (launch.copy != nullptr) {
+    event->is_copy = true;
+    event->op = std::make_unique<record::Op>(op_of(*launch.copy, launch.api));
+  } else {
+    operator_calls::describe_event(state, site, launch, *event);
+  }
   event->start_index = state.next_index++;
   event->end_index = state.next_index++;
 }
 
 void meet_before_iterations(State& state, LaunchSite& site) {
   const std::uint32_t count = site.slot->count.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (is_copy(site)) {  // a program fills its memory before it begins
+    site.slot->limit.store(~std::uint32_t{0}, std::memory_order_relaxed);
+    return;
+  }
   site.slot->limit.store(kEnoughWithoutIterations, std::memory_order_relaxed);
   if (count > kEnoughWithoutIterations && state.courses.empty()) begin_without_iterations(state);
 }
@@ -205,6 +222,8 @@ const KernelInfo* kernel_of(State& state, CUfunction function) {
   known = std::make_unique<KernelInfo>();
   known->name = std::move(identity.name);
   known->event_name = readable_kernel_name(known->name);
+  known->is_copy = is_copy(function);
+  if (known->is_copy) return known.get();
   known->static_shared_bytes = attribute_of(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
   known->registers = attribute_of(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
   return known.get();
@@ -378,10 +397,11 @@ void fold_counts(State& state) {
     vote_for_usual_count(*site, count);
     const std::uint64_t kernels = site->graph != nullptr
                                       ? site->graph->kernels.load(std::memory_order_relaxed)
-                                      : (site->kernel != nullptr ? 1 : 0);
+                                      : (is_kernel(*site) ? 1 : 0);
     site->stream->launches += count * kernels;
     auto& seen = site->graph != nullptr ? state.run.graph_launches_seen : state.run.launches_seen;
-    if (site->label == nullptr) seen.fetch_add(count, std::memory_order_relaxed);
+    if (site->graph != nullptr || is_kernel(*site))
+      seen.fetch_add(count, std::memory_order_relaxed);
   }
 }
 
@@ -399,7 +419,8 @@ void meet(State& state, const Launch& launch, bool is_captured) {
   const std::lock_guard lock(state.mutex);
   LaunchSite* site = site_of_launch(state, launch);
   if (site == nullptr) return;
-  if (looking_for_period.load(std::memory_order_relaxed) && !look_for_period(state, *site)) {
+  if (launch.copy == nullptr && looking_for_period.load(std::memory_order_relaxed) &&
+      !look_for_period(state, *site)) {
     site = site_of_launch(state, launch);
     if (site == nullptr) return;
   }

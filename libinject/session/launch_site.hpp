@@ -33,6 +33,7 @@ struct KernelInfo {
   std::string event_name;  // readable, without blanks
   int static_shared_bytes = 0;
   int registers = 0;
+  bool is_copy = false;  // a copy counts as a launch of a kernel of its kind
 };
 
 // One kernel on one stream: its events, whichever of its handles is launched.
@@ -65,6 +66,14 @@ struct LaunchSite {
   std::uint32_t usual_shapes = 0;  // LaunchTable::shapes_of() in the first watched iterations ...
   int shape_votes = 0;             // ... in so many; below 0: they differ
 };
+
+[[nodiscard]] inline bool is_copy(const LaunchSite& site) noexcept {
+  return site.kernel != nullptr && site.kernel->is_copy;
+}
+// False for a label, a graph and a copy.
+[[nodiscard]] inline bool is_kernel(const LaunchSite& site) noexcept {
+  return site.kernel != nullptr && !is_copy(site);
+}
 
 // What was launched inside a label, beside further labels.
 struct LabelInside {

@@ -79,7 +79,7 @@ std::uint64_t signature_of(const State& state) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < state.run.events.size(); ++i) {
     const record::EventRecord& event = state.run.events[i];
-    if (!is_current(state, event)) continue;
+    if (!is_current(state, event) || event.is_copy) continue;
     std::uint64_t hash = kBasis;
     for (const char byte : event.event_name)
       hash = mix(hash, static_cast<unsigned char>(byte));
@@ -106,7 +106,8 @@ double deviation_of(State& state) {
         static_cast<double>(site->slot->count.exchange(0, std::memory_order_relaxed));
     const std::uint32_t shapes =
         launch_table.shapes_of(*site->slot).exchange(0, std::memory_order_relaxed);
-    if (site->label != nullptr || site->usual_votes <= 0 || !has_handles(*site)) continue;
+    if (site->label != nullptr || is_copy(*site) || site->usual_votes <= 0 || !has_handles(*site))
+      continue;
     const double expected = site->usual_count;
     const double kernels = kernels_of(site->graph);
     usual += kernels * expected;
@@ -292,6 +293,7 @@ double monotonic_seconds() noexcept {
 }
 
 void note_watched(const Launch& launch) noexcept {
+  if (launch.copy != nullptr) return;  // how often a program copies tells nothing of its phases
   timer::LaunchSlot* slot = launch_table.find(launch.function, launch.stream);
   if (slot == nullptr) {
     foreign_launches.fetch_add(kernels_of(launch.graph), std::memory_order_relaxed);
@@ -452,7 +454,7 @@ void note_phase(State& state) {
       .confidence = state.run.iteration_confidence,
       .reason = state.phase_reason};
   for (const LaunchSite* site : state.sites) {
-    if (site->label != nullptr || site->usual_votes <= 0) continue;
+    if (site->label != nullptr || is_copy(*site) || site->usual_votes <= 0) continue;
     if (site->graph == nullptr) {
       phase.kernel_launches += site->usual_count;
       continue;

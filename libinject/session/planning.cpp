@@ -91,7 +91,9 @@ void leave_out_rare_events(State& state) {
   forget_events(state, [&](const record::EventRecord& event) {
     const LaunchSite& site = *state.site_of_event[&event];
     const bool is_rare = site.usual_votes > 0 && event.launch_occurrence >= site.usual_count;
-    return is_rare && (state.boundary_is_guessed || event.has(record::Flag::kRecaptured));
+    // A program copies its loss every so many iterations.
+    return is_rare &&
+           (state.boundary_is_guessed || event.has(record::Flag::kRecaptured) || event.is_copy);
   });
 }
 

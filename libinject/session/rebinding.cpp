@@ -107,7 +107,7 @@ template <typename Predicate>
 void lose_functions(State& state, const Predicate& is_gone) {
   bool some_are_wanted = false;
   for (LaunchSite* site : state.sites) {
-    if (site->kernel == nullptr || site->function == nullptr || !is_gone(*site)) continue;
+    if (!is_kernel(*site) || site->function == nullptr || !is_gone(*site)) continue;
     some_are_wanted = some_are_wanted || is_wanted(*site);
     site->function = nullptr;
     place(state, *site);
@@ -179,6 +179,12 @@ void revive(State& state, StreamInfo& stream, CUstream handle) {
   }
 }
 
+bool has_kernels(const State& state, const StreamInfo& stream) {
+  return std::any_of(state.sites.begin(), state.sites.end(), [&](const LaunchSite* site) {
+    return site->stream == &stream && !is_copy(*site);
+  });
+}
+
 // Nothing was launched there since the counts began.
 bool is_silent(const State& state, const StreamInfo& stream) {
   if (stream.is_heard) return false;
@@ -246,6 +252,9 @@ LaunchSite* rebind(State& state, const Launched& launched, CUstream stream) {
         (site->function != nullptr && kernel != nullptr && site->function != launched.function)) {
       continue;
     }
+    // Every stream has copies: one tells nothing of where kernels are launched from now on.
+    if (is_copy(*site) && site->stream->handle != stream && has_kernels(state, *site->stream))
+      continue;
     // What is on the stream already is nearer than what was on one that has ended.
     if (best == nullptr || (site->stream->handle == stream && best->stream->handle != stream))
       best = site;

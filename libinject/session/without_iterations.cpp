@@ -2,6 +2,7 @@
 // counted exactly.  In prof.json the whole run is one iteration.
 #include "session/without_iterations.hpp"
 
+#include "launch/copies.hpp"
 #include "session/discovery.hpp"
 #include "session/planning.hpp"
 #include "session/state.hpp"
@@ -49,7 +50,14 @@ void sample_from_now_on(State& state, LaunchSite& site) {
   site.sampled = add_event(state, site, 0, {});
   if (site.sampled == nullptr) return;
   site.sampled->add_flag(record::Flag::kAnyOccurrence);
-  site.sampled->shape = site.first_shape;
+  if (is_copy(site)) {
+    // Of any size.
+    site.sampled->is_copy = true;
+    site.sampled->op =
+        std::make_unique<record::Op>(op_of({.kind = kind_of(site.function)}, "the driver"));
+  } else {
+    site.sampled->shape = site.first_shape;
+  }
   if (site.may_overlap) site.sampled->add_flag(record::Flag::kPdlRemoved);
   site.sampled->start_index = state.next_index++;
   site.sampled->end_index = state.next_index++;

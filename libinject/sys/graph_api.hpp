@@ -22,6 +22,9 @@ namespace inline_prof::sys {
   X(get_nodes, cuGraphGetNodes, true, CUresult(CUgraph, CUgraphNode*, std::size_t*)) \
   X(get_type, cuGraphNodeGetType, true, CUresult(CUgraphNode, CUgraphNodeType*)) \
   X(get_kernel, cuGraphKernelNodeGetParams_v2, true, CUresult(CUgraphNode, CUDA_KERNEL_NODE_PARAMS_v2*)) \
+  X(get_memcpy, cuGraphMemcpyNodeGetParams, false, CUresult(CUgraphNode, CUDA_MEMCPY3D*)) \
+  X(get_memset, cuGraphMemsetNodeGetParams, false, CUresult(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*)) \
+  X(get_memory_operations, cuGraphBatchMemOpNodeGetParams, false, CUresult(CUgraphNode, CUDA_BATCH_MEM_OP_NODE_PARAMS*)) \
   X(get_child, cuGraphChildGraphNodeGetGraph, false, CUresult(CUgraphNode, CUgraph*)) \
   X(get_attribute, cuGraphKernelNodeGetAttribute, false, CUresult(CUgraphNode, CUkernelNodeAttrID, CUkernelNodeAttrValue*)) \
   X(get_dependencies, cuGraphNodeGetDependencies_v2, true, CUresult(CUgraphNode, CUgraphNode*, CUgraphEdgeData*, std::size_t*)) \

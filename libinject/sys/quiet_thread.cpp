@@ -1,6 +1,7 @@
 #include "sys/quiet_thread.hpp"
 
 #include "sys/held_signal.hpp"
+#include "sys/thread_state.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -26,7 +27,7 @@ struct Start {
 void* run(void* data) {
   const Start start = *static_cast<Start*>(data);
   delete static_cast<Start*>(data);
-  this_thread_is_quiet = true;
+  this_thread.is_quiet = true;
   void* const result = start.main(start.argument);
   // The last thread of a process runs the application's exit handlers.
   if (only_quiet_threads_are_left()) pthread_sigmask(SIG_SETMASK, &start.mask, nullptr);

@@ -1,4 +1,4 @@
-// Threads of ours in the application's process, and how they wait.
+// Threads of ours in the application's process (ThreadState::is_quiet), and how they wait.
 #pragma once
 
 #include <ctime>
@@ -13,9 +13,6 @@ namespace inline_prof::sys {
 
 // The same for a detached thread.
 [[nodiscard]] int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept;
-
-// True on the threads that these start.
-[[gnu::tls_model("initial-exec")]] inline constinit thread_local bool this_thread_is_quiet = false;
 
 // True once the application's main thread has ended by pthread_exit() and nothing is left but
 // threads of ours: then the process would have ended, and ends when they do.  A few microseconds.

@@ -3,6 +3,7 @@
 #include "sys/graph_api.hpp"
 #include "sys/lifecycle.hpp"
 #include "timer/driver_scope.hpp"
+#include "timer/last_wait.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -171,6 +172,7 @@ ContextTimer::BeginResult ContextTimer::take(record::EventRecord& event, std::in
   found->iteration = iteration;
   found->correlation_id = 0;
   found->tight = -1;
+  found->after_wait_us = since_last_wait_us();
   found->watch = nullptr;
   found->is_captured = false;
   pair = found;
@@ -284,6 +286,7 @@ void ContextTimer::read_pair(Pair& pair) noexcept {
                      .offset_ms = offset_ms,
                      .iteration = pair.iteration,
                      .tight = pair.tight,
+                     .after_wait_us = pair.after_wait_us,
                      .correlation_id = pair.correlation_id,
                      .extra = std::move(pair.extra)});
     last_end_ms_.store(offset_ms + measured_ms, std::memory_order_relaxed);

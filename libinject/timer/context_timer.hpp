@@ -49,6 +49,7 @@ class ContextTimer {
     record::EventRecord* event = nullptr;
     std::int64_t iteration = 0;
     std::int8_t tight = -1;
+    float after_wait_us = -1;
     std::uint32_t correlation_id = 0;  // CUPTI's, of the one launch between the events
     StreamWatch* watch = nullptr;      // a launch of another thread on the stream spoils it
     bool is_captured = false;          // its events stand in a graph of the application's for good

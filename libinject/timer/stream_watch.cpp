@@ -1,5 +1,7 @@
 #include "timer/stream_watch.hpp"
 
+#include "sys/thread_state.hpp"
+
 #include <cuda.h>
 
 #include <array>
@@ -30,8 +32,7 @@ constexpr char kSeveral = 0;
 
 // Identifies this thread.
 const void* this_thread() noexcept {
-  [[gnu::tls_model("initial-exec")]] static constinit thread_local char mark = 0;
-  return &mark;
+  return &sys::this_thread;
 }
 
 // Multiplicative hashing, as in launch_table.hpp.

@@ -22,6 +22,7 @@ enum class OpKind : std::uint8_t {
   kSoftmax,
   kCollective,
   kMemory,
+  kCopy,
   kCast,
   kOperator,
   kRegion,
@@ -92,6 +93,14 @@ inline constexpr std::array kOpKinds{
                 .name = "memory",
                 .integers = "read_bytes, write_bytes, flops",
                 .texts = "class"},
+    OpKindEntry{.kind = OpKind::kCopy,
+                .name = "copy",
+                .integers = "bytes",
+                .texts = "direction (host_to_device or device_to_host or device_to_device or peer "
+                         "or host_to_host or fill or write_value or wait_value), host_memory "
+                         "(pinned or pageable)",
+                .libraries = "the driver",
+                .is_measured = false},
     OpKindEntry{.kind = OpKind::kCast,
                 .name = "cast",
                 .integers = "rows, cols",

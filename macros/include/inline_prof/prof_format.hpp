@@ -113,6 +113,7 @@ inline constexpr const char* kMeasuredTimesMs = "measured_times_ms";
 inline constexpr const char* kIterStartToEventStartTimesMs = "iter_start_to_event_start_times_ms";
 inline constexpr const char* kIterations = "iterations";
 inline constexpr const char* kTight = "tight";
+inline constexpr const char* kAfterWaitUs = "after_wait_us";
 inline constexpr const char* kCrossCheckTimesUs = "witness_times_us";
 inline constexpr const char* kExtraInfosStart = "extra_infos_start";
 inline constexpr const char* kExtraInfosStop = "extra_infos_stop";

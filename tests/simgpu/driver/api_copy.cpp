@@ -23,9 +23,12 @@ enum class Wait { kNo, kYes };
 // done, except from device to device, where "no host-side synchronization is performed"; an
 // asynchronous copy to pageable memory "will return only once the copy has completed".
 void copy(Simulator& s, Stream& stream, const CopyWork& work, Wait wait) {
-  if (work.width == 0 || work.rows == 0) return;
-  require_inside(s, work.destination, work.destination_pitch * (work.rows - 1) + work.width);
-  require_inside(s, work.source, work.source_pitch * (work.rows - 1) + work.width);
+  if (work.bytes() == 0) return;
+  const auto extent = [&](size_t pitch, size_t slice) {
+    return slice * (work.slices - 1) + pitch * (work.rows - 1) + work.width;
+  };
+  require_inside(s, work.destination, extent(work.destination_pitch, work.destination_slice));
+  require_inside(s, work.source, extent(work.source_pitch, work.source_slice));
   if (wait == Wait::kYes) s.refuse_if_unsafe();
   s.copy(stream, work);
   const bool between_devices =
@@ -43,18 +46,19 @@ CopyWork flat(void* destination, const void* source, size_t bytes) {
           .rows = 1};
 }
 
+const void* side(CUmemorytype type, const void* host, CUdeviceptr device) {
+  switch (type) {
+    case CU_MEMORYTYPE_HOST:
+      return host;
+    case CU_MEMORYTYPE_DEVICE:
+    case CU_MEMORYTYPE_UNIFIED:
+      return pointer(device);
+    default:
+      throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // arrays
+  }
+}
+
 CopyWork plane(const CUDA_MEMCPY2D& p) {
-  const auto side = [](CUmemorytype type, const void* host, CUdeviceptr device) -> const void* {
-    switch (type) {
-      case CU_MEMORYTYPE_HOST:
-        return host;
-      case CU_MEMORYTYPE_DEVICE:
-      case CU_MEMORYTYPE_UNIFIED:
-        return pointer(device);
-      default:
-        throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // arrays
-    }
-  };
   const auto* source = static_cast<const char*>(side(p.srcMemoryType, p.srcHost, p.srcDevice));
   const auto* destination = static_cast<const char*>(side(p.dstMemoryType, p.dstHost, p.dstDevice));
   require(source);
@@ -67,6 +71,29 @@ CopyWork plane(const CUDA_MEMCPY2D& p) {
           .source_pitch = p.srcPitch,
           .width = p.WidthInBytes,
           .rows = p.Height};
+}
+
+// CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER.
+template <typename Box>
+CopyWork box(const Box& p) {
+  const auto* source = static_cast<const char*>(side(p.srcMemoryType, p.srcHost, p.srcDevice));
+  const auto* destination = static_cast<const char*>(side(p.dstMemoryType, p.dstHost, p.dstDevice));
+  require(source);
+  require(destination);
+  require_value(p.Height <= 1 || (p.srcPitch >= p.WidthInBytes && p.dstPitch >= p.WidthInBytes));
+  require_value(p.Depth <= 1 || (p.srcHeight >= p.Height && p.dstHeight >= p.Height));
+  const size_t source_slice = p.srcPitch * p.srcHeight;
+  const size_t destination_slice = p.dstPitch * p.dstHeight;
+  return {.destination = const_cast<char*>(destination) + p.dstZ * destination_slice +
+                         p.dstY * p.dstPitch + p.dstXInBytes,
+          .source = source + p.srcZ * source_slice + p.srcY * p.srcPitch + p.srcXInBytes,
+          .destination_pitch = p.dstPitch,
+          .source_pitch = p.srcPitch,
+          .width = p.WidthInBytes,
+          .rows = p.Height,
+          .slices = p.Depth,
+          .destination_slice = destination_slice,
+          .source_slice = source_slice};
 }
 
 template <typename Value>
@@ -166,6 +193,42 @@ SIMGPU_STREAM_CALL(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v3020, kCopy,
                    const CUDA_MEMCPY2D* parameters, CUstream stream) {
   require(parameters);
   copy(s, s.stream(stream, which), plane(*parameters), Wait::kNo);
+}
+
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy3D_v2, cuMemcpy3D_v3020, kCopy,
+                           const CUDA_MEMCPY3D* parameters) {
+  require(parameters);
+  copy(s, s.stream(nullptr, which), box(*parameters), Wait::kYes);
+}
+
+SIMGPU_STREAM_CALL(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v3020, kCopy,
+                   const CUDA_MEMCPY3D* parameters, CUstream stream) {
+  require(parameters);
+  copy(s, s.stream(stream, which), box(*parameters), Wait::kNo);
+}
+
+SIMGPU_STREAM_CALL(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_v4000, kCopy,
+                   const CUDA_MEMCPY3D_PEER* parameters, CUstream stream) {
+  require(parameters);
+  copy(s, s.stream(stream, which), box(*parameters), Wait::kNo);
+}
+
+// The form of CUDA 13.0; attributes say where memory may lie, and nothing here depends on it.
+SIMGPU_STREAM_CALL(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v13000, kCopy,
+                   CUdeviceptr* destinations, CUdeviceptr* sources, size_t* bytes, size_t count,
+                   CUmemcpyAttributes* attributes, size_t* places, size_t attribute_count,
+                   CUstream stream) {
+  require(destinations);
+  require(sources);
+  require(bytes);
+  require(attributes);
+  require(places);
+  // cuda.h: the legacy default stream is refused.
+  require_value(count > 0 && attribute_count > 0 && attribute_count <= count && stream != nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    copy(s, s.stream(stream, which), flat(pointer(destinations[i]), pointer(sources[i]), bytes[i]),
+         Wait::kNo);
+  }
 }
 
 // By elements of 8, 16 and 32 bits.

@@ -200,15 +200,17 @@ void Simulator::copy(Stream& stream, const CopyWork& work) {
   const bool pageable_source =
       memory.find(reinterpret_cast<std::uintptr_t>(work.source)) == nullptr;
   if (pageable_source && !Engine::has_run(stream)) {
-    staging = std::make_shared<std::vector<char>>(work.width * work.rows);
+    staging = std::make_shared<std::vector<char>>(work.bytes());
     staged.destination = staging->data();
     staged.destination_pitch = work.width;
+    staged.destination_slice = work.width * work.rows;
     move_bytes(staged);
     staged = work;
     staged.source = staging->data();
     staged.source_pitch = work.width;
+    staged.source_slice = work.width * work.rows;
   }
-  const auto duration = transfer_duration(work.destination, work.source, work.width * work.rows);
+  const auto duration = transfer_duration(work.destination, work.source, work.bytes());
   engine.submit(stream, {.run = [&stream, staged, staging, duration,
                                  origin = origin_of_this_call()](Nanoseconds start) {
                   move_bytes(staged);

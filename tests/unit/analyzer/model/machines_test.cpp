@@ -43,8 +43,9 @@ TEST(BuiltinMachines, HaveTheirFileNameAndASourceBesideEveryNumber) {
     EXPECT_EQ(machine.id + ".json", file.file_name);
     EXPECT_FALSE(machine.names.empty()) << machine.id;
     EXPECT_TRUE(machine.memory_gib && machine.l2_mb && machine.boost_clock_mhz) << machine.id;
-    for (const char* number : {"sm_count", "memory_gib", "memory_gb_per_s", "l2_mb", "peak_tflops",
-                               "boost_clock_mhz", "achievable_fraction", "launch_floor_us"}) {
+    for (const char* number :
+         {"sm_count", "memory_gib", "memory_gb_per_s", "host_link_gb_per_s", "l2_mb", "peak_tflops",
+          "boost_clock_mhz", "achievable_fraction", "launch_floor_us"}) {
       const auto source = machine.sources.find(number);
       ASSERT_NE(source, machine.sources.end()) << machine.id << " " << number;
       EXPECT_GT(source->second.size(), 10U) << machine.id << " " << number;

@@ -68,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadLayers{"UnknownKind", R"({"rules":[{"match":"*","op":{"kind":"gem"}}]})",
                   "l.json: /rules/0/op/kind: \"gem\" is no kind of operation; known are gemm, "
                   "grouped_gemm, conv, embedding, attention, norm, softmax, collective, memory, "
-                  "cast, operator, region"}),
+                  "copy, cast, operator, region"}),
     [](const auto& row) { return row.param.name; });
 
 TEST(ApplyLayers, TheFirstRuleThatFitsWins) {

@@ -1,0 +1,325 @@
+// Copies, fills and operations of streams on memory.  One that is not measured costs the test of
+// the filter; what it copies is asked of the driver only where it is counted or may be measured.
+//
+// Where the host copies from or to a device in each iteration, that tells where iterations end.
+#include "entry/driver_functions.hpp"
+#include "entry/guard.hpp"
+#include "entry/start.hpp"
+#include "launch/copies.hpp"
+#include "launch/launch_arguments.hpp"
+#include "launch/observed.hpp"
+#include "launch/waits.hpp"
+#include "session/armed_event.hpp"
+#include "sys/cuda_api.hpp"
+
+#include <algorithm>
+
+namespace inline_prof::hook {
+namespace {
+
+// Out of line, as all that each of a hundred wrappers has.
+[[nodiscard, gnu::noinline]] bool some_may_be_armed() noexcept {
+  const std::uint64_t filter = sys::hot_line.filter.load(std::memory_order_relaxed);
+  return filter != sys::kNoLaunch &&
+         std::any_of(copy_keys.begin(), copy_keys.end(), [filter](const CopyKey& key) {
+           return (filter >> sys::filter_bit(&key) & 1U) != 0;
+         });
+}
+
+// The filter lets every launch through now and then: without a copy in the plan of the iteration
+// none is asked about.
+[[nodiscard]] bool none_is_looked_at() noexcept {
+  if (counting.load(std::memory_order_relaxed) ||
+      open_captures.load(std::memory_order_relaxed) != 0 ||
+      measures_everything.load(std::memory_order_relaxed) ||
+      sites_are_lost.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  const auto count = armed_count.load(std::memory_order_acquire);
+  return std::none_of(armed_events.begin(), armed_events.begin() + count,
+                      [](const ArmedEvent& armed) {
+                        return is_copy(armed.function.load(std::memory_order_relaxed));
+                      });
+}
+
+// As settle_launch().  Copies of all threads share a few slots: they are counted as where several
+// threads launch.
+[[nodiscard]] bool settle_copy(const void* key, const void* stream,
+                               timer::LaunchSlot*& counted) noexcept {
+  if (open_captures.load(std::memory_order_relaxed) != 0) return false;
+  if (!counting.load(std::memory_order_relaxed)) return is_settled(key);
+  timer::LaunchSlot* slot = launch_table.find(key, stream);
+  if (slot == nullptr || !slot->count_quietly(true)) return false;
+  counted = slot;
+  return true;
+}
+
+// One call of the application's.  Without templates: there are some hundred wrappers.
+struct CopyCall {
+  const char* api;
+  CUstream stream;
+  Copy (*describe)(const void* call) noexcept;  // asks the driver
+  const void* describe_call;
+  CUresult (*forward)(const void* call);
+  const void* forward_call;
+
+  [[nodiscard]] CUresult made() const { return forward(forward_call); }
+};
+
+// What is copied, and whether the call only has to be made.  On a stack frame of its own, which is
+// gone when the call is made.
+[[gnu::noinline]] bool is_settled(const CopyCall& call, Copy& copy, timer::LaunchSlot*& counted) {
+  bool settled = true;
+  fenced(call.api, [&] {
+    if (none_is_looked_at()) return;
+    copy = call.describe(call.describe_call);
+    settled = copy.bytes == 0 || settle_copy(key_of(copy.kind), call.stream, counted);
+  });
+  return settled;
+}
+
+CUresult copied_unmarked(const CopyCall& call) {
+  Copy copy;
+  timer::LaunchSlot* counted = nullptr;
+  if (is_settled(call, copy, counted)) {
+    const CUresult result = call.made();
+    if (result != CUDA_SUCCESS && counted != nullptr) timer::take_back(counted->count);
+    return result;
+  }
+  const Launch launch{.api = call.api,
+                      .function = key_of(copy.kind),
+                      .stream = call.stream,
+                      .grid = {},
+                      .block = {},
+                      .cluster = {},
+                      .dynamic_shared_bytes = 0,
+                      .copy = &copy};
+  return observed(launch, [&] { return call.made(); });
+}
+
+[[gnu::noinline]] CUresult copied_slowly(const CopyCall& call) {
+  start_once();
+  if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) return call.made();
+  if (!is_to_be_marked()) return copied_unmarked(call);
+  const timer::MarkedLaunch mark(call.stream);
+  return copied_unmarked(call);
+}
+
+template <typename Describe, typename Forward>
+CUresult copied(const char* api, CUstream stream, const Describe& describe,
+                const Forward& forward) {
+  if (!some_may_be_armed()) return forward();
+  return copied_slowly(
+      {.api = api,
+       .stream = stream,
+       .describe =
+           [](const void* call) noexcept { return (*static_cast<const Describe*>(call))(); },
+       .describe_call = &describe,
+       .forward = [](const void* call) { return (*static_cast<const Forward*>(call))(); },
+       .forward_call = &forward});
+}
+
+void note_copy(const char* where) noexcept {
+  if (!sys::is_on() || !looking_for_period.load(std::memory_order_relaxed)) return;
+  fenced(where, [] { note_host_wait(); });
+}
+
+// What is done before a call.
+HostWait note_nothing() noexcept {
+  return HostWait(false);
+}
+HostWait note_synchronous() noexcept {
+  return HostWait(true);
+}
+HostWait note_asynchronous_copy(const char* where) noexcept {
+  note_copy(where);
+  return HostWait(false);
+}
+HostWait note_synchronous_copy(const char* where) noexcept {
+  note_copy(where);
+  return HostWait(true);
+}
+
+// Of unified addresses.
+HostWait note_copy_between(CUdeviceptr to, CUdeviceptr from) noexcept {
+  if (sys::is_on() && looking_for_period.load(std::memory_order_relaxed)) {
+    fenced("cuMemcpyAsync", [&] {
+      const CopyKind kind = copy_between(to, from, 0).kind;
+      if (kind != CopyKind::kDeviceToDevice && kind != CopyKind::kPeer) note_host_wait();
+    });
+  }
+  return HostWait(false);
+}
+
+// The sum of a batch, of the kind of its first copy.
+Copy copy_of_batch(const CUdeviceptr* to, const CUdeviceptr* from, const std::size_t* bytes,
+                   std::size_t count) noexcept {
+  if (to == nullptr || from == nullptr || bytes == nullptr || count == 0) return {};
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    all += bytes[i];
+  return copy_between(to[0], from[0], all);
+}
+
+Copy value_of(CopyKind kind, std::uint64_t bytes) noexcept {
+  return {.kind = kind, .bytes = bytes};
+}
+
+Copy fill_of(std::uint64_t bytes) noexcept {
+  return value_of(CopyKind::kFill, bytes);
+}
+
+}  // namespace
+
+// A wrapper, and that of the form for the per-thread default stream, by its suffix.  `note`: what
+// is done before the call in any case; `what`: the copy.
+#define INLINE_PROF_COPY(symbol, suffix, on, parameters, arguments, note, what) \
+  CUresult CUDAAPI hooked_##symbol parameters {                                 \
+    const HostWait noted = note;                                                \
+    return copied(                                                              \
+        #symbol, explicit_stream(on, false), [&] { return what; },              \
+        [&] { return original_##symbol arguments; });                           \
+  }                                                                             \
+  CUresult CUDAAPI hooked_##symbol##suffix parameters {                         \
+    const HostWait noted = note;                                                \
+    return copied(                                                              \
+        #symbol, explicit_stream(on, true), [&] { return what; },               \
+        [&] { return original_##symbol##suffix arguments; });                   \
+  }
+
+INLINE_PROF_COPY(cuMemcpy, _ptds, nullptr, (CUdeviceptr to, CUdeviceptr from, std::size_t bytes),
+                 (to, from, bytes), note_synchronous(), copy_between(to, from, bytes))
+INLINE_PROF_COPY(cuMemcpyAsync, _ptsz, stream,
+                 (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
+                 (to, from, bytes, stream), note_copy_between(to, from),
+                 copy_between(to, from, bytes))
+INLINE_PROF_COPY(cuMemcpyHtoD_v2, _ptds, nullptr,
+                 (CUdeviceptr to, const void* from, std::size_t bytes), (to, from, bytes),
+                 note_synchronous_copy("cuMemcpyHtoD"), copy_to_device(from, bytes))
+INLINE_PROF_COPY(cuMemcpyHtoDAsync_v2, _ptsz, stream,
+                 (CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream),
+                 (to, from, bytes, stream), note_asynchronous_copy("cuMemcpyHtoDAsync"),
+                 copy_to_device(from, bytes))
+INLINE_PROF_COPY(cuMemcpyDtoH_v2, _ptds, nullptr, (void* to, CUdeviceptr from, std::size_t bytes),
+                 (to, from, bytes), note_wait("cuMemcpyDtoH"), copy_from_device(to, bytes))
+INLINE_PROF_COPY(cuMemcpyDtoHAsync_v2, _ptsz, stream,
+                 (void* to, CUdeviceptr from, std::size_t bytes, CUstream stream),
+                 (to, from, bytes, stream), note_asynchronous_copy("cuMemcpyDtoHAsync"),
+                 copy_from_device(to, bytes))
+INLINE_PROF_COPY(cuMemcpyDtoD_v2, _ptds, nullptr,
+                 (CUdeviceptr to, CUdeviceptr from, std::size_t bytes), (to, from, bytes),
+                 note_synchronous(), copy_between(to, from, bytes))
+INLINE_PROF_COPY(cuMemcpyDtoDAsync_v2, _ptsz, stream,
+                 (CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream),
+                 (to, from, bytes, stream), note_nothing(), copy_between(to, from, bytes))
+INLINE_PROF_COPY(cuMemcpyPeer, _ptds, nullptr,
+                 (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                  std::size_t bytes),
+                 (to, to_context, from, from_context, bytes), note_nothing(),
+                 copy_between(to, from, bytes))
+INLINE_PROF_COPY(cuMemcpyPeerAsync, _ptsz, stream,
+                 (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                  std::size_t bytes, CUstream stream),
+                 (to, to_context, from, from_context, bytes, stream), note_nothing(),
+                 copy_between(to, from, bytes))
+INLINE_PROF_COPY(cuMemcpy2D_v2, _ptds, nullptr, (const CUDA_MEMCPY2D* what), (what),
+                 note_synchronous(), copy_of(what))
+INLINE_PROF_COPY(cuMemcpy2DUnaligned_v2, _ptds, nullptr, (const CUDA_MEMCPY2D* what), (what),
+                 note_synchronous(), copy_of(what))
+INLINE_PROF_COPY(cuMemcpy3D_v2, _ptds, nullptr, (const CUDA_MEMCPY3D* what), (what),
+                 note_synchronous(), copy_of(what))
+INLINE_PROF_COPY(cuMemcpy3DPeer, _ptds, nullptr, (const CUDA_MEMCPY3D_PEER* what), (what),
+                 note_nothing(), copy_of(what))
+INLINE_PROF_COPY(cuMemcpy2DAsync_v2, _ptsz, stream, (const CUDA_MEMCPY2D* what, CUstream stream),
+                 (what, stream), note_nothing(), copy_of(what))
+INLINE_PROF_COPY(cuMemcpy3DAsync_v2, _ptsz, stream, (const CUDA_MEMCPY3D* what, CUstream stream),
+                 (what, stream), note_nothing(), copy_of(what))
+INLINE_PROF_COPY(cuMemcpy3DPeerAsync, _ptsz, stream,
+                 (const CUDA_MEMCPY3D_PEER* what, CUstream stream), (what, stream), note_nothing(),
+                 copy_of(what))
+INLINE_PROF_COPY(cuMemcpyBatchAsync, _ptsz, stream,
+                 (CUdeviceptr * to, CUdeviceptr* from, std::size_t* bytes, std::size_t count,
+                  void* attributes, std::size_t* places, std::size_t attribute_count,
+                  std::size_t* failed, CUstream stream),
+                 (to, from, bytes, count, attributes, places, attribute_count, failed, stream),
+                 note_nothing(), copy_of_batch(to, from, bytes, count))
+INLINE_PROF_COPY(cuMemcpyBatchAsync_v2, _ptsz, stream,
+                 (CUdeviceptr * to, CUdeviceptr* from, std::size_t* bytes, std::size_t count,
+                  void* attributes, std::size_t* places, std::size_t attribute_count,
+                  CUstream stream),
+                 (to, from, bytes, count, attributes, places, attribute_count, stream),
+                 note_nothing(), copy_of_batch(to, from, bytes, count))
+INLINE_PROF_COPY(cuMemsetD8_v2, _ptds, nullptr,
+                 (CUdeviceptr to, unsigned char value, std::size_t count), (to, value, count),
+                 note_nothing(), fill_of(std::uint64_t{count}))
+INLINE_PROF_COPY(cuMemsetD8Async, _ptsz, stream,
+                 (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream),
+                 (to, value, count, stream), note_nothing(), fill_of(std::uint64_t{count}))
+INLINE_PROF_COPY(cuMemsetD2D8_v2, _ptds, nullptr,
+                 (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
+                  std::size_t height),
+                 (to, pitch, value, width, height), note_nothing(),
+                 fill_of(std::uint64_t{width} * height))
+INLINE_PROF_COPY(cuMemsetD2D8Async, _ptsz, stream,
+                 (CUdeviceptr to, std::size_t pitch, unsigned char value, std::size_t width,
+                  std::size_t height, CUstream stream),
+                 (to, pitch, value, width, height, stream), note_nothing(),
+                 fill_of(std::uint64_t{width} * height))
+INLINE_PROF_COPY(cuMemsetD16_v2, _ptds, nullptr,
+                 (CUdeviceptr to, unsigned short value, std::size_t count), (to, value, count),
+                 note_nothing(), fill_of(std::uint64_t{count} * sizeof value))
+INLINE_PROF_COPY(cuMemsetD16Async, _ptsz, stream,
+                 (CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream),
+                 (to, value, count, stream), note_nothing(),
+                 fill_of(std::uint64_t{count} * sizeof value))
+INLINE_PROF_COPY(cuMemsetD2D16_v2, _ptds, nullptr,
+                 (CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width,
+                  std::size_t height),
+                 (to, pitch, value, width, height), note_nothing(),
+                 fill_of(std::uint64_t{width} * height * sizeof value))
+INLINE_PROF_COPY(cuMemsetD2D16Async, _ptsz, stream,
+                 (CUdeviceptr to, std::size_t pitch, unsigned short value, std::size_t width,
+                  std::size_t height, CUstream stream),
+                 (to, pitch, value, width, height, stream), note_nothing(),
+                 fill_of(std::uint64_t{width} * height * sizeof value))
+INLINE_PROF_COPY(cuMemsetD32_v2, _ptds, nullptr,
+                 (CUdeviceptr to, unsigned value, std::size_t count), (to, value, count),
+                 note_nothing(), fill_of(std::uint64_t{count} * sizeof value))
+INLINE_PROF_COPY(cuMemsetD32Async, _ptsz, stream,
+                 (CUdeviceptr to, unsigned value, std::size_t count, CUstream stream),
+                 (to, value, count, stream), note_nothing(),
+                 fill_of(std::uint64_t{count} * sizeof value))
+INLINE_PROF_COPY(cuMemsetD2D32_v2, _ptds, nullptr,
+                 (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
+                  std::size_t height),
+                 (to, pitch, value, width, height), note_nothing(),
+                 fill_of(std::uint64_t{width} * height * sizeof value))
+INLINE_PROF_COPY(cuMemsetD2D32Async, _ptsz, stream,
+                 (CUdeviceptr to, std::size_t pitch, unsigned value, std::size_t width,
+                  std::size_t height, CUstream stream),
+                 (to, pitch, value, width, height, stream), note_nothing(),
+                 fill_of(std::uint64_t{width} * height * sizeof value))
+INLINE_PROF_COPY(cuStreamWaitValue32_v2, _ptsz, stream,
+                 (CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags),
+                 (stream, at, value, flags), note_nothing(),
+                 value_of(CopyKind::kWaitValue, sizeof value))
+INLINE_PROF_COPY(cuStreamWaitValue64_v2, _ptsz, stream,
+                 (CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags),
+                 (stream, at, value, flags), note_nothing(),
+                 value_of(CopyKind::kWaitValue, sizeof value))
+INLINE_PROF_COPY(cuStreamWriteValue32_v2, _ptsz, stream,
+                 (CUstream stream, CUdeviceptr at, cuuint32_t value, unsigned flags),
+                 (stream, at, value, flags), note_nothing(),
+                 value_of(CopyKind::kWriteValue, sizeof value))
+INLINE_PROF_COPY(cuStreamWriteValue64_v2, _ptsz, stream,
+                 (CUstream stream, CUdeviceptr at, cuuint64_t value, unsigned flags),
+                 (stream, at, value, flags), note_nothing(),
+                 value_of(CopyKind::kWriteValue, sizeof value))
+INLINE_PROF_COPY(cuStreamBatchMemOp_v2, _ptsz, stream,
+                 (CUstream stream, unsigned count, CUstreamBatchMemOpParams* operations,
+                  unsigned flags),
+                 (stream, count, operations, flags), note_nothing(), copy_of(operations, count))
+
+#undef INLINE_PROF_COPY
+
+}  // namespace inline_prof::hook

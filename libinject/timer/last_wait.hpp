@@ -1,0 +1,30 @@
+// When a thread of the application's last came back from a call that waits for the device: in
+// microseconds, on a clock that begins anew after 71 minutes.
+#pragma once
+
+#include "sys/thread_state.hpp"
+
+#include <cstdint>
+#include <ctime>
+
+namespace inline_prof::timer {
+
+[[nodiscard]] inline std::uint32_t monotonic_us() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint32_t>(static_cast<std::uint64_t>(now.tv_sec) * 1'000'000U +
+                                    static_cast<std::uint64_t>(now.tv_nsec) / 1'000U);
+}
+
+inline void note_end_of_wait() noexcept {
+  const std::uint32_t now_us = monotonic_us();
+  sys::this_thread.last_wait_ended_us = now_us == 0 ? 1 : now_us;
+}
+
+// Microseconds since then; below 0: this thread has not waited.
+[[nodiscard]] inline float since_last_wait_us() noexcept {
+  if (sys::this_thread.last_wait_ended_us == 0) return -1;
+  return static_cast<float>(monotonic_us() - sys::this_thread.last_wait_ended_us);
+}
+
+}  // namespace inline_prof::timer
