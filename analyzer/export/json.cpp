@@ -2,6 +2,7 @@
 
 #include "export/json_values.hpp"
 #include "join/columns.hpp"
+#include "join/idle.hpp"
 
 #include <optional>
 #include <string>
@@ -17,6 +18,27 @@ Json shares_json(const std::optional<join::Shares>& shares, double scale) {
           {"measured", shares->measured * scale},
           {"seen", shares->seen * scale},
           {"idle", shares->idle * scale}};
+}
+
+Json idle_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const join::Idle& idle : analysis.idle) {
+    Json parts = Json::array();
+    for (const join::IdlePart& part : idle.parts) {
+      Json behind = Json::array();
+      for (const join::IdleBehind& place : part.behind)
+        behind.push_back({{"place", place.place}, {"us", place.us}});
+      parts.push_back({{"reason", join::idle_reason_name(part.reason)},
+                       {"us", part.us},
+                       {"ci95_us", or_null(part.ci95_us)},
+                       {"behind", std::move(behind)}});
+    }
+    json.push_back({{"file", analysis.runs[idle.profile].profile.file},
+                    {"device_id", idle.device_id},
+                    {"idle_us", idle.idle_us},
+                    {"parts", std::move(parts)}});
+  }
+  return json;
 }
 
 void add_errors(Json& json, const std::optional<join::Errors>& errors) {
@@ -149,11 +171,16 @@ std::string json_report(const join::Analysis& analysis) {
   json["event_bias_detail"] = or_null(analysis.event_bias_detail);
   json["kernel_floor_us"] = or_null(analysis.kernel_floor_us);
   json["iteration_us"] = or_null(analysis.iteration_us);
+  json["iteration_ci95_us"] = or_null(analysis.iteration_ci95_us);
   json["shares"] = shares_json(analysis.shares_percent, 1.0);
   json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
   json["shares_reason"] = or_null(analysis.shares_reason);
+  json["idle"] = idle_json(analysis);
   json["longest_path_us"] = or_null(analysis.longest_path_us);
   json["all_predicted_us"] = or_null(analysis.all_predicted_us);
+  json["predicted_path_us"] = or_null(analysis.predicted_path_us);
+  json["predicted_path_ci90_us"] = or_null(analysis.predicted_path_ci90_us);
+  json["predicted_part"] = analysis.predicted_path_us ? Json(analysis.predicted_part) : Json();
   json["longest_path_reason"] = or_null(analysis.longest_path_reason);
   add_errors(json, analysis.errors);
   json["uncorrected"] = Json::object();

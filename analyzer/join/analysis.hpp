@@ -8,6 +8,7 @@
 #include "read/profile.hpp"
 #include "read/work_graph.hpp"
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -45,13 +46,17 @@ struct Row {
 
   std::size_t samples = 0;
   std::size_t not_tight = 0;  // samples that are upper bounds: the GPU had caught up with the host
+  std::size_t tight = 0;      // samples whose launch stood in the queue; of others it is not known
+  // Of the samples that are not tight: since their thread waited for the device; median.
+  std::optional<double> after_wait_us;
   std::optional<double> raw_us;
   std::optional<Interval> raw_ci95_us;
   std::optional<Spread> raw_spread_us;
   std::optional<double> corrected_us;  // raw less what the event pair adds, at least 0
   std::optional<double> mean_us;       // corrected, whatever the statistic
   double bias_us = 0.0;
-  std::optional<double> offset_us;        // median start within the iteration
+  std::optional<double> offset_us;  // median start within the iteration
+  std::optional<Interval> offset_ci95_us;
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
   SharedText op_kind;  // empty if what it computes is not known
@@ -122,6 +127,38 @@ struct Shares {
   double idle = 0.0;      // or not seen
 };
 
+// What a device waits for while it is idle; the words are in idle.cpp.
+enum class IdleReason : std::uint8_t {
+  kLaunchingThread,    // the launch came late
+  kBetweenIterations,  // that of an iteration's first work did
+  kSynchronisation,    // the launch came late, its thread had waited for the device
+  kOtherStreams,       // or ranks: the launch stood in the queue
+  kStarts,             // the same, for no longer than the device takes to begin
+  kNotKnown,
+};
+inline constexpr std::size_t kIdleReasons = 6;
+
+// Idle time before the launches of one layer, or of one event without one.
+struct IdleBehind {
+  std::string place;
+  double us = 0.0;
+};
+
+struct IdlePart {
+  IdleReason reason = IdleReason::kNotKnown;
+  double us = 0.0;  // of an iteration
+  std::optional<Interval> ci95_us;
+  std::vector<IdleBehind> behind;  // the largest first
+};
+
+// Of one device; the parts add up.
+struct Idle {
+  std::size_t profile = 0;
+  std::int64_t device_id = 0;
+  double idle_us = 0.0;  // Shares::idle
+  std::array<IdlePart, kIdleReasons> parts{};
+};
+
 // Kernels of CUDA graphs that overlap by programmatic dependent launch, per iteration: the sum of
 // their times, each timed without its overlap, and the replays they are part of.
 struct Overlap {
@@ -133,6 +170,7 @@ struct Overlap {
 struct Run {
   read::Profile profile;  // its events are joined into rows, and gone unless they were asked for
   std::optional<double> iteration_us;
+  std::optional<Interval> iteration_ci95_us;
   std::vector<std::string> machines;  // ids, one for each of profile.devices; "" if not known
 };
 
@@ -153,15 +191,22 @@ struct Analysis {
   std::optional<double> kernel_floor_us;
   std::size_t iterations = 0;          // of all runs
   std::optional<double> iteration_us;  // mean over devices
+  std::optional<Interval> iteration_ci95_us;
   std::optional<Shares> shares_percent;
   std::optional<Shares> shares_us;
   std::string shares_reason;               // why there are none
+  std::vector<Idle> idle;                  // of the devices for which it is known
   read::WorkGraph works;                   // the outermost rows, and what each seems to wait for
   std::optional<double> longest_path_us;   // through the works
   std::optional<double> all_predicted_us;  // that, if every row met its prediction
-  std::string longest_path_reason;         // why there is none
-  std::vector<std::size_t> worth_fixing;   // indices into merged, those that save most first
-  std::optional<Overlap> overlap;          // if all parts of such a graph were measured
+  // The longest path through the predictions, measured times where there are none; and through the
+  // ends of their intervals.  What the host launches late stays where it is.
+  std::optional<double> predicted_path_us;
+  std::optional<Interval> predicted_path_ci90_us;
+  double predicted_part = 0.0;            // of the works' time: 1 where all have a prediction
+  std::string longest_path_reason;        // why there is none
+  std::vector<std::size_t> worth_fixing;  // indices into merged, those that save most first
+  std::optional<Overlap> overlap;         // if all parts of such a graph were measured
   std::optional<Errors> errors;
   std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
   std::size_t samples = 0;

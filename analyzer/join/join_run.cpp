@@ -146,7 +146,10 @@ std::size_t set_offset(Row& row, const read::Event& event,
       usable_us.push_back(offset_ms * 1e3);
     }
   }
-  if (!usable_us.empty()) row.offset_us = median_in_place(usable_us);
+  if (usable_us.empty()) return left_out;
+  const base::MedianAndInterval offset = base::median_and_interval95(usable_us);
+  row.offset_us = offset.median;
+  row.offset_ci95_us = offset.ci95;
   return left_out;
 }
 
@@ -162,8 +165,11 @@ class RunJoiner {
     read::Profile& profile = run.profile;
     if (options_.layers) apply_rules(profile);
     if (!profile.iter_time_ms.empty()) {
-      const double iteration_us = median(profile.iter_time_ms) * 1e3;
-      if (iteration_us > 0) run.iteration_us = iteration_us;  // nothing is a share of no time
+      std::vector<double> times_ms = profile.iter_time_ms;
+      const base::MedianAndInterval time = base::median_and_interval95(times_ms);
+      if (time.median > 0) run.iteration_us = time.median * 1e3;  // nothing is a share of no time
+      if (time.median > 0 && time.ci95)
+        run.iteration_ci95_us = Interval{time.ci95->lower * 1e3, time.ci95->upper * 1e3};
     }
     const DeviceMachines machines(run, known_, options_.machine);
     joined_.machine_ids = machines.ids();

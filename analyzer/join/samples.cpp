@@ -1,16 +1,32 @@
 #include "join/samples.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 namespace inline_prof::join {
 namespace {
 
-std::size_t not_tight(const read::Event& event) {
+std::size_t count_tight(const read::Event& event, read::Tight wanted) {
   const std::size_t known = std::min(event.tight.size(), event.measured_ms.size());
   const auto end = event.tight.begin() + static_cast<std::ptrdiff_t>(known);
-  return static_cast<std::size_t>(std::count(event.tight.begin(), end, read::Tight::kNo));
+  return static_cast<std::size_t>(std::count(event.tight.begin(), end, wanted));
+}
+
+// Of most of the samples that are not tight; empty where their threads have not waited.
+std::optional<double> after_wait_us(const read::Event& event) {
+  if (event.after_wait_us.empty()) return std::nullopt;
+  std::vector<double> known;
+  std::size_t late = 0;
+  const std::size_t count = std::min(event.tight.size(), event.after_wait_us.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (event.tight[i] != read::Tight::kNo) continue;
+    ++late;
+    if (std::isfinite(event.after_wait_us[i])) known.push_back(event.after_wait_us[i]);
+  }
+  if (2 * known.size() <= late) return std::nullopt;
+  return median(std::move(known));
 }
 
 }  // namespace
@@ -92,7 +108,9 @@ std::pair<double, double> unbiased_us(const read::Event& event, const EventBias&
 
 void set_measured(Row& row, const read::Event& event, const EventBias& bias, Statistic statistic) {
   row.samples = event.measured_ms.size();
-  row.not_tight = not_tight(event);
+  row.not_tight = count_tight(event, read::Tight::kNo);
+  row.tight = count_tight(event, read::Tight::kYes);
+  row.after_wait_us = after_wait_us(event);
   if (event.measured_ms.empty()) return;
   // Kept from event to event: there are as many of them as there are ranks times layers.
   static thread_local std::vector<double> raw_us;

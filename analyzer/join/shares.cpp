@@ -1,5 +1,6 @@
 #include "join/shares.hpp"
 
+#include "join/idle.hpp"
 #include "join/lanes.hpp"
 #include "join/nesting.hpp"
 #include "join/outermost.hpp"
@@ -205,6 +206,7 @@ void compute_shares(Analysis& analysis) {
   Shares percent;
   Shares time_us;
   double iteration_sum_us = 0.0;
+  std::optional<Interval> iteration_ci95_us = Interval{};
   std::vector<double> credited_percent(analysis.rows.size(), 0.0);
   for (const auto& [device, of_device] : roots) {
     const double iteration_us = *analysis.runs[device.first].iteration_us;
@@ -231,14 +233,24 @@ void compute_shares(Analysis& analysis) {
     }
     scale_down(shares, factor);
     shares.idle = std::max(0.0, iteration_us - shares.predicted - shares.measured - shares.seen);
+    if (auto idle = find_idle(analysis, device.first, device.second, of_device, shares.idle))
+      analysis.idle.push_back(std::move(*idle));
     add(time_us, shares, weight);
     add(percent, shares, weight * 100.0 / iteration_us);
     iteration_sum_us += iteration_us * weight;
+    const auto& ci95_us = analysis.runs[device.first].iteration_ci95_us;
+    if (ci95_us && iteration_ci95_us) {  // ranks of one run are slow together
+      iteration_ci95_us->lower += ci95_us->lower * weight;
+      iteration_ci95_us->upper += ci95_us->upper * weight;
+    } else {
+      iteration_ci95_us.reset();
+    }
     for (const auto& [row, row_us] : of_this.credits()) {
       credited_percent[row] += row_us * factor * weight * 100.0 / iteration_us;
     }
   }
   analysis.iteration_us = iteration_sum_us;
+  analysis.iteration_ci95_us = iteration_ci95_us;
   analysis.shares_percent = percent;
   analysis.shares_us = time_us;
   set_row_shares(analysis, credited_percent);

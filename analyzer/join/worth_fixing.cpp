@@ -169,6 +169,76 @@ void answer(Analysis& analysis, const model::LongestPath& path, const model::Tim
                    });
 }
 
+// What a row and its parts take where each takes what is predicted for it, else what was measured.
+struct PredictedTime {
+  double us = 0.0;
+  double lower_us = 0.0;
+  double upper_us = 0.0;
+  double predicted_us = 0.0;  // of `us`
+};
+
+// Inner rows first: how deep rows are nested is the file's affair.
+std::vector<PredictedTime> predicted_times(const std::vector<Row>& rows,
+                                           const std::vector<std::vector<std::size_t>>& children) {
+  std::vector<std::size_t> outer_first;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].parent) outer_first.push_back(i);
+  }
+  for (std::size_t next = 0; next < outer_first.size(); ++next) {
+    const auto& inner = children[outer_first[next]];
+    outer_first.insert(outer_first.end(), inner.begin(), inner.end());
+  }
+  std::vector<PredictedTime> times(rows.size());
+  for (auto it = outer_first.rbegin(); it != outer_first.rend(); ++it) {
+    const Row& row = rows[*it];
+    if (row.predicted_us) {
+      const double calls = static_cast<double>(row.calls);
+      const double us = *row.predicted_us;
+      const Interval ends = row.predicted_ci90_us.value_or(Interval{us, us});
+      times[*it] = {us * calls, ends.lower * calls, ends.upper * calls, us * calls};
+      continue;
+    }
+    double between_us = row.in_iteration_us.value_or(0.0);  // what lies between the parts stays
+    PredictedTime all;
+    for (const std::size_t child : children[*it]) {
+      between_us -= rows[child].in_iteration_us.value_or(0.0);
+      all.us += times[child].us;
+      all.lower_us += times[child].lower_us;
+      all.upper_us += times[child].upper_us;
+      all.predicted_us += times[child].predicted_us;
+    }
+    between_us = std::max(0.0, between_us);
+    times[*it] = {all.us + between_us, all.lower_us + between_us, all.upper_us + between_us,
+                  all.predicted_us};
+  }
+  return times;
+}
+
+// The whole step as predicted, from end to end.
+void predict_path(Analysis& analysis, const model::LongestPath& path,
+                  const std::vector<std::size_t>& rows_of_works) {
+  const auto times = predicted_times(analysis.rows, children_of(analysis.rows));
+  std::vector<model::OtherTime> usual;
+  std::vector<model::OtherTime> least;
+  std::vector<model::OtherTime> most;
+  double all_us = 0.0;
+  double predicted_us = 0.0;
+  for (std::size_t i = 0; i < rows_of_works.size(); ++i) {
+    const PredictedTime& time = times[rows_of_works[i]];
+    all_us += time.us;
+    predicted_us += time.predicted_us;
+    if (time.predicted_us <= 0) continue;
+    usual.push_back({i, time.us});
+    least.push_back({i, time.lower_us});
+    most.push_back({i, time.upper_us});
+  }
+  if (usual.empty() || !(all_us > 0)) return;
+  analysis.predicted_part = predicted_us / all_us;
+  analysis.predicted_path_us = path.iteration_us(usual);
+  // Errors of one model on one GPU go the same way, so all ends are taken together.
+  analysis.predicted_path_ci90_us = Interval{path.iteration_us(least), path.iteration_us(most)};
+}
+
 }  // namespace
 
 void find_worth_fixing(Analysis& analysis) {
@@ -202,6 +272,7 @@ void find_worth_fixing(Analysis& analysis) {
     }
   }
   if (!all.empty()) analysis.all_predicted_us = path.iteration_us(all);
+  predict_path(analysis, path, work.rows);
   std::vector<Question> questions;
   for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
     if (auto question = question_of(analysis, i, excess)) questions.push_back(std::move(*question));

@@ -1,5 +1,6 @@
 #include "report/findings.hpp"
 
+#include "join/idle.hpp"
 #include "join/notable_rows.hpp"
 #include "report/text.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 
 constexpr double kMuchPercent = 20.0;  // a share that is worth a sentence
 constexpr double kLargeRowPercent = 1.0;
+constexpr double kMuchIdlePercent = 5.0;
 
 std::string name_of(const join::MergedRow& row) {
   const std::string event = readable_name(row.event);
@@ -67,6 +69,42 @@ std::string describe_gain(const join::MergedRow& row) {
                      join::is_bound(row) ? "bound" : "prediction");
 }
 
+// What the GPU waits for most; empty where that is not known, or little.
+std::string describe_idle(const join::Analysis& analysis) {
+  const auto mean = join::mean_idle(analysis);
+  const join::IdlePart* part = mean ? join::largest_part(*mean) : nullptr;
+  if (part == nullptr || !analysis.iteration_us) return {};
+  const double percent = 100.0 / *analysis.iteration_us;
+  if (part->us * percent < kMuchIdlePercent) return {};
+  const std::string place = part->behind.empty() ? "" : readable_name(part->behind.front().place);
+  const std::string share = fmt::format("The GPU waits {:.0f} % of the step", part->us * percent);
+  switch (part->reason) {
+    case join::IdleReason::kLaunchingThread:
+      return fmt::format(
+          "{} for the thread that launches its work, most of it ({:.0f} %) before {}: "
+          "fuse or capture it.",
+          share, part->behind.front().us * percent, place);
+    case join::IdleReason::kBetweenIterations:
+      return share +
+             " for the first launch or copy of an iteration: look at what the program does "
+             "between two iterations, such as loading data.";
+    case join::IdleReason::kSynchronisation:
+      return fmt::format(
+          "{} because the host waits for it and launches only then{}: leave the wait "
+          "out, or make it later.",
+          share, place.empty() ? "" : fmt::format(", most of it before {}", place));
+    case join::IdleReason::kOtherStreams:
+      return share + " for other streams or ranks; prof-analyze ranks says which rank comes last.";
+    case join::IdleReason::kStarts:
+      return share +
+             " between works that are queued already, a few microseconds each: capture them "
+             "in a graph, or fuse them.";
+    case join::IdleReason::kNotKnown:
+      break;
+  }
+  return {};
+}
+
 std::string describe_next(const join::Analysis& analysis, const join::NotableRows& rows) {
   std::vector<std::string> steps;
   if (!rows.slow.empty() && rows.slow.front()->share_percent.value_or(0.0) >= kLargeRowPercent) {
@@ -91,7 +129,10 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
           name_of(*rows.unpredicted), rows.unpredicted->share_percent.value_or(0.0),
           rows.unpredicted->reason));
     }
-    if (percent.idle >= kMuchPercent) {
+    const std::string idle = describe_idle(analysis);
+    if (!idle.empty()) {
+      steps.push_back(idle);
+    } else if (percent.idle >= kMuchPercent) {
       steps.push_back(fmt::format(
           "Find out what the other {:.0f} % is: a GPU that waits for its host, or work that the "
           "schedule leaves out.",

@@ -1,5 +1,6 @@
 #include "report/head.hpp"
 
+#include "join/idle.hpp"
 #include "join/phase_words.hpp"
 #include "report/text.hpp"
 
@@ -20,6 +21,8 @@ constexpr const char* kIterationLabel = "iteration";
 // So many files have a line each; of more than that some stand for all.
 constexpr std::size_t kMostFiles = 8;
 constexpr std::size_t kMostWarnings = 20;
+
+constexpr double kLeastIdlePercent = 0.05;  // what rounds to less is left out
 
 std::string describe_run(const join::Run& run) {
   const read::Profile& profile = run.profile;
@@ -50,8 +53,12 @@ std::string describe_iteration(const join::Analysis& analysis) {
                                      *profiler.iteration_confidence)
                        : profiler.iteration_source);
   }
-  std::string text =
-      fmt::format("{:.3f} ms, median of {}", *analysis.iteration_us * 1e-3, analysis.iterations);
+  std::string text = fmt::format("{:.3f} ms", *analysis.iteration_us * 1e-3);
+  if (analysis.iteration_ci95_us) {
+    text += fmt::format(" ({:.3f} to {:.3f})", analysis.iteration_ci95_us->lower * 1e-3,
+                        analysis.iteration_ci95_us->upper * 1e-3);
+  }
+  text += fmt::format(", median of {}", analysis.iterations);
   if (!sources.empty()) text += fmt::format("; found by {}", fmt::join(sources, ", "));
   return text;
 }
@@ -101,6 +108,43 @@ void write_shares(std::string& out, const join::Shares& time_us, const join::Sha
   out += '\n';
 }
 
+// "31.2 % the launching thread (29.9 to 32.4), 20.1 % of it behind optimizer.AdamW; 3.0 % ..."
+std::string describe_idle(const join::Idle& idle, double iteration_us) {
+  const double percent = 100.0 / iteration_us;
+  std::vector<std::string> parts;
+  for (const join::IdlePart& part : idle.parts) {
+    if (part.us * percent < kLeastIdlePercent) continue;
+    std::string text =
+        fmt::format("{:.1f} % {}", part.us * percent, join::idle_reason_name(part.reason));
+    if (part.ci95_us) {
+      text += fmt::format(" ({:.1f} to {:.1f})", part.ci95_us->lower * percent,
+                          part.ci95_us->upper * percent);
+    }
+    if (!part.behind.empty()) {
+      text += fmt::format(", {:.1f} % before {}", part.behind.front().us * percent,
+                          printable(part.behind.front().place));
+    }
+    parts.push_back(text);
+  }
+  return parts.empty() ? "nothing worth naming" : fmt::format("{}", fmt::join(parts, "; "));
+}
+
+// The mean of several devices, and each of a few.
+void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
+  const auto mean = join::mean_idle(analysis);
+  if (!mean || !analysis.iteration_us || !(*analysis.iteration_us > 0)) return;
+  lines.push_back({"idle", describe_idle(*mean, *analysis.iteration_us)});
+  if (analysis.idle.size() < 2 || analysis.idle.size() > kMostFiles) return;
+  for (const join::Idle& idle : analysis.idle) {
+    const join::Run& run = analysis.runs[idle.profile];
+    if (!run.iteration_us) continue;
+    const std::string of_file =
+        analysis.runs.size() > 1 ? fmt::format(" of {}", printable(run.profile.file)) : "";
+    lines.push_back({"", fmt::format("device {}{}: {}", idle.device_id, of_file,
+                                     describe_idle(idle, *run.iteration_us))});
+  }
+}
+
 std::string describe_errors(const join::Errors& errors) {
   return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, median ratio {:.2f}, {} rows",
                      errors.gmae * 100, errors.mape * 100, errors.bias * 100, errors.median_ratio,
@@ -124,6 +168,22 @@ std::string describe_longest_path(const join::Analysis& analysis) {
   if (analysis.all_predicted_us) {
     text += fmt::format("; {:.3f} ms if no row took longer than predicted",
                         *analysis.all_predicted_us * 1e-3);
+  }
+  return text;
+}
+
+// The whole step as predicted, beside what was measured of it.
+std::string describe_predicted_path(const join::Analysis& analysis) {
+  std::string text = fmt::format("{:.3f} ms", *analysis.predicted_path_us * 1e-3);
+  if (analysis.predicted_path_ci90_us) {
+    text += fmt::format(" ({:.3f} to {:.3f})", analysis.predicted_path_ci90_us->lower * 1e-3,
+                        analysis.predicted_path_ci90_us->upper * 1e-3);
+  }
+  text += fmt::format(" predicted from end to end, {:.3f} ms measured",
+                      *analysis.longest_path_us * 1e-3);
+  if (analysis.predicted_part < 0.9995) {
+    text += fmt::format("; {:.1f} % of it are predictions, the rest counts as measured",
+                        analysis.predicted_part * 100);
   }
   return text;
 }
@@ -248,9 +308,11 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   add_phases(lines, analysis);
   add_other_period(lines, analysis);
   if (!analysis.shares_percent) lines.push_back({"shares", "not known: " + analysis.shares_reason});
+  add_idle(lines, analysis);
   add_errors(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
     lines.push_back({"path", describe_longest_path(analysis)});
+    if (analysis.predicted_path_us) lines.push_back({"step", describe_predicted_path(analysis)});
   }
   std::set<std::string> overheads;
   for (const join::Run& run : analysis.runs)

@@ -1,0 +1,254 @@
+#include "join/idle.hpp"
+
+#include "join/lanes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+// What lies between two kernels that both stood in the queue: the device takes so long to begin the
+// next one at most.  2 us is the least time of a kernel in the machines' files, 3 us what an event
+// between them adds on the GPUs that docs/gpu_results.md names.
+constexpr double kLongestStartUs = 3.0;
+
+constexpr std::size_t kMostBehind = 5;  // places that are named
+
+// Of a normal distribution, two-sided.
+constexpr double k95 = 1.96;
+
+constexpr std::size_t index_of(IdleReason reason) {
+  return static_cast<std::size_t>(reason);
+}
+
+struct Work {
+  std::size_t row = 0;
+  double start_us = 0.0;
+  double length_us = 0.0;
+};
+
+// Half the interval, squared; none where too few samples were taken.
+double variance(const std::optional<Interval>& ci95_us, bool& is_known) {
+  if (!ci95_us) {
+    is_known = false;
+    return 0.0;
+  }
+  const double half_us = (ci95_us->upper - ci95_us->lower) / 2;
+  return half_us * half_us;
+}
+
+class IdleOfDevice {
+ public:
+  IdleOfDevice(const Analysis& analysis, std::size_t profile, double iteration_us, double idle_us)
+      : analysis_(analysis),
+        iteration_us_(iteration_us),
+        idle_us_(idle_us),
+        has_others_(analysis.runs[profile].profile.world_size.value_or(1) > 1) {}
+
+  std::optional<Idle> find(std::vector<Work> works) {
+    std::stable_sort(works.begin(), works.end(),
+                     [](const Work& a, const Work& b) { return a.start_us < b.start_us; });
+    for (const Work& work : works) {
+      const Row& row = analysis_.rows[work.row];
+      if (row.stream_index != analysis_.rows[works.front().row].stream_index) has_others_ = true;
+    }
+    const Work* last = nullptr;  // that ended last
+    double end_us = 0.0;
+    for (const Work& work : works) {
+      if (last != nullptr && work.start_us > end_us)
+        add_gap(work.start_us - end_us, work, *last, false);
+      if (last == nullptr || work.start_us + work.length_us > end_us) {
+        end_us = work.start_us + work.length_us;
+        last = &work;
+      }
+    }
+    // The iteration's end and its beginning are one gap: the next one begins as this one did.
+    const double around_us =
+        std::max(0.0, works.front().start_us) + std::max(0.0, iteration_us_ - end_us);
+    if (around_us > 0) add_gap(around_us, works.front(), *last, true);
+    return settled();
+  }
+
+ private:
+  // Before `next`; `before` ended when it began.
+  void add_gap(double gap_us, const Work& next, const Work& before, bool is_between_iterations) {
+    gaps_us_ += gap_us;
+    const Row& row = analysis_.rows[next.row];
+    bool is_known = true;
+    double spread = variance(row.offset_ci95_us, is_known) +
+                    variance(analysis_.rows[before.row].raw_ci95_us, is_known);
+    if (!is_between_iterations) {
+      spread += variance(analysis_.rows[before.row].offset_ci95_us, is_known);
+    }
+    intervals_are_known_ = intervals_are_known_ && is_known;
+    const std::size_t known = row.not_tight + row.tight;
+    if (known == 0) return add(IdleReason::kNotKnown, gap_us, spread);
+    const double late = static_cast<double>(row.not_tight) / static_cast<double>(known);
+    spread += gap_us * gap_us * k95 * k95 * late * (1 - late) / static_cast<double>(known);
+    add_late(gap_us * late, gap_us, spread * late, row, is_between_iterations);
+    add_ready(gap_us * (1 - late), spread * (1 - late));
+  }
+
+  // The launch came `gap_us` late.
+  void add_late(double us, double gap_us, double spread, const Row& row,
+                bool is_between_iterations) {
+    if (us <= 0) return;
+    const bool has_waited = row.after_wait_us && *row.after_wait_us < gap_us;
+    if (is_between_iterations) {
+      const double after_us = has_waited ? *row.after_wait_us : gap_us;
+      const double part = after_us / gap_us;
+      add(IdleReason::kBetweenIterations, us * part, spread * part);
+      add(IdleReason::kSynchronisation, us * (1 - part), spread * (1 - part));
+      return;
+    }
+    const IdleReason reason =
+        has_waited ? IdleReason::kSynchronisation : IdleReason::kLaunchingThread;
+    add(reason, us, spread);
+    parts_[index_of(reason)].behind[row.layer.empty() ? row.event.str() : row.layer.str()] += us;
+  }
+
+  // The launch stood in the queue.
+  void add_ready(double us, double spread) {
+    if (us <= 0) return;
+    const double start_us = std::min(us, kLongestStartUs);
+    const double part = start_us / us;
+    add(IdleReason::kStarts, start_us, spread * part);
+    add(has_others_ ? IdleReason::kOtherStreams : IdleReason::kNotKnown, us - start_us,
+        spread * (1 - part));
+  }
+
+  struct Part {
+    double us = 0.0;
+    double spread = 0.0;
+    std::map<std::string, double> behind;
+  };
+
+  void add(IdleReason reason, double us, double spread) {
+    parts_[index_of(reason)].us += us;
+    parts_[index_of(reason)].spread += spread;
+  }
+
+  // The parts add up to what is idle.
+  [[nodiscard]] std::optional<Idle> settled() {
+    const double factor = gaps_us_ > idle_us_ ? idle_us_ / gaps_us_ : 1.0;
+    Idle idle{.idle_us = idle_us_};
+    for (std::size_t i = 0; i < kIdleReasons; ++i) {
+      Part& part = parts_[i];
+      double us = part.us * factor;
+      if (i == index_of(IdleReason::kNotKnown)) us += std::max(0.0, idle_us_ - gaps_us_);
+      IdlePart& found = idle.parts[i];
+      found.reason = static_cast<IdleReason>(i);
+      found.us = us;
+      if (intervals_are_known_) {
+        const double half_us = std::sqrt(part.spread) * factor;
+        found.ci95_us = Interval{std::max(0.0, us - half_us), std::min(idle_us_, us + half_us)};
+      }
+      for (const auto& [place, place_us] : part.behind)
+        found.behind.push_back({place, place_us * factor});
+      std::stable_sort(found.behind.begin(), found.behind.end(),
+                       [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
+      if (found.behind.size() > kMostBehind) found.behind.resize(kMostBehind);
+    }
+    return idle;
+  }
+
+  const Analysis& analysis_;
+  double iteration_us_;
+  double idle_us_;
+  bool has_others_;  // streams or ranks, which something may wait for
+  double gaps_us_ = 0.0;
+  bool intervals_are_known_ = true;
+  std::array<Part, kIdleReasons> parts_;
+};
+
+}  // namespace
+
+std::optional<Idle> find_idle(const Analysis& analysis, std::size_t profile, std::int64_t device_id,
+                              std::span<const std::size_t> outermost, double idle_us) {
+  std::vector<Work> works;
+  Lanes lanes;
+  bool some_are_known = false;
+  for (const std::size_t i : outermost) {
+    const Row& row = analysis.rows[i];
+    if (row.any_occurrence) return std::nullopt;
+    some_are_known = some_are_known || row.not_tight + row.tight > 0;
+    works.push_back(
+        {.row = i, .start_us = lanes.place(row).start_us, .length_us = *row.in_iteration_us});
+  }
+  if (!some_are_known || !analysis.runs[profile].iteration_us) return std::nullopt;
+  auto found = IdleOfDevice(analysis, profile, *analysis.runs[profile].iteration_us, idle_us)
+                   .find(std::move(works));
+  if (found) {
+    found->profile = profile;
+    found->device_id = device_id;
+  }
+  return found;
+}
+
+const IdlePart* largest_part(const Idle& idle) {
+  const IdlePart* largest = nullptr;
+  for (const IdlePart& part : idle.parts) {
+    if (part.reason == IdleReason::kNotKnown || part.us <= 0) continue;
+    if (largest == nullptr || part.us > largest->us) largest = &part;
+  }
+  return largest;
+}
+
+std::optional<Idle> mean_idle(const Analysis& analysis) {
+  if (analysis.idle.empty()) return std::nullopt;
+  const double weight = 1.0 / static_cast<double>(analysis.idle.size());
+  Idle mean;
+  for (std::size_t i = 0; i < kIdleReasons; ++i) {
+    IdlePart& part = mean.parts[i];
+    part.reason = static_cast<IdleReason>(i);
+    part.ci95_us = Interval{};
+    std::map<std::string, double> behind;
+    for (const Idle& device : analysis.idle) {
+      const IdlePart& one = device.parts[i];
+      part.us += one.us * weight;
+      if (one.ci95_us && part.ci95_us) {
+        // Devices of one program are late together.
+        part.ci95_us->lower += one.ci95_us->lower * weight;
+        part.ci95_us->upper += one.ci95_us->upper * weight;
+      } else {
+        part.ci95_us.reset();
+      }
+      for (const IdleBehind& place : one.behind)
+        behind[place.place] += place.us * weight;
+    }
+    for (const auto& [place, us] : behind)
+      part.behind.push_back({place, us});
+    std::stable_sort(part.behind.begin(), part.behind.end(),
+                     [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
+    if (part.behind.size() > kMostBehind) part.behind.resize(kMostBehind);
+  }
+  for (const Idle& device : analysis.idle)
+    mean.idle_us += device.idle_us * weight;
+  return mean;
+}
+
+std::string_view idle_reason_name(IdleReason reason) {
+  switch (reason) {
+    case IdleReason::kLaunchingThread:
+      return "the launching thread";
+    case IdleReason::kBetweenIterations:
+      return "between iterations";
+    case IdleReason::kSynchronisation:
+      return "host synchronisation";
+    case IdleReason::kOtherStreams:
+      return "other streams or ranks";
+    case IdleReason::kStarts:
+      return "starts of queued work";
+    case IdleReason::kNotKnown:
+      return "not known";
+  }
+  return "";
+}
+
+}  // namespace inline_prof::join
