@@ -236,7 +236,8 @@ void predict_path(Analysis& analysis, const model::LongestPath& path,
   analysis.predicted_part = predicted_us / all_us;
   analysis.predicted_path_us = path.iteration_us(usual);
   // Errors of one model on one GPU go the same way, so all ends are taken together.
-  analysis.predicted_path_ci90_us = Interval{path.iteration_us(least), path.iteration_us(most)};
+  const Interval ends{path.iteration_us(least), path.iteration_us(most)};
+  if (ends.lower < ends.upper) analysis.predicted_path_ci90_us = ends;  // else no row has one
 }
 
 }  // namespace
