@@ -268,6 +268,21 @@ struct ReadPart {
   std::vector<std::string> texts;
 };
 
+exports::DatasetPhase read_phase(read::Profile profile, std::size_t number,
+                                 const join::JoinOptions& options,
+                                 const std::vector<read::Machine>& known) {
+  exports::DatasetPhase phase;
+  for (std::size_t place = 0; place < profile.events.size(); ++place) {
+    if (profile.phases.size() < 2 || profile.events[place].phase == number)
+      phase.places.push_back(place);
+  }
+  read::show_phase(profile, {.number = number + 1});
+  std::vector<read::Profile> profiles;
+  profiles.push_back(std::move(profile));
+  phase.analysis = join::join_profiles(std::move(profiles), known, options);
+  return phase;
+}
+
 ReadPart read_part(const Source& source, const join::JoinOptions& options,
                    const std::vector<read::Machine>& known, const Sink& sink) {
   read::Profile whole =
@@ -276,18 +291,13 @@ ReadPart read_part(const Source& source, const join::JoinOptions& options,
   result.facts = join::file_facts(whole);
   result.part = {source.run, whole.host_name, part_name(source.file), {}};
   std::vector<exports::DatasetPhase> phases;
-  const std::size_t count = std::max<std::size_t>(whole.phases.size(), 1);
-  const std::size_t main = read::main_phase(whole);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (i != main && !whole.phases[i].measured) continue;
-    exports::DatasetPhase& phase = phases.emplace_back();
-    for (std::size_t place = 0; place < whole.events.size(); ++place) {
-      if (count == 1 || whole.events[place].phase == i) phase.places.push_back(place);
+  if (whole.phases.size() < 2) {
+    phases.push_back(read_phase(std::move(whole), 0, options, known));
+  } else {
+    for (std::size_t i = 0; i < whole.phases.size(); ++i) {
+      if (i == read::main_phase(whole) || whole.phases[i].measured)
+        phases.push_back(read_phase(whole, i, options, known));
     }
-    std::vector<read::Profile> profiles(1);
-    profiles.front() = count == 1 ? std::move(whole) : whole;
-    read::show_phase(profiles.front(), {.number = i + 1});
-    phase.analysis = join::join_profiles(std::move(profiles), known, options);
   }
   result.part.tables = exports::dataset_of(phases);
   result.texts = sink.texts_of(result.part);
