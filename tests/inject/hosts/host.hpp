@@ -64,6 +64,7 @@ inline std::vector<CUfunction> load_kernels(const std::vector<std::string>& name
 // kernel_0_, kernel_1_, ...
 inline std::vector<CUfunction> load_numbered_kernels(int count) {
   std::vector<std::string> names;
+  names.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i)
     names.push_back("kernel_" + std::to_string(i) + "_");
   return load_kernels(names);
