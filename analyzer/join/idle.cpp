@@ -43,6 +43,18 @@ double variance(const std::optional<Interval>& ci95_us, bool& is_known) {
   return half_us * half_us;
 }
 
+// Those with most of it first; others than these are not named.
+std::vector<IdleBehind> most_behind(const std::map<std::string, double>& us_behind, double factor) {
+  std::vector<IdleBehind> most;
+  most.reserve(us_behind.size());
+  for (const auto& [place, us] : us_behind)
+    most.push_back({place, us * factor});
+  std::stable_sort(most.begin(), most.end(),
+                   [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
+  if (most.size() > kMostBehind) most.resize(kMostBehind);
+  return most;
+}
+
 class IdleOfDevice {
  public:
   IdleOfDevice(const Analysis& analysis, std::size_t profile, double iteration_us, double idle_us)
@@ -149,11 +161,7 @@ class IdleOfDevice {
         const double half_us = std::sqrt(part.spread) * factor;
         found.ci95_us = Interval{std::max(0.0, us - half_us), std::min(idle_us_, us + half_us)};
       }
-      for (const auto& [place, place_us] : part.behind)
-        found.behind.push_back({place, place_us * factor});
-      std::stable_sort(found.behind.begin(), found.behind.end(),
-                       [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
-      if (found.behind.size() > kMostBehind) found.behind.resize(kMostBehind);
+      found.behind = most_behind(part.behind, factor);
     }
     return idle;
   }
@@ -222,11 +230,7 @@ std::optional<Idle> mean_idle(const Analysis& analysis) {
       for (const IdleBehind& place : one.behind)
         behind[place.place] += place.us * weight;
     }
-    for (const auto& [place, us] : behind)
-      part.behind.push_back({place, us});
-    std::stable_sort(part.behind.begin(), part.behind.end(),
-                     [](const IdleBehind& a, const IdleBehind& b) { return a.us > b.us; });
-    if (part.behind.size() > kMostBehind) part.behind.resize(kMostBehind);
+    part.behind = most_behind(behind, 1.0);
   }
   for (const Idle& device : analysis.idle)
     mean.idle_us += device.idle_us * weight;
