@@ -4,6 +4,8 @@
 //
 // Without a known WAY it prints the known ones, one a line.  What it prints, and its exit status,
 // are those of the way alone: a library beside it must change neither.
+#include "host.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -27,13 +29,6 @@ namespace {
 std::string program;  // the way
 std::string folder;
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::_Exit(99);
-}
-#define CHECK(call) check((call), #call)
-
 struct Gpu {
   CUcontext context = nullptr;
   CUfunction kernel = nullptr;
@@ -42,15 +37,9 @@ struct Gpu {
 Gpu gpu;
 
 void open_gpu() {
-  constexpr char module_text[] =
-      ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entry k()\n{\nret;\n}\n";
-  CUmodule module = nullptr;
-  CHECK(cuInit(0));
-  CHECK(cuDevicePrimaryCtxRetain(&gpu.context, 0));
-  CHECK(cuCtxSetCurrent(gpu.context));
-  CHECK(cuModuleLoadData(&module, module_text));
-  CHECK(cuModuleGetFunction(&gpu.kernel, module, "k"));
-  CHECK(cuStreamCreate(&gpu.stream, CU_STREAM_NON_BLOCKING));
+  gpu.context = host::open_context();
+  gpu.kernel = host::load_kernels({"k"}).front();
+  gpu.stream = host::open_stream();
 }
 
 void launch() {
