@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,42 @@ struct Work {
   std::size_t row = 0;
   double start_us = 0.0;
   double length_us = 0.0;
+  bool follows_unmeasured = false;  // so that it is not known when the device ran dry before it
+};
+
+// Where work of one device was launched that has no sample, by stream.
+class Unmeasured {
+ public:
+  Unmeasured(const std::vector<Row>& rows, std::size_t profile, std::int64_t device_id) {
+    for (const Row& row : rows) {
+      const bool is_of_device = row.profile == profile && row.device_id == device_id;
+      if (is_of_device && row.samples == 0 && !row.is_region)
+        indices_of_[row.stream_index].insert(row.start_index);
+    }
+  }
+
+  // Between these two of one stream.
+  [[nodiscard]] bool are_between(const Row& before, const Row& next) const {
+    return first_from(next, std::max(before.start_index + 1, before.end_index)) < next.start_index;
+  }
+  // Before the first of its stream, or behind the last.
+  [[nodiscard]] bool are_around(const Row& first, const Row& last) const {
+    return first_from(first, 0) < first.start_index ||
+           first_from(last, std::max(last.start_index + 1, last.end_index)) != kNone;
+  }
+
+ private:
+  static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+
+  // The least index from `index` on, on the stream of `row`.
+  [[nodiscard]] std::int64_t first_from(const Row& row, std::int64_t index) const {
+    const auto indices = indices_of_.find(row.stream_index);
+    if (indices == indices_of_.end()) return kNone;
+    const auto found = indices->second.lower_bound(index);
+    return found == indices->second.end() ? kNone : *found;
+  }
+
+  std::map<std::int64_t, std::set<std::int64_t>> indices_of_;
 };
 
 // Half the interval, squared; none where too few samples were taken.
@@ -90,7 +128,7 @@ class IdleOfDevice {
  private:
   // Before `next`; `before` ended when it began.
   void add_gap(double gap_us, const Work& next, const Work& before, bool is_between_iterations) {
-    gaps_us_ += gap_us;
+    if (next.follows_unmeasured) return;  // what is not laid to anything is not known
     const Row& row = analysis_.rows[next.row];
     bool is_known = true;
     double spread = variance(row.offset_ci95_us, is_known) +
@@ -100,7 +138,8 @@ class IdleOfDevice {
     }
     intervals_are_known_ = intervals_are_known_ && is_known;
     const std::size_t known = row.not_tight + row.tight;
-    if (known == 0) return add(IdleReason::kNotKnown, gap_us, spread);
+    if (known == 0) return;
+    known_gaps_us_ += gap_us;
     const double late = static_cast<double>(row.not_tight) / static_cast<double>(known);
     spread += gap_us * gap_us * k95 * k95 * late * (1 - late) / static_cast<double>(known);
     add_late(gap_us * late, gap_us, spread * late, row, is_between_iterations);
@@ -148,16 +187,22 @@ class IdleOfDevice {
 
   // The parts add up to what is idle.
   [[nodiscard]] std::optional<Idle> settled() {
-    const double factor = gaps_us_ > idle_us_ ? idle_us_ / gaps_us_ : 1.0;
+    const double factor = known_gaps_us_ > idle_us_ ? idle_us_ / known_gaps_us_ : 1.0;
     Idle idle{.idle_us = idle_us_};
+    double known_spread = 0.0;
+    for (const Part& part : parts_)
+      known_spread += part.spread;
     for (std::size_t i = 0; i < kIdleReasons; ++i) {
       Part& part = parts_[i];
       double us = part.us * factor;
-      if (i == index_of(IdleReason::kNotKnown)) us += std::max(0.0, idle_us_ - gaps_us_);
+      if (i == index_of(IdleReason::kNotKnown) && idle_us_ > known_gaps_us_) {
+        us += idle_us_ - known_gaps_us_;
+        part.spread = known_spread;  // it is what the others leave
+      }
       IdlePart& found = idle.parts[i];
       found.reason = static_cast<IdleReason>(i);
       found.us = us;
-      if (intervals_are_known_) {
+      if (intervals_are_known_ && known_gaps_us_ > 0) {
         const double half_us = std::sqrt(part.spread) * factor;
         found.ci95_us = Interval{std::max(0.0, us - half_us), std::min(idle_us_, us + half_us)};
       }
@@ -170,7 +215,7 @@ class IdleOfDevice {
   double iteration_us_;
   double idle_us_;
   bool has_others_;  // streams or ranks, which something may wait for
-  double gaps_us_ = 0.0;
+  double known_gaps_us_ = 0.0;
   bool intervals_are_known_ = true;
   std::array<Part, kIdleReasons> parts_;
 };
@@ -182,12 +227,25 @@ std::optional<Idle> find_idle(const Analysis& analysis, std::size_t profile, std
   std::vector<Work> works;
   Lanes lanes;
   bool some_are_known = false;
+  const Unmeasured unmeasured(analysis.rows, profile, device_id);
+  std::map<std::int64_t, std::pair<const Row*, const Row*>> ends_of;  // first and last of a stream
   for (const std::size_t i : outermost) {
     const Row& row = analysis.rows[i];
     if (row.any_occurrence) return std::nullopt;
+    if (row.samples == 0) continue;  // its time is a prediction, and where it began is not known
     some_are_known = some_are_known || row.not_tight + row.tight > 0;
-    works.push_back(
-        {.row = i, .start_us = lanes.place(row).start_us, .length_us = *row.in_iteration_us});
+    auto& [first, last] = ends_of[row.stream_index];
+    works.push_back({.row = i,
+                     .start_us = lanes.place(row).start_us,
+                     .length_us = *row.in_iteration_us,
+                     .follows_unmeasured = last != nullptr && unmeasured.are_between(*last, row)});
+    if (first == nullptr) first = &row;
+    last = &row;
+  }
+  for (Work& work : works) {
+    const auto& [first, last] = ends_of.at(analysis.rows[work.row].stream_index);
+    if (first == &analysis.rows[work.row])
+      work.follows_unmeasured = unmeasured.are_around(*first, *last);
   }
   if (!some_are_known || !analysis.runs[profile].iteration_us) return std::nullopt;
   auto found = IdleOfDevice(analysis, profile, *analysis.runs[profile].iteration_us, idle_us)

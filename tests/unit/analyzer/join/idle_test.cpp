@@ -83,6 +83,22 @@ TEST(Idle, BeforeALateLaunchIsTheLaunchingThreads) {
 }
 
 // In a quarter of the iterations the launch was in time.
+TEST(Idle, AroundUnmeasuredWorkIsNotKnown) {
+  Iteration iteration;
+  iteration.add(0, 100, 1);
+  iteration.add(200, 100, 1);  // 100 us late
+  Row& unmeasured = iteration.add(400, 0, 0);
+  unmeasured.samples = unmeasured.not_tight = unmeasured.tight = 0;
+  unmeasured.offset_us.reset();
+  unmeasured.in_iteration_us = 200;  // as predicted
+  const auto idle = iteration.idle(600);
+  ASSERT_TRUE(idle);
+  expect_sum(*idle);
+  EXPECT_NEAR(part(*idle, IdleReason::kLaunchingThread).us, 100, 1e-9);
+  EXPECT_EQ(part(*idle, IdleReason::kBetweenIterations).us, 0);
+  EXPECT_NEAR(part(*idle, IdleReason::kNotKnown).us, 500, 1e-9);
+}
+
 TEST(Idle, IsDividedAsTheSamplesAre) {
   Iteration iteration;
   iteration.add(0, 300, 0);
