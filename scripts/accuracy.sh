@@ -4,8 +4,8 @@
 #
 #   scripts/accuracy.sh PROF_MODEL DATA [PART...]
 #
-# PART: of products, transfers, elementwise, collectives, linear, convolutions; all of them if none
-#   is given.
+# PART: of products, transfers, peers, elementwise, collectives, linear, convolutions; all of them if
+#   none is given.  peers needs a python3 with the package nvidia-matmul-heuristics (docs/models/nvmmh.md).
 # PROF_MODEL  the program, e.g. build/dev/analyzer/cli/prof-model
 # DATA        the folder that scripts/make_params.sh takes, and in it
 #   nccl_tests_h100/h100_1node_4gpu.log
@@ -18,14 +18,14 @@
 #   max(2 m n k / peak / 0.78, bytes / bandwidth / 0.92, 2 us)
 set -euo pipefail
 
-parts=(products transfers elementwise collectives linear convolutions)
+parts=(products transfers peers elementwise collectives linear convolutions)
 is_known() { [[ " ${parts[*]} " == *" $1 "* ]]; }
 is_right=$(($# >= 2))
 for part in "${@:3}"; do
   is_known "$part" || is_right=0
 done
 if [[ $is_right -eq 0 ]]; then
-  sed -n '2,18p' "$0" | cut -c3- >&2
+  sed -n '2,19p' "$0" | cut -c3- >&2
   exit 2
 fi
 [[ $# -eq 2 ]] || parts=("${@:3}")
@@ -127,6 +127,32 @@ if is_known transfers; then
   "$prof_model" fit --model gemm --machine b200-sxm-180gb --set a_type=bf16 \
     --prior "$params/gemm_h200-sxm-141gb_bf16.json" \
     "$data/aiconfigurator/gemm_b200_bf16.csv" -o b200.json 2>&1 | grep 'held out'
+fi
+
+if is_known peers && ! python3 -c 'import nvMatmulHeuristics' 2> /dev/null; then
+  echo "peers: left out, since python3 has no package nvidia-matmul-heuristics"
+elif is_known peers; then
+  # Every row of the tables: the peers were fitted to none of them.
+  echo "peers, by measured time"
+  for gpu in "H200 bf16:gemm_h200_bf16:h200-sxm-141gb:bf16:989.4:4800:2" \
+             "H200 fp8 + quantise:gemm_h200_fp8:h200-sxm-141gb:f8e4m3:1978.9:4800:1" \
+             "H100 bf16:gemm_h100_bf16:h100-sxm5-80gb:bf16:989.4:3350:2" \
+             "A100 bf16:gemm_a100_bf16:a100-sxm4-80gb:bf16:312:2039:2" \
+             "B200 bf16:gemm_b200_bf16:b200-sxm-180gb:bf16:2250:8000:2"; do
+    IFS=: read -r name file machine type peak bandwidth bytes <<< "$gpu"
+    for range in 0:1e9 0:20 20:100 100:1e9; do
+      tr -d '\r' < "$data/aiconfigurator/$file.csv" |
+        awk -F, -v least="${range%:*}" -v most="${range#*:}" 'NR == 1 || ($4 >= least && $4 < most)' > rows.csv
+      printf '%-22s %3s to %-5s us  n %5d' "$name" "${range%:*}" "${range#*:}" "$(($(wc -l < rows.csv) - 1))"
+      for target in generic cutlass3; do
+        printf '  nvmmh %s ' "$target"
+        "$prof_model" evaluate --model nvmmh --machine "$machine" --set a_type="$type" --set target="$target" \
+          rows.csv --format csv |
+          awk -F, '$1 == "all" { printf "%5.1f %% (median %5.1f, bias %+6.1f)", $5, $6, $9 }'
+      done
+      printf '  %s\n' "$(roofline rows.csv "$peak" "$bandwidth" "$bytes")"
+    done
+  done
 fi
 
 if is_known elementwise; then

@@ -128,25 +128,19 @@ fi
 AXE_CORE=$(axe_script)
 export AXE_CORE
 
-# So do pyarrow and duckdb, for the dataset's tests; tests/python looks for this folder.
-dataset_folder=$PWD/build/dataset_venv
-if $install_missing && ! $quick && [[ ! -f "$dataset_folder/installed" ]]; then
-  { /usr/bin/python3 -m venv "$dataset_folder" &&
-    "$dataset_folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
-      --only-binary :all: --requirement scripts/dataset_requirements.txt &&
-    touch "$dataset_folder/installed"; } ||
-    printf 'test.sh: pip could not install duckdb and pyarrow\n' >&2
-fi
-
-# And Spark, on which the dataset's queries run too.
-spark_folder=$PWD/build/spark_venv
-if $install_missing && ! $quick && [[ ! -f "$spark_folder/installed" ]] && command -v java >/dev/null; then
-  { /usr/bin/python3 -m venv "$spark_folder" &&
-    "$spark_folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
-      --requirement scripts/spark_requirements.txt &&
-    touch "$spark_folder/installed"; } ||
-    printf 'test.sh: pip could not install pyspark\n' >&2
-fi
+# Other packages that tests look for, in folders of their own.
+install_packages() {  # FOLDER, of scripts/FOLDER_requirements.txt
+  local folder=$PWD/build/$1_venv
+  if ! $install_missing || $quick || [[ -f "$folder/installed" ]]; then return; fi
+  { /usr/bin/python3 -m venv "$folder" &&
+    "$folder/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes \
+      --requirement "scripts/$1_requirements.txt" &&
+    touch "$folder/installed"; } ||
+    printf 'test.sh: pip could not install scripts/%s_requirements.txt\n' "$1" >&2
+}
+install_packages dataset
+install_packages nvmmh
+if command -v java >/dev/null; then install_packages spark; fi
 
 # PyTorch 2, which the tests of its hooks need, in an environment of packages pinned by their hashes.
 torch_python=

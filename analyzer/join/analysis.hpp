@@ -65,8 +65,9 @@ struct Row {
   std::optional<double> bytes;
   std::optional<double> predicted_us;
   std::optional<Interval> predicted_ci90_us;
-  bool is_sum_of_children = false;  // the prediction; such rows stay out of the errors
-  bool is_extrapolated = false;     // nothing was measured that is like this row's operation
+  std::optional<double> vendor_estimate_us;  // JoinOptions::peer
+  bool is_sum_of_children = false;           // the prediction; such rows stay out of the errors
+  bool is_extrapolated = false;  // nothing was measured that is like this row's operation
   SharedText bound;
   SharedText model;                // "gemm"
   SharedText parameters;           // what they were fitted on, "h200-sxm-141gb bf16"; may be empty
@@ -101,6 +102,7 @@ struct MergedRow {
   std::optional<double> share_percent;    // of the iteration, mean over devices
   std::optional<double> predicted_us;     // mean over devices
   std::optional<Interval> predicted_ci90_us;
+  std::optional<double> vendor_estimate_us;  // mean over devices
   std::string bound;
   std::string model;
   std::string parameters;
@@ -209,6 +211,9 @@ struct Analysis {
   std::optional<Overlap> overlap;         // if all parts of such a graph were measured
   std::optional<Errors> errors;
   std::optional<Errors> uncorrected_errors;  // the same rows, with raw times
+  std::string vendor;                        // who made the estimates; empty: none
+  std::optional<Errors> vendor_errors;       // of them, and ours on the same rows
+  std::optional<Errors> errors_beside_vendor;
   std::size_t samples = 0;
   std::size_t outliers = 0;                 // of `samples`, see Spread
   std::size_t unmeasured_events = 0;        // seen but not measured

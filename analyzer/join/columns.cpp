@@ -75,6 +75,9 @@ void add_comparison(std::vector<Column<Row>>& columns) {
       column<Row, &Row::predicted_us>("predicted_us", "predicted",
                                       "by the [model of its kind](models/README.md)"),
       column<Row, &Row::predicted_ci90_us>("predicted_ci90_us"),
+      column<Row, &Row::vendor_estimate_us>("vendor_estimate_us", "vendor's estimate",
+                                            "`--model nvmmh`: of [NVIDIA's "
+                                            "package](models/nvmmh.md)"),
       column<Row, &Row::ratio>("ratio"),
       column<Row, &Row::raw_ratio>("raw_ratio"),
       column<Row, kKnown<&Row::bound>>("bound", "bound", "`compute`, `memory` or `launch`"),

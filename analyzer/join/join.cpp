@@ -123,11 +123,19 @@ class Joiner {
     std::vector<double> biases_us;
     std::vector<PredictedAndMeasured> pairs;
     std::vector<PredictedAndMeasured> uncorrected_pairs;
+    std::vector<PredictedAndMeasured> vendor_pairs;
+    std::vector<PredictedAndMeasured> pairs_beside_vendor;
     for (const Row& row : analysis_.rows) {
       if (!row.raw_us) continue;
       analysis_.samples += row.samples;
       if (row.raw_spread_us) analysis_.outliers += row.raw_spread_us->outliers;
       biases_us.push_back(row.bias_us);
+      if (row.predicted_us && row.vendor_estimate_us && !row.is_sum_of_children) {
+        vendor_pairs.push_back(
+            {.predicted = *row.vendor_estimate_us, .measured = *row.corrected_us});
+        pairs_beside_vendor.push_back(
+            {.predicted = *row.predicted_us, .measured = *row.corrected_us});
+      }
       if (row.predicted_us && !row.is_sum_of_children) {
         pairs.push_back({.predicted = *row.predicted_us, .measured = *row.corrected_us});
         if (*row.corrected_us > 0) {  // the same rows in both
@@ -138,6 +146,12 @@ class Joiner {
     if (!biases_us.empty()) analysis_.event_bias_us = median(std::move(biases_us));
     analysis_.errors = prediction_errors(pairs);
     analysis_.uncorrected_errors = prediction_errors(uncorrected_pairs);
+    if (options_.peer) {
+      analysis_.vendor = options_.peer->name();
+      analysis_.vendor_errors = prediction_errors(vendor_pairs);
+      analysis_.errors_beside_vendor = prediction_errors(pairs_beside_vendor);
+      append(analysis_.warnings, options_.peer->warnings());
+    }
     if (shorter_than_bias_ > 0) {
       analysis_.warnings.push_back(fmt::format(
           "{} events are shorter than what the event pair adds; their corrected time is set to 0",

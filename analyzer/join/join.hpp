@@ -3,6 +3,7 @@
 
 #include "join/analysis.hpp"
 #include "join/event_bias.hpp"
+#include "join/peer.hpp"
 #include "model/model.hpp"
 #include "read/isolated.hpp"
 #include "read/layers.hpp"
@@ -10,6 +11,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,6 +27,7 @@ struct JoinOptions {
   BiasSetting event_bias;
   Statistic statistic = Statistic::kMedian;
   model::Mode mode = model::Mode::kCalibrated;  // kCompat: the plain roofline for everything
+  std::shared_ptr<Peer> peer;                   // whose estimates stand beside ours, if set
   bool keep_samples = false;                    // fill Analysis::samples_us
   bool keep_events = false;                     // those of Analysis::runs, with their samples
   bool leave_out_unreadable = false;            // of several files, with a warning

@@ -6,6 +6,7 @@
 #include "model/machines.hpp"
 #include "model/op_work.hpp"
 
+#include <inline_prof/op_kind.hpp>
 #include <inline_prof/prof_format.hpp>
 
 #include <fmt/format.h>
@@ -185,6 +186,14 @@ class RunJoiner {
                         .launch = event.kernel_names.size() > 1 ? nullptr : &event.launch});
     }
     predict_rows(joined_.rows, inputs, predictor);
+    if (options_.peer) {
+      for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const auto& [op, machine, blocks, launch] = inputs[i];
+        const bool is_product = op != nullptr && op->kind == op_kind_name(OpKind::kGemm);
+        if (is_product && machine != nullptr)
+          joined_.rows[i].vendor_estimate_us = options_.peer->estimate_us(*op, *machine);
+      }
+    }
     if (options_.isolated) {
       std::vector<const read::Op*> ops;
       ops.reserve(inputs.size());

@@ -109,6 +109,16 @@ void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRun
   merged.corrected_us = std::max(0.0, unbiased_us);
 }
 
+// Of all devices, or none.
+std::optional<double> mean_estimate_us(const MergedRow& merged, const Analysis& analysis) {
+  std::vector<double> estimates_us;
+  for (const std::size_t i : merged.rows) {
+    if (const auto us = analysis.rows[i].vendor_estimate_us) estimates_us.push_back(*us);
+  }
+  if (estimates_us.size() < merged.rows.size()) return std::nullopt;
+  return mean(estimates_us);
+}
+
 // Devices that run the same operation have the same prediction; where they differ, their mean.
 void merge_predictions(MergedRow& merged, const Analysis& analysis) {
   const Row& first = analysis.rows[merged.rows.front()];
@@ -228,6 +238,7 @@ void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic s
         MergedRow& merged = analysis.merged[i];
         merge_times(merged, analysis, samples, statistic, pool);
         merge_predictions(merged, analysis);
+        merged.vendor_estimate_us = mean_estimate_us(merged, analysis);
         return i;
       },
       [](std::size_t, std::size_t) {});

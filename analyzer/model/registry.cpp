@@ -8,6 +8,7 @@
 #include "model/published/dlrm/embedding.hpp"
 #include "model/published/dlrm/fc.hpp"
 #include "model/published/float8/table_models.hpp"
+#include "model/published/nvmmh/nvmmh.hpp"
 #include "model/published/seer/seer_model.hpp"
 
 #include <fmt/format.h>
@@ -35,6 +36,7 @@ std::span<const ModelEntry> all_models() {
       roofline_cast_entry(),
       roofline_linear_entry(),
       collective_modes_entry(),
+      nvmmh_entry(),
   };
   return entries;
 }

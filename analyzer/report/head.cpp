@@ -146,9 +146,9 @@ void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
 }
 
 std::string describe_errors(const join::Errors& errors) {
-  return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, median ratio {:.2f}, {} rows",
+  return fmt::format("GMAE {:.1f} %, MAPE {:.1f} %, bias {:+.1f} %, median ratio {:.2f}, {} row{}",
                      errors.gmae * 100, errors.mape * 100, errors.bias * 100, errors.median_ratio,
-                     errors.rows);
+                     errors.rows, errors.rows == 1 ? "" : "s");
 }
 
 void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
@@ -160,6 +160,14 @@ void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   if (analysis.event_bias_us > 0 && analysis.uncorrected_errors) {
     lines.push_back({"uncorrected", describe_errors(*analysis.uncorrected_errors)});
   }
+}
+
+void add_vendor(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
+  if (!analysis.vendor_errors || !analysis.errors_beside_vendor) return;
+  lines.push_back(
+      {"vendor", fmt::format("{}: {}; ours on these rows: MAPE {:.1f} %",
+                             printable(analysis.vendor), describe_errors(*analysis.vendor_errors),
+                             analysis.errors_beside_vendor->mape * 100)});
 }
 
 // What the iteration would be without what the models do not explain.
@@ -310,6 +318,7 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   if (!analysis.shares_percent) lines.push_back({"shares", "not known: " + analysis.shares_reason});
   add_idle(lines, analysis);
   add_errors(lines, analysis);
+  add_vendor(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
     lines.push_back({"path", describe_longest_path(analysis)});
     if (analysis.predicted_path_us) lines.push_back({"step", describe_predicted_path(analysis)});

@@ -45,20 +45,29 @@ std::string markdown_number(const std::optional<double>& value) {
 std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
   constexpr std::size_t head_width = 100;
   std::string out = "```\n" + head(analysis, head_width) + "```\n\n";
-  for (const std::string_view name : {"layer", "event", "share_percent", "calls", "raw_us",
-                                      "corrected_us", "predicted_us", "bound", "verdict"})
+  std::string rule;
+  for (const std::string_view name :
+       {"layer", "event", "share_percent", "calls", "raw_us", "corrected_us", "predicted_us",
+        "vendor_estimate_us", "bound", "verdict"}) {
+    if (name == "vendor_estimate_us" && analysis.vendor.empty()) continue;
     out += fmt::format("| {} ", heading(name));
-  out += "|\n|---|---|---:|---:|---:|---:|---:|---|---|\n";
+    const bool is_number = name.ends_with("_us") || name.ends_with("_percent") || name == "calls";
+    rule += is_number ? "|---:" : "|---";
+  }
+  out += "|\n" + rule + "|\n";
   for (const join::OrderedRow& place : join::row_order(analysis, top).rows) {
     const join::MergedRow& row = analysis.merged[place.row];
     std::string event = markdown_cell(readable_name(row.event));
     if (row.occurrence > 0) event += fmt::format(" #{}", row.occurrence);
-    fmt::format_to(std::back_inserter(out), "| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n",
+    fmt::format_to(std::back_inserter(out), "| {} | {} | {} | {} | {} | {} | {} {}| {} | {} |\n",
                    markdown_cell(row.layer), event,
                    row.share_percent ? fmt::format("{:.1f} %", *row.share_percent) : "", row.calls,
                    markdown_number(row.raw_us), markdown_number(row.corrected_us),
-                   markdown_number(row.predicted_us), row.bound,
-                   markdown_cell(join::verdict_text(row)));
+                   markdown_number(row.predicted_us),
+                   analysis.vendor.empty()
+                       ? ""
+                       : fmt::format("| {} ", markdown_number(row.vendor_estimate_us)),
+                   row.bound, markdown_cell(join::verdict_text(row)));
   }
   return out;
 }

@@ -150,6 +150,7 @@ Json merged_json(const join::Analysis& analysis, Names& names) {
     return row.raw_ci95_us ? number(row.raw_ci95_us->upper) : Json();
   });
   add_comparison(json, merged, names);
+  if (!analysis.vendor.empty()) add(json, merged, names, {"vendor_estimate_us"});
   return json;
 }
 
@@ -330,6 +331,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["layers"] = layers_json(analysis, names);
   json["merged"] = merged_json(analysis, names);
   json["rows"] = rows_json(analysis, names);
+  json["vendor"] = analysis.vendor;
   json["worth_fixing"] = worth_fixing_json(analysis);
   json["tracks"] = tracks_json(analysis);
   json["names"] = names.take();

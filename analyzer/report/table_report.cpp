@@ -52,9 +52,15 @@ class Footnotes {
 
 // What stands behind the name of a row: the numbers, and a verdict of 18 columns at most.
 constexpr std::size_t kNumbersWidth = 82;
-constexpr auto kLine = "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {:<7} {}\n";
-// From here on the name stands on the same line.
-constexpr std::size_t kOneLineWidth = kNumbersWidth + 48;
+constexpr auto kLine = "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {}{:<7} {}\n";
+// The name stands on the same line where it has this much room.
+constexpr std::size_t kNameRoom = 48;
+
+// A column that only some reports have.
+constexpr std::size_t kVendorWidth = 18;
+std::string vendor_cell(const join::Analysis& analysis, std::string_view text) {
+  return analysis.vendor.empty() ? "" : fmt::format("{:>{}} ", text, kVendorWidth - 1);
+}
 
 std::string marked(const join::MergedRow& row, bool colour) {
   std::string text = join::verdict_text(row);
@@ -130,16 +136,19 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   const auto title = [](std::size_t i) {
     return join::column_of<join::MergedRow>(kTableColumns[i]).title;
   };
-  const std::string header = fmt::format(kLine, title(0), title(1), title(2), title(3), title(4),
-                                         title(5), title(6), title(7));
-  const bool is_one_line = width >= kOneLineWidth;
+  const std::string header = fmt::format(
+      kLine, title(0), title(1), title(2), title(3), title(4), title(5),
+      vendor_cell(analysis, join::column_of<join::MergedRow>("vendor_estimate_us").title), title(6),
+      title(7));
+  const std::size_t numbers_width = kNumbersWidth + (analysis.vendor.empty() ? 0 : kVendorWidth);
+  const bool is_one_line = width >= numbers_width + kNameRoom;
   std::size_t name_width = width;
   if (is_one_line) {  // no wider than the longest name: numbers belong near to it
     name_width = 0;
     for (const join::OrderedRow& place : order)
       name_width =
           std::max(name_width, indent_of(place) + columns(name_of_row(analysis.merged[place.row])));
-    name_width = std::min(name_width + 1, width - kNumbersWidth);
+    name_width = std::min(name_width + 1, width - numbers_width);
   }
   out += '\n';
   if (is_one_line) out.append(name_width, ' ');
@@ -167,6 +176,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
                    (upper_bound ? "<= " : "") + number(row.raw_us),
                    percent(join::half_width_percent(row.raw_us, row.raw_ci95_us)),
                    number(row.corrected_us), number(row.predicted_us),
+                   vendor_cell(analysis, number(row.vendor_estimate_us)),
                    row.bound.empty() ? "-" : row.bound, verdict);
   }
   out += std::string(width, '-') + "\n";

@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <utility>
 
@@ -78,6 +79,7 @@ AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArgu
   options.mode = arguments.mode;
   options.keep_samples = arguments.keep_samples;
   options.leave_out_unreadable = arguments.leave_out_unreadable;
+  if (!arguments.peer.empty()) options.peer = std::make_shared<join::Peer>(arguments.peer);
   Progress progress("reading");
   options.on_joined = [&progress](std::size_t done, std::size_t all) {
     progress.say(fmt::format("{} of {} files", done, all));

@@ -20,6 +20,7 @@ struct AnalysisArguments {
   std::string event_bias = "auto";
   join::Statistic statistic = join::Statistic::kMedian;
   model::Mode mode = model::Mode::kCalibrated;
+  std::string peer;                  // a model's name; empty: none
   std::optional<std::size_t> phase;  // from 1; empty: the one that took most of the time
   // No options: what is done with the analysis decides.
   std::optional<read::Launched> like;  // the phase that launches this, where none is named

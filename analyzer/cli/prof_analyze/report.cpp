@@ -120,6 +120,11 @@ void declare_report(Command& program) {
                      "prof.json files of one run, one for each rank, or folders of *.prof.json "
                      "files");
   declare_analysis(program, options->analysis);
+  program
+      .add_option("--model", options->analysis.peer,
+                  "Whose estimates stand beside the predictions: nvmmh, the vendor's own of matrix "
+                  "products, with the Python package nvidia-matmul-heuristics")
+      .check(one_of({"nvmmh"}));
   const NamedValues<ReportFormat> formats{{"table", ReportFormat::kTable},
                                           {"json", ReportFormat::kJson},
                                           {"csv", ReportFormat::kCsv},

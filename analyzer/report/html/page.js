@@ -53,6 +53,13 @@ function text(number) {
   return data.names[number];
 }
 
+// The cell of a column that only some pages have; empty where no event is meant.
+function vendorCell(event) {
+  if (!data.vendor) return [];
+  const words = event === null ? '' : microseconds(data.merged.vendor_estimate_us[event]);
+  return [element('td', {class: 'number'}, words)];
+}
+
 function eventName(merged) {
   const number = data.merged.occurrence[merged];
   return text(data.merged.event[merged]) + (number > 0 ? ' #' + number : '');
@@ -163,6 +170,7 @@ function showSections() {
 class LayerTable {
   constructor() {
     this.body = byId('layer-table').tBodies[0];
+    byId('vendor-title').hidden = !data.vendor;
     this.sort = {key: 'share', descending: true};
     this.limit = kMostLayers;
     this.open = new Set();  // layers
@@ -313,6 +321,7 @@ class LayerTable {
         this.shareCell(layers.share_percent[layer], this.largest || (this.largest = this.largestShare())),
         element('td', {class: 'number'}, microseconds(layers.time_us[layer])),
         element('td', {class: 'number'}, microseconds(layers.predicted_us[layer])),
+        ...vendorCell(null),
         element('td', {class: 'number'}, digits(layers.ratio[layer], 2)),
         element('td', {}), verdict);
   }
@@ -341,6 +350,7 @@ class LayerTable {
         element('td', {class: 'number'},
                 (mostlyUpperBound ? '≤ ' : '') + microseconds(merged.corrected_us[event])),
         element('td', {class: 'number'}, microseconds(merged.predicted_us[event])),
+        ...vendorCell(event),
         element('td', {class: 'number'}, digits(merged.ratio[event], 2)),
         element('td', {}, text(merged.bound[event])),
         element('td', {class: kind}, text(merged.verdict[event])));
@@ -365,7 +375,7 @@ class LayerTable {
     }
     fact('samples', merged.samples[event] + ', of these outliers ' + merged.outliers[event] +
         ', upper bounds ' + merged.not_tight[event]);
-    const cell = element('td', {class: 'inner', colspan: 7}, facts);
+    const cell = element('td', {class: 'inner', colspan: data.vendor ? 8 : 7}, facts);
     const devices = merged.rows[event].slice().sort(
         (a, b) => rows.run[a] - rows.run[b] || rows.device[a] - rows.device[b]);
     if (charts) this.addStrip(cell, event, devices);
