@@ -3,6 +3,7 @@
 #include "model/calibrated/gemm/gemm_analytic.hpp"
 #include "model/calibrated/gemm/gemm_kernel.hpp"
 #include "model/machines.hpp"
+#include "model/shipped_parameters.hpp"
 
 #include <gtest/gtest.h>
 
@@ -132,6 +133,23 @@ TEST(GemmAnalytic, LongProductsRunAtALowerClock) {
   const GemmAnalytic model = start_model(h200());
   const GemmShape burst{8192, 8192, 8192, 1}, lasting{8192, 8192, 819200, 1};
   EXPECT_GT(model.predict(lasting).time_us, 105 * model.predict(burst).time_us);
+}
+
+TEST(CalibratedGemm, StartsSoonerOnALaterGeneration) {
+  const auto start_us = [](const char* set, const char* machine) {
+    const CalibratedGemm gemm(choose_parameters(set, "gemm"),
+                              choose_machine(machine, builtin_machines()));
+    return gemm.predict({1, 32, 64, 1}).analytic.overhead_us;
+  };
+  constexpr const char* hopper = "gemm_h100-sxm5-80gb_bf16";
+  const double own_us = start_us(hopper, "h100-sxm5-80gb");
+  EXPECT_NEAR(start_us(hopper, "h200-sxm-141gb"), own_us, 1e-9);
+  EXPECT_NEAR(start_us(hopper, "b200-sxm-180gb"), 0.8 * own_us, 1e-9);
+  EXPECT_NEAR(start_us(hopper, "a100-sxm4-80gb"), own_us / 0.8, 1e-9);
+  // Timed around the host's launch, which is that of no GPU.
+  constexpr const char* by_the_host = "gemm_a100-sxm4-40gb_f32";
+  EXPECT_NEAR(start_us(by_the_host, "v100-sxm2-16gb"), start_us(by_the_host, "a100-sxm4-40gb"),
+              1e-9);
 }
 
 TEST(GemmKernel, ReadsTheTileThatTheBlocksBearOut) {
