@@ -15,11 +15,18 @@ namespace inline_prof::hook {
 
 struct Launch;
 
-// Shared by all launches of one library call or label; of each launch in an operator's call.
+// What the end of an operator's call says of one of its launches.
+struct CallNotes {
+  record::Op op;      // without a kind until then
+  std::string layer;  // of a launch that has none by itself
+};
+
+// Shared by all launches of one library call or label.
 struct NodeNotes {
   std::string layer;
-  std::string event_name;          // of the library call or label; empty: the kernel's own
-  std::shared_ptr<record::Op> op;  // of an operator's call that is not over yet: without a kind
+  std::string event_name;  // of the library call or label; empty: the kernel's own
+  std::shared_ptr<record::Op> op;
+  std::shared_ptr<CallNotes> of_call;
   bool is_collective =
       false;  // NCCL waits until every graph that holds one of its launches is gone
 };

@@ -7,6 +7,7 @@
 #include "launch/kernel_handles.hpp"
 #include "launch/kernel_name.hpp"
 #include "session/discovery.hpp"
+#include "session/operator_calls.hpp"
 #include "session/planning.hpp"
 #include "session/state.hpp"
 
@@ -131,12 +132,12 @@ class Meeting {
     event->first_node = static_cast<int>(first);
     event->last_node = static_cast<int>(last);
     if (node.notes && !node.notes->layer.empty()) event->layer_name = node.notes->layer;
+    if (node.notes && node.notes->of_call) operator_calls::describe(*event, *node.notes->of_call);
     if (node.notes && !is_call && !node.notes->event_name.empty()) {
       std::string& layer = event->layer_name;
       layer.append(layer.empty() ? "" : ".").append(node.notes->event_name);
     }
-    const bool is_described = node.notes && node.notes->op && !node.notes->op->kind.empty();
-    if (is_described && (is_call || node.notes->event_name.empty()))
+    if (node.notes && node.notes->op && (is_call || node.notes->event_name.empty()))
       event->op = std::make_unique<record::Op>(*node.notes->op);
     for (std::size_t i = first; i <= last; ++i)
       add_name(*event, kernel_of(state_, nodes[i].function)->name);

@@ -97,8 +97,9 @@ int abi_call_launches() noexcept {
   return operator_calls::launches();
 }
 
-void abi_call_close(const char* name, const inline_prof_work* works, int work_count) noexcept {
-  fenced("call_close", [&] { operator_calls::close(name, works, work_count); });
+void abi_call_close(const char* name, const char* layer, const inline_prof_work* works,
+                    int work_count) noexcept {
+  fenced("call_close", [&] { operator_calls::close(name, layer, works, work_count); });
 }
 
 constexpr inline_prof_abi kTable{

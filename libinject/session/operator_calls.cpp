@@ -30,7 +30,7 @@ constexpr std::size_t kLongestName = 80;  // of a kernel in a warning
 struct CallLaunch {
   std::string kernel;
   double threads = 0;
-  std::shared_ptr<record::Op> op;
+  std::shared_ptr<CallNotes> notes;
 };
 
 struct OpenCall {
@@ -43,6 +43,12 @@ struct OpenCall {
 
 // Without a framework's package nobody would answer, and the look at each launch be for nothing.
 std::atomic<bool> some_ask{false};
+
+// Whether the application says where iterations begin.
+bool says_iterations(const State& state) {
+  const std::string& source = state.run.iteration_source;
+  return source == "macro" || source == "optimizer";
+}
 
 // Null outside all calls.
 OpenCall* call_now() noexcept {
@@ -59,17 +65,17 @@ double threads_of(const Launch& launch) noexcept {
   return threads;
 }
 
-// The operation of this launch, which the end of its call fills in; null outside all calls.
-std::shared_ptr<record::Op> op_to_be(const Launch& launch, const std::string& kernel) {
+// What the end of its call will say of this launch; null outside all calls.
+std::shared_ptr<CallNotes> notes_to_be(const Launch& launch, const std::string& kernel) {
   OpenCall* const call = call_now();
   if (call == nullptr) return nullptr;
   if (call->launches.size() == kMostLaunches) {
     call->is_too_long = true;
     return nullptr;
   }
-  auto op = std::make_shared<record::Op>();
-  call->launches.push_back({.kernel = kernel, .threads = threads_of(launch), .op = op});
-  return op;
+  auto notes = std::make_shared<CallNotes>();
+  call->launches.push_back({.kernel = kernel, .threads = threads_of(launch), .notes = notes});
+  return notes;
 }
 
 // Numbers of all launches of a call together.
@@ -96,7 +102,7 @@ std::int64_t part_of(std::int64_t whole, double from, double to) noexcept {
   return up_to(to) - up_to(from);
 }
 
-record::Op describe(const inline_prof_work& work, const char* name, double from, double to) {
+record::Op op_of(const inline_prof_work& work, const char* name, double from, double to) {
   record::Op op{.kind = work.kind, .attributes = {}, .source = name};
   for (int i = 0; i < work.attribute_count; ++i) {
     const inline_prof_attribute& attribute = work.attributes[i];
@@ -112,7 +118,7 @@ record::Op describe(const inline_prof_work& work, const char* name, double from,
   return op;
 }
 
-void describe_launches(std::vector<CallLaunch>& launches, const char* name,
+void describe_launches(std::vector<CallLaunch>& launches, const char* name, const char* layer,
                        const inline_prof_work* works, int work_count) {
   const auto none = static_cast<std::size_t>(std::max(work_count, 0));
   std::vector<std::size_t> work_of(launches.size(), none);
@@ -126,14 +132,16 @@ void describe_launches(std::vector<CallLaunch>& launches, const char* name,
   std::vector<double> before(none, 0);
   for (std::size_t i = 0; i < launches.size(); ++i) {
     const std::size_t work = work_of[i];
+    CallNotes& notes = *launches[i].notes;
+    if (layer != nullptr) notes.layer = layer;
     if (work == none) {
-      *launches[i].op = {
+      notes.op = {
           .kind = std::string(op_kind_name(OpKind::kOperator)), .attributes = {}, .source = name};
       continue;
     }
     const double from = before[work] / threads[work];
     before[work] += launches[i].threads;
-    *launches[i].op = describe(works[work], name, from, before[work] / threads[work]);
+    notes.op = op_of(works[work], name, from, before[work] / threads[work]);
   }
 }
 
@@ -143,9 +151,11 @@ LearnedKernel& learned_kernel(State& state, const LaunchSite& site, std::string 
 }
 
 bool are_alike(const LearnedLaunch& left, const LearnedLaunch& right) {
-  if (left.op == nullptr || right.op == nullptr) return false;
-  return left.op->kind == right.op->kind && left.op->attributes == right.op->attributes &&
-         left.op->source == right.op->source;
+  if (left.notes == nullptr || right.notes == nullptr) return false;
+  const record::Op& one = left.notes->op;
+  const record::Op& other = right.notes->op;
+  return one.kind == other.kind && one.attributes == other.attributes &&
+         one.source == other.source && left.notes->layer == right.notes->layer;
 }
 
 // What all launches with this grid are like; null where they differ, or there is none.
@@ -154,7 +164,7 @@ const LearnedLaunch* only_launch_with(const LearnedKernel& learned,
   const LearnedLaunch* found = nullptr;
   for (const LearnedLaunch& launch : learned.launches) {
     if (launch.grid != grid) continue;
-    if (launch.op == nullptr || launch.op->kind.empty()) return nullptr;
+    if (launch.notes == nullptr || launch.notes->op.kind.empty()) return nullptr;
     if (found != nullptr && !are_alike(*found, launch)) return nullptr;
     found = &launch;
   }
@@ -167,7 +177,7 @@ bool were_learned(const State& state) {
       state.learned_kernels.begin(), state.learned_kernels.end(), [](const auto& entry) {
         const auto& launches = entry.second.launches;
         return std::any_of(launches.begin(), launches.end(),
-                           [](const LearnedLaunch& launch) { return launch.op != nullptr; });
+                           [](const LearnedLaunch& launch) { return launch.notes != nullptr; });
       });
 }
 
@@ -181,18 +191,20 @@ void open() noexcept {
 }
 
 int launches() noexcept {
-  const OpenCall* const call = call_now();
-  return call == nullptr ? 0 : static_cast<int>(call->launches.size());
+  OpenCall* const call = call_now();
+  if (call == nullptr) return 0;
+  if (call->launches.empty()) --call->depth;
+  return static_cast<int>(call->launches.size());
 }
 
-void close(const char* name, const inline_prof_work* works, int work_count) {
+void close(const char* name, const char* layer, const inline_prof_work* works, int work_count) {
   OpenCall* const call = call_now();
   if (call == nullptr || --call->depth > 0 || call->launches.empty()) return;
   State* run = state();
   if (run == nullptr) return call->launches.clear();
   if (call->is_too_long) work_count = 0;
   const std::lock_guard lock(run->mutex);
-  describe_launches(call->launches, name == nullptr ? "" : name, works, work_count);
+  describe_launches(call->launches, name == nullptr ? "" : name, layer, works, work_count);
   call->launches.clear();
 }
 
@@ -201,12 +213,14 @@ void note_asking() noexcept {
 }
 
 bool are_wanted(const State& state) noexcept {
-  return state.learns_operators.load(std::memory_order_relaxed);
+  return state.asks_for_operators.load(std::memory_order_relaxed);
 }
 
 void iteration_starts(State& state, std::int64_t position) {
   const std::int64_t half = state.settings.warmup / 2;
   const bool is_wanted = half >= 1 && position == half && some_ask.load(std::memory_order_relaxed);
+  const bool is_soon = half > 1 && position == half - 1 && !says_iterations(state);
+  state.asks_for_operators.store(is_wanted || is_soon, std::memory_order_relaxed);
   state.learns_operators.store(is_wanted, std::memory_order_relaxed);
   if (!is_wanted) return;
   state.learned_kernels.clear();
@@ -215,15 +229,22 @@ void iteration_starts(State& state, std::int64_t position) {
     site->slot->limit.store(0, std::memory_order_relaxed);
 }
 
+void warmup_ends(State& state) noexcept {
+  state.asks_for_operators.store(false, std::memory_order_relaxed);
+  state.learns_operators.store(false, std::memory_order_relaxed);
+}
+
 void note_launch(State& state, const LaunchSite& site, const Launch& launch) {
-  if (!are_wanted(state) || site.kernel == nullptr) return;
+  if (!state.learns_operators.load(std::memory_order_relaxed)) return;
+  if (site.kernel == nullptr || launch.copy != nullptr) return;
   // What is part of a label or of a library's call is described there.
   if (innermost_label(launch.stream, state.discovery) != nullptr || outermost_op() != nullptr)
     return;
   LearnedKernel& learned = learned_kernel(state, site, current_layer());
   if (learned.launches.size() == record::EventList::kCapacity) return;
   learned.name = site.kernel->event_name.substr(0, kLongestName);
-  learned.launches.push_back({.grid = launch.grid, .op = op_to_be(launch, site.kernel->name)});
+  learned.launches.push_back(
+      {.grid = launch.grid, .notes = notes_to_be(launch, site.kernel->name)});
 }
 
 void describe_event(State& state, const LaunchSite& site, const Launch& launch,
@@ -235,8 +256,8 @@ void describe_event(State& state, const LaunchSite& site, const Launch& launch,
   learned.events.push_back(&event);
   if (place >= learned.launches.size()) return;
   const LearnedLaunch& same = learned.launches[place];
-  if (same.op == nullptr || same.op->kind.empty() || same.grid != launch.grid) return;
-  event.op = std::make_unique<record::Op>(*same.op);
+  if (same.notes == nullptr || same.notes->op.kind.empty() || same.grid != launch.grid) return;
+  describe(event, *same.notes);
 }
 
 void settle(State& state) {
@@ -250,7 +271,9 @@ void settle(State& state) {
     // alike.
     for (record::EventRecord* event : learned.events) {
       const LearnedLaunch* same = only_launch_with(learned, event->shape->grid);
-      event->op = same == nullptr ? nullptr : std::make_unique<record::Op>(*same->op);
+      event->op = nullptr;
+      event->layer_name = std::get<2>(key);
+      if (same != nullptr) describe(*event, *same->notes);
     }
     if (other++ > 0) continue;
     first = learned.name + " " + std::to_string(learned.launches.size()) + " times instead of " +
@@ -264,11 +287,17 @@ void settle(State& state) {
            ": what is not alike in them is not known");
 }
 
+void describe(record::EventRecord& event, const CallNotes& notes) {
+  if (notes.op.kind.empty()) return;
+  event.op = std::make_unique<record::Op>(notes.op);
+  if (event.layer_name.empty()) event.layer_name = notes.layer;
+}
+
 std::shared_ptr<NodeNotes> notes_of_node(const Launch& launch) {
   if (call_now() == nullptr) return nullptr;
   auto notes = std::make_shared<NodeNotes>();
   notes->layer = current_layer();
-  notes->op = op_to_be(launch, identity_of(launch.function).name);
+  notes->of_call = notes_to_be(launch, identity_of(launch.function).name);
   return notes;
 }
 

@@ -20,6 +20,7 @@
 
 namespace inline_prof::hook {
 
+struct CallNotes;
 struct Launch;
 struct LaunchSite;
 struct NodeNotes;
@@ -28,7 +29,7 @@ struct State;
 // One launch of the iteration in which operators are learned.
 struct LearnedLaunch {
   std::array<unsigned, 3> grid{};
-  std::shared_ptr<record::Op> op;  // an empty kind until its call is over; null outside all calls
+  std::shared_ptr<CallNotes> notes;  // null outside all calls
 };
 
 // A kernel on one stream in one layer: its launches in that iteration, and the events that were
@@ -46,16 +47,20 @@ namespace operator_calls {
 // What this thread launches belongs to one call until it is closed.  A call in a call is part of
 // it.
 void open() noexcept;
+// Of the open call so far.  One without any is closed by this.
 [[nodiscard]] int launches() noexcept;
-void close(const char* name, const inline_prof_work* works, int work_count);
+// `layer`, which may be null, is that of launches outside all layers.
+void close(const char* name, const char* layer, const inline_prof_work* works, int work_count);
 
 // The application asks what is wanted of it: it can say its operators.
 void note_asking() noexcept;
-// True during the iteration in which the application is asked for its operators.
+// True during the iteration in which operators are learned.  An application that does not say where
+// iterations begin is asked one iteration earlier, so that it has heard of it by then.
 [[nodiscard]] bool are_wanted(const State& state) noexcept;
 
 // With the state's mutex held.
 void iteration_starts(State& state, std::int64_t position);
+void warmup_ends(State& state) noexcept;
 void note_launch(State& state, const LaunchSite& site, const Launch& launch);
 // Gives a new event what was learned of its launch.
 void describe_event(State& state, const LaunchSite& site, const Launch& launch,
@@ -63,6 +68,9 @@ void describe_event(State& state, const LaunchSite& site, const Launch& launch,
 // Takes it back from kernels of which there are more or fewer launches than while learning, and
 // says how many.
 void settle(State& state);
+
+// Gives an event what the end of its call has said, if it has ended.
+void describe(record::EventRecord& event, const CallNotes& notes);
 
 // A launch that becomes a node of a graph; null where no call is open.
 [[nodiscard]] std::shared_ptr<NodeNotes> notes_of_node(const Launch& launch);

@@ -340,7 +340,7 @@ bool start_iteration(State& state) {
         operator_calls::iteration_starts(state, position);
         return false;
       }
-      state.learns_operators.store(false, std::memory_order_relaxed);
+      operator_calls::warmup_ends(state);
       if (!confirm_period(state)) return false;
       make_plan(state);
       state.phase.store(Phase::kMeasuring, std::memory_order_release);

@@ -90,6 +90,7 @@ struct State {
   std::atomic<bool> table_full{false};
   std::atomic<int> calibrating{
       0};  // contexts whose calibration goes on, each on a thread of the application's
+  std::atomic<bool> asks_for_operators{false};  // also shortly before they are learned
   std::atomic<bool> learns_operators{false};    // in this iteration
   std::atomic<bool> throw_samples_away{false};  // pairs are recorded for their cost alone
 

@@ -31,6 +31,7 @@ class FakeAbi:
         self.labels = []
         self.ops = []
         self.calls = []
+        self.layers_of_calls = []  # where no module is
         self.open_calls = 0
         self.launches_of_a_call = 1
         self._words = {}  # id of a layer -> the Word that is followed
@@ -52,11 +53,17 @@ class FakeAbi:
         self.open_calls += 1
 
     def call_launches(self):
+        if self.launches_of_a_call == 0:
+            self.open_calls -= 1
         return self.launches_of_a_call
 
-    def call_close(self, name, works):
+    def call_close(self, name, layer, works):
         self.open_calls -= 1
         self.calls.append((name.decode(), works))
+        self.layers_of_calls.append(layer)
+
+    def forget_calls(self):
+        del self.calls[:], self.layers_of_calls[:]
 
     def layer_word(self):
         return LibraryCall(self)

@@ -80,7 +80,7 @@ class OperatorsTest(unittest.TestCase):
     def learned(self, call):
         """[(name, works)] of the calls that `call` makes, and its result."""
         self.learn()
-        del self.fake.calls[:]
+        self.fake.forget_calls()
         try:
             result = call()
         finally:
@@ -211,10 +211,10 @@ class OperatorsTest(unittest.TestCase):
         x = torch.ones(4, 5)
         self.learn()
         self.fake.launches_of_a_call = 0
-        del self.fake.calls[:]
+        self.fake.forget_calls()
         x.view(20).t()
         self.learn(False)
-        self.assertEqual({name for name, _ in self.fake.calls}, {""})
+        self.assertEqual((self.fake.calls, self.fake.open_calls), ([], 0))
 
     def test_threads_of_the_program(self):
         seen = []
@@ -226,11 +226,35 @@ class OperatorsTest(unittest.TestCase):
         thread = threading.Thread(target=lambda: self.learn(False))
         thread.start()
         thread.join()
-        del self.fake.calls[:]
+        self.fake.forget_calls()
         (torch.ones(3) + 1)
         self.assertEqual((seen, self.fake.calls), ([0], []))
         self.learn(False)
         self.assertEqual(modes(), 0)
+
+    def test_names_outside_modules(self):
+        net, scaler = network(), torch.amp.GradScaler("cpu", init_scale=2.0)
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+        net(torch.ones(6, 8))
+        self.learn()
+        self.fake.forget_calls()
+        loss = F.cross_entropy(net(torch.ones(6, 8)), torch.arange(6) % 4) / 2
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+        self.learn(False)
+        found = {}
+        for (name, _), layer in zip(self.fake.calls, self.fake.layers_of_calls):
+            found.setdefault(layer and layer.decode(), set()).add(name.partition("::")[2])
+        self.assertIn("addmm", found[None])  # in a module, or an optimizer's step
+        self.assertIn("nll_loss_forward", found["cross_entropy"])
+        self.assertIn("nll_loss_backward", found["cross_entropy.backward"])
+        for layer, name in (("div", "div"), ("div.backward", "div"), ("backward", "ones_like"), ("GradScaler.scale", "mul"),
+                            ("GradScaler.scale.backward", "mul"), ("GradScaler.unscale_", "reciprocal"),
+                            ("clip_grad_norm_", "linalg_vector_norm"), ("optimizer.SGD.zero_grad", "zero_")):
+            self.assertIn(name, {each.removeprefix("_foreach_") for each in found[layer]} | found[layer], found)
 
     def test_operators_of_higher_order(self):
         x = torch.ones(3)

@@ -111,12 +111,14 @@ struct inline_prof_abi {
   void (*call_open)(void);
 
   /* Launches of the open call so far, without those of library calls and labels inside it, which
-   * are described there. */
+   * are described there.  A call of none is over with this, and has no call_close. */
   int (*call_launches)(void);
 
   /* Ends the call, named `name`, and describes its launches.  What no work fits is known by the
-   * name alone, and so is a call of more than 65536 launches. */
-  void (*call_close)(const char* name, const struct inline_prof_work* works, int work_count);
+   * name alone, and so is a call of more than 65536 launches.  `layer`, which may be null, is that
+   * of the launches where nothing else says one. */
+  void (*call_close)(const char* name, const char* layer, const struct inline_prof_work* works,
+                     int work_count);
 };
 
 #define INLINE_PROF_WANTS_LAYERS 1u     /* scope_push, layer_*: new events are looked for */

@@ -57,7 +57,7 @@ class Table(ctypes.Structure):
         ("layer_follow", _function(None, ctypes.c_uint64, ctypes.c_void_p)),
         ("call_open", _function(None)),
         ("call_launches", _function(ctypes.c_int)),
-        ("call_close", _function(None, ctypes.c_char_p, ctypes.POINTER(Work), ctypes.c_int)),
+        ("call_close", _function(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(Work), ctypes.c_int)),
     ]
 
 
@@ -86,22 +86,28 @@ class Abi:
         self._layer_follow = table.layer_follow
         self._op = table.op
         self._call_close = table.call_close
-        self._known_attributes = {}  # a model makes the same calls in each step
+        # A model makes the same calls in each step, and its layers make the same calls.
+        self._known_attributes = {}
+        self._known_works = {}  # id() of a list -> (the list, what the library reads)
 
     def op(self, label, kind, attributes):
         """Describes the next start of `label` (bytes) on this thread: a dict of integers and strings."""
         kind, given = self._known(kind, attributes)
         self._op(None, label, kind, given, len(attributes))
 
-    def call_close(self, name, works):
-        """Ends the call that call_open() began: its name (bytes), and what its launches compute, each with `kernel`,
-        `kind`, `attributes` and `is_each`."""
+    def call_close(self, name, layer, works):
+        """Ends the call that call_open() began: its name (bytes), the layer (bytes or None) of launches outside all layers, and
+        what they compute, each with `kernel`, `kind`, `attributes` and `is_each`."""
         if not works:
-            return self._call_close(name, None, 0)
-        given = (Work * len(works))(*[
-            (None if work.kernel is None else work.kernel.encode(), *self._known(work.kind, work.attributes),
-             len(work.attributes), work.is_each) for work in works])
-        return self._call_close(name, given, len(works))
+            return self._call_close(name, layer, None, 0)
+        given = self._known_works.get(id(works))
+        if given is None or given[0] is not works:
+            if len(self._known_works) >= _MOST_KNOWN:
+                self._known_works.clear()
+            given = self._known_works[id(works)] = works, (Work * len(works))(*[
+                (None if work.kernel is None else work.kernel.encode(), *self._known(work.kind, work.attributes),
+                 len(work.attributes), work.is_each) for work in works])
+        return self._call_close(name, layer, given[1], len(works))
 
     def _known(self, kind, attributes):
         key = (kind, *attributes, *attributes.values())

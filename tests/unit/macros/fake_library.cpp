@@ -122,9 +122,9 @@ int call_launches() {
   return 0;
 }
 
-void call_close(const char* name, const inline_prof_work*, int work_count) {
+void call_close(const char* name, const char* layer, const inline_prof_work*, int work_count) {
   const std::scoped_lock lock(mutex);
-  write_down(fmt::format("call_close {} {}", or_dash(name), work_count));
+  write_down(fmt::format("call_close {} {} {}", or_dash(name), or_dash(layer), work_count));
 }
 
 inline_prof_abi table{sizeof(inline_prof_abi),

@@ -23,7 +23,7 @@ _MOST_SPANS = 1 << 17  # entries and exits of modules that are remembered
 _NO_NUMBER = 1 << 63  # numbers from here on: sums of gradients into parameters, done whenever one is ready
 
 number_of_next_node = getattr(torch.autograd, "_get_sequence_nr", None)
-_current_node = getattr(torch._C, "_current_autograd_node", None)
+current_node = getattr(torch._C, "_current_autograd_node", None)
 
 
 class Spans:
@@ -181,10 +181,10 @@ class Backward:
 
     def _mark_between(self):
         """Hooks where a caller's nodes begin that no module's argument or result is."""
-        if not self.spans.numbers or _current_node is None:
+        if not self.spans.numbers or current_node is None:
             return
         before = None
-        for _, place, node in self.spans.nodes_by_place(_current_node()):
+        for _, place, node in self.spans.nodes_by_place(current_node()):
             if place is not before:
                 words = node.metadata
                 if MARK not in words:

@@ -203,14 +203,12 @@ class Inductor:
                 return original(kernel, *args, **kwargs)
             restore = self._enter(sys._getframe(1))
             abi.call_open()
-            works = ()
             try:
-                result = original(kernel, *args, **kwargs)
-                if abi.call_launches() > 0:
-                    works = self._works_of(kernel, args)
-                return result
+                return original(kernel, *args, **kwargs)
             finally:
-                abi.call_close(b"inductor::" + kernel.fn.__name__.encode(), works)
+                if abi.call_launches() > 0:
+                    name = b"inductor::" + kernel.fn.__name__.encode()
+                    abi.call_close(name, b"compiled", self._works_of(kernel, args))
                 self._leave(restore)
 
         return run

@@ -5,6 +5,7 @@ The mode lies below all others, so that one of the program's own is entered and 
 make of a call.  It passes each call on once, unchanged, and looks at the results.
 """
 
+import sys
 import threading
 
 import torch
@@ -12,12 +13,15 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from . import operators
+from .compiling import has_compiled
+from .outside import Outside
 from ..abi import WANTS_LAYERS
 
 _push = getattr(torch._C, "_push_on_torch_dispatch_stack", None)
 _pop = getattr(torch._C, "_pop_torch_dispatch_stack", None)
 _count = getattr(torch._C, "_len_torch_dispatch_stack", None)
 _at = getattr(torch._C, "_get_dispatch_stack_at", None)
+_disable_tracer = getattr(torch, "_disable_dynamo", lambda function, **_: function)
 _OWN_DISPATCH = Tensor.__torch_dispatch__  # of a tensor that has none of its own
 
 is_possible = None not in (_push, _pop, _count, _at)
@@ -27,20 +31,46 @@ class _Mode(TorchDispatchMode):
     supports_higher_order_operators = True
 
     @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # which would be two functions more around each call, in programs that compile nothing, too
+
+    @classmethod
     def ignore_compile_internals(cls):
         return True  # the tracer goes on as without us
 
-    def __init__(self, abi, guard):
+    def __init__(self, abi, threads, guard):
         super().__init__()
-        self.abi, self.guard = abi, guard
+        self.abi, self.threads, self.guard = abi, threads, guard
+        self.outside = Outside()
         self.entries = {}  # operator -> operators.Entry
+        self.works = {}  # what tells calls apart -> [operators.Work]
         self.is_on = True
 
+    def entry_of(self, func):
+        try:
+            entry = operators.Entry(func)
+        except Exception:  # no operator, but one of higher order
+            entry = operators.Unlisted(func)
+        self.entries[func] = entry
+        return entry
+
+    def works_of(self, entry, args, kwargs, result):
+        if entry.rule is None:
+            return []
+        try:
+            key = operators.signature(entry, args, kwargs, result)
+            works = self.works.get(key)
+        except Exception:  # tensors without strides, arguments without a hash
+            return operators.works_of(entry, args, kwargs, result)
+        if works is None:
+            works = self.works[key] = operators.works_of(entry, args, kwargs, result)
+        return works
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
         for kind in types:
             if kind.__torch_dispatch__ is not _OWN_DISPATCH:
                 return NotImplemented  # DTensor and others make plain calls of it, which come here again
+        kwargs = kwargs or {}
         if not self.is_on:
             return func(*args, **kwargs)
         abi = self.abi
@@ -48,25 +78,31 @@ class _Mode(TorchDispatchMode):
         try:
             result = func(*args, **kwargs)
         except BaseException:
-            abi.call_close(b"", ())
+            if abi.call_launches() > 0:
+                abi.call_close(b"", None, ())
             raise
-        if abi.call_launches() == 0:
-            abi.call_close(b"", ())
-            return result
-        name, works = b"", ()
+        if abi.call_launches() > 0:
+            self.describe(func, args, kwargs, result)
+        return result
+
+    def describe(self, func, args, kwargs, result):
+        """Ends a call that has launched something."""
+        entry = self.entries.get(func) or self.entry_of(func)
+        layer, works = None, ()
         try:
-            entry = self.entries.get(func)
-            if entry is None:
-                entry = self.entries[func] = operators.Entry(func)
-            name = entry.name
-            works = operators.works_of(entry, args, kwargs, result)
-        except Exception:  # no operator, but one of higher order
-            name = str(func).encode()
-        try:
-            abi.call_close(name, works)
+            path = self.threads.mine.path
+            if path is None or not path.address:
+                layer = self.outside.name(entry.plain_name, sys._getframe(1).f_back)
+            works = self.works_of(entry, args, kwargs, result)
         except Exception as error:
             self.guard(error)
-        return result
+        self.abi.call_close(entry.name, layer, works)
+
+
+class _ModeBesideCompiled(_Mode):
+    """The tracer leaves its frames alone."""
+
+    __torch_dispatch__ = _disable_tracer(_Mode.__torch_dispatch__, recursive=True)
 
 
 def _rebuild(change):
@@ -79,8 +115,8 @@ def _rebuild(change):
 class Learning:
     """Sets the mode while the library wants operators, on the thread that makes the steps."""
 
-    def __init__(self, abi, guard):
-        self._abi, self._guard = abi, guard
+    def __init__(self, abi, threads, guard):
+        self._abi, self._threads, self._guard = abi, threads, guard
         self._mode = None
         self._thread = 0
         self._is_of_capture = False
@@ -105,7 +141,8 @@ class Learning:
             self.end()
 
     def _begin(self):
-        mode = _Mode(self._abi, self._guard)
+        kind = _ModeBesideCompiled if has_compiled() else _Mode
+        mode = kind(self._abi, self._threads, self._guard)
         _rebuild(lambda modes: [mode, *modes])
         self._mode, self._thread = mode, threading.get_ident()
 

@@ -430,19 +430,34 @@ def _is_over_lists(name):
     return name.startswith("_foreach_")
 
 
+class Unlisted:
+    """What is no operator with a schema: its name."""
+
+    rule = None
+
+    def __init__(self, func):
+        self.plain_name = str(func)
+        self.name = self.plain_name.encode()
+
+
 class Entry:
     """An operator: its name and the rule of its class; None where it is not known."""
 
-    __slots__ = ("name", "names", "changed", "outputs", "rule")
+    __slots__ = ("name", "plain_name", "names", "changed", "outputs", "rule")
 
     def __init__(self, func):
         schema = func._schema
         self.name = schema.name.encode()
-        self.names = [each.name for each in schema.arguments]
-        self.changed = [each.name for each in schema.arguments
-                        if each.alias_info is not None and each.alias_info.is_write]
-        self.outputs = [each.name for each in schema.arguments if each.name in self.changed and each.kwarg_only]
+        self.names, self.changed, self.outputs = [], [], []
+        for argument in schema.arguments:
+            name, alias = argument.name, argument.alias_info
+            self.names.append(name)
+            if alias is not None and alias.is_write:
+                self.changed.append(name)
+                if argument.kwarg_only:
+                    self.outputs.append(name)
         space, _, name = schema.name.partition("::")
+        self.plain_name = name
         # What fully_shard() puts together and takes apart is copied by operators of PyTorch's own.
         self.rule = self._find_rule(func, name) if space in ("aten", "fsdp") else None
 
@@ -454,6 +469,29 @@ class Entry:
         if rule is None and _POINTWISE is not None and _POINTWISE in getattr(func, "tags", ()):
             return _elementwise
         return rule
+
+
+def _add_signature(found, pointers, values):
+    for value in values:
+        if isinstance(value, Tensor):
+            found += (value.shape, value.is_contiguous() or value.stride(), value.dtype, value.device,
+                      pointers.setdefault(value.data_ptr(), len(pointers)))
+        elif type(value) is list or type(value) is tuple:
+            found.append(len(value))
+            _add_signature(found, pointers, value)
+        else:
+            found.append(value)
+
+
+def signature(entry, args, kwargs, result):
+    """What is the same for calls whose works are the same: shapes, strides and types, which tensors are one, and all else."""
+    found, pointers = [entry], {}
+    _add_signature(found, pointers, args)
+    if kwargs:
+        found += kwargs
+        _add_signature(found, pointers, kwargs.values())
+    _add_signature(found, pointers, (result,))
+    return tuple(found)
 
 
 def works_of(entry, args, kwargs, result):

@@ -38,7 +38,7 @@ class Session:
         enter, leave = make_hooks(threads, self._places, self._backward, self._shapes, self._fail,
                                   self._on_root)
         self._tables = Tables()
-        self._learning = Learning(abi, self._fail)
+        self._learning = Learning(abi, threads, self._fail)
         self._inductor = Inductor(abi, threads, self._fail)
         self._stop_waiting = call_after_import("torch._inductor.compile_fx", self._inductor.look)
         self._optimizers = Optimizers(threads, self._shapes, self._fail, self._on_step, self._learning)

@@ -1,0 +1,62 @@
+"""Names for what is launched outside all modules: the function of PyTorch's that the program has called, such as
+`cross_entropy` or `GradScaler.scale`, or the operator itself; in the backward pass, with `.backward`, what made the node of
+autograd's graph."""
+
+import bisect
+import inspect
+import os
+
+import torch
+from torch import Tensor
+
+from .backward import current_node, number_of_next_node
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+
+
+def _function_called(frame):
+    """Of the functions of PyTorch's between `frame` and the program, the one that the program called; None: there is none."""
+    called = None
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_TORCH):
+            break
+        # Functions in functions are decorators' wrappers.
+        if not code.co_flags & inspect.CO_NESTED and not code.co_name.startswith(("__", "<")):
+            called = frame
+        frame = frame.f_back
+    return called
+
+
+def _name_of_function(frame):
+    owner = frame.f_locals.get("self")
+    name = frame.f_code.co_name
+    if owner is None or isinstance(owner, Tensor):
+        return name
+    name = type(owner).__name__ + "." + name
+    return "optimizer." + name if isinstance(owner, torch.optim.Optimizer) else name
+
+
+class Outside:
+    """The names of one iteration."""
+
+    def __init__(self):
+        self._numbers, self._names = [], []  # a node of autograd's graph with a smaller number was made for this name
+
+    def name(self, operator, frame):
+        """(bytes) of a call of `operator` by `frame` that is over."""
+        node = current_node() if current_node is not None else None
+        if node is not None:
+            return self._name_of_node(node).encode()
+        called = _function_called(frame)
+        name = operator if called is None else _name_of_function(called)
+        if number_of_next_node is not None:
+            self._numbers.append(number_of_next_node())
+            self._names.append(name)
+        return name.encode()
+
+    def _name_of_node(self, node):
+        at = bisect.bisect_right(self._numbers, node._sequence_nr())
+        if at < len(self._names):
+            return self._names[at] + ".backward"
+        return "autograd." + node.name().rpartition("::")[2]
