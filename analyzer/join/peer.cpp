@@ -54,6 +54,7 @@ std::vector<std::string> Peer::warnings() const {
     complaints.insert("no row is a matrix product that it knows, on a machine that is known");
   }
   std::vector<std::string> warnings;
+  warnings.reserve(complaints.size());
   for (const std::string& complaint : complaints)
     warnings.push_back("vendor's estimate: " + complaint);
   return warnings;

@@ -60,7 +60,7 @@ TEST(BuiltinMachines, AreTheOnesOfTheContract) {
   EXPECT_THAT(ids,
               testing::ElementsAre("a100-pcie-80gb", "a100-sxm4-40gb", "a100-sxm4-80gb",
                                    "b200-sxm-180gb", "gb200", "h100-pcie-80gb", "h100-sxm5-80gb",
-                                   "h200-sxm-141gb", "l40s", "mi300x", "rtx-4090", "titan-v",
+                                   "h200-sxm-141gb", "l40s", "mi300x", "rtx-4090", "t4", "titan-v",
                                    "titan-xp", "v100-pcie-32gb", "v100-sxm2-16gb"));
 }
 
@@ -85,6 +85,7 @@ TEST(BuiltinMachines, PeaksFollowFromSmCountAndClock) {
   EXPECT_NEAR(builtin(machines, "v100-sxm2-16gb").peak_tflops.at("f16"), implied(80, 1024, 1530),
               1);
   EXPECT_NEAR(builtin(machines, "l40s").peak_tflops.at("f32"), implied(142, 256, 2520), 1);
+  EXPECT_NEAR(builtin(machines, "t4").peak_tflops.at("f16"), implied(40, 1024, 1590), 1);
   EXPECT_NEAR(builtin(machines, "rtx-4090").peak_tflops.at("f16"), implied(128, 512, 2520), 1);
   EXPECT_NEAR(builtin(machines, "gb200").peak_tflops.at("bf16"), implied(148, 8192, 2062), 5);
   EXPECT_NEAR(builtin(machines, "mi300x").peak_tflops.at("bf16"), implied(304, 2048, 2100), 1);
