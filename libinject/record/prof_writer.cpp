@@ -140,8 +140,11 @@ class ProfWriter {
     integer(format::kRepeat, run_.repeat);
     text(format::kIterationSource, run_.iteration_source);
     number(format::kIterationConfidence, facts_.iteration_confidence);
-    if (run_.iteration_launches > 0) integer(format::kIterationLaunches, run_.iteration_launches);
-    if (run_.other_period > 0) integer(format::kOtherPeriod, run_.other_period);
+    // Of one that no iteration came of, nothing.
+    const bool is_period = run_.iteration_source != "none";
+    if (is_period && run_.iteration_launches > 0)
+      integer(format::kIterationLaunches, run_.iteration_launches);
+    if (is_period && run_.other_period > 0) integer(format::kOtherPeriod, run_.other_period);
     text(format::kEventListHash, event_list_hash(run_.events));
     json_.end_object();
   }

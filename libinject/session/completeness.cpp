@@ -163,9 +163,11 @@ bool settle_by_phase(State& state) {
         return false;
       }
       warn(state,
-           "no iteration boundary was met (PROFILE_ITERATION or the C call): the whole run counts "
-           "as one iteration, and labels were not measured");
-      return true;
+           std::string("no iteration boundary was met (PROFILE_ITERATION or the C call): the whole "
+                       "run counts as one iteration, and ") +
+               (run_controller::samples_taken(state) > 0 ? "labels were not measured"
+                                                         : "it ended before anything was timed"));
+      return run_controller::samples_taken(state) > 0;
     case Phase::kUnitTests:
       if (run_controller::samples_taken(state) == 0) {
         warn(state, "no unit test ran more often than its warm-up of " +

@@ -127,6 +127,7 @@ void begin_warmup_again(State& state) {
     state.iteration.store(0);
     const std::lock_guard run_lock(state.run.mutex);
     state.run.iteration_source = "none";
+    state.run.phase_in_making = -1;  // what is met from now on is no phase's
   }
   state.phase.store(Phase::kBeforeIterations);
   sys::set_filter(sys::kEveryLaunch);

@@ -138,6 +138,30 @@ TEST(Iterations, AreNotFoundWhereThereAreNone) {
   EXPECT_EQ(profile["profiler"]["iteration_confidence"], 0);
 }
 
+// Thirty iterations of ten kernels, each followed by a wait; then the same kernels in another
+// order, before the warm-up is over.
+TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
+  const Workplace place;
+  std::string recording;
+  for (char kernel = 'a'; kernel <= 'j'; ++kernel)
+    recording.append("kernel ").append(1, kernel).append("\n");
+  recording.append("calls\nk0 k1 k2 k3 k4 k5 k6 k7 k8 k9 s <11:319\n");
+  for (int kernel = 9; kernel >= 0; --kernel)
+    recording.append("k" + std::to_string(kernel) + " <1:4 ");
+  place.write("recording.txt", recording);
+  const HostRun run =
+      run_host(place, "host_recording",
+               {.arguments = {"recording.txt"},
+                .environment = {"INLINE_PROF_ITERATION=auto", "INLINE_PROF_WARMUP=1000"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  EXPECT_EQ(profile["profiler"]["iteration_source"], "none");
+  EXPECT_FALSE(profile["profiler"].contains("iteration_launches"));
+  EXPECT_EQ(profile["events"].size(), 10) << profile["warnings"];
+  EXPECT_EQ(profile["complete"], false);
+  EXPECT_THAT(run.output, testing::HasSubstr("it ended before anything was timed"));
+}
+
 // --- recordings of real programs, made again call by call
 
 class RecordedIterationsOf : public testing::TestWithParam<const char*> {
