@@ -1,17 +1,10 @@
 // Copies and fills.
 #include "driver/call.hpp"
+#include "driver/transfers.hpp"
 
 using namespace inline_prof::simgpu;
 
 namespace {
-
-// A copy or fill that stays inside one allocation, or touches none of ours.
-void require_inside(Simulator& s, const void* begin, size_t bytes) {
-  require(begin);
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  const Allocation* at = s.memory.find(address);
-  require_value(at == nullptr || bytes <= at->base + at->bytes - address);
-}
 
 bool is_pageable(Simulator& s, const void* address) {
   return s.memory.find(reinterpret_cast<std::uintptr_t>(address)) == nullptr;
@@ -24,11 +17,7 @@ enum class Wait { kNo, kYes };
 // asynchronous copy to pageable memory "will return only once the copy has completed".
 void copy(Simulator& s, Stream& stream, const CopyWork& work, Wait wait) {
   if (work.bytes() == 0) return;
-  const auto extent = [&](size_t pitch, size_t slice) {
-    return slice * (work.slices - 1) + pitch * (work.rows - 1) + work.width;
-  };
-  require_inside(s, work.destination, extent(work.destination_pitch, work.destination_slice));
-  require_inside(s, work.source, extent(work.source_pitch, work.source_slice));
+  require_inside(s, work);
   if (wait == Wait::kYes) s.refuse_if_unsafe();
   s.copy(stream, work);
   const bool between_devices =
@@ -46,54 +35,24 @@ CopyWork flat(void* destination, const void* source, size_t bytes) {
           .rows = 1};
 }
 
-const void* side(CUmemorytype type, const void* host, CUdeviceptr device) {
-  switch (type) {
-    case CU_MEMORYTYPE_HOST:
-      return host;
-    case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED:
-      return pointer(device);
-    default:
-      throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // arrays
-  }
-}
-
-CopyWork plane(const CUDA_MEMCPY2D& p) {
-  const auto* source = static_cast<const char*>(side(p.srcMemoryType, p.srcHost, p.srcDevice));
-  const auto* destination = static_cast<const char*>(side(p.dstMemoryType, p.dstHost, p.dstDevice));
-  require(source);
-  require(destination);
-  // cuda.h: a pitch of 0 is only for copies of one row.
-  require_value(p.Height <= 1 || (p.srcPitch >= p.WidthInBytes && p.dstPitch >= p.WidthInBytes));
-  return {.destination = const_cast<char*>(destination) + p.dstY * p.dstPitch + p.dstXInBytes,
-          .source = source + p.srcY * p.srcPitch + p.srcXInBytes,
-          .destination_pitch = p.dstPitch,
-          .source_pitch = p.srcPitch,
-          .width = p.WidthInBytes,
-          .rows = p.Height};
-}
-
-// CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER.
-template <typename Box>
-CopyWork box(const Box& p) {
-  const auto* source = static_cast<const char*>(side(p.srcMemoryType, p.srcHost, p.srcDevice));
-  const auto* destination = static_cast<const char*>(side(p.dstMemoryType, p.dstHost, p.dstDevice));
-  require(source);
-  require(destination);
-  require_value(p.Height <= 1 || (p.srcPitch >= p.WidthInBytes && p.dstPitch >= p.WidthInBytes));
-  require_value(p.Depth <= 1 || (p.srcHeight >= p.Height && p.dstHeight >= p.Height));
-  const size_t source_slice = p.srcPitch * p.srcHeight;
-  const size_t destination_slice = p.dstPitch * p.dstHeight;
-  return {.destination = const_cast<char*>(destination) + p.dstZ * destination_slice +
-                         p.dstY * p.dstPitch + p.dstXInBytes,
-          .source = source + p.srcZ * source_slice + p.srcY * p.srcPitch + p.srcXInBytes,
-          .destination_pitch = p.dstPitch,
-          .source_pitch = p.srcPitch,
-          .width = p.WidthInBytes,
-          .rows = p.Height,
-          .slices = p.Depth,
-          .destination_slice = destination_slice,
-          .source_slice = source_slice};
+CopyWork copy_of(const CUDA_MEMCPY2D& p) {
+  CUDA_MEMCPY3D box{};
+  box.srcXInBytes = p.srcXInBytes;
+  box.srcY = p.srcY;
+  box.srcMemoryType = p.srcMemoryType;
+  box.srcHost = p.srcHost;
+  box.srcDevice = p.srcDevice;
+  box.srcPitch = p.srcPitch;
+  box.dstXInBytes = p.dstXInBytes;
+  box.dstY = p.dstY;
+  box.dstMemoryType = p.dstMemoryType;
+  box.dstHost = p.dstHost;
+  box.dstDevice = p.dstDevice;
+  box.dstPitch = p.dstPitch;
+  box.WidthInBytes = p.WidthInBytes;
+  box.Height = p.Height;
+  box.Depth = 1;
+  return inline_prof::simgpu::copy_of(box);
 }
 
 template <typename Value>
@@ -113,9 +72,7 @@ FillWork row_of(CUdeviceptr address, Value value, size_t count) {
 
 void fill(Simulator& s, Stream& stream, const FillWork& work) {
   if (work.width == 0 || work.rows == 0) return;
-  require_value(reinterpret_cast<std::uintptr_t>(work.destination) % work.element_bytes == 0);
-  require_inside(s, work.destination,
-                 work.pitch * (work.rows - 1) + work.width * work.element_bytes);
+  require_inside(s, work);
   s.fill(stream, work);
 }
 
@@ -160,13 +117,13 @@ SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyDtoD_v2, cuMemcpyDtoD_v3020, kCopy, CUdevicep
 SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2D_v2, cuMemcpy2D_v3020, kCopy,
                            const CUDA_MEMCPY2D* parameters) {
   require(parameters);
-  copy(s, s.stream(nullptr, which), plane(*parameters), Wait::kYes);
+  copy(s, s.stream(nullptr, which), copy_of(*parameters), Wait::kYes);
 }
 
 SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v3020, kCopy,
                            const CUDA_MEMCPY2D* parameters) {
   require(parameters);
-  copy(s, s.stream(nullptr, which), plane(*parameters), Wait::kYes);
+  copy(s, s.stream(nullptr, which), copy_of(*parameters), Wait::kYes);
 }
 
 SIMGPU_STREAM_CALL(cuMemcpyAsync, cuMemcpyAsync_v4000, kCopy, CUdeviceptr destination,
@@ -192,25 +149,25 @@ SIMGPU_STREAM_CALL(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v3020, kCopy, CUdevic
 SIMGPU_STREAM_CALL(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v3020, kCopy,
                    const CUDA_MEMCPY2D* parameters, CUstream stream) {
   require(parameters);
-  copy(s, s.stream(stream, which), plane(*parameters), Wait::kNo);
+  copy(s, s.stream(stream, which), copy_of(*parameters), Wait::kNo);
 }
 
 SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy3D_v2, cuMemcpy3D_v3020, kCopy,
                            const CUDA_MEMCPY3D* parameters) {
   require(parameters);
-  copy(s, s.stream(nullptr, which), box(*parameters), Wait::kYes);
+  copy(s, s.stream(nullptr, which), copy_of(*parameters), Wait::kYes);
 }
 
 SIMGPU_STREAM_CALL(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v3020, kCopy,
                    const CUDA_MEMCPY3D* parameters, CUstream stream) {
   require(parameters);
-  copy(s, s.stream(stream, which), box(*parameters), Wait::kNo);
+  copy(s, s.stream(stream, which), copy_of(*parameters), Wait::kNo);
 }
 
 SIMGPU_STREAM_CALL(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_v4000, kCopy,
                    const CUDA_MEMCPY3D_PEER* parameters, CUstream stream) {
   require(parameters);
-  copy(s, s.stream(stream, which), box(*parameters), Wait::kNo);
+  copy(s, s.stream(stream, which), copy_of(*parameters), Wait::kNo);
 }
 
 // The form of CUDA 13.0; attributes say where memory may lie, and nothing here depends on it.

@@ -1,5 +1,7 @@
 #include "driver/node_params.hpp"
 
+#include "driver/transfers.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -10,53 +12,14 @@ Context& context_of(Simulator& s, CUcontext handle) {
   return handle == nullptr ? s.current() : s.live(handle);
 }
 
-void* operand(CUmemorytype type, const void* host, CUdeviceptr device) {
-  switch (type) {
-    case CU_MEMORYTYPE_HOST:
-      return const_cast<void*>(host);
-    case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED:
-      return pointer(device);
-    default:
-      throw Failure{CUDA_ERROR_NOT_SUPPORTED};  // arrays
-  }
-}
-
-void require_inside(Simulator& s, const void* begin, std::size_t bytes) {
-  require(begin);
-  const auto address = reinterpret_cast<std::uintptr_t>(begin);
-  const Allocation* at = s.memory.find(address);
-  require_value(at == nullptr || bytes <= at->base + at->bytes - address);
-}
-
 }  // namespace
 
 CopyWork copy_work(Simulator& s, const CUDA_MEMCPY3D& p, CUcontext context) {
   // cuGraphExecMemcpyNodeSetParams: "Zero-length operations are not supported."
   require_value(p.WidthInBytes > 0 && p.Height > 0 && p.Depth > 0);
-  require_value(p.Height == 1 || (p.srcPitch >= p.WidthInBytes && p.dstPitch >= p.WidthInBytes));
-  require_value(p.Depth == 1 || (p.srcHeight >= p.Height && p.dstHeight >= p.Height));
-  auto* from = static_cast<char*>(operand(p.srcMemoryType, p.srcHost, p.srcDevice));
-  auto* to = static_cast<char*>(operand(p.dstMemoryType, p.dstHost, p.dstDevice));
-  require(from);
-  require(to);
-  const std::size_t from_slice = p.srcPitch * p.srcHeight;
-  const std::size_t to_slice = p.dstPitch * p.dstHeight;
-  CopyWork work{.destination = to + p.dstZ * to_slice + p.dstY * p.dstPitch + p.dstXInBytes,
-                .source = from + p.srcZ * from_slice + p.srcY * p.srcPitch + p.srcXInBytes,
-                .destination_pitch = p.dstPitch,
-                .source_pitch = p.srcPitch,
-                .width = p.WidthInBytes,
-                .rows = p.Height,
-                .slices = p.Depth,
-                .destination_slice = to_slice,
-                .source_slice = from_slice,
-                .context = &context_of(s, context)};
-  const auto extent = [&](std::size_t pitch, std::size_t slice) {
-    return slice * (work.slices - 1) + pitch * (work.rows - 1) + work.width;
-  };
-  require_inside(s, work.source, extent(work.source_pitch, work.source_slice));
-  require_inside(s, work.destination, extent(work.destination_pitch, work.destination_slice));
+  CopyWork work = copy_of(p);
+  work.context = &context_of(s, context);
+  require_inside(s, work);
   return work;
 }
 
@@ -92,9 +55,7 @@ FillWork fill_work(Simulator& s, const CUDA_MEMSET_NODE_PARAMS& p, CUcontext con
                 .width = p.width,
                 .rows = p.height,
                 .context = &context_of(s, context)};
-  require_value(p.dst % p.elementSize == 0);
-  require_inside(s, work.destination,
-                 work.pitch * (work.rows - 1) + work.width * work.element_bytes);
+  require_inside(s, work);
   return work;
 }
 
