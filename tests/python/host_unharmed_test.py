@@ -37,7 +37,7 @@ def global_state():
             dict(STEPS._global_optimizer_pre_hooks),
             dict(STEPS._global_optimizer_post_hooks),
             nn.functional.__dict__.get("scaled_dot_product_attention"), nn.Module.__call__,
-            torch.__dict__.get("_grouped_mm"), list(warnings.filters)]
+            torch.__dict__.get("_grouped_mm"), torch.autograd._engine_run_backward, list(warnings.filters)]
 
 
 def train(model, batch, loss, steps=4, accumulate=1):

@@ -26,6 +26,7 @@ def write_what_is_left(folder=os.environ.get("REAL_PROGRAMS_LIBRARIES")):
         (modules, "_global_forward_pre_hooks"), (modules, "_global_forward_hooks"),
         (steps, "_global_optimizer_pre_hooks"), (steps, "_global_optimizer_post_hooks"))}
     places["scaled_dot_product_attention"] = [torch.nn.functional.scaled_dot_product_attention]
+    places["autograd"] = [torch.autograd._engine_run_backward]
     places["CUDAGraph"] = [each for each in vars(torch.cuda.CUDAGraph).values() if callable(each)]
 
     def is_ours(each):

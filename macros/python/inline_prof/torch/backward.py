@@ -1,20 +1,22 @@
 """The path in the backward pass.
 
-Autograd runs the nodes of its graph in the reverse of the order in which they were made, so the
-nodes of a module's call stand together.  Where such a group begins, a hook names its module: the
-node that made a module's output, and the node that made a module's input, which is where the
-module's caller goes on.  A hook looks at nothing and changes nothing; nodes between two hooks are
-those of the first one's module.
+Autograd runs the nodes of its graph in the reverse of the order in which they were made, and its numbers grow as nodes are
+made.  So it is enough to write down the next number where a module is entered and left: when a backward pass begins, its graph
+is gone through once, and a hook is set where nodes of another module begin, which names it.  A hook looks at nothing and
+changes nothing.
 
-What a caller does between two modules that do not depend on each other leads to neither: for these
-nodes autograd's numbers, which grow as nodes are made, are compared with those at which modules were
-entered and left, where a backward pass meets the first hook.
+Numbers are a thread's own.  What other threads than the first one call, and what is computed again in a backward pass, has its
+hooks at once: on the nodes that made a module's output and its input, which is where the module's caller goes on.
 """
 
 import bisect
+import functools
 
 import torch
 from torch import Tensor
+
+from .compiling import is_compiling
+from .places import Place
 
 MARK = "inline_prof"  # in a node's own dictionary (Node.metadata): it has a hook of ours
 _CARRIERS = 1024  # tensors that are made at a time
@@ -27,17 +29,17 @@ current_node = getattr(torch._C, "_current_autograd_node", None)
 
 
 class Spans:
-    """Which module the nodes of autograd's graph were made in, by their numbers.  Every thread has numbers of its own, so these are
-    those of the first thread that calls modules."""
+    """Which module the nodes of autograd's graph were made in, by their numbers: those of the first thread that calls modules."""
 
     def __init__(self):
         self.numbers, self.places = [], []
         self.thread = None
+        self.outside = Place(0, "")  # what calls a root has no layer
 
     def begin(self, thread):
         """`thread` is the first that calls a module."""
         self.thread = thread
-        thread.notes_nodes = number_of_next_node is not None  # None: another PyTorch
+        thread.notes_nodes = True
 
     def clear(self):
         del self.numbers[:], self.places[:]
@@ -46,9 +48,9 @@ class Spans:
         if len(self.numbers) > _MOST_SPANS:
             del self.numbers[:_MOST_SPANS // 2], self.places[:_MOST_SPANS // 2]
 
-    def nodes_by_place(self, node):
-        """[(number, place, node)] of what leads to `node`, in the order in which a backward pass goes."""
-        seen, left = {node}, [node]
+    def nodes_by_place(self, nodes):
+        """[(number, place, node)] of `nodes` and what leads to them, in the order in which a backward pass goes."""
+        seen, left = set(nodes), list(nodes)
         while left:
             for each, _ in left.pop().next_functions:
                 if each is not None and each not in seen:
@@ -57,9 +59,9 @@ class Spans:
         found = []
         for each in seen:
             number = each._sequence_nr()
-            at = bisect.bisect_right(self.numbers, number) - 1
-            if number < _NO_NUMBER and at >= 0:
-                found.append((number, self.places[at], each))
+            if number < _NO_NUMBER:
+                at = bisect.bisect_right(self.numbers, number) - 1
+                found.append((number, self.places[at] if at >= 0 else self.outside, each))
         found.sort(key=lambda entry: -entry[0])
         return found
 
@@ -76,6 +78,12 @@ class Backward:
         self.spans = Spans()
         self.is_on = True
         self.mark_node = self._marker(self._carriers_work())
+        # What torch.autograd.backward() and its relatives call; None: another PyTorch.
+        self._original = number_of_next_node and getattr(torch.autograd, "_engine_run_backward", None)
+        if self._original is None:
+            self.spans.thread = threads.mine  # of nobody: all hooks are set at once
+        else:
+            self._ours = torch.autograd._engine_run_backward = self._around(self._original)
 
     # --- hooks.  Node.register_prehook makes an ordered dictionary and a handle for each node;
     # Tensor.register_hook uses a way that lets all nodes of a module share one dictionary.
@@ -144,6 +152,12 @@ class Backward:
         self.is_on = False
         self.spans.clear()
 
+    def remove(self):
+        self.stop()
+        self.end()
+        if self._original is not None and torch.autograd._engine_run_backward is self._ours:
+            torch.autograd._engine_run_backward = self._original
+
     def mark(self, value, place):
         """Names the nodes that made the tensors in `value`."""
         if type(value) is Tensor:
@@ -172,19 +186,51 @@ class Backward:
         if not self._is_open:
             torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
             self._is_open = True
-            self._mark_between()
         if not thread.in_backward:
             thread.in_backward = True
-            thread.notes_nodes = False
             self._set_here.append(thread)
         thread.set(path)
 
-    def _mark_between(self):
-        """Hooks where a caller's nodes begin that no module's argument or result is."""
-        if not self.spans.numbers or current_node is None:
-            return
-        before = None
-        for _, place, node in self.spans.nodes_by_place(current_node()):
+    def _around(self, original):
+        @functools.wraps(original)
+        def run_backward(outputs, *args, **kwargs):
+            if is_compiling is not None and is_compiling():
+                return original(outputs, *args, **kwargs)
+            thread = self._begin(outputs)
+            try:
+                return original(outputs, *args, **kwargs)
+            finally:
+                if thread is not None:
+                    thread.notes_nodes = True
+
+        return run_backward
+
+    def _begin(self, outputs):
+        """A backward pass begins at `outputs`, tensors or GradientEdges: gives this thread if it has noted nodes until now, which
+        it does not during the pass."""
+        try:
+            thread = self._threads.mine
+            if not thread.notes_nodes:
+                return None
+            thread.notes_nodes = False
+            if self.is_on and self.spans.numbers:
+                self._mark_graph(outputs)
+            return thread
+        except Exception as error:
+            self._guard(error)
+            return None
+
+    def _mark_graph(self, outputs):
+        nodes = []
+        for each in outputs:
+            try:
+                node = each.grad_fn if isinstance(each, Tensor) else each.node
+            except RuntimeError:
+                continue  # as in mark
+            if node is not None:
+                nodes.append(node)
+        before = self.spans.outside
+        for _, place, node in self.spans.nodes_by_place(nodes):
             if place is not before:
                 words = node.metadata
                 if MARK not in words:
@@ -205,7 +251,6 @@ class Backward:
         ended, self._set_here = self._set_here, []
         for thread in ended:
             thread.in_backward = False
-            thread.notes_nodes = thread is self.spans.thread and number_of_next_node is not None
             if thread is mine and thread.stack:
                 thread.set(thread.stack[-1])  # a backward pass inside a module's forward
             else:

@@ -3,11 +3,9 @@
 import sys
 
 import torch
-from torch import Tensor
 
-from .backward import MARK, number_of_next_node
+from .backward import number_of_next_node
 from .compiling import is_compiling
-from .places import Place
 
 # What every call of a module runs, with the module as `self`.
 _CALL = torch.nn.Module._call_impl.__code__
@@ -40,13 +38,11 @@ def _drop_left_behind(stack, frame):
 def make_hooks(threads, places, backward, shapes, guard, on_root):
     """The two global hooks.  Everything they touch is a local of this function, and what is common is
     written out: they run at every call of every module."""
-    outside = Place(0, "")  # what calls a root has no layer
     roots = places.roots
     mark = backward.mark
-    mark_node = backward.mark_node
     spans = backward.spans
     # "The nodes that are made from now on are made in this place" is an entry in both.
-    numbers, placed = spans.numbers, spans.places
+    numbers, placed, outside = spans.numbers, spans.places, spans.outside
 
     def find_place(thread, module):
         stack = thread.stack
@@ -72,17 +68,6 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
                 place = stack[-1].children.get(id(module)) or find_place(thread, module)
             else:
                 place = roots.get(id(module)) or find_place(thread, module)
-            for value in args:
-                if type(value) is Tensor:
-                    try:
-                        node = value.grad_fn
-                    except RuntimeError:
-                        continue  # as in Backward.mark
-                    if node is not None:
-                        words = node.metadata
-                        if MARK not in words:
-                            words[MARK] = True
-                            mark_node(node, stack[-1] if stack else outside)
             if stack:
                 thread.word[0] = place.address
                 thread.path = place
@@ -91,10 +76,12 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
                 thread.set(place)
                 if spans.thread is None:
                     spans.begin(thread)
-            stack.append(place)
             if thread.notes_nodes:
                 numbers.append(number_of_next_node())
                 placed.append(place)
+            else:
+                mark(args, stack[-1] if stack else outside)
+            stack.append(place)
             if place.shape is not None:
                 shapes.enter(place.shape, module, args)
         except Exception as error:
@@ -117,18 +104,8 @@ def make_hooks(threads, places, backward, shapes, guard, on_root):
                 while stack[-1].key != key:
                     stack.pop()
                 place = stack[-1]
-            if type(result) is not Tensor:
+            if not thread.notes_nodes:
                 mark(result, place)
-            elif result.requires_grad:
-                try:
-                    node = result.grad_fn
-                    if node is not None:
-                        words = node.metadata
-                        if MARK not in words:
-                            words[MARK] = True
-                            mark_node(node, place)
-                except RuntimeError:
-                    pass  # as in Backward.mark
             if place.shape is not None:
                 shapes.leave(place.shape, module, args, result)
             stack.pop()
