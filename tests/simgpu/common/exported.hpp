@@ -49,6 +49,16 @@ using Parameter = std::tuple_element_t<kIndex, typename ParametersOf<Body>::Type
 #define SIMGPU_PARAMETERS_18(body) SIMGPU_PARAMETERS_17(body), SIMGPU_PARAMETER(body, 17) p17
 #define SIMGPU_PARAMETERS_19(body) SIMGPU_PARAMETERS_18(body), SIMGPU_PARAMETER(body, 18) p18
 #define SIMGPU_PARAMETERS_20(body) SIMGPU_PARAMETERS_19(body), SIMGPU_PARAMETER(body, 19) p19
+#define SIMGPU_PARAMETERS_21(body) SIMGPU_PARAMETERS_20(body), SIMGPU_PARAMETER(body, 20) p20
+#define SIMGPU_PARAMETERS_22(body) SIMGPU_PARAMETERS_21(body), SIMGPU_PARAMETER(body, 21) p21
+#define SIMGPU_PARAMETERS_23(body) SIMGPU_PARAMETERS_22(body), SIMGPU_PARAMETER(body, 22) p22
+#define SIMGPU_PARAMETERS_24(body) SIMGPU_PARAMETERS_23(body), SIMGPU_PARAMETER(body, 23) p23
+#define SIMGPU_PARAMETERS_25(body) SIMGPU_PARAMETERS_24(body), SIMGPU_PARAMETER(body, 24) p24
+#define SIMGPU_PARAMETERS_26(body) SIMGPU_PARAMETERS_25(body), SIMGPU_PARAMETER(body, 25) p25
+#define SIMGPU_PARAMETERS_27(body) SIMGPU_PARAMETERS_26(body), SIMGPU_PARAMETER(body, 26) p26
+#define SIMGPU_PARAMETERS_28(body) SIMGPU_PARAMETERS_27(body), SIMGPU_PARAMETER(body, 27) p27
+#define SIMGPU_PARAMETERS_29(body) SIMGPU_PARAMETERS_28(body), SIMGPU_PARAMETER(body, 28) p28
+#define SIMGPU_PARAMETERS_30(body) SIMGPU_PARAMETERS_29(body), SIMGPU_PARAMETER(body, 29) p29
 #define SIMGPU_ARGUMENTS_0
 #define SIMGPU_ARGUMENTS_1 p0
 #define SIMGPU_ARGUMENTS_2 SIMGPU_ARGUMENTS_1, p1
@@ -70,14 +80,24 @@ using Parameter = std::tuple_element_t<kIndex, typename ParametersOf<Body>::Type
 #define SIMGPU_ARGUMENTS_18 SIMGPU_ARGUMENTS_17, p17
 #define SIMGPU_ARGUMENTS_19 SIMGPU_ARGUMENTS_18, p18
 #define SIMGPU_ARGUMENTS_20 SIMGPU_ARGUMENTS_19, p19
+#define SIMGPU_ARGUMENTS_21 SIMGPU_ARGUMENTS_20, p20
+#define SIMGPU_ARGUMENTS_22 SIMGPU_ARGUMENTS_21, p21
+#define SIMGPU_ARGUMENTS_23 SIMGPU_ARGUMENTS_22, p22
+#define SIMGPU_ARGUMENTS_24 SIMGPU_ARGUMENTS_23, p23
+#define SIMGPU_ARGUMENTS_25 SIMGPU_ARGUMENTS_24, p24
+#define SIMGPU_ARGUMENTS_26 SIMGPU_ARGUMENTS_25, p25
+#define SIMGPU_ARGUMENTS_27 SIMGPU_ARGUMENTS_26, p26
+#define SIMGPU_ARGUMENTS_28 SIMGPU_ARGUMENTS_27, p27
+#define SIMGPU_ARGUMENTS_29 SIMGPU_ARGUMENTS_28, p28
+#define SIMGPU_ARGUMENTS_30 SIMGPU_ARGUMENTS_29, p29
 
-// How many parameters there are, 0 to 20.
-#define SIMGPU_NUMBER(p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16, \
-                      p17, p18, p19, number, ...)                                                 \
+// How many parameters there are, 0 to 30.
+#define SIMGPU_NUMBER(p0, p1, p2, p3, p4, p5, p6, p7, p8, p9, p10, p11, p12, p13, p14, p15, p16,  \
+                      p17, p18, p19, p20, p21, p22, p23, p24, p25, p26, p27, p28, p29, number, ...) \
   number
-#define SIMGPU_COUNT(...)                                                                        \
-  SIMGPU_NUMBER(__VA_ARGS__ __VA_OPT__(, ) 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7,  \
-                6, 5, 4, 3, 2, 1, 0)
+#define SIMGPU_COUNT(...)                                                                         \
+  SIMGPU_NUMBER(__VA_ARGS__ __VA_OPT__(, ) 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18,    \
+                17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 // clang-format on
 
 #define SIMGPU_PASTE_EXPANDED(a, b) a##b

@@ -1,4 +1,4 @@
-// Descriptors of tensors, filters, convolutions and activations: made, set, read.
+// Descriptors are made; those of tensors, filters, convolutions and activations are set and read.
 #include "cudnn/descriptors.hpp"
 #include "cudnn/handle.hpp"
 
@@ -115,6 +115,12 @@ SIMGPU_DESCRIPTOR(Tensor)
 SIMGPU_DESCRIPTOR(Filter)
 SIMGPU_DESCRIPTOR(Convolution)
 SIMGPU_DESCRIPTOR(Activation)
+SIMGPU_DESCRIPTOR(CTCLoss)
+SIMGPU_DESCRIPTOR(Dropout)
+SIMGPU_DESCRIPTOR(Pooling)
+SIMGPU_DESCRIPTOR(RNN)
+SIMGPU_DESCRIPTOR(RNNData)
+SIMGPU_DESCRIPTOR(SpatialTransformer)
 
 SIMGPU_CALL(cudnnSetTensor4dDescriptor, cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
             cudnnDataType_t type, int n, int c, int h, int w) {

@@ -128,6 +128,7 @@ constexpr AttributeRule kRules[] = {
     {kAttention, CUDNN_ATTR_OPERATION_SDPA_FWD_VDESC, kDescriptor, 1, kRequired},
     {kAttention, CUDNN_ATTR_OPERATION_SDPA_FWD_ODESC, kDescriptor, 1, kRequired},
     {kAttention, CUDNN_ATTR_OPERATION_SDPA_FWD_SCALEDESC, kDescriptor, 1, kOptional},
+    {kAttention, CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC, kDescriptor, 1, kOptional},
 #endif
     {kNormForward, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, CUDNN_TYPE_NORM_MODE, 1, kRequired},
     {kNormForward, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, kRequired},

@@ -122,6 +122,11 @@ cudnnStatus_t check_attention(const BackendDescriptor& operation) {
   for (const Dims& dims : {q, k, v, o}) {
     if (dims.size() != 4 || dims[0] != q[0]) return kBad;
   }
+  // The logarithms of the sums, for the way back.
+  if (constexpr auto stats = CUDNN_ATTR_OPERATION_SDPA_FWD_STATSDESC;
+      has(operation, stats) && dims_of(operation, stats) != Dims{q[0], q[1], q[2], 1}) {
+    return kBad;
+  }
   const bool good = q[1] % k[1] == 0 && q[1] % v[1] == 0 && k[3] == q[3] && v[2] == k[2] &&
                     o[1] == q[1] && o[2] == q[2] && o[3] == v[3];
   return good ? kGood : kBad;

@@ -60,3 +60,46 @@ struct cudnnActivationStruct {
   cudnnNanPropagation_t nan = CUDNN_NOT_PROPAGATE_NAN;
   double coefficient = 0;
 };
+
+struct cudnnPoolingStruct {
+  cudnnPoolingMode_t mode = CUDNN_POOLING_MAX;
+  cudnnNanPropagation_t nan = CUDNN_NOT_PROPAGATE_NAN;
+  std::vector<std::int64_t> window, padding, stride;
+};
+
+struct cudnnDropoutStruct {
+  float probability = 0;
+  void* states = nullptr;
+  unsigned long long seed = 0;
+};
+
+struct cudnnSpatialTransformerStruct {
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  std::vector<std::int64_t> dims;  // of the output: n, c, h, w
+};
+
+struct cudnnCTCLossStruct {
+  cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+  cudnnLossNormalizationMode_t normalization = CUDNN_LOSS_NORMALIZATION_NONE;
+  int max_label_length = 0;  // of labels in the GPU's memory
+};
+
+struct cudnnRNNStruct {
+  cudnnRNNAlgo_t algo = CUDNN_RNN_ALGO_STANDARD;
+  cudnnRNNMode_t cell = CUDNN_RNN_TANH;
+  cudnnRNNBiasMode_t bias = CUDNN_RNN_DOUBLE_BIAS;
+  cudnnDirectionMode_t direction = CUDNN_UNIDIRECTIONAL;
+  cudnnRNNInputMode_t input_mode = CUDNN_LINEAR_INPUT;
+  cudnnDataType_t type = CUDNN_DATA_FLOAT, compute = CUDNN_DATA_FLOAT;
+  cudnnMathType_t math = CUDNN_DEFAULT_MATH;
+  std::int32_t input_size = 0, hidden_size = 0, projected_size = 0, layers = 0;
+  cudnnDropoutDescriptor_t dropout = nullptr;
+  std::uint32_t flags = 0;
+};
+
+struct cudnnRNNDataStruct {
+  cudnnDataType_t type = CUDNN_DATA_FLOAT;
+  cudnnRNNDataLayout_t layout = CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED;
+  int max_length = 0, vector_size = 0;
+  std::vector<int> lengths;  // one per sequence of the batch
+};

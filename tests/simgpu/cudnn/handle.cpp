@@ -78,6 +78,10 @@ cudnnStatus_t cudnnOpsVersionCheck(void) {
   return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t cudnnAdvVersionCheck(void) {
+  return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t cudnnCnnVersionCheck(void) {
   return CUDNN_STATUS_SUCCESS;
 }

@@ -128,6 +128,76 @@ TEST(Cudnn, FailsOnRequest) {
   EXPECT_THAT(unknown.errors, HasSubstr("expected a function of the simulated libcudnn.so.9"));
 }
 
+TEST(CudnnLayers, BatchNormsReadAgainWhatTheyDoNotKeep) {
+  const std::string model =
+      write_file("model.json", R"({"rules":[{"name":"*cudnn*","gb_per_s":1}]})");
+  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "batch_norm", {"SIMGPU_MODEL=" + model});
+  std::remove(model.c_str());
+  EXPECT_THAT(
+      scene.program.lines(),
+      ElementsAre("channels CUDNN_STATUS_SUCCESS", "channels last CUDNN_STATUS_SUCCESS",
+                  "activations CUDNN_STATUS_SUCCESS",
+                  "parameters of another mode CUDNN_STATUS_BAD_PARAM",
+                  "mean alone CUDNN_STATUS_BAD_PARAM", "inference CUDNN_STATUS_SUCCESS",
+                  "backward CUDNN_STATUS_SUCCESS", "backward, older form CUDNN_STATUS_SUCCESS"))
+      << scene.program.errors;
+  EXPECT_EQ(scene.truth.at("launches"), 6);
+  // 131072 bytes an image, at 1 GB/s; scale, bias and four statistics of 32 channels.
+  const double image = 131.072, parameters = 6 * 0.128;
+  const auto time = [&](const char* name) {
+    return row_of(scene.truth, name).at("nominal_us").get<double>();
+  };
+  EXPECT_NEAR(time("cudnn::bn_fw_tr_1C11_kernel_NCHW"), 3 * image + parameters, 1e-6);
+  EXPECT_NEAR(time("cudnn::batchnorm_fwtr_nhwc_semiPersist"), 2 * image + parameters, 1e-6);
+  EXPECT_NEAR(time("cudnn::bn_fw_inf_1C11_kernel_NCHW"), 2 * image + parameters, 1e-6);
+  EXPECT_NEAR(time("cudnn::bn_bw_1C11_kernel_new"), 5 * image + parameters, 1e-6);
+}
+
+// Four gates of 64 on 32 inputs, two layers.
+TEST(CudnnLayers, ARecurrentNetworkRunsStepByStep) {
+  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "rnn");
+  EXPECT_THAT(scene.program.lines(),
+              ElementsAre("layer 0, 0: 64 x 32 at 0, bias 64 at 57344",
+                          "layer 0, 4: 64 x 64 at 8192, bias 64 at 57600",
+                          "layer 1, 3: 64 x 64 at 36864, bias 64 at 58048", "58368 elements",
+                          "no room CUDNN_STATUS_BAD_PARAM",
+                          "lstm CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS"))
+      << scene.program.errors;
+  // Forward and backward: for each layer a product, and for each of five steps a product and the
+  // gates.  Weights: for each layer two products and the sums of the biases.
+  EXPECT_EQ(scene.truth.at("launches"), 2 * 2 * (1 + 5 * 2) + 2 * 3);
+  EXPECT_EQ(row_of(scene.truth, "LSTM_elementWise_fp<float, float, float, (cudnnRNNBiasMode_t)2>")
+                .at("count"),
+            10);
+}
+
+TEST(CudnnLayers, ProjectionsDirectionsAndPersistentKernels) {
+  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "more_rnns");
+  EXPECT_THAT(
+      scene.program.lines(),
+      ElementsAre("layer 3, 8: 16 x 64 at 52224, no bias",
+                  "projected CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS",
+                  "gru CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS CUDNN_STATUS_SUCCESS",
+                  "unsorted CUDNN_STATUS_BAD_PARAM"))
+      << scene.program.errors;
+  EXPECT_EQ(row_of(scene.truth, "RNN_blockPersist_fp_GRU").at("count"), 2);
+  EXPECT_EQ(row_of(scene.truth, "cudnn::dropout_fp").at("count"), 1);  // between the two layers
+}
+
+TEST(CudnnLayers, TheOthersAreOneKernelEach) {
+  const Scene scene = play(CUDNN_LAYERS_PROGRAM, "layers");
+  EXPECT_THAT(
+      scene.program.lines(),
+      ElementsAre("softmax CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
+                  "pooled 4 8 8 8", "pooling CUDNN_STATUS_SUCCESS",
+                  "its gradient CUDNN_STATUS_SUCCESS", "to another size CUDNN_STATUS_BAD_PARAM",
+                  "grid CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
+                  "sampler CUDNN_STATUS_SUCCESS", "its gradient CUDNN_STATUS_SUCCESS",
+                  "loss CUDNN_STATUS_SUCCESS", "loss without room CUDNN_STATUS_BAD_PARAM"))
+      << scene.program.errors;
+  EXPECT_EQ(scene.truth.at("launches"), 10);
+}
+
 TEST(CudnnBackend, ChecksDescriptorsAsTheVendorsDoes) {
   const ProgramRun simulated = run_program({CUDNN_BACKEND_PROGRAM, "descriptors"});
   EXPECT_THAT(

@@ -1,0 +1,120 @@
+// Connectionist temporal classification: costs and gradients.
+#include "cudnn/convolution.hpp"
+#include "cudnn/handle.hpp"
+
+#include <algorithm>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+// Probabilities and gradients are t, n, a: steps, batch, alphabet.
+bool fits(cudnnHandle_t handle, cudnnTensorDescriptor_t probabilities,
+          cudnnTensorDescriptor_t gradients, cudnnCTCLossDescriptor_t loss) {
+  return all_given(handle, probabilities, loss) && probabilities->dims.size() == 3 &&
+         (gradients == nullptr || gradients->dims == probabilities->dims);
+}
+
+// The chances of each place in a label with blanks between its letters, forwards and backwards.
+std::size_t chances_bytes(const cudnnTensorStruct& probabilities, int longest_label) {
+  const double places = 2.0 * longest_label + 1;
+  return static_cast<std::size_t>(2 * sizeof(float) * places *
+                                  static_cast<double>(probabilities.dims[0]) *
+                                  static_cast<double>(probabilities.dims[1]));
+}
+
+int longest_of(const int lengths[], std::int64_t batch) {
+  return *std::max_element(lengths, lengths + batch);
+}
+
+cudnnStatus_t run(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo,
+                  const cudnnTensorStruct& probabilities, const void* gradients, double chances) {
+  const double image = probabilities.bytes();
+  std::vector<KernelCall> calls{move_kernel(
+      {"ctc", algo == CUDNN_CTC_LOSS_ALGO_DETERMINISTIC ? "compute_alphas_betas_deterministic"
+                                                        : "compute_alphas_betas"},
+      image + chances)};
+  if (gradients != nullptr)
+    calls.push_back(move_kernel({"ctc", "compute_gradients"}, 2 * image + chances));
+  return handle->run(calls);
+}
+
+}  // namespace
+
+SIMGPU_CALL(cudnnSetCTCLossDescriptor, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute) {
+  if (loss == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  *loss = {compute, CUDNN_LOSS_NORMALIZATION_NONE, 0};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnSetCTCLossDescriptorEx, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute,
+            cudnnLossNormalizationMode_t normalization, cudnnNanPropagation_t) {
+  if (loss == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  *loss = {compute, normalization, 0};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnSetCTCLossDescriptor_v8, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute,
+            cudnnLossNormalizationMode_t normalization, cudnnNanPropagation_t,
+            int max_label_length) {
+  if (loss == nullptr || max_label_length < 0) return CUDNN_STATUS_BAD_PARAM;
+  *loss = {compute, normalization, max_label_length};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnSetCTCLossDescriptor_v9, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute,
+            cudnnLossNormalizationMode_t normalization, cudnnCTCGradMode_t, int max_label_length) {
+  if (loss == nullptr || max_label_length < 0) return CUDNN_STATUS_BAD_PARAM;
+  *loss = {compute, normalization, max_label_length};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize, cudnnHandle_t handle,
+            const cudnnTensorDescriptor_t probabilities, const cudnnTensorDescriptor_t gradients,
+            const int* labels, const int* label_lengths, const int* input_lengths,
+            cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t loss, size_t* size) {
+  if (!fits(handle, probabilities, gradients, loss) ||
+      !all_given(labels, label_lengths, input_lengths, size)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *size = chances_bytes(*probabilities, longest_of(label_lengths, probabilities->dims[1]));
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize_v8, cudnnHandle_t handle, cudnnCTCLossAlgo_t,
+            cudnnCTCLossDescriptor_t loss, const cudnnTensorDescriptor_t probabilities,
+            const cudnnTensorDescriptor_t gradients, size_t* size) {
+  if (!fits(handle, probabilities, gradients, loss) || size == nullptr)
+    return CUDNN_STATUS_BAD_PARAM;
+  *size = chances_bytes(*probabilities, loss->max_label_length);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnCTCLoss, cudnnHandle_t handle, const cudnnTensorDescriptor_t probabilities_desc,
+            const void* probabilities, const int labels[], const int label_lengths[],
+            const int input_lengths[], void* costs, const cudnnTensorDescriptor_t gradients_desc,
+            void* gradients, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t loss,
+            void* workspace, size_t workspace_size) {
+  if (!fits(handle, probabilities_desc, gradients_desc, loss) ||
+      !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  const std::size_t chances =
+      chances_bytes(*probabilities_desc, longest_of(label_lengths, probabilities_desc->dims[1]));
+  if (workspace_size < chances) return CUDNN_STATUS_BAD_PARAM;
+  return run(handle, algo, *probabilities_desc, gradients, static_cast<double>(chances));
+}
+
+SIMGPU_CALL(cudnnCTCLoss_v8, cudnnHandle_t handle, cudnnCTCLossAlgo_t algo,
+            cudnnCTCLossDescriptor_t loss, const cudnnTensorDescriptor_t probabilities_desc,
+            const void* probabilities, const int labels[], const int label_lengths[],
+            const int input_lengths[], void* costs, const cudnnTensorDescriptor_t gradients_desc,
+            void* gradients, size_t workspace_size, void* workspace) {
+  if (!fits(handle, probabilities_desc, gradients_desc, loss) ||
+      !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  const std::size_t chances = chances_bytes(*probabilities_desc, loss->max_label_length);
+  if (workspace_size < chances) return CUDNN_STATUS_BAD_PARAM;
+  return run(handle, algo, *probabilities_desc, gradients, static_cast<double>(chances));
+}

@@ -1,0 +1,261 @@
+// Softmax, pooling, dropout and spatial transformers: one kernel each, which only moves data.
+#include "cudnn/legacy_convolution.hpp"
+
+#include <algorithm>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+// As for a convolution's output, without dilation.
+Dims pooled_dims(const cudnnPoolingStruct& pooling, const Dims& image) {
+  if (image.size() != pooling.window.size() + 2) return {};
+  Dims dims{image[0], image[1]};
+  for (std::size_t i = 0; i < pooling.window.size(); ++i) {
+    const auto extent = output_extent(image[i + 2], pooling.window[i], pooling.padding[i],
+                                      pooling.padding[i], pooling.stride[i], 1);
+    if (extent < 1) return {};
+    dims.push_back(extent);
+  }
+  return dims;
+}
+
+cudnnStatus_t set_pooling(cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
+                          cudnnNanPropagation_t nan, const Dims& window, const Dims& padding,
+                          const Dims& stride) {
+  const auto is_positive = [](std::int64_t value) { return value > 0; };
+  if (pooling == nullptr || !std::all_of(window.begin(), window.end(), is_positive) ||
+      !std::all_of(stride.begin(), stride.end(), is_positive) ||
+      std::any_of(padding.begin(), padding.end(), [](std::int64_t value) { return value < 0; })) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *pooling = {mode, nan, window, padding, stride};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// Bytes of what a kernel writes to, which it reads first where beta is not zero.
+double written_bytes(const cudnnTensorStruct& tensor, const void* beta) {
+  return (is_not_zero(beta, tensor.type) ? 2 : 1) * tensor.bytes();
+}
+
+constexpr std::size_t kDropoutStatesPerMultiprocessor =
+    std::size_t{2048} * 24;  // one for each thread
+
+// A place of two coordinates for each element of an image.
+double grid_bytes(const cudnnSpatialTransformerStruct& transformer) {
+  const Dims& dims = transformer.dims;
+  return 2 * static_cast<double>(dims[0] * dims[2] * dims[3]) * dnn_type(transformer.type).bytes;
+}
+
+// Whether the output is the one that the transformer was made for.
+bool fits(cudnnSpatialTransformerDescriptor_t transformer, cudnnTensorDescriptor_t x,
+          cudnnTensorDescriptor_t y) {
+  return all_given(transformer, x, y) && transformer->dims == y->dims && x->dims.size() == 4 &&
+         x->dims[0] == y->dims[0] && x->dims[1] == y->dims[1];
+}
+
+}  // namespace
+
+SIMGPU_CALL(cudnnSoftmaxForward, cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
+            const void* alpha, const cudnnTensorDescriptor_t x_desc, const void* x,
+            const void* beta, const cudnnTensorDescriptor_t y_desc, void* y) {
+  if (!all_given(handle, alpha, x_desc, x, beta, y_desc, y) || x_desc->dims != y_desc->dims)
+    return CUDNN_STATUS_BAD_PARAM;
+  return handle->run(
+      {move_kernel({"ops", "softmax_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
+}
+
+SIMGPU_CALL(cudnnSoftmaxBackward, cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
+            const void* alpha, const cudnnTensorDescriptor_t y_desc, const void* y,
+            const cudnnTensorDescriptor_t dy_desc, const void* dy, const void* beta,
+            const cudnnTensorDescriptor_t dx_desc, void* dx) {
+  if (!all_given(handle, alpha, y_desc, y, dy_desc, dy, beta, dx_desc, dx) ||
+      y_desc->dims != dy_desc->dims || y_desc->dims != dx_desc->dims) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return handle->run(
+      {move_kernel({"ops", "softmax_bw_kernel"},
+                   y_desc->bytes() + dy_desc->bytes() + written_bytes(*dx_desc, beta))});
+}
+
+SIMGPU_CALL(cudnnSetPooling2dDescriptor, cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
+            cudnnNanPropagation_t nan, int window_h, int window_w, int pad_h, int pad_w,
+            int stride_h, int stride_w) {
+  return set_pooling(pooling, mode, nan, {window_h, window_w}, {pad_h, pad_w},
+                     {stride_h, stride_w});
+}
+
+SIMGPU_CALL(cudnnSetPoolingNdDescriptor, cudnnPoolingDescriptor_t pooling,
+            const cudnnPoolingMode_t mode, const cudnnNanPropagation_t nan, int count,
+            const int window[], const int padding[], const int stride[]) {
+  if (!all_given(window, padding, stride) || count < 1 || count > CUDNN_DIM_MAX - 2)
+    return CUDNN_STATUS_BAD_PARAM;
+  return set_pooling(pooling, mode, nan, {window, window + count}, {padding, padding + count},
+                     {stride, stride + count});
+}
+
+SIMGPU_CALL(cudnnGetPoolingNdForwardOutputDim, const cudnnPoolingDescriptor_t pooling,
+            const cudnnTensorDescriptor_t image, int count, int output[]) {
+  if (!all_given(pooling, image, output)) return CUDNN_STATUS_BAD_PARAM;
+  const Dims dims = pooled_dims(*pooling, image->dims);
+  if (dims.empty() || dims.size() != static_cast<std::size_t>(count)) return CUDNN_STATUS_BAD_PARAM;
+  std::transform(dims.begin(), dims.end(), output,
+                 [](std::int64_t d) { return static_cast<int>(d); });
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetPooling2dForwardOutputDim, const cudnnPoolingDescriptor_t pooling,
+            const cudnnTensorDescriptor_t image, int* n, int* c, int* h, int* w) {
+  if (!all_given(pooling, image, n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
+  const Dims dims = pooled_dims(*pooling, image->dims);
+  if (dims.size() != 4) return CUDNN_STATUS_BAD_PARAM;
+  int* const output[] = {n, c, h, w};
+  for (std::size_t i = 0; i < 4; ++i)
+    *output[i] = static_cast<int>(dims[i]);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnPoolingForward, cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
+            const void* alpha, const cudnnTensorDescriptor_t x_desc, const void* x,
+            const void* beta, const cudnnTensorDescriptor_t y_desc, void* y) {
+  if (!all_given(handle, pooling, alpha, x_desc, x, beta, y_desc, y) ||
+      y_desc->dims != pooled_dims(*pooling, x_desc->dims)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return handle->run(
+      {move_kernel({"pooling_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
+}
+
+SIMGPU_CALL(cudnnPoolingBackward, cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
+            const void* alpha, const cudnnTensorDescriptor_t y_desc, const void* y,
+            const cudnnTensorDescriptor_t dy_desc, const void* dy,
+            const cudnnTensorDescriptor_t x_desc, const void* x, const void* beta,
+            const cudnnTensorDescriptor_t dx_desc, void* dx) {
+  if (!all_given(handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta, dx_desc, dx) ||
+      y_desc->dims != pooled_dims(*pooling, x_desc->dims) || dy_desc->dims != y_desc->dims ||
+      dx_desc->dims != x_desc->dims) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return handle->run(
+      {move_kernel({"pooling_bw_kernel"}, y_desc->bytes() + dy_desc->bytes() + x_desc->bytes() +
+                                              written_bytes(*dx_desc, beta))});
+}
+
+SIMGPU_CALL(cudnnDropoutGetStatesSize, cudnnHandle_t handle, size_t* size) {
+  if (!all_given(handle, size)) return CUDNN_STATUS_BAD_PARAM;
+  *size = static_cast<std::size_t>(handle->sm_count()) * kDropoutStatesPerMultiprocessor;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// A bit for each element.
+SIMGPU_CALL(cudnnDropoutGetReserveSpaceSize, cudnnTensorDescriptor_t x, size_t* size) {
+  if (!all_given(x, size)) return CUDNN_STATUS_BAD_PARAM;
+  *size = static_cast<std::size_t>(count_of(x->dims) / 8) + 1;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+// The generator's states are filled; without memory for them there is no dropout.
+SIMGPU_CALL(cudnnSetDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
+            float probability, void* states, size_t size, unsigned long long seed) {
+  if (!all_given(dropout, handle) || probability < 0 || probability > 1)
+    return CUDNN_STATUS_BAD_PARAM;
+  *dropout = {probability, states, seed};
+  if (states == nullptr) return CUDNN_STATUS_SUCCESS;
+  const auto needed =
+      static_cast<std::size_t>(handle->sm_count()) * kDropoutStatesPerMultiprocessor;
+  if (size < needed) return CUDNN_STATUS_BAD_PARAM;
+  return handle->run(
+      {move_kernel({"ops", "init_dropout_states_kernel"}, static_cast<double>(needed))});
+}
+
+SIMGPU_CALL(cudnnRestoreDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
+            float probability, void* states, size_t, unsigned long long seed) {
+  if (!all_given(dropout, handle) || probability < 0 || probability > 1)
+    return CUDNN_STATUS_BAD_PARAM;
+  *dropout = {probability, states, seed};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
+            float* probability, void** states, unsigned long long* seed) {
+  if (!all_given(dropout, handle)) return CUDNN_STATUS_BAD_PARAM;
+  if (probability != nullptr) *probability = dropout->probability;
+  if (states != nullptr) *states = dropout->states;
+  if (seed != nullptr) *seed = dropout->seed;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnDropoutForward, cudnnHandle_t handle, const cudnnDropoutDescriptor_t dropout,
+            const cudnnTensorDescriptor_t x_desc, const void* x,
+            const cudnnTensorDescriptor_t y_desc, void* y, void* reserve, size_t) {
+  if (!all_given(handle, dropout, x_desc, x, y_desc, y, reserve) || x_desc->dims != y_desc->dims)
+    return CUDNN_STATUS_BAD_PARAM;
+  return handle->run({move_kernel({"dropout_fp"},
+                                  x_desc->bytes() + y_desc->bytes() + count_of(x_desc->dims) / 8)});
+}
+
+SIMGPU_CALL(cudnnDropoutBackward, cudnnHandle_t handle, const cudnnDropoutDescriptor_t dropout,
+            const cudnnTensorDescriptor_t dy_desc, const void* dy,
+            const cudnnTensorDescriptor_t dx_desc, void* dx, void* reserve, size_t) {
+  if (!all_given(handle, dropout, dy_desc, dy, dx_desc, dx, reserve) ||
+      dy_desc->dims != dx_desc->dims) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return handle->run({move_kernel(
+      {"dropout_bp"}, dy_desc->bytes() + dx_desc->bytes() + count_of(dy_desc->dims) / 8)});
+}
+
+SIMGPU_CALL(cudnnSetSpatialTransformerNdDescriptor, cudnnSpatialTransformerDescriptor_t transformer,
+            cudnnSamplerType_t, cudnnDataType_t type, const int count, const int dims[]) {
+  if (!all_given(transformer, dims) || dnn_type(type).name == nullptr)
+    return CUDNN_STATUS_BAD_PARAM;
+  if (count != 4) return CUDNN_STATUS_NOT_SUPPORTED;
+  *transformer = {type, {dims, dims + count}};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnSpatialTfGridGeneratorForward, cudnnHandle_t handle,
+            const cudnnSpatialTransformerDescriptor_t transformer, const void* theta, void* grid) {
+  if (!all_given(handle, transformer, theta, grid) || transformer->dims.empty())
+    return CUDNN_STATUS_BAD_PARAM;
+  return handle->run(
+      {move_kernel({"ops", "spatial_tf_grid_generator_fw_kernel"}, grid_bytes(*transformer))});
+}
+
+SIMGPU_CALL(cudnnSpatialTfGridGeneratorBackward, cudnnHandle_t handle,
+            const cudnnSpatialTransformerDescriptor_t transformer, const void* dgrid,
+            void* dtheta) {
+  if (!all_given(handle, transformer, dgrid, dtheta) || transformer->dims.empty())
+    return CUDNN_STATUS_BAD_PARAM;
+  return handle->run(
+      {move_kernel({"ops", "spatial_tf_grid_generator_bw_kernel"}, grid_bytes(*transformer))});
+}
+
+SIMGPU_CALL(cudnnSpatialTfSamplerForward, cudnnHandle_t handle,
+            cudnnSpatialTransformerDescriptor_t transformer, const void* alpha,
+            const cudnnTensorDescriptor_t x_desc, const void* x, const void* grid, const void* beta,
+            cudnnTensorDescriptor_t y_desc, void* y) {
+  if (!all_given(handle, alpha, x, grid, beta, y) || !fits(transformer, x_desc, y_desc))
+    return CUDNN_STATUS_BAD_PARAM;
+  return handle->run(
+      {move_kernel({"ops", "spatial_tf_sampler_fw_kernel"},
+                   x_desc->bytes() + grid_bytes(*transformer) + written_bytes(*y_desc, beta))});
+}
+
+SIMGPU_CALL(cudnnSpatialTfSamplerBackward, cudnnHandle_t handle,
+            cudnnSpatialTransformerDescriptor_t transformer, const void* alpha,
+            const cudnnTensorDescriptor_t x_desc, const void* x, const void* beta,
+            const cudnnTensorDescriptor_t dx_desc, void* dx, const void* alpha_grid,
+            const cudnnTensorDescriptor_t dy_desc, const void* dy, const void* grid,
+            const void* beta_grid, void* dgrid) {
+  if (!all_given(handle, alpha, x, beta, dx_desc, dx, alpha_grid, dy, grid, beta_grid, dgrid) ||
+      !fits(transformer, x_desc, dy_desc) || dx_desc->dims != x_desc->dims) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return handle->run(
+      {move_kernel({"ops", "spatial_tf_sampler_bw_kernel"}, x_desc->bytes() + dy_desc->bytes() +
+                                                                2 * grid_bytes(*transformer) +
+                                                                written_bytes(*dx_desc, beta))});
+}

@@ -1,0 +1,236 @@
+// Recurrent networks.
+#include "cudnn/handle.hpp"
+#include "cudnn/rnn.hpp"
+
+#include <algorithm>
+
+using namespace inline_prof::simgpu;
+
+namespace {
+
+// The vectors of one network's input and output.
+bool fits(const cudnnRNNStruct& rnn, cudnnRNNDataDescriptor_t x, cudnnRNNDataDescriptor_t y) {
+  return all_given(x, y) && x->type == rnn.type && y->type == rnn.type &&
+         x->vector_size == rnn.input_size &&
+         y->vector_size == output_size(rnn) * directions_of(rnn) && x->lengths == y->lengths;
+}
+
+// The states: layers * directions, batch, elements, and any more dimensions are 1.  Cells keep the
+// hidden size where outputs are projected.
+bool fits_state(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x,
+                cudnnTensorDescriptor_t state, std::int32_t elements) {
+  if (state == nullptr) return true;
+  std::vector<std::int64_t> expected{std::int64_t{rnn.layers} * directions_of(rnn),
+                                     static_cast<std::int64_t>(x.lengths.size()), elements};
+  expected.resize(std::max(expected.size(), state->dims.size()), 1);
+  return state->dims == expected;
+}
+
+bool fits_states(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x, cudnnTensorDescriptor_t h,
+                 cudnnTensorDescriptor_t c) {
+  return fits_state(rnn, x, h, output_size(rnn)) &&
+         (rnn.cell != CUDNN_LSTM || fits_state(rnn, x, c, rnn.hidden_size));
+}
+
+struct Room {
+  std::size_t weights;
+  const void* weight_space;
+  std::size_t workspace_size;
+  const void* workspace;
+  std::size_t reserve_size;
+  const void* reserve;
+};
+
+bool has_room(const cudnnRNNStruct& rnn, const cudnnRNNDataStruct& x, const Room& room,
+              bool is_training) {
+  const auto is_enough = [](std::size_t size, const void* memory, std::size_t needed) {
+    return size >= needed && (needed == 0 || memory != nullptr);
+  };
+  return is_enough(room.weights, room.weight_space, weight_space_bytes(rnn)) &&
+         is_enough(room.workspace_size, room.workspace, workspace_bytes(rnn, x)) &&
+         (!is_training || is_enough(room.reserve_size, room.reserve, reserve_bytes(rnn, x)));
+}
+
+// A parameter's place; without it a null pointer and no dimensions.  Who wants to know only of a
+// matrix, or of a bias, leaves the other one's out.
+void describe(const RnnParameter* parameter, cudnnDataType_t type, const void* weight_space,
+              cudnnTensorDescriptor_t tensor, void** address) {
+  if (!all_given(tensor, address)) return;
+  tensor->type = type;
+  if (parameter == nullptr) {
+    tensor->dims.clear();
+    tensor->strides.clear();
+    *address = nullptr;
+    return;
+  }
+  tensor->dims = {1, parameter->rows, parameter->columns};
+  tensor->strides = {parameter->rows * parameter->columns, parameter->columns, 1};
+  const auto bytes = parameter->offset * static_cast<std::size_t>(dnn_type(type).bytes);
+  *address = const_cast<char*>(static_cast<const char*>(weight_space)) + bytes;
+}
+
+}  // namespace
+
+SIMGPU_CALL(cudnnSetRNNDescriptor_v8, cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t algo,
+            cudnnRNNMode_t cell, cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction,
+            cudnnRNNInputMode_t input_mode, cudnnDataType_t type, cudnnDataType_t compute,
+            cudnnMathType_t math, int32_t input_size, int32_t hidden_size, int32_t projected_size,
+            int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags) {
+  if (rnn == nullptr || dnn_type(type).name == nullptr || input_size < 1 || hidden_size < 1 ||
+      projected_size < 0 || projected_size > hidden_size || layers < 1 ||
+      (cell != CUDNN_LSTM && projected_size != 0 && projected_size != hidden_size)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *rnn = {algo, cell,       bias,        direction,      input_mode, type,    compute,
+          math, input_size, hidden_size, projected_size, layers,     dropout, flags};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetRNNDescriptor_v8, cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t* algo,
+            cudnnRNNMode_t* cell, cudnnRNNBiasMode_t* bias, cudnnDirectionMode_t* direction,
+            cudnnRNNInputMode_t* input_mode, cudnnDataType_t* type, cudnnDataType_t* compute,
+            cudnnMathType_t* math, int32_t* input_size, int32_t* hidden_size,
+            int32_t* projected_size, int32_t* layers, cudnnDropoutDescriptor_t* dropout,
+            uint32_t* flags) {
+  if (rnn == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  const auto give = [](auto* to, auto value) {
+    if (to != nullptr) *to = value;
+  };
+  give(algo, rnn->algo);
+  give(cell, rnn->cell);
+  give(bias, rnn->bias);
+  give(direction, rnn->direction);
+  give(input_mode, rnn->input_mode);
+  give(type, rnn->type);
+  give(compute, rnn->compute);
+  give(math, rnn->math);
+  give(input_size, rnn->input_size);
+  give(hidden_size, rnn->hidden_size);
+  give(projected_size, rnn->projected_size);
+  give(layers, rnn->layers);
+  give(dropout, rnn->dropout);
+  give(flags, rnn->flags);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnSetRNNDataDescriptor, cudnnRNNDataDescriptor_t data, cudnnDataType_t type,
+            cudnnRNNDataLayout_t layout, int max_length, int batch, int vector_size,
+            const int lengths[], void*) {
+  if (!all_given(data, lengths) || dnn_type(type).name == nullptr || max_length < 1 || batch < 1 ||
+      vector_size < 1) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  const std::vector<int> all(lengths, lengths + batch);
+  if (std::any_of(all.begin(), all.end(), [&](int n) { return n < 0 || n > max_length; })) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  // "sequence length sorted and packed" (cudnn_adv.h)
+  if (layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED &&
+      !std::is_sorted(all.rbegin(), all.rend())) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *data = {type, layout, max_length, vector_size, all};
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetRNNDataDescriptor, cudnnRNNDataDescriptor_t data, cudnnDataType_t* type,
+            cudnnRNNDataLayout_t* layout, int* max_length, int* batch, int* vector_size,
+            int requested, int lengths[], void*) {
+  if (!all_given(data, type, layout, max_length, batch, vector_size) || requested < 0 ||
+      (requested > 0 && lengths == nullptr)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  *type = data->type;
+  *layout = data->layout;
+  *max_length = data->max_length;
+  *batch = static_cast<int>(data->lengths.size());
+  *vector_size = data->vector_size;
+  std::copy_n(data->lengths.begin(),
+              std::min(static_cast<std::size_t>(requested), data->lengths.size()), lengths);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetRNNWeightSpaceSize, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+            size_t* size) {
+  if (!all_given(handle, rnn, size)) return CUDNN_STATUS_BAD_PARAM;
+  *size = weight_space_bytes(*rnn);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetRNNWeightParams, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+            int32_t pseudo_layer, size_t weight_space_size, const void* weight_space, int32_t id,
+            cudnnTensorDescriptor_t matrix, void** matrix_address, cudnnTensorDescriptor_t bias,
+            void** bias_address) {
+  if (!all_given(handle, rnn) || weight_space_size < weight_space_bytes(*rnn) || id < 0 ||
+      pseudo_layer < 0 || pseudo_layer >= rnn->layers * directions_of(*rnn)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  const auto all = parameters_of(*rnn);
+  const auto find = [&](bool is_bias) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const RnnParameter& p) {
+      return p.pseudo_layer == pseudo_layer && p.id == id && p.is_bias == is_bias;
+    });
+    return found == all.end() ? nullptr : &*found;
+  };
+  describe(find(false), rnn->type, weight_space, matrix, matrix_address);
+  describe(find(true), rnn->type, weight_space, bias, bias_address);
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnGetRNNTempSpaceSizes, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+            cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x, size_t* workspace,
+            size_t* reserve) {
+  if (!all_given(handle, rnn, x)) return CUDNN_STATUS_BAD_PARAM;
+  if (workspace != nullptr) *workspace = workspace_bytes(*rnn, *x);
+  if (reserve != nullptr) *reserve = mode == CUDNN_FWD_MODE_TRAINING ? reserve_bytes(*rnn, *x) : 0;
+  return CUDNN_STATUS_SUCCESS;
+}
+
+SIMGPU_CALL(cudnnRNNForward, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+            cudnnForwardMode_t mode, const int32_t[], cudnnRNNDataDescriptor_t x_desc,
+            const void* x, cudnnRNNDataDescriptor_t y_desc, void* y, cudnnTensorDescriptor_t h_desc,
+            const void*, void*, cudnnTensorDescriptor_t c_desc, const void*, void*,
+            size_t weight_space_size, const void* weight_space, size_t workspace_size,
+            void* workspace, size_t reserve_size, void* reserve) {
+  if (!all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
+      !fits_states(*rnn, *x_desc, h_desc, c_desc) ||
+      !has_room(*rnn, *x_desc,
+                {weight_space_size, weight_space, workspace_size, workspace, reserve_size, reserve},
+                mode == CUDNN_FWD_MODE_TRAINING)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return handle->run(rnn_forward(*rnn, *x_desc, mode == CUDNN_FWD_MODE_TRAINING));
+}
+
+SIMGPU_CALL(cudnnRNNBackwardData_v8, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+            const int32_t[], cudnnRNNDataDescriptor_t y_desc, const void* y, const void* dy,
+            cudnnRNNDataDescriptor_t x_desc, void* dx, cudnnTensorDescriptor_t h_desc, const void*,
+            const void*, void*, cudnnTensorDescriptor_t c_desc, const void*, const void*, void*,
+            size_t weight_space_size, const void* weight_space, size_t workspace_size,
+            void* workspace, size_t reserve_size, void* reserve) {
+  if (!all_given(handle, rnn, y, dy, dx) || !fits(*rnn, x_desc, y_desc) ||
+      !fits_states(*rnn, *x_desc, h_desc, c_desc) ||
+      !has_room(*rnn, *x_desc,
+                {weight_space_size, weight_space, workspace_size, workspace, reserve_size, reserve},
+                true)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  return handle->run(rnn_backward_data(*rnn, *x_desc));
+}
+
+// cuDNN 9 API: "currently, only CUDNN_WGRAD_MODE_ADD is supported".
+SIMGPU_CALL(cudnnRNNBackwardWeights_v8, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
+            cudnnWgradMode_t mode, const int32_t[], cudnnRNNDataDescriptor_t x_desc, const void* x,
+            cudnnTensorDescriptor_t h_desc, const void*, cudnnRNNDataDescriptor_t y_desc,
+            const void* y, size_t weight_space_size, void* weight_space, size_t workspace_size,
+            void* workspace, size_t reserve_size, void* reserve) {
+  if (!all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
+      !fits_states(*rnn, *x_desc, h_desc, nullptr) ||
+      !has_room(*rnn, *x_desc,
+                {weight_space_size, weight_space, workspace_size, workspace, reserve_size, reserve},
+                true)) {
+    return CUDNN_STATUS_BAD_PARAM;
+  }
+  if (mode != CUDNN_WGRAD_MODE_ADD) return CUDNN_STATUS_NOT_SUPPORTED;
+  return handle->run(rnn_backward_weights(*rnn, *x_desc));
+}
