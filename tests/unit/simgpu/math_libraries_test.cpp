@@ -78,6 +78,18 @@ TEST(CublasForms, ALongSumIsSplitAndAddedUpByASecondKernel) {
   EXPECT_DOUBLE_EQ(sum.at("nominal_us").get<double>(), 2.0);
 }
 
+TEST(CublasForms, VectorsTakeTheTimeOfTheirMatrix) {
+  const std::string model =
+      write_file("model.json", R"({"rules":[{"name":"*gemv2*","gb_per_s":1e-3}]})");
+  const MathRun run = math_run({CUBLAS_FORMS_PROGRAM, "vectors"}, {"SIMGPU_MODEL=" + model});
+  std::remove(model.c_str());
+  EXPECT_THAT(run.program.lines(), ElementsAre("17 calls")) << run.program.errors;
+  EXPECT_EQ(run.truth.at("launches"), 8 + 2 * 9);  // the sums of a dot product are added up
+  // 64 * 64 elements and two vectors at 1 MB/s.
+  EXPECT_NEAR(row_of(run.truth, "gemv2N_kernel<int, int, double>").at("nominal_us").get<double>(),
+              8 * (64 * 64 + 64 + 64), 1e-6);
+}
+
 TEST(CublasForms, FailOnRequest) {
   const MathRun run = math_run({CUBLAS_FORMS_PROGRAM}, {"SIMGPU_FAIL=cublasHgemm:14:count=1"});
   EXPECT_THAT(run.program.lines(),

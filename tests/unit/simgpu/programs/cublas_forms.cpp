@@ -1,5 +1,6 @@
 // Every form of a matrix product of the simulated cuBLAS: prints the name of each call that fails,
-// then how many there were.  `split` launches one product that is split along k instead.
+// then how many there were.  `split` launches one product that is split along k instead,
+// `vectors` those with vectors.
 #include "check.cuh"
 
 #include <cublas_v2.h>
@@ -53,6 +54,32 @@ void letters(Forms& forms) {
   FORMS_OF(cublasCgemm, cublasCgemm_64, C, cuComplex)
   FORMS_OF(cublasZgemm, cublasZgemm_64, Z, cuDoubleComplex)
   FORMS_OF(cublasHgemm, cublasHgemm_64, H, __half)
+}
+
+// A matrix and a vector, and two vectors, whose product is waited for.
+#define VECTORS_OF(letter, Element, dot, dot_64)                                                   \
+  {                                                                                                \
+    const Element one{}, zero{};                                                                   \
+    auto* m = static_cast<Element*>(forms.data);                                                   \
+    Element result{};                                                                              \
+    forms.expect_success("gemv", cublas##letter##gemv(forms.handle, kN, kSize, kSize, &one, m,     \
+                                                      kSize, m, 1, &zero, m, 1));                  \
+    forms.expect_success("gemv_64",                                                                \
+                         cublas##letter##gemv_64(forms.handle, CUBLAS_OP_T, kSize, kSize, &one, m, \
+                                                 kSize, m, 1, &zero, m, 1));                       \
+    forms.expect_success(#dot, dot(forms.handle, kSize, m, 1, m, 1, &result));                     \
+    forms.expect_success(#dot_64, dot_64(forms.handle, kSize, m, 1, m, 1, &result));               \
+  }
+
+void vectors(Forms& forms) {
+  VECTORS_OF(S, float, cublasSdot, cublasSdot_64)
+  VECTORS_OF(D, double, cublasDdot, cublasDdot_64)
+  VECTORS_OF(C, cuComplex, cublasCdotu, cublasCdotc_64)
+  VECTORS_OF(Z, cuDoubleComplex, cublasZdotc, cublasZdotu_64)
+  __half result{};
+  forms.expect_success("cublasDotEx",
+                       cublasDotEx(forms.handle, kSize, forms.data, CUDA_R_16F, 1, forms.data,
+                                   CUDA_R_16F, 1, &result, CUDA_R_16F, CUDA_R_32F));
 }
 
 void types_as_arguments(Forms& forms) {
@@ -125,6 +152,8 @@ int main(int argc, char** argv) {
     const float one = 1, zero = 0;
     FORM(cublasGemmEx, 64, 128, 16384, &one, forms.data, CUDA_R_16BF, 64, forms.data, CUDA_R_16BF,
          16384, &zero, forms.data, CUDA_R_16BF, 64, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  } else if (argc == 2 && std::strcmp(argv[1], "vectors") == 0) {
+    vectors(forms);
   } else {
     letters(forms);
     types_as_arguments(forms);
