@@ -84,6 +84,7 @@ TABLE = [
     model("trainer_llama"), model("trainer_bert"), model("generate_static", loops=False),
     model("generate_dynamic", loops=False),
     Program("resnet", [PROGRAMS / "resnet.py"], (10, 60)),
+    Program("layers", [PROGRAMS / "layers.py"], (60, 200)),
     Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2),
     Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2),
     Program("lightning", [PROGRAMS / "lightning_loop.py"], (150, 400)),
