@@ -315,10 +315,12 @@ void Simulator::write_value(Stream& stream, CUdeviceptr address, std::uint64_t v
 // ---- the host waits
 
 void Simulator::finish(Operation& operation) {
+  const Nanoseconds called = engine.host_now();
   if (!operation.dependencies_known()) {
     wait_in_real_time([&] { return operation.dependencies_known(); });
   }
   host_waits_until(operation.not_before);
+  if (operation.not_before > called) wait_ended = engine.host_now();
 }
 
 namespace {

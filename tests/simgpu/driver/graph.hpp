@@ -26,6 +26,8 @@ using LaunchAttributes = std::map<CUlaunchAttributeID, CUlaunchAttributeValue>;
 struct CallOrigin {
   int thread = 0;            // the kernel's number for it
   std::uint64_t launch = 0;  // kernels that the process had launched directly before
+  Nanoseconds asked = 0;     // the host's clock
+  Nanoseconds waited = 0;    // when the thread last came back from waiting for a device; 0: never
 };
 
 struct KernelWork {

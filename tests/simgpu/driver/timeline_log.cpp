@@ -25,7 +25,10 @@ int timeline_descriptor() {
 
 CallOrigin Simulator::origin_of_this_call() const {
   // glibc has gettid since 2.30
-  return {.thread = static_cast<int>(syscall(SYS_gettid)), .launch = launches};
+  return {.thread = static_cast<int>(syscall(SYS_gettid)),
+          .launch = launches,
+          .asked = engine.host_now(),
+          .waited = wait_ended};
 }
 
 void log_timeline(const Stream& stream, std::string_view kind, std::string_view name,
@@ -46,7 +49,12 @@ void log_timeline(const Stream& stream, std::string_view kind, std::string_view 
     line +=
         std::to_string(place->graph) + (place->is_clone ? "c:" : ":") + std::string(place->node);
   }
-  line += '\t' + std::string(name) + '\t' + std::to_string(origin.launch) + '\n';
+  line += '\t' + std::string(name);
+  for (const std::uint64_t number : {origin.launch, static_cast<std::uint64_t>(origin.asked),
+                                     static_cast<std::uint64_t>(origin.waited)}) {
+    line += '\t' + std::to_string(number);
+  }
+  line += '\n';
   // A lost line is a failed test, which is what a full disk deserves.
   [[maybe_unused]] const auto written = write(file, line.data(), line.size());
 }

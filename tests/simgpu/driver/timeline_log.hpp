@@ -10,6 +10,9 @@
 
 namespace inline_prof::simgpu {
 
+// When the calling thread last came back from waiting for a device.
+inline thread_local Nanoseconds wait_ended = 0;
+
 // `kind` is "kernel", "copy" or "fill"; `name` a kernel's mangled name, else ""; `place` is null
 // outside graphs.
 void log_timeline(const Stream& stream, std::string_view kind, std::string_view name,

@@ -175,7 +175,7 @@ std::vector<Done> timeline_of(const std::vector<std::string>& arguments) {
     std::istringstream words(line);
     for (std::string column; std::getline(words, column, '\t');)
       columns.push_back(column);
-    EXPECT_EQ(columns.size(), 10U) << line;
+    EXPECT_EQ(columns.size(), 12U) << line;
     done.push_back({.kind = columns.at(0),
                     .stream = std::stoi(columns.at(4)),
                     .place = columns.at(7),
