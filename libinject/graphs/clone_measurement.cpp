@@ -285,8 +285,9 @@ void finish(State& /*state*/) {
   graphs::give_all_copies_up();
 }
 
-Replay before_replay(State& state, ExecutableGraph& graph, record::EventRecord& event,
-                     timer::ContextTimer& timer, std::int64_t iteration) {
+Replay before_replay(State& state, ExecutableGraph& graph, CUstream stream,
+                     record::EventRecord& event, timer::ContextTimer& timer,
+                     std::int64_t iteration) {
   Controller& all = controller();
   if (all.stage.load(std::memory_order_acquire) != Stage::kReady ||
       all.in_use.test_and_set(std::memory_order_acquire)) {
@@ -305,7 +306,7 @@ Replay before_replay(State& state, ExecutableGraph& graph, record::EventRecord& 
     return {.clone = clone, .pair = nullptr};
   }
   timer::ContextTimer::Pair* pair = nullptr;
-  const auto result = timer.take(event, iteration, pair);
+  const auto result = timer.take_for_replay(stream, event, iteration, pair);
   if (result != timer::ContextTimer::BeginResult::kOk) count_refusal(state, result);
   if (pair != nullptr && !clone->set_events(pair->start, pair->stop)) {
     timer.abandon(*pair);

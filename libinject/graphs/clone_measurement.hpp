@@ -36,9 +36,11 @@ struct Replay {
   GraphClone* clone = nullptr;                // null: the application's exec is launched
   timer::ContextTimer::Pair* pair = nullptr;  // null: a warm-up replay
 };
-// `event`: a kernel inside `graph`.  If it has a clone, the caller must call after_replay().
-[[nodiscard]] Replay before_replay(State& state, ExecutableGraph& graph, record::EventRecord& event,
-                                   timer::ContextTimer& timer, std::int64_t iteration);
+// `event`: a kernel inside `graph`, which is launched on `stream`.  If it has a clone, the caller
+// must call after_replay().
+[[nodiscard]] Replay before_replay(State& state, ExecutableGraph& graph, CUstream stream,
+                                   record::EventRecord& event, timer::ContextTimer& timer,
+                                   std::int64_t iteration);
 void after_replay(const Replay& replay, bool launched);
 
 // Called on the writer's thread, every 10 ms or when there is work: builds and destroys clones.

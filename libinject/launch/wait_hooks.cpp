@@ -16,13 +16,16 @@ HostWait note_wait(const char* where) noexcept {
   return HostWait(true);
 }
 
-// The clock is read only where a launch of this iteration may ask for it.
-void HostWait::note_end() noexcept {
+std::optional<std::uint32_t> HostWait::time_of_call_us() noexcept {
   if (armed_count.load(std::memory_order_relaxed) == 0 &&
       !measures_everything.load(std::memory_order_relaxed)) {
-    return;
+    return std::nullopt;
   }
-  timer::note_end_of_wait();
+  return timer::monotonic_us();
+}
+
+void HostWait::note_end(std::uint32_t called_us) noexcept {
+  timer::note_end_of_wait(called_us);
 }
 
 CUresult CUDAAPI hooked_cuEventSynchronize(CUevent event) {

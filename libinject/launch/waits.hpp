@@ -3,22 +3,27 @@
 // the samples.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 namespace inline_prof::hook {
 
 // From before a call until after it.
 class HostWait {
  public:
   // Where the call is no wait, nothing is done.
-  explicit HostWait(bool waits) noexcept : waits_(waits) {}
+  explicit HostWait(bool waits) noexcept : called_us_(waits ? time_of_call_us() : std::nullopt) {}
   ~HostWait() {
-    if (waits_) note_end();
+    if (called_us_) note_end(*called_us_);
   }
   HostWait(const HostWait&) = delete;
   HostWait& operator=(const HostWait&) = delete;
 
  private:
-  static void note_end() noexcept;
-  bool waits_;
+  // The clock is read only where a launch of this iteration may ask for it.
+  static std::optional<std::uint32_t> time_of_call_us() noexcept;
+  static void note_end(std::uint32_t called_us) noexcept;
+  std::optional<std::uint32_t> called_us_;
 };
 
 // Notes that the host waits, by which iterations are found.

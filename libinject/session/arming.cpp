@@ -377,7 +377,7 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
   record::EventRecord* event = wanted->event.load(std::memory_order_relaxed);
   if (event->is_inside_graph()) {
     const auto replay = clone_measurement::before_replay(
-        state, *launch.graph, *event, *armed->timer.load(std::memory_order_relaxed),
+        state, *launch.graph, launch.stream, *event, *armed->timer.load(std::memory_order_relaxed),
         armed->iteration.load(std::memory_order_relaxed));
     if (replay.clone == nullptr) return {};
     if (replay.pair != nullptr) {

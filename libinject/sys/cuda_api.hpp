@@ -26,6 +26,7 @@ namespace inline_prof::sys {
   X(cuThreadExchangeStreamCaptureMode, "cuThreadExchangeStreamCaptureMode")                     \
   X(cuStreamGetCtx, "cuStreamGetCtx")                                                           \
   X(cuStreamCreate, "cuStreamCreate")                                                           \
+  X(cuStreamQuery, "cuStreamQuery")                                                             \
   X(cuStreamDestroy, "cuStreamDestroy_v2")                                                      \
   X(cuStreamWaitValue32, "cuStreamWaitValue32_v2")                                              \
   X(cuMemHostAlloc, "cuMemHostAlloc")                                                           \

@@ -179,6 +179,20 @@ ContextTimer::BeginResult ContextTimer::take(record::EventRecord& event, std::in
   return BeginResult::kOk;
 }
 
+ContextTimer::BeginResult ContextTimer::take_for_replay(CUstream stream, record::EventRecord& event,
+                                                        std::int64_t iteration,
+                                                        Pair*& pair) noexcept {
+  const BeginResult result = take(event, iteration, pair);
+  if (result != BeginResult::kOk || sys::cuda().cuStreamQuery == nullptr) return result;
+  const ContextScope context(context_);
+  const CaptureModeScope capture_mode;
+  if (!context) return result;
+  const CUresult queue = sys::cuda().cuStreamQuery(stream);
+  if (queue == CUDA_ERROR_NOT_READY) pair->tight = 1;
+  if (queue == CUDA_SUCCESS) pair->tight = 0;
+  return result;
+}
+
 void ContextTimer::hand_over(Pair& pair) noexcept {
   pair.state.store(kPending, std::memory_order_release);
   pending_.fetch_add(1, std::memory_order_release);

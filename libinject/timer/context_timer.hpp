@@ -73,9 +73,10 @@ class ContextTimer {
   EndResult end(CUstream stream, Pair& pair) noexcept;
   void abandon(Pair& pair) noexcept;
 
-  // For a pair that a graph launch records: before and after the launch.
-  [[nodiscard]] BeginResult take(record::EventRecord& event, std::int64_t iteration,
-                                 Pair*& pair) noexcept;
+  // For a pair that a graph launch on `stream` records: before and after the launch.  The sample is
+  // tight where the launch stands in the queue.
+  [[nodiscard]] BeginResult take_for_replay(CUstream stream, record::EventRecord& event,
+                                            std::int64_t iteration, Pair*& pair) noexcept;
   void hand_over(Pair& pair) noexcept;
   // A graph that contains captured pairs was launched.
   void hand_captured_over() noexcept;
@@ -123,6 +124,8 @@ class ContextTimer {
 
   [[nodiscard]] std::span<Pair> pairs() noexcept { return {pairs_.get(), pair_count_}; }
   [[nodiscard]] Pair* free_pair() noexcept;
+  [[nodiscard]] BeginResult take(record::EventRecord& event, std::int64_t iteration,
+                                 Pair*& pair) noexcept;
   // A replay may record the captured pair's events at any time from now on: it gets new ones.
   [[nodiscard]] bool renew(Pair& pair) noexcept;
   [[nodiscard]] Origin* origin_of(std::int64_t iteration) noexcept;

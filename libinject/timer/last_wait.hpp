@@ -16,8 +16,12 @@ namespace inline_prof::timer {
                                     static_cast<std::uint64_t>(now.tv_nsec) / 1'000U);
 }
 
-inline void note_end_of_wait() noexcept {
+// A call that comes back sooner has found the device without work.
+inline constexpr std::uint32_t kLeastWaitUs = 5;
+
+inline void note_end_of_wait(std::uint32_t called_us) noexcept {
   const std::uint32_t now_us = monotonic_us();
+  if (now_us - called_us < kLeastWaitUs) return;
   sys::this_thread.last_wait_ended_us = now_us == 0 ? 1 : now_us;
 }
 
