@@ -46,8 +46,9 @@ struct Row {
 
   std::size_t samples = 0;
   std::size_t not_tight = 0;  // samples that are upper bounds: the GPU had caught up with the host
-  std::size_t tight = 0;      // samples whose launch stood in the queue; of others it is not known
-  // Of the samples that are not tight: since their thread waited for the device; median.
+  std::size_t late = 0;       // samples whose launch, or replay of a graph, found its stream empty
+  std::size_t queued = 0;     // samples whose launch stood in the queue; of others it is not known
+  // Of the late samples: since their thread waited for the device; median.
   std::optional<double> after_wait_us;
   std::optional<double> raw_us;
   std::optional<Interval> raw_ci95_us;
@@ -57,6 +58,9 @@ struct Row {
   double bias_us = 0.0;
   std::optional<double> offset_us;  // median start within the iteration
   std::optional<Interval> offset_ci95_us;
+  // The same as a mean, by the parts of the samples' own iterations: unlike medians, means of one
+  // iteration add up.  Empty where the iterations' times cannot be told apart.
+  std::optional<double> mean_offset_us;
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
   SharedText op_kind;  // empty if what it computes is not known
@@ -161,6 +165,16 @@ struct Idle {
   std::array<IdlePart, kIdleReasons> parts{};
 };
 
+// What a device waits in collectives for the one that comes last to them, in an iteration.
+struct RankWait {
+  std::size_t profile = 0;
+  std::int64_t device_id = 0;
+  std::size_t for_profile = 0;
+  std::int64_t for_device_id = 0;
+  double us = 0.0;
+  double exposed_us = 0.0;  // of it, with nothing else to do
+};
+
 // Kernels of CUDA graphs that overlap by programmatic dependent launch, per iteration: the sum of
 // their times, each timed without its overlap, and the replays they are part of.
 struct Overlap {
@@ -198,6 +212,7 @@ struct Analysis {
   std::optional<Shares> shares_us;
   std::string shares_reason;               // why there are none
   std::vector<Idle> idle;                  // of the devices for which it is known
+  std::vector<RankWait> rank_waits;        // of several files; they are times of rows, not idle
   read::WorkGraph works;                   // the outermost rows, and what each seems to wait for
   std::optional<double> longest_path_us;   // through the works
   std::optional<double> all_predicted_us;  // that, if every row met its prediction

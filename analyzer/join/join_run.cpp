@@ -13,9 +13,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace inline_prof::join {
@@ -130,17 +133,75 @@ Row make_row(const read::Event& event, std::int64_t stream_index) {
   return row;
 }
 
-// Hosts that run ahead give offsets of many iterations: such an offset says nothing about the place
-// of the event in its own iteration.  Returns how many were left out.
+// The longest that an offset can be and still say where the event lies in its own iteration.  The
+// original profiler's host may run ahead, which gives offsets of many iterations.
+std::optional<double> longest_offset_us(const read::Profile& profile,
+                                        const std::optional<double>& iteration_us) {
+  if (profile.generation != read::Generation::kThird || profile.iter_time_ms.empty())
+    return iteration_us;
+  return *std::max_element(profile.iter_time_ms.begin(), profile.iter_time_ms.end()) * 1e3;
+}
+
+// Files do not number the times of their iterations: they are those of the iterations with samples,
+// or of all from the first of these to the last, where there are as many.
+class TimesOfIterations {
+ public:
+  explicit TimesOfIterations(const read::Profile& profile) {
+    if (profile.generation != read::Generation::kThird) return;
+    std::set<std::int64_t> numbers;
+    for (const read::Event& event : profile.events)
+      numbers.insert(event.iterations.begin(), event.iterations.end());
+    const std::size_t count = profile.iter_time_ms.size();
+    if (numbers.empty() || count == 0) return;
+    const auto in_a_row = static_cast<std::size_t>(*numbers.rbegin() - *numbers.begin() + 1);
+    if (numbers.size() != count && in_a_row != count) return;
+    auto number = numbers.begin();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t own =
+          numbers.size() == count ? *number++ : *numbers.begin() + static_cast<std::int64_t>(i);
+      ms_.emplace(own, profile.iter_time_ms[i]);
+    }
+  }
+
+  // Where the event begins in an iteration of `iteration_us`, by the parts of their own iterations
+  // that lie before its samples: the sum of the offsets over that of the iterations.  Of those that
+  // something else has held up only where there are no others.
+  [[nodiscard]] std::optional<double> offset_us(const read::Event& event,
+                                                double iteration_us) const {
+    if (event.offsets_ms.empty() || event.offsets_ms.size() != event.iterations.size()) return {};
+    constexpr double most_of_usual = 1.5;
+    for (const double longest_us :
+         {most_of_usual * iteration_us, std::numeric_limits<double>::infinity()}) {
+      double offsets_ms = 0.0;
+      double iterations_ms = 0.0;
+      for (std::size_t i = 0; i < event.offsets_ms.size(); ++i) {
+        const auto own_ms = ms_.find(event.iterations[i]);
+        if (own_ms == ms_.end() || !std::isfinite(event.offsets_ms[i]) ||
+            own_ms->second * 1e3 > longest_us) {
+          continue;
+        }
+        offsets_ms += event.offsets_ms[i];
+        iterations_ms += own_ms->second;
+      }
+      if (iterations_ms > 0) return offsets_ms / iterations_ms * iteration_us;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::unordered_map<std::int64_t, double> ms_;
+};
+
+// Returns how many offsets were left out.
 std::size_t set_offset(Row& row, const read::Event& event,
-                       const std::optional<double>& iteration_us) {
+                       const std::optional<double>& longest_us) {
   if (row.any_occurrence) return 0;  // there is no iteration that it could have a place in
   static thread_local std::vector<double> usable_us;  // kept from event to event
   usable_us.clear();
   std::size_t left_out = 0;
   for (const double offset_ms : event.offsets_ms) {
     if (!std::isfinite(offset_ms)) continue;  // the writer did not know it
-    const bool beyond = iteration_us && std::abs(offset_ms * 1e3) > *iteration_us;
+    const bool beyond = longest_us && std::abs(offset_ms * 1e3) > *longest_us;
     if (beyond) {
       ++left_out;
     } else {
@@ -227,12 +288,16 @@ class RunJoiner {
     joined_.bias_detail = bias.detail();
     for (const std::string& warning : bias.warnings())
       warn(warning);
+    const auto longest_us = longest_offset_us(profile, joined_.run.iteration_us);
+    const TimesOfIterations times(profile);
     for (std::size_t i = 0; i < joined_.rows.size(); ++i) {
       const read::Event& event = profile.events[i];
       Row& row = joined_.rows[i];
       set_measured(row, event, bias, options_.statistic);
       joined_.samples.add(event, bias);
-      joined_.dropped_offsets += set_offset(row, event, joined_.run.iteration_us);
+      joined_.dropped_offsets += set_offset(row, event, longest_us);
+      if (joined_.run.iteration_us && !row.any_occurrence)
+        row.mean_offset_us = times.offset_us(event, *joined_.run.iteration_us);
       if (row.raw_us && row.bias_us > *row.raw_us) ++joined_.shorter_than_bias;
     }
   }

@@ -27,10 +27,11 @@ struct MeasuredWork {
   std::size_t lane = 0;
   double start_us = 0.0;
   double end_us = 0.0;
+  bool is_inside_replay = false;  // not the first node of it
 };
 
 bool is_mostly_late(const Row& row) {
-  return 2 * row.not_tight > row.samples;
+  return 2 * row.late > row.samples;
 }
 
 // The last two works of each lane.  When another work starts, at most the last one still runs.
@@ -70,10 +71,12 @@ std::vector<MeasuredWork> placed(const std::vector<Row>& rows, const RunWork& al
                                  std::size_t first_work) {
   std::vector<MeasuredWork> measured;
   Lanes lanes;
+  Replays replays;
   for (std::size_t work = first_work; work < all.rows.size(); ++work) {
     const Row& row = rows[all.rows[work]];
     const Lanes::Place place = lanes.place(row);
-    measured.push_back({work, place.lane, place.start_us, place.start_us + *row.in_iteration_us});
+    measured.push_back({work, place.lane, place.start_us, place.start_us + *row.in_iteration_us,
+                        replays.is_inside(row)});
   }
   std::stable_sort(
       measured.begin(), measured.end(),
@@ -92,8 +95,9 @@ void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_wor
     const MeasuredWork* other = follows ? nullptr : last.ended_just_before(next);
     // Work that nobody saw may lie in a gap, and then moves along; but what the host launches too
     // late stays where it is.
-    const bool is_host_late = !follows && other == nullptr &&
-                              (before == nullptr || is_mostly_late(rows[all.rows[next.work]]));
+    const Row& row = rows[all.rows[next.work]];
+    const bool is_late_launch = !next.is_inside_replay && is_mostly_late(row);
+    const bool is_host_late = !follows && other == nullptr && (before == nullptr || is_late_launch);
     if (is_host_late) work.not_before_us = next.start_us;
     if (before != nullptr) {
       const bool is_awaited = other == nullptr && !is_host_late;

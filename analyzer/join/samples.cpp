@@ -108,8 +108,10 @@ std::pair<double, double> unbiased_us(const read::Event& event, const EventBias&
 
 void set_measured(Row& row, const read::Event& event, const EventBias& bias, Statistic statistic) {
   row.samples = event.measured_ms.size();
-  row.not_tight = count_tight(event, read::Tight::kNo);
-  row.tight = count_tight(event, read::Tight::kYes);
+  row.late = count_tight(event, read::Tight::kNo);
+  row.queued = count_tight(event, read::Tight::kYes);
+  // A pair inside a graph holds no wait for its launch.
+  row.not_tight = row.is_graph_node ? 0 : row.late;
   row.after_wait_us = after_wait_us(event);
   if (event.measured_ms.empty()) return;
   // Kept from event to event: there are as many of them as there are ranks times layers.

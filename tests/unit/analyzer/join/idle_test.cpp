@@ -27,9 +27,10 @@ class Iteration {
     row.layer = layer;
     row.event = "kernel";
     row.start_index = static_cast<std::int64_t>(2 * analysis_.rows.size());
+    row.end_index = row.start_index + 1;
     row.samples = kSamples;
-    row.not_tight = static_cast<std::size_t>(late * kSamples);
-    row.tight = kSamples - row.not_tight;
+    row.late = static_cast<std::size_t>(late * kSamples);
+    row.queued = kSamples - row.late;
     row.offset_us = start_us;
     row.offset_ci95_us = Interval{start_us - 1, start_us + 1};
     row.corrected_us = row.in_iteration_us = length_us;
@@ -160,6 +161,54 @@ TEST(Idle, IsWhatNoStreamWorksIn) {
   EXPECT_NEAR(part(*idle, IdleReason::kLaunchingThread).us, 100, 1e-9);
 }
 
+// Medians of different iterations: the first of three works seems to begin last.
+TEST(Idle, OfWorksThatSeemToOverlapIsThatOfTheNearestOffsets) {
+  Iteration iteration;
+  iteration.add(0, 100, 0);
+  iteration.add(400, 100, 1, "first");
+  iteration.add(440, 100, 1, "second");  // lies 100 us behind the first, so both are 80 us off
+  iteration.add(700, 300, 1, "third");
+  const auto idle = iteration.idle();
+  ASSERT_TRUE(idle);
+  expect_sum(*idle);
+  const IdlePart& thread = part(*idle, IdleReason::kLaunchingThread);
+  ASSERT_EQ(thread.behind.size(), 2U);
+  EXPECT_EQ(thread.behind[0].place, "first");
+  EXPECT_NEAR(thread.behind[0].us, 270, 1e-9);
+  EXPECT_EQ(thread.behind[1].place, "third");
+  EXPECT_NEAR(thread.behind[1].us, 130, 1e-9);
+}
+
+// The replay came late, its nodes did not: they wait for each other.
+TEST(Idle, BeforeANodeIsTheLaunchingThreadsOnlyWhereItBeginsTheReplay) {
+  Iteration iteration;
+  iteration.add(0, 300, 0);
+  for (const double start_us : {400.0, 552.0, 702.0}) {
+    Row& node = iteration.add(start_us, 150, 1, "net");
+    node.is_graph_node = true;
+  }
+  iteration.add(852, 148, 0);
+  const auto idle = iteration.idle();
+  ASSERT_TRUE(idle);
+  expect_sum(*idle);
+  EXPECT_NEAR(part(*idle, IdleReason::kLaunchingThread).us, 100.2, 0.05) << "nearest to all";
+  EXPECT_NEAR(part(*idle, IdleReason::kStarts).us, 1.8, 0.05);
+}
+
+// What stood in the queue follows what stands before it, whatever the offsets' errors.
+TEST(Idle, BeforeQueuedWorkIsNoMoreThanAStartWhereThereIsOneStream) {
+  Iteration iteration;
+  iteration.add(0, 200, 0);
+  iteration.add(280, 200, 1, "late");  // 100 us late, less an error of 20
+  iteration.add(530, 200, 0);          // 30 us too far back
+  iteration.add(690, 200, 0);          // 10 us too far to the front
+  const auto idle = iteration.idle(200);
+  ASSERT_TRUE(idle);
+  expect_sum(*idle);
+  EXPECT_NEAR(part(*idle, IdleReason::kLaunchingThread).us, 97, 1e-9);
+  EXPECT_NEAR(part(*idle, IdleReason::kStarts).us, 9, 1e-9) << "3 us of them at the beginning";
+}
+
 // Medians of different iterations need not add up.
 TEST(Idle, AddsUpWhateverTheGapsAre) {
   Iteration iteration;
@@ -176,7 +225,7 @@ TEST(Idle, AddsUpWhateverTheGapsAre) {
 TEST(Idle, IsNotKnownWhereTheFileDoesNotSayWhichLaunchesWereLate) {
   Iteration iteration;
   Row& row = iteration.add(100, 300, 0);
-  row.tight = 0;
+  row.queued = 0;
   EXPECT_FALSE(iteration.idle());
   iteration.add(500, 100, 1).any_occurrence = true;
   EXPECT_FALSE(iteration.idle()) << "a run without iterations";
