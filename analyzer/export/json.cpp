@@ -41,6 +41,19 @@ Json idle_json(const join::Analysis& analysis) {
   return json;
 }
 
+Json rank_waits_json(const join::Analysis& analysis) {
+  Json json = Json::array();
+  for (const join::RankWait& wait : analysis.rank_waits) {
+    json.push_back({{"file", analysis.runs[wait.profile].profile.file},
+                    {"device_id", wait.device_id},
+                    {"for_file", analysis.runs[wait.for_profile].profile.file},
+                    {"for_device_id", wait.for_device_id},
+                    {"us", wait.us},
+                    {"exposed_us", wait.exposed_us}});
+  }
+  return json;
+}
+
 void add_errors(Json& json, const std::optional<join::Errors>& errors) {
   json["mape"] = errors ? Json(errors->mape) : Json();
   json["gmae"] = errors ? Json(errors->gmae) : Json();
@@ -184,6 +197,7 @@ std::string json_report(const join::Analysis& analysis) {
   json["shares_ms"] = shares_json(analysis.shares_us, 1e-3);
   json["shares_reason"] = or_null(analysis.shares_reason);
   json["idle"] = idle_json(analysis);
+  json["rank_waits"] = rank_waits_json(analysis);
   json["longest_path_us"] = or_null(analysis.longest_path_us);
   json["all_predicted_us"] = or_null(analysis.all_predicted_us);
   json["predicted_path_us"] = or_null(analysis.predicted_path_us);

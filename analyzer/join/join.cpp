@@ -6,6 +6,7 @@
 #include "join/merge.hpp"
 #include "join/overlap.hpp"
 #include "join/predict_rows.hpp"
+#include "join/rank_waits.hpp"
 #include "join/readable.hpp"
 #include "join/shares.hpp"
 #include "join/two_threads.hpp"
@@ -95,6 +96,7 @@ class Joiner {
     samples_ = {};
     find_overlap(analysis_);
     compute_shares(analysis_);
+    find_rank_waits(analysis_);
     find_worth_fixing(analysis_);
     summarise_rows();
     return std::move(analysis_);

@@ -2,6 +2,7 @@
 
 #include "join/idle.hpp"
 #include "join/notable_rows.hpp"
+#include "join/rank_waits.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -105,6 +106,37 @@ std::string describe_idle(const join::Analysis& analysis) {
   return {};
 }
 
+// What keeps the device that comes last to collectives; empty where that is not known, or little.
+std::string describe_why_late(const join::Analysis& analysis, const join::LastDevice& last) {
+  for (const join::Idle& idle : analysis.idle) {
+    if (idle.profile != last.profile || idle.device_id != last.device_id) continue;
+    const join::IdlePart* part = join::largest_part(idle);
+    const auto& iteration_us = analysis.runs[idle.profile].iteration_us;
+    if (part == nullptr || !iteration_us) return {};
+    const double percent = part->us * 100.0 / *iteration_us;
+    if (percent < kMuchIdlePercent) return {};
+    const char* const what =
+        part->reason == join::IdleReason::kLaunchingThread ? "for its launching thread"
+        : part->reason == join::IdleReason::kBetweenIterations
+            ? "between iterations, as where data is loaded"
+        : part->reason == join::IdleReason::kSynchronisation ? "because its host waits for it"
+        : part->reason == join::IdleReason::kOtherStreams    ? "for other streams or ranks"
+                                                             : "between queued works";
+    return fmt::format(": its own GPU waits {:.0f} % of the step {}", percent, what);
+  }
+  return {};
+}
+
+// The rank that the others wait for; empty where that is not known, or little.
+std::string describe_last_rank(const join::Analysis& analysis) {
+  const auto devices = join::last_devices(analysis);
+  if (devices.empty() || devices.front().exposed_percent < kMuchIdlePercent) return {};
+  return fmt::format(
+      "The other ranks wait {:.0f} % of the step for {}, which comes last to collectives{}.",
+      devices.front().exposed_percent, join::name_of(devices.front(), analysis),
+      describe_why_late(analysis, devices.front()));
+}
+
 std::string describe_next(const join::Analysis& analysis, const join::NotableRows& rows) {
   std::vector<std::string> steps;
   if (!rows.slow.empty() && rows.slow.front()->share_percent.value_or(0.0) >= kLargeRowPercent) {
@@ -129,6 +161,7 @@ std::string describe_next(const join::Analysis& analysis, const join::NotableRow
           name_of(*rows.unpredicted), rows.unpredicted->share_percent.value_or(0.0),
           rows.unpredicted->reason));
     }
+    if (const std::string last = describe_last_rank(analysis); !last.empty()) steps.push_back(last);
     const std::string idle = describe_idle(analysis);
     if (!idle.empty()) {
       steps.push_back(idle);

@@ -2,6 +2,7 @@
 
 #include "join/idle.hpp"
 #include "join/phase_words.hpp"
+#include "join/rank_waits.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
@@ -143,6 +144,20 @@ void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
     lines.push_back({"", fmt::format("device {}{}: {}", idle.device_id, of_file,
                                      describe_idle(idle, *run.iteration_us))});
   }
+}
+
+// Whom the other ranks wait for in collectives, which are among the works.
+void add_rank_waits(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
+  constexpr std::size_t most_devices = 3;
+  std::vector<std::string> parts;
+  for (const join::LastDevice& last : join::last_devices(analysis)) {
+    if (parts.size() == most_devices || last.percent < kLeastIdlePercent) break;
+    parts.push_back(
+        fmt::format("{:.1f} % of the others' iteration for {}, {:.1f} % with nothing else to do",
+                    last.percent, printable(join::name_of(last, analysis)), last.exposed_percent));
+  }
+  if (parts.empty()) return;
+  lines.push_back({"ranks", fmt::format("wait in collectives {}", fmt::join(parts, "; "))});
 }
 
 std::string describe_errors(const join::Errors& errors) {
@@ -317,6 +332,7 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   add_other_period(lines, analysis);
   if (!analysis.shares_percent) lines.push_back({"shares", "not known: " + analysis.shares_reason});
   add_idle(lines, analysis);
+  add_rank_waits(lines, analysis);
   add_errors(lines, analysis);
   add_vendor(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {

@@ -1,0 +1,157 @@
+#include "join/rank_waits.hpp"
+
+#include "join/lanes.hpp"
+#include "join/nesting.hpp"
+#include "join/outermost.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::join {
+namespace {
+
+struct Span {
+  double start_us = 0.0;
+  double end_us = 0.0;
+};
+
+// When a device works, by the rows that are not inside others.
+class DeviceTime {
+ public:
+  // In the order of the launches.
+  void add(const std::vector<Row>& rows, std::size_t row) {
+    const Lanes::Place place = lanes_.place(rows[row]);
+    const Span span{place.start_us, place.start_us + *rows[row].in_iteration_us};
+    spans_.resize(lanes_.count());
+    spans_[place.lane].push_back(span);
+    if (!rows[row].meeting.empty()) collectives_[row] = {place.lane, span.start_us};
+  }
+
+  // Of the first `us` of the collective, those in which nothing else runs; all of them where it
+  // lies inside another row.
+  [[nodiscard]] double exposed_us(std::size_t row, double us) const {
+    const auto own = collectives_.find(row);
+    if (own == collectives_.end()) return us;
+    const auto [own_lane, start_us] = own->second;
+    const double end_us = start_us + us;
+    std::vector<Span> others;
+    for (std::size_t lane = 0; lane < spans_.size(); ++lane) {
+      if (lane == own_lane) continue;
+      const auto& spans = spans_[lane];
+      auto span = std::partition_point(
+          spans.begin(), spans.end(),
+          [start = start_us](const Span& other) { return other.end_us <= start; });
+      for (; span != spans.end() && span->start_us < end_us; ++span)
+        others.push_back(*span);
+    }
+    std::sort(others.begin(), others.end(),
+              [](const Span& a, const Span& b) { return a.start_us < b.start_us; });
+    double exposed_us = 0.0;
+    double at_us = start_us;
+    for (const Span& other : others) {
+      exposed_us += std::max(0.0, other.start_us - at_us);
+      at_us = std::max(at_us, std::min(other.end_us, end_us));
+    }
+    return exposed_us + end_us - at_us;
+  }
+
+ private:
+  Lanes lanes_;
+  std::vector<std::vector<Span>> spans_;  // by lane, in which none overlap
+  std::map<std::size_t, std::pair<std::size_t, double>> collectives_;  // row: lane and start
+};
+
+std::map<DeviceKey, DeviceTime> times_of_devices(const std::vector<Row>& rows) {
+  std::map<DeviceKey, DeviceTime> times;
+  for (const auto& [device, outermost] : outermost_rows(rows, children_of(rows))) {
+    DeviceTime& time = times[device];
+    for (const std::size_t row : outermost)
+      time.add(rows, row);
+  }
+  return times;
+}
+
+DeviceKey device_of(const Row& row) {
+  return {row.profile, row.device_id};
+}
+
+}  // namespace
+
+void find_rank_waits(Analysis& analysis) {
+  if (!analysis.shares_us) return;
+  std::map<std::string, std::vector<std::size_t>> meetings;
+  for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
+    const Row& row = analysis.rows[i];
+    if (!row.meeting.empty() && row.corrected_us && row.in_iteration_us && !row.any_occurrence)
+      meetings[row.meeting].push_back(i);
+  }
+  std::map<std::pair<DeviceKey, DeviceKey>, RankWait> waits;  // who waits, and for whom
+  std::map<DeviceKey, DeviceTime> times;
+  for (const auto& [meeting, rows] : meetings) {
+    std::set<DeviceKey> devices;
+    std::size_t last = rows.front();
+    for (const std::size_t i : rows) {
+      devices.insert(device_of(analysis.rows[i]));
+      if (*analysis.rows[i].in_iteration_us < *analysis.rows[last].in_iteration_us) last = i;
+    }
+    // A device that is there twice means that the name does not tell two collectives apart.
+    if (rows.size() < 2 || devices.size() < rows.size()) continue;
+    if (times.empty()) times = times_of_devices(analysis.rows);
+    for (const std::size_t i : rows) {
+      const Row& row = analysis.rows[i];
+      const double us = *row.in_iteration_us - *analysis.rows[last].in_iteration_us;
+      if (us <= 0) continue;
+      const DeviceKey own = device_of(row);
+      const DeviceKey other = device_of(analysis.rows[last]);
+      RankWait& wait = waits[{own, other}];
+      wait.profile = own.first;
+      wait.device_id = own.second;
+      wait.for_profile = other.first;
+      wait.for_device_id = other.second;
+      wait.us += us;
+      wait.exposed_us += times.at(own).exposed_us(i, us);
+    }
+  }
+  for (auto& [devices, wait] : waits)
+    analysis.rank_waits.push_back(wait);
+}
+
+std::vector<LastDevice> last_devices(const Analysis& analysis) {
+  std::set<DeviceKey> devices;
+  for (const RankWait& wait : analysis.rank_waits) {
+    devices.insert({wait.profile, wait.device_id});
+    devices.insert({wait.for_profile, wait.for_device_id});
+  }
+  std::map<DeviceKey, LastDevice> found;
+  for (const RankWait& wait : analysis.rank_waits) {
+    const auto& iteration_us = analysis.runs[wait.profile].iteration_us;
+    if (!iteration_us) continue;
+    const double percent = 100.0 / *iteration_us / static_cast<double>(devices.size() - 1);
+    LastDevice& last = found[{wait.for_profile, wait.for_device_id}];
+    last.profile = wait.for_profile;
+    last.device_id = wait.for_device_id;
+    last.percent += wait.us * percent;
+    last.exposed_percent += wait.exposed_us * percent;
+  }
+  std::vector<LastDevice> sorted;
+  for (const auto& [device, last] : found)
+    sorted.push_back(last);
+  std::ranges::stable_sort(sorted, std::greater{}, &LastDevice::exposed_percent);
+  return sorted;
+}
+
+std::string name_of(const LastDevice& device, const Analysis& analysis) {
+  const read::Profile& profile = analysis.runs[device.profile].profile;
+  const std::string& host = profile.host_name.empty() ? profile.file : profile.host_name;
+  const std::string place = fmt::format("{}, device {}", host, device.device_id);
+  return profile.rank ? fmt::format("rank {} ({})", *profile.rank, place) : place;
+}
+
+}  // namespace inline_prof::join
