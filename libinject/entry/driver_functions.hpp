@@ -86,6 +86,10 @@ inline constexpr std::size_t kSpare = 2;
   X(cuMemcpyBatchAsync_ptsz, cuMemcpyBatchAsync, 12080, kPerThread, CUresult(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, std::size_t*, CUstream)) \
   X(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync, 13000, kLegacy, CUresult(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, CUstream)) \
   X(cuMemcpyBatchAsync_v2_ptsz, cuMemcpyBatchAsync, 13000, kPerThread, CUresult(CUdeviceptr*, CUdeviceptr*, std::size_t*, std::size_t, void*, std::size_t*, std::size_t, CUstream)) \
+  X(cuMemcpy3DBatchAsync, cuMemcpy3DBatchAsync, 12080, kLegacy, CUresult(std::size_t, void*, std::size_t*, unsigned long long, CUstream)) \
+  X(cuMemcpy3DBatchAsync_ptsz, cuMemcpy3DBatchAsync, 12080, kPerThread, CUresult(std::size_t, void*, std::size_t*, unsigned long long, CUstream)) \
+  X(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync, 13000, kLegacy, CUresult(std::size_t, void*, unsigned long long, CUstream)) \
+  X(cuMemcpy3DBatchAsync_v2_ptsz, cuMemcpy3DBatchAsync, 13000, kPerThread, CUresult(std::size_t, void*, unsigned long long, CUstream)) \
   X(cuMemsetD8_v2, cuMemsetD8, 3020, kLegacy, CUresult(CUdeviceptr, unsigned char, std::size_t)) \
   X(cuMemsetD8_v2_ptds, cuMemsetD8, 7000, kPerThread, CUresult(CUdeviceptr, unsigned char, std::size_t)) \
   X(cuMemsetD8Async, cuMemsetD8Async, 3020, kLegacy, CUresult(CUdeviceptr, unsigned char, std::size_t, CUstream)) \

@@ -5,6 +5,8 @@
 
 #include <inline_prof/op_kind.hpp>
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -102,6 +104,29 @@ Copy copy_of_box(const Box* box) noexcept {
           .bytes = std::uint64_t{box->WidthInBytes} * box->Height * box->Depth};
 }
 
+// As cuda.h has them since 12.8: CUmemcpy3DOperand and CUDA_MEMCPY3D_BATCH_OP.
+struct BatchOperand {
+  static constexpr int kPointer = 1;
+  int type;
+  CUdeviceptr address;
+  std::array<std::size_t, 3> others;  // of a pointer or of an array
+};
+struct BatchBox {
+  BatchOperand from;
+  BatchOperand to;
+  std::array<std::size_t, 3> extent;
+  int access_order;
+  unsigned flags;
+};
+#if CUDA_VERSION >= 12080
+static_assert(sizeof(BatchBox) == sizeof(CUDA_MEMCPY3D_BATCH_OP) &&
+              offsetof(BatchBox, to) == offsetof(CUDA_MEMCPY3D_BATCH_OP, dst) &&
+              offsetof(BatchBox, extent) == offsetof(CUDA_MEMCPY3D_BATCH_OP, extent) &&
+              offsetof(BatchBox, from.address) ==
+                  offsetof(CUDA_MEMCPY3D_BATCH_OP, src.op.ptr.ptr) &&
+              BatchOperand::kPointer == CU_MEMCPY_OPERAND_TYPE_POINTER);
+#endif
+
 }  // namespace
 
 const char* name_of(CopyKind kind) noexcept {
@@ -151,6 +176,19 @@ Copy copy_of(const CUDA_MEMCPY3D* box) noexcept {
 
 Copy copy_of(const CUDA_MEMCPY3D_PEER* box) noexcept {
   return copy_of_box(box);
+}
+
+Copy copy_of_boxes(const void* boxes, std::size_t count) noexcept {
+  const auto* const all = static_cast<const BatchBox*>(boxes);
+  Copy sum;
+  for (std::size_t i = 0; all != nullptr && i < count; ++i) {
+    const BatchBox& box = all[i];
+    if (box.from.type != BatchOperand::kPointer || box.to.type != BatchOperand::kPointer) continue;
+    if (sum.bytes == 0)
+      sum.kind = kind_between(place_of(box.to.address), place_of(box.from.address));
+    sum.bytes += std::uint64_t{box.extent[0]} * box.extent[1] * box.extent[2];
+  }
+  return sum;
 }
 
 Copy copy_of(const CUstreamBatchMemOpParams* operations, unsigned count) noexcept {

@@ -68,6 +68,9 @@ extern constinit std::array<CopyKey, kCopyKinds> copy_keys;
 [[nodiscard]] Copy copy_of(const CUDA_MEMCPY2D* plane) noexcept;
 [[nodiscard]] Copy copy_of(const CUDA_MEMCPY3D* box) noexcept;
 [[nodiscard]] Copy copy_of(const CUDA_MEMCPY3D_PEER* box) noexcept;
+// The sum of cuMemcpy3DBatchAsync's CUDA_MEMCPY3D_BATCH_OP, which older toolkits do not declare, of
+// the kind of its first one.  Those of CUDA arrays count nothing: their elements have any size.
+[[nodiscard]] Copy copy_of_boxes(const void* boxes, std::size_t count) noexcept;
 [[nodiscard]] Copy copy_of(const CUstreamBatchMemOpParams* operations, unsigned count) noexcept;
 
 }  // namespace inline_prof::hook

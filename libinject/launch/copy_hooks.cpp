@@ -249,6 +249,13 @@ INLINE_PROF_COPY(cuMemcpyBatchAsync_v2, _ptsz, stream,
                   CUstream stream),
                  (to, from, bytes, count, attributes, places, attribute_count, stream),
                  note_nothing(), copy_of_batch(to, from, bytes, count))
+INLINE_PROF_COPY(cuMemcpy3DBatchAsync, _ptsz, stream,
+                 (std::size_t count, void* boxes, std::size_t* failed, unsigned long long flags,
+                  CUstream stream),
+                 (count, boxes, failed, flags, stream), note_nothing(), copy_of_boxes(boxes, count))
+INLINE_PROF_COPY(cuMemcpy3DBatchAsync_v2, _ptsz, stream,
+                 (std::size_t count, void* boxes, unsigned long long flags, CUstream stream),
+                 (count, boxes, flags, stream), note_nothing(), copy_of_boxes(boxes, count))
 INLINE_PROF_COPY(cuMemsetD8_v2, _ptds, nullptr,
                  (CUdeviceptr to, unsigned char value, std::size_t count), (to, value, count),
                  note_nothing(), fill_of(std::uint64_t{count}))

@@ -10,7 +10,8 @@
 //              it: two labels a launch, each a substr, a mutex, a map of streams and a map of
 //              strings
 //
-// And a graph's replay, direct and through the injected library while another kernel is armed.
+// And a graph's replay and a copy on the device, direct and through the injected library while a
+// kernel is armed; the copy also while every one is counted.
 //
 // --two-threads: a second thread has launched on the same streams before, so that launches are
 // marked (libinject/timer/stream_watch.hpp).
@@ -44,6 +45,7 @@ namespace {
 
 constexpr std::size_t kKernels = 64;
 constexpr std::size_t kStreams = 4;
+constexpr std::size_t kBytes = 4096;
 constexpr int kWarmup = 10;
 constexpr int kFirstMeasured = 12;
 
@@ -61,6 +63,9 @@ struct Bench {
   LaunchKernel hooked = nullptr;
   decltype(&cuGraphLaunch) direct_replay = nullptr;
   decltype(&cuGraphLaunch) hooked_replay = nullptr;
+  decltype(&cuMemcpyDtoDAsync) direct_copy = nullptr;
+  decltype(&cuMemcpyDtoDAsync) hooked_copy = nullptr;
+  std::array<CUdeviceptr, 2> memory{};
   CUgraphExec exec = nullptr;
   CUfunction armed = nullptr;
   std::vector<CUfunction> kernels;
@@ -121,7 +126,11 @@ void find_both_launches() {
   using Replay = decltype(&cuGraphLaunch);
   bench.direct_replay = reinterpret_cast<Replay>(find(direct, "cuGraphLaunch", 10000));
   bench.hooked_replay = reinterpret_cast<Replay>(find(hooked, "cuGraphLaunch", 10000));
-  if (bench.direct == bench.hooked || bench.direct_replay == bench.hooked_replay) {
+  using Copy = decltype(&cuMemcpyDtoDAsync);
+  bench.direct_copy = reinterpret_cast<Copy>(find(direct, "cuMemcpyDtoDAsync", 3020));
+  bench.hooked_copy = reinterpret_cast<Copy>(find(hooked, "cuMemcpyDtoDAsync", 3020));
+  if (bench.direct == bench.hooked || bench.direct_replay == bench.hooked_replay ||
+      bench.direct_copy == bench.hooked_copy) {
     fail("finding the injected library");
   }
 }
@@ -149,6 +158,8 @@ void make_kernels() {
   for (CUstream& stream : bench.streams) {
     check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   }
+  for (CUdeviceptr& memory : bench.memory)
+    check(cuMemAlloc(&memory, kBytes), "cuMemAlloc");
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   check(cuGraphCreate(&graph, 0), "cuGraphCreate");
@@ -243,6 +254,20 @@ void hooked_replay(benchmark::State& state) {
   replays(state, bench.hooked_replay);
 }
 
+void copies(benchmark::State& state, decltype(&cuMemcpyDtoDAsync) copy) {
+  run(state, [&](CUfunction, CUstream stream) {
+    benchmark::DoNotOptimize(copy(bench.memory[1], bench.memory[0], kBytes, stream));
+  });
+}
+
+void direct_copy(benchmark::State& state) {
+  copies(state, bench.direct_copy);
+}
+
+void hooked_copy(benchmark::State& state) {
+  copies(state, bench.hooked_copy);
+}
+
 // Prints as usual, and keeps every repetition's processor time per launch: other
 // programs on this machine do not count.
 class Collector : public benchmark::ConsoleReporter {
@@ -321,6 +346,8 @@ int main(int argc, char** argv) {
   if (two_threads) std::thread(launch_often).join();
   benchmark::RegisterBenchmark("discovery/direct", direct);
   benchmark::RegisterBenchmark("discovery/injected", hooked);
+  benchmark::RegisterBenchmark("counted copy/direct", direct_copy);
+  benchmark::RegisterBenchmark("counted copy/injected", hooked_copy);
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
 
@@ -348,6 +375,8 @@ int main(int argc, char** argv) {
   benchmark::RegisterBenchmark("measuring/original", original);
   benchmark::RegisterBenchmark("replay/direct", direct_replay);
   benchmark::RegisterBenchmark("replay/injected", hooked_replay);
+  benchmark::RegisterBenchmark("copy/direct", direct_copy);
+  benchmark::RegisterBenchmark("copy/injected", hooked_copy);
   benchmark::RunSpecifiedBenchmarks(&collector);
 
   const double discovery_base = collector.median_ns("discovery/direct");
@@ -364,6 +393,11 @@ int main(int argc, char** argv) {
   const double replay = collector.median_ns("replay/injected");
   print_line("replay, direct", replay_base, replay_base);
   print_line("replay", replay, replay_base);
+  const double copy_base = collector.median_ns("copy/direct");
+  print_line("copy, direct", copy_base, copy_base);
+  print_line("copy", collector.median_ns("copy/injected"), copy_base);
+  print_line("copy that is counted", collector.median_ns("counted copy/injected"),
+             collector.median_ns("counted copy/direct"));
   const double ratio = (with_original - base) / std::max(measuring - base, kSmallestAddedNs);
   std::printf("the original's bookkeeping adds %.0f times what measuring adds\n", ratio);
   std::printf(

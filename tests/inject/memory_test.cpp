@@ -74,6 +74,7 @@ const Texts kStep{"memcpy_HtoD 1000 host_to_device pinned",
                   "memcpy_DtoH_pageable 1 device_to_host pageable",
                   "memcpy_DtoD 700 device_to_device",
                   "memcpy_DtoD 700 device_to_device",
+                  "memcpy_DtoD 120 device_to_device",
                   "stream_write_value 4 write_value",
                   "stream_wait_value 4 wait_value"};
 

@@ -129,6 +129,13 @@ void step(Place& place, unsigned char value) {
   attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
   CHECK(cuMemcpyBatchAsync(to.data(), from.data(), bytes.data(), to.size(), &attributes, &zero, 1,
                            stream));
+  CUDA_MEMCPY3D_BATCH_OP solid{};
+  solid.src.type = solid.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
+  solid.src.op.ptr.ptr = memory.first;
+  solid.dst.op.ptr.ptr = memory.second;
+  solid.extent = {.width = 20, .height = 3, .depth = 2};
+  solid.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+  CHECK(cuMemcpy3DBatchAsync(1, &solid, 0, stream));
 #endif
   CHECK(cuStreamWriteValue32(stream, memory.second, value, 0));
   CHECK(cuStreamWaitValue32(stream, memory.second, value, CU_STREAM_WAIT_VALUE_EQ));

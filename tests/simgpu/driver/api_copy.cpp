@@ -188,6 +188,38 @@ SIMGPU_STREAM_CALL(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v13000, kCopy,
   }
 }
 
+// There are no arrays here: extents are bytes, and rows lie behind each other where no length is
+// given.
+SIMGPU_STREAM_CALL(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v13000, kCopy, size_t count,
+                   CUDA_MEMCPY3D_BATCH_OP* boxes, unsigned long long flags, CUstream stream) {
+  require(boxes);
+  require_value(count > 0 && flags == 0 && stream != nullptr);
+  for (size_t i = 0; i < count; ++i) {
+    const CUDA_MEMCPY3D_BATCH_OP& each = boxes[i];
+    const auto& [from, to] = std::pair(each.src, each.dst);
+    require_value(from.type == CU_MEMCPY_OPERAND_TYPE_POINTER &&
+                  to.type == CU_MEMCPY_OPERAND_TYPE_POINTER);
+    const auto pitch = [&](const CUmemcpy3DOperand& place) {
+      return place.op.ptr.rowLength != 0 ? place.op.ptr.rowLength : each.extent.width;
+    };
+    const auto height = [&](const CUmemcpy3DOperand& place) {
+      return place.op.ptr.layerHeight != 0 ? place.op.ptr.layerHeight : each.extent.height;
+    };
+    CUDA_MEMCPY3D one{};
+    one.srcMemoryType = one.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+    one.srcDevice = from.op.ptr.ptr;
+    one.srcPitch = pitch(from);
+    one.srcHeight = height(from);
+    one.dstDevice = to.op.ptr.ptr;
+    one.dstPitch = pitch(to);
+    one.dstHeight = height(to);
+    one.WidthInBytes = each.extent.width;
+    one.Height = each.extent.height;
+    one.Depth = each.extent.depth;
+    copy(s, s.stream(stream, which), copy_of(one), Wait::kNo);
+  }
+}
+
 // By elements of 8, 16 and 32 bits.
 #define SIMGPU_MEMSETS(bits, Value)                                                               \
   SIMGPU_DEFAULT_STREAM_CALL(cuMemsetD##bits##_v2, cuMemsetD##bits##_v3020, kCopy,                \

@@ -32,12 +32,16 @@ CUresult null_launch_ex(const CUlaunchConfig*, CUfunction, void**, void**) {
 CUresult null_graph_launch(CUgraphExec, CUstream) {
   return CUDA_SUCCESS;
 }
+CUresult null_copy(CUdeviceptr, CUdeviceptr, size_t, CUstream) {
+  return CUDA_SUCCESS;
+}
 
 void* null_launch_for(std::string_view base) {
   if (base == "cuLaunchKernel") return reinterpret_cast<void*>(&null_launch);
   if (base == "cuLaunchCooperativeKernel") return reinterpret_cast<void*>(&null_cooperative);
   if (base == "cuLaunchKernelEx") return reinterpret_cast<void*>(&null_launch_ex);
   if (base == "cuGraphLaunch") return reinterpret_cast<void*>(&null_graph_launch);
+  if (base == "cuMemcpyDtoDAsync") return reinterpret_cast<void*>(&null_copy);
   return nullptr;
 }
 
