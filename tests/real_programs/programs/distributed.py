@@ -1,8 +1,9 @@
-"""Two ranks under torchrun: torchrun --nproc-per-node 2 distributed.py ddp|fsdp2 [--steps N]."""
+"""Two ranks under torchrun: torchrun --nproc-per-node 2 distributed.py ddp|fsdp2 [--late RANK] [--steps N]."""
 
 import argparse
 import os
 import sys
+import time
 
 import names
 import torch
@@ -26,6 +27,7 @@ def exchanged(rank):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=("ddp", "fsdp2"))
+    parser.add_argument("--late", type=int, help="a rank that waits 20 ms for its data in every step")
     parser.add_argument("--steps", type=int, default=60)
     arguments = parser.parse_args()
     rank = int(os.environ["LOCAL_RANK"])
@@ -48,6 +50,8 @@ if __name__ == "__main__":
         fully_shard(trained)
     optimizer = torch.optim.AdamW(trained.parameters(), fused=True)
     for _ in range(arguments.steps):
+        if rank == arguments.late:
+            time.sleep(0.02)
         loss = trained(torch.randn(32, 256).cuda()).square().mean()
         loss.backward()
         optimizer.step()

@@ -1,10 +1,11 @@
 """Writes down, when a program ends, the CUDA libraries that it had loaded and what the profiler's hooks have left in PyTorch:
-REAL_PROGRAMS_LIBRARIES names the folder."""
+REAL_PROGRAMS_LIBRARIES names the folder. With REAL_PROGRAMS_STEPS=1 also when its steps ended."""
 
 import atexit
 import os
 import re
 import sys
+import time
 
 
 def write_libraries(folder=os.environ.get("REAL_PROGRAMS_LIBRARIES")):
@@ -37,5 +38,29 @@ def write_what_is_left(folder=os.environ.get("REAL_PROGRAMS_LIBRARIES")):
         file.writelines(f"{name}\n" for name in left)
 
 
+class StepsFinder:
+    """Finds no module. By the time that the last of PyTorch's optimizers is looked for, their base class is there."""
+
+    def __init__(self):
+        self.ends = {}  # optimizer: clock in ns at the end of each step
+
+    def find_spec(self, name, *_):
+        if name == "torch.optim.sparse_adam":
+            sys.meta_path.remove(self)
+            sys.modules["torch.optim.optimizer"].register_optimizer_step_post_hook(
+                lambda optimizer, *_: self.ends.setdefault(id(optimizer), []).append(time.monotonic_ns()))
+
+    def write(self, folder):
+        # Of several optimizers the one that steps last; of a loop that replays their steps what it says itself.
+        last = max(self.ends.values(), key=lambda ends: ends[-1], default=[])
+        ends = max(last, getattr(sys.modules.get("steps"), "times", []), key=len)
+        with open(os.path.join(folder, f"steps.{os.getpid()}"), "w", encoding="utf-8") as file:
+            file.writelines(f"{end}\n" for end in ends)
+
+
+if os.environ.get("REAL_PROGRAMS_STEPS") == "1":
+    finder = StepsFinder()
+    sys.meta_path.insert(0, finder)
+    atexit.register(finder.write, os.environ["REAL_PROGRAMS_LIBRARIES"])
 atexit.register(write_what_is_left)
 atexit.register(write_libraries)

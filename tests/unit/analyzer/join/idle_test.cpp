@@ -89,7 +89,7 @@ TEST(Idle, AroundUnmeasuredWorkIsNotKnown) {
   iteration.add(0, 100, 1);
   iteration.add(200, 100, 1);  // 100 us late
   Row& unmeasured = iteration.add(400, 0, 0);
-  unmeasured.samples = unmeasured.not_tight = unmeasured.tight = 0;
+  unmeasured.samples = unmeasured.late = unmeasured.queued = 0;
   unmeasured.offset_us.reset();
   unmeasured.in_iteration_us = 200;  // as predicted
   const auto idle = iteration.idle(600);
