@@ -106,6 +106,25 @@ std::string describe_idle(const join::Analysis& analysis) {
   return {};
 }
 
+// What a GPU waits for, behind "its own GPU waits 31 % of the step".
+const char* words_of(join::IdleReason reason) {
+  switch (reason) {
+    case join::IdleReason::kLaunchingThread:
+      return "for its launching thread";
+    case join::IdleReason::kBetweenIterations:
+      return "between iterations, as where data is loaded";
+    case join::IdleReason::kSynchronisation:
+      return "because its host waits for it";
+    case join::IdleReason::kOtherStreams:
+      return "for other streams or ranks";
+    case join::IdleReason::kStarts:
+      return "between queued works";
+    case join::IdleReason::kNotKnown:
+      break;
+  }
+  return "";
+}
+
 // What keeps the device that comes last to collectives; empty where that is not known, or little.
 std::string describe_why_late(const join::Analysis& analysis, const join::LastDevice& last) {
   for (const join::Idle& idle : analysis.idle) {
@@ -115,14 +134,8 @@ std::string describe_why_late(const join::Analysis& analysis, const join::LastDe
     if (part == nullptr || !iteration_us) return {};
     const double percent = part->us * 100.0 / *iteration_us;
     if (percent < kMuchIdlePercent) return {};
-    const char* const what =
-        part->reason == join::IdleReason::kLaunchingThread ? "for its launching thread"
-        : part->reason == join::IdleReason::kBetweenIterations
-            ? "between iterations, as where data is loaded"
-        : part->reason == join::IdleReason::kSynchronisation ? "because its host waits for it"
-        : part->reason == join::IdleReason::kOtherStreams    ? "for other streams or ranks"
-                                                             : "between queued works";
-    return fmt::format(": its own GPU waits {:.0f} % of the step {}", percent, what);
+    return fmt::format(": its own GPU waits {:.0f} % of the step {}", percent,
+                       words_of(part->reason));
   }
   return {};
 }

@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <string>
+
 namespace inline_prof::report {
 namespace {
 
@@ -82,6 +85,47 @@ TEST(LayerSums, CountARegionOnceAndCompareItsPredictedParts) {
   EXPECT_NEAR(*sums[0].predicted_us, 10, 1e-9);
   EXPECT_NEAR(*sums[0].ratio, 1.5, 1e-9);
   EXPECT_FALSE(sums[1].ratio);
+}
+
+// A run on one device that is idle for 400 us of 1000.
+join::Analysis idle_run(join::IdleReason reason, const std::string& place) {
+  join::Analysis analysis;
+  analysis.machine = "toy";
+  analysis.iteration_us = analysis.runs.emplace_back().iteration_us = 1000;
+  analysis.shares_us = analysis.shares_percent = join::Shares{.predicted = 60, .idle = 40};
+  join::Idle& idle = analysis.idle.emplace_back();
+  idle.idle_us = 400;
+  for (std::size_t i = 0; i < join::kIdleReasons; ++i)
+    idle.parts[i].reason = static_cast<join::IdleReason>(i);
+  join::IdlePart& part = idle.parts[static_cast<std::size_t>(reason)];
+  part.us = 310;
+  if (!place.empty()) part.behind = {{.place = place, .us = 250}};
+  return analysis;
+}
+
+TEST(Findings, SayWhatTheGpuWaitsForMost) {
+  EXPECT_EQ(findings(idle_run(join::IdleReason::kLaunchingThread, "optimizer.AdamW")).next,
+            "The GPU waits 31 % of the step for the thread that launches its work, most of it "
+            "(25 %) before optimizer.AdamW: fuse or capture it.");
+  EXPECT_EQ(findings(idle_run(join::IdleReason::kBetweenIterations, "")).next,
+            "The GPU waits 31 % of the step for the first launch or copy of an iteration: look at "
+            "what the program does between two iterations, such as loading data.");
+  EXPECT_EQ(findings(idle_run(join::IdleReason::kSynchronisation, "Gpt.blocks.0")).next,
+            "The GPU waits 31 % of the step because the host waits for it and launches only then, "
+            "most of it before Gpt.blocks.0: leave the wait out, or make it later.");
+}
+
+TEST(Findings, NameTheRankThatTheOthersWaitForAndWhatKeepsIt) {
+  join::Analysis analysis = idle_run(join::IdleReason::kBetweenIterations, "");
+  join::Run& other = analysis.runs.emplace_back();
+  other.iteration_us = 1000;
+  analysis.runs.front().profile.rank = 1;
+  analysis.runs.front().profile.host_name = "node";
+  analysis.rank_waits = {{.profile = 1, .for_profile = 0, .us = 500, .exposed_us = 450}};
+  EXPECT_THAT(findings(analysis).next,
+              HasSubstr("The other ranks wait 45 % of the step for rank 1 (node, device 0), which "
+                        "comes last to collectives: its own GPU waits 31 % of the step between "
+                        "iterations, as where data is loaded."));
 }
 
 }  // namespace
