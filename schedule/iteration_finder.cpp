@@ -13,15 +13,16 @@ namespace {
 
 constexpr std::size_t kFewestPositions = 5;
 constexpr std::size_t kGapsLookedAt = 32;
-constexpr std::ptrdiff_t kAnchorsTried = 8;  // of those at nearly the same distance
+constexpr std::ptrdiff_t kAnchorsTried = 8;     // of those at nearly the same distance
+constexpr std::size_t kFewestBetweenLooks = 8;  // launches; of graphs, too
+constexpr std::size_t kMostBetweenLooks = 16384;
 constexpr std::size_t kTimesLookedBack = 3;  // as many segments as are needed
 constexpr std::size_t kEnoughAlike = 2;
-constexpr std::ptrdiff_t kAnchorsLookedInto = 3;                  // launch by launch
-constexpr std::size_t kContextLaunches = std::size_t{32} << 10U;  // last ones looked at for triples
-constexpr std::size_t kShortestStructured = 16;  // launches, some of them three times
-constexpr std::size_t kFewestLaunches = 2048;    // of any answer: needed_structured_segments() ...
-constexpr std::uint32_t kMostEarning = 16;       // of a graph's kernels
-constexpr std::size_t kFewestPaced = 200;        // ... or needed_paced_segments(), of 10 launches
+constexpr std::ptrdiff_t kAnchorsLookedInto = 3;  // launch by launch
+constexpr std::size_t kShortestStructured = 16;   // launches, some of them three times
+constexpr std::size_t kFewestLaunches = 2048;     // of any answer: needed_structured_segments() ...
+constexpr std::uint32_t kMostEarning = 16;        // of a graph's kernels
+constexpr std::size_t kFewestPaced = 200;         // ... or needed_paced_segments(), of 10 launches
 // Accumulations have up to 16 micro-steps, as a rule, and up to 64.
 constexpr double kMostWhereMicroSteps = 0.88;
 constexpr std::size_t kUsualMicroSteps = 16;
@@ -41,6 +42,14 @@ struct Gaps {
 // Empty where they are not nearly equal.  Sorts `gaps`.
 std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t since_last) {
   if (gaps.size() + 1 < kFewestPositions) return std::nullopt;
+  std::size_t least = gaps.front();
+  std::size_t most = gaps.front();
+  for (const std::size_t gap : gaps) {
+    least = std::min(least, gap);
+    most = std::max(most, gap);
+  }
+  if (since_last > 2 * most) return std::nullopt;
+  if (least == most) return Gaps{.median = most};
   const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
   std::nth_element(gaps.begin(), middle, gaps.end());
   const std::size_t gap = *middle;
@@ -132,10 +141,11 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
   if (seen_ < (log_.waits().empty() ? kFewestLaunches : kFewestPaced)) return Added::kQuietly;
   if (kernel == watched_ && watched_runs_ > 0 && log_.runs(kernel) >= watched_runs_) {
     watched_runs_ = 0;
-    next_look_ = seen_;
+    next_look_ = launch_count();
   }
-  const bool is_due =
-      seen_ >= next_look_ && allowance_ >= static_cast<Allowance>(log_.launches().size() / 2);
+  const bool is_due = (seen_ >= next_look_at_seen_ || launch_count() >= next_look_) &&
+                      launch_count() >= soonest_look_ &&
+                      allowance_ >= static_cast<Allowance>(log_.launches().size() * 3 / 2);
   return is_due ? Added::kAndIsDue : Added::kQuietly;
 }
 
@@ -150,25 +160,27 @@ bool IterationFinder::confirm() {
 bool IterationFinder::give_up() {
   gave_up_ = true;
   log_.clear();
-  contexts_ = {};
-  before_in_context_ = {};
+  triples_ = {};
+  next_try_ = {};
   return std::exchange(found_, std::nullopt).has_value();
 }
 
 bool IterationFinder::look() {
   if (period_ != 0) return settle_on_given();
   const std::uint64_t launches = log_.dropped() == 0 ? seen_ : log_.launches().size();
-  next_look_ = seen_ + std::max<std::uint64_t>(16, launches / 4);
+  next_look_at_seen_ = seen_ + std::clamp<std::uint64_t>(launches / 3, 16, kMostBetweenLooks);
+  next_look_ = UINT64_MAX;
+  soonest_look_ = launch_count() + kFewestBetweenLooks;
   watched_runs_ = 0;
+  next_try_.resize(log_.kernel_count());
   if (found_ && still_holds()) return false;
   std::vector<Candidate> all = kernels();
   if (auto candidate = waits()) all.push_back(*candidate);
   sort(all);
   auto cycle = first_proven(all, Readings::kEqual);
   if (!cycle) cycle = first_proven(all, Readings::kAll);
-  const std::size_t in_contexts = std::min(log_.launches().size(), kContextLaunches);
-  if (!cycle && allowance_ >= static_cast<Allowance>(2 * in_contexts)) {
-    all = contexts();
+  if (!cycle && allowance_ >= 0) {
+    all = triples();
     sort(all);
     cycle = first_proven(all, Readings::kEqualOnly);
   }
@@ -217,52 +229,23 @@ std::optional<IterationFinder::Candidate> IterationFinder::waits() {
                    .irregular = regular->irregular};
 }
 
-// Three launches in a row, among the last ones.
-std::vector<IterationFinder::Candidate> IterationFinder::contexts() {
+std::vector<IterationFinder::Candidate> IterationFinder::triples() {
+  allowance_ -= static_cast<Allowance>(2 * triples_.update(log_));
   const Launches all = log_.launches();
-  const std::size_t count = std::min(all.size(), kContextLaunches);
-  const std::size_t start = all.size() - count;
-  if (count < 3) return {};
-  // A table that was used before has entries of earlier looks, which count as none.
-  std::vector<Context>& table = contexts_;
-  const std::size_t size = std::bit_ceil(count + count / 2);
-  if (table.size() != size) table.assign(size, {});
-  ++context_look_;
-  std::vector<std::uint32_t>& before = before_in_context_;  // one more than the index; 0: none
-  before.resize(count);
-  std::vector<std::uint32_t> frequent;  // in the table
-  for (std::size_t i = 0; i + 2 < count; ++i) {
-    if (!log_.begins_run(start + i)) continue;
-    const std::uint64_t hash = log_.hash_of_three(start + i);
-    std::size_t slot = static_cast<std::size_t>(hash >> 20U) & (table.size() - 1);
-    while (table[slot].look == context_look_ && table[slot].hash != hash)
-      slot = (slot + 1) & (table.size() - 1);
-    Context& context = table[slot];
-    if (context.look != context_look_) context = {.hash = hash, .look = context_look_};
-    before[i] = context.last;
-    context.last = static_cast<std::uint32_t>(i + 1);
-    if (++context.times == kFewestPositions) frequent.push_back(static_cast<std::uint32_t>(slot));
-  }
-  std::sort(frequent.begin(), frequent.end());
-  allowance_ -= static_cast<Allowance>(2 * count);
   std::vector<Candidate> result;
   std::vector<std::size_t> gaps;
-  for (const std::uint32_t slot : frequent) {
-    const Context& context = table[slot];
-    gaps.clear();
-    for (std::uint32_t at = context.last; gaps.size() < kGapsLookedAt; at = before[at - 1]) {
-      if (before[at - 1] == 0) break;
-      gaps.push_back(at - before[at - 1]);
-    }
+  for (const LaunchTriples::Triple& triple : triples_.all()) {
+    if (triple.times < kFewestPositions) continue;
+    triples_.gaps_of(triple, kGapsLookedAt, gaps);
     allowance_ -= static_cast<Allowance>(gaps.size() / 2);
-    const auto regular = regular_gaps(gaps, count + 1 - context.last);
+    const std::size_t last = triples_.last(triple);
+    const auto regular = regular_gaps(gaps, all.size() - last);
     if (!regular || regular->median < 2) continue;
-    const std::size_t at = start + context.last - 1;
-    result.push_back({.anchor = {.kernel = all[at],
+    result.push_back({.anchor = {.kernel = all[last],
                                  .is_alone = false,
-                                 .second = all[at + 1],
-                                 .third = all[at + 2]},
-                      .times = context.times,
+                                 .second = all[last + 1],
+                                 .third = all[last + 2]},
+                      .times = triple.times,
                       .gap = regular->median,
                       .irregular = regular->irregular});
   }
@@ -280,6 +263,7 @@ std::vector<std::uint32_t> IterationFinder::positions(const Anchor& anchor, std:
     if (!result.empty() && result.back() == all.size()) result.pop_back();
     return result;
   }
+  result.reserve(std::min<std::size_t>(most, log_.runs(anchor.kernel)));
   std::size_t visited = 0;
   for (std::uint32_t at = log_.last_of(anchor.kernel);
        at != LaunchLog::kNone && result.size() < most; at = log_.before(at), ++visited) {
@@ -322,15 +306,15 @@ std::size_t IterationFinder::fewest_segments(const Candidate& candidate) {
   const std::size_t fewest = log_.waits().empty() ? structured : needed_paced_segments(weight);
   for (const std::size_t wanted : {fewest, structured, needed}) {
     if (candidate.times > wanted) continue;
-    look_after((wanted + 1 - candidate.times) * weight);
+    look_after((wanted + 1 - candidate.times) * candidate.gap);
   }
   return fewest;
 }
 
 // At least a 32nd more launches each time: looking costs some passes over them.
-void IterationFinder::look_after(std::uint64_t launches) {
-  const std::size_t least = std::max<std::size_t>(8, log_.launches().size() / 32);
-  next_look_ = std::min(next_look_, seen_ + std::max<std::uint64_t>(launches, least));
+void IterationFinder::look_after(std::size_t launches) {
+  const std::size_t least = std::max(kFewestBetweenLooks, log_.launches().size() / 32);
+  next_look_ = std::min(next_look_, launch_count() + std::max(launches, least));
 }
 
 // The cycle of one candidate, if it is proven.  Its last segments tell first.
@@ -355,7 +339,8 @@ std::optional<Cycle> IterationFinder::proven(Candidate& candidate, Readings read
   candidate.is_promising = cycle->is_settled && 2 * cycle->regular >= cycle->needed;
   if (cycle->is_settled && (2 * cycle->regular >= segments || 4 * cycle->regular < cycle->needed))
     ++alike;
-  const std::size_t missing = cycle->needed - std::min(cycle->needed, cycle->regular);
+  const std::size_t missing =
+      cycle->needed_soonest - std::min(cycle->needed_soonest, cycle->regular);
   if (anchor_.is_alone && !anchor_.is_wait && cycle->is_settled) {
     watched_ = anchor_.kernel;
     watched_runs_ = log_.runs(watched_) + missing;
@@ -399,7 +384,13 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
       const std::size_t needed =
           is_paced ? fewest : needed_segments(one->gap * log_.weight(one->anchor.kernel));
       if (one->times <= needed || one->is_unfinished) continue;
+      std::uint64_t* const next_try = is_costly && one->anchor.is_alone && !one->anchor.is_wait
+                                          ? &next_try_[one->anchor.kernel]
+                                          : nullptr;
+      if (next_try != nullptr && launch_count() < *next_try) continue;
       if (auto cycle = proven(*one, readings, alike)) return cycle;
+      if (next_try != nullptr && !one->is_unfinished)
+        *next_try = launch_count() + launch_count() / 2;
     }
   }
   return std::nullopt;

@@ -15,12 +15,13 @@
 //
 // Cost: a launch is appended to a log of bounded length; a look at the log visits a number of
 // launches, and is put off until kWorkALaunch of them have been earned for each launch added.  So
-// the search costs a bounded time a launch whatever the program does: 11 to 110 ns
+// the search costs a bounded time a launch whatever the program does: 8 to 51 ns
 // (tests/bench/finder_bench).  Memory: 5 MiB for the log, at most 11 MiB while it is looked at: 3
-// for contexts and positions, 8 for how often 16,384 kernels come in each of 128 segments.
+// for triples and positions, 8 for how often 16,384 kernels come in each of 128 segments.
 #pragma once
 
 #include "schedule/launch_log.hpp"
+#include "schedule/launch_triples.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -63,9 +64,9 @@ class IterationFinder {
   // Programs with more kernels than this on one stream are not searched.
   static constexpr std::size_t kMostKernels = std::size_t{16} << 10U;
   // Launches that may be visited again for each one added; for a graph, up to 16 times as many.
-  static constexpr std::ptrdiff_t kWorkALaunch = 9;
+  static constexpr std::ptrdiff_t kWorkALaunch = 8;
   // And before any was added: a short program has few.
-  static constexpr std::ptrdiff_t kWorkAtFirst = 16384;
+  static constexpr std::ptrdiff_t kWorkAtFirst = 8192;
   // Of an iteration that is given.
   static constexpr std::size_t kLongestGiven = std::size_t{64} << 10U;  // launches
 
@@ -74,7 +75,7 @@ class IterationFinder {
   explicit IterationFinder(std::size_t period = 0) : period_(period) {}
 
   // `symbol` stands for a kernel, or for a graph of `kernels` ones.  True where found() has
-  // changed.  The sequence is looked at when it has grown by a quarter, and when an iteration that
+  // changed.  The sequence is looked at when it has grown by a third, and when an iteration that
   // has been seen some times will have been seen often enough.  May allocate.
   bool add(std::uint32_t symbol, std::uint32_t kernels = 1) {
     const Added added = append(symbol, kernels);
@@ -134,13 +135,13 @@ class IterationFinder {
 
   [[nodiscard]] std::vector<Candidate> kernels();
   [[nodiscard]] std::optional<Candidate> waits();
-  [[nodiscard]] std::vector<Candidate> contexts();
+  [[nodiscard]] std::vector<Candidate> triples();
   static void sort(std::vector<Candidate>& all);
   [[nodiscard]] static std::vector<Candidate>::iterator end_of_group(
       std::vector<Candidate>& all, std::vector<Candidate>::iterator group);
   [[nodiscard]] std::vector<std::uint32_t> positions(const Anchor& anchor, std::size_t most);
   [[nodiscard]] std::size_t fewest_segments(const Candidate& candidate);
-  void look_after(std::uint64_t launches);
+  void look_after(std::size_t launches);
   // A cycle that is proven, with its anchor in anchor_ and all its positions in positions_.
   [[nodiscard]] std::optional<Cycle> proven(Candidate& candidate, Readings readings,
                                             std::size_t& alike);
@@ -157,19 +158,14 @@ class IterationFinder {
   [[nodiscard]] bool settle_on_given();
   [[nodiscard]] bool give_up();
 
-  // Three launches in a row.
-  struct Context {
-    std::uint64_t hash = 0;
-    std::uint32_t last = 0;  // one more than its index; 0: none
-    std::uint32_t times = 0;
-    std::uint32_t look = 0;
-  };
-
   std::size_t period_;
   std::size_t repeated_ = 0;  // launches in a row that are those of one period before
   LaunchLog log_{};
-  std::uint64_t seen_ = 0;       // launches, those of graphs included
-  std::uint64_t next_look_ = 0;  // in such launches
+  std::uint64_t seen_ = 0;               // launches, those of graphs included
+  std::uint64_t next_look_at_seen_ = 0;  // ... by then
+  std::uint64_t next_look_ =
+      UINT64_MAX;  // launch_count() by then: something will have been seen often enough
+  std::uint64_t soonest_look_ = 0;  // launch_count() by then, at least
   std::ptrdiff_t allowance_ = kWorkAtFirst;
   // An anchor that has to come so many times; 0: none.
   std::uint32_t watched_ = 0;
@@ -177,10 +173,9 @@ class IterationFinder {
   bool gave_up_ = false;
   Anchor anchor_{};  // of the cycle that was found, or is looked at
   std::vector<std::uint32_t> positions_{};
-  // Of the last look; its memory is used again.
-  std::vector<Context> contexts_{};
-  std::uint32_t context_look_ = 0;
-  std::vector<std::uint32_t> before_in_context_{};
+  LaunchTriples triples_{};
+  // By kernel: not before so many launches is it looked at launch by launch again.
+  std::vector<std::uint64_t> next_try_{};
   std::optional<FoundIteration> found_{};
 };
 

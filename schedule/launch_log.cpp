@@ -6,21 +6,16 @@ namespace inline_prof::schedule {
 namespace {
 
 constexpr std::uint32_t kSmallSymbols = std::uint32_t{64} << 10U;
-constexpr std::uint64_t kBase = 0x9e3779b97f4a7c15U;
-
-// SplitMix64's finalizer (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
-// generators", OOPSLA 2014): a polynomial of small numbers would make equal hashes likely.
-std::uint64_t mixed(std::uint64_t value) {
-  value += kBase;
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31U);
-}
 
 }  // namespace
 
-std::uint32_t LaunchLog::number_of(std::uint32_t symbol) {
-  if (symbol < numbers_.size() && numbers_[symbol] != kNone) return numbers_[symbol];
+std::uint32_t LaunchLog::number_of_other(std::uint32_t symbol) {
+  constexpr std::size_t room = 1024;
+  if (symbols_.empty()) {
+    launches_.reserve(room);
+    before_.reserve(room);
+    hashes_.reserve(room);
+  }
   const auto fresh = static_cast<std::uint32_t>(symbols_.size());
   if (symbol < kSmallSymbols) {
     if (symbol >= numbers_.size()) numbers_.resize(std::size_t{symbol} + 1, kNone);
@@ -34,25 +29,6 @@ std::uint32_t LaunchLog::number_of(std::uint32_t symbol) {
   last_.push_back(kNone);
   runs_.push_back(0);
   return fresh;
-}
-
-void LaunchLog::append(std::uint32_t kernel, std::uint32_t weight) {
-  if (launches_.size() == kMostLaunches) drop_older_half();
-  if (weights_[kernel] != weight) {
-    weights_[kernel] = weight;
-    has_weights_ = true;
-  }
-  launches_.push_back(kernel);
-  hashes_.push_back((hashes_.empty() ? hash_before_ : hashes_.back()) * kBase + mixed(kernel));
-  link(launches_.size() - 1);
-}
-
-void LaunchLog::link(std::size_t launch) {
-  const std::uint32_t kernel = launches_[launch];
-  before_.push_back(last_[kernel]);
-  if (!begins_run(launch)) return;
-  last_[kernel] = static_cast<std::uint32_t>(launch);
-  ++runs_[kernel];
 }
 
 void LaunchLog::append_wait() {
@@ -89,28 +65,6 @@ std::size_t LaunchLog::weight_of(Launches segment) const {
   for (const std::uint32_t kernel : segment)
     sum += weights_[kernel];
   return sum;
-}
-
-std::uint64_t LaunchLog::power_of_base(std::size_t exponent) const {
-  if (exponent == last_exponent_) return last_power_;
-  last_exponent_ = exponent;
-  last_power_ = 1;
-  for (std::uint64_t factor = kBase; exponent > 0; exponent >>= 1U, factor *= factor) {
-    if ((exponent & 1U) != 0) last_power_ *= factor;
-  }
-  return last_power_;
-}
-
-std::uint64_t LaunchLog::hash(std::size_t begin, std::size_t end) const {
-  if (begin == end) return 0;
-  const std::uint64_t before = begin == 0 ? hash_before_ : hashes_[begin - 1];
-  return hashes_[end - 1] - before * power_of_base(end - begin);
-}
-
-std::uint64_t LaunchLog::hash_of_three(std::size_t begin) const {
-  constexpr std::uint64_t cube = kBase * kBase * kBase;
-  const std::uint64_t before = begin == 0 ? hash_before_ : hashes_[begin - 1];
-  return hashes_[begin + 2] - before * cube;
 }
 
 }  // namespace inline_prof::schedule

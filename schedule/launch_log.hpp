@@ -2,6 +2,7 @@
 // ones, with what a look at them needs, so that a look visits few of them again.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,6 +13,20 @@ namespace inline_prof::schedule {
 
 using Launches = std::span<const std::uint32_t>;  // kernels numbered from 0, in launch order
 
+// A hash of a sequence is a polynomial in this, of its kernels' own hashes.
+struct HashBase {
+  static constexpr std::uint64_t kValue = 0x9e3779b97f4a7c15U;
+  static constexpr std::size_t kSmallPowers = 512;
+
+  template <std::size_t kCount>
+  static constexpr std::array<std::uint64_t, kCount> powers_of(std::uint64_t factor) {
+    std::array<std::uint64_t, kCount> result{1};
+    for (std::size_t i = 1; i < kCount; ++i)
+      result[i] = result[i - 1] * factor;
+    return result;
+  }
+};
+
 class LaunchLog {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
@@ -19,8 +34,21 @@ class LaunchLog {
   static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;  // 5 MiB
 
   // The number of the kernel that `symbol` stands for; a new one for a new symbol.
-  [[nodiscard]] std::uint32_t number_of(std::uint32_t symbol);
-  void append(std::uint32_t kernel, std::uint32_t weight);
+  [[nodiscard]] std::uint32_t number_of(std::uint32_t symbol) {
+    return symbol < numbers_.size() && numbers_[symbol] != kNone ? numbers_[symbol]
+                                                                 : number_of_other(symbol);
+  }
+  void append(std::uint32_t kernel, std::uint32_t weight) {
+    if (launches_.size() == kMostLaunches) drop_older_half();
+    if (weights_[kernel] != weight) {
+      weights_[kernel] = weight;
+      has_weights_ = true;
+    }
+    const std::uint64_t before = hashes_.empty() ? hash_before_ : hashes_.back();
+    launches_.push_back(kernel);
+    hashes_.push_back(before * HashBase::kValue + mixed(kernel));
+    link(launches_.size() - 1);
+  }
   // The host waited for the device before the launch that comes next.
   void append_wait();
   void clear();
@@ -47,15 +75,44 @@ class LaunchLog {
   [[nodiscard]] std::size_t weight_of(Launches segment) const;
 
   // Equal for equal sequences; for others by chance only, 1 in 2^64.
-  [[nodiscard]] std::uint64_t hash(std::size_t begin, std::size_t end) const;
+  [[nodiscard]] std::uint64_t hash(std::size_t begin, std::size_t end) const {
+    if (begin == end) return 0;
+    const std::size_t length = end - begin;
+    return hashes_[end - 1] - hash_up_to(begin) * kPowers[length % HashBase::kSmallPowers] *
+                                  kLargePowers[length / HashBase::kSmallPowers];
+  }
   // Of launch `begin` and the two behind it.
-  [[nodiscard]] std::uint64_t hash_of_three(std::size_t begin) const;
+  [[nodiscard]] std::uint64_t hash_of_three(std::size_t begin) const {
+    return hashes_[begin + 2] - hash_up_to(begin) * kPowers[3];
+  }
 
  private:
-  // kBase to this power.  Segments that are compared are equally long, as a rule.
-  [[nodiscard]] std::uint64_t power_of_base(std::size_t exponent) const;
+  static constexpr auto kPowers = HashBase::powers_of<HashBase::kSmallPowers>(HashBase::kValue);
+  static constexpr auto kLargePowers =
+      HashBase::powers_of<kMostLaunches / HashBase::kSmallPowers + 1>(kPowers.back() *
+                                                                      HashBase::kValue);
+
+  // SplitMix64's finalizer (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number
+  // generators", OOPSLA 2014): a polynomial of small numbers would make equal hashes likely.
+  static std::uint64_t mixed(std::uint64_t value) {
+    value += HashBase::kValue;
+    value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+    value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+    return value ^ (value >> 31U);
+  }
+
+  [[nodiscard]] std::uint64_t hash_up_to(std::size_t launch) const {
+    return launch == 0 ? hash_before_ : hashes_[launch - 1];
+  }
+  [[nodiscard]] std::uint32_t number_of_other(std::uint32_t symbol);
   void drop_older_half();
-  void link(std::size_t launch);
+  void link(std::size_t launch) {
+    const std::uint32_t kernel = launches_[launch];
+    before_.push_back(last_[kernel]);
+    if (!begins_run(launch)) return;
+    last_[kernel] = static_cast<std::uint32_t>(launch);
+    ++runs_[kernel];
+  }
 
   std::vector<std::uint32_t> numbers_{};  // by symbol, where the symbol is small
   std::unordered_map<std::uint32_t, std::uint32_t> numbers_of_large_{};
@@ -70,8 +127,6 @@ class LaunchLog {
   std::uint64_t dropped_ = 0;
   std::uint64_t hash_before_ = 0;  // of what was dropped
   bool has_weights_ = false;
-  mutable std::size_t last_exponent_ = 0;  // and its power
-  mutable std::uint64_t last_power_ = 1;
 };
 
 }  // namespace inline_prof::schedule

@@ -47,22 +47,22 @@ std::vector<std::size_t> gaps_of(const std::vector<std::size_t>& places) {
 // standard container, takes longer than everything else.
 class HashCounts {
  public:
-  // So often now.
-  std::size_t add(std::uint64_t hash) {
+  struct Entry {
+    std::uint64_t hash = 0;
+    std::uint32_t number = 0;  // of the hash, in the order in which they were first added
+    std::uint32_t count = 0;   // 0: there is none
+  };
+
+  const Entry& add(std::uint64_t hash) {
     if (2 * size_ >= entries().size()) grow();
     Entry& entry = place_of(hash);
-    if (entry.count == 0) ++size_;
-    entry.hash = hash;
-    return ++entry.count;
+    if (entry.count == 0) entry = {.hash = hash, .number = size_++};
+    ++entry.count;
+    return entry;
   }
   [[nodiscard]] std::size_t size() const { return size_; }
 
  private:
-  struct Entry {
-    std::uint64_t hash = 0;
-    std::size_t count = 0;  // 0: there is none
-  };
-
   [[nodiscard]] std::span<Entry> entries() {
     return more_.empty() ? std::span<Entry>(first_) : std::span<Entry>(more_);
   }
@@ -83,7 +83,7 @@ class HashCounts {
 
   std::array<Entry, 8> first_{};
   std::vector<Entry> more_{};  // where those are too few; a power of two of them
-  std::size_t size_ = 0;
+  std::uint32_t size_ = 0;
 };
 
 // A reading of the segments: what is steady, what varies.
@@ -101,17 +101,20 @@ enum class Kind : std::uint8_t { kRegular, kInterrupted, kOther };
 // What is left where a group of up to four launches that is repeated at once counts once.
 std::vector<std::uint32_t> even_form(Launches segment) {
   constexpr std::size_t longest = 4;
-  std::vector<std::uint32_t> left;
-  left.reserve(segment.size());
+  std::vector<std::uint32_t> left(segment.size());
+  std::size_t size = 0;
   for (const std::uint32_t kernel : segment) {
-    left.push_back(kernel);
-    for (std::size_t group = 1; group <= longest && 2 * group <= left.size(); ++group) {
-      const auto middle = left.end() - static_cast<std::ptrdiff_t>(group);
-      if (!std::equal(middle, left.end(), middle - static_cast<std::ptrdiff_t>(group))) continue;
-      left.erase(middle, left.end());
+    left[size++] = kernel;
+    for (std::size_t group = 1; group <= longest && 2 * group <= size; ++group) {
+      std::size_t equal = 0;
+      while (equal < group && left[size - 1 - equal] == left[size - 1 - equal - group])
+        ++equal;
+      if (equal < group) continue;
+      size -= group;
       break;
     }
   }
+  left.resize(size);
   return left;
 }
 
@@ -213,7 +216,7 @@ class Study {
     std::size_t most = 0;
     HashCounts times;
     for (std::size_t i = segment_count() - window_; i < segment_count(); ++i) {
-      const std::size_t so_far = times.add(hash(i));
+      const std::size_t so_far = times.add(hash(i)).count;
       if (so_far > most) {
         most = so_far;
         best = i;
@@ -239,14 +242,14 @@ class Study {
 
   [[nodiscard]] Different different_segments() const {
     Different result;
-    std::unordered_map<std::uint64_t, std::size_t> places;
+    HashCounts counts;
     for (std::size_t i = segment_count(); i > segment_count() - window_; --i) {
-      const auto [place, is_new] = places.try_emplace(hash(i - 1), result.segments.size());
-      if (is_new) {
+      const HashCounts::Entry& entry = counts.add(hash(i - 1));
+      if (entry.count == 1) {
         result.segments.push_back(i - 1);
         result.times.push_back(0);
       }
-      ++result.times[place->second];
+      ++result.times[entry.number];
     }
     std::reverse(result.segments.begin(), result.segments.end());
     std::reverse(result.times.begin(), result.times.end());
@@ -279,30 +282,31 @@ class Study {
     };
     bool all_are_even = true;
     std::size_t others = 0;
-    std::size_t newest = size;
+    std::vector<std::size_t> usual_ones;  // of `different`
     for (std::size_t i = 0; i < size; ++i) {
       if (is_other(i)) {
         others += different.times[i];
       } else {
-        newest = i;
+        usual_ones.push_back(i);
         all_are_even = all_are_even && even[i] == usual_even;
       }
     }
-    if (newest == size ||
+    if (usual_ones.empty() ||
         static_cast<double>(others) > kMostInterrupted * static_cast<double>(window_))
       return std::nullopt;
 
+    const std::size_t newest = different.segments[usual_ones.back()];
     Reading reading{.steady = {},
                     .varies = std::vector<bool>(kernel_count_),
                     .may_vary = true,
-                    .waits = waits_in(different.segments[newest]),
+                    .waits = waits_in(newest),
                     .even_length = all_are_even ? usual_even : 0};
     for (std::size_t k = 0; k < kernels; ++k) {
-      for (std::size_t i = 0; i < size; ++i) {
-        if (!is_other(i) && counts.at(k, i) != usual[k]) reading.varies[counts.kernels[k]] = true;
-      }
+      reading.varies[counts.kernels[k]] =
+          std::any_of(usual_ones.begin(), usual_ones.end(),
+                      [&](std::size_t i) { return counts.at(k, i) != usual[k]; });
     }
-    reading.steady = without(segment(different.segments[newest]), reading.varies);
+    reading.steady = without(segment(newest), reading.varies);
     return reading;
   }
 
@@ -337,26 +341,30 @@ class Study {
     return result;
   }
 
-  // The value that most segments have.
+  // The value that most segments have, the least of several; few values differ, as a rule.
   template <typename Value>
   static std::size_t most_frequent(const Different& different, const Value& value) {
+    const std::size_t size = different.segments.size();
+    std::size_t alike = 1;
+    while (alike < size && value(alike) == value(0))
+      ++alike;
+    if (alike == size) return value(0);
     std::vector<std::pair<std::size_t, std::size_t>> values;  // and how often it is there
-    for (std::size_t i = 0; i < different.segments.size(); ++i)
-      values.emplace_back(value(i), different.times[i]);
-    std::sort(values.begin(), values.end());
-    std::size_t best = values.front().first;
-    std::size_t most = 0;
-    for (std::size_t i = 0; i < values.size();) {
-      std::size_t times = 0;
-      const std::size_t one = values[i].first;
-      for (; i < values.size() && values[i].first == one; ++i)
-        times += values[i].second;
-      if (times > most) {
-        most = times;
-        best = one;
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t one = value(i);
+      const auto known =
+          std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == one; });
+      if (known != values.end()) {
+        known->second += different.times[i];
+      } else {
+        values.emplace_back(one, different.times[i]);
       }
     }
-    return best;
+    return std::min_element(values.begin(), values.end(),
+                            [](const auto& a, const auto& b) {
+                              return std::pair(b.second, a.first) < std::pair(a.second, b.first);
+                            })
+        ->first;
   }
 
   [[nodiscard]] bool is_marked(Launches launches) const {
@@ -368,7 +376,8 @@ class Study {
   // From the last segment backwards as far as the reading holds.
   [[nodiscard]] std::optional<Cycle> follow_back(Reading reading) {
     std::vector<bool> interrupts(kernel_count_);
-    std::vector<std::size_t> regular;      // segments of the run, newest first
+    std::vector<std::size_t> regular;  // segments of the run, newest first
+    regular.reserve(segment_count());
     std::vector<std::size_t> interrupted;  // likewise
     kinds_.clear();
     std::size_t i = segment_count();
@@ -386,13 +395,14 @@ class Study {
 
     Cycle cycle{.first_segment = i, .regular = regular.size(), .needed = needed_};
     std::vector<std::size_t> lengths;
+    lengths.reserve(regular.size());
     std::size_t launches = 0;
     for (const std::size_t r : regular) {
       lengths.push_back(segment(r).size());
       launches += segment(r).size();
     }
     cycle.is_settled = !grows_or_shrinks(lengths);
-    if (reading.even_length == 0) {
+    if (reading.may_vary && reading.even_length == 0) {
       const Rare rare = rare_kernels(reading, regular);
       if (rare == Rare::kRegular) return std::nullopt;
       if (rare == Rare::kUndecided) cycle.is_settled = false;
@@ -410,7 +420,10 @@ class Study {
       if (i <= 2 && log_.dropped() == 0)
         cycle.needed = std::min(cycle.needed, needed_of(cycle, reading));
     }
-    cycle.needed = std::max(cycle.needed, 2 * longest_run_before(i, reading));
+    const std::size_t outlasted = 2 * longest_run_before(i, reading);
+    cycle.needed = std::max(cycle.needed, outlasted);
+    cycle.needed_soonest =
+        regular.size() < fewest_ && i <= 2 ? std::max(fewest_, outlasted) : cycle.needed;
     cycle.steady = std::move(reading.steady);
     cycle.varies = std::move(reading.varies);
     cycle.interrupts = std::move(interrupts);
@@ -462,9 +475,9 @@ class Study {
 
   // The newest ones, of which one may lack a launch.
   [[nodiscard]] bool are_made_of_variants(const std::vector<std::size_t>& regular) const {
-    const auto newest = std::span(regular).first(std::min<std::size_t>(regular.size(), 2));
-    return std::any_of(newest.begin(), newest.end(),
-                       [&](std::size_t i) { return is_made_of_variants(segment(i)); });
+    if (is_made_of_variants(segment(regular[0]))) return true;
+    return regular.size() > 1 && hash(regular[1]) != hash(regular[0]) &&
+           is_made_of_variants(segment(regular[1]));
   }
 
   [[nodiscard]] std::size_t waits_in(std::size_t i) const {
@@ -504,6 +517,11 @@ class Study {
     for (const std::size_t i : std::span(regular).last(size)) {
       auto wait = std::lower_bound(waits.begin(), waits.end(), positions_[i]);
       if (wait == waits.end() || *wait >= positions_[i + 1]) continue;
+      if (!reading.may_vary) {
+        for (; wait != waits.end() && *wait < positions_[i + 1]; ++wait)
+          ++times[(*wait - positions_[i]) % reading.steady.size()];
+        continue;
+      }
       allowance_ -= static_cast<Allowance>(segment(i).size() / 4);
       std::size_t steady = 0;
       for (std::size_t launch = positions_[i]; launch < positions_[i + 1]; ++launch) {
@@ -524,19 +542,30 @@ class Study {
   // The largest part that comes three times in a row or more and is a good part of the cycle.
   void look_inside(Cycle& cycle, const std::vector<std::uint32_t>& steady) {
     constexpr std::size_t tried = 12;
-    std::unordered_map<std::uint32_t, std::pair<std::size_t, std::map<std::size_t, int>>> gaps;
+    // From each launch to the next one of its kernel.
+    std::vector<std::pair<std::uint32_t, std::size_t>> gaps;
+    std::vector<std::size_t> last(kernel_count_, steady.size());
     for (std::size_t i = 0; i < steady.size(); ++i) {
-      auto& [last, of_kernel] =
-          gaps.try_emplace(steady[i], i, std::map<std::size_t, int>()).first->second;
-      if (i != last) ++of_kernel[i - last];
-      last = i;
+      const std::size_t before = std::exchange(last[steady[i]], i);
+      if (before != steady.size()) gaps.emplace_back(steady[i], i - before);
     }
-    std::set<std::size_t, std::greater<>> lengths;
-    for (const auto& [kernel, entry] : gaps) {
-      const auto most =
-          std::max_element(entry.second.begin(), entry.second.end(),
-                           [](const auto& a, const auto& b) { return a.second < b.second; });
-      if (most != entry.second.end() && most->first > 1) lengths.insert(most->first);
+    std::sort(gaps.begin(), gaps.end());
+    std::set<std::size_t, std::greater<>> lengths;  // each kernel's most frequent one
+    for (auto of_kernel = gaps.begin(); of_kernel != gaps.end();) {
+      auto best = of_kernel;
+      std::ptrdiff_t most = 0;
+      auto equal = of_kernel;
+      for (; equal != gaps.end() && equal->first == best->first;) {
+        const auto end =
+            std::find_if(equal, gaps.end(), [&](const auto& gap) { return gap != *equal; });
+        if (end - equal > most) {
+          most = end - equal;
+          best = equal;
+        }
+        equal = end;
+      }
+      if (best->second > 1) lengths.insert(best->second);
+      of_kernel = equal;
     }
     std::size_t left = tried;
     for (const std::size_t length : lengths) {

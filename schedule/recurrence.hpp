@@ -21,6 +21,7 @@ struct Cycle {
   std::size_t first_segment = 0;        // of the run: segments without a break up to the last one
   std::size_t regular = 0;              // segments of the run that are not interrupted
   std::size_t needed = 0;               // so many regular ones make it an iteration ...
+  std::size_t needed_soonest = 0;       // at least so many, whatever they turn out to look like
   bool is_settled = true;               // ... unless it grows, or may be a part of an iteration
   std::size_t length = 0;               // launches of a regular segment, median; of a graph all
   double steady_share = 0;              // of the launches of a regular segment, 0..1

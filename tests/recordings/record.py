@@ -59,6 +59,12 @@ TABLE = {
     "resnet18": (REAL + "resnet.py", "--model resnet18 --images 16", 50),
     "lightning": (REAL + "lightning_loop.py", "", 200),
     "triton": (REAL + "triton_kernels.py", "", 400),
+    "cupy": (REAL + "cupy_arrays.py", "", 300),
+    "fsdp2": (REAL + "distributed.py", "fsdp2", 80),
+    "switching_captured": (REAL + "switching.py", "captured", 120),
+    "switching_compiled": (REAL + "switching.py", "compiled", 120),
+    "switching_smaller": (REAL + "switching.py", "smaller", 120),
+    "switching_epochs": (REAL + "switching.py", "epochs", 200),
     "loader": (REAL + "loader.py", "", 200),
     "loader_short": (REAL + "loader.py", "", 60),
     "dlrm": (LOOPS, "dlrm --size 8", 60),
@@ -103,6 +109,7 @@ TABLE = {
     "none_loading": (LOOPS, "none_loading --size 32", 1),
     "none_layers": (LOOPS, "none_layers --size 48", 1),
 }
+RANKS = {"fsdp2": 2}  # of which the first is recorded; elsewhere one
 LONGEST_NAME = 64  # of a kernel; more tells them apart no better
 
 
@@ -110,11 +117,31 @@ def environment(options, folder):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(("SIMGPU_", "INLINE_PROF_", "LD_"))}
     cache = options.build / "recordings_cache"
-    return {**kept, "LD_LIBRARY_PATH": f"{options.build}/simgpu/lib:{options.toolkit}",
+    libraries = [f"{options.build}/simgpu/lib", str(options.toolkit)]
+    if options.cuda12:
+        libraries.insert(1, f"{options.cuda12}/nvidia/cuda_nvrtc/lib")
+        kept.update(PYTHONPATH=str(options.cuda12), CUPY_CACHE_DIR=str(cache / "cupy"), CUDA_PATH=str(options.toolkit.parent))
+    return {**kept, "LD_LIBRARY_PATH": ":".join(libraries),
             "LD_PRELOAD": str(options.build / "tests/recordings/liblaunch_recorder.so"),
             "LAUNCH_RECORDER_OUT": str(folder / "calls"), "PYTHONDONTWRITEBYTECODE": "1", "HF_HUB_OFFLINE": "1",
             "TORCHINDUCTOR_COMPILE_THREADS": "1", "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
             "TRITON_CACHE_DIR": str(cache / "triton")}
+
+
+def run(argv, surroundings, ranks):
+    """The first rank is recorded."""
+    if ranks > 1:
+        surroundings.update(SIMGPU_DEVICES=str(ranks), MASTER_ADDR="localhost", MASTER_PORT="29571", WORLD_SIZE=str(ranks))
+        surroundings.update(RANK="0", LOCAL_RANK="0")
+    others = {name: value for name, value in surroundings.items() if name != "LD_PRELOAD"}
+    started = [subprocess.Popen(argv, env={**others, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for rank in range(1, ranks)]
+    try:
+        return subprocess.run(argv, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              check=False)
+    finally:
+        for process in started:
+            process.wait()
 
 
 def shortened(calls):
@@ -167,7 +194,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", required=True, help="the interpreter of the environment with the programs")
     parser.add_argument("--build", required=True, type=lambda path: pathlib.Path(path).resolve())
-    parser.add_argument("--toolkit", default="/usr/local/cuda/lib64", help="libraries that are loaded, but not called")
+    parser.add_argument("--toolkit", type=pathlib.Path, default="/usr/local/cuda/lib64",
+                        help="libraries that are loaded, but not called")
+    parser.add_argument("--cuda12", type=pathlib.Path, help="the folder of packages for CUDA 12; for cupy alone")
     parser.add_argument("--out", type=pathlib.Path, default=TESTS / "data/recordings")
     parser.add_argument("name", nargs="*", default=["*"])
     options = parser.parse_args()
@@ -178,8 +207,7 @@ def main():
         with tempfile.TemporaryDirectory() as temporary:
             folder = pathlib.Path(temporary)
             argv = [options.python, str(TESTS / file), *arguments.split(), "--steps", str(steps)]
-            done = subprocess.run(argv, env=environment(options, folder), stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, check=False)
+            done = run(argv, environment(options, folder), RANKS.get(name, 1))
             lines = (folder / "calls").read_text().splitlines() if (folder / "calls").exists() else []
         if done.returncode != 0 or not lines:
             failed += 1

@@ -4,6 +4,7 @@ import argparse
 
 import cupy
 import numpy
+import steps as loop
 
 add_squares = cupy.ElementwiseKernel("float32 x, float32 y", "float32 z", "z = x * x + y * y", "add_squares")
 saxpy = cupy.RawKernel(r"""
@@ -29,6 +30,7 @@ if __name__ == "__main__":
     y = cupy.zeros_like(x)
     a, b = (cupy.ones((512, 512), dtype=cupy.float32) for _ in range(2))
     for _ in range(steps):
+        loop.begins()
         z = add_squares(x, y)
         saxpy((x.size // 256,), (256,), (numpy.int32(x.size), numpy.float32(2), x, y))
         c = a @ b

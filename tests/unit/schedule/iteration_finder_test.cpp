@@ -362,13 +362,13 @@ TEST(IterationFinder, FindsAShortIterationLater) {
   EXPECT_EQ(outcome.found->first_launch, 0U);
 }
 
-// More launches than are kept before the training: where it began is forgotten.
+// More launches than are kept before the training, where looks are up to 16,384 launches apart.
 TEST(IterationFinder, FindsAnIterationBehindALongSetUp) {
   LaunchProgram program(1);
   for (std::size_t i = 0; i < 2 * IterationFinder::kMostLaunches; ++i)
     program.launch(5000 + static_cast<std::uint32_t>(program.below(50)));
   const std::size_t set_up = program.launches().size();
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 60; ++i) {
     program.begin_iteration();
     program.training_step(24);
   }
