@@ -437,9 +437,10 @@ class ProfWriter {
     if (overhead.slowdown_percent) return "origin events, ABBA blocks";
     if (!overhead.iterations_needed)
       return "not measured: armed and unarmed iterations were not alternated";
-    return "not measured: " + std::to_string(overhead.groups) +
-           " groups of four blocks, armed and not, are too few; " + std::to_string(kFewestGroups) +
-           " are needed";
+    const bool is_one = overhead.groups == 1;
+    return "not measured: " + std::to_string(overhead.groups) + (is_one ? " group" : " groups") +
+           " of four blocks, armed and not, " + (is_one ? "is" : "are") + " too few; " +
+           std::to_string(kFewestGroups) + " are needed";
   }
 
   void write_dropped() {

@@ -248,6 +248,9 @@ TEST_F(ProfJson, HasTheOverheadWhereBlocksWereTaken) {
   EXPECT_EQ(too_few["iterations_needed"], 24);
   EXPECT_EQ(too_few["method"],
             "not measured: 2 groups of four blocks, armed and not, are too few; 4 are needed");
+  run_.overhead_blocks.resize(4);
+  EXPECT_EQ(written(run_)["overhead"]["method"],
+            "not measured: 1 group of four blocks, armed and not, is too few; 4 are needed");
 }
 
 TEST_F(ProfJson, KeepsExtraInformationBesideEverySample) {
