@@ -123,10 +123,35 @@ if is_known transfers; then
   for source in h100:h100-sxm5-80gb a100:a100-sxm4-80gb; do
     transfer "v100 f16 from ${source%%:*}" "gemm_${source##*:}_bf16" v100-sxm2-16gb v100.csv
   done
+  b200_fit=(--model gemm --machine b200-sxm-180gb --set a_type=bf16)
+  prior=(--prior "$params/gemm_h200-sxm-141gb_bf16.json")
+  tr -d '\r' < "$data/aiconfigurator/gemm_b200_bf16.csv" > table.csv
   echo "B200 bf16, 40 rows, groups held out in turn:"
-  "$prof_model" fit --model gemm --machine b200-sxm-180gb --set a_type=bf16 \
-    --prior "$params/gemm_h200-sxm-141gb_bf16.json" \
-    "$data/aiconfigurator/gemm_b200_bf16.csv" -o b200.json 2>&1 | grep 'held out'
+  "$prof_model" fit "${b200_fit[@]}" "${prior[@]}" table.csv -o b200.json 2>&1 | grep 'held out'
+  # A quarter of the widths, row counts or depths at a time, of which no part of the fit knows.
+  rm -f predicted.csv
+  for column in 1 2 3; do
+    awk -F, -v c=$column 'NR > 1 { print $c }' table.csv | sort -gu > keys.txt
+    for fold in 0 1 2 3; do
+      awk -F, -v c=$column -v fold=$fold 'NR == FNR { fold_of[$1] = (NR - 1) % 4; next }
+        FNR == 1 { print > "train.csv"; print > "test.csv"; next }
+        { print > (fold_of[$c] == fold ? "test.csv" : "train.csv") }' keys.txt table.csv
+      "$prof_model" fit "${b200_fit[@]}" "${prior[@]}" train.csv -o b200.json --force > /dev/null 2>&1
+      "$prof_model" predict "${b200_fit[@]}" --params b200.json test.csv -o fold.csv --force 2> /dev/null
+      cat fold.csv >> predicted.csv
+    done
+  done
+  awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i }
+    $1 == "m" { next }
+    { time = $at["time_us"]; error = $at["predicted_us"] / time - 1
+      lower = $at["predicted_lower_us"]; upper = $at["predicted_upper_us"]
+      ++n; bias += error; sum += error < 0 ? -error : error; inside += lower <= time && time <= upper
+      above += time > upper; slow += 1.2 * time > upper
+      print (upper - lower) / 2 / $at["predicted_us"] | "sort -g > half_widths.txt" }
+    END { close("sort -g > half_widths.txt")
+      while (++rank <= (n + 1) / 2) getline half_width < "half_widths.txt"
+      printf "held out of everything  n %5d  MAPE %5.2f %%  bias %+5.2f %%  interval holds %5.1f %%  half-width %5.1f %%  20 %% slower: %4.1f %% above it, as they are %4.1f %%\n",
+             n, 100 * sum / n, 100 * bias / n, 100 * inside / n, 100 * half_width, 100 * slow / n, 100 * above / n }' predicted.csv
 fi
 
 if is_known peers && ! python3 -c 'import nvMatmulHeuristics' 2> /dev/null; then
@@ -192,11 +217,13 @@ if is_known collectives; then
   "$prof_model" convert --to collective "$data/nccl_tests_h100/h100_1node_4gpu.log" -o all.csv --force 2> /dev/null
   awk -F, -v OFS=, 'NR == 1 { print; next } $1 != "sendrecv" && $3 < 6e8 { $4 = "f16"; print }' all.csv > test.csv
   collective "H100, 4 GPUs from H200's 2 and 8" h200-sxm-141gb
-  awk -F, -v header="$header" 'BEGIN { print header > "train.csv"; print header > "test.csv" }
-    NR > 1 { size = $6 == "half" ? 2 : 1; bytes = $8 * size; power = int(log(bytes) / log(2) + 0.5)
-             printf "%s,%s,%.0f,%s,%.6g\n", $4, $7, bytes, $6 == "half" ? "f16" : "i8", $9 * 1000 > (power % 4 == 1 ? "test.csv" : "train.csv") }' \
-    "$data/aiconfigurator/nccl_h200.csv"
-  collective "H200, every fourth size" h200-sxm-141gb
+  for fourth in 0 1 2 3; do
+    awk -F, -v header="$header" -v fourth=$fourth 'BEGIN { print header > "train.csv"; print header > "test.csv" }
+      NR > 1 { size = $6 == "half" ? 2 : 1; bytes = $8 * size; power = int(log(bytes) / log(2) + 0.5)
+               printf "%s,%s,%.0f,%s,%.6g\n", $4, $7, bytes, $6 == "half" ? "f16" : "i8", $9 * 1000 > (power % 4 == fourth ? "test.csv" : "train.csv") }' \
+      "$data/aiconfigurator/nccl_h200.csv"
+    collective "H200, every fourth size, $fourth" h200-sxm-141gb
+  done
   for limit in 0 1048576; do
     awk -F, -v header="$header" -v limit=$limit 'BEGIN { print header > "train.csv"; print header > "test.csv" }
       NR > 1 && $8 != "" && ($8 != 4 || $6 >= limit) { printf "%s,%s,%s,f32,%s\n", $3, $8, $6, $11 > ($8 == 4 ? "test.csv" : "train.csv") }' \
