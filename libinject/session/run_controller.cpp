@@ -25,6 +25,10 @@ namespace {
 // for.
 constexpr int kLongestDraining = 1024;
 
+// In a longer warm-up than usual iterations are searched for no further than this: the search looks
+// at every launch.  As many micro-steps of an accumulation are still told from iterations.
+constexpr std::int64_t kSearchedInWarmup = 256;
+
 // Its streams may be between two lives.
 bool has_streams(const State& state, const timer::ContextTimer& timer) {
   return std::any_of(state.streams.begin(), state.streams.end(),
@@ -336,6 +340,7 @@ bool start_iteration(State& state) {
       }
       const std::int64_t position = position_of(state, iteration);
       if (position <= state.settings.warmup) {
+        if (position == kSearchedInWarmup && !confirm_period(state)) return false;
         if (is_fresh_start(state, position)) forget_discovery(state);
         operator_calls::iteration_starts(state, position);
         return false;
