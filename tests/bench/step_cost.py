@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """What the injected library costs a training step of PyTorch: programs with it and without, taking turns.
 
-    step_cost.py --python PYTHON [--build BUILD] [--turns N] [--only STATE]... [WAY]...
+    step_cost.py --python PYTHON [--build BUILD] [--rounds N] [--turns N] [--only STATE]... [WAY]...
 
 PYTHON is what `scripts/real_programs.sh --environment` prints; WAYs are those of tests/real_programs/programs/gpt.py (fused,
-compiled, captured). A program runs in every state at the same time, one process each, and all but one of them wait: they make some
-steps in turn, so that what else the machine does meets all of them alike. A turn's time is the median of its steps. A line gives the
-state's step, by the clock and in processor time of all threads, and the ratio of the turns to those without the library that are next
-to them: the median, and the interval that has it with 95 % confidence; then the largest resident memory that was added.
+compiled, captured). In a round a program runs in every state at the same time, one process each, and all but one of them wait: they
+make some steps in turn, so that what else the machine does meets all of them alike. A turn's time is the median of its steps, and a
+round's ratio the median of the turns' to those without the library that are next to them. A line gives the state's step, by the clock and
+in processor time of all threads, and the ratio: the median of the rounds, the least and the largest; then the largest resident memory that was added.
+Two processes of one program differ, as their memory lies elsewhere: by how much, the line `again` says, which is without the library, too.
 
-The simulated driver is quicker than a real one, the batch is always the same one, and the program waits for no GPU. So a step
+The simulated driver is quicker than a real one, the batch is always the same one, and kernels take no time, so that the GPU is never behind. So a step
 is the launching threads' time, and the ratios are upper bounds.
 """
 
 import argparse
 import json
-import math
 import os
 import pathlib
 import resource
@@ -32,6 +32,7 @@ LONG = {"INLINE_PROF_REPEAT": "300"}
 SHORT = {"INLINE_PROF_OVERHEAD": "0"}
 STATES = {  # name -> (arguments of prof-run, None: without it; environment)
     "without": (None, {}),
+    "again": (None, {}),
     "warm-up": ([], NEVER_ENDS),
     "measuring": ([], LONG),
     "done": ([], SHORT),
@@ -39,9 +40,10 @@ STATES = {  # name -> (arguments of prof-run, None: without it; environment)
     "measuring, --torch": (["--torch"], LONG),
     "done, --torch": (["--torch"], SHORT),
 }
+MODEL = {"noise": 0, "rules": [{"name": "*", "duration_us": 0.01}]}  # of the simulated GPU
 FEW_EVENTS = {"warmup": 3, "repeat": 1, "patterns": [{"match": "*gemm"}]}
-STEPS_BEFORE = 200  # compiled, captured, in their state
-STEPS_OF_A_TURN = 20
+STEPS_BEFORE = {"captured": 20_000}  # compiled, captured, in their state
+STEPS_OF_A_TURN = {"captured": 1000}  # a step of it takes as long as ten launches
 ENDLESS = 1 << 40
 
 
@@ -51,6 +53,7 @@ def program(way):
     sys.path.insert(0, str(PROGRAMS))
     import gpt
     made = gpt.example.sequences
+    before, of_a_turn = STEPS_BEFORE.get(way, 300), STEPS_OF_A_TURN.get(way, 20)
     batch, marks, steps = [], [], 0
 
     def sequences(*args):
@@ -59,7 +62,7 @@ def program(way):
             batch.append(made(*args))
         marks.append((time.perf_counter(), time.process_time()))
         steps += 1
-        if steps > STEPS_BEFORE and (steps - STEPS_BEFORE) % (STEPS_OF_A_TURN + 1) == 1:
+        if steps > before and (steps - before) % (of_a_turn + 1) == 1:
             pairs = list(zip(marks, marks[1:]))
             print(json.dumps([statistics.median((b[kind] - a[kind]) * 1e6 for a, b in pairs) for kind in (0, 1)]), flush=True)
             if not sys.stdin.readline():
@@ -81,7 +84,9 @@ class Process:
         self.way, self.state, self.folder = way, state, pathlib.Path(folder)
         arguments, settings = STATES[state]
         command = [options.python, __file__, "--program", way]
+        (self.folder / "model.json").write_text(json.dumps(MODEL))
         environment = {**os.environ, **settings, "TORCHINDUCTOR_COMPILE_THREADS": "1", "OMP_NUM_THREADS": "1",
+                       "SIMGPU_MODEL": str(self.folder / "model.json"),
                        "TORCHINDUCTOR_CACHE_DIR": str(REPOSITORY / "build/step_cost/inductor"),
                        "TRITON_CACHE_DIR": str(REPOSITORY / "build/step_cost/triton"),
                        "LD_LIBRARY_PATH": f"{options.simulated_gpu}:{options.toolkit}"}
@@ -96,7 +101,10 @@ class Process:
         self._said = open(self.folder / "said", "w+", encoding="utf-8")
         self._process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said,
                                          text=True)
-        self._read()  # it has made the steps before
+
+    def wait(self):
+        """It has made the steps before."""
+        self._read()
 
     def _fail(self, words):
         sys.exit(f"step_cost.py: {self.way}, {self.state}: {words}")
@@ -130,37 +138,38 @@ class Process:
         return memory
 
 
-def with_confidence(ratios):
-    """(median, lower, upper): the median's 95 % interval by the order of the values."""
-    ratios, half = sorted(ratios), 0.98 * math.sqrt(len(ratios))
-    middle = len(ratios) / 2
-    return (statistics.median(ratios), ratios[max(0, math.floor(middle - half))],
-            ratios[min(len(ratios) - 1, math.ceil(middle + half))])
-
-
 def measure(options, way):
-    # A graph of the whole step is an iteration where the optimizer is known to be in it, and has hardly a sample in so few steps.
-    states = [state for state in STATES if way != "captured" or state in ("without", "warm-up, --torch")]
-    states = [state for state in states if not options.only or state in ("without", *options.only)]
-    with tempfile.TemporaryDirectory() as folder:
-        # What is compiled is in the cache then: a process that compiles is larger and slower.
-        Process(options, way, "without", folder).end()
-        processes = []
-        for number, state in enumerate(states):
-            (pathlib.Path(folder) / str(number)).mkdir()
-            processes.append(Process(options, way, state, pathlib.Path(folder) / str(number)))
-        without = processes[0]
-        for turn in range(options.turns):
-            for process in processes if turn % 2 else processes[::-1]:
-                process.turn()
-        memories = [process.end() for process in processes]
-    for process, memory in zip(processes, memories):
+    states = [state for state in STATES if not options.only or state in ("without", "again", *options.only)]
+    rounds = {state: [] for state in states}
+    if way == "compiled":  # what is compiled is in the cache then: a process that compiles is larger and slower
+        with tempfile.TemporaryDirectory() as folder:
+            first = Process(options, way, "without", folder)
+            first.wait()
+            first.end()
+    for _ in range(options.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            processes = []
+            for number, state in enumerate(states):
+                (pathlib.Path(folder) / str(number)).mkdir()
+                processes.append(Process(options, way, state, pathlib.Path(folder) / str(number)))
+            for process in processes:
+                process.wait()
+            for turn in range(options.turns):
+                for process in processes if turn % 2 else processes[::-1]:
+                    process.turn()
+            memories = [process.end() for process in processes]
+        for process, memory in zip(processes, memories):
+            ratios = [statistics.median(own[kind] / other[kind] for own, other in zip(process.turns, processes[0].turns))
+                      for kind in (0, 1)]
+            lengths = [statistics.median(own[kind] for own in process.turns) for kind in (0, 1)]
+            rounds[process.state].append((lengths, ratios, (memory - memories[0]) / 1024))
+    for state, found in rounds.items():
         words = ""
         for kind in (0, 1):
-            ratios = [own[kind] / other[kind] for own, other in zip(process.turns, without.turns)]
-            length = statistics.median(own[kind] for own in process.turns)
-            words += " %6.0f us %6.3f (%5.3f to %5.3f)" % (length, *with_confidence(ratios))
-        print(f"{way:9} {process.state:18}{words} {(memory - memories[0]) / 1024:6.1f}", flush=True)
+            ratios = [each[1][kind] for each in found]
+            length = statistics.median(each[0][kind] for each in found)
+            words += " %6.0f us %6.3f (%5.3f to %5.3f)" % (length, statistics.median(ratios), min(ratios), max(ratios))
+        print(f"{way:9} {state:18}{words} {max(each[2] for each in found):6.1f}", flush=True)
 
 
 def main():
@@ -169,7 +178,8 @@ def main():
     parser.add_argument("--build", type=lambda path: pathlib.Path(path).resolve(), default=REPOSITORY / "build/dev")
     parser.add_argument("--simulated-gpu", help="its folder of libraries; of the build if not given")
     parser.add_argument("--toolkit", default="/usr/local/cuda/lib64")
-    parser.add_argument("--turns", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=50)
     parser.add_argument("--only", action="append", choices=STATES, help="a state beside that without the library")
     parser.add_argument("--program", help=argparse.SUPPRESS)
     parser.add_argument("way", nargs="*", default=["fused", "compiled", "captured"])
