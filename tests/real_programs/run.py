@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import pathlib
+import re
 import runpy
 import statistics
 import subprocess
@@ -78,8 +79,8 @@ def gpt(way, steps=120, **more):
     return Program("gpt " + way, [PROGRAMS / "gpt.py", way], (steps, 400), **more)
 
 
-def model(name, **more):
-    return Program(name, [PROGRAMS / "transformers_models.py", name], (60, 200), **more)
+def model(name, steps=200, **more):
+    return Program(name, [PROGRAMS / "transformers_models.py", name], (60, steps), **more)
 
 
 def switching(way, **more):
@@ -99,9 +100,9 @@ TABLE = [
     gpt("checkpointed"), gpt("evaluated"), gpt("compiled"), gpt("compiled_with_graphs"),
     gpt("captured", short=True, more_steps=3, short_idle=True, idle_steps=3000),
     gpt("graphed_callables"),
-    model("trainer_llama"), model("trainer_bert"), model("generate_static", loops=False),
+    model("trainer_llama", steps=450), model("trainer_bert", steps=450), model("generate_static", loops=False),
     model("generate_dynamic", loops=False),
-    Program("resnet", [PROGRAMS / "resnet.py"], (10, 60), idle_steps=2000),
+    Program("resnet", [PROGRAMS / "resnet.py"], (10, 800), idle_steps=2000),
     Program("layers", [PROGRAMS / "layers.py"], (60, 200)),
     Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2, idle_steps=300),
     Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2, idle_steps=300),
@@ -272,11 +273,11 @@ def check_profile(program, folder, said):
     if len(files) != program.ranks:
         raise Failed(f"{len(files)} profiles: expected {program.ranks}; "
                      f"{'; '.join(line for line in said.splitlines() if line.startswith('inline_prof'))}")
-    profile = json.loads(files[0].read_text())
-    if jsonschema:
+    for file in files if jsonschema else ():
         schema = json.loads((REPOSITORY / "docs/schemas/prof.schema.json").read_text())
-        for error in jsonschema.Draft7Validator(schema).iter_errors(profile):
-            raise Failed(f"{files[0].name}: {'/'.join(map(str, error.absolute_path))}: {error.message}")
+        for error in jsonschema.Draft7Validator(schema).iter_errors(json.loads(file.read_text())):
+            raise Failed(f"{file.name}: {'/'.join(map(str, error.absolute_path))}: {error.message}")
+    profile = json.loads(files[0].read_text())
     if not profile["events"]:
         raise Failed(f"{files[0].name}: no events")
     launched, nodes = launches_in_timeline(folder).get(profile["process_id"], (0, 0))
@@ -293,15 +294,18 @@ def check_profile(program, folder, said):
 
 
 def check_iterations(options, program, profile):
-    """With --torch an iteration is a step of the loop."""
+    """With --torch an iteration is a step of the loop. A profile that is complete does not say how many the program made: one of a
+    warm-up that does not end does."""
     if profile["profiler"]["iteration_source"] not in ("macro", "optimizer"):
         raise Failed(f"iterations by {profile['profiler']['iteration_source']}: expected the optimizer's steps")
     steps = program.count(options.short) + program.more_steps
-    ended = [words for words in profile["warnings"] if "ended at iteration" in words]
-    if ended:
-        at = int(ended[0].split("ended at iteration ")[1].split()[0])
-        if abs(at - steps) > 1:
-            raise Failed(f"the program ended at iteration {at}: expected {steps}")
+    for words in profile["warnings"]:
+        ended = re.match(r"the program ended (?:at|in the warm-up, after) iteration (\d+)", words)
+        if ended and abs(int(ended[1]) - steps) > 1:
+            raise Failed(f"the program ended at iteration {ended[1]}: expected {steps}")
+        if ended:
+            return f", {ended[1]} iterations of {steps} steps"
+    return ""
 
 
 def check_phases(program, way, options, profile):
@@ -320,8 +324,8 @@ def check_phases(program, way, options, profile):
     return f", phases until {first} and from {second}"
 
 
-def check_every_launch(program, folder, said):
-    """Each launch was counted exactly once. One that is captured counts when it is captured."""
+def check_every_launch(options, program, folder, said):
+    """Each launch was counted exactly once, one that is captured when it is captured; and each step of the loop."""
     files = sorted(folder.glob("prof.r*.json"))
     if len(files) != program.ranks:
         raise Failed(f"{len(files)} profiles: expected {program.ranks}; {said}")
@@ -333,7 +337,10 @@ def check_every_launch(program, folder, said):
         seen = profile["overhead"]["launches_seen"]
         if seen != launched + nodes:
             raise Failed(f"{file.name}: launches_seen {seen}: the simulator logged {launched}, and {nodes} captured")
-        words.append(f"{launched} launches" + (f", {nodes} captured" if nodes else "") + check_names(program, folder, profile))
+        steps = check_iterations(options, program, profile) if program.torch and program.loops else ""
+        if program.torch and program.loops and not steps:
+            raise Failed(f"no word of the iteration at which the program ended: {profile['warnings']}")
+        words.append(f"{launched} launches" + (f", {nodes} captured" if nodes else "") + steps + check_names(program, folder, profile))
     return "; ".join(words)
 
 
@@ -489,12 +496,12 @@ def check(options, program, way, folder, bare):
         raise Failed(f"exit status {done.returncode} and {done.stdout!r}: expected {bare.returncode} and "
                      f"{bare.stdout!r}; {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
     if way == "counted":
-        return done, check_every_launch(program, folder, done.stderr)
+        return done, check_every_launch(options, program, folder, done.stderr)
     if way == "copies":
         return done, check_every_copy(folder, done.stderr)
     profile, words = check_profile(program, folder, done.stderr)
     if way == "torch" and program.loops:
-        check_iterations(options, program, profile)
+        words += check_iterations(options, program, profile)
     if program.switches:
         words += check_phases(program, way, options, profile)
     if way == "torch":
