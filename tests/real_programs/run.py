@@ -46,6 +46,7 @@ class Program:
     ranks: int = 1
     short: bool = False  # it is in the short form
     more_steps: int = 0  # before the loop
+    repeat: int = 1  # samples of an event
     cuda12: bool = False  # its packages are those for CUDA 12
     dry_ms: int = 0  # the host's clock is real time, and the GPU has nothing to do for so long in every step
     late: int = -1  # the rank that the others wait for
@@ -75,12 +76,13 @@ class Program:
         return [*start, *map(str, self.command), "--steps", str(steps)]
 
 
-def gpt(way, steps=120, **more):
-    return Program("gpt " + way, [PROGRAMS / "gpt.py", way], (steps, 400), **more)
+# Full runs are long enough for all samples.
+def gpt(way, steps=120, full=400, **more):
+    return Program("gpt " + way, [PROGRAMS / "gpt.py", way], (steps, full), **more)
 
 
-def model(name, steps=200, **more):
-    return Program(name, [PROGRAMS / "transformers_models.py", name], (60, steps), **more)
+def model(name, full=200, **more):
+    return Program(name, [PROGRAMS / "transformers_models.py", name], (60, full), **more)
 
 
 def switching(way, **more):
@@ -96,11 +98,12 @@ TABLE = [
     Program("example gpt", [PROGRAMS / "examples.py", "gpt"], (40, 400)),
     Program("example dlrm", [PROGRAMS / "examples.py", "dlrm"], (40, 400)),
     gpt("fused", steps=260, short=True, short_idle=True), gpt("foreach", idle_steps=2000),
-    gpt("scaled", short=True, idle_steps=2000), gpt("accumulated", idle_steps=2000),
-    gpt("checkpointed"), gpt("evaluated"), gpt("compiled"), gpt("compiled_with_graphs"),
-    gpt("captured", short=True, more_steps=3, short_idle=True, idle_steps=3000),
-    gpt("graphed_callables"),
-    model("trainer_llama", steps=450), model("trainer_bert", steps=450), model("generate_static", loops=False),
+    gpt("scaled", short=True, idle_steps=2000), gpt("accumulated", full=900, idle_steps=2000),
+    gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000),
+    gpt("evaluated", full=3300, repeat=12),  # what only one step in ten launches is not met at every try
+    gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3000),
+    gpt("graphed_callables", full=2000),
+    model("trainer_llama", full=450), model("trainer_bert", full=450), model("generate_static", loops=False),
     model("generate_dynamic", loops=False),
     Program("resnet", [PROGRAMS / "resnet.py"], (10, 800), idle_steps=2000),
     Program("layers", [PROGRAMS / "layers.py"], (60, 200)),
@@ -164,7 +167,7 @@ def run(options, program, way, folder):
     surroundings = environment(options, program, way, folder)
     argv = program.argv(options.python, program.idle_steps if way == "idle" else program.count(options.short))
     if way != "bare":
-        surroundings.update(INLINE_PROF_OUT=str(folder / "prof.r%r.json"), INLINE_PROF_REPEAT="1",
+        surroundings.update(INLINE_PROF_OUT=str(folder / "prof.r%r.json"), INLINE_PROF_REPEAT=str(program.repeat),
                             INLINE_PROF_WARMUP="1000000000" if way == "counted" else "10")
         if way == "torch":
             # The GPU is what a step waits for; and a run is done with its last sample.
