@@ -98,6 +98,29 @@ class SimulatedGpuTest(unittest.TestCase):
         self.assertNotIn("Net.views", found)
         self.assertNotIn("Net.meta", found)
 
+    def test_operators_that_no_table_is_made_for(self):
+        if not OPTIONS.torch_python:
+            self.skipTest("no PyTorch")
+        alone = self.run_host("odd_operators.py", "8", python=OPTIONS.torch_python, INLINE_PROF_DISABLE="1")
+        learned = self.run_host("odd_operators.py", "8", options=("--torch",), python=OPTIONS.torch_python)
+        self.assertEqual(learned.stdout, alone.stdout)
+        found = {}
+        for event in self.profile()["events"]:
+            op = event.get("op", {})
+            if op.get("kind") != "copy":
+                found.setdefault(event["layer_name"], []).append((op.get("source"), op.get("read_bytes")))
+        matrix = 256 * 1000 * 4
+        self.assertEqual(found.pop("optimizer.SGD"), [("PROFILE_OP", 2 * 8 * 4)])
+        self.assertEqual(found.pop(""), [(None, None)])  # of the other thread, whose range it is not in
+        self.assertEqual({source for source, _ in found.pop("Net.sparse")}, {"aten::_coalesce"})
+        self.assertEqual(found, {
+            "Net.sparse_sum": [("aten::mul", None)], "Net.nested": [("aten::mul", None)], "Net.jagged": [("aten::mul", 160)],
+            "Net.quantized": [("aten::dequantize", None)], "Net.dtensor": [("aten::add", matrix)],
+            "Net.wrapped": [("aten::add", matrix)], "Net.subclass": [("aten::add", matrix)],
+            "Net.complex": [("aten::mul", matrix)], "Net.custom": [("house::twice", None)],
+            "Net.thousand": [("house::thousand", None)] * 1000, "Net.own_mode": [("aten::add", matrix)],
+            "Net.inference": [("aten::mul", matrix)], "Net.no_memory_in_an_operator": [("aten::ones", 0)]})
+
     def test_it_is_not_named_unless_that_is_asked_for(self):
         if not OPTIONS.torch_python:
             self.skipTest("no PyTorch")

@@ -1,6 +1,7 @@
 """What the reports of the real programs say of their kernels' operations."""
 
 import collections
+import random
 import re
 import statistics
 
@@ -54,6 +55,20 @@ def wrong_elements(profile):
         if not (blocks - 1) * of_a_block < op["flops"] <= blocks * of_a_block:
             wrong.append(f"{op['source']} in {event['layer_name']}: {op['flops']} elements, {blocks} blocks of {of_a_block}")
     return wrong, count
+
+
+def check_bytes(profile, truth):
+    """Words for the table. A random sample of the element-wise rows must move exactly the bytes that a call of the operator did, of which
+    `truth` has a line "OPERATOR READ WRITTEN" each."""
+    calls = set(truth.read_text().splitlines())
+    operators = {line.split()[0] for line in calls}
+    ops = [event["op"] for event in profile["events"] if (event.get("op") or {}).get("source") in operators]
+    sample = random.Random(1).sample(ops, min(len(ops), 20))
+    for op in sample:
+        line = f"{op['source']} {op.get('read_bytes')} {op.get('write_bytes')}"
+        if line not in calls:
+            raise ValueError(f"{line} bytes: expected {sorted(call for call in calls if call.split()[0] == op['source'])}")
+    return f", bytes of {len(sample)} of {len(ops)} element-wise rows exact"
 
 
 def check(name, analysis, profile):

@@ -47,6 +47,7 @@ class Program:
     short: bool = False  # it is in the short form
     more_steps: int = 0  # before the loop
     repeat: int = 1  # samples of an event
+    more_launches: int = 0  # in the step that operators are learned in: PyTorch does some of its own in another way then
     cuda12: bool = False  # its packages are those for CUDA 12
     dry_ms: int = 0  # the host's clock is real time, and the GPU has nothing to do for so long in every step
     late: int = -1  # the rank that the others wait for
@@ -96,7 +97,7 @@ def late(kind):
 
 TABLE = [
     Program("example gpt", [PROGRAMS / "examples.py", "gpt"], (40, 400)),
-    Program("example dlrm", [PROGRAMS / "examples.py", "dlrm"], (40, 400)),
+    Program("example dlrm", [PROGRAMS / "examples.py", "dlrm"], (40, 400), more_launches=12),  # indices are checked
     gpt("fused", steps=260, short=True, short_idle=True), gpt("foreach", idle_steps=2000),
     gpt("scaled", short=True, idle_steps=2000), gpt("accumulated", full=900, idle_steps=2000),
     gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000),
@@ -233,6 +234,36 @@ def launches_in_timeline(folder):
                 else:
                     launched[0] += 1
     return {process: (launched[0], len(nodes)) for process, (launched, nodes) in counts.items()}
+
+
+def launches_in_order(folder):
+    """What the program itself launches: (kernels of each process, in their order; kernels of each graph that ran, by their
+    nodes). Clones of graphs are ours."""
+    launched, graphs = {}, {}
+    with open(folder / "timeline", encoding="utf-8") as lines:
+        for line in lines:
+            kind, process, _, _, _, _, _, place, name, number = line.rstrip("\n").split("\t")
+            if kind != "kernel" or name.startswith(OURS):
+                continue
+            graph, _, node = place.partition(":")
+            if not place:
+                launched.setdefault(process, {})[int(number)] = name
+            elif not graph.endswith("c"):
+                graphs.setdefault((process, graph), {})[int(node)] = name
+    return tuple(sorted([names[at] for at in sorted(names)] for names in found.values()) for found in (launched, graphs))
+
+
+def check_same_launches(program, bare, found):
+    """While operators are learned, and while a graph is captured, a program launches what it does without us."""
+    for bare_names, names in zip(bare[0], found[0]):
+        more = len(names) - len(bare_names)
+        same = next((at for at, pair in enumerate(zip(bare_names, names)) if pair[0] != pair[1]), len(bare_names))
+        if more != program.more_launches or collections.Counter(bare_names) - collections.Counter(names) or \
+                more == 0 and same < len(bare_names):
+            raise Failed(f"{len(names)} launches of the program's own, the first {same} of them as without the library: expected "
+                         f"{len(bare_names)} and {program.more_launches} more in one step")
+    if bare[1] != found[1]:
+        raise Failed(f"graphs of {list(map(len, found[1]))} kernels: expected those of {list(map(len, bare[1]))}")
 
 
 def share_of_copies(folder):
@@ -491,6 +522,8 @@ def check(options, program, way, folder, bare):
         check_bare(options, program, folder, done)
         if program.dry_ms:
             check_dry(options, program, folder)
+        done.launches = launches_in_order(folder) if program.status >= 0 else None
+        done.profile = None  # with --torch
         return done, ""
     if way == "idle":
         return done, check_idle(options, program, folder, done)
@@ -499,7 +532,10 @@ def check(options, program, way, folder, bare):
         raise Failed(f"exit status {done.returncode} and {done.stdout!r}: expected {bare.returncode} and "
                      f"{bare.stdout!r}; {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
     if way == "counted":
-        return done, check_every_launch(options, program, folder, done.stderr)
+        words = check_every_launch(options, program, folder, done.stderr)
+        for truth in sorted(folder.glob("element_wise.*"))[:1 if bare.profile else 0]:
+            words += operators.check_bytes(bare.profile, truth)
+        return done, words
     if way == "copies":
         return done, check_every_copy(folder, done.stderr)
     profile, words = check_profile(program, folder, done.stderr)
@@ -508,7 +544,10 @@ def check(options, program, way, folder, bare):
     if program.switches:
         words += check_phases(program, way, options, profile)
     if way == "torch":
+        if bare.launches and program.name not in operators.COMPILED:  # where a cache is cold, kernels are tried
+            check_same_launches(program, bare.launches, launches_in_order(folder))
         words += check_end(options, program, folder, profile)
+        bare.profile = profile
     return done, words
 
 

@@ -1,13 +1,54 @@
-"""What launches in which module, forward and backward: functions put around `forward`, and hooks on autograd's nodes, all of
-which know nothing of the profiler."""
+"""What launches in which module, forward and backward: functions put around `forward`, and hooks on autograd's nodes; and what
+element-wise operators read and write: a dispatch mode during a few calls of the model. They know nothing of the profiler."""
 
 import atexit
 import bisect
 import ctypes
 import functools
+import math
 import os
 
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+FIRST_CALL, LAST_CALL = 2, 10  # of the model: element-wise operators from the one to the other are written down
+
+
+class ElementWise(TorchDispatchMode):
+    """Lines "OPERATOR READ WRITTEN", in bytes of different elements on the GPU."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = set()
+
+    @staticmethod
+    def _bytes(values):
+        tensors = [each for each in values if isinstance(each, torch.Tensor) and each.is_cuda]
+        different = {(each.data_ptr(), each.shape, each.stride()): each for each in tensors}
+        return sum(each.element_size() * math.prod(size for size, stride in zip(each.shape, each.stride()) if stride)
+                   for each in different.values())
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if torch.Tag.pointwise in func.tags:
+            self.lines.add(f"{func._schema.name} {self._bytes(tree_leaves((args, kwargs)))} {self._bytes(tree_leaves(result))}")
+        return result
+
+    def around(self, forward):
+        calls = 0
+
+        @functools.wraps(forward)
+        def wrapped(*args, **kwargs):
+            nonlocal calls
+            calls += 1
+            if calls == FIRST_CALL:
+                self.__enter__()
+            elif calls == LAST_CALL:
+                self.__exit__(None, None, None)
+            return forward(*args, **kwargs)
+
+        return wrapped
 
 
 class Truth:
@@ -69,7 +110,7 @@ class Truth:
 
 
 def put_around(model, method="forward"):
-    """Writes the lines to the file "REAL_PROGRAMS_NAMES.PROCESS" when the program ends. `method`: what counts as the module's;
+    """Writes the lines to the file "REAL_PROGRAMS_NAMES.PROCESS", and to "element_wise.PROCESS" beside it, when the program ends. `method`: what counts as the module's;
     `_call_impl` is `forward` with all hooks."""
     file = os.environ.get("REAL_PROGRAMS_NAMES")
     if not file:
@@ -79,6 +120,8 @@ def put_around(model, method="forward"):
     root = type(model).__name__
     for name, module in model.named_modules():
         setattr(module, method, truth.around(getattr(module, method), f"{root}.{name}" if name else root))
+    element_wise = ElementWise()
+    model.forward = element_wise.around(model.forward)
     torch.nn.CrossEntropyLoss.forward = truth.around(torch.nn.CrossEntropyLoss.forward)  # made at each call
     torch.Tensor.backward = truth.around_backward(torch.Tensor.backward)
 
@@ -87,5 +130,7 @@ def put_around(model, method="forward"):
         with open(f"{file}.{os.getpid()}", "w", encoding="utf-8") as out:
             out.writelines(line + "\n" for line in truth.lines)
             out.write("end\n")
+        with open(os.path.join(os.path.dirname(file), f"element_wise.{os.getpid()}"), "w", encoding="utf-8") as out:
+            out.writelines(line + "\n" for line in sorted(element_wise.lines))
 
     atexit.register(write)

@@ -350,6 +350,16 @@ NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses_v3, unsigned* count,
                  nvmlProcessInfo_t* infos) {
   return processes(asked.device, count, infos);
 }
+// PyTorch asks for these where it says that there is no memory.
+NVML_DEVICE_CALL(nvmlDeviceGetNvLinkRemoteDeviceType, unsigned, unsigned*) {
+  return NVML_ERROR_NOT_SUPPORTED;
+}
+NVML_DEVICE_CALL(nvmlDeviceGetNvLinkRemotePciInfo_v2, unsigned, nvmlPciInfo_t*) {
+  return NVML_ERROR_NOT_SUPPORTED;
+}
+NVML_DEVICE_CALL(nvmlDeviceGetGpuFabricInfoV, void*) {
+  return NVML_ERROR_NOT_SUPPORTED;
+}
 
 }  // extern "C"
 #pragma GCC visibility pop

@@ -22,6 +22,7 @@ _pop = getattr(torch._C, "_pop_torch_dispatch_stack", None)
 _count = getattr(torch._C, "_len_torch_dispatch_stack", None)
 _at = getattr(torch._C, "_get_dispatch_stack_at", None)
 _disable_tracer = getattr(torch, "_disable_dynamo", lambda function, **_: function)
+_OVERLOAD = torch._ops.OpOverload
 _OWN_DISPATCH = Tensor.__torch_dispatch__  # of a tensor that has none of its own
 
 is_possible = None not in (_push, _pop, _count, _at)
@@ -74,9 +75,10 @@ class _Mode(TorchDispatchMode):
         if not self.is_on:
             return func(*args, **kwargs)
         abi = self.abi
+        call = func._op if type(func) is _OVERLOAD else func  # what its __call__ calls
         abi.call_open()
         try:
-            result = func(*args, **kwargs)
+            result = call(*args, **kwargs)
         except BaseException:
             if abi.call_launches() > 0:
                 abi.call_close(b"", None, ())

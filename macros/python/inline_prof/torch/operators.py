@@ -32,9 +32,9 @@ def distinct_bytes(tensor):
     """Bytes of the elements that a strided tensor has in memory, each once."""
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
         raise Unknown
-    size = tensor.element_size()
     if tensor.is_contiguous():
-        return tensor.numel() * size
+        return tensor.nbytes
+    size = tensor.element_size()
     count = span = 1
     for length, stride in zip(tensor.shape, tensor.stride()):
         if length == 0:
@@ -57,10 +57,9 @@ def _add_tensors(found, value):
 def _bytes_of(tensors, device):
     """Of all of them on the device.  Numbers that are kept on the CPU are arguments of the kernel."""
     here = [each for each in tensors if each.device == device]
-    if len(here) == 1:
-        return distinct_bytes(here[0])
-    different = {(each.data_ptr(), each.shape, each.stride()): each for each in here}
-    return sum(map(distinct_bytes, different.values()))
+    if len({each.data_ptr() for each in here}) < len(here):
+        here = {(each.data_ptr(), each.shape, each.stride()): each for each in here}.values()
+    return sum(map(distinct_bytes, here))
 
 
 class Call:
@@ -74,13 +73,14 @@ class Call:
         self.given.update(kwargs)
         self.results = []
         _add_tensors(self.results, result)
-        for tensor in self.results or self.tensors(*self.given):
+        for tensor in self.results:
             self.device = tensor.device
             if tensor.is_cuda:
                 return
         for tensor in self.tensors(*self.given):
-            if tensor.is_cuda:
+            if tensor.is_cuda or self.device is None:
                 self.device = tensor.device
+            if tensor.is_cuda:
                 return
 
     def tensors(self, *names):
