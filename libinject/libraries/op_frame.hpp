@@ -24,6 +24,7 @@ struct OpPart {
   ArmedEvent* armed = nullptr;                // while the pair is open
   timer::ContextTimer::Pair* pair = nullptr;  // null: not open
   std::shared_ptr<const NodeNotes> captured;  // while the launches become nodes of a graph
+  bool is_learned = false;                    // while operators are: its first launch was noted
 };
 
 // The operation of the launches on `stream`; an empty kind where it is not known.  Asked for once

@@ -157,7 +157,8 @@ void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::u
   if (!description.kind.empty()) {
     part.event->op = std::make_unique<record::Op>(std::move(description));
   }
-  if (label != nullptr) state.insides[label->event].ops.push_back(part.event);
+  if (label != nullptr) return state.insides[label->event].ops.push_back(part.event);
+  operator_calls::name_library_event(state, launch, op, *part.event);
 }
 
 void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool is_captured) {

@@ -28,7 +28,7 @@ constexpr std::size_t kMostLaunches = record::EventList::kCapacity;
 constexpr std::size_t kLongestName = 80;  // of a kernel in a warning
 
 struct CallLaunch {
-  std::string kernel;
+  std::string kernel;  // empty: a library's, which describes it itself
   double threads = 0;
   std::shared_ptr<CallNotes> notes;
 };
@@ -124,6 +124,7 @@ void describe_launches(std::vector<CallLaunch>& launches, const char* name, cons
   std::vector<std::size_t> work_of(launches.size(), none);
   std::vector<double> threads(none, 0);
   for (std::size_t i = 0; i < launches.size(); ++i) {
+    if (launches[i].kernel.empty()) continue;
     for (std::size_t work = 0; work < none && work_of[i] == none; ++work) {
       if (works[work].kind != nullptr && fits(works[work], launches[i].kernel)) work_of[i] = work;
     }
@@ -134,6 +135,7 @@ void describe_launches(std::vector<CallLaunch>& launches, const char* name, cons
     const std::size_t work = work_of[i];
     CallNotes& notes = *launches[i].notes;
     if (layer != nullptr) notes.layer = layer;
+    if (launches[i].kernel.empty()) continue;
     if (work == none) {
       notes.op = {
           .kind = std::string(op_kind_name(OpKind::kOperator)), .attributes = {}, .source = name};
@@ -148,6 +150,23 @@ void describe_launches(std::vector<CallLaunch>& launches, const char* name, cons
 LearnedKernel& learned_kernel(State& state, const LaunchSite& site, std::string layer) {
   return state
       .learned_kernels[{site.function, table_key(state, site.stream->handle), std::move(layer)}];
+}
+
+LearnedKernel& learned_library_call(State& state, const Launch& launch, const OpFrame& op) {
+  LearnedKernel& learned =
+      state.learned_kernels[{op.event_name, table_key(state, launch.stream), ""}];
+  learned.is_library_call = true;
+  return learned;
+}
+
+// Its first launch on each stream becomes an event.
+void note_library_call(State& state, const Launch& launch, OpFrame& op) {
+  OpPart& part = part_on(op, launch.stream);
+  if (part.is_learned || !current_layer().empty()) return;
+  part.is_learned = true;
+  LearnedKernel& learned = learned_library_call(state, launch, op);
+  if (learned.launches.size() == record::EventList::kCapacity) return;
+  learned.launches.push_back({.grid = launch.grid, .notes = notes_to_be(launch, "")});
 }
 
 bool are_alike(const LearnedLaunch& left, const LearnedLaunch& right) {
@@ -238,8 +257,8 @@ void note_launch(State& state, const LaunchSite& site, const Launch& launch) {
   if (!state.learns_operators.load(std::memory_order_relaxed)) return;
   if (site.kernel == nullptr || launch.copy != nullptr) return;
   // What is part of a label or of a library's call is described there.
-  if (innermost_label(launch.stream, state.discovery) != nullptr || outermost_op() != nullptr)
-    return;
+  if (innermost_label(launch.stream, state.discovery) != nullptr) return;
+  if (OpFrame* op = outermost_op()) return note_library_call(state, launch, *op);
   LearnedKernel& learned = learned_kernel(state, site, current_layer());
   if (learned.launches.size() == record::EventList::kCapacity) return;
   learned.name = site.kernel->event_name.substr(0, kLongestName);
@@ -260,6 +279,17 @@ void describe_event(State& state, const LaunchSite& site, const Launch& launch,
   describe(event, *same.notes);
 }
 
+void name_library_event(State& state, const Launch& launch, const OpFrame& op,
+                        record::EventRecord& event) {
+  if (state.learned_kernels.empty() || !event.layer_name.empty()) return;
+  LearnedKernel& learned = learned_library_call(state, launch, op);
+  const std::size_t place = learned.events.size();
+  learned.events.push_back(&event);
+  if (place >= learned.launches.size()) return;
+  const LearnedLaunch& same = learned.launches[place];
+  if (same.notes != nullptr) event.layer_name = same.notes->layer;
+}
+
 void settle(State& state) {
   std::size_t other = 0;
   std::string first;
@@ -267,6 +297,11 @@ void settle(State& state) {
   for (const auto& [key, learned] : state.learned_kernels) {
     const std::size_t count = learned.events.size();
     if (learned.launches.size() == count) continue;
+    if (learned.is_library_call) {
+      for (record::EventRecord* event : learned.events)
+        event->layer_name.clear();
+      continue;
+    }
     // One that is launched once more, or once less, has lost its place, unless all of its grid are
     // alike.
     for (record::EventRecord* event : learned.events) {

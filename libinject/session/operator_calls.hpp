@@ -24,6 +24,7 @@ struct CallNotes;
 struct Launch;
 struct LaunchSite;
 struct NodeNotes;
+struct OpFrame;
 struct State;
 
 // One launch of the iteration in which operators are learned.
@@ -34,7 +35,9 @@ struct LearnedLaunch {
 
 // A kernel on one stream in one layer: its launches in that iteration, and the events that were
 // discovered later, both in their order.
+// Or a library's call outside all layers, of which only the layer is learned.
 struct LearnedKernel {
+  bool is_library_call = false;
   std::string name;
   std::vector<LearnedLaunch> launches;
   std::vector<record::EventRecord*> events;
@@ -65,6 +68,9 @@ void note_launch(State& state, const LaunchSite& site, const Launch& launch);
 // Gives a new event what was learned of its launch.
 void describe_event(State& state, const LaunchSite& site, const Launch& launch,
                     record::EventRecord& event);
+// The same for the first launch of a library's call, of which only the layer is learned.
+void name_library_event(State& state, const Launch& launch, const OpFrame& op,
+                        record::EventRecord& event);
 // Takes it back from kernels of which there are more or fewer launches than while learning, and
 // says how many.
 void settle(State& state);

@@ -95,6 +95,9 @@ class SimulatedGpuTest(unittest.TestCase):
         self.assertEqual(found["Net.custom"], [{"kind": "operator", "source": "house::twice"}])
         self.assertEqual({(op["kind"], op["source"]) for op in found["Net.sparse"]},
                          {("operator", "aten::_coalesce"), ("copy", "cuMemcpyAsync")})  # how many there are is read back
+        self.assertEqual({op.get("source") for op in found["mse_loss"]}, {"aten::mse_loss"})
+        self.assertEqual([op["kind"] for op in found["mm"]], ["gemm"])  # a library's call
+        self.assertEqual({op["kind"] for op in found[""]}, {"copy"})  # which have no name
         self.assertNotIn("Net.views", found)
         self.assertNotIn("Net.meta", found)
 

@@ -110,8 +110,8 @@ struct inline_prof_abi {
    * captured.  A call inside a call is part of it. */
   void (*call_open)(void);
 
-  /* Launches of the open call so far, without those of library calls and labels inside it, which
-   * are described there.  A call of none is over with this, and has no call_close. */
+  /* Launches of the open call so far, without those of labels and, inside a layer, of library
+   * calls, which are described there.  A call of none is over with this, and has no call_close. */
   int (*call_launches)(void);
 
   /* Ends the call, named `name`, and describes its launches.  What no work fits is known by the

@@ -32,7 +32,8 @@ class ElementWise(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result = func(*args, **(kwargs or {}))
         if torch.Tag.pointwise in func.tags:
-            self.lines.add(f"{func._schema.name} {self._bytes(tree_leaves((args, kwargs)))} {self._bytes(tree_leaves(result))}")
+            given = [value for name, value in (kwargs or {}).items() if name != "out"]
+            self.lines.add(f"{func._schema.name} {self._bytes(tree_leaves((args, given)))} {self._bytes(tree_leaves(result))}")
         return result
 
     def around(self, forward):
