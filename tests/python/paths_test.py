@@ -329,6 +329,27 @@ class PathsTest(unittest.TestCase):
             self.assertEqual([path.partition(".")[2] for path in paths],
                              ["backward", "told.backward", ""])
 
+    def test_a_backward_pass_from_what_no_module_returns(self):
+        class Keeps(nn.Module):
+            def __init__(self, told):
+                super().__init__()
+                self.told = told
+
+            def forward(self, x):
+                self.kept = self.told(x)
+
+        model = Keeps(self.told())
+        model(self.x)
+        self.assertEqual(self.backward_paths(model.kept), ["Keeps.told.backward", ""])
+
+    def test_a_backward_pass_on_another_thread(self):
+        output = Calls(self.told(), self.told())(self.x)
+        paths = []
+        thread = threading.Thread(target=lambda: paths.extend(self.backward_paths(output)))
+        thread.start()
+        thread.join()
+        self.assertEqual([path for path in paths if path], ["Calls.parts.1.backward", "Calls.parts.0.backward"])
+
     def test_a_backward_pass_that_is_given_up(self):
         def give_up(_):
             raise KeyError("mine")

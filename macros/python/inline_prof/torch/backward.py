@@ -75,6 +75,7 @@ class Backward:
         self._set_here = []  # Threads with a path that a node's hook set
         self._is_open = False  # a callback waits for the end of this backward pass
         self._carriers = []
+        self._passes = []  # an entry for each that is open: what is computed again may begin one
         self.spans = Spans()
         self.is_on = True
         self.mark_node = self._marker(self._carriers_work())
@@ -196,26 +197,27 @@ class Backward:
         def run_backward(outputs, *args, **kwargs):
             if is_compiling is not None and is_compiling():
                 return original(outputs, *args, **kwargs)
-            thread = self._begin(outputs)
+            noting = self._begin(outputs)
             try:
                 return original(outputs, *args, **kwargs)
             finally:
-                if thread is not None:
-                    thread.notes_nodes = True
+                self._passes.pop()
+                if noting is not None:
+                    noting.notes_nodes = True
 
         return run_backward
 
     def _begin(self, outputs):
         """A backward pass begins at `outputs`, tensors or GradientEdges: gives this thread if it has noted nodes until now, which
         it does not during the pass."""
+        is_outermost = not self._passes
+        self._passes.append(None)
         try:
             thread = self._threads.mine
-            if not thread.notes_nodes:
-                return None
-            thread.notes_nodes = False
-            if self.is_on and self.spans.numbers:
+            is_noting, thread.notes_nodes = thread.notes_nodes, False
+            if is_outermost and self.is_on and self.spans.numbers:
                 self._mark_graph(outputs)
-            return thread
+            return thread if is_noting else None
         except Exception as error:
             self._guard(error)
             return None
