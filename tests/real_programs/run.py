@@ -53,6 +53,7 @@ class Program:
     late: int = -1  # the rank that the others wait for
     short_copies: bool = False  # copies are counted in the short form
     short_idle: bool = False  # why it was idle is asked in the short form
+    explained: int = 80  # percent of what the report says is idle that must be laid to its true reason
     idle_steps: int = 1400  # for IDLE_REPEAT samples of each event
     switches: bool = False  # the second half of its steps launches something else
     status: int = 0  # its exit status; a signal's number is negative
@@ -92,7 +93,7 @@ def switching(way, **more):
 
 def late(kind):
     return Program(f"{kind}, rank 1 late", [PROGRAMS / "distributed.py", kind, "--late", "1"], (60, 200), ranks=2, late=1,
-                   idle_steps=300, ways=("bare", "idle"))
+                   idle_steps=300, explained=0, ways=("bare", "idle"))
 
 
 TABLE = [
@@ -103,13 +104,13 @@ TABLE = [
     gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000),
     gpt("evaluated", full=3300, repeat=12),  # what only one step in ten launches is not met at every try
     gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3000),
-    gpt("graphed_callables", full=2000),
+    gpt("graphed_callables", full=2000, explained=60),
     model("trainer_llama", full=450), model("trainer_bert", full=450), model("generate_static", loops=False),
     model("generate_dynamic", loops=False),
     Program("resnet", [PROGRAMS / "resnet.py"], (10, 800), idle_steps=2000),
     Program("layers", [PROGRAMS / "layers.py"], (60, 200)),
-    Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2, idle_steps=300),
-    Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2, idle_steps=300),
+    Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2, idle_steps=300, explained=0),
+    Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2, idle_steps=300, explained=0),
     late("ddp"),
     late("fsdp2"),
     Program("lightning", [PROGRAMS / "lightning_loop.py"], (150, 400)),
@@ -132,8 +133,7 @@ TABLE = [
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True, short_copies=True),
 ]
 IDLE_REPEAT = 3  # samples of each event where the host's clock is real time
-# Percent of what the report says is idle that must be laid to its true reason; in the short form, which may run on a loaded machine, less.
-LEAST_EXPLAINED = {False: 80, True: 60}
+LEAST_EXPLAINED_IN_SHORT = 60  # the machine may be loaded
 OURS = "inline_prof_"  # what our own kernels' names begin with
 
 
@@ -494,7 +494,7 @@ def check_idle(options, program, folder, done):
     words = []
     for file in sorted(folder.glob("prof.r*.json")):
         words.append(idle.check(folder, json.loads(file.read_text()), analysis_of(options, file),
-                                0 if program.ranks > 1 else LEAST_EXPLAINED[options.short]))
+                                min(program.explained, LEAST_EXPLAINED_IN_SHORT) if options.short else program.explained))
     if program.late >= 0:
         words.append(check_late(options, program, folder))
     return "; ".join(words)
