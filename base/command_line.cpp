@@ -60,12 +60,20 @@ Check between(double least, double most) {
   return between_numbers(least, most);
 }
 Check positive_number() {
-  return {[](const std::string& text) { return CLI::PositiveNumber(text); },
+  return {[](const std::string& text) {
+            return CLI::PositiveNumber(text).empty()
+                       ? std::string()
+                       : fmt::format("expected a number above 0, found {}", text);
+          },
           CLI::PositiveNumber.get_description()};
 }
 
 Check not_negative() {
-  return {[](const std::string& text) { return CLI::NonNegativeNumber(text); },
+  return {[](const std::string& text) {
+            return CLI::NonNegativeNumber(text).empty()
+                       ? std::string()
+                       : fmt::format("expected a number of at least 0, found {}", text);
+          },
           CLI::NonNegativeNumber.get_description()};
 }
 

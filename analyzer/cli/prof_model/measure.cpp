@@ -6,6 +6,7 @@
 #include "cli/prof_model/commands.hpp"
 #include "fit/suggest.hpp"
 #include "model/shipped_parameters.hpp"
+#include "read/parameters.hpp"
 
 #include <fmt/format.h>
 
@@ -67,7 +68,9 @@ struct Suggest {
 };
 
 void run_suggest(const Suggest& options) {
-  const auto machine = parse_machine(options.machine);
+  const read::Parameters parameters = model::choose_parameters(options.parameters, "gemm");
+  const auto machine =
+      parse_machine(options.machine.empty() ? parameters.machine : options.machine);
   std::vector<model::GemmShape> candidates;
   for (const double m : kRows) {
     for (const double n : kSides) {
@@ -76,11 +79,15 @@ void run_suggest(const Suggest& options) {
       }
     }
   }
-  std::string table = "m,n,k\n";
-  for (const model::GemmShape& shape :
-       fit::suggest_products(model::choose_parameters(options.parameters, "gemm"), *machine,
-                             candidates, options.points))
-    table += fmt::format("{},{},{}\n", shape.m, shape.n, shape.k);
+  const auto products = fit::suggest_products(parameters, *machine, candidates, options.points);
+  // Parameters without a type have been refused.
+  std::string type = parameters.key.at("a_type");
+  if (type == "bf16" && !machine->peak_tflops.contains(type)) type = "f16";  // at the same rate
+  const std::string types =
+      fmt::format("{0},{0},{1},f32", type, type.starts_with("f8") ? "bf16" : type);
+  std::string table = "m,n,k,a_type,b_type,c_type,compute_type\n";
+  for (const model::GemmShape& shape : products)
+    table += fmt::format("{},{},{},{}\n", shape.m, shape.n, shape.k, types);
   write_result(options.output, table, options.force);
 }
 
@@ -90,7 +97,8 @@ void declare_suggest(Command& program) {
       .add_option("--suggest", options->parameters,
                   "The parameters that are there: a file or a shipped set")
       .required();
-  program.add_option("--machine", options->machine, "The GPU that will be measured").required();
+  program.add_option("--machine", options->machine,
+                     "The GPU that will be measured; default: that of the parameters");
   program.add_option("--points", options->points, "How many products")
       .check(positive_number())
       .shows_default();
@@ -113,7 +121,10 @@ void declare_suggest(Command& program) {
 }
 
 void run(const std::vector<std::string>& words) {
-  if (std::find(words.begin(), words.end(), "--suggest") != words.end()) suggest(words);
+  const bool asks_what = std::ranges::any_of(words, [](const std::string& word) {
+    return word == "--suggest" || word.starts_with("--suggest=");
+  });
+  if (asks_what) suggest(words);
   run_measure(words);
 }
 
