@@ -13,10 +13,14 @@ namespace inline_prof::measure {
 // What the L2 holds when the work begins: what the same work left there, or nothing of it.
 enum class L2State : std::uint8_t { kWarm, kCold };
 
+// What the GPU has done before: nothing that takes much power, or the same work for a while.
+enum class Load : std::uint8_t { kBurst, kSustained };
+
 struct Case {
-  std::string table;  // that its row goes to, "gemm" or "gemm.cold"
+  std::string table;  // that its row goes to, "gemm", "gemm.cold" or "gemm.sustained"
   read::Op op;        // kind "rows", "bandwidth" or "floor" where prof.json has no word for it
   L2State l2 = L2State::kWarm;
+  Load load = Load::kBurst;
 };
 
 // A case that cannot be timed here; the text says why.

@@ -34,7 +34,7 @@ constexpr const char* kExamples =
     "  prof-model measure gemm -o gemm.csv              one suite, L2 warm\n"
     "  prof-model measure conv --grid layers.csv -o conv.csv\n"
     "  prof-model measure --from prof.json -o alone.csv what a run met, alone on the GPU\n"
-    "  prof-model measure --suggest PARAMS --machine ID which products would tell most; needs no "
+    "  prof-model measure --suggest PARAMS -o grid.csv  which products would tell most; needs no "
     "GPU\n"
     "  prof-model fit --model gemm --machine h200-sxm-141gb --set a_type=bf16 measured/gemm.csv\n"
     "\n"
@@ -42,6 +42,9 @@ constexpr const char* kExamples =
     "be measured here,\n4 the time was up (--resume goes on).";
 
 enum class L2Choice { kDefault, kWarm, kCold, kBoth };
+enum class LoadChoice { kBurst, kSustained, kBoth };
+
+constexpr std::string_view kLoadColumn = "load";
 
 struct Arguments {
   std::vector<std::string> suites;
@@ -49,6 +52,7 @@ struct Arguments {
   std::string from;
   std::string output;
   L2Choice l2 = L2Choice::kDefault;
+  LoadChoice load = LoadChoice::kBurst;
   std::optional<std::size_t> points;
   bool force = false;
   bool resume = false;
@@ -71,17 +75,20 @@ class Plan {
   }
 
   void add(const std::string& table, const std::vector<std::string_view>& columns,
-           const std::vector<read::Op>& ops, L2State l2) {
+           const std::vector<read::Op>& ops, L2State l2, Load load = Load::kBurst) {
     const std::size_t count = std::min(ops.size(), arguments_.points.value_or(ops.size()));
     // Spread over the whole list: a list is sorted by kind.
     for (std::size_t i = 0; i < count; ++i)
-      cases_.push_back({.table = table, .op = ops[i * ops.size() / count], .l2 = l2});
-    tables_to_make_.emplace_back(table, columns);
+      cases_.push_back({.table = table, .op = ops[i * ops.size() / count], .l2 = l2, .load = load});
+    tables_to_make_.push_back({table, columns, load});
   }
 
   void add_suite(const Suite& suite, const GpuFacts& gpu, L2Choice l2) {
     const auto ops = arguments_.grid.empty() ? suite.ops(gpu) : ops_of_grid(arguments_.grid, suite);
     const std::string name(suite.name);
+    if (arguments_.load != LoadChoice::kBurst && suite.name != "floor")
+      add(name + ".sustained", suite.columns, ops, L2State::kWarm, Load::kSustained);
+    if (arguments_.load == LoadChoice::kSustained) return;
     if (l2 != L2Choice::kCold || !suite.has_cold_cases)
       add(name, suite.columns, ops, L2State::kWarm);
     if (l2 != L2Choice::kWarm && suite.has_cold_cases)
@@ -99,12 +106,14 @@ class Plan {
                              : arguments_.force ? IfThere::kReplace
                                                 : IfThere::kRefuse;
     std::map<std::string, ResultTable> tables;
-    for (const auto& [name, columns] : tables_to_make_) {
+    for (const auto& [name, columns, load] : tables_to_make_) {
+      std::vector<std::string_view> more;
+      if (load == Load::kSustained) more.push_back(kLoadColumn);
+      if (arguments_.run.counters)
+        more.insert(more.end(), counter_columns().begin(), counter_columns().end());
       const fs::path file =
           is_folder_ ? fs::path(arguments_.output) / (name + ".csv") : fs::path(arguments_.output);
-      tables.try_emplace(
-          name, file, columns, if_there,
-          arguments_.run.counters ? counter_columns() : std::vector<std::string_view>{});
+      tables.try_emplace(name, file, columns, if_there, more);
     }
     return tables;
   }
@@ -112,10 +121,16 @@ class Plan {
   std::vector<Case> take_cases() { return std::move(cases_); }
 
  private:
+  struct TableToMake {
+    std::string name;
+    std::vector<std::string_view> columns;
+    Load load;
+  };
+
   const Arguments& arguments_;
   bool is_folder_ = false;
   std::vector<Case> cases_;
-  std::vector<std::pair<std::string, std::vector<std::string_view>>> tables_to_make_;
+  std::vector<TableToMake> tables_to_make_;
 };
 
 // Facts for the shapes; a machine without a GPU has those of an H200, and finds out later.
@@ -160,7 +175,8 @@ void plan_profile(Plan& plan, const Arguments& arguments) {
     throw Skipped(fmt::format("{}: no event says what it computes", arguments.from));
   }
   plan.add("isolated", {"operation"}, found.ops,
-           arguments.l2 == L2Choice::kCold ? L2State::kCold : L2State::kWarm);
+           arguments.l2 == L2Choice::kCold ? L2State::kCold : L2State::kWarm,
+           arguments.load == LoadChoice::kSustained ? Load::kSustained : Load::kBurst);
 }
 
 void check_arguments(const Arguments& arguments) {
@@ -173,6 +189,13 @@ void check_arguments(const Arguments& arguments) {
   }
   if (!arguments.from.empty() && arguments.l2 == L2Choice::kBoth) {
     throw cli::UsageError("--from with --l2 both: expected warm or cold");
+  }
+  if (!arguments.from.empty() && arguments.load == LoadChoice::kBoth) {
+    throw cli::UsageError("--from with --load both: expected burst or sustained");
+  }
+  if (arguments.load == LoadChoice::kSustained &&
+      (arguments.l2 == L2Choice::kCold || arguments.l2 == L2Choice::kBoth)) {
+    throw cli::UsageError("--load sustained: the L2 is warm, since the same work runs before");
   }
   if (!arguments.grid.empty() && arguments.suites.size() != 1) {
     throw cli::UsageError("--grid needs one suite, which its columns belong to");
@@ -224,6 +247,16 @@ void declare(cli::Command& app, Arguments& arguments) {
                  "What the L2 holds: warm, cold, or both (cold ones in tables of their own); "
                  "default: warm for one suite, both for several",
                  {{"warm", L2Choice::kWarm}, {"cold", L2Choice::kCold}, {"both", L2Choice::kBoth}});
+  app.add_option("--load", arguments.load,
+                 "What the GPU has done before: burst, nothing that takes much power; sustained, "
+                 "the same work back to back; both (sustained ones in tables of their own)",
+                 {{"burst", LoadChoice::kBurst},
+                  {"sustained", LoadChoice::kSustained},
+                  {"both", LoadChoice::kBoth}});
+  app.add_option("--load-s", arguments.run.load_s,
+                 "Seconds of back-to-back work before a sustained case")
+      .check(cli::between(1e-3, 1e4))
+      .shows_default();
   app.add_option("--points", arguments.points, "Only so many cases of each table")
       .check(cli::positive_number());
   app.add_option("--budget-s", arguments.run.budget_s, "Seconds for everything")

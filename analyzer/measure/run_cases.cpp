@@ -102,9 +102,11 @@ class Runner {
       kernels = launched_kernels(work, gpu_);
     std::vector<double> times;
     GpuState state;
+    const std::size_t runs_in_front =
+        one.load == Load::kSustained ? stopwatch_.load(work, options_.load_s) : 0;
     for (int tries = 0; tries < kMostTries; ++tries) {
       const GpuState before = state_ ? state_->read() : GpuState{};
-      times = stopwatch_.times_us(work, one.l2, options_.repeats, options_.case_s);
+      times = stopwatch_.times_us(work, one.l2, options_.repeats, options_.case_s, runs_in_front);
       state = state_ ? state_->read() : GpuState{};
       if (!before.sm_clock_mhz || !state.sm_clock_mhz) break;
       const double was_mhz = *before.sm_clock_mhz, is_mhz = *state.sm_clock_mhz;
@@ -112,6 +114,7 @@ class Runner {
     }
     Cells cells = cells_of(times, floor_us_, kernels, state);
     cells["library"] = work.library;
+    cells["load"] = one.load == Load::kSustained ? "sustained" : "";
     if (work.stand_in) cells["stand_in"] = "true";
     if (choice.number >= 0) cells["algorithm"] = fmt::format("{}", choice.number);
     cells["proposed_by"] = choice.proposed_by;

@@ -16,6 +16,7 @@ struct RunOptions {
   int device = 0;
   double memory_gb = 16;  // that may be taken on the GPU
   double budget_s = 480;
+  double load_s = 1;    // of back-to-back work before a sustained case
   double case_s = 0.2;  // for the repeats of one case, once there are enough of them to count
   RepeatLimits repeats;
   std::uint64_t seed = 1;  // of the order

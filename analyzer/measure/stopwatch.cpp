@@ -16,6 +16,10 @@ using Clock = std::chrono::steady_clock;
 constexpr double kHoldUs = 40;
 constexpr std::size_t kFloorRepeats = 64;
 constexpr int kLaunchesInARow = 200;
+// Sustained work fills this much time in front of each pair.
+constexpr double kFrontUs = 2000;
+// A host launches a library's kernel in less; work that is shorter leaves gaps, and little power.
+constexpr double kLeastLoadUs = 20;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -45,10 +49,12 @@ Stopwatch::~Stopwatch() {
   }
 }
 
-void Stopwatch::queue(const Work& work, const Pair& pair, bool hold_back, L2State l2) {
+void Stopwatch::queue(const Work& work, const Pair& pair, const Front& front, L2State l2) {
   const cudaStream_t stream = gpu_.stream();
   if (l2 == L2State::kCold) launch_write(stream, gpu_.flush_memory(), gpu_.flush_bytes());
-  if (hold_back) launch_hold(stream, gpu_.cycles(kHoldUs));
+  if (front.hold_back) launch_hold(stream, gpu_.cycles(kHoldUs));
+  for (std::size_t i = 0; i < front.runs; ++i)
+    work.run(stream);
   check(cudaEventRecord(pair.start, stream), "cudaEventRecord");
   work.run(stream);
   check(cudaEventRecord(pair.stop, stream), "cudaEventRecord");
@@ -65,14 +71,15 @@ void Stopwatch::read(std::size_t count, std::vector<double>& times) {
 }
 
 std::vector<double> Stopwatch::times_us(const Work& work, L2State l2, const RepeatLimits& limits,
-                                        double most_s) {
+                                        double most_s, std::size_t runs_in_front) {
+  const Front front{.hold_back = runs_in_front == 0, .runs = runs_in_front};
   const auto start = Clock::now();
   std::vector<double> times;
   // One pair at a time to begin with: a case of a second must not be repeated eight times unasked.
   std::size_t batch = 1;
   do {
     for (std::size_t i = 0; i < batch; ++i)
-      queue(work, pairs_[i], true, l2);
+      queue(work, pairs_[i], front, l2);
     read(batch, times);
     batch = std::min(kPairs, 2 * batch);
   } while (!is_enough(times, limits) &&
@@ -83,10 +90,31 @@ std::vector<double> Stopwatch::times_us(const Work& work, L2State l2, const Repe
 std::vector<double> Stopwatch::idle_times_us(const Work& work, std::size_t repeats) {
   std::vector<double> times;
   while (times.size() < repeats) {
-    queue(work, pairs_[0], false, L2State::kWarm);
+    queue(work, pairs_[0], {.hold_back = false}, L2State::kWarm);
     read(1, times);
   }
   return times;
+}
+
+std::size_t Stopwatch::load(const Work& work, double seconds) {
+  const auto start = Clock::now();
+  std::size_t runs = 1;
+  do {
+    const cudaStream_t stream = gpu_.stream();
+    check(cudaEventRecord(pairs_[0].start, stream), "cudaEventRecord");
+    for (std::size_t i = 0; i < runs; ++i)
+      work.run(stream);
+    check(cudaEventRecord(pairs_[0].stop, stream), "cudaEventRecord");
+    std::vector<double> times;
+    read(1, times);
+    const double run_us = times.front() / static_cast<double>(runs);
+    if (runs > 1 && run_us < kLeastLoadUs) {
+      throw Skipped(fmt::format("takes {:.1f} us: too short to load the GPU, {} us are needed",
+                                run_us, kLeastLoadUs));
+    }
+    runs = static_cast<std::size_t>(std::clamp(kFrontUs / std::max(run_us, 1.0), 1.0, 100.0)) + 1;
+  } while (seconds_since(start) < seconds);
+  return runs;
 }
 
 double Stopwatch::measure_floor_us() {

@@ -20,8 +20,14 @@ class Stopwatch {
   // Raw times in microseconds.  In front of each pair the stream is kept busy, so that host and
   // launch are not in it: with a kernel that waits, and for kCold with one that fills the L2 with
   // something else.  Ends when there are enough repeats, or after `most_s`.
+  // Instead of waiting the stream may run the work itself so many times in front of each pair.
   [[nodiscard]] std::vector<double> times_us(const Work& work, L2State l2,
-                                             const RepeatLimits& limits, double most_s);
+                                             const RepeatLimits& limits, double most_s,
+                                             std::size_t runs_in_front = 0);
+  // Runs the work back to back for so long that power and clocks settle.  How many of its runs keep
+  // the stream busy while a pair is queued.  Throws Skipped for work that the host cannot launch
+  // fast enough.
+  [[nodiscard]] std::size_t load(const Work& work, double seconds);
   // The same on a stream that has nothing to do.
   [[nodiscard]] std::vector<double> idle_times_us(const Work& work, std::size_t repeats);
 
@@ -39,7 +45,13 @@ class Stopwatch {
     cudaEvent_t stop = nullptr;
   };
 
-  void queue(const Work& work, const Pair& pair, bool hold_back, L2State l2);
+  // What keeps the stream busy in front of a pair.
+  struct Front {
+    bool hold_back = true;
+    std::size_t runs = 0;
+  };
+
+  void queue(const Work& work, const Pair& pair, const Front& front, L2State l2);
   void read(std::size_t count, std::vector<double>& times);
 
   Gpu& gpu_;

@@ -185,6 +185,18 @@ void add_vendor(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
                              analysis.errors_beside_vendor->mape * 100)});
 }
 
+// The fitted tables were timed so, and a slow product may be no more than that.
+void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
+  const bool is_slow_product = std::ranges::any_of(analysis.merged, [](const auto& row) {
+    return row.model == "gemm" && row.verdict == join::Verdict::kSlower;
+  });
+  if (!is_slow_product) return;
+  lines.push_back({"bursts",
+                   "matrix products are predicted as they run in short bursts; under "
+                   "steady load the GPU's power may hold it to a lower clock: measure "
+                   "them with prof-model measure --from FILE --load sustained"});
+}
+
 // What the iteration would be without what the models do not explain.
 std::string describe_longest_path(const join::Analysis& analysis) {
   std::string text = fmt::format("the longest takes {:.3f} ms", *analysis.longest_path_us * 1e-3);
@@ -335,6 +347,7 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
   add_rank_waits(lines, analysis);
   add_errors(lines, analysis);
   add_vendor(lines, analysis);
+  add_bursts(lines, analysis);
   if (analysis.longest_path_us && *analysis.longest_path_us > 0) {
     lines.push_back({"path", describe_longest_path(analysis)});
     if (analysis.predicted_path_us) lines.push_back({"step", describe_predicted_path(analysis)});

@@ -97,6 +97,55 @@ class Measure(unittest.TestCase):
         self.assertRegex(rows["bf16"]["library"], r"^cublas \d")
         self.assertRegex(rows["f8e4m3"]["library"], r"^cublasLt \d")
 
+    def test_burst_and_sustained_load_have_tables_of_their_own(self):
+        # In the model the clock falls by a quarter once products have run for half a millisecond.
+        self.model.write_text(json.dumps({**RULES, "rules": RULES["rules"] + [
+            {"name": "*gemm*", "tflops": 500, "droop": 1.25, "droop_after_us": 500}]}))
+        grid = self.path / "grid.csv"
+        grid.write_text("m,n,k,a_type,b_type,c_type,compute_type\n"
+                        "4096,4096,4096,bf16,bf16,bf16,f32\n"
+                        "1024,1024,512,bf16,bf16,bf16,f32\n")
+        folder = self.path / "tables"
+        done = self.measure("gemm", "--grid", grid, "--load", "both", "--load-s", 0.02, "-o", f"{folder}/")
+        burst, sustained = rows_of(folder / "gemm.csv"), rows_of(folder / "gemm.sustained.csv")
+        self.assertEqual(len(burst), 2)
+        self.assertNotIn("load", burst[0])
+        self.assertEqual([row["load"] for row in sustained], ["sustained"])
+        self.assertRegex(done.stderr, r"skipped 1: gemm.sustained: takes 2\.\d us: too short to load the GPU, "
+                                      "20 us are needed")
+        least_us = 2 * 4096 ** 3 / 500 * 1e-6
+        of_burst = next(row for row in burst if row["m"] == "4096")
+        self.assertAlmostEqual(float(of_burst["time_us"]), least_us, delta=0.01)
+        self.assertAlmostEqual(float(sustained[0]["time_us"]), 1.25 * least_us, delta=0.01)
+        self.measure("gemm", "--grid", grid, "--load", "sustained", "--load-s", 0.02, "--resume", "-o",
+                     folder / "gemm.sustained.csv")
+        self.assertEqual(len(rows_of(folder / "gemm.sustained.csv")), 1)
+        for words, arguments in [
+                ("2 tables are made", ["gemm", "--load", "both", "-o", self.path / "one.csv"]),
+                ("the L2 is warm", ["gemm", "--load", "sustained", "--l2", "cold", "-o", self.path / "one.csv"]),
+                ("expected burst or sustained", ["--from", "x", "--load", "both", "-o", self.path / "one.csv"])]:
+            self.assertIn(words, self.measure(*arguments, status=2).stderr)
+        if MODEL:
+            fit = ["fit", "--model", "gemm", "--machine", "h200-sxm-141gb", "--set", "a_type=bf16"]
+            done = self.run_program(*fit, folder / "gemm.sustained.csv", program=MODEL, status=1)
+            self.assertIn("0 rows, but a fit of", done.stderr)
+            self.assertIn("under burst load", done.stderr)
+            done = self.run_program(*fit, "--set", "load=sustained", folder / "gemm.sustained.csv",
+                                    program=MODEL, status=1)
+            self.assertRegex(done.stderr, "1 rows, but a fit of .* under sustained load")
+            done = self.run_program(*fit, "--set", "load=some", folder / "gemm.csv", program=MODEL, status=2)
+            self.assertIn("expected burst or sustained", done.stderr)
+
+    def test_what_is_suggested_can_be_measured(self):
+        if not MODEL:
+            self.skipTest("prof-model is not given")
+        grid = self.path / "grid.csv"
+        self.run_program("measure", "--suggest", "gemm_h200-sxm-141gb_bf16", "--points", 5, "-o", grid, program=MODEL)
+        table = self.path / "gemm.csv"
+        self.measure("gemm", "--grid", grid, "-o", table)
+        self.assertEqual({(row["m"], row["n"], row["k"]) for row in rows_of(grid)},
+                         {(row["m"], row["n"], row["k"]) for row in rows_of(table)})
+
     def test_engines_are_measured_one_by_one(self):
         table = self.path / "engines.csv"
         done = self.measure("conv_engines", "-o", table)

@@ -34,7 +34,7 @@ Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanose
   const Rule& rule = work.kernel->rule_for(shape);
   const double nominal_us = rule.nominal_us(shape);
   const double noise = rule.noise.value_or(model.noise);
-  double us = nominal_us;
+  double us = nominal_us * stream.row.droop(rule, begin);
   const auto ordinal = stream.launch_ordinal++;
   if (noise > 0) {
     us *= 1.0 + noise * gaussian({.seed = settings.seed,
@@ -44,6 +44,7 @@ Nanoseconds Simulator::run_kernel(Stream& stream, const KernelWork& work, Nanose
                                   .purpose = kKernelNoise});
   }
   const auto end = std::max(begin, ready) + std::max<Nanoseconds>(1, from_microseconds(us));
+  stream.row.end = end;
   if (!settings.truth_file.empty()) {
     truth.add({.mangled = work.kernel->mangled,
                .demangled = work.kernel->demangled,

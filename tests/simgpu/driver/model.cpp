@@ -148,6 +148,8 @@ Rule read_rule(Section& in) {
   in.number("per_block_us", rule.per_block_us, 0, kMaxUs);
   in.number("tflops", rule.tflops, 0, 1e9);
   in.number("gb_per_s", rule.gb_per_s, 0, 1e9);
+  in.number("droop", rule.droop, 1, 1e3);
+  in.number("droop_after_us", rule.droop_after_us, 0, kMaxUs);
   if (double noise = -1; in.number("noise", noise, 0, 1), noise >= 0) rule.noise = noise;
   in.integer("registers", rule.registers, 1, 255);
   in.integer("static_shared_bytes", rule.static_shared_bytes, 0, 1 << 20);

@@ -77,8 +77,10 @@ struct Rule {
   double latency_us = 0;
   double duration_us = 0;
   double per_block_us = 0;
-  double tflops = 0;    // 0: the flops do not matter
-  double gb_per_s = 0;  // 0: the bytes do not matter
+  double tflops = 0;          // 0: the flops do not matter
+  double gb_per_s = 0;        // 0: the bytes do not matter
+  double droop = 1;           // times the duration, once the rule's kernels have run for
+  double droop_after_us = 0;  // so long without another kernel between them, or a pause
   std::optional<double> noise;
   int registers = 32;
   int static_shared_bytes = 0;

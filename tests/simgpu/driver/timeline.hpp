@@ -121,6 +121,23 @@ struct Operation {
 
 enum class StreamKind { kLegacy, kPerThread, kCreated };
 
+// Kernels of one rule, one after the other without a pause.
+struct KernelsInARow {
+  const Rule* rule = nullptr;
+  Nanoseconds begin = 0;
+  Nanoseconds end = 0;
+
+  // What the next kernel takes longer, which `next` says the time of and which begins at `start`.
+  [[nodiscard]] double droop(const Rule& next, Nanoseconds start) {
+    constexpr Nanoseconds pause = 20'000;
+    if (rule != &next || start > end + pause) {
+      rule = &next;
+      begin = start;
+    }
+    return start - begin >= from_microseconds(next.droop_after_us) ? next.droop : 1;
+  }
+};
+
 struct Stream {
   Context* context = nullptr;
   StreamKind kind = StreamKind::kCreated;
@@ -133,6 +150,7 @@ struct Stream {
   std::deque<Operation> queue;             // submitted, not yet run
   std::deque<Nanoseconds> launches_ahead;  // ends of launches the host has not yet seen finished
   std::uint64_t launch_ordinal = 0;
+  KernelsInARow row;
   std::uint64_t record_ordinal = 0;
   bool kernel_since_record = false;
   Nanoseconds kernel_begin = 0;  // of the last kernel

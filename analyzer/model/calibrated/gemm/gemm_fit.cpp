@@ -21,9 +21,9 @@ namespace {
 using Eigen::Index;
 using model::ColumnKind;
 
-enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks };
+enum Input : std::size_t { kM, kN, kK, kBatch, kAType, kKernelName, kBlocks, kLoad };
 
-constexpr std::array<model::Column, 7> kInputs{{
+constexpr std::array<model::Column, 8> kInputs{{
     {"m", "", ColumnKind::kInteger, 1, 1 << 24, true, "rows of C"},
     {"n", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of C"},
     {"k", "", ColumnKind::kInteger, 1, 1 << 24, true, "columns of A, rows of B"},
@@ -31,6 +31,7 @@ constexpr std::array<model::Column, 7> kInputs{{
     {"a_type", "", ColumnKind::kText, 0, 0, true, "type of A and B"},
     {"kernel_name", "", ColumnKind::kText, 0, 0, false, "of the kernel that multiplies"},
     {"blocks", "", ColumnKind::kInteger, 1, 1e12, false, "that it was launched with"},
+    {"load", "", ColumnKind::kText, 0, 0, false, "sustained; burst if absent"},
 }};
 
 constexpr Index kFoldsOfAKey = 4;
@@ -72,6 +73,7 @@ struct Choice {
   model::GemmTypes types;
   bool with_quantise = false;
   bool knows_kernels = false;
+  bool is_sustained = false;
 };
 
 Choice choose(const FitRequest& request) {
@@ -92,6 +94,11 @@ Choice choose(const FitRequest& request) {
     throw std::invalid_argument(fmt::format("--set kernel={}: expected known or unknown", kernel));
   }
   choice.knows_kernels = kernel == "known";
+  const std::string load = setting(request, "load", "burst");
+  if (load != "burst" && load != "sustained") {
+    throw std::invalid_argument(fmt::format("--set load={}: expected burst or sustained", load));
+  }
+  choice.is_sustained = load == "sustained";
   return choice;
 }
 
@@ -127,10 +134,13 @@ FitResult fit_gemm(const FitRequest& request) {
   const auto machine = model::gemm_machine(*request.machine, choice.types);
   const MeasuredRows rows(request, kInputs, [&](const MeasuredRow& row) {
     if (choice.knows_kernels && !kernel_of(row)) return false;
+    if ((row.texts[kLoad] == "sustained") != choice.is_sustained) return false;
     return row.texts[kAType] == choice.types.name;
   });
   const auto specs = model::GemmAnalytic::starts(machine, choice.with_quantise);
-  rows.require(specs.size(), fmt::format("a fit of {} parameters", specs.size()));
+  rows.require(specs.size(),
+               fmt::format("a fit of {} parameters to {} under {} load", specs.size(),
+                           choice.types.name, choice.is_sustained ? "sustained" : "burst"));
   for (const Input input : {kM, kN, kK})
     rows.require_variety(input);
 
@@ -219,6 +229,7 @@ FitResult fit_gemm(const FitRequest& request) {
       {"a_type", choice.types.name},
       {"boundary", choice.with_quantise ? model::kGemmQuantiseBoundary : model::kGemmBoundary}};
   if (choice.knows_kernels) parameters.key["kernel"] = "known";
+  if (choice.is_sustained) parameters.key["load"] = "sustained";
   const std::string library = setting(request, "library", "");
   if (!library.empty()) parameters.key["library"] = library;
   parameters.parameters["sm_count"] = machine.sm_count;
@@ -236,6 +247,9 @@ FitEntry gemm_fit_entry() {
       .model = "gemm",
       .settings = {{"a_type", "", "type of A and B; rows of another type are left out"},
                    {"library", "", "which library was timed, e.g. cublas 13.1; kept in the file"},
+                   {"load", "burst",
+                    "sustained: the rows that measure --load sustained has timed; the others are "
+                    "left out"},
                    {"kernel", "unknown",
                     "known: the rows have kernel_name and blocks, and so will those to be "
                     "predicted; rows whose blocks do not bear out the name's tile are left out"}},
