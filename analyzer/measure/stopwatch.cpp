@@ -139,7 +139,7 @@ std::vector<double> Stopwatch::floor_times_us(const std::string& what) {
     const Work replay{
         .run = [exec](cudaStream_t on) { check(cudaGraphLaunch(exec, on), "cudaGraphLaunch"); },
         .library = {}};
-    const std::vector<double> times = times_us(replay, L2State::kWarm, all, 1);
+    std::vector<double> times = times_us(replay, L2State::kWarm, all, 1);
     check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
     check(cudaGraphDestroy(graph), "cudaGraphDestroy");
     return times;

@@ -110,6 +110,7 @@ void declare_suggest(Command& program) {
 [[noreturn]] void suggest(std::vector<std::string> words) {
   words.insert(words.begin(), "prof-model measure");
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words)
     pointers.push_back(word.data());
   pointers.push_back(nullptr);
@@ -117,7 +118,7 @@ void declare_suggest(Command& program) {
       parse({.name = "prof-model measure",
              .description = "Which products to measure for a better fit, as a grid"},
             static_cast<int>(words.size()), pointers.data(), declare_suggest);
-  std::exit(status.value_or(0));
+  std::exit(status.value_or(0));  // NOLINT(concurrency-mt-unsafe)
 }
 
 void run(const std::vector<std::string>& words) {
