@@ -35,6 +35,7 @@ constexpr int kMostLooks = 32;
 
 constexpr std::size_t kFirstWatched = 3;
 constexpr int kDiffering = 3;  // iterations in a row: an evaluation of one batch is no phase
+constexpr int kFewestBriefVisits = 2;  // that are worth a word
 constexpr std::int64_t kWatchEvery = 32;
 constexpr std::int64_t kWatchEveryOfSeveral = 8;  // where phases come in turns
 // A launch in a watched iteration takes 40 ns: a long run has 0.2 ns for them.
@@ -323,6 +324,11 @@ bool has_left_phase(State& state, std::int64_t iteration, bool was_void) {
   bool is_hinted = false;
   if (watching.load(std::memory_order_relaxed) && !was_void) {
     const bool differs = is_another(state, deviation_of(state));
+    ++state.watched;
+    if (!differs && watch.differing > 0) {
+      state.briefly_other += watch.differing;
+      ++state.brief_visits;
+    }
     watch.differing = differs ? watch.differing + 1 : 0;
     if (differs) watch.hints_in_vain = 0;
     if (!differs) watch.last_good = iteration - 1;
@@ -524,6 +530,11 @@ void settle_other_phases(State& state) {
                 std::to_string(events) + " events have too few samples");
   }
   if (!texts.empty()) warn(state, "phases ended before all was measured: " + texts);
+  if (state.brief_visits >= kFewestBriefVisits) {
+    warn(state, std::to_string(state.briefly_other) + " of " + std::to_string(state.watched) +
+                    " iterations that were looked at launched something else, one or two in a row: "
+                    "three make a phase, and what comes so briefly has no samples");
+  }
   if (empty.empty()) return;
   const std::lock_guard lock(state.run.mutex);
   for (const int phase : empty)

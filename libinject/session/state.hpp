@@ -129,6 +129,10 @@ struct State {
   std::int64_t first_index = 0;  // next_index as the phase began
   PhaseWatch watch;
   std::atomic<int> looks{0};  // for another phase
+  // Iterations that were watched, and those that differed between others that did not.
+  std::int64_t watched = 0;
+  std::int64_t briefly_other = 0;
+  int brief_visits = 0;
   std::int64_t idle_iterations = 0;
   OverheadBlocks overhead;
   std::vector<std::vector<std::size_t>> armed_lately;  // targets of the last armed iterations

@@ -113,6 +113,17 @@ TEST(Phases, PrefillAndDecodeAreTwo) {
   expect_samples_in_their_phase(profile);
 }
 
+// Each 16th iteration is another one; each 32nd is looked at.
+TEST(Phases, AreNotMadeOfSingleIterationsWhichIsSaid) {
+  const Workplace place;
+  const json profile =
+      profile_of(place, {"--marks", "--times=60", "decode:12:15", "prefill:10:1"}, "40");
+  ASSERT_EQ(profile["phases"].size(), 1U);
+  EXPECT_EQ(names_of(profile, 0).count("prefill_7_"), 0U);
+  EXPECT_THAT(profile["warnings"].dump(),
+              HasSubstr("iterations that were looked at launched something else"));
+}
+
 // The writer's thread builds the graph's clones: the program goes on until they are measured.
 TEST_P(MarkedOrFound, AnEagerWarmUpComesBeforeAGraph) {
   const Workplace place;
