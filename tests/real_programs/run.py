@@ -242,7 +242,7 @@ def launches_in_order(folder):
     launched, graphs = {}, {}
     with open(folder / "timeline", encoding="utf-8") as lines:
         for line in lines:
-            kind, process, _, _, _, _, _, place, name, number = line.rstrip("\n").split("\t")
+            kind, process, _, _, _, _, _, place, name, number, *_ = line.rstrip("\n").split("\t")
             if kind != "kernel" or name.startswith(OURS):
                 continue
             graph, _, node = place.partition(":")
