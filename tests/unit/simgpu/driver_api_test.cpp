@@ -386,5 +386,22 @@ TEST_F(Device, IsWhatTheModelFileSays) {
   EXPECT_EQ(cuDeviceGet(&device_, 1), CUDA_ERROR_INVALID_DEVICE);
 }
 
+// cuda.h, cuTensorMapEncodeTiled: strides are multiples of 16, a box is no wider than its swizzle.
+TEST_F(Memory, TensorMapsAreCheckedAsTheHeaderSays) {
+  CUtensorMap map{};
+  const cuuint64_t dims[] = {64, 128}, stride = 128, odd_stride = 120;
+  const cuuint32_t box[] = {64, 32}, wide_box[] = {128, 32}, steps[] = {1, 1};
+  const auto encode = [&](const cuuint64_t* strides, const cuuint32_t* tile) {
+    return cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, nullptr, dims, strides,
+                                  tile, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                  CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  EXPECT_EQ(encode(&stride, box), CUDA_SUCCESS);
+  EXPECT_EQ(encode(&odd_stride, box), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(encode(&stride, wide_box), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuTensorMapReplaceAddress(&map, nullptr), CUDA_SUCCESS);
+}
+
 }  // namespace
 }  // namespace inline_prof::simgpu
