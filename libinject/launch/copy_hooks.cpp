@@ -13,17 +13,27 @@
 #include "sys/cuda_api.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 
 namespace inline_prof::hook {
 namespace {
 
-// Out of line, as all that each of a hundred wrappers has.
-[[nodiscard, gnu::noinline]] bool some_may_be_armed() noexcept {
-  const std::uint64_t filter = sys::hot_line.filter.load(std::memory_order_relaxed);
-  return filter != sys::kNoLaunch &&
-         std::any_of(copy_keys.begin(), copy_keys.end(), [filter](const CopyKey& key) {
-           return (filter >> sys::filter_bit(&key) & 1U) != 0;
-         });
+// The filter's bits of all keys; every bit until a copy has counted them.
+constexpr std::uint64_t kNotCounted = ~0ULL;
+constinit std::atomic<std::uint64_t> copy_bits{kNotCounted};
+
+void count_copy_bits() noexcept {
+  if (copy_bits.load(std::memory_order_relaxed) != kNotCounted) return;
+  std::uint64_t bits = 0;
+  for (const CopyKey& key : copy_keys)
+    bits |= std::uint64_t{1} << sys::filter_bit(&key);
+  copy_bits.store(bits, std::memory_order_relaxed);
+}
+
+[[nodiscard]] bool some_may_be_armed() noexcept {
+  return (sys::hot_line.filter.load(std::memory_order_relaxed) &
+          copy_bits.load(std::memory_order_relaxed)) != sys::kNoLaunch;
 }
 
 // The filter lets every launch through now and then: without a copy in the plan of the iteration
@@ -99,6 +109,7 @@ CUresult copied_unmarked(const CopyCall& call) {
 
 [[gnu::noinline]] CUresult copied_slowly(const CopyCall& call) {
   start_once();
+  count_copy_bits();
   if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) return call.made();
   if (!is_to_be_marked()) return copied_unmarked(call);
   const timer::MarkedLaunch mark(call.stream);
