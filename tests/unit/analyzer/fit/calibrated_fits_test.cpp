@@ -265,8 +265,9 @@ TEST(FitGemm, SaysThatAShapeIsFarFromAllItHasSeen) {
 }
 
 TEST(FitGemm, RefusesTablesThatCannotDetermineAnything) {
-  EXPECT_EQ(complaint("gemm", request(gemm_table(10, 1, 6))),
-            "table.csv: 10 rows, but a fit of 22 parameters needs 22 at least");
+  EXPECT_EQ(
+      complaint("gemm", request(gemm_table(10, 1, 6))),
+      "table.csv: 10 rows, but a fit of 22 parameters to bf16 under burst load needs 22 at least");
   std::string constant = "m,n,k,time_us\n";
   for (int i = 1; i <= 22; ++i)
     constant += fmt::format("64,{},{},{}\n", 32 * i, 64 * i, i);
