@@ -109,7 +109,8 @@ void write_shares(std::string& out, const join::Shares& time_us, const join::Sha
   out += '\n';
 }
 
-// "31.2 % the launching thread (29.9 to 32.4), 20.1 % of it behind optimizer.AdamW; 3.0 % ..."
+// "31.2 % the launching thread (29.9 to 32.4), 20.1 % before optimizer.AdamW; 3.0 % ...";
+// empty where no part is worth naming.
 std::string describe_idle(const join::Idle& idle, double iteration_us) {
   const double percent = 100.0 / iteration_us;
   std::vector<std::string> parts;
@@ -127,22 +128,28 @@ std::string describe_idle(const join::Idle& idle, double iteration_us) {
     }
     parts.push_back(text);
   }
-  return parts.empty() ? "nothing worth naming" : fmt::format("{}", fmt::join(parts, "; "));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 // The mean of several devices, and each of a few.
 void add_idle(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   const auto mean = join::mean_idle(analysis);
   if (!mean || !analysis.iteration_us || !(*analysis.iteration_us > 0)) return;
-  lines.push_back({"idle", describe_idle(*mean, *analysis.iteration_us)});
+  std::string label = "idle";
+  const auto add = [&](std::string_view of, const join::Idle& idle, double iteration_us) {
+    const std::string parts = describe_idle(idle, iteration_us);
+    if (parts.empty()) return;
+    lines.push_back({label, fmt::format("{}{}", of, parts)});
+    label.clear();
+  };
+  add("", *mean, *analysis.iteration_us);
   if (analysis.idle.size() < 2 || analysis.idle.size() > kMostFiles) return;
   for (const join::Idle& idle : analysis.idle) {
     const join::Run& run = analysis.runs[idle.profile];
     if (!run.iteration_us) continue;
     const std::string of_file =
         analysis.runs.size() > 1 ? fmt::format(" of {}", printable(run.profile.file)) : "";
-    lines.push_back({"", fmt::format("device {}{}: {}", idle.device_id, of_file,
-                                     describe_idle(idle, *run.iteration_us))});
+    add(fmt::format("device {}{}: ", idle.device_id, of_file), idle, *run.iteration_us);
   }
 }
 
