@@ -65,6 +65,8 @@ struct Row {
 
   SharedText op_kind;  // empty if what it computes is not known
   SharedText meeting;  // of a collective: equal on all ranks that take part in it; else empty
+  // Of corrected_us: until the device that comes last to the collective is there.
+  std::optional<double> waited_us;
   std::optional<double> flops;  // what the operation has to do at least; model/op_work.hpp
   std::optional<double> bytes;
   std::optional<double> predicted_us;
@@ -83,6 +85,11 @@ struct Row {
   std::optional<double> raw_ratio;  // raw / predicted
   Verdict verdict = Verdict::kNotMeasured;
   std::optional<Isolated> isolated;
+
+  // What a prediction is held against: corrected_us without what was waited for other ranks.
+  [[nodiscard]] std::optional<double> working_us() const {
+    return corrected_us ? std::optional(*corrected_us - waited_us.value_or(0.0)) : std::nullopt;
+  }
 };
 
 // The rows of one event on all devices, as the table shows them.
@@ -101,6 +108,7 @@ struct MergedRow {
   std::optional<Interval> raw_ci95_us;
   std::size_t outliers = 0;  // of each device's samples among its own
   std::optional<double> corrected_us;
+  std::optional<double> waited_us;        // of it, for other ranks
   std::optional<double> slowest_us;       // corrected, of the slowest device
   std::optional<double> in_iteration_us;  // mean over devices
   std::optional<double> share_percent;    // of the iteration, mean over devices

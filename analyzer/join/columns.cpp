@@ -71,6 +71,7 @@ void add_comparison(std::vector<Column<Row>>& columns) {
           "than 6 samples, or another `--statistic`"),
       column<Row, &Row::corrected_us>("corrected_us", "corrected",
                                       "with the event bias taken off each sample, at least 0"),
+      column<Row, &Row::waited_us>("waited_us"),
       column<Row, &Row::in_iteration_us>("in_iteration_us"),
       column<Row, &Row::predicted_us>("predicted_us", "predicted",
                                       "by the [model of its kind](models/README.md)"),

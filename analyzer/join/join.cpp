@@ -89,6 +89,7 @@ class Joiner {
     // Of nothing there is no report.
     if (analysis_.runs.empty() && !first_complaint_.empty())
       throw read::InputError(first_complaint_);
+    find_waits(analysis_.rows);
     judge_rows(analysis_.rows);
     merge_devices(analysis_, samples_, options_.statistic);
     merge_isolated(analysis_);
@@ -139,9 +140,10 @@ class Joiner {
             {.predicted = *row.predicted_us, .measured = *row.corrected_us});
       }
       if (row.predicted_us && !row.is_sum_of_children) {
-        pairs.push_back({.predicted = *row.predicted_us, .measured = *row.corrected_us});
-        if (*row.corrected_us > 0) {  // the same rows in both
-          uncorrected_pairs.push_back({.predicted = *row.predicted_us, .measured = *row.raw_us});
+        pairs.push_back({.predicted = *row.predicted_us, .measured = *row.working_us()});
+        if (*row.working_us() > 0) {  // the same rows in both
+          uncorrected_pairs.push_back({.predicted = *row.predicted_us,
+                                       .measured = *row.raw_us - row.waited_us.value_or(0.0)});
         }
       }
     }

@@ -109,6 +109,19 @@ void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRun
   merged.corrected_us = std::max(0.0, unbiased_us);
 }
 
+// All devices of a collective work as long: what the merged time has beyond that is waiting.
+void merge_waits(MergedRow& merged, const Analysis& analysis) {
+  if (!merged.corrected_us) return;
+  std::vector<double> working_us;
+  bool has_waited = false;
+  for (const std::size_t i : merged.rows) {
+    const Row& row = analysis.rows[i];
+    if (row.corrected_us) working_us.push_back(*row.working_us());
+    has_waited = has_waited || row.waited_us;
+  }
+  if (has_waited) merged.waited_us = std::max(0.0, *merged.corrected_us - mean(working_us));
+}
+
 // Of all devices, or none.
 std::optional<double> mean_estimate_us(const MergedRow& merged, const Analysis& analysis) {
   std::vector<double> estimates_us;
@@ -156,8 +169,9 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
     merged.verdict = Verdict::kNotMeasured;
     return;
   }
-  merged.ratio = *merged.corrected_us / *merged.predicted_us;
-  merged.raw_ratio = *merged.raw_us / *merged.predicted_us;
+  const double waited_us = merged.waited_us.value_or(0.0);
+  merged.ratio = (*merged.corrected_us - waited_us) / *merged.predicted_us;
+  merged.raw_ratio = (*merged.raw_us - waited_us) / *merged.predicted_us;
   const auto says = [&](Verdict verdict) {
     return std::count_if(merged.rows.begin(), merged.rows.end(),
                          [&](std::size_t i) { return analysis.rows[i].verdict == verdict; }) *
@@ -166,8 +180,8 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
   };
   // One device that is slow is not a slow layer: most of them have to be.
   merged.verdict =
-      judge(*merged.corrected_us, merged.predicted_ci90_us, says(Verdict::kExtrapolated),
-            says(Verdict::kSlower) || says(Verdict::kFaster));
+      judge(*merged.corrected_us - waited_us, merged.predicted_ci90_us,
+            says(Verdict::kExtrapolated), says(Verdict::kSlower) || says(Verdict::kFaster));
 }
 
 bool lies_in(const std::vector<MergedRow>& merged, std::size_t row, std::size_t region) {
@@ -237,6 +251,7 @@ void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic s
         static thread_local Pool pool;
         MergedRow& merged = analysis.merged[i];
         merge_times(merged, analysis, samples, statistic, pool);
+        merge_waits(merged, analysis);
         merge_predictions(merged, analysis);
         merged.vendor_estimate_us = mean_estimate_us(merged, analysis);
         return i;

@@ -105,9 +105,9 @@ void compare(Row& row, bool is_finding) {
   } else if (!row.corrected_us) {
     row.verdict = Verdict::kNotMeasured;
   } else {
-    row.ratio = *row.corrected_us / *row.predicted_us;
-    row.raw_ratio = *row.raw_us / *row.predicted_us;
-    row.verdict = judge(*row.corrected_us, row.predicted_ci90_us, row.is_extrapolated, is_finding);
+    row.ratio = *row.working_us() / *row.predicted_us;
+    row.raw_ratio = (*row.raw_us - row.waited_us.value_or(0.0)) / *row.predicted_us;
+    row.verdict = judge(*row.working_us(), row.predicted_ci90_us, row.is_extrapolated, is_finding);
   }
 }
 

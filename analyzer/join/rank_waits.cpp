@@ -82,39 +82,62 @@ DeviceKey device_of(const Row& row) {
   return {row.profile, row.device_id};
 }
 
+// The rows of one collective, each of another device.
+struct Meeting {
+  std::vector<std::size_t> rows;
+  std::size_t last = 0;  // that of the device that comes last
+};
+
+std::vector<Meeting> meetings_of(const std::vector<Row>& rows) {
+  std::map<std::string, std::vector<std::size_t>> by_name;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!rows[i].meeting.empty() && rows[i].corrected_us && !rows[i].any_occurrence)
+      by_name[rows[i].meeting].push_back(i);
+  }
+  std::vector<Meeting> meetings;
+  for (auto& [name, met] : by_name) {
+    std::set<DeviceKey> devices;
+    for (const std::size_t i : met)
+      devices.insert(device_of(rows[i]));
+    // A device that is there twice means that the name does not tell two collectives apart.
+    if (met.size() < 2 || devices.size() < met.size()) continue;
+    const std::size_t last =
+        *std::ranges::min_element(met, {}, [&](std::size_t i) { return *rows[i].corrected_us; });
+    meetings.push_back({.rows = std::move(met), .last = last});
+  }
+  return meetings;
+}
+
 }  // namespace
+
+void find_waits(std::vector<Row>& rows) {
+  for (const Meeting& meeting : meetings_of(rows)) {
+    for (const std::size_t i : meeting.rows) {
+      rows[i].waited_us = *rows[i].corrected_us - *rows[meeting.last].corrected_us;
+      // They were of the whole time.
+      rows[i].p_slower.reset();
+      rows[i].p_faster.reset();
+    }
+  }
+}
 
 void find_rank_waits(Analysis& analysis) {
   if (!analysis.shares_us) return;
-  std::map<std::string, std::vector<std::size_t>> meetings;
-  for (std::size_t i = 0; i < analysis.rows.size(); ++i) {
-    const Row& row = analysis.rows[i];
-    if (!row.meeting.empty() && row.corrected_us && row.in_iteration_us && !row.any_occurrence)
-      meetings[row.meeting].push_back(i);
-  }
   std::map<std::pair<DeviceKey, DeviceKey>, RankWait> waits;  // who waits, and for whom
   std::map<DeviceKey, DeviceTime> times;
-  for (const auto& [meeting, rows] : meetings) {
-    std::set<DeviceKey> devices;
-    std::size_t last = rows.front();
-    for (const std::size_t i : rows) {
-      devices.insert(device_of(analysis.rows[i]));
-      if (*analysis.rows[i].in_iteration_us < *analysis.rows[last].in_iteration_us) last = i;
-    }
-    // A device that is there twice means that the name does not tell two collectives apart.
-    if (rows.size() < 2 || devices.size() < rows.size()) continue;
+  for (const Meeting& meeting : meetings_of(analysis.rows)) {
     if (times.empty()) times = times_of_devices(analysis.rows);
-    for (const std::size_t i : rows) {
+    const DeviceKey last = device_of(analysis.rows[meeting.last]);
+    for (const std::size_t i : meeting.rows) {
       const Row& row = analysis.rows[i];
-      const double us = *row.in_iteration_us - *analysis.rows[last].in_iteration_us;
-      if (us <= 0) continue;
+      if (!row.in_iteration_us || !row.waited_us || *row.waited_us <= 0) continue;
+      const double us = *row.waited_us * *row.in_iteration_us / *row.corrected_us;
       const DeviceKey own = device_of(row);
-      const DeviceKey other = device_of(analysis.rows[last]);
-      RankWait& wait = waits[{own, other}];
+      RankWait& wait = waits[{own, last}];
       wait.profile = own.first;
       wait.device_id = own.second;
-      wait.for_profile = other.first;
-      wait.for_device_id = other.second;
+      wait.for_profile = last.first;
+      wait.for_device_id = last.second;
       wait.us += us;
       wait.exposed_us += times.at(own).exposed_us(i, us);
     }

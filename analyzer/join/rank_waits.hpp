@@ -15,7 +15,9 @@
 
 namespace inline_prof::join {
 
-// After the shares: rows have their times in the iteration.
+// Sets waited_us of the rows of collectives that meet.
+void find_waits(std::vector<Row>& rows);
+// Sums them up for each device.  After the shares: rows have their times in the iteration.
 void find_rank_waits(Analysis& analysis);
 
 // A device that comes last to collectives.

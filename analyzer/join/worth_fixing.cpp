@@ -22,12 +22,17 @@ constexpr double kNoticeableUs = 1e-6;  // below it a difference is one of round
 class Excess {
  public:
   explicit Excess(const std::vector<Row>& rows)
-      : rows_(rows), children_(children_of(rows)), outermost_(rows.size()), part_(rows.size(), 0) {}
+      : rows_(rows),
+        children_(children_of(rows)),
+        outermost_(rows.size()),
+        part_(rows.size(), 0),
+        is_work_(rows.size()) {}
 
   // Has to be called for every work's row before the others.
   void add_outermost(std::size_t row, std::size_t work) {
     std::vector<std::size_t> to_do{row};
     part_[row] = 1.0;
+    is_work_[row] = true;
     while (!to_do.empty()) {
       const std::size_t i = to_do.back();
       to_do.pop_back();
@@ -45,8 +50,10 @@ class Excess {
   [[nodiscard]] std::optional<double> of_row(std::size_t row) const {
     const Row& own = rows_[row];
     if (!own.predicted_us || !own.corrected_us || !outermost_[row]) return std::nullopt;
-    if (!(*own.corrected_us > *own.predicted_us)) return 0.0;
-    return part_[row] * (1 - *own.predicted_us / *own.corrected_us);
+    const double beyond_us = *own.working_us() - *own.predicted_us;
+    if (!(beyond_us > 0)) return 0.0;
+    // A work that is a collective has been given the time that it works (run_work.cpp).
+    return part_[row] * beyond_us / (is_work_[row] ? *own.working_us() : *own.corrected_us);
   }
 
   // That of the row, or where it has no prediction of its own that of what it encloses.
@@ -86,6 +93,7 @@ class Excess {
   std::vector<std::vector<std::size_t>> children_;
   std::vector<std::optional<std::size_t>> outermost_;  // the work that a row lies in
   std::vector<double> part_;                           // of that work's time
+  std::vector<bool> is_work_;                          // outermost itself
 };
 
 // The question that one merged row asks.

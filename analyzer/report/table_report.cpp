@@ -76,6 +76,13 @@ std::string marked(const join::MergedRow& row, bool colour) {
   }
 }
 
+// A tenth of the time is no rank's usual scatter.
+constexpr double kLeastWaitingPart = 0.1;
+constexpr std::string_view kHasWaited = "without what the ranks wait for the one that comes last";
+bool has_waited(const join::MergedRow& row) {
+  return row.waited_us.value_or(0.0) > kLeastWaitingPart * row.corrected_us.value_or(0.0);
+}
+
 std::string name_of_row(const join::MergedRow& row) {
   std::string name = row.layer.empty() ? "" : row.layer + "  ";
   name += readable_name(row.event);
@@ -163,9 +170,12 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     const std::string name = shortened(name_of_row(row), name_width - indent);
     const bool upper_bound = row.is_upper_bound();
     any_upper_bound = any_upper_bound || upper_bound;
-    const std::string verdict =
-        row.predicted_us ? marked(row, options.colour)
-                         : fmt::format("no prediction {}", footnotes.number_of(row.reason));
+    std::string verdict = row.predicted_us ? marked(row, options.colour) : "no prediction";
+    if (!row.predicted_us) {
+      verdict += ' ' + footnotes.number_of(row.reason);
+    } else if (has_waited(row)) {
+      verdict += ' ' + footnotes.number_of(std::string(kHasWaited));
+    }
     fmt::format_to(std::back_inserter(out), "{}{}", std::string(indent, ' '), name);
     if (is_one_line) {
       out.append(name_width - indent - columns(name), ' ');

@@ -1,10 +1,16 @@
 // Which rank the others wait for, of works that are known by hand.
 #include "join/rank_waits.hpp"
 
+#include "join/join.hpp"
+#include "model/machines.hpp"
+#include "profile_builder.hpp"
+
 #include <gtest/gtest.h>
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::join {
 namespace {
@@ -36,6 +42,7 @@ class Ranks {
   }
 
   Analysis& found() {
+    find_waits(analysis_.rows);
     find_rank_waits(analysis_);
     return analysis_;
   }
@@ -79,6 +86,43 @@ TEST(RankWaits, AreNotKnownWhereANameStandsForTwoCollectives) {
   ranks.add(0, 1, 800, 50, "comm 0");
   ranks.add(1, 1, 600, 100, "comm 0");
   EXPECT_TRUE(ranks.found().rank_waits.empty());
+}
+
+read::Profile rank_with(std::size_t samples, double all_reduce_us) {
+  const read::Op op{.kind = "collective",
+                    .source = "test",
+                    .attributes = {{"op", std::string("all_reduce")},
+                                   {"type", std::string("f16")},
+                                   {"bytes", std::int64_t{1} << 25},
+                                   {"ranks", std::int64_t{2}},
+                                   {"comm", std::string("c")},
+                                   {"sequence", std::int64_t{0}}}};
+  return test::profile_of({test::EventBuilder("all_reduce", 0, 1)
+                               .samples_us(std::vector<double>(samples, all_reduce_us))
+                               .op(op)},
+                          1000);
+}
+
+TEST(RankWaits, AreNoPartOfWhatAPredictionIsHeldAgainst) {
+  JoinOptions options;
+  options.machine = model::choose_machine("h200-sxm-141gb", model::builtin_machines());
+  options.event_bias.kind = BiasSetting::Kind::kOff;
+  std::vector<read::Profile> profiles;
+  profiles.push_back(rank_with(7, 900));
+  profiles.push_back(rank_with(5, 100));
+  const Analysis analysis = join_profiles(std::move(profiles), {}, options);
+  ASSERT_EQ(analysis.rows.size(), 2U);
+  const double ratio = 100 / analysis.rows[0].predicted_us.value();
+  EXPECT_NEAR(analysis.rows[0].waited_us.value(), 800, 1e-4);
+  EXPECT_NEAR(analysis.rows[0].ratio.value(), ratio, 1e-6);
+  EXPECT_NEAR(analysis.rows[1].waited_us.value(), 0, 1e-4);
+  EXPECT_NEAR(analysis.rows[1].ratio.value(), ratio, 1e-6);
+  ASSERT_EQ(analysis.merged.size(), 1U);
+  EXPECT_NEAR(analysis.merged[0].waited_us.value(), 800, 1e-4) << "the median of all is 900";
+  EXPECT_NEAR(analysis.merged[0].ratio.value(), ratio, 1e-6);
+  EXPECT_NEAR(analysis.errors.value().median_ratio, ratio, 1e-6);
+  // The whole row would be slower by 800 us: no rank can gain more than the transfer takes.
+  EXPECT_LT(analysis.merged[0].saved_us_if_predicted.value_or(0.0), 100);
 }
 
 }  // namespace
