@@ -81,7 +81,7 @@ void add_comparison(std::vector<Column<Row>>& columns) {
                                             "package](models/nvmmh.md)"),
       column<Row, &Row::ratio>("ratio"),
       column<Row, &Row::raw_ratio>("raw_ratio"),
-      column<Row, kKnown<&Row::bound>>("bound", "bound", "`compute`, `memory` or `launch`"),
+      column<Row, kKnown<&Row::bound>>("bound", "bound", "`compute`, `memory`, `link` or `launch`"),
       column<Row, kKnown<&Row::model>>("model"),
       column<Row, kKnown<&Row::parameters>>("parameters"),
       column<Row, [](const Row& row) { return verdict_text(row); }>("verdict", "verdict",

@@ -30,7 +30,8 @@ enum class Bound { kCompute, kMemory, kLink, kLaunch };
 // From the words that models have for it, which are finer.
 [[nodiscard]] constexpr Bound bound_from_name(std::string_view name) {
   if (name == bound_name(Bound::kCompute)) return Bound::kCompute;
-  if (name == "memory" || name == "l2" || name == "bandwidth") return Bound::kMemory;
+  if (name == "memory" || name == "l2") return Bound::kMemory;
+  if (name == "bandwidth") return Bound::kLink;  // of a collective
   return Bound::kLaunch;
 }
 

@@ -200,8 +200,8 @@ void add_bursts(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
   if (!is_slow_product) return;
   lines.push_back({"bursts",
                    "matrix products are predicted as they run in short bursts; under "
-                   "steady load the GPU's power may hold it to a lower clock: measure "
-                   "them with prof-model measure --from FILE --load sustained"});
+                   "steady load the power limit may lower the GPU's clock: measure them "
+                   "with prof-model measure --from FILE --load sustained"});
 }
 
 // What the iteration would be without what the models do not explain.
