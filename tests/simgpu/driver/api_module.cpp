@@ -49,7 +49,7 @@ simgpu_api_call call_of(const char* function, void* handle) {
   return call;
 }
 
-int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int carveout,
+int attribute_of(const Simulator& s, const Kernel& kernel, const FunctionSettings& settings,
                  CUfunction_attribute attribute) {
   const auto& device = s.model.device;
   switch (attribute) {
@@ -63,9 +63,13 @@ int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int 
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       return device.compute_major * 10 + device.compute_minor;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      return max_dynamic;
+      return settings.max_dynamic_shared_bytes;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-      return carveout;
+      return settings.preferred_carveout;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      return settings.large_clusters_allowed;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+      return settings.cluster_scheduling;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
@@ -73,8 +77,6 @@ int attribute_of(const Simulator& s, const Kernel& kernel, int max_dynamic, int 
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
       return 0;
     default:
       throw Failure{CUDA_ERROR_INVALID_VALUE};
@@ -209,7 +211,7 @@ SIMGPU_CALL(cuKernelGetAttribute, cuKernelGetAttribute_v12000, kOther, int* valu
             CUfunction_attribute attribute, CUkernel kernel, CUdevice device) {
   require(value);
   static_cast<void>(s.device(device));
-  *value = attribute_of(s, s.kernel(kernel), 48 * 1024, -1, attribute);
+  *value = attribute_of(s, s.kernel(kernel), FunctionSettings(), attribute);
 }
 
 SIMGPU_CALL(cuFuncGetName, cuFuncGetName_v12030, kOther, const char** name, CUfunction function) {
@@ -228,8 +230,7 @@ SIMGPU_CALL(cuFuncGetAttribute, cuFuncGetAttribute_v2020, kOther, int* value,
             CUfunction_attribute attribute, CUfunction function) {
   require(value);
   const Function& of = s.function(function);
-  *value =
-      attribute_of(s, *of.kernel, of.max_dynamic_shared_bytes, of.preferred_carveout, attribute);
+  *value = attribute_of(s, *of.kernel, of.settings, attribute);
 }
 
 SIMGPU_CALL(cuFuncSetAttribute, cuFuncSetAttribute_v9000, kOther, CUfunction function,
@@ -241,15 +242,21 @@ SIMGPU_CALL(cuFuncSetAttribute, cuFuncSetAttribute_v9000, kOther, CUfunction fun
       // CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN".
       require_value(value >= 0 && value + of.kernel->static_shared_bytes() <=
                                       s.model.device.shared_bytes_per_block_optin);
-      of.max_dynamic_shared_bytes = value;
+      of.settings.max_dynamic_shared_bytes = value;
       break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       require_value(value >= -1 && value <= 100);
-      of.preferred_carveout = value;
+      of.settings.preferred_carveout = value;
       break;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      require_value(value == 0 || value == 1);
+      of.settings.large_clusters_allowed = value;
+      break;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-      throw Failure{CUDA_ERROR_NOT_SUPPORTED};
+      require_value(value >= CU_CLUSTER_SCHEDULING_POLICY_DEFAULT &&
+                    value <= CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
+      of.settings.cluster_scheduling = value;
+      break;
     default:
       throw Failure{CUDA_ERROR_INVALID_VALUE};
   }

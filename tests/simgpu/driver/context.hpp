@@ -73,12 +73,19 @@ struct Kernel {
   }
 };
 
+// What cuFuncSetAttribute() sets.
+struct FunctionSettings {
+  int max_dynamic_shared_bytes = 48 * 1024;
+  int preferred_carveout = -1;
+  int large_clusters_allowed = 0;
+  int cluster_scheduling = CU_CLUSTER_SCHEDULING_POLICY_DEFAULT;
+};
+
 // A kernel in one context: what CUfunction points to.
 struct Function {
   Kernel* kernel = nullptr;
   Context* context = nullptr;
-  int max_dynamic_shared_bytes = 48 * 1024;
-  int preferred_carveout = -1;
+  FunctionSettings settings;
 };
 
 struct Variable {

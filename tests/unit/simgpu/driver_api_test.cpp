@@ -261,6 +261,23 @@ TEST_F(Launch, NeedsTheAttributeForMuchSharedMemory) {
   EXPECT_EQ(with(64 * 1024), CUDA_SUCCESS);
 }
 
+TEST_F(Launch, KeepsTheAttributesOfItsFunction) {
+  const auto value_of = [&](CUfunction_attribute attribute) {
+    int value = -1;
+    EXPECT_EQ(cuFuncGetAttribute(&value, attribute, kernel_), CUDA_SUCCESS);
+    return value;
+  };
+  constexpr auto large_clusters = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
+  constexpr auto scheduling = CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
+  EXPECT_EQ(value_of(large_clusters), 0);
+  EXPECT_EQ(cuFuncSetAttribute(kernel_, large_clusters, 1), CUDA_SUCCESS);
+  EXPECT_EQ(value_of(large_clusters), 1);
+  EXPECT_EQ(cuFuncSetAttribute(kernel_, large_clusters, 2), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(cuFuncSetAttribute(kernel_, scheduling, CU_CLUSTER_SCHEDULING_POLICY_SPREAD),
+            CUDA_SUCCESS);
+  EXPECT_EQ(value_of(scheduling), CU_CLUSTER_SCHEDULING_POLICY_SPREAD);
+}
+
 TEST_F(Launch, RefusesAttributesThatItDoesNotSimulate) {
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT;
