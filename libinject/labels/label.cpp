@@ -193,7 +193,9 @@ void stop_in_warmup(State& state, Label& label, CUstream stream) {
   if (site == nullptr || site->open_occurrence < 0) {
     // The first one is said, with how many there were at the end.
     if (!label.was_unmatched && state.unmatched_labels++ == 0)
-      warn(state, label.name + ".stop was met without a .start before it");
+      warn(state, label.name +
+                      ".stop was met without a .start before it in the warm-up: a label "
+                      "that is open where an iteration begins is not measured there");
     label.was_unmatched = true;
     return;
   }

@@ -84,6 +84,8 @@ struct EventRecord {
   std::unique_ptr<Op> op;
 
   std::atomic<std::uint64_t> calls{1};
+  // A label that was to be measured had not been stopped when the next iteration began.
+  std::atomic<bool> was_left_open{false};
 
   void add_flag(Flag flag) {
     flags |= static_cast<std::uint8_t>(1U << static_cast<unsigned>(flag));

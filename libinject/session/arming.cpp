@@ -212,6 +212,7 @@ void forget_armed() noexcept {
     if (Label* label = armed.label.load(std::memory_order_relaxed)) label->open_gate(false);
     // A label that was started but not stopped in its iteration.
     if (auto* pair = armed.pair.exchange(nullptr, std::memory_order_acq_rel)) {
+      pair->event->was_left_open.store(true, std::memory_order_relaxed);
       pair->timer->abandon(*pair);
     }
   }

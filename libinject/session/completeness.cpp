@@ -21,7 +21,7 @@ std::string text_of(std::int64_t number) {
 }
 
 // What happened to the samples that were recorded, or were to be, and are not in the file.
-std::string causes(const State& state, std::uint64_t missing) {
+std::string causes(const State& state, std::uint64_t missing, std::uint64_t left_open) {
   const record::Dropped& dropped = state.run.dropped;
   std::string text;
   std::uint64_t known = 0;
@@ -38,6 +38,7 @@ std::string causes(const State& state, std::uint64_t missing) {
   add(dropped.interleaved_launch.load(), "with a launch of another thread in between");
   add(dropped.irregular_iteration.load(), "in irregular iterations");
   add(sys::vendor_error_count(), "lost to errors of the driver");
+  add(left_open, "of labels that were open where an iteration began");
   if (known >= missing) return text;
   return text + (text.empty() ? "" : ", the others ") + "not launched in their turn";
 }
@@ -45,7 +46,8 @@ std::string causes(const State& state, std::uint64_t missing) {
 struct Shortfall {
   std::int64_t wanted = 0;
   std::int64_t missing = 0;
-  std::size_t events = 0;  // that miss some
+  std::int64_t left_open = 0;  // of those, of labels that stay open from one iteration to the next
+  std::size_t events = 0;      // that miss some
 };
 
 // An event of which no more samples are expected has a reason already.
@@ -63,6 +65,9 @@ void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Sh
   if (site != state.site_of_event.end() && !has_handles(*site->second) &&
       !site->second->stream->is_silent)
     event.reason.append(": the program destroyed its stream, context or module");
+  if (!event.was_left_open.load(std::memory_order_relaxed)) return;
+  all.left_open += missing;
+  event.reason.append(": it was open where an iteration began, and is not measured across that");
 }
 
 // Policy adaptive asks for no number of samples, but for at least one of each class.
@@ -91,7 +96,13 @@ Shortfall shortfall_of(State& state) {
         add_event(state, *event, event->capacity(), all);
       } else if (is_visited) {
         // Under policy adaptive one kernel of each class is measured; the others are not requested.
-        if (event->capacity() > 0) add_event(state, *event, state.settings.repeat, all);
+        if (event->capacity() > 0) {
+          add_event(state, *event, state.settings.repeat, all);
+        } else if (!state.adaptive && !event->has(record::Flag::kNotMeasurable)) {
+          const std::lock_guard lock(state.run.mutex);
+          event->reason.append(event->reason.empty() ? "" : "; ")
+              .append("the program ended before the turn of this kernel inside a graph");
+        }
       } else {
         add_event(state, *event, state.plan.samples_of(i), all);
       }
@@ -145,9 +156,10 @@ bool settle_measured(State& state) {
     warn(state, early_end(state) + (state.adaptive ? "" : ": " + samples));
   } else if (state.adaptive && all.wanted == 0) {
     warn(state, text_of(all.missing) + " classes with " + of_events +
-                    " have no sample: " + causes(state, missing));
+                    " have no sample: " + causes(state, missing, 0));
   } else {
-    warn(state, samples + "; the others, of " + of_events + ": " + causes(state, missing));
+    warn(state, samples + "; the others, of " + of_events + ": " +
+                    causes(state, missing, static_cast<std::uint64_t>(all.left_open)));
   }
   // Where nothing came of all that was asked for, reasons do not make it complete.
   return all_was_recorded && all.missing < all.wanted;

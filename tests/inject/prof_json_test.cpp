@@ -232,6 +232,23 @@ TEST(ProfJson, StartsIterationsAtTheKernelThatTheUserNames) {
     EXPECT_EQ(each["measured_times_ms"].size(), 5U) << each["event_name"];
 }
 
+// kernel_b lies between the starts and the stops of both labels.
+TEST(ProfJson, SaysOfALabelThatItIsOpenWhereAnIterationBegins) {
+  const Workplace place;
+  const auto [run, profile] = train(place, {"--iterations=90", "--no-boundaries"},
+                                    {"INLINE_PROF_ITERATION=kernel:kernel_b*"});
+  for (const char* label : {"step", "step.gemm"}) {
+    const json open = event(profile, label);
+    EXPECT_TRUE(open["measured_times_ms"].empty()) << label;
+    EXPECT_EQ(open["reason"],
+              "5 of 5 samples are missing: it was open where an iteration began, and is not "
+              "measured across that");
+  }
+  EXPECT_EQ(event(profile, "kernel_c")["measured_times_ms"].size(), 5U);
+  EXPECT_THAT(profile["warnings"].dump(),
+              HasSubstr("of labels that were open where an iteration began"));
+}
+
 TEST(ProfJson, CountsTheWholeRunWhereNoIterationBegins) {
   const Workplace place;
   const HostRun run = run_host(place, "host_training",
