@@ -264,8 +264,7 @@ std::string describe_overlap(const join::Overlap& overlap) {
   const double saved_us = overlap.one_by_one_us - overlap.together_us;
   return fmt::format(
       "kernels of graphs, timed one by one, take {:.2f} us; their replays take {:.2f} us: "
-      "programmatic "
-      "launches, which let them overlap, save {}",
+      "programmatic launches, which let them overlap, save {}",
       overlap.one_by_one_us, overlap.together_us,
       saved_us > 0 ? fmt::format("{:.2f} us", saved_us) : "nothing");
 }
