@@ -140,7 +140,11 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
     boundary.steady_index = (boundary.steady_index + size - behind) % size;
     return boundary;
   }
-  if (early == 0 || (boundary.is_known && static_cast<double>(early) > kMostInCommon * between))
+  // Nothing was launched before that might look like the end of an iteration, or the host waited
+  // for it.
+  const bool begins_there = boundary.first_launch + log.dropped() == 0 || is_behind_one;
+  if (early == 0 ||
+      (boundary.is_known && (begins_there || static_cast<double>(early) > kMostInCommon * between)))
     return boundary;
   if (at == log.waits().end()) return boundary;
   return {.first_launch = *at,
@@ -174,8 +178,12 @@ Boundary from_launches(const LaunchLog& log, std::span<const std::uint32_t> posi
 
 Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                        const Cycle& cycle) {
-  const Boundary boundary = from_launches(log, positions, cycle);
-  return cycle.waits.empty() ? boundary : behind_wait(log, cycle, boundary);
+  Boundary boundary = from_launches(log, positions, cycle);
+  if (!cycle.waits.empty()) boundary = behind_wait(log, cycle, boundary);
+  boundary.is_sure =
+      boundary.first_launch + log.dropped() == 0 ||
+      std::binary_search(log.waits().begin(), log.waits().end(), boundary.first_launch);
+  return boundary;
 }
 
 }  // namespace inline_prof::schedule

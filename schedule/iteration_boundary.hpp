@@ -13,7 +13,8 @@ struct Boundary {
   std::size_t first_launch = 0;  // of the first iteration, in `launches`
   std::size_t steady_index = 0;  // Cycle::steady[steady_index] begins an iteration
   bool is_known =
-      false;  // false: the launches begin within the cycle; the anchor ends an iteration
+      false;             // false: the launches begin within the cycle; the anchor ends an iteration
+  bool is_sure = false;  // nothing is launched before, or the host waits there
 };
 
 // The periodic part is followed back from the run's first anchor to where it begins.  Launches that

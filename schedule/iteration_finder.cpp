@@ -28,6 +28,7 @@ constexpr double kMostWhereMicroSteps = 0.88;
 constexpr std::size_t kUsualMicroSteps = 16;
 constexpr double kMostWhereManyMicroSteps = 0.9;
 constexpr std::size_t kMostMicroSteps = 64;
+constexpr double kMostWhereUnsure = 0.9;  // the last launches of a set-up may end an iteration
 constexpr double kMostWhereUneven = 0.85;
 constexpr double kMostlySteady = 0.75;      // of the launches do not vary
 constexpr double kMostWhereBothFit = 0.84;  // the iteration and a part of it that ...
@@ -114,7 +115,7 @@ std::optional<Word> shortest_word(const std::vector<std::uint32_t>& iteration,
   return std::nullopt;
 }
 
-double confidence_of(const Cycle& cycle, bool boundary_is_known) {
+double confidence_of(const Cycle& cycle, bool boundary_is_known, bool boundary_is_sure) {
   const auto periods = static_cast<double>(cycle.regular);
   double confidence = (periods + 1) / (periods + 2);
   if (cycle.steady_share < kMostlySteady) {
@@ -125,6 +126,7 @@ double confidence_of(const Cycle& cycle, bool boundary_is_known) {
   if (cycle.regular < kMostMicroSteps) confidence = std::min(confidence, kMostWhereManyMicroSteps);
   if (cycle.regular <= kUsualMicroSteps) confidence = std::min(confidence, kMostWhereMicroSteps);
   if (cycle.inner_share >= kBothFit) confidence = std::min(confidence, kMostWhereBothFit);
+  if (!boundary_is_sure) confidence = std::min(confidence, kMostWhereUnsure);
   return boundary_is_known ? confidence : 0.5 * confidence;
 }
 
@@ -138,7 +140,7 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
   if (period_ != 0) return given_is_seen() ? Added::kAndIsDue : Added::kQuietly;
   allowance_ += kWorkALaunch * static_cast<Allowance>(std::clamp(kernels, 1U, kMostEarning));
   seen_ += kernels;
-  if (seen_ < (log_.waits().empty() ? kFewestLaunches : kFewestPaced)) return Added::kQuietly;
+  if (seen_ < (log_.is_paced() ? kFewestPaced : kFewestLaunches)) return Added::kQuietly;
   if (kernel == watched_ && watched_runs_ > 0 && log_.runs(kernel) >= watched_runs_) {
     watched_runs_ = 0;
     next_look_ = launch_count();
@@ -151,6 +153,10 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
 
 void IterationFinder::add_wait() {
   if (!gave_up_) log_.append_wait();
+}
+
+void IterationFinder::add_turn() {
+  if (!gave_up_) log_.append_turn();
 }
 
 bool IterationFinder::confirm() {
@@ -303,7 +309,7 @@ std::size_t IterationFinder::fewest_segments(const Candidate& candidate) {
   const std::size_t needed = needed_segments(weight);
   const std::size_t structured =
       weight >= kShortestStructured ? needed_structured_segments(weight) : needed;
-  const std::size_t fewest = log_.waits().empty() ? structured : needed_paced_segments(weight);
+  const std::size_t fewest = log_.is_paced() ? needed_paced_segments(weight) : structured;
   for (const std::size_t wanted : {fewest, structured, needed}) {
     if (candidate.times > wanted) continue;
     look_after((wanted + 1 - candidate.times) * candidate.gap);
@@ -380,7 +386,7 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
       if (allowance_ < least) return std::nullopt;
       if (allowance_ < least_of_group) break;
       const std::size_t fewest = fewest_segments(*one);
-      const bool is_paced = !is_costly || (!log_.waits().empty() && !shows_cycle);
+      const bool is_paced = !is_costly || (log_.is_paced() && !shows_cycle);
       const std::size_t needed =
           is_paced ? fewest : needed_segments(one->gap * log_.weight(one->anchor.kernel));
       if (one->times <= needed || one->is_unfinished) continue;
@@ -409,7 +415,7 @@ bool IterationFinder::still_holds() {
   allowance_ -= whatever_it_costs - left;
   if (!cycle || !cycle->is_proven()) return false;
   found_->periods_seen = cycle->regular;
-  found_->confidence = confidence_of(*cycle, found_->first_launch.has_value());
+  found_->confidence = confidence_of(*cycle, found_->first_launch.has_value(), boundary_is_sure_);
   return true;
 }
 
@@ -443,9 +449,12 @@ bool IterationFinder::settle_on_given() {
 }
 
 bool IterationFinder::settle_on(const Cycle& cycle) {
-  const Boundary boundary =
-      is_marked(cycle) ? Boundary{.first_launch = positions_[cycle.first_segment], .is_known = true}
-                       : find_boundary(log_, positions_, cycle);
+  const Boundary boundary = is_marked(cycle)
+                                ? Boundary{.first_launch = positions_[cycle.first_segment],
+                                           .is_known = true,
+                                           .is_sure = true}
+                                : find_boundary(log_, positions_, cycle);
+  boundary_is_sure_ = boundary.is_sure;
   std::vector<std::uint32_t> iteration = cycle.steady;
   std::rotate(iteration.begin(),
               iteration.begin() + static_cast<std::ptrdiff_t>(boundary.steady_index),
@@ -453,7 +462,7 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
   FoundIteration found{
       .launches_per_iteration = cycle.length,
       .periods_seen = cycle.regular,
-      .confidence = confidence_of(cycle, boundary.is_known),
+      .confidence = confidence_of(cycle, boundary.is_known, boundary.is_sure),
       .other_period = cycle.with_evaluation != 0 ? cycle.with_evaluation : cycle.inner_length};
   if (boundary.is_known) found.first_launch = log_.dropped() + boundary.first_launch;
   return settle(iteration, cycle, std::move(found));

@@ -4,8 +4,9 @@
 // three kernels in a row, have been the same often enough (needed_segments() in
 // schedule/recurrence.hpp): 9 times for an iteration of 456 launches and more, 41 times for one of
 // 100, 4096 launches in any case; half as many for one that no loop in a set-up looks like, and 20
-// times where the host waits at the same places in each.  What may differ: launches that depend on
-// data, and evaluations between iterations.  No period is reported for programs without one.
+// times where the host waits, or another thread goes on, at the same places in each.  What may
+// differ: launches that depend on data, and evaluations between iterations.  No period is reported
+// for programs without one.
 //
 // Launches of one kernel in a row are one occurrence of it.  The host's waits are an anchor as
 // well.
@@ -15,8 +16,8 @@
 //
 // Cost: a launch is appended to a log of bounded length; a look at the log visits a number of
 // launches, and is put off until kWorkALaunch of them have been earned for each launch added.  So
-// the search costs a bounded time a launch whatever the program does: 8 to 51 ns
-// (tests/bench/finder_bench).  Memory: 5 MiB for the log, at most 11 MiB while it is looked at: 3
+// the search costs a bounded time a launch whatever the program does: 9 to 55 ns
+// (tests/bench/finder_bench).  Memory: 6 MiB for the log, at most 11 MiB while it is looked at: 3
 // for triples and positions, 8 for how often 16,384 kernels come in each of 128 segments.
 #pragma once
 
@@ -92,6 +93,9 @@ class IterationFinder {
   // does so in each iteration, this tells the end of an iteration from the end of a set-up that has
   // the same last launches.
   void add_wait();
+  // The launch that comes next is made by another thread than the one added last, as where a
+  // framework has a thread for backward passes.  A loop over layers is one thread's.
+  void add_turn();
 
   // Looks at what was found once more, as before something is made of it.  True as for add().
   bool confirm();
@@ -102,6 +106,7 @@ class IterationFinder {
   // probabilites, 1814), times the share of launches that do not vary, and
   //   at most 0.88 up to 16 periods, and 0.9 below 64: equal iterations may be the micro-steps of a
   //   longer one
+  //   at most 0.9 where it begins behind launches that may be the end of an iteration, too
   //   at most 0.85 where launches vary by more than a quarter
   //   at most 0.84 where a part of it comes again and again in nine tenths of it: the part might be
   //   the iteration, and the rest a pause between some of them
@@ -177,6 +182,7 @@ class IterationFinder {
   // By kernel: not before so many launches is it looked at launch by launch again.
   std::vector<std::uint64_t> next_try_{};
   std::optional<FoundIteration> found_{};
+  bool boundary_is_sure_ = false;  // of what was found
 };
 
 }  // namespace inline_prof::schedule

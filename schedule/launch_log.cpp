@@ -31,9 +31,9 @@ std::uint32_t LaunchLog::number_of_other(std::uint32_t symbol) {
   return fresh;
 }
 
-void LaunchLog::append_wait() {
+void LaunchLog::append_place(std::vector<std::uint32_t>& places) const {
   const auto next = static_cast<std::uint32_t>(launches_.size());
-  if (waits_.empty() || waits_.back() != next) waits_.push_back(next);
+  if (places.empty() || places.back() != next) places.push_back(next);
 }
 
 void LaunchLog::drop_older_half() {
@@ -44,9 +44,11 @@ void LaunchLog::drop_older_half() {
   hash_before_ = hashes_[half - 1];
   launches_.erase(launches_.begin(), end(launches_));
   hashes_.erase(hashes_.begin(), end(hashes_));
-  std::erase_if(waits_, [half](std::uint32_t wait) { return wait < half; });
-  for (std::uint32_t& wait : waits_)
-    wait -= static_cast<std::uint32_t>(half);
+  for (std::vector<std::uint32_t>* places : {&waits_, &turns_}) {
+    std::erase_if(*places, [half](std::uint32_t place) { return place < half; });
+    for (std::uint32_t& place : *places)
+      place -= static_cast<std::uint32_t>(half);
+  }
   std::fill(last_.begin(), last_.end(), kNone);
   std::fill(runs_.begin(), runs_.end(), 0U);
   before_.clear();

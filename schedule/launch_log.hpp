@@ -30,8 +30,9 @@ struct HashBase {
 class LaunchLog {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  // Bytes a launch: kernel 4, link 4, hash 8; and at most one place where the host waited, 4.
-  static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;  // 5 MiB
+  // Bytes a launch: kernel 4, link 4, hash 8; and at most one place where the host waited and
+  // one where the thread changed, 4 each.
+  static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;  // 6 MiB
 
   // The number of the kernel that `symbol` stands for; a new one for a new symbol.
   [[nodiscard]] std::uint32_t number_of(std::uint32_t symbol) {
@@ -50,7 +51,9 @@ class LaunchLog {
     link(launches_.size() - 1);
   }
   // The host waited for the device before the launch that comes next.
-  void append_wait();
+  void append_wait() { append_place(waits_); }
+  // Another thread than that of the last launch makes the launch that comes next.
+  void append_turn() { append_place(turns_); }
   void clear();
 
   [[nodiscard]] std::uint32_t symbol(std::size_t kernel) const { return symbols_[kernel]; }
@@ -59,6 +62,10 @@ class LaunchLog {
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // launches before those
   // Indices of launches before which the host waited, ascending.
   [[nodiscard]] std::span<const std::uint32_t> waits() const { return waits_; }
+  // Those that another thread made than the launch before; likewise.
+  [[nodiscard]] std::span<const std::uint32_t> turns() const { return turns_; }
+  // The host does something that may come once an iteration.
+  [[nodiscard]] bool is_paced() const { return !waits_.empty() || !turns_.empty(); }
 
   // Launches of one kernel in a row are a run; those of a graph are runs of one.  Links of the
   // first launches of a kernel's runs, from the last one back; kNone where there is none.
@@ -105,6 +112,7 @@ class LaunchLog {
     return launch == 0 ? hash_before_ : hashes_[launch - 1];
   }
   [[nodiscard]] std::uint32_t number_of_other(std::uint32_t symbol);
+  void append_place(std::vector<std::uint32_t>& places) const;
   void drop_older_half();
   void link(std::size_t launch) {
     const std::uint32_t kernel = launches_[launch];
@@ -124,6 +132,7 @@ class LaunchLog {
   std::vector<std::uint32_t> before_{};    // by launch
   std::vector<std::uint64_t> hashes_{};    // of all launches up to this one
   std::vector<std::uint32_t> waits_{};
+  std::vector<std::uint32_t> turns_{};
   std::uint64_t dropped_ = 0;
   std::uint64_t hash_before_ = 0;  // of what was dropped
   bool has_weights_ = false;

@@ -17,6 +17,7 @@ constexpr double kLeastSteadyShare = 0.75;      // of an iteration's launches
 constexpr double kLeastEvenShare = 0.2;         // the same, where segments are even
 constexpr double kOtherSegment = 0.2;           // of a cycle's launches differ: not mere variation
 constexpr double kMostInterrupted = 1.0 / 3.0;  // of the segments
+constexpr double kMostEvaluations = 1.0 / 4.0;  // likewise, by evaluations
 constexpr double kOftenPresent = 0.6;      // a kernel in more segments than this is no optimizer's
 constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of type has fewer
 constexpr std::size_t kMoreThanALayer =
@@ -172,8 +173,7 @@ class Study {
       break;
     }
     needed_ = needed_segments(weight_);
-    fewest_ =
-        log.waits().empty() ? needed_structured_segments(weight_) : needed_paced_segments(weight_);
+    fewest_ = log.is_paced() ? needed_paced_segments(weight_) : needed_structured_segments(weight_);
     window_ = std::min(segment_count(), needed_);
     allowance_ -= static_cast<Allowance>(segment_count() + kernel_count_ / 8);
   }
@@ -415,10 +415,10 @@ class Study {
       cycle.with_evaluation = positions_[interrupted[1]] - positions_[interrupted[0]];
     }
     if (regular.size() >= fewest_) {
-      cycle.waits = common_waits(regular, reading);
+      cycle.waits = common_places(log_.waits(), regular, reading);
       if (!reading.may_vary) look_inside(cycle, reading.steady);
       if (i <= 2 && log_.dropped() == 0)
-        cycle.needed = std::min(cycle.needed, needed_of(cycle, reading));
+        cycle.needed = std::min(cycle.needed, needed_of(cycle, regular, reading));
     }
     const std::size_t outlasted = 2 * longest_run_before(i, reading);
     cycle.needed = std::max(cycle.needed, outlasted);
@@ -444,13 +444,15 @@ class Study {
   }
 
   // Of a cycle that has come since its anchor was first launched.
-  [[nodiscard]] std::size_t needed_of(const Cycle& cycle, const Reading& reading) const {
+  [[nodiscard]] std::size_t needed_of(const Cycle& cycle, const std::vector<std::size_t>& regular,
+                                      const Reading& reading) {
     const std::size_t kernels = kernels_of(reading.steady);
-    if (!cycle.waits.empty() && kernels >= kMoreThanACopy) return needed_paced_segments(weight_);
-    const bool is_structured =
-        !cycle.waits.empty() ||
-        (!reading.may_vary && (cycle.inner_length != 0 || weight_ > reading.steady.size() ||
-                               kernels >= kMoreThanALayer));
+    const bool is_paced =
+        !cycle.waits.empty() || !common_places(log_.turns(), regular, reading).empty();
+    if (is_paced && kernels >= kMoreThanACopy) return needed_paced_segments(weight_);
+    const bool is_structured = is_paced || (!reading.may_vary && (cycle.inner_length != 0 ||
+                                                                  weight_ > reading.steady.size() ||
+                                                                  kernels >= kMoreThanALayer));
     return is_structured ? needed_structured_segments(weight_) : needed_;
   }
 
@@ -506,28 +508,29 @@ class Study {
     return kernels;
   }
 
-  // Where the host waits in most of the last segments; an evaluation may have its own.
-  [[nodiscard]] std::vector<std::size_t> common_waits(const std::vector<std::size_t>& regular,
-                                                      const Reading& reading) {
+  // Where most of the last segments have one of `places`, waits of the host or changes of the
+  // thread; an evaluation may have its own.
+  [[nodiscard]] std::vector<std::size_t> common_places(std::span<const std::uint32_t> places,
+                                                       const std::vector<std::size_t>& regular,
+                                                       const Reading& reading) {
     constexpr std::size_t looked_at = 12;
-    const auto waits = log_.waits();
-    if (waits.empty() || waits.back() < positions_[regular.front()]) return {};
+    if (places.empty() || places.back() < positions_[regular.front()]) return {};
     const std::size_t size = std::min(looked_at, regular.size());
     std::map<std::size_t, std::size_t> times;
     for (const std::size_t i : std::span(regular).last(size)) {
-      auto wait = std::lower_bound(waits.begin(), waits.end(), positions_[i]);
-      if (wait == waits.end() || *wait >= positions_[i + 1]) continue;
+      auto place = std::lower_bound(places.begin(), places.end(), positions_[i]);
+      if (place == places.end() || *place >= positions_[i + 1]) continue;
       if (!reading.may_vary) {
-        for (; wait != waits.end() && *wait < positions_[i + 1]; ++wait)
-          ++times[(*wait - positions_[i]) % reading.steady.size()];
+        for (; place != places.end() && *place < positions_[i + 1]; ++place)
+          ++times[(*place - positions_[i]) % reading.steady.size()];
         continue;
       }
       allowance_ -= static_cast<Allowance>(segment(i).size() / 4);
       std::size_t steady = 0;
       for (std::size_t launch = positions_[i]; launch < positions_[i + 1]; ++launch) {
-        if (wait != waits.end() && *wait == launch) {
+        if (place != places.end() && *place == launch) {
           ++times[steady % reading.steady.size()];
-          ++wait;
+          ++place;
         }
         if (!reading.varies[launches_[launch]]) ++steady;
       }
@@ -721,7 +724,7 @@ class Study {
                               std::size_t regular) {
     if (interrupted.empty()) return true;
     const std::size_t run = regular + interrupted.size();
-    if (static_cast<double>(interrupted.size()) > kMostInterrupted * static_cast<double>(run))
+    if (static_cast<double>(interrupted.size()) > kMostEvaluations * static_cast<double>(run))
       return false;
     const std::size_t before = interrupted.front() - first + 1;
     const std::size_t behind = first + run - 1 - interrupted.back();

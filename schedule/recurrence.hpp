@@ -49,8 +49,8 @@ struct Cycle {
 //   4 segments of 4096 launches and more: by then a set-up is over
 [[nodiscard]] std::size_t needed_structured_segments(std::size_t length);
 
-// The same where the host waits at the same places, and the kernels are not only those of a copy of
-// weights: a short iteration is found at the program's pace.
+// The same where the host waits, or another thread goes on, at the same places, and the kernels are
+// not only those of a copy of weights: a short iteration is found at the program's pace.
 //   20 segments, where 2048 launches would take longer
 [[nodiscard]] std::size_t needed_paced_segments(std::size_t length);
 

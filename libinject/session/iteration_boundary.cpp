@@ -14,10 +14,12 @@
 #include "sys/hot_line.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/thread_state.hpp"
 
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace inline_prof::hook {
@@ -42,7 +44,8 @@ struct Search {
   explicit Search(std::size_t period) : finder(period) {}
   schedule::IterationFinder finder;
   std::uint64_t launches = 0;
-  std::vector<const void*> functions;  // by the finder's symbol
+  const sys::ThreadState* thread = nullptr;  // that made the last one
+  std::vector<const void*> functions;        // by the finder's symbol
   std::unordered_map<const void*, std::uint32_t> symbols;
   bool is_due = false;  // found, and not followed yet
 };
@@ -148,6 +151,8 @@ bool add_launch(Search& search, const LaunchSite& site) {
   const auto [known, is_new] =
       search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
   if (is_new) search.functions.push_back(function);
+  const sys::ThreadState* before = std::exchange(search.thread, &sys::this_thread);
+  if (before != nullptr && before != search.thread) search.finder.add_turn();
   using Added = schedule::IterationFinder::Added;
   const Added added = search.finder.append(known->second, launches_of(site));
   bool has_changed = added == Added::kAndChanged;

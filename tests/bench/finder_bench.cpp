@@ -57,6 +57,7 @@ void search_recorded(benchmark::State& state, const std::string& name) {
     IterationFinder finder;
     for (const programs::Call& call : sequence.calls()) {
       if (call.host_waits_before) finder.add_wait();
+      if (call.is_another_thread) finder.add_turn();
       benchmark::DoNotOptimize(finder.add(call.symbol, call.kernels));
     }
     is_found = finder.found().has_value();

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -58,12 +59,10 @@ class Recording {
       number = known.emplace(handle, known.size()).first;
       if (kind == 'k') name_kernel(handle, number->second);
     }
-    const auto [of_stream, is_new] = streams_.try_emplace(stream, streams_.size());
-    static_cast<void>(is_new);
-    if (of_stream->second != stream_) {
-      stream_ = of_stream->second;
-      add("@" + std::to_string(stream_));
-    }
+    CUcontext context = nullptr;  // each has a default stream, of one and the same handle
+    DRIVER(cuCtxGetCurrent)(&context);
+    is_now('@', stream_, streams_.try_emplace({context, stream}, streams_.size()).first->second);
+    is_now('%', thread_, threads_.try_emplace(gettid(), threads_.size()).first->second);
     add(kind + std::to_string(number->second));
   }
 
@@ -93,6 +92,10 @@ class Recording {
     add("kernel " + std::to_string(number) + " " + name);
   }
 
+  void is_now(char kind, std::size_t& known, std::size_t number) {
+    if (std::exchange(known, number) != number) add(kind + std::to_string(number));
+  }
+
   void add(const std::string& line) {
     if (file_ == nullptr || getpid() != process_) return;
     std::fprintf(file_, "%s\n", line.c_str());
@@ -104,9 +107,11 @@ class Recording {
   pid_t process_ = getpid();
   std::unordered_map<const void*, std::size_t> kernels_{};
   std::unordered_map<const void*, std::size_t> graphs_{};
-  std::unordered_map<const void*, std::size_t> streams_{};
+  std::map<std::pair<const void*, const void*>, std::size_t> streams_{};
+  std::unordered_map<pid_t, std::size_t> threads_{};
   std::size_t graphs_made_ = 0;
   std::size_t stream_ = 0;
+  std::size_t thread_ = 0;
 };
 
 void called(char kind) {

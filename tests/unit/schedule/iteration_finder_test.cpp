@@ -413,15 +413,57 @@ TEST(IterationFinder, IsAsSureAsLaplaceAfterAWhile) {
   EXPECT_DOUBLE_EQ(outcome.found->confidence, 0.88);
 
   const LaunchProgram longer = test::plain(1, 24, 300);
-  IterationFinder finder;
-  for (const std::uint32_t kernel : longer.launches()) {
-    finder.add(kernel);
-    if (finder.found() && finder.found()->periods_seen >= 90) break;
+  for (const bool waits : {true, false}) {
+    IterationFinder finder;
+    std::uint64_t launches = 0;
+    for (const std::uint32_t kernel : longer.launches()) {
+      if (waits && std::ranges::binary_search(longer.starts(), launches)) finder.add_wait();
+      ++launches;
+      finder.add(kernel);
+      if (finder.found() && finder.found()->periods_seen >= 90) break;
+    }
+    ASSERT_TRUE(finder.found());
+    const auto periods = static_cast<double>(finder.found()->periods_seen);
+    EXPECT_GE(periods, 90);
+    // Where the host never waits, the last launches of the set-up might be the end of an iteration.
+    EXPECT_DOUBLE_EQ(finder.found()->confidence, waits ? (periods + 1) / (periods + 2) : 0.9);
   }
-  ASSERT_TRUE(finder.found());
-  const auto periods = static_cast<double>(finder.found()->periods_seen);
-  EXPECT_GE(periods, 90);
-  EXPECT_DOUBLE_EQ(finder.found()->confidence, (periods + 1) / (periods + 2));
+}
+
+// Ten launches of one thread, seven of another.
+TEST(IterationFinder, FindsAShortIterationByTheThreadsThatLaunchIt) {
+  for (const bool turns : {true, false}) {
+    IterationFinder finder;
+    for (std::uint32_t i = 0; i < 17 * 30 && !finder.found(); ++i) {
+      if (turns && i != 0 && (i % 17 == 0 || i % 17 == 10)) finder.add_turn();
+      finder.add(i % 17);
+    }
+    EXPECT_EQ(finder.found().has_value(), turns);
+    if (!finder.found()) continue;
+    EXPECT_EQ(finder.found()->launches_per_iteration, 17U);
+    EXPECT_EQ(finder.found()->first_launch, 0U);
+    EXPECT_EQ(finder.found()->first, 0U);
+    EXPECT_LE(finder.launch_count(), 17U * 23);
+  }
+}
+
+// The host copies behind the third launch.  Before the first iteration it has waited, too, or
+// nothing was launched: there is no end of another iteration that belongs to what comes before.
+TEST(IterationFinder, BeginsWithTheFirstLaunchWhateverIsCopiedSoonAfter) {
+  for (const bool has_setup : {true, false}) {
+    IterationFinder finder;
+    const std::uint32_t setup = has_setup ? 40 : 0;
+    for (std::uint32_t i = 0; i < setup; ++i)
+      finder.add(100 + i % 9);
+    for (std::uint32_t i = 0; i < 60 * 30; ++i) {
+      if (i == 0 || i % 60 == 3) finder.add_wait();
+      finder.add(i % 60);
+    }
+    ASSERT_TRUE(finder.found());
+    EXPECT_EQ(finder.found()->launches_per_iteration, 60U);
+    EXPECT_EQ(finder.found()->first_launch, setup);
+    EXPECT_EQ(finder.found()->first, 0U);
+  }
 }
 
 // Two equal launches begin each iteration of a few blocks, and no kernel is launched once in it.

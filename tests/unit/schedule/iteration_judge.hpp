@@ -107,6 +107,7 @@ inline Judgement judge(const NamedSequence& named) {
   for (std::uint64_t i = 0; i < shown; ++i) {
     const Call& call = sequence.calls()[i];
     if (call.host_waits_before) finder.add_wait();
+    if (call.is_another_thread) finder.add_turn();
     if (!finder.add(call.symbol, call.kernels)) continue;
     note(i + 1);
     result.found_in = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), i) -

@@ -17,8 +17,8 @@
 namespace inline_prof::schedule::test {
 
 struct RecordedCall {
-  char kind = 0;             // 'k', 'g', '@' with a number, else one of "|sechdDa"
-  std::uint32_t number = 0;  // of the kernel, the graph, the stream
+  char kind = 0;             // 'k', 'g', '@', '%' with a number, else one of "|sechdDa"
+  std::uint32_t number = 0;  // of the kernel, the graph, the stream, the thread
 
   bool operator==(const RecordedCall&) const = default;
 };
@@ -60,11 +60,11 @@ inline Recording read_recording(const std::filesystem::path& path) {
   return result;
 }
 
-// Ascending by name.
-inline std::vector<Recording> read_recordings() {
+// Those of a folder in tests/data/recordings, or of that itself; ascending by name.
+inline std::vector<Recording> read_recordings(const std::filesystem::path& folder = {}) {
+  const std::filesystem::path all = INLINE_PROF_TEST_DATA "/recordings";
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(INLINE_PROF_TEST_DATA "/recordings")) {
+  for (const auto& entry : std::filesystem::directory_iterator(all / folder)) {
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
@@ -90,12 +90,16 @@ inline Sequence sequence_of(const Recording& recording) {
   Sequence result(1);
   bool begins = false;
   stream = 0;
+  std::uint32_t thread = 0;
+  std::uint32_t of_last_launch = 0;
   for (const RecordedCall& call : recording.calls) {
     if (call.kind == '@') stream = call.number;
+    if (call.kind == '%') thread = call.number;
     if (call.kind == '|') begins = true;
     if (std::string_view("sechdD").find(call.kind) != std::string_view::npos) result.wait();
     if (stream != busiest || (call.kind != 'k' && call.kind != 'g')) continue;
     if (std::exchange(begins, false)) result.begin_iteration();
+    if (std::exchange(of_last_launch, thread) != thread) result.turn();
     if (call.kind == 'k') {
       result.launch(call.number);
     } else {
@@ -106,9 +110,9 @@ inline Sequence sequence_of(const Recording& recording) {
   return result;
 }
 
-inline std::vector<NamedSequence> recorded_sequences() {
+inline std::vector<NamedSequence> recorded_sequences(const std::filesystem::path& folder = {}) {
   std::vector<NamedSequence> all;
-  for (Recording& recording : read_recordings()) {
+  for (Recording& recording : read_recordings(folder)) {
     const std::string name = recording.name;
     all.push_back({name, [recording = std::move(recording)] { return sequence_of(recording); }});
   }

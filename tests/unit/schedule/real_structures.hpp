@@ -21,6 +21,7 @@ struct Call {
   std::uint32_t symbol = 0;
   std::uint32_t kernels = 1;       // more for a graph
   bool host_waits_before = false;  // for the device
+  bool is_another_thread = false;  // than that of the launch before
 };
 
 class Sequence {
@@ -33,13 +34,14 @@ class Sequence {
   }
 
   void launch(std::uint32_t symbol, std::uint32_t kernels = 1) {
-    calls_.push_back({symbol, kernels, std::exchange(waits_, false)});
+    calls_.push_back({symbol, kernels, std::exchange(waits_, false), std::exchange(turns_, false)});
   }
   void launch(std::initializer_list<std::uint32_t> symbols) {
     for (const std::uint32_t symbol : symbols)
       launch(symbol);
   }
   void wait() { waits_ = true; }
+  void turn() { turns_ = true; }
   void begin_iteration() { starts_.push_back(calls_.size()); }
   // Numbers in 0..bound-1.
   std::uint32_t below(std::uint32_t bound) {
@@ -55,6 +57,7 @@ class Sequence {
   std::vector<Call> calls_;
   std::vector<std::uint64_t> starts_;
   bool waits_ = false;
+  bool turns_ = false;
 };
 
 struct NamedSequence {

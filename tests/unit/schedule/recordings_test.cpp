@@ -11,6 +11,8 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <ostream>
+#include <string>
 #include <vector>
 
 namespace inline_prof::schedule {
@@ -69,6 +71,45 @@ TEST(Recordings, AreAnsweredAsRightlyAsConfidently) {
     if (bin.answers < 10) continue;
     const auto size = static_cast<double>(bin.answers);
     EXPECT_NEAR(bin.sum / size, static_cast<double>(bin.right) / size, 0.12);
+  }
+}
+
+// Sets of programs that the search had not seen; tests/data/recordings/README.md says what it
+// answered then.  These are the figures of today.
+struct FreshSet {
+  const char* folder;
+  std::size_t programs;  // that have an iteration
+  std::size_t exact;
+  std::size_t wrong;
+};
+
+void PrintTo(const FreshSet& set, std::ostream* out) {
+  *out << set.folder;
+}
+
+class FreshRecordings : public testing::TestWithParam<FreshSet> {};
+INSTANTIATE_TEST_SUITE_P(Recordings, FreshRecordings,
+                         testing::Values(FreshSet{"fresh_1", 20, 16, 2},
+                                         FreshSet{"fresh_2", 26, 22, 0}),
+                         [](const auto& set) { return std::string(set.param.folder); });
+
+TEST_P(FreshRecordings, ShowAsManyIterationsAsTheyDid) {
+  std::vector<Judgement> all;
+  for (const auto& named : test::recorded_sequences(GetParam().folder))
+    all.push_back(test::judge(named));
+  test::print_table(all);
+  const std::size_t exact = count(all, Verdict::kExact);
+  const std::size_t wrong = count(all, Verdict::kWrong);
+  const std::size_t programs = exact + wrong + count(all, Verdict::kNoAnswer);
+  std::printf("%s: %zu of %zu exact, %zu wrong\n", GetParam().folder, exact, programs, wrong);
+  test::calibration(all);
+  EXPECT_EQ(programs, GetParam().programs);
+  EXPECT_GE(exact, GetParam().exact);
+  EXPECT_LE(wrong, GetParam().wrong);
+  for (const Judgement& one : all) {
+    EXPECT_TRUE(one.true_length != 0 || one.verdict == Verdict::kRightlyNone) << one.name;
+    for (const Answer& answer : one.answers)
+      EXPECT_TRUE(answer.is_right || answer.confidence <= 0.9) << one.name;
   }
 }
 
