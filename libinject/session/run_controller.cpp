@@ -26,7 +26,7 @@ namespace {
 constexpr int kLongestDraining = 1024;
 
 // In a longer warm-up than usual iterations are searched for no further than this: the search looks
-// at every launch.  As many micro-steps of an accumulation are still told from iterations.
+// at every launch.
 constexpr std::int64_t kSearchedInWarmup = 256;
 
 // Its streams may be between two lives.

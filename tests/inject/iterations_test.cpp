@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <sstream>
 #include <string>
@@ -117,6 +119,28 @@ TEST(Iterations, AreAccumulationsOfSixteenMicroSteps) {
   });
   EXPECT_EQ(count_of_embedding, 16);
   EXPECT_GE(samples_in_their_places(profile, program), 5);
+}
+
+// Iterations of a warm-up that does not end, of a program that launches `plain` equal iterations
+// and then 40 of fifteen micro-steps and a step each.
+std::int64_t iterations_with_micro_steps_behind(int plain) {
+  const Workplace place;
+  std::vector<std::string> stages{"micro:20:" + std::to_string(plain)};
+  for (int i = 0; i < 40; ++i) {
+    stages.emplace_back("micro:20:15");
+    stages.emplace_back("step:60:1");
+  }
+  const HostRun run = run_host(
+      place, "host_phases", {.arguments = stages, .environment = {"INLINE_PROF_WARMUP=1000000"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const std::string words = "the program ended in the warm-up, after iteration ";
+  const std::size_t begin = run.output.find(words);
+  return begin == std::string::npos ? -1 : std::stoll(run.output.substr(begin + words.size()));
+}
+
+TEST(Iterations, AreLookedForUntilThe256thOfALongWarmUp) {
+  EXPECT_LT(iterations_with_micro_steps_behind(240), 40);
+  EXPECT_GT(iterations_with_micro_steps_behind(260), 260 + 40 * 15 - 16);
 }
 
 TEST(Iterations, HaveTheLengthThatIsGiven) {
