@@ -82,8 +82,8 @@ def main(arguments=None):
         losses.append(loss.detach())
     first, last = float(losses[0]), float(losses[-1])
     print("loss %.3f -> %.3f" % (first, last))
-    # On a GPU that computes nothing both are zero.
-    return 0 if last < first or first == last == 0 else 1
+    # On a GPU that computes nothing both are zero, or nearly: what their memory held before.
+    return 0 if last < first or round(last, 3) == 0 else 1
 
 
 if __name__ == "__main__":
