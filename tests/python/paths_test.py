@@ -350,6 +350,12 @@ class PathsTest(unittest.TestCase):
         thread.join()
         self.assertEqual([path for path in paths if path], ["Calls.parts.1.backward", "Calls.parts.0.backward"])
 
+    def test_a_backward_pass_leaves_nothing_that_autograds_thread_frees(self):
+        engine = unittest.mock.Mock(wraps=torch.autograd.Variable._execution_engine)
+        with unittest.mock.patch.object(torch.autograd.Variable, "_execution_engine", engine):
+            self.assertEqual(self.backward_paths(Calls(self.told())(self.x)), ["Calls.parts.0.backward", ""])
+        engine.queue_callback.assert_not_called()
+
     def test_a_backward_pass_that_is_given_up(self):
         def give_up(_):
             raise KeyError("mine")

@@ -73,7 +73,7 @@ class Backward:
         self._threads = threads
         self._guard = guard
         self._set_here = []  # Threads with a path that a node's hook set
-        self._is_open = False  # a callback waits for the end of this backward pass
+        self._is_open = False  # somebody waits for the end of this backward pass
         self._carriers = []
         self._passes = []  # an entry for each that is open: what is computed again may begin one
         self.spans = Spans()
@@ -185,7 +185,10 @@ class Backward:
     def _enter(self, thread, path):
         """The first of our hooks on this thread in a pass."""
         if not self._is_open:
-            torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
+            # A callback is freed by autograd's thread, later than the pass returns: where the program ends meanwhile, PyTorch
+            # ends it with "terminate called". So it is only for passes that were begun in another way than through ours.
+            if not self._passes:
+                torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
             self._is_open = True
         if not thread.in_backward:
             thread.in_backward = True
@@ -202,6 +205,8 @@ class Backward:
                 return original(outputs, *args, **kwargs)
             finally:
                 self._passes.pop()
+                if self._is_open and not self._passes:
+                    self._end_guarded()
                 if noting is not None:
                     noting.notes_nodes = True
 
