@@ -2,6 +2,7 @@
 
 import types
 import unittest
+import unittest.mock
 
 from needs import torch_or_skip
 
@@ -113,6 +114,23 @@ class InductorTest(unittest.TestCase):
         replaced.remove()
         replaced.look()
         self.assertIs(compiling.compile_fx, original)
+
+    def test_what_is_compiled_while_no_names_are_wanted_is_known_later(self):
+        import torch._inductor.compile_fx as compiling
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+
+        original = CachingAutotuner.run
+        with unittest.mock.patch.object(compiling, "compile_fx", lambda model: None):
+            ours = inductor.Inductor(None, None, None)
+            self.addCleanup(ours.remove)
+            ours.look()
+            ours.pause()
+            self.assertIs(CachingAutotuner.run, original)
+            compiling.compile_fx(types.SimpleNamespace(graph=types.SimpleNamespace(nodes=[node("linear", modules=("L['self'].x",))])))
+            ours.resume("compiled")
+            self.assertIsNot(CachingAutotuner.run, original)
+            self.assertEqual([each.modules for each in ours._graphs], [{"linear": ("x",)}])
+            ours.remove()
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import sys
 
 import torch
 
+from .backward import current_node
 from .operators import distinct_bytes, moves
 from .threads import Path
 
@@ -144,18 +145,22 @@ class Inductor:
         self._works = {}  # (kernel, sizes) -> [Work]
         self._patched = []  # (owner, name, original, ours)
         self.is_on = True
+        self._is_over = False
+        self.outermost = ""  # the path around compiled modules where hooks on modules do not say it
 
     # --- what is replaced, and put back
 
     def look(self):
         """At the end of an iteration: puts ours in the place of what has been imported since."""
-        if not self.is_on:
+        if self._is_over:
             return
         compiling = sys.modules.get("torch._inductor.compile_fx")
-        running = sys.modules.get("torch._inductor.runtime.triton_heuristics")
-        externs = getattr(sys.modules.get("torch._inductor.select_algorithm"), "extern_kernels", None)
         if compiling is not None:
             self._replace(compiling, "compile_fx", self._around_compile)
+        if not self.is_on:
+            return
+        running = sys.modules.get("torch._inductor.runtime.triton_heuristics")
+        externs = getattr(sys.modules.get("torch._inductor.select_algorithm"), "extern_kernels", None)
         if running is not None:
             self._replace(running.CachingAutotuner, "run", self._around_run)
         if externs is not None:
@@ -171,18 +176,33 @@ class Inductor:
         setattr(owner, name, ours)
         self._patched.append((owner, name, original, ours))
 
+    def pause(self):
+        """What is compiled is still noted: it may be what the program launches next."""
+        if self.is_on:
+            self.is_on = False
+            self._put_back(lambda name: name != "compile_fx")
+            self._works, self._codes = {}, {}
+
+    def resume(self, outermost):
+        self.is_on = True
+        self.outermost = outermost
+        self.look()
+
     def remove(self):
-        self.is_on = False
-        patched, self._patched = self._patched, []
-        for owner, name, original, ours in patched:
-            if vars(owner).get(name) is ours:
+        self._is_over = True
+        self.pause()
+        self._put_back(lambda _: True)
+        self._graphs = []
+
+    def _put_back(self, is_chosen):
+        for owner, name, original, ours in self._patched:
+            if is_chosen(name) and vars(owner).get(name) is ours:
                 setattr(owner, name, original)
-        self._graphs, self._works, self._codes = [], {}, {}
+        self._patched = [each for each in self._patched if not is_chosen(each[1])]
 
     def _around_compile(self, original):
         def compile_fx(model_, *args, **kwargs):
-            if self.is_on:
-                self.note_graph(model_)
+            self.note_graph(model_)
             return original(model_, *args, **kwargs)
 
         return compile_fx
@@ -240,12 +260,16 @@ class Inductor:
     def _enter(self, frame):
         """Sets the path of the call in `frame`.  Gives the thread and the path before it."""
         try:
-            found = self._call_of(frame.f_code.co_filename, frame.f_lineno)
-            if found is None or (not found[0] and found[1] < 2):
-                return None
             thread = self._threads.mine
             before = thread.path
-            thread.set(self._path(before, *found))
+            text = before.text if before is not None else ""
+            module, operations = self._call_of(frame.f_code.co_filename, frame.f_lineno) or ((), 1)
+            if not text and self.outermost:
+                is_backward = current_node is not None and current_node() is not None
+                text = self.outermost + (".backward" if is_backward else "")
+            elif not module and operations < 2:
+                return None
+            thread.set(self._path(text, module, operations))
             return thread, before
         except Exception as error:
             self._guard(error)
@@ -268,11 +292,10 @@ class Inductor:
             self._codes[file] = code
         return code.calls.get(line)
 
-    def _path(self, before, module, operations):
-        key = before, module, operations
+    def _path(self, text, module, operations):
+        key = text, module, operations
         path = self._paths.get(key)
         if path is None:
-            text = before.text if before is not None else ""
             text, dot, backward = text.rpartition(".backward")
             if not dot:
                 text, backward = backward, ""

@@ -101,19 +101,23 @@ class Session:
         wants = self._abi.wants()
         if wants == 0:
             return self.end()
-        self._learning.follow(wants & words.WANTS_OPERATORS and self._names_modules)
-        if not self._names_modules and wants & words.WANTS_LAYERS:
-            if has_compiled():
-                return None  # with our hooks it would launch what it did before they went
+        wants_layers = bool(wants & words.WANTS_LAYERS)
+        self._learning.follow(wants & words.WANTS_OPERATORS and wants_layers)
+        if not self._names_modules and wants_layers:
             # The program launches something else now: new events are looked for.
+            if has_compiled():
+                # With our hooks on modules it would be compiled anew.
+                return self._inductor.resume("compiled")
+            self._inductor.resume("")
             self._names_modules = True
             self._shapes.describes = True
             self._backward.is_on = True
             self._tables.set_module_hooks(*self._name_hooks)
-        elif self._names_modules and not wants & words.WANTS_LAYERS:
+        elif not wants_layers:
+            self._inductor.pause()
+        if self._names_modules and not wants_layers:
             # Events have their layers.  What is left are marks, and labels where there are any.
             self._names_modules = False
-            self._inductor.remove()
             self._shapes.describes = False
             self._backward.stop()
             if self._shapes.are_met():
