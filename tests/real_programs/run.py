@@ -55,7 +55,7 @@ class Program:
     short_idle: bool = False  # why it was idle is asked in the short form
     explained: int = 80  # percent of what the report says is idle that must be laid to its true reason
     idle_steps: int = 1400  # for IDLE_REPEAT samples of each event
-    switches: bool = False  # the second half of its steps launches something else
+    switches: int = 0  # what comes behind so many steps launches something else
     status: int = 0  # its exit status; a signal's number is negative
     ways: tuple = WAYS  # in which it is run
     variables: dict = dataclasses.field(default_factory=dict)  # its environment besides
@@ -87,8 +87,11 @@ def model(name, full=200, **more):
     return Program(name, [PROGRAMS / "transformers_models.py", name], (60, full), **more)
 
 
-def switching(way, **more):
-    return Program("switching " + way, [PROGRAMS / "switching.py", way], (300, 600), **more)
+def switching(way):
+    """About 190 samples are wanted of the steps before the change, which are fewer: a profile that has all is complete, and nothing
+    is looked for behind it."""
+    before = 150
+    return Program("switching " + way, [PROGRAMS / "switching.py", way, "--before", before], (300, 600), switches=before)
 
 
 def late(kind):
@@ -107,7 +110,7 @@ TABLE = [
     gpt("graphed_callables", full=2000, explained=60),
     model("trainer_llama", full=450), model("trainer_bert", full=450), model("generate_static", loops=False),
     model("generate_dynamic", loops=False),
-    Program("resnet", [PROGRAMS / "resnet.py"], (10, 800), idle_steps=2000),
+    Program("resnet", [PROGRAMS / "resnet.py"], (10, 900), idle_steps=2000),
     Program("layers", [PROGRAMS / "layers.py"], (60, 200)),
     Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2, idle_steps=300, explained=0),
     Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2, idle_steps=300, explained=0),
@@ -125,8 +128,8 @@ TABLE = [
     Program("sharing", [PROGRAMS / "sharing.py"], (5, 50), ways=("bare",)),
     Program("starved", [PROGRAMS / "starved.py"], (60, 200), dry_ms=20, idle_steps=200),
     Program("cupy", [PROGRAMS / "cupy_arrays.py"], (120, 400), torch=False, cuda12=True),
-    switching("captured", switches=True), switching("compiled", switches=True), switching("smaller", switches=True),
-    switching("epochs"),
+    switching("captured"), switching("compiled"), switching("smaller"),
+    Program("switching epochs", [PROGRAMS / "switching.py", "epochs"], (300, 600)),
     Program("dying of an exception", [PROGRAMS / "dying.py", "exception"], (120, 400), status=1),
     # Nothing of the program runs any more, and what the simulator had not done yet is not in its log.
     Program("dying of a signal", [PROGRAMS / "dying.py", "signal"], (120, 400), status=-15, ways=("bare", "library", "torch")),
@@ -147,7 +150,7 @@ def environment(options, program, way, folder):
     surroundings.update(
         LD_LIBRARY_PATH=f"{options.simulated_gpu}:{options.toolkit}",
         PYTHONPATH=str(HERE / "site"), PYTHONDONTWRITEBYTECODE="1", REAL_PROGRAMS_LIBRARIES=str(folder / "libraries"),
-        SIMGPU_TRUTH=str(folder / "truth.json"), SIMGPU_DEVICES=str(program.ranks),
+        SIMGPU_DEVICES=str(program.ranks),
         SIMGPU_TIMELINE=str(folder / "timeline"), HF_HUB_OFFLINE="1", TORCHINDUCTOR_COMPILE_THREADS="1",
         TORCHINDUCTOR_CACHE_DIR=str(options.cache / "inductor"), TRITON_CACHE_DIR=str(options.cache / "triton"))
     surroundings.update(program.variables)
@@ -278,8 +281,8 @@ def share_of_copies(folder):
 
 
 def share_within_truth(profile, truth, only_tight):
-    """(rows whose median lies where it should, rows) of the kernels whose launches all take the same time. Of a GPU that runs
-    dry, a sample that is not tight may hold a wait: it is an upper bound."""
+    """(rows whose median lies where it should, rows) of the kernels whose launches all take the same time, collectives aside, which
+    wait for other ranks. Of a GPU that runs dry, a sample that is not tight may hold a wait: it is an upper bound."""
     durations = {}
     for row in truth["kernels"]:
         durations.setdefault((row["mangled"], tuple(row["grid"])), set()).add(row["nominal_us"])
@@ -290,7 +293,8 @@ def share_within_truth(profile, truth, only_tight):
         nominal = durations.get((event.get("kernel_name"), tuple(event.get("grid") or ())), set())
         tight = event["tight"] or [None] * len(event["measured_times_ms"])
         samples = [ms for ms, is_tight in zip(event["measured_times_ms"], tight) if is_tight or not only_tight]
-        if len(event.get("kernel_names") or ()) != 1 or len(nominal) != 1 or not samples:
+        waits = (event.get("kernel_name") or "").startswith("nccl")
+        if len(event.get("kernel_names") or ()) != 1 or len(nominal) != 1 or not samples or waits:
             continue
         rows += 1
         median = statistics.median(samples) * 1000
@@ -319,8 +323,11 @@ def check_profile(program, folder, said):
     if seen > launched + nodes:
         raise Failed(f"launches_seen {seen}: the simulator logged {launched}, and {nodes} that were captured")
     words = f"{len(profile['events'])} events, {len(profile['iter_time_ms'])} iterations"
-    if program.ranks == 1 and (folder / "truth.json").exists():
-        within, rows = share_within_truth(profile, json.loads((folder / "truth.json").read_text()), program.dry_ms > 0)
+    for each in [profile, *(json.loads(file.read_text()) for file in files[1:])]:
+        truth = folder / f"libraries/truth.{each['process_id']}.json"
+        if not truth.exists():  # a signal has ended the program
+            continue
+        within, rows = share_within_truth(each, json.loads(truth.read_text()), program.dry_ms > 0)
         words += f", {within} of {rows} rows within truth"
         if rows > 0 and within < 0.9 * rows:
             raise Failed(f"{within} of {rows} medians within the truth's interval: expected 90 %")
@@ -343,7 +350,7 @@ def check_iterations(options, program, profile):
 
 
 def check_phases(program, way, options, profile):
-    """A program that launches something else in its second half has two phases with samples; with --torch an iteration is a step."""
+    """A program that launches something else behind some steps has two phases with samples; with --torch an iteration is a step."""
     watched_every = 32  # iterations, so that a change may be seen so much later
     phases = [phase for phase in profile.get("phases", []) if phase["measured"]]
     if len(phases) != 2:
@@ -352,9 +359,9 @@ def check_phases(program, way, options, profile):
     if len(sampled) != 2:
         raise Failed(f"samples in {len(sampled)} phases: expected 2")
     first, second = phases[0]["stretches"][-1][1], phases[1]["stretches"][0][0]
-    half = program.count(options.short) // 2
-    if way == "torch" and not half - watched_every <= first <= half < second <= half + watched_every:
-        raise Failed(f"the phases end and begin at iterations {first} and {second}: expected at most {watched_every} from {half}")
+    change = program.switches
+    if way == "torch" and not change - watched_every <= first <= change < second <= change + watched_every:
+        raise Failed(f"the phases end and begin at iterations {first} and {second}: expected at most {watched_every} from {change}")
     return f", phases until {first} and from {second}"
 
 
@@ -467,7 +474,8 @@ def check_end(options, program, folder, profile):
     steps_behind_gpu = 64  # at most: a sample is read once the GPU is there
     if not profile["complete"]:
         return ""
-    analysis = analysis_of(options, folder / "prof.r0.json")
+    # Of two phases the second has all its samples.
+    analysis = analysis_of(options, folder / "prof.r0.json", *(["--phase", 2] if program.switches else []))
     idle_percent = analysis["shares"]["idle"]
     most = 2.0 + share_of_copies(folder)
     if program.dry_ms:

@@ -91,7 +91,7 @@ class Truth:
 
     def around_backward(self, backward):
         def wrapped(loss, *args, **kwargs):
-            seen, left = set(), [loss.grad_fn]
+            seen, left, hooks = set(), [loss.grad_fn], []
             while left:
                 node = left.pop()
                 if node is None or node in seen:
@@ -102,10 +102,14 @@ class Truth:
                     path = ""
                 else:
                     path = self._paths[bisect.bisect_right(self._numbers, node._sequence_nr()) - 1]
-                node.register_prehook(lambda _, path=path: self._go_to(path and path + ".backward"))
-                node.register_hook(lambda _, __: self._go_to(""))
+                hooks.append(node.register_prehook(lambda _, path=path: self._go_to(path and path + ".backward")))
+                hooks.append(node.register_hook(lambda _, __: self._go_to("")))
             del seen, left, node
-            return backward(loss, *args, **kwargs)
+            try:
+                return backward(loss, *args, **kwargs)
+            finally:
+                for hook in hooks:  # nodes that are a parameter's come again in the next pass
+                    hook.remove()
 
         return wrapped
 

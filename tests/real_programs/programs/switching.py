@@ -1,8 +1,8 @@
-"""A training that does not launch the same in all its steps: python3 switching.py WAY [--steps N].
+"""A training that does not launch the same in all its steps: python3 switching.py WAY [--steps N] [--before N].
 
-captured: eager for the first half, then the whole step is one CUDA graph.
-compiled: eager for the first half, then torch.compile.
-smaller: the batch is half as large in the second half.
+captured: eager for the first half, or so many steps as --before says, then the whole step is one CUDA graph.
+compiled: eager as long, then torch.compile.
+smaller: the batch is half as large behind as many steps.
 epochs: trains for 50 steps and evaluates for 20 batches, in turn.
 """
 
@@ -21,10 +21,10 @@ def switch():
     gpt.loop.begins = lambda: None
 
 
-def captured(steps):
+def captured(before, steps):
     options, model = gpt.prepare(eager=False)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True, capturable=True)
-    eager(steps // 2, options, model, optimizer)
+    eager(before, options, model, optimizer)
     switch()
     tokens, target = (part.clone() for part in gpt.example.sequences(options, "cuda"))
     graph = torch.cuda.CUDAGraph()
@@ -33,7 +33,7 @@ def captured(steps):
         loss = gpt.loss_of(model, tokens, target)
         loss.backward()
         optimizer.step()
-    for _ in range(steps - steps // 2):
+    for _ in range(steps - before):
         new_tokens, new_target = gpt.example.sequences(options, "cuda")
         tokens.copy_(new_tokens)
         target.copy_(new_target)
@@ -42,24 +42,24 @@ def captured(steps):
     return float(loss)
 
 
-def compiled(steps):
+def compiled(before, steps):
     options, model = gpt.prepare(eager=False)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    eager(steps // 2, options, model, optimizer)
+    eager(before, options, model, optimizer)
     switch()
-    return eager(steps - steps // 2, options, torch.compile(model), optimizer)
+    return eager(steps - before, options, torch.compile(model), optimizer)
 
 
-def smaller(steps):
+def smaller(before, steps):
     options, model = gpt.prepare(eager=False)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-    eager(steps // 2, options, model, optimizer)
+    eager(before, options, model, optimizer)
     switch()
     options.batch //= 2
-    return eager(steps - steps // 2, options, model, optimizer)
+    return eager(steps - before, options, model, optimizer)
 
 
-def epochs(steps):
+def epochs(_, steps):
     options, model = gpt.prepare(eager=False)
     optimizer = torch.optim.AdamW(model.parameters(), fused=True)
     for done in range(0, steps, 50):
@@ -78,5 +78,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("way", choices=WAYS)
     parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--before", type=int, help="steps before the change")
     arguments = parser.parse_args()
-    print(f"{arguments.way}: loss {WAYS[arguments.way](arguments.steps):.3f}")
+    before = arguments.steps // 2 if arguments.before is None else arguments.before
+    gpt.report(arguments.way, WAYS[arguments.way](before, arguments.steps))

@@ -1,5 +1,6 @@
 """Writes down, when a program ends, the CUDA libraries that it had loaded and what the profiler's hooks have left in PyTorch:
-REAL_PROGRAMS_LIBRARIES names the folder. With REAL_PROGRAMS_STEPS=1 also when its steps ended."""
+REAL_PROGRAMS_LIBRARIES names the folder, in which the simulated GPU writes what was true for each process, too. With
+REAL_PROGRAMS_STEPS=1 also when its steps ended."""
 
 import atexit
 import os
@@ -58,6 +59,8 @@ class StepsFinder:
             file.writelines(f"{end}\n" for end in ends)
 
 
+if os.environ.get("REAL_PROGRAMS_LIBRARIES"):  # before the simulated driver is loaded
+    os.environ["SIMGPU_TRUTH"] = os.path.join(os.environ["REAL_PROGRAMS_LIBRARIES"], f"truth.{os.getpid()}.json")
 if os.environ.get("REAL_PROGRAMS_STEPS") == "1":
     finder = StepsFinder()
     sys.meta_path.insert(0, finder)
