@@ -165,6 +165,26 @@ bool settle_measured(State& state) {
   return all_was_recorded && all.missing < all.wanted;
 }
 
+// What would have begun an iteration.
+std::string awaited(const sys::Config& config) {
+  switch (config.iteration_source) {
+    case sys::IterationSource::kAuto:
+      return "PROFILE_ITERATION, the C call, or launches that repeat often enough";
+    case sys::IterationSource::kMacro:
+      return "PROFILE_ITERATION or the C call";
+    case sys::IterationSource::kNvtx:
+      return "an NVTX range that fits " + config.iteration_glob;
+    case sys::IterationSource::kKernel:
+      return "a kernel that fits " + config.iteration_glob;
+    case sys::IterationSource::kPeriod:
+      return "launches that repeat after " +
+             text_of(static_cast<std::int64_t>(config.iteration_period));
+    case sys::IterationSource::kOptimizer:
+      return "an optimizer's step";
+  }
+  return {};
+}
+
 bool settle_by_phase(State& state) {
   switch (state.phase.load(std::memory_order_relaxed)) {
     case Phase::kBeforeIterations:
@@ -175,8 +195,8 @@ bool settle_by_phase(State& state) {
         return false;
       }
       warn(state,
-           std::string("no iteration boundary was met (PROFILE_ITERATION or the C call): the whole "
-                       "run counts as one iteration, and ") +
+           "no iteration boundary was met (" + awaited(state.config) +
+               "): the whole run counts as one iteration, and " +
                (run_controller::samples_taken(state) > 0 ? "labels were not measured"
                                                          : "it ended before anything was timed"));
       return run_controller::samples_taken(state) > 0;

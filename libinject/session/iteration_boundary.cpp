@@ -47,7 +47,8 @@ struct Search {
   const sys::ThreadState* thread = nullptr;  // that made the last one
   std::vector<const void*> functions;        // by the finder's symbol
   std::unordered_map<const void*, std::uint32_t> symbols;
-  bool is_due = false;  // found, and not followed yet
+  bool is_due = false;       // found, and not followed yet
+  bool is_followed = false;  // its iterations are the run's; two devices have streams of one handle
 };
 
 // Number of streams that are searched; the busiest ones have the program's work.
@@ -111,6 +112,8 @@ void forget_boundary(State& state) {
     function.store(nullptr, std::memory_order_relaxed);
   boundary_stream.store(nullptr, std::memory_order_relaxed);
   follower.store(nullptr, std::memory_order_release);
+  for (auto& [stream, search] : searches())
+    search.is_followed = false;
   boundary_is_lost.store(false, std::memory_order_relaxed);
   state.boundary_is_guessed = false;
 }
@@ -217,7 +220,7 @@ namespace {
 
 // Iterations start at what was found on `site`'s stream from now on.  False as long as a kernel of
 // it has not been launched again since the sites were forgotten.
-bool follow(State& state, const LaunchSite& site, const Search& search) {
+bool follow(State& state, const LaunchSite& site, Search& search) {
   const schedule::FoundIteration& found = *search.finder.found();
   const std::array<const void*, kBoundaryFunctions> functions{search.functions[found.anchor],
                                                               search.functions[found.first]};
@@ -234,6 +237,7 @@ bool follow(State& state, const LaunchSite& site, const Search& search) {
     boundary_functions[i].store(functions[i], std::memory_order_relaxed);
   }
   boundary_stream.store(site.stream->handle, std::memory_order_release);
+  search.is_followed = true;
   state.boundary_is_guessed = true;
   note_found(state, found);
   return true;
@@ -260,8 +264,7 @@ bool look_for_period(State& state, const LaunchSite& site) {
   }
   const bool has_changed = add_launch(search, site);
   if (state.boundary_is_guessed) {
-    if (!has_changed || boundary_stream.load(std::memory_order_relaxed) != site.stream->handle)
-      return true;
+    if (!has_changed || !search.is_followed) return true;
     search.is_due = search.finder.found().has_value();
     // What looked like iterations in the warm-up were parts of one.
     if (state.phase.load(std::memory_order_relaxed) == Phase::kDiscovering) {
@@ -280,8 +283,7 @@ bool confirm_period(State& state) {
   if (!looking_for_period.load(std::memory_order_relaxed) || !state.boundary_is_guessed)
     return true;
   for (auto& [stream, search] : searches()) {
-    if (stream->handle != boundary_stream.load(std::memory_order_relaxed) || !search.finder.found())
-      continue;
+    if (!search.is_followed || !search.finder.found()) continue;
     if (confirmed_otherwise(search.finder)) {
       search.is_due = search.finder.found().has_value();
       begin_warmup_again(state);

@@ -532,8 +532,8 @@ void settle_other_phases(State& state) {
   if (!texts.empty()) warn(state, "phases ended before all was measured: " + texts);
   if (state.brief_visits >= kFewestBriefVisits) {
     warn(state, std::to_string(state.briefly_other) + " of " + std::to_string(state.watched) +
-                    " iterations that were looked at launched something else, one or two in a row: "
-                    "three make a phase, and what comes so briefly has no samples");
+                    " iterations that were looked at launched something else, for one or two "
+                    "iterations in a row: a phase needs three, so what they launch has no samples");
   }
   if (empty.empty()) return;
   const std::lock_guard lock(state.run.mutex);

@@ -40,7 +40,7 @@ Found find_iterations(const Workplace& place, const std::string& shape,
                {.arguments = {"--shape=" + shape, "--truth=truth.txt"},
                 .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=" + source,
                                 "INLINE_PROF_WARMUP=" + warmup, "INLINE_PROF_REPEAT=5",
-                                "INLINE_PROF_OVERHEAD=0"}});
+                                "INLINE_PROF_OVERHEAD=0", "SIMGPU_DEVICES=2"}});
   EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
   Found found{.profile = place.json(), .program = schedule::test::program_named(shape)};
@@ -141,6 +141,14 @@ std::int64_t iterations_with_micro_steps_behind(int plain) {
 TEST(Iterations, AreLookedForUntilThe256thOfALongWarmUp) {
   EXPECT_LT(iterations_with_micro_steps_behind(240), 40);
   EXPECT_GT(iterations_with_micro_steps_behind(260), 260 + 40 * 15 - 16);
+}
+
+// Their default streams have one handle.
+TEST(Iterations, AreThoseOfTheBusierOfTwoDevices) {
+  const Workplace place;
+  const auto [profile, program] = find_iterations(place, "two_devices");
+  const auto& starts = program.starts();
+  EXPECT_EQ(profile["profiler"]["iteration_launches"], starts[21] - starts[20]);
 }
 
 TEST(Iterations, HaveTheLengthThatIsGiven) {

@@ -28,16 +28,17 @@ using inline_prof::schedule::test::LaunchProgram;
 
 struct Gpu {
   CUcontext context = nullptr;
+  bool has_only_its_default_stream = false;
   std::unordered_map<std::uint32_t, CUfunction> kernels;
 };
 
 // Kernel 103 is called k103_.
-Gpu open_gpu(const std::vector<LaunchProgram>& programs) {
+Gpu open_gpu(const std::vector<LaunchProgram>& programs, int device = 0) {
   std::set<std::uint32_t> numbers;
   for (const LaunchProgram& program : programs)
     numbers.insert(program.launches().begin(), program.launches().end());
   Gpu gpu;
-  gpu.context = host::open_context();
+  gpu.context = host::open_context(device);
   std::vector<std::string> names;
   for (const std::uint32_t number : numbers)
     names.push_back("k" + std::to_string(number) + "_");
@@ -58,7 +59,7 @@ constexpr std::size_t kMeetings = 60;
 void run(const Gpu& gpu, const LaunchProgram& program, std::barrier<>& meeting,
          std::latch* is_met = nullptr) {
   CHECK(cuCtxSetCurrent(gpu.context));
-  CUstream stream = host::open_stream();
+  CUstream stream = gpu.has_only_its_default_stream ? nullptr : host::open_stream();
   const auto& launches = program.launches();
   std::size_t launched = 0;
   const auto launch_next = [&] {
@@ -100,23 +101,29 @@ int main(int argc, char** argv) {
       host::fail(argv[i], 2);
     }
   }
-  // The first stream is the busiest; the others have threads of their own.
+  // The first stream is the busiest; the others have threads of their own, and one a device.
   std::vector<LaunchProgram> programs{shapes::program_named(shape)};
   if (programs.front().launches().empty()) host::fail(shape.c_str(), 2);
   if (shape == "streams_threads") {
     programs.push_back(shapes::one_stream_of_several(11, 8, 60));
     programs.push_back(shapes::batches(12, 3, 60));
   }
+  if (shape == "two_devices") programs.push_back(shapes::plain(13, 12, 60));
   if (!truth.empty()) write_truth(truth, programs.front());
 
-  const Gpu gpu = open_gpu(programs);
+  Gpu gpu = open_gpu(programs);
+  Gpu gpu_of_others = gpu;
+  if (shape == "two_devices") {
+    gpu_of_others = open_gpu(programs, 1);
+    gpu.has_only_its_default_stream = gpu_of_others.has_only_its_default_stream = true;
+  }
   std::barrier meeting(static_cast<std::ptrdiff_t>(programs.size()));
   std::vector<std::thread> threads;
   std::latch first_stream_is_met(1);
   for (std::size_t i = 1; i < programs.size(); ++i) {
     threads.emplace_back([&, &program = programs[i]] {
       first_stream_is_met.wait();
-      run(gpu, program, meeting);
+      run(gpu_of_others, program, meeting);
     });
   }
   run(gpu, programs.front(), meeting, &first_stream_is_met);

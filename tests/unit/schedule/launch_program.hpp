@@ -255,6 +255,7 @@ inline LaunchProgram program_named(std::string_view shape) {
   if (shape == "sixteen_micro_steps") return accumulation(8, 24, 40, 16);
   if (shape == "evaluation") return evaluation(3, 24, 60, 5, 3);
   if (shape == "alternating") return alternating(4, 24, 60);
+  if (shape == "two_devices") return plain(1, 24, 60);
   if (shape == "streams_threads") return one_stream_of_several(5, 30, 60);
   if (shape == "data_dependent") return data_dependent(6, 24, 60);
   if (shape == "no_period") return batches(7, 5, 400);
