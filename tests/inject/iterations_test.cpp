@@ -135,6 +135,7 @@ std::int64_t iterations_with_micro_steps_behind(int plain) {
   EXPECT_EQ(run.exit_status, 0) << run.output;
   const std::string words = "the program ended in the warm-up, after iteration ";
   const std::size_t begin = run.output.find(words);
+  EXPECT_NE(begin, std::string::npos) << run.output;
   return begin == std::string::npos ? -1 : std::stoll(run.output.substr(begin + words.size()));
 }
 
