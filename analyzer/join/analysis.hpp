@@ -42,6 +42,7 @@ struct Row {
   bool is_graph_node = false;    // of a CUDA graph, which may run others beside it
   bool overlap_removed = false;  // the kernel may overlap with a neighbour, but not while timed
   bool is_region = false;        // encloses other rows on its stream
+  bool is_one_launch = false;    // of one kernel, and nothing else
   std::optional<std::size_t> parent;  // the smallest row that encloses this one; index into rows
 
   std::size_t samples = 0;
@@ -64,6 +65,7 @@ struct Row {
   std::optional<double> in_iteration_us;  // corrected time of all its calls in one iteration
 
   SharedText op_kind;  // empty if what it computes is not known
+  SharedText source;   // the call or operator that said what it computes; may be empty
   SharedText meeting;  // of a collective: equal on all ranks that take part in it; else empty
   // Of corrected_us: until the device that comes last to the collective is there.
   std::optional<double> waited_us;
@@ -86,6 +88,8 @@ struct Row {
   Verdict verdict = Verdict::kNotMeasured;
   std::optional<Isolated> isolated;
 
+  // Most samples are upper bounds.
+  [[nodiscard]] bool is_upper_bound() const { return 2 * not_tight > samples; }
   // What a prediction is held against: corrected_us without what was waited for other ranks.
   [[nodiscard]] std::optional<double> working_us() const {
     return corrected_us ? std::optional(*corrected_us - waited_us.value_or(0.0)) : std::nullopt;
@@ -99,7 +103,9 @@ struct MergedRow {
   std::int64_t occurrence = 0;
   std::int64_t calls = 1;
   bool is_region = false;
+  bool is_one_launch = false;
   std::optional<std::size_t> parent;  // index into merged
+  std::string source;                 // Row::source, where all devices have the same
   std::vector<std::size_t> rows;      // at least one; the devices
 
   std::size_t samples = 0;

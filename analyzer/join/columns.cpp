@@ -112,6 +112,7 @@ std::span<const Column<Row>> columns_of() {
         column<Row, &Row::is_region>("is_region"),
         column<Row, &Row::parent>("parent"),
         column<Row, kKnown<&Row::op_kind>>("op"),
+        column<Row, kKnown<&Row::source>>("op_source"),
         column<Row,
                [](const Row& row) -> std::optional<double> {
                  return row.raw_spread_us ? std::optional(row.raw_spread_us->mad) : std::nullopt;

@@ -123,8 +123,10 @@ Row make_row(const read::Event& event, std::int64_t stream_index) {
   if (event.measured_ms.empty()) row.unmeasured_reason = event.reason;
   row.overlap_removed = event.has_flag(format::kFlagPdlRemoved);
   row.meeting = meeting_of(event);
+  row.is_one_launch = blocks_of(event) > 0;
   if (!event.op) return row;
   row.op_kind = event.op->kind;
+  row.source = event.op->source;
   const model::OpWork work = model::work_of(*event.op);
   if (work.reason.empty()) {
     row.flops = work.flops.value;

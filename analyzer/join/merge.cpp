@@ -179,9 +179,12 @@ void merge_predictions(MergedRow& merged, const Analysis& analysis) {
            static_cast<std::ptrdiff_t>(merged.rows.size());
   };
   // One device that is slow is not a slow layer: most of them have to be.
-  merged.verdict =
-      judge(*merged.corrected_us - waited_us, merged.predicted_ci90_us,
-            says(Verdict::kExtrapolated), says(Verdict::kSlower) || says(Verdict::kFaster));
+  const double working_us = *merged.corrected_us - waited_us;
+  merged.verdict = judge(
+      working_us, *merged.predicted_us, merged.predicted_ci90_us,
+      {.is_extrapolated = says(Verdict::kExtrapolated),
+       .is_finding = says(Verdict::kSlower) || says(Verdict::kFaster) || says(Verdict::kUpperBound),
+       .may_hold_launching = may_hold_launching(merged, working_us)});
 }
 
 bool lies_in(const std::vector<MergedRow>& merged, std::size_t row, std::size_t region) {
@@ -236,11 +239,14 @@ void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic s
       merged.event = row.event;
       merged.occurrence = row.occurrence;
       merged.calls = row.calls;
+      merged.is_one_launch = row.is_one_launch;
+      merged.source = row.source;
       analysis.merged.push_back(std::move(merged));
     }
     MergedRow& merged = analysis.merged[it->second];
     merged.calls = std::max(merged.calls, row.calls);
     merged.is_region = merged.is_region || row.is_region;
+    if (merged.source != row.source.str()) merged.source.clear();
     merged.rows.push_back(i);
   }
   set_parents(analysis, merged_of);

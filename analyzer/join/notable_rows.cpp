@@ -48,6 +48,10 @@ NotableRows notable_rows(const Analysis& analysis) {
       found.slow.push_back(row);
       found.slow_percent += share_of(row);
     }
+    if (row->verdict == Verdict::kUpperBound) {
+      ++found.upper_bounds;
+      continue;
+    }
     if (row->ratio && row->predicted_ci90_us && row->verdict != Verdict::kExtrapolated) {
       ++found.judged;
     }

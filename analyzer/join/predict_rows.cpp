@@ -105,9 +105,13 @@ void compare(Row& row, bool is_finding) {
   } else if (!row.corrected_us) {
     row.verdict = Verdict::kNotMeasured;
   } else {
-    row.ratio = *row.working_us() / *row.predicted_us;
+    const double working_us = *row.working_us();
+    row.ratio = working_us / *row.predicted_us;
     row.raw_ratio = (*row.raw_us - row.waited_us.value_or(0.0)) / *row.predicted_us;
-    row.verdict = judge(*row.working_us(), row.predicted_ci90_us, row.is_extrapolated, is_finding);
+    row.verdict = judge(working_us, *row.predicted_us, row.predicted_ci90_us,
+                        {.is_extrapolated = row.is_extrapolated,
+                         .is_finding = is_finding,
+                         .may_hold_launching = may_hold_launching(row, working_us)});
   }
 }
 

@@ -126,7 +126,7 @@ std::optional<Question> question_of(const Analysis& analysis, std::size_t merged
 
 // Whether a time beyond the prediction is more than what the model cannot know.
 bool is_beyond_doubt(const MergedRow& row) {
-  return row.verdict == Verdict::kSlower || (row.predicted_us && !row.predicted_ci90_us);
+  return row.verdict == Verdict::kSlower || row.verdict == Verdict::kAboveBound;
 }
 
 // The longest path through the works; where the ranks' collectives are in no common order, each

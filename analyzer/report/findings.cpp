@@ -17,7 +17,7 @@ constexpr double kLargeRowPercent = 1.0;
 constexpr double kMuchIdlePercent = 5.0;
 
 std::string name_of(const join::MergedRow& row) {
-  const std::string event = readable_name(row.event);
+  const std::string event = readable_event(row.event, row.source);
   std::string name = row.layer.empty() ? event : row.layer + " " + event;
   if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
   return name;
@@ -53,6 +53,12 @@ std::string describe_not_slow(const join::NotableRows& rows) {
       rows.judged == 0
           ? "No row has a prediction with an interval, so none can be called slow."
           : fmt::format("None of {} rows with a prediction and its interval is slow.", rows.judged);
+  if (rows.upper_bounds > 0) {
+    text += fmt::format(
+        " {} longer than predicted, but the GPU had run dry when the host launched {}: these times "
+        "are upper bounds, which hold some of the launching, and do not say that a kernel is slow.",
+        count_of_rows(rows.upper_bounds), rows.upper_bounds == 1 ? "it" : "them");
+  }
   if (rows.above_bound != nullptr && *rows.above_bound->ratio > 1.0) {
     const join::MergedRow& row = *rows.above_bound;
     text += fmt::format(

@@ -178,7 +178,12 @@ void add_errors(std::vector<HeadLine>& lines, const join::Analysis& analysis) {
     lines.push_back({"prediction", "no row has both a time above 0 and a prediction"});
     return;
   }
-  lines.push_back({"prediction", describe_errors(*analysis.errors)});
+  const auto upper_bounds = std::ranges::count_if(analysis.rows, [](const join::Row& row) {
+    return row.predicted_us && row.raw_us && !row.is_sum_of_children && row.is_upper_bound();
+  });
+  std::string text = describe_errors(*analysis.errors);
+  if (upper_bounds > 0) text += fmt::format(", of which {} are upper bounds", upper_bounds);
+  lines.push_back({"prediction", text});
   if (analysis.event_bias_us > 0 && analysis.uncorrected_errors) {
     lines.push_back({"uncorrected", describe_errors(*analysis.uncorrected_errors)});
   }

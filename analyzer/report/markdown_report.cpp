@@ -57,7 +57,7 @@ std::string markdown_report(const join::Analysis& analysis, std::size_t top) {
   out += "|\n" + rule + "|\n";
   for (const join::OrderedRow& place : join::row_order(analysis, top).rows) {
     const join::MergedRow& row = analysis.merged[place.row];
-    std::string event = markdown_cell(readable_name(row.event));
+    std::string event = markdown_cell(readable_event(row.event, row.source));
     if (row.occurrence > 0) event += fmt::format(" #{}", row.occurrence);
     fmt::format_to(std::back_inserter(out), "| {} | {} | {} | {} | {} | {} | {} {}| {} | {} |\n",
                    markdown_cell(row.layer), event,

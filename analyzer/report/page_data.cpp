@@ -133,7 +133,8 @@ Json merged_json(const join::Analysis& analysis, Names& names) {
   };
   Json json;
   add(json, merged, names, {"layer"});
-  json["event"] = column(merged, [&](const Row& row) { return names(readable_name(row.event)); });
+  json["event"] =
+      column(merged, [&](const Row& row) { return names(readable_event(row.event, row.source)); });
   json["kernel"] = column(
       merged, [&](const Row& row) { return names(readable_name(first(row).kernel_name.str())); });
   json["op"] = column(merged, [&](const Row& row) { return names(first(row).op_kind); });

@@ -85,7 +85,7 @@ bool has_waited(const join::MergedRow& row) {
 
 std::string name_of_row(const join::MergedRow& row) {
   std::string name = row.layer.empty() ? "" : row.layer + "  ";
-  name += readable_name(row.event);
+  name += readable_event(row.event, row.source);
   if (row.occurrence > 0) name += fmt::format(" #{}", row.occurrence);
   return printable(name);
 }

@@ -5,6 +5,23 @@
 #include <iterator>
 
 namespace inline_prof::report {
+namespace {
+
+// "kernel" of "a::(anonymous namespace)::kernel<int, b::C<4>>".
+std::string_view own_name(std::string_view name) {
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (name[i] == '<' || name[i] == '(') ++depth;
+    if (name[i] == '>' || name[i] == ')') --depth;
+    const bool is_qualifier = depth == 0 && (name.substr(i).starts_with("::") || name[i] == ' ');
+    if (is_qualifier) begin = i + (name[i] == ' ' ? 1 : 2);
+  }
+  name.remove_prefix(begin);
+  return name.substr(0, name.find_first_of("<("));
+}
+
+}  // namespace
 
 void add_labelled(std::string& out, std::string_view label, std::string_view text,
                   std::size_t width) {
@@ -26,6 +43,13 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
     while (rest.starts_with(' '))
       rest.remove_prefix(1);
   } while (!rest.empty());
+}
+
+std::string readable_event(std::string_view event, std::string_view source) {
+  std::string name = readable_name(event);
+  if (source.empty() || name.find('<') == std::string::npos) return name;
+  const std::string_view own = own_name(name);
+  return own.empty() ? name : fmt::format("{} {}", source, own);
 }
 
 std::string painted(std::string_view text, Mood mood, bool colour) {

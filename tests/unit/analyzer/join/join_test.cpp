@@ -204,11 +204,32 @@ TEST(Join, AFileWithoutEventsIsAReportWithoutRows) {
 }
 
 TEST(Verdict, OnlyAnIntervalCanCallARowSlow) {
-  EXPECT_EQ(judge(30, std::nullopt), Verdict::kAboveBound);
+  EXPECT_EQ(judge(30, 20, std::nullopt, {}), Verdict::kAboveBound);
   EXPECT_EQ(verdict_text(Verdict::kAboveBound, 1.5, ""), "1.5 of bound");
-  EXPECT_EQ(judge(30, Interval{18, 22}), Verdict::kSlower);
-  EXPECT_EQ(judge(17, Interval{18, 22}), Verdict::kFaster);
-  EXPECT_EQ(judge(21, Interval{18, 22}), Verdict::kAsPredicted);
+  EXPECT_EQ(judge(30, 20, Interval{18, 22}, {}), Verdict::kSlower);
+  EXPECT_EQ(judge(17, 20, Interval{18, 22}, {}), Verdict::kFaster);
+  EXPECT_EQ(judge(21, 20, Interval{18, 22}, {}), Verdict::kAsPredicted);
+}
+
+TEST(Verdict, ATimeThatHoldsLaunchingCallsNoRowSlow) {
+  const Doubts late{.may_hold_launching = true};
+  EXPECT_EQ(judge(30, 20, std::nullopt, late), Verdict::kUpperBound);
+  EXPECT_EQ(judge(30, 20, Interval{18, 22}, late), Verdict::kUpperBound);
+  EXPECT_EQ(judge(17, 20, Interval{18, 22}, late), Verdict::kFaster) << "even so";
+  EXPECT_EQ(verdict_text(Verdict::kUpperBound, 1.5, ""), "upper bound");
+}
+
+TEST(Verdict, OfOneKernelTheLaunchTakesFewMicroseconds) {
+  Row row;
+  row.samples = row.not_tight = 3;
+  row.predicted_us = 20;
+  row.is_one_launch = true;
+  EXPECT_TRUE(may_hold_launching(row, 29));
+  EXPECT_FALSE(may_hold_launching(row, 31)) << "so long is no launch";
+  row.is_one_launch = false;
+  EXPECT_TRUE(may_hold_launching(row, 31)) << "of several launches who knows";
+  row.not_tight = 1;
+  EXPECT_FALSE(may_hold_launching(row, 29));
 }
 
 }  // namespace

@@ -48,6 +48,24 @@ TEST(TableReport, StartsWithWhereTheIterationGoes) {
   EXPECT_THAT(report, HasSubstr("dropped     2 interleaved_launch\n"));
 }
 
+TEST(ReadableEvent, OfAKernelWithAnOperatorIsThatAndTheKernelsOwnName) {
+  const std::string kernel =
+      "void at::native::(anonymous namespace)::vectorized_elementwise_kernel<4, "
+      "at::native::CUDAFunctor_add<float>, std::array<char*, 3ul> >";
+  EXPECT_EQ(readable_event(kernel, "aten::add"), "aten::add vectorized_elementwise_kernel");
+  EXPECT_EQ(readable_event(kernel, ""), kernel);
+  EXPECT_EQ(readable_event("gemm", "cublasGemmEx"), "gemm");
+  EXPECT_EQ(readable_event("a<b", "aten::add"), "aten::add a");
+}
+
+TEST(TableReport, SaysHowManyTimesAreUpperBounds) {
+  read::Profile profile = small_profile();
+  EXPECT_THAT(report_of(profile), Not(HasSubstr("are upper bounds")));
+  for (read::Event& event : profile.events)
+    event.tight.assign(event.measured_ms.size(), read::Tight::kNo);
+  EXPECT_THAT(report_of(profile), HasSubstr("are upper bounds\n"));
+}
+
 TEST(TableReport, ProposesTheOtherPeriod) {
   read::Profile profile = small_profile();
   EXPECT_THAT(report_of(profile), Not(HasSubstr("period:")));
