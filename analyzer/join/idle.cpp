@@ -1,6 +1,7 @@
 #include "join/idle.hpp"
 
 #include "join/lanes.hpp"
+#include "join/offsets_in_order.hpp"
 
 #include <fmt/format.h>
 
@@ -14,11 +15,6 @@
 
 namespace inline_prof::join {
 namespace {
-
-// What lies between two kernels that both stood in the queue: the device takes so long to begin the
-// next one at most.  2 us is the least time of a kernel in the machines' files, 3 us what an event
-// between them adds on the GPUs that docs/gpu_results.md names.
-constexpr double kLongestStartUs = 3.0;
 
 constexpr std::size_t kMostBehind = 5;  // places that are named
 
@@ -94,153 +90,6 @@ std::vector<IdleBehind> most_behind(const std::map<std::string, double>& us_behi
   return most;
 }
 
-// Where the works of a stream begin, from offsets that were measured in different iterations, each
-// with an error: the nearest ones (least squares) by which no work begins before those before it
-// have ended, and by which works that stood in the queue follow each other.
-class StreamInOrder {
- public:
-  // In the order of the launches.  `follows`: the work before it is all that it waited for.
-  void add(std::size_t row, double offset_us, double length_us, bool follows) {
-    if (!follows || units_.empty()) units_.emplace_back();
-    units_.back().push_back({row, offset_us - busy_us_, busy_us_});
-    busy_us_ += length_us;
-  }
-
-  void set_offsets(std::map<std::size_t, double>& offsets_us) const {
-    std::vector<Line> lines;
-    std::vector<Stretch> stretches;
-    double inner_us = 0.0;  // of the gaps inside the units before
-    for (const Unit& unit : units_) {
-      const Line& line = lines.emplace_back(line_of(unit));
-      const auto count = static_cast<double>(unit.size());
-      stretches.push_back({(line.begin_us - inner_us) * count, count, 1});
-      inner_us += line.gap_us * (count - 1);
-      while (stretches.size() > 1 && stretches.rbegin()[1].mean_us() > stretches.back().mean_us()) {
-        const Stretch last = stretches.back();
-        stretches.pop_back();
-        stretches.back().sum_us += last.sum_us;
-        stretches.back().works += last.works;
-        stretches.back().units += last.units;
-      }
-    }
-    std::size_t at = 0;
-    inner_us = 0.0;
-    for (const Stretch& stretch : stretches) {
-      for (std::size_t i = 0; i < stretch.units; ++i, ++at) {
-        for (std::size_t work = 0; work < units_[at].size(); ++work) {
-          const Place& place = units_[at][work];
-          offsets_us[place.row] = stretch.mean_us() + inner_us + place.busy_before_us +
-                                  lines[at].gap_us * static_cast<double>(work);
-        }
-        inner_us += lines[at].gap_us * static_cast<double>(units_[at].size() - 1);
-      }
-    }
-  }
-
- private:
-  struct Place {
-    std::size_t row = 0;
-    double behind_us = 0.0;       // the iteration's start, less the stream's work before it
-    double busy_before_us = 0.0;  // that
-  };
-  // Works that follow each other.
-  using Unit = std::vector<Place>;
-  struct Line {
-    double begin_us = 0.0;
-    double gap_us = 0.0;  // before each work but the first
-  };
-  // Units without a gap between them.
-  struct Stretch {
-    double sum_us = 0.0;
-    double works = 0.0;
-    std::size_t units = 0;
-    [[nodiscard]] double mean_us() const { return sum_us / works; }
-  };
-
-  static Line line_of(const Unit& unit) {
-    const auto count = static_cast<double>(unit.size());
-    const double middle = (count - 1) / 2;
-    double sum_us = 0.0;
-    double product = 0.0;
-    double squares = 0.0;
-    for (std::size_t work = 0; work < unit.size(); ++work) {
-      const double from_middle = static_cast<double>(work) - middle;
-      sum_us += unit[work].behind_us;
-      product += from_middle * unit[work].behind_us;
-      squares += from_middle * from_middle;
-    }
-    const double gap_us = squares > 0 ? std::clamp(product / squares, 0.0, kLongestStartUs) : 0.0;
-    return {sum_us / count - gap_us * middle, gap_us};
-  }
-
-  std::vector<Unit> units_;
-  double busy_us_ = 0.0;
-};
-
-// Nodes of graphs that may run beside each other: together they take longer than from the first to
-// the last.
-std::set<std::size_t> nodes_beside_others(const Analysis& analysis,
-                                          std::span<const std::size_t> outermost) {
-  std::set<std::size_t> found;
-  std::vector<std::size_t> nodes;
-  const auto end_replay = [&] {
-    double begin_us = 0.0;
-    double end_us = 0.0;
-    double busy_us = 0.0;
-    for (const std::size_t i : nodes) {
-      const Row& row = analysis.rows[i];
-      const double own_end_us = *row.offset_us + *row.in_iteration_us;
-      begin_us = i == nodes.front() ? *row.offset_us : std::min(begin_us, *row.offset_us);
-      end_us = i == nodes.front() ? own_end_us : std::max(end_us, own_end_us);
-      busy_us += *row.in_iteration_us;
-    }
-    if (busy_us > end_us - begin_us) found.insert(nodes.begin(), nodes.end());
-    nodes.clear();
-  };
-  Replays replays;
-  for (const std::size_t i : outermost) {
-    const Row& row = analysis.rows[i];
-    if (!replays.is_inside(row)) end_replay();
-    if (row.is_graph_node && row.offset_us) nodes.push_back(i);
-  }
-  end_replay();
-  return found;
-}
-
-// There are other streams or ranks, which something may wait for.
-bool has_others(const Analysis& analysis, std::size_t profile,
-                std::span<const std::size_t> outermost) {
-  return analysis.runs[profile].profile.world_size.value_or(1) > 1 ||
-         std::any_of(outermost.begin(), outermost.end(), [&](std::size_t i) {
-           return analysis.rows[i].stream_index != analysis.rows[outermost.front()].stream_index;
-         });
-}
-
-// Of the rows whose offsets are known, and that cannot run beside others of their stream.
-std::map<std::size_t, double> offsets_in_order(const Analysis& analysis,
-                                               std::span<const std::size_t> outermost,
-                                               bool others) {
-  const auto beside_others = nodes_beside_others(analysis, outermost);
-  std::map<std::int64_t, StreamInOrder> streams;
-  Replays replays;
-  bool is_placed_before = false;
-  for (const std::size_t i : outermost) {
-    const Row& row = analysis.rows[i];
-    const bool is_queued = replays.is_inside(row) || (row.late == 0 && row.queued > 0);
-    const auto& offset_us = row.mean_offset_us ? row.mean_offset_us : row.offset_us;
-    const bool is_placed = offset_us && !beside_others.contains(i);
-    if (is_placed) {
-      streams[row.stream_index].add(i, *offset_us, *row.in_iteration_us,
-                                    is_queued && is_placed_before && !others);
-    }
-    is_placed_before = is_placed;
-  }
-  std::map<std::size_t, double> offsets_us;
-  for (const auto& [index, stream] : streams)
-    stream.set_offsets(offsets_us);
-  return offsets_us;
-}
-
 class IdleOfDevice {
  public:
   IdleOfDevice(const Analysis& analysis, double iteration_us, double idle_us, bool has_others)
@@ -286,15 +135,28 @@ class IdleOfDevice {
     known_gaps_us_ += gap_us;
     if (next.is_inside_replay) return add_ready(gap_us, spread);
     const double late = static_cast<double>(row.late) / static_cast<double>(known);
+    const bool is_error = !is_known || gap_us * gap_us < spread;
     spread += gap_us * gap_us * k95 * k95 * late * (1 - late) / static_cast<double>(known);
     add_late(gap_us * late, gap_us, spread * late, row, is_between_iterations);
-    add_ready(gap_us * (1 - late), spread * (1 - late));
+    const double ready_us = gap_us * (1 - late);
+    if (has_others_ && is_error && !is_between_iterations) {
+      before_next_late_us_ += ready_us;
+      before_next_late_spread_ += spread * (1 - late);
+    } else {
+      add_ready(ready_us, spread * (1 - late));
+    }
   }
 
   // The launch came `gap_us` late.
   void add_late(double us, double gap_us, double spread, const Row& row,
                 bool is_between_iterations) {
     if (us <= 0) return;
+    // Queued work waits for work before it, so what seems to lie between the two, but is no longer
+    // than its error, lies behind both: it is the next launch that came late.
+    const double moved = 1 + std::exchange(before_next_late_us_, 0.0) / us;
+    spread += std::exchange(before_next_late_spread_, 0.0);
+    us *= moved;
+    gap_us *= moved;
     const bool has_waited = row.after_wait_us && *row.after_wait_us < gap_us;
     if (is_between_iterations) {
       const double after_us = has_waited ? *row.after_wait_us : gap_us;
@@ -332,6 +194,7 @@ class IdleOfDevice {
 
   // The parts add up to what is idle.
   [[nodiscard]] std::optional<Idle> settled() {
+    add_ready(before_next_late_us_, before_next_late_spread_);
     const double factor = known_gaps_us_ > idle_us_ ? idle_us_ / known_gaps_us_ : 1.0;
     Idle idle{.idle_us = idle_us_};
     double known_spread = 0.0;
@@ -361,6 +224,8 @@ class IdleOfDevice {
   double idle_us_;
   bool has_others_;
   double known_gaps_us_ = 0.0;
+  double before_next_late_us_ = 0.0;
+  double before_next_late_spread_ = 0.0;
   bool intervals_are_known_ = true;
   std::array<Part, kIdleReasons> parts_;
 };

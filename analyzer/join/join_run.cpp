@@ -144,8 +144,9 @@ std::optional<double> longest_offset_us(const read::Profile& profile,
   return *std::max_element(profile.iter_time_ms.begin(), profile.iter_time_ms.end()) * 1e3;
 }
 
-// Files do not number the times of their iterations: they are those of the iterations with samples,
-// or of all from the first of these to the last, where there are as many.
+// Files do not number the times of their iterations: they are those of the iterations with samples
+// where there are as many, else of all from the first with a sample on.  In a run without a change
+// they go on behind the last one, as while the overhead is measured.
 class TimesOfIterations {
  public:
   explicit TimesOfIterations(const read::Profile& profile) {
@@ -156,7 +157,10 @@ class TimesOfIterations {
     const std::size_t count = profile.iter_time_ms.size();
     if (numbers.empty() || count == 0) return;
     const auto in_a_row = static_cast<std::size_t>(*numbers.rbegin() - *numbers.begin() + 1);
-    if (numbers.size() != count && in_a_row != count) return;
+    const bool has_no_change =
+        profile.phases.size() == 1 && profile.phases.front().stretches.size() == 1;
+    if (numbers.size() != count && in_a_row != count && !(in_a_row < count && has_no_change))
+      return;
     auto number = numbers.begin();
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t own =

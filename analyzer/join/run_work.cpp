@@ -2,6 +2,7 @@
 
 #include "join/lanes.hpp"
 #include "join/nesting.hpp"
+#include "join/offsets_in_order.hpp"
 #include "join/outermost.hpp"
 
 #include <fmt/format.h>
@@ -66,15 +67,19 @@ class LastOfLanes {
   std::map<std::size_t, std::vector<MeasuredWork>> last_;
 };
 
-// Places the works of one device in time, each lane in its order.
+// Places the works of one device in time, each lane in its order.  `offsets_us`: by row, where they
+// are better known than the medians of the rows.
 std::vector<MeasuredWork> placed(const std::vector<Row>& rows, const RunWork& all,
-                                 std::size_t first_work) {
+                                 std::size_t first_work,
+                                 const std::map<std::size_t, double>& offsets_us) {
   std::vector<MeasuredWork> measured;
   Lanes lanes;
   Replays replays;
   for (std::size_t work = first_work; work < all.rows.size(); ++work) {
     const Row& row = rows[all.rows[work]];
-    const Lanes::Place place = lanes.place(row);
+    const auto offset_us = offsets_us.find(all.rows[work]);
+    const Lanes::Place place =
+        offset_us != offsets_us.end() ? lanes.place(row, offset_us->second) : lanes.place(row);
     measured.push_back({work, place.lane, place.start_us, place.start_us + *row.in_iteration_us,
                         replays.is_inside(row)});
   }
@@ -85,9 +90,10 @@ std::vector<MeasuredWork> placed(const std::vector<Row>& rows, const RunWork& al
 }
 
 // What each work of one device waits for, from when it started.
-void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_work) {
+void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_work,
+               const std::map<std::size_t, double>& offsets_us) {
   LastOfLanes last;
-  for (const MeasuredWork& next : placed(rows, all, first_work)) {
+  for (const MeasuredWork& next : placed(rows, all, first_work, offsets_us)) {
     read::Work& work = all.graph.works[next.work];
     const MeasuredWork* before = last.last_of(next.lane);
     const double gap_us = before == nullptr ? next.start_us : next.start_us - before->end_us;
@@ -141,7 +147,8 @@ std::string work_name(const Row& row) {
   return name;
 }
 
-RunWork work_of_runs(const std::vector<Row>& rows) {
+RunWork work_of_runs(const Analysis& analysis) {
+  const std::vector<Row>& rows = analysis.rows;
   RunWork all;
   for (const auto& [device, outermost] : outermost_rows(rows, children_of(rows))) {
     const std::size_t first_work = all.rows.size();
@@ -152,7 +159,13 @@ RunWork work_of_runs(const std::vector<Row>& rows) {
       all.graph.works.push_back(std::move(work));
       all.rows.push_back(i);
     }
-    add_waits(all, rows, first_work);
+    // Medians of iterations that do not take equally long need not add up.
+    const bool parts_are_known = std::ranges::any_of(
+        outermost, [&](std::size_t i) { return rows[i].mean_offset_us.has_value(); });
+    add_waits(all, rows, first_work,
+              parts_are_known ? offsets_in_order(analysis, outermost,
+                                                 has_others(analysis, device.first, outermost))
+                              : std::map<std::size_t, double>());
   }
   add_meetings(all, rows);
   return all;

@@ -15,7 +15,7 @@ struct RunWork {
 
 // What waits for what does not stand in a prof.json, so it is read off the times
 // (docs/models/longest_path.md).  Works have no predictions yet.
-[[nodiscard]] RunWork work_of_runs(const std::vector<Row>& rows);
+[[nodiscard]] RunWork work_of_runs(const Analysis& analysis);
 
 // A layer, an event and its occurrence, as --scale of prof-model iteration knows them.
 [[nodiscard]] std::string work_name(const Row& row);

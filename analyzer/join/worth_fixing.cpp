@@ -260,7 +260,7 @@ void find_worth_fixing(Analysis& analysis) {
     analysis.longest_path_reason = "the run had no iterations";
     return;
   }
-  RunWork work = work_of_runs(analysis.rows);
+  RunWork work = work_of_runs(analysis);
   Excess excess(analysis.rows);
   for (std::size_t i = 0; i < work.rows.size(); ++i) {
     excess.add_outermost(work.rows[i], i);

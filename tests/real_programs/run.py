@@ -54,7 +54,9 @@ class Program:
     short_copies: bool = False  # copies are counted in the short form
     short_idle: bool = False  # why it was idle is asked in the short form
     explained: int = 80  # percent of what the report says is idle that must be laid to its true reason
-    idle_steps: int = 1400  # for IDLE_REPEAT samples of each event
+    idle_steps: int = 1400  # for idle_repeat samples of each event
+    idle_policy: str = "in_order"  # in which they are taken
+    idle_repeat: int = 3  # samples of each event where the host's clock is real time
     switches: int = 0  # what comes behind so many steps launches something else
     status: int = 0  # its exit status; a signal's number is negative
     ways: tuple = WAYS  # in which it is run
@@ -107,13 +109,15 @@ TABLE = [
     gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000),
     gpt("evaluated", full=3300, repeat=12),  # what only one step in ten launches is not met at every try
     gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3000),
-    gpt("graphed_callables", full=2000, explained=60),
+    gpt("graphed_callables", full=2000, idle_steps=2000),
     model("trainer_llama", full=450), model("trainer_bert", full=450), model("generate_static", loops=False),
     model("generate_dynamic", loops=False),
     Program("resnet", [PROGRAMS / "resnet.py"], (10, 900), idle_steps=2000),
     Program("layers", [PROGRAMS / "layers.py"], (60, 200)),
-    Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2, idle_steps=300, explained=0),
-    Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2, idle_steps=300, explained=0),
+    Program("ddp", [PROGRAMS / "distributed.py", "ddp"], (60, 200), ranks=2, idle_repeat=20, idle_steps=1400, idle_policy="interleaved",
+            explained=0),
+    Program("fsdp2", [PROGRAMS / "distributed.py", "fsdp2"], (60, 200), ranks=2, idle_repeat=20, idle_steps=1600,
+            idle_policy="interleaved", explained=0),
     late("ddp"),
     late("fsdp2"),
     Program("lightning", [PROGRAMS / "lightning_loop.py"], (150, 400)),
@@ -135,7 +139,6 @@ TABLE = [
     Program("dying of a signal", [PROGRAMS / "dying.py", "signal"], (120, 400), status=-15, ways=("bare", "library", "torch")),
     Program("loader", [PROGRAMS / "loader.py"], (150, 400), short=True, short_copies=True),
 ]
-IDLE_REPEAT = 3  # samples of each event where the host's clock is real time
 LEAST_EXPLAINED_IN_SHORT = 60  # the machine may be loaded
 OURS = "inline_prof_"  # what our own kernels' names begin with
 
@@ -183,7 +186,8 @@ def run(options, program, way, folder):
         if way == "counted":
             surroundings["REAL_PROGRAMS_NAMES"] = str(folder / "names")
         if way == "idle":
-            surroundings.update(INLINE_PROF_REPEAT=str(IDLE_REPEAT), INLINE_PROF_OVERHEAD="0", REAL_PROGRAMS_STEPS="1")
+            surroundings.update(INLINE_PROF_REPEAT=str(program.idle_repeat), INLINE_PROF_POLICY=program.idle_policy,
+                                INLINE_PROF_OVERHEAD="0", REAL_PROGRAMS_STEPS="1")
         with_torch = way in ("torch", "idle") or way == "counted" and program.torch
         argv = [options.prof_run, *(["--torch"] if with_torch else []), "--", *argv]
     return subprocess.run(argv, env=surroundings, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -133,6 +133,38 @@ TEST(WorthFixing, BehindAGapOfTheHostNothingMoves) {
   EXPECT_NEAR(saved(join_all({late(read::Tight::kYes)}), "a"), 10, kToleranceUs);
 }
 
+TEST(WorthFixing, WhatWasOnlyLaunchedLateIsNotListed) {
+  const auto region = [](read::Tight tight) {
+    return profile_of(
+        {EventBuilder("a", 0, 1).samples_us({40}).offset_us(0).op(taking_us(30)).tight({tight})},
+        100);
+  };
+  EXPECT_THAT(join_all({region(read::Tight::kYes)}).worth_fixing, ElementsAre(0));
+  EXPECT_THAT(join_all({region(read::Tight::kNo)}).worth_fixing, IsEmpty());
+}
+
+// Iterations take 100 or 200 us, and a sample of each event comes from a slow one: medians of the
+// starts would put the first event's end behind the iteration's.
+TEST(WorthFixing, ThePathIsNoLongerThanTheIterationWhereIterationsDiffer) {
+  read::Event first = EventBuilder("a", 0, 1)
+                          .samples_us({10, 10, 10})
+                          .tight({read::Tight::kNo, read::Tight::kNo, read::Tight::kNo});
+  read::Event second = first;
+  second.name = "b";
+  second.start_index = 2;
+  second.end_index = 3;
+  first.offsets_ms = {0.18, 0.09, 0.18};
+  first.iterations = {11, 12, 13};
+  second.offsets_ms = {0.095, 0.095, 0.095};
+  second.iterations = {14, 15, 16};
+  read::Profile profile = profile_of({first, second}, 100);
+  profile.phases = {{.stretches = {{1, 19}}}};
+  // Two more follow the last sample, as while the overhead is measured.
+  profile.iter_time_ms = {0.2, 0.1, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1};
+  const Analysis analysis = join_all({profile});
+  EXPECT_LE(analysis.longest_path_us.value(), 112);
+}
+
 TEST(WorthFixing, APartOfARegionShortensTheRegion) {
   const Analysis analysis =
       join_all({profile_of({EventBuilder("region", 0, 5).samples_us({80}),
