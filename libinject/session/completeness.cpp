@@ -44,6 +44,7 @@ std::string causes(const State& state, std::uint64_t missing, std::uint64_t left
 }
 
 struct Shortfall {
+  bool ended_early = false;  // the program, before every event had its turn
   std::int64_t wanted = 0;
   std::int64_t missing = 0;
   std::int64_t left_open = 0;  // of those, of labels that stay open from one iteration to the next
@@ -59,15 +60,19 @@ void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Sh
   all.missing += missing;
   ++all.events;
   const std::lock_guard lock(state.run.mutex);
-  event.reason.append(event.reason.empty() ? "" : "; ")
+  const bool has_reason = !event.reason.empty();
+  event.reason.append(has_reason ? "; " : "")
       .append(text_of(missing) + " of " + text_of(wanted) + " samples are missing");
   const auto site = state.site_of_event.find(&event);
   if (site != state.site_of_event.end() && !has_handles(*site->second) &&
-      !site->second->stream->is_silent)
+      !site->second->stream->is_silent) {
     event.reason.append(": the program destroyed its stream, context or module");
-  if (!event.was_left_open.load(std::memory_order_relaxed)) return;
-  all.left_open += missing;
-  event.reason.append(": it was open where an iteration began, and is not measured across that");
+  } else if (event.was_left_open.load(std::memory_order_relaxed)) {
+    all.left_open += missing;
+    event.reason.append(": it was open where an iteration began, and is not measured across that");
+  } else if (all.ended_early && !has_reason) {
+    event.reason.append(": the program ended first");
+  }
 }
 
 // Policy adaptive asks for no number of samples, but for at least one of each class.
@@ -84,8 +89,8 @@ void add_empty_classes(State& state, Shortfall& all) {
   }
 }
 
-Shortfall shortfall_of(State& state) {
-  Shortfall all;
+Shortfall shortfall_of(State& state, bool ended_early) {
+  Shortfall all{.ended_early = ended_early};
   if (state.adaptive) add_empty_classes(state, all);
   const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
   for (std::size_t i = 0; i < state.targets.size(); ++i) {
@@ -134,7 +139,7 @@ std::string early_end(const State& state) {
 // The measured part of a run with iterations.
 bool settle_measured(State& state) {
   const bool all_was_recorded = run_controller::everything_was_recorded(state);
-  const Shortfall all = shortfall_of(state);
+  const Shortfall all = shortfall_of(state, !all_was_recorded);
   if (all_was_recorded && all.missing == 0) {
     if (all.wanted == 0 && state.targets.empty() && state.courses.empty() &&
         state.settings.mode != schedule::Mode::kData) {
