@@ -423,16 +423,13 @@ LaunchTicket begin_sampled_launch(State& state, const Launch& launch) {
   if (site->sampled == nullptr) return counted;
   timer::ContextTimer* timer = site->stream->timer;
   timer->poll(nullptr);
-  if (timer->last_sample_end_ms() > 0) {
-    // The run so far: up to the end of the sample that was read last.
-    state.run.iteration_times.set_only(timer->last_sample_end_ms());
-    count_calls(state);
-  }
+  if (timer->last_sample_end_ms() > 0) note_time_so_far(state, timer->last_sample_end_ms());
   if (pause == ~std::uint32_t{0}) return counted;
   site->sampled->reserve(static_cast<std::uint32_t>(state.settings.repeat));
   auto* pair =
       open_pair(state, *timer, launch.stream, *site->sampled, 0, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return counted;
+  note_sample_begins(state);
   return {.kind = LaunchTicket::Kind::kMeasured,
           .armed = nullptr,
           .timer = timer,

@@ -120,7 +120,8 @@ Closing close_run(State& state, End end) {
     state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
   }
   if (phase == Phase::kBeforeIterations && state.courses.empty()) list_unsampled(state);
-  if (phase == Phase::kBeforeIterations || phase == Phase::kWithoutIterations) count_calls(state);
+  if (phase == Phase::kBeforeIterations) static_cast<void>(count_calls(state));
+  if (phase == Phase::kWithoutIterations) extend_time_to_the_end(state);
   if (phase < Phase::kMeasuring) fold_counts(state);
   if (phase == Phase::kDiscovering && state.courses.empty()) {
     // What the warm-up has met is all that there is.

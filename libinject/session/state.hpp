@@ -140,6 +140,11 @@ struct State {
   std::vector<std::string> never_met;
   std::size_t unmatched_labels = 0;  // labels that were stopped but not started
   std::size_t next_sampled = 0;      // whose turn it is in a run without iterations
+  // There: launches before its clock started, before each sample, and before the sample at whose
+  // end the run's time was read last.
+  std::uint64_t launches_before_clock = 0;
+  std::vector<std::uint64_t> launches_before_samples;
+  std::uint64_t launches_timed = 0;
   int draining_iterations = 0;
   bool is_complete = false;  // once it is over
   std::unordered_map<std::string, UnitTest> unit_tests;

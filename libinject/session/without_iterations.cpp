@@ -5,10 +5,12 @@
 #include "launch/copies.hpp"
 #include "session/discovery.hpp"
 #include "session/planning.hpp"
+#include "session/run_controller.hpp"
 #include "session/state.hpp"
 #include "session/termination.hpp"
 #include "sys/log.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace inline_prof::hook {
@@ -72,10 +74,36 @@ void list_unsampled(State& state) {
   }
 }
 
-void count_calls(State& state) {
+std::uint64_t count_calls(State& state) {
+  std::uint64_t all = 0;
   for (LaunchSite* site : state.sites) {
-    if (site->sampled != nullptr) site->sampled->calls.store(site->slot->count.load());
+    if (site->sampled == nullptr) continue;
+    const std::uint64_t calls = site->slot->count.load();
+    site->sampled->calls.store(calls);
+    all += calls;
   }
+  return all;
+}
+
+void note_time_so_far(State& state, float time_ms) {
+  const std::size_t read = std::min<std::size_t>(run_controller::samples_taken(state),
+                                                 state.launches_before_samples.size());
+  if (read == 0) return;
+  state.run.iteration_times.set_only(time_ms);
+  state.launches_timed = state.launches_before_samples[read - 1];
+}
+
+void note_sample_begins(State& state) {
+  state.launches_before_samples.push_back(count_calls(state));
+}
+
+void extend_time_to_the_end(State& state) {
+  const std::uint64_t all = count_calls(state);
+  const record::IterationTimes& times = state.run.iteration_times;
+  if (times.size() == 0 || state.launches_timed <= state.launches_before_clock) return;
+  const auto timed = static_cast<double>(state.launches_timed - state.launches_before_clock);
+  state.run.iteration_times.set_only(
+      static_cast<float>(times[0] * static_cast<double>(all) / timed));
 }
 
 void begin_without_iterations(State& state) {
@@ -89,6 +117,9 @@ void begin_without_iterations(State& state) {
     }
     state.run.iteration_times.restart(1);
   }
+  state.launches_before_clock = count_calls(state);
+  state.launches_before_samples.clear();
+  state.launches_timed = 0;
   count_host_bytes(state);
   for (timer::ContextTimer& timer : state.timers) {
     StreamInfo* stream = busiest_stream(state, timer);

@@ -257,5 +257,22 @@ TEST(RecordedIterations, AreNotFoundWhereThereAreNone) {
   EXPECT_EQ(place.json()["profiler"]["iteration_source"], "none");
 }
 
+// Its kernels take 10 us each, one behind the other; few of the last ones are sampled.
+TEST(RecordedIterations, AreNotFoundButTheTimeIsThatOfTheWholeRun) {
+  const Workplace place;
+  place.write("model.json", R"({"noise": 0, "rules": [{"name": "*", "duration_us": 10}]})");
+  const HostRun run =
+      run_host(place, "host_recording",
+               {.arguments = {INLINE_PROF_TEST_DATA "/recordings/none_notebook_1.txt"},
+                .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto"}});
+  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  double kernels = 0;
+  for (const json& event : profile["events"]) {
+    if (event.contains("kernel_name")) kernels += event["calls"].get<double>();
+  }
+  EXPECT_NEAR(profile["iter_time_ms"][0].get<double>(), kernels * 0.01, kernels * 0.001);
+}
+
 }  // namespace
 }  // namespace inline_prof::test
