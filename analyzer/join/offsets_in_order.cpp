@@ -165,4 +165,12 @@ std::map<std::size_t, double> offsets_in_order(const Analysis& analysis,
   return offsets_us;
 }
 
+std::map<std::size_t, double> better_offsets(const Analysis& analysis, std::size_t profile,
+                                             std::span<const std::size_t> outermost) {
+  const bool are_known = std::ranges::any_of(
+      outermost, [&](std::size_t i) { return analysis.rows[i].mean_offset_us.has_value(); });
+  if (!are_known) return {};
+  return offsets_in_order(analysis, outermost, has_others(analysis, profile, outermost));
+}
+
 }  // namespace inline_prof::join

@@ -26,4 +26,10 @@ inline constexpr double kLongestStartUs = 3.0;
                                                              std::span<const std::size_t> outermost,
                                                              bool others);
 
+// These where the times of the samples' own iterations are known; else none, and the rows' medians
+// stand: of iterations that do not take equally long medians need not add up.
+[[nodiscard]] std::map<std::size_t, double> better_offsets(const Analysis& analysis,
+                                                           std::size_t profile,
+                                                           std::span<const std::size_t> outermost);
+
 }  // namespace inline_prof::join

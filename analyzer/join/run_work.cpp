@@ -159,13 +159,7 @@ RunWork work_of_runs(const Analysis& analysis) {
       all.graph.works.push_back(std::move(work));
       all.rows.push_back(i);
     }
-    // Medians of iterations that do not take equally long need not add up.
-    const bool parts_are_known = std::ranges::any_of(
-        outermost, [&](std::size_t i) { return rows[i].mean_offset_us.has_value(); });
-    add_waits(all, rows, first_work,
-              parts_are_known ? offsets_in_order(analysis, outermost,
-                                                 has_others(analysis, device.first, outermost))
-                              : std::map<std::size_t, double>());
+    add_waits(all, rows, first_work, better_offsets(analysis, device.first, outermost));
   }
   add_meetings(all, rows);
   return all;

@@ -3,6 +3,7 @@
 #include "join/idle.hpp"
 #include "join/lanes.hpp"
 #include "join/nesting.hpp"
+#include "join/offsets_in_order.hpp"
 #include "join/outermost.hpp"
 #include "join/timeline.hpp"
 
@@ -112,8 +113,10 @@ class DeviceShares {
   Shares shares_us_;
 };
 
-std::vector<double> claimed_times(const std::vector<Row>& rows,
+std::vector<double> claimed_times(const Analysis& analysis, std::size_t profile,
                                   const std::vector<std::size_t>& roots) {
+  const std::vector<Row>& rows = analysis.rows;
+  const auto offsets_us = better_offsets(analysis, profile, roots);
   std::vector<double> claimed_us;
   std::vector<Piece> pieces;
   Lanes lanes;
@@ -123,7 +126,9 @@ std::vector<double> claimed_times(const std::vector<Row>& rows,
     const double length_us = *row.in_iteration_us;
     claimed_us.push_back(length_us);
     if (row.any_occurrence) placed = false;
-    const Lanes::Place place = lanes.place(row);
+    const auto offset_us = offsets_us.find(i);
+    const Lanes::Place place =
+        offset_us != offsets_us.end() ? lanes.place(row, offset_us->second) : lanes.place(row);
     pieces.push_back({place.lane, place.start_us, length_us});
   }
   if (!placed || lanes.count() < 2) return claimed_us;
@@ -211,7 +216,7 @@ void compute_shares(Analysis& analysis) {
   for (const auto& [device, of_device] : roots) {
     const double iteration_us = *analysis.runs[device.first].iteration_us;
     DeviceShares of_this(analysis.rows, children);
-    const std::vector<double> claimed_us = claimed_times(analysis.rows, of_device);
+    const std::vector<double> claimed_us = claimed_times(analysis, device.first, of_device);
     for (std::size_t i = 0; i < of_device.size(); ++i) {
       of_this.credit(of_device[i], claimed_us[i]);
     }
