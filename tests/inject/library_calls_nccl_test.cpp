@@ -101,6 +101,28 @@ TEST_F(ACollective, OfATypeWithoutANameHasItsBytesOnly) {
   EXPECT_EQ(broadcast["sequence"], 4) << "after one gather and three reductions";
 }
 
+TEST(ACollectiveByCopies, IsOneEventThatTheCopiesBelongTo) {
+  const Workplace place;
+  const HostRun run = run_host(
+      place, "host_nccl_alone",
+      {.environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=2", "SIMGPU_DEVICES=1"}});
+  ASSERT_EQ(run.exit_status, 0) << run.output;
+  const json profile = place.json();
+  ASSERT_EQ(profile["events"].size(), 2U) << profile["events"];
+  const json& collective = profile["events"][0];
+  EXPECT_EQ(collective["event_name"], "all_reduce");
+  EXPECT_EQ(collective["op"]["kind"], "collective");
+  EXPECT_EQ(collective["op"]["bytes"], 4096);
+  EXPECT_EQ(collective["calls"], 1);
+  EXPECT_EQ(collective["measured_times_ms"].size(), 2U);
+  EXPECT_GT(collective["measured_times_ms"][0].get<double>(), 0.0);
+  const json& copy = profile["events"][1];
+  EXPECT_EQ(copy["event_name"], "memcpy_DtoD");
+  EXPECT_EQ(copy["op"]["kind"], "copy");
+  EXPECT_EQ(copy["op"]["bytes"], 1024);
+  EXPECT_EQ(copy["calls"], 1);
+}
+
 TEST(ACollectiveThatFails, GivesTheHostNcclsError) {
   const Workplace place;
   std::vector<std::string> environment = kTwoRanks;
