@@ -145,8 +145,8 @@ std::optional<double> longest_offset_us(const read::Profile& profile,
 }
 
 // Files do not number the times of their iterations: they are those of the iterations with samples
-// where there are as many, else of all from the first with a sample on.  In a run without a change
-// they go on behind the last one, as while the overhead is measured.
+// where there are as many, else of iterations in a row, which may begin a few before the first
+// sample, and go on behind the last one while the overhead is measured.
 class TimesOfIterations {
  public:
   explicit TimesOfIterations(const read::Profile& profile) {
@@ -156,17 +156,15 @@ class TimesOfIterations {
       numbers.insert(event.iterations.begin(), event.iterations.end());
     const std::size_t count = profile.iter_time_ms.size();
     if (numbers.empty() || count == 0) return;
-    const auto in_a_row = static_cast<std::size_t>(*numbers.rbegin() - *numbers.begin() + 1);
-    const bool has_no_change =
-        profile.phases.size() == 1 && profile.phases.front().stretches.size() == 1;
-    if (numbers.size() != count && in_a_row != count && !(in_a_row < count && has_no_change))
+    if (numbers.size() == count) {
+      auto number = numbers.begin();
+      for (const double ms : profile.iter_time_ms)
+        ms_.emplace(*number++, ms);
       return;
-    auto number = numbers.begin();
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::int64_t own =
-          numbers.size() == count ? *number++ : *numbers.begin() + static_cast<std::int64_t>(i);
-      ms_.emplace(own, profile.iter_time_ms[i]);
     }
+    const auto first = first_number(profile, *numbers.begin(), *numbers.rbegin());
+    for (std::size_t i = 0; first && i < count; ++i)
+      ms_.emplace(*first + static_cast<std::int64_t>(i), profile.iter_time_ms[i]);
   }
 
   // Where the event begins in an iteration of `iteration_us`, by the parts of their own iterations
@@ -195,6 +193,33 @@ class TimesOfIterations {
   }
 
  private:
+  // Of the first time: that by which the fewest samples begin behind the end of their own
+  // iteration, and of several the largest.  `first` and `last` have samples.
+  static std::optional<std::int64_t> first_number(const read::Profile& profile, std::int64_t first,
+                                                  std::int64_t last) {
+    constexpr std::int64_t most_before = 8;
+    const auto& times_ms = profile.iter_time_ms;
+    const auto spare = static_cast<std::int64_t>(times_ms.size()) - (last - first + 1);
+    if (spare < 0 || (spare > 0 && profile.phases.size() > 1)) return std::nullopt;
+    std::optional<std::int64_t> found;
+    std::size_t least_behind = 0;
+    for (std::int64_t number = first; number >= first - std::min(spare, most_before); --number) {
+      std::size_t behind = 0;
+      for (const read::Event& event : profile.events) {
+        const std::size_t samples = std::min(event.offsets_ms.size(), event.iterations.size());
+        for (std::size_t i = 0; i < samples; ++i) {
+          if (event.offsets_ms[i] >
+              times_ms[static_cast<std::size_t>(event.iterations[i] - number)])
+            ++behind;
+        }
+      }
+      if (found && behind >= least_behind) continue;
+      found = number;
+      least_behind = behind;
+    }
+    return found;
+  }
+
   std::unordered_map<std::int64_t, double> ms_;
 };
 

@@ -108,9 +108,9 @@ TABLE = [
     gpt("scaled", short=True, idle_steps=2000), gpt("accumulated", full=900, idle_steps=2000),
     gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000),
     gpt("evaluated", full=3300, repeat=12),  # what only one step in ten launches is not met at every try
-    gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3000),
+    gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3600),
     gpt("graphed_callables", full=2000, idle_steps=2000),
-    model("trainer_llama", full=450), model("trainer_bert", full=450), model("generate_static", loops=False),
+    model("trainer_llama", full=450, explained=70), model("trainer_bert", full=450), model("generate_static", loops=False),
     model("generate_dynamic", loops=False),
     Program("resnet", [PROGRAMS / "resnet.py"], (10, 900), idle_steps=2000),
     Program("layers", [PROGRAMS / "layers.py"], (60, 200)),
