@@ -106,8 +106,8 @@ TABLE = [
     Program("example dlrm", [PROGRAMS / "examples.py", "dlrm"], (40, 400), more_launches=12),  # indices are checked
     gpt("fused", steps=260, short=True, short_idle=True), gpt("foreach", idle_steps=2000),
     gpt("scaled", short=True, idle_steps=2000), gpt("accumulated", full=900, idle_steps=2000),
-    gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000),
-    gpt("evaluated", full=3300, repeat=12),  # what only one step in ten launches is not met at every try
+    gpt("checkpointed"), gpt("compiled"), gpt("compiled_with_graphs", full=4000, explained=70),
+    gpt("evaluated", full=3300, repeat=12, explained=60),  # what only one step in ten launches is not met at every try
     gpt("captured", full=4000, short=True, more_steps=3, short_idle=True, idle_steps=3600),
     gpt("graphed_callables", full=2000, idle_steps=2000),
     model("trainer_llama", full=450, explained=70), model("trainer_bert", full=450), model("generate_static", loops=False),
