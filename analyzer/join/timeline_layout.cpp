@@ -1,5 +1,9 @@
 #include "join/timeline_layout.hpp"
 
+#include "join/nesting.hpp"
+#include "join/offsets_in_order.hpp"
+#include "join/outermost.hpp"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -18,7 +22,10 @@ std::optional<double> length_us(const Row& row) {
 
 class TrackBuilder {
  public:
-  TrackBuilder(const std::vector<Row>& rows, TimelineTrack& track) : rows_(rows), track_(track) {}
+  // `offsets_us`: by row, where they are better known than by the row.
+  TrackBuilder(const std::vector<Row>& rows, const std::map<std::size_t, double>& offsets_us,
+               TimelineTrack& track)
+      : rows_(rows), offsets_us_(offsets_us), track_(track) {}
 
   void add(std::size_t index) {
     const Row& row = rows_[index];
@@ -31,12 +38,17 @@ class TrackBuilder {
     const std::optional<std::size_t> parent = placed_parent(row);
     double& previous_end_us = end_within_[parent ? static_cast<std::ptrdiff_t>(*parent) : -1];
     std::size_t lane = 0;
+    double moved_us = 0.0;  // with what encloses it
     if (parent) {
       const TimelineBar& outer = track_.bars[*parent];
+      moved_us = outer.start_us - rows_[outer.row].offset_us.value_or(outer.start_us);
       previous_end_us = std::max(previous_end_us, outer.start_us);
       lane = outer.lane + 1;
     }
-    bar.start_us = row.offset_us.value_or(previous_end_us);
+    const auto better_us = offsets_us_.find(index);
+    bar.start_us = better_us != offsets_us_.end() ? better_us->second
+                   : row.offset_us                ? *row.offset_us + moved_us
+                                                  : previous_end_us;
     place(bar, lane);
     previous_end_us = std::max(previous_end_us, bar.start_us + bar.length_us);
     bar_of_[index] = track_.bars.size();
@@ -76,6 +88,7 @@ class TrackBuilder {
   };
 
   const std::vector<Row>& rows_;
+  const std::map<std::size_t, double>& offsets_us_;
   TimelineTrack& track_;
   std::vector<LaneEnd> lane_end_;
   std::map<std::size_t, std::size_t> bar_of_;    // row to bar
@@ -101,11 +114,16 @@ std::vector<TimelineTrack> timeline_layout(const Analysis& analysis) {
     const Row& row = analysis.rows[i];
     rows_of[{row.profile, row.device_id, row.stream_index}].push_back(i);
   }
+  std::map<std::size_t, double> offsets_us;
+  for (const auto& [device, outermost] :
+       outermost_rows(analysis.rows, children_of(analysis.rows))) {
+    offsets_us.merge(better_offsets(analysis, device.first, outermost));
+  }
   std::vector<TimelineTrack> tracks;
   for (const auto& [key, rows] : rows_of) {
     TimelineTrack track;
     std::tie(track.run, track.device_id, track.stream_index) = key;
-    TrackBuilder builder(analysis.rows, track);
+    TrackBuilder builder(analysis.rows, offsets_us, track);
     for (const std::size_t row : rows)
       builder.add(row);
     if (!track.bars.empty()) tracks.push_back(std::move(track));

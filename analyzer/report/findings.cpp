@@ -88,7 +88,7 @@ std::string describe_idle(const join::Analysis& analysis) {
   switch (part->reason) {
     case join::IdleReason::kLaunchingThread:
       return fmt::format(
-          "{} for the thread that launches its work, most of it ({:.0f} %) before {}: "
+          "{} for the thread that launches its work, the largest part ({:.0f} %) before {}: "
           "fuse or capture it.",
           share, part->behind.front().us * percent, place);
     case join::IdleReason::kBetweenIterations:
@@ -99,7 +99,7 @@ std::string describe_idle(const join::Analysis& analysis) {
       return fmt::format(
           "{} because the host waits for it and launches only then{}: leave the wait "
           "out, or make it later.",
-          share, place.empty() ? "" : fmt::format(", most of it before {}", place));
+          share, place.empty() ? "" : fmt::format(", the largest part before {}", place));
     case join::IdleReason::kOtherStreams:
       return share + " for other streams or ranks; prof-analyze ranks says which rank comes last.";
     case join::IdleReason::kStarts:

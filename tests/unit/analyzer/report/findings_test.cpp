@@ -105,14 +105,14 @@ join::Analysis idle_run(join::IdleReason reason, const std::string& place) {
 
 TEST(Findings, SayWhatTheGpuWaitsForMost) {
   EXPECT_EQ(findings(idle_run(join::IdleReason::kLaunchingThread, "optimizer.AdamW")).next,
-            "The GPU waits 31 % of the step for the thread that launches its work, most of it "
-            "(25 %) before optimizer.AdamW: fuse or capture it.");
+            "The GPU waits 31 % of the step for the thread that launches its work, the largest "
+            "part (25 %) before optimizer.AdamW: fuse or capture it.");
   EXPECT_EQ(findings(idle_run(join::IdleReason::kBetweenIterations, "")).next,
             "The GPU waits 31 % of the step for the first launch or copy of an iteration: look at "
             "what the program does between two iterations, such as loading data.");
   EXPECT_EQ(findings(idle_run(join::IdleReason::kSynchronisation, "Gpt.blocks.0")).next,
             "The GPU waits 31 % of the step because the host waits for it and launches only then, "
-            "most of it before Gpt.blocks.0: leave the wait out, or make it later.");
+            "the largest part before Gpt.blocks.0: leave the wait out, or make it later.");
 }
 
 TEST(Findings, NameTheRankThatTheOthersWaitForAndWhatKeepsIt) {
