@@ -26,6 +26,11 @@ def said_of(version):
 
 
 class Interpreter(unittest.TestCase):
+    def test_that_does_not_exist(self):
+        done = subprocess.run([sys.executable, RUN, "--python", "/nowhere/python", "--simulated-gpu", "/", "--prof-run", "/", "--prof-analyze",
+                               "/"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (2, "real programs: /nowhere/python: No such file or directory\n"))
+
     def test_without_torch(self):
         self.assertEqual(said_of(None), (2, "real programs: /python: no torch: expected PyTorch 2 for CUDA 13\n"))
 

@@ -71,6 +71,12 @@ class SimulatedGpuTest(unittest.TestCase):
         self.assertEqual(layers["backward_"],
                          ["Net.rest.1.backward", "Net.rest.0.backward", "Net.first.backward"])
 
+    def test_a_child_that_is_forked_before_the_first_pass_can_train(self):
+        if not OPTIONS.torch_python:
+            self.skipTest("no PyTorch")
+        done = self.run_host("forks.py", options=("--torch",), python=OPTIONS.torch_python)
+        self.assertEqual(done.stdout, "trained on cpu\ntrained on cuda\nchild 0\n", done.stderr)
+
     def test_what_operators_move_is_counted_by_hand(self):
         if not OPTIONS.torch_python:
             self.skipTest("no PyTorch")

@@ -126,8 +126,9 @@ TABLE = [
     Program("triton", [PROGRAMS / "triton_kernels.py"], (120, 400), torch=False, short=True),
     Program("gpt cudaMallocAsync", [PROGRAMS / "gpt.py", "fused"], (120, 400),
             variables={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"}),
-    Program("unsimulated", [PROGRAMS / "bad_inputs.py", "unsimulated"], (150, 400), says="cufftCreate is not simulated"),
-    Program("old driver", [PROGRAMS / "bad_inputs.py", "old_driver"], (1, 1), ways=("bare",),
+    Program("unsimulated", [PROGRAMS / "bad_inputs.py", "unsimulated"], (150, 400), short=True,
+            says="cufftCreate is not simulated"),
+    Program("old driver", [PROGRAMS / "bad_inputs.py", "old_driver"], (1, 1), short=True, ways=("bare",),
             variables={"SIMGPU_DRIVER_VERSION": "12080"}, says="driver on your system is too old"),
     Program("sharing", [PROGRAMS / "sharing.py"], (5, 50), ways=("bare",)),
     Program("starved", [PROGRAMS / "starved.py"], (60, 200), dry_ms=20, idle_steps=200),
@@ -595,8 +596,8 @@ def main():
     options = parser.parse_args()
     try:
         number, cuda = version_of_torch(options.python)
-    except Failed as fault:
-        print(f"real programs: {options.python}: {fault}", file=sys.stderr)
+    except (Failed, OSError) as fault:
+        print(f"real programs: {options.python}: {getattr(fault, 'strerror', None) or fault}", file=sys.stderr)
         return 2
     print(f"PyTorch {number}, CUDA {cuda}", flush=True)
     failed = passed = 0

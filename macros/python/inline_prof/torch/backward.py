@@ -10,9 +10,11 @@ hooks at once: on the nodes that made a module's output and its input, which is 
 """
 
 import bisect
+import contextlib
 import functools
 
 import torch
+import torch.utils._python_dispatch
 from torch import Tensor
 
 from .compiling import is_compiling
@@ -24,6 +26,7 @@ _MOST_TENSORS = 16  # of one call's arguments or results
 _MOST_SPANS = 1 << 17  # entries and exits of modules that are remembered
 _NO_NUMBER = 1 << 63  # numbers from here on: sums of gradients into parameters, done whenever one is ready
 
+_disable_current_modes = getattr(torch.utils._python_dispatch, "_disable_current_modes", contextlib.nullcontext)
 number_of_next_node = getattr(torch.autograd, "_get_sequence_nr", None)
 current_node = getattr(torch._C, "_current_autograd_node", None)
 
@@ -78,7 +81,8 @@ class Backward:
         self._passes = []  # an entry for each that is open: what is computed again may begin one
         self.spans = Spans()
         self.is_on = True
-        self.mark_node = self._marker(self._carriers_work())
+        self.mark_node = self._marker(False)
+        self._has_tried_carriers = False
         # What torch.autograd.backward() and its relatives call; None: another PyTorch.
         self._original = number_of_next_node and getattr(torch.autograd, "_engine_run_backward", None)
         if self._original is None:
@@ -89,16 +93,19 @@ class Backward:
     # --- hooks.  Node.register_prehook makes an ordered dictionary and a handle for each node;
     # Tensor.register_hook uses a way that lets all nodes of a module share one dictionary.
 
-    def _carriers_work(self):
+    @staticmethod
+    def _carriers_work():
+        """Not before the program's own first pass: a pass starts CUDA and autograd's threads, and a child that is forked behind it
+        can have neither."""
         seen = []
         try:
-            carrier = torch.zeros(())
-            carrier._backward_hooks = {0: seen.append}
-            with torch.enable_grad():
-                leaf = torch.ones((), requires_grad=True)
+            with _disable_current_modes(), torch.enable_grad():
+                carrier = torch.zeros((), device="cpu")
+                carrier._backward_hooks = {0: seen.append}
+                leaf = torch.ones((), device="cpu", requires_grad=True)
                 result = leaf * 2.0
-            result.grad_fn._register_hook_dict(carrier)
-            torch.autograd.backward(result)
+                result.grad_fn._register_hook_dict(carrier)
+                torch.autograd.backward(result)
             return len(seen) == 1 and float(leaf.grad) == 2.0
         except Exception:  # another PyTorch: the public way it is
             return False
@@ -228,6 +235,9 @@ class Backward:
             return None
 
     def _mark_graph(self, outputs):
+        if not self._has_tried_carriers:
+            self._has_tried_carriers = True
+            self.mark_node = self._marker(self._carriers_work())
         nodes = []
         for each in outputs:
             try:
