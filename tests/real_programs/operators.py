@@ -8,6 +8,7 @@ import statistics
 # Percent of the kernels' time, of an eager program and of one with torch.compile; a run that is too short for all samples is not asked.
 LEAST_PREDICTED = (90, 85)  # measured, and with a prediction
 LEAST_NAMED = (98, 90)  # with a layer: a module's, an optimizer's step, or the name of what was called outside of these
+FEW_PREDICTED = {"layers": 50}  # recurrent networks, CTC loss and batch norms of cuDNN's: the rest is not known
 COMPILED = ("gpt compiled", "gpt compiled_with_graphs", "switching compiled")
 # Elements of a block: of kernels whose name says it, and of those that load several at once, as PyTorch 2.11 has them.
 _NAMED = re.compile(r"^_ZN2at6native18elementwise_kernelILi(\d+)ELi(\d+)E")
@@ -78,8 +79,11 @@ def check(name, analysis, profile):
     if len(wrong) > 0.02 * count:
         raise ValueError(f"{len(wrong)} of {count} element-wise rows have other elements than blocks: {wrong[0]}")
     predicted, (named, in_modules) = predicted_percent(analysis), named_percent(profile)
-    for words, percent, least in (("measured and predicted", predicted, LEAST_PREDICTED), ("with a layer", named, LEAST_NAMED)):
-        if percent < least[name in COMPILED]:
-            raise ValueError(f"{percent:.1f} % of the kernels' time {words}: expected {least[name in COMPILED]} %")
+    is_compiled = name in COMPILED
+    for words, percent, least in (
+            ("measured and predicted", predicted, FEW_PREDICTED.get(name, LEAST_PREDICTED[is_compiled])),
+            ("with a layer", named, LEAST_NAMED[is_compiled])):
+        if percent < least:
+            raise ValueError(f"{percent:.1f} % of the kernels' time {words}: expected {least} %")
     return (f", of the kernels' time {predicted:.1f} % predicted, {named:.1f} % with a layer, {in_modules:.1f} % in modules, "
             f"{count} element-wise rows")

@@ -491,12 +491,13 @@ def check_end(options, program, folder, profile):
     elif idle_percent > most:
         raise Failed(f"{idle_percent:.1f} % of the iteration idle or not seen: expected {most:.1f} % at most")
     operations = operators.check(program.name, analysis, profile)
+    last = max(max(event["iterations"], default=0) for event in profile["events"])
+    # A signal ends a program before it can say what is left.
+    if last + steps_behind_gpu > program.count(options.short) or program.status < 0:
+        return f", {100 - idle_percent:.1f} % measured or seen{operations}"
     # torchrun's own process imports PyTorch, and makes no step.
     ranks = {json.loads(file.read_text())["process_id"] for file in folder.glob("prof.r*.json")}
     left = sorted({line for rank in ranks for line in (folder / f"libraries/left.{rank}").read_text().splitlines()})
-    last = max(max(event["iterations"], default=0) for event in profile["events"])
-    if last + steps_behind_gpu > program.count(options.short):
-        return f", {100 - idle_percent:.1f} % measured or seen{operations}"
     if left:
         raise Failed(f"left behind: {', '.join(left)}")
     return f", {100 - idle_percent:.1f} % measured or seen, nothing left{operations}"
