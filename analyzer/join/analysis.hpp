@@ -115,6 +115,7 @@ struct MergedRow {
   std::size_t outliers = 0;  // of each device's samples among its own
   std::optional<double> corrected_us;
   std::optional<double> waited_us;        // of it, for other ranks
+  double working_part = 1.0;              // of the devices' times, without what they wait
   std::optional<double> slowest_us;       // corrected, of the slowest device
   std::optional<double> in_iteration_us;  // mean over devices
   std::optional<double> share_percent;    // of the iteration, mean over devices

@@ -32,8 +32,9 @@ class Summer {
       to_do.pop_back();
       const MergedRow& row = merged_[i];
       if (row.ratio && *row.ratio > 0 && row.in_iteration_us) {
-        sum.compared_us = sum.compared_us.value_or(0.0) + *row.in_iteration_us;
-        sum.predicted_us = sum.predicted_us.value_or(0.0) + *row.in_iteration_us / *row.ratio;
+        const double working_us = *row.in_iteration_us * row.working_part;
+        sum.compared_us = sum.compared_us.value_or(0.0) + working_us;
+        sum.predicted_us = sum.predicted_us.value_or(0.0) + working_us / *row.ratio;
       } else {
         to_do.insert(to_do.end(), children_[i].begin(), children_[i].end());
       }

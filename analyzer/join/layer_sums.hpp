@@ -16,7 +16,8 @@ struct LayerSum {
   std::vector<std::size_t> outer_rows;  // of these, those that no other row of the layer encloses
   std::optional<double> time_us;        // corrected, of the outer rows that have a time
   std::optional<double> share_percent;
-  // Of the largest rows that are both measured and predicted, so that the two can be compared:
+  // Of the largest rows that are both measured and predicted, so that the two can be compared;
+  // without what was waited for other ranks:
   std::optional<double> compared_us;
   std::optional<double> predicted_us;
   std::optional<double> ratio;  // compared / predicted

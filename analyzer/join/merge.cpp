@@ -112,14 +112,19 @@ void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRun
 // All devices of a collective work as long: what the merged time has beyond that is waiting.
 void merge_waits(MergedRow& merged, const Analysis& analysis) {
   if (!merged.corrected_us) return;
+  std::vector<double> times_us;
   std::vector<double> working_us;
   bool has_waited = false;
   for (const std::size_t i : merged.rows) {
     const Row& row = analysis.rows[i];
-    if (row.corrected_us) working_us.push_back(*row.working_us());
+    if (!row.corrected_us) continue;
+    times_us.push_back(*row.corrected_us);
+    working_us.push_back(*row.working_us());
     has_waited = has_waited || row.waited_us;
   }
-  if (has_waited) merged.waited_us = std::max(0.0, *merged.corrected_us - mean(working_us));
+  if (!has_waited) return;
+  merged.waited_us = std::max(0.0, *merged.corrected_us - mean(working_us));
+  if (mean(times_us) > 0) merged.working_part = mean(working_us) / mean(times_us);
 }
 
 // Of all devices, or none.

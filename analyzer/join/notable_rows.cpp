@@ -56,7 +56,8 @@ NotableRows notable_rows(const Analysis& analysis) {
       ++found.judged;
     }
     if (is_bound(*row)) {
-      const double above = share_of(row) * (1.0 - 1.0 / std::max(1.0, *row->ratio));
+      const double above =
+          share_of(row) * row->working_part * (1.0 - 1.0 / std::max(1.0, *row->ratio));
       if (found.above_bound == nullptr || above > most_above_bound) {
         found.above_bound = row;
         most_above_bound = above;

@@ -38,7 +38,8 @@ KernelWork kernel_work(const Function& function, const LaunchRequest& request) {
   require_block(request.block);
   const auto [gx, gy, gz] = request.grid;
   require_value(gx >= 1 && gy >= 1 && gz >= 1 && gx <= INT32_MAX && gy <= 65535 && gz <= 65535);
-  require_value(request.shared_bytes <= static_cast<unsigned>(function.settings.max_dynamic_shared_bytes));
+  require_value(request.shared_bytes <=
+                static_cast<unsigned>(function.settings.max_dynamic_shared_bytes));
   // "CUDA_ERROR_INVALID_VALUE will be returned if kernel parameters are specified with both".
   require_value(request.parameters == nullptr || request.extra == nullptr);
 

@@ -2,6 +2,7 @@
 #include "join/rank_waits.hpp"
 
 #include "join/join.hpp"
+#include "join/layer_sums.hpp"
 #include "model/machines.hpp"
 #include "profile_builder.hpp"
 
@@ -121,6 +122,11 @@ TEST(RankWaits, AreNoPartOfWhatAPredictionIsHeldAgainst) {
   EXPECT_NEAR(analysis.merged[0].waited_us.value(), 800, 1e-4) << "the median of all is 900";
   EXPECT_NEAR(analysis.merged[0].ratio.value(), ratio, 1e-6);
   EXPECT_NEAR(analysis.errors.value().median_ratio, ratio, 1e-6);
+  const auto sums = layer_sums(analysis);
+  ASSERT_EQ(sums.size(), 1U);
+  EXPECT_NEAR(sums[0].time_us.value(), 500, 1e-4) << "mean over devices";
+  EXPECT_NEAR(sums[0].compared_us.value(), 100, 1e-4);
+  EXPECT_NEAR(sums[0].ratio.value(), ratio, 1e-6);
   // The whole row would be slower by 800 us: no rank can gain more than the transfer takes.
   EXPECT_LT(analysis.merged[0].saved_us_if_predicted.value_or(0.0), 100);
 }
