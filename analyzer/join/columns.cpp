@@ -21,10 +21,9 @@ struct Known<std::optional<Value>> {
 
 template <typename Value>
 ColumnValue value_of(const Value& value) {
-  if constexpr (std::same_as<Value, std::optional<Interval>> ||
-                std::same_as<Value, std::optional<Isolated>>) {
-    return value;
-  } else if constexpr (!Known<Value>::kAlways) {
+  constexpr bool is_one_value =
+      std::same_as<Value, std::optional<Interval>> || std::same_as<Value, std::optional<Isolated>>;
+  if constexpr (!Known<Value>::kAlways && !is_one_value) {
     return value ? value_of(*value) : ColumnValue();
   } else if constexpr (std::integral<Value> && !std::same_as<Value, bool>) {
     return static_cast<std::int64_t>(value);
