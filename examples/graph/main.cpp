@@ -19,7 +19,7 @@ namespace {
 
 struct Options {
   int batch = 1024;
-  int iterations = 12000;
+  int iterations = 30000;
   int device = 0;
 };
 
