@@ -135,6 +135,41 @@ TEST(GemmAnalytic, LongProductsRunAtALowerClock) {
   EXPECT_GT(model.predict(lasting).time_us, 105 * model.predict(burst).time_us);
 }
 
+// What the kernels that turn A into 8 bits take, the gain of L2 being `gain`.
+double quantise_us(double gain, double m, double k) {
+  const auto types = *gemm_types("f8e4m3");
+  std::vector<double> values;
+  for (const ParameterSpec& spec : GemmAnalytic::parameters(true))
+    values.push_back(spec.name == "quantise_l2_gain" ? gain : spec.start);
+  return GemmAnalytic(gemm_machine(h200(), types), types, true, values)
+      .predict({m, 256, k, 1})
+      .quantise_us;
+}
+
+// Half of the L2 of 60 MB holds A of 10 million elements, of which 3 bytes each are moved.
+TEST(GemmAnalytic, QuantisingIsFasterWhereAIsInL2) {
+  EXPECT_NEAR(quantise_us(2, 65536, 8192), quantise_us(1, 65536, 8192), 1e-3);
+  EXPECT_NEAR(quantise_us(2, 1, 64), quantise_us(1, 1, 64), 1e-3);  // the kernels' start alone
+  EXPECT_LT(quantise_us(2, 1024, 6144), 0.8 * quantise_us(1, 1024, 6144));
+  EXPECT_GT(quantise_us(2, 4096, 6144), 0.95 * quantise_us(1, 4096, 6144));
+  for (double m = 64; m <= 65536; m *= 2)
+    EXPECT_LT(quantise_us(2, m, 4096), quantise_us(2, 2 * m, 4096)) << m;
+}
+
+// Such files were fitted with one rate for all.
+TEST(CalibratedGemm, FilesFromBeforeTheGainOfL2HaveNone) {
+  read::Parameters parameters = choose_parameters("gemm_h200-sxm-141gb_f8e4m3", "gemm");
+  const auto time = [&] {
+    return CalibratedGemm(parameters, h200()).predict({1024, 256, 6144, 1}).analytic.quantise_us;
+  };
+  const double now = time();
+  parameters.parameters.erase("quantise_l2_gain");
+  const double before = time();
+  EXPECT_GT(before, 1.2 * now);
+  parameters.parameters["quantise_l2_gain"] = 1;
+  EXPECT_DOUBLE_EQ(time(), before);
+}
+
 TEST(CalibratedGemm, StartsSoonerOnALaterGeneration) {
   const auto start_us = [](const char* set, const char* machine) {
     const CalibratedGemm gemm(choose_parameters(set, "gemm"),
