@@ -142,6 +142,7 @@ void find_rank_waits(Analysis& analysis) {
       wait.exposed_us += times.at(own).exposed_us(i, us);
     }
   }
+  analysis.rank_waits.reserve(waits.size());
   for (auto& [devices, wait] : waits)
     analysis.rank_waits.push_back(wait);
 }
@@ -164,6 +165,7 @@ std::vector<LastDevice> last_devices(const Analysis& analysis) {
     last.exposed_percent += wait.exposed_us * percent;
   }
   std::vector<LastDevice> sorted;
+  sorted.reserve(found.size());
   for (const auto& [device, last] : found)
     sorted.push_back(last);
   std::ranges::stable_sort(sorted, std::greater{}, &LastDevice::exposed_percent);
