@@ -25,11 +25,11 @@ std::string_view own_name(std::string_view name) {
 
 void add_labelled(std::string& out, std::string_view label, std::string_view text,
                   std::size_t width) {
-  constexpr std::size_t kLabelWidth = 12;
-  std::string indent = fmt::format("{:<{}}", label, kLabelWidth);
+  constexpr std::size_t label_width = 12;
+  std::string indent = fmt::format("{:<{}}", label, label_width);
   const std::string clean = printable(text);
   std::string_view rest = clean;
-  const std::size_t room = width - kLabelWidth;
+  const std::size_t room = width - label_width;
   do {
     std::size_t length = rest.size();
     if (length > room) {
@@ -38,7 +38,7 @@ void add_labelled(std::string& out, std::string_view label, std::string_view tex
       if (length == std::string_view::npos) length = rest.size();
     }
     fmt::format_to(std::back_inserter(out), "{}{}\n", indent, rest.substr(0, length));
-    indent.assign(kLabelWidth, ' ');
+    indent.assign(label_width, ' ');
     rest.remove_prefix(length);
     while (rest.starts_with(' '))
       rest.remove_prefix(1);
