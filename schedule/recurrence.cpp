@@ -55,7 +55,7 @@ class HashCounts {
   };
 
   const Entry& add(std::uint64_t hash) {
-    if (2 * size_ >= entries().size()) grow();
+    if (std::size_t{2} * size_ >= entries().size()) grow();
     Entry& entry = place_of(hash);
     if (entry.count == 0) entry = {.hash = hash, .number = size_++};
     ++entry.count;
