@@ -1,6 +1,7 @@
 #include "join/rank_waits.hpp"
 
 #include "join/lanes.hpp"
+#include "join/meetings.hpp"
 #include "join/nesting.hpp"
 #include "join/outermost.hpp"
 
@@ -88,19 +89,15 @@ struct Meeting {
   std::size_t last = 0;  // that of the device that comes last
 };
 
-std::vector<Meeting> meetings_of(const std::vector<Row>& rows) {
-  std::map<std::string, std::vector<std::size_t>> by_name;
+std::vector<Meeting> timed_meetings(const std::vector<Row>& rows) {
+  std::vector<std::size_t> timed;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (!rows[i].meeting.empty() && rows[i].corrected_us && !rows[i].any_occurrence)
-      by_name[rows[i].meeting].push_back(i);
+    if (rows[i].corrected_us && !rows[i].any_occurrence) timed.push_back(i);
   }
   std::vector<Meeting> meetings;
-  for (auto& [name, met] : by_name) {
-    std::set<DeviceKey> devices;
-    for (const std::size_t i : met)
-      devices.insert(device_of(rows[i]));
-    // A device that is there twice means that the name does not tell two collectives apart.
-    if (met.size() < 2 || devices.size() < met.size()) continue;
+  for (std::vector<std::size_t>& met : meetings_of(rows, timed)) {
+    for (std::size_t& i : met)
+      i = timed[i];
     const std::size_t last =
         *std::ranges::min_element(met, {}, [&](std::size_t i) { return *rows[i].corrected_us; });
     meetings.push_back({.rows = std::move(met), .last = last});
@@ -111,7 +108,7 @@ std::vector<Meeting> meetings_of(const std::vector<Row>& rows) {
 }  // namespace
 
 void find_waits(std::vector<Row>& rows) {
-  for (const Meeting& meeting : meetings_of(rows)) {
+  for (const Meeting& meeting : timed_meetings(rows)) {
     for (const std::size_t i : meeting.rows) {
       rows[i].waited_us = *rows[i].corrected_us - *rows[meeting.last].corrected_us;
       // They were of the whole time.
@@ -125,7 +122,7 @@ void find_rank_waits(Analysis& analysis) {
   if (!analysis.shares_us) return;
   std::map<std::pair<DeviceKey, DeviceKey>, RankWait> waits;  // who waits, and for whom
   std::map<DeviceKey, DeviceTime> times;
-  for (const Meeting& meeting : meetings_of(analysis.rows)) {
+  for (const Meeting& meeting : timed_meetings(analysis.rows)) {
     if (times.empty()) times = times_of_devices(analysis.rows);
     const DeviceKey last = device_of(analysis.rows[meeting.last]);
     for (const std::size_t i : meeting.rows) {

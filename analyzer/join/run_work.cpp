@@ -1,6 +1,7 @@
 #include "join/run_work.hpp"
 
 #include "join/lanes.hpp"
+#include "join/meetings.hpp"
 #include "join/nesting.hpp"
 #include "join/offsets_in_order.hpp"
 #include "join/outermost.hpp"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -117,21 +117,10 @@ void add_waits(RunWork& all, const std::vector<Row>& rows, std::size_t first_wor
 // A collective ends on all ranks together, so a rank that comes early measures its waiting, too:
 // the shortest of them is what the transfer takes.
 void add_meetings(RunWork& all, const std::vector<Row>& rows) {
-  std::map<std::string, std::vector<std::size_t>> tasks_of;
-  for (std::size_t work = 0; work < all.rows.size(); ++work) {
-    const std::string& meeting = rows[all.rows[work]].meeting;
-    if (!meeting.empty()) tasks_of[meeting].push_back(work);
-  }
-  for (auto& [meeting, works] : tasks_of) {
-    std::set<DeviceKey> devices;
+  for (std::vector<std::size_t>& works : meetings_of(rows, all.rows)) {
     double shortest_us = all.graph.works[works.front()].time_us;
-    for (const std::size_t work : works) {
-      const Row& row = rows[all.rows[work]];
-      devices.insert({row.profile, row.device_id});
+    for (const std::size_t work : works)
       shortest_us = std::min(shortest_us, all.graph.works[work].time_us);
-    }
-    // A device that is there twice means that the name does not tell two collectives apart.
-    if (works.size() < 2 || devices.size() < works.size()) continue;
     for (const std::size_t work : works)
       all.graph.works[work].time_us = shortest_us;
     all.graph.meetings.push_back(std::move(works));
