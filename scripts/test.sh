@@ -37,7 +37,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/dependencies.sh
 . scripts/dependencies.sh
 
-inject_folders=(tests/unit/macros tests/unit/libinject tests/unit/simgpu tests/inject)
+inject_folders=(tests/unit/macros tests/unit/libinject simgpu/tests tests/inject)
 threaded_folders=(tests/unit/libinject tests/inject)
 # What these show of threads the other tests show, too; what is their own is their size.
 large_tests='AMillionLabels|AreFoundWhereTheyBegin/(plain|accumulation|alternating|evaluation|data)|OfAStepOf2500Launches'
@@ -293,7 +293,7 @@ build_preset() {
   if [[ "${folders[0]}" == . ]]; then
     targets=(all)
   else
-    targets=("${folders[@]/%//all}" libinject/all tests/simgpu/all)
+    targets=("${folders[@]/%//all}" libinject/all simgpu)
   fi
   if [[ "$preset" == dev ]]; then
     # The GPU programs must compile, wherever they will run.

@@ -24,7 +24,7 @@ import sys
 # cudnn_cnn.h, cudnnConvolutionFwdAlgo_t: what the analyzer must read from the kernels' names.
 ALGORITHMS = {0: "plain_implicit_gemm", 1: "implicit_gemm", 2: "explicit_gemm", 4: "fft", 5: "fft",
               6: "winograd", 7: "winograd_nonfused"}
-# The UUID of the simulated GPU spells its name (tests/simgpu).
+# The UUID of the simulated GPU spells its name (simgpu).
 SIMULATED_GPU = "GPU-" + "simgpu".encode().hex()[:8]
 BY_ALGORITHM = re.compile(r"forward by algorithm (\d+)$")
 UNNAMED = ["-", "-", "-"]
