@@ -67,11 +67,11 @@ run() {
   unpack "$root" "$debian"
   [[ $architecture == "$(uname -m)" ]] || emulate "$architecture"
   rm -rf "$root/srv"
-  mkdir -p "$root/srv/macros" "$root/srv/tests/python"
+  mkdir -p "$root/srv/tests/python"
   cp "$wheels"/inline_prof-*_"$architecture".whl "$wheels"/inline_prof_simgpu-*_"$architecture".whl "$root/srv"
   cp -r tests/wheel "$root/srv/tests"
   cp -r tests/python/hosts "$root/srv/tests/python"
-  cp -r macros/python "$root/srv/macros"
+  cp -r python "$root/srv"
   printf '== %s, %s\n' "$suite" "$architecture"
   # Name spaces of its own: what is mounted there ends with them.
   # shellcheck disable=SC2016  # the inner shell is to see them

@@ -46,7 +46,7 @@ std::string find_simulated_gpu() {
 
 std::string find_python_startup() {
   return find_near_us(
-             {INLINE_PROF_BIN_TO_LIB "/inline_prof/python/startup", "../../macros/python/startup"},
+             {INLINE_PROF_BIN_TO_LIB "/inline_prof/python/startup", "../../python/startup"},
              "sitecustomize.py")
       .string();
 }

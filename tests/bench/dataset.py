@@ -19,7 +19,7 @@ import time
 import make_many_ranks
 from many_ranks import REAL, timed
 
-PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "macros/python"
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
 
 
 def query(folder, text):

@@ -21,7 +21,7 @@ import tempfile
 
 from many_ranks import REAL, run, timed
 
-PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "macros/python"
+PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
 EVENTS, SAMPLES, ITERATIONS = 32, 10, 50
 SERIES = ("measured_times_ms", "iter_start_to_event_start_times_ms")
 

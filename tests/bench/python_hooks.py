@@ -1,6 +1,6 @@
 """What PyTorch's module hooks cost: the same calls with hooks and without, side by side.
 
-    prof-run -- python3 tests/bench/python_hooks.py      (PYTHONPATH=macros/python)
+    prof-run -- python3 tests/bench/python_hooks.py      (PYTHONPATH=python)
 
 Prints microseconds of this thread's time a module call, the least of many short turns with hooks and
 without, so that other programs on the machine have little say.  The library must be preloaded, and is

@@ -21,7 +21,7 @@ import unittest
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 SOURCE = pathlib.Path(sys.argv[2]).resolve()
-PACKAGE = SOURCE / "macros/python/inline_prof"
+PACKAGE = SOURCE / "python/inline_prof"
 PYTHON = SOURCE / "build/dataset_venv/bin/python"
 HAS_PARQUET = (SOURCE / "build/dataset_venv/installed").exists()
 needs_parquet = unittest.skipUnless(HAS_PARQUET, "no build/dataset_venv with pyarrow and duckdb (scripts/test.sh)")

@@ -18,7 +18,7 @@ import unittest
 import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGE = ROOT / "macros/python"
+PACKAGE = ROOT / "python"
 A100 = ROOT / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
 
 import inline_prof

@@ -41,7 +41,7 @@ class SimulatedGpuTest(unittest.TestCase):
         return found
 
     def test_a_host_that_names_its_launches(self):
-        package = str(HOSTS.parents[2] / "macros/python")
+        package = str(HOSTS.parents[2] / "python")
         done = self.run_host("labels.py", "60", PYTHONPATH=package)
         self.assertEqual(done.stdout, "wanted [0, 6, 7, 15] now 0\n", done.stderr)
         self.assertTrue(self.profile()["complete"])

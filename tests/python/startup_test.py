@@ -7,7 +7,7 @@ import sys
 import tempfile
 import unittest
 
-STARTUP = pathlib.Path(__file__).resolve().parents[2] / "macros/python/startup"
+STARTUP = pathlib.Path(__file__).resolve().parents[2] / "python/startup"
 
 
 class StartupTest(unittest.TestCase):

@@ -23,7 +23,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}*/-])/(?:root|home|work|workspace|mnt|User
 COMMAND_LANGUAGES = {"sh", "bash", "console", "shell"}
 FENCE = re.compile(r"^\s*(```+|~~~+)\s*(\w*)")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-ROOM_NAMES = "|".join(["scripts", "docs", "examples", "tests", "simgpu", "base", "macros", "schedule", "libinject",
+ROOM_NAMES = "|".join(["scripts", "docs", "examples", "tests", "simgpu", "base", "macros", "python", "schedule", "libinject",
                        "analyzer", "cmake", re.escape(".ci")])
 # A path in a command, as far as it names a file of the tree and not one that is still to be made.
 TREE_PATH = re.compile(r"(?:^|[\s=\"'`])(?:\./)?((?:%s)/[\w./-]+)" % ROOM_NAMES)

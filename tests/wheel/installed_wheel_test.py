@@ -103,7 +103,7 @@ class InstalledWheel(unittest.TestCase):
         self.assertEqual(self.files(), before)
 
     def test_the_python_package_is_whole(self):
-        source = SOURCE / "macros/python/inline_prof"
+        source = SOURCE / "python/inline_prof"
         expected = {str(path.relative_to(source)) for path in source.rglob("*")
                     if path.is_file() and "__pycache__" not in path.parts}
         for package in (self.site / "inline_prof", self.venv / "lib/inline_prof/python/inline_prof"):

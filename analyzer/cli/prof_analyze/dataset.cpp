@@ -370,7 +370,7 @@ void find_python_package() {
   std::error_code error;
   const fs::path own = fs::read_symlink("/proc/self/exe", error).parent_path();
   std::string path;
-  for (const char* place : {INLINE_PROF_BIN_TO_LIB "/inline_prof/python", "../../macros/python"}) {
+  for (const char* place : {INLINE_PROF_BIN_TO_LIB "/inline_prof/python", "../../python"}) {
     const fs::path folder = fs::weakly_canonical(own / place, error);
     if (path.empty() && !error && fs::is_regular_file(folder / "inline_prof/dataset.py", error))
       path = folder;
