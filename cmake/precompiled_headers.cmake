@@ -18,7 +18,7 @@ if(INLINE_PROF_PCH AND CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_compile_definitions(EIGEN_DONT_VECTORIZE)
 endif()
 
-# What a test program does itself need not be quick; what it calls is compiled as ever.
+# A test program's own code need not be quick; the code it calls is compiled as ever.
 set(test_program_options $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-O0>)
 
 # Headers that targets share must be compiled with the options of all of them: the first are for code

@@ -44,8 +44,8 @@ summary() {
                     $at["mape_percent"], $at["coverage_percent"], $at["half_width_percent"] }'
 }
 
-# What a slowdown of 20 % does to the rows that were within their intervals, and to those that were
-# not: the share above the upper end, with it and without it.
+# Prints how many rows lie above the upper end of their interval, with a slowdown of 20 % and without
+# it: of the rows that were within their intervals, and of the others.
 slowed() {
   "$prof_model" predict "$@" -o slowed.csv --force 2> /dev/null
   awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }

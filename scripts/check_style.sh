@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a reader should never have to point out: formatting, and the bugs that clang-tidy knows.
+# Checks the formatting, and looks for the bugs that clang-tidy knows.
 #
 #   scripts/check_style.sh [--format-only] [--build-dir DIR] [--tidy-base REV] [--tidy-seconds N]
 #
@@ -145,7 +145,7 @@ check_tidy() {
     fi
   done
 
-  # What GCC has precompiled is nothing that clang reads: it gets the sources as they are.
+  # clang cannot read headers that GCC has precompiled: it gets the sources as they are.
   tidy_database=$(mktemp -d)
   sed -E 's/ -include [^ "]*cmake_pch\.h(xx)?//g' "$database" >"$tidy_database/compile_commands.json"
   tidy_log=$(mktemp)

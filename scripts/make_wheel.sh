@@ -46,7 +46,7 @@ from_pypi() {
   local said
   said=$("$tools/bin/pip" "$1" --quiet --disable-pip-version-check --no-deps --require-hashes "${@:2}" 2>&1) && return
   printf 'make_wheel.sh: %s\n' "$said" >&2
-  # What pip says where no index has the version that is asked for.
+  # pip says this if no index has the requested version.
   [[ $said == *'from versions: none'* ]] && exit 3
   exit 1
 }
@@ -134,7 +134,7 @@ build() {
   cmake --install "$folder/build" --strip --prefix "$folder/installed" >/dev/null
 }
 
-# What must hold for every library that is loaded into programs (tests/inject/link_rules).
+# Checks the rules for every library that is loaded into programs (tests/inject/link_rules).
 check_library() {
   local architecture=$1 folder=$work/$1/build
   ninja -C "$folder" -t query libinject/libinline_prof.so | sed -n 's|^ *\([^ ]*\.o\)$|'"$folder"'/\1|p' >"$folder/objects.txt"

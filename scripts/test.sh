@@ -39,7 +39,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 inject_folders=(tests/unit/macros tests/unit/libinject simgpu/tests tests/inject)
 threaded_folders=(tests/unit/libinject tests/inject)
-# What these show of threads the other tests show, too; what is their own is their size.
+# The other tests show the same about threads; these differ in size only.
 large_tests='AMillionLabels|AreFoundWhereTheyBegin/(plain|accumulation|alternating|evaluation|data)|OfAStepOf2500Launches'
 test_timeout_seconds=120  # a test takes seconds at most, beside a build some more; only a dead-lock gets there
 
@@ -93,7 +93,7 @@ if ((${#presets[@]} == 0)); then
 fi
 $quick && style_options+=(--format-only)
 
-# What the user has set for a profile of his own must not reach the tests.
+# The user's own settings of the profiler must not reach the tests.
 for variable in "${!INLINE_PROF_@}" "${!PROFILING_@}" LD_PRELOAD CUDA_INJECTION64_PATH \
                 NVTX_INJECTION64_PATH; do
   unset "$variable"
@@ -171,8 +171,8 @@ if setarch "$(uname -m)" --addr-no-randomize true 2>/dev/null; then
   fixed_addresses=(setarch "$(uname -m)" --addr-no-randomize)
 fi
 
-# What a run of ctest, written down in JUnit form, says of each test: a line "passed", "skipped" or
-# "failed NAME".  A test whose program is not there has failed, though ctest calls it skipped.
+# Prints a line "passed", "skipped" or "failed NAME" for each test of a ctest run, whose JUnit file it
+# reads.  A test whose program is not there has failed, though ctest calls it skipped.
 results_of() {
   awk '
     /^[[:space:]]*<testcase / {
@@ -197,7 +197,7 @@ count_results() {
   done < <(results_of "$1")
 }
 
-# What ctest says of tests that pass is not worth thousands of lines.
+# Leaves out ctest's thousands of lines about tests that pass.
 without_passes() {
   grep --text --line-buffered --invert-match --extended-regexp \
     '^ +Start +[0-9]+: |^ *[0-9]+/[0-9]+ Test +#[0-9]+: .* Passed +[0-9.]+ sec' || true

@@ -24,7 +24,7 @@ BLOCK = re.compile(r"^```sh\n(?P<commands>.*?)^```\n(?P<between>\n*)(?P<output>^
 
 
 def run(page, commands, folder, environment):
-    """What a block prints, on both streams as a terminal would show it."""
+    """Returns the output of a block, both streams as a terminal would show them."""
     wanted = re.search(r"# exit status (\d+)", commands)
     done = subprocess.run(["bash", "-c", "set -o pipefail\n" + commands], cwd=folder, env=environment,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,

@@ -35,7 +35,7 @@ class Event {
   Event& operator=(const Event&) = delete;
   Event& operator=(Event&&) = delete;
 
-  // What `later` gets from now on begins after what `earlier` holds now.
+  // Lets work given to `later` from now on begin after the work that `earlier` holds now.
   void order(cudaStream_t earlier, cudaStream_t later) const {
     EXAMPLE_CHECK(cudaEventRecord(event_, earlier));
     EXAMPLE_CHECK(cudaStreamWaitEvent(later, event_, 0));

@@ -16,7 +16,7 @@ void fill_random(cudaStream_t stream, std::size_t count, std::uint32_t seed, flo
 void copy_to_float(cudaStream_t stream, std::size_t count, const __half* from, float* to);
 
 void relu(cudaStream_t stream, std::size_t count, __half* values);
-// Where the activation cut a value off, its gradient becomes 0.
+// Sets the gradient to 0 where the activation cut a value off.
 void relu_backward(cudaStream_t stream, std::size_t count, const __half* outputs, __half* gradient);
 
 // The gradient of mean((output - target)^2) / 2 over `count` elements.

@@ -1,11 +1,11 @@
-// What happens when a call of a GPU library fails.
+// Turns failed calls of a GPU library into exceptions.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace example {
 
-// What the library says of a status.  A file that calls another library adds its overload here.
+// Returns the library's text for a status.  A file that calls another library adds its own overload.
 inline const char* error_text(cudaError_t status) {
   return cudaGetErrorString(status);
 }

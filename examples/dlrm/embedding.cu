@@ -20,7 +20,7 @@ __global__ void initialize_tables(std::uint64_t seed, std::size_t count, float s
   }
 }
 
-// What this warp works on.
+// The vector and table that this warp works on.
 struct WarpTask {
   std::size_t vector;     // sample * tables + table
   std::size_t first_row;  // of the table, counted through all tables

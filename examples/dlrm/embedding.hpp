@@ -22,7 +22,7 @@ class Embedding {
   void backward_and_update(const std::int32_t* indices, const __half* gradient, float step);
 
  private:
-  // What the profiler is told.  Built once: the words depend on the bag, so they are no literals.
+  // The profiler's labels.  Built once: they depend on the bag, so they cannot be literals.
   struct Labels {
     explicit Labels(const std::string& event_name);
     std::string event, start, stop;

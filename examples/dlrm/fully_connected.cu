@@ -37,8 +37,8 @@ constexpr int kTileColumns = 32;
 constexpr int kTileRows = kThreads / kTileColumns;
 constexpr int kRowsPerBlock = 64;
 
-// Where the activation cut a value off, its gradient becomes 0.  What is left is added up over the
-// rows: the gradient of the bias.
+// Sets the gradient to 0 where the activation cut a value off, and adds the rest up over the rows:
+// the gradient of the bias.
 __global__ void reverse_add_bias_and_re_kernel(int rows, int columns, bool has_relu,
                                                const __half* outputs, __half* gradient,
                                                float* bias_gradient) {

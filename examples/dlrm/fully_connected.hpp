@@ -15,7 +15,7 @@ struct FullyConnectedShape {
   bool has_input_gradient;  // false: X are data, their gradient is not needed
 };
 
-// Where a layer's parameters and their gradients lie; its network owns them.
+// Pointers to a layer's parameters and their gradients; its network owns them.
 struct FullyConnectedParameters {
   const __half* weights;  // [inputs, outputs]
   const __half* bias;     // [outputs]

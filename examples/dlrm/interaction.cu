@@ -13,7 +13,7 @@ __host__ __device__ constexpr int vector_stride(int dim) {
   return dim + 2;
 }
 
-// Where the dot product of vectors i and j, i > j, stands in the output.
+// Returns the position in the output of the dot product of vectors i and j, i > j.
 __device__ int pair_position(const Shape& shape, int i, int j) {
   return shape.dim + i * (i - 1) / 2 + j;
 }

@@ -23,7 +23,7 @@ class TransformerBlock {
   // Only queues work on the GPU's stream.
   void forward();
 
-  // Of the last pass.
+  // The last pass's outputs.
   const Halves& values() const { return values_; }
 
  private:

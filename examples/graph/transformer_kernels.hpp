@@ -1,4 +1,4 @@
-// What a transformer block does beside its products.  All arrays are row-major f16.
+// The kernels of a transformer block beside its matrix products.  All arrays are row-major f16.
 #pragma once
 
 #include "gpu.hpp"

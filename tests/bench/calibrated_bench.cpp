@@ -1,4 +1,4 @@
-// What a prediction of the improved models costs.
+// Measures a prediction of the calibrated models.
 #include "model/calibrated/embedding/embedding.hpp"
 #include "model/calibrated/gemm/gemm.hpp"
 #include "model/machines.hpp"

@@ -1,5 +1,5 @@
-// What the search for iterations costs a launch: the whole of it, looks included, over the launches
-// of programs that have iterations, and of some that have none, and of all recordings.
+// Measures the cost of the search for iterations per launch: the whole search over the launches of
+// programs that have iterations, and of some that have none, and of all recordings.
 #include "launch_program.hpp"
 #include "launch_recording.hpp"
 #include "launch_trace.hpp"

@@ -1,4 +1,4 @@
-// What the injected library adds to a launch that it does not measure.
+// Measures what the injected library adds to a launch that it does not measure.
 //
 // Four ways to launch the same 64 kernels on the same 4 streams, side by side in one process, in
 // randomly interleaved repetitions against a simulated driver whose launch only returns:
@@ -49,7 +49,7 @@ constexpr std::size_t kBytes = 4096;
 constexpr int kWarmup = 10;
 constexpr int kFirstMeasured = 12;
 
-// Of dlsym, in every glibc of this machine.
+// dlsym's version in every glibc of this machine.
 #if defined(__aarch64__)
 constexpr const char* kVersion = "GLIBC_2.17";
 #else

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What learning operators costs: the one step of the warm-up in which it is done, and the steps beside it.
+"""Measures what learning operators costs: the step of the warm-up in which it is done, and the steps beside it.
 
     learning_cost.py --build DIR --python INTERPRETER [--rounds N] [PROGRAM]...
 

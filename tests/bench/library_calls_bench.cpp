@@ -1,5 +1,4 @@
-// What the injected library adds to a vendor call that it describes, and what an NVTX range costs
-// under it.
+// Measures what the injected library adds to a vendor call that it describes, and to an NVTX range.
 //
 //   empty/...    a function with cuBLAS's signature that only returns
 //   cublas/...   cublasSgemm of the simulated cuBLAS, on a driver whose launch only returns
@@ -31,7 +30,7 @@
 
 namespace {
 
-// Of dlsym, in every glibc of this machine.
+// dlsym's version in every glibc of this machine.
 #if defined(__aarch64__)
 constexpr const char* kVersion = "GLIBC_2.17";
 #else

@@ -1,4 +1,4 @@
-"""What PyTorch's module hooks cost: the same calls with hooks and without, side by side.
+"""Measures PyTorch's module hooks: the same calls with hooks and without, side by side.
 
     prof-run -- python3 tests/bench/python_hooks.py      (PYTHONPATH=python)
 

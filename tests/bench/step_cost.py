@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the injected library costs a training step of PyTorch: programs with it and without, taking turns.
+"""Measures what the injected library costs a training step of PyTorch: programs with it and without, in turns.
 
     step_cost.py --python PYTHON [--build BUILD] [--rounds N] [--turns N] [--only STATE]... [WAY]...
 

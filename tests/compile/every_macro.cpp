@@ -12,7 +12,7 @@ using cudaStream_t = CUstream_st*;
 
 namespace {
 
-// What PyTorch, RMM and others have: converts to a stream.
+// Converts to a stream, like the stream types of PyTorch, RMM and others.
 struct StreamView {
   operator cudaStream_t() const { return stream; }
   cudaStream_t stream;

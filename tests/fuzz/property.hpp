@@ -1,4 +1,4 @@
-// What a fuzz target states beside "no crash".
+// Properties that a fuzz target states beside "no crash".
 #pragma once
 
 #include <cstddef>

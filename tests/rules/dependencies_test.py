@@ -42,7 +42,7 @@ class Dependencies(unittest.TestCase):
         self.tool("dpkg-query", DPKG_QUERY)
         self.tool("apt-cache", APT_CACHE)
         self.tool("apt-get", APT_GET)
-        # What the script uses of the real system, and nothing else: no real apt-get is in reach.
+        # The script finds these programs of the real system and nothing else: no real apt-get is in reach.
         for name in ("bash", "env"):
             (self.tools / name).symlink_to(f"/usr/bin/{name}")
 

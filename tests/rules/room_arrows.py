@@ -13,7 +13,7 @@ import pathlib
 import re
 import sys
 
-# What a launch passes through.  The first five take the application's calls and CUPTI's callbacks;
+# The rooms that a launch passes through.  The first five take the application's calls and CUPTI's callbacks;
 # the session decides what is measured, and calls back whom it arms.
 HOOK_ROOMS = {
     "entry": ("cupti", "labels", "libraries", "session"),
@@ -49,8 +49,8 @@ ALLOWED = {
                      "analyzer/measure"},
 }
 
-# What libinject/run may include of libinject/hook and libinject/sys: tables and words, no machinery
-# that would start inside the launcher.
+# The tables and words that libinject/run may include: no machinery that would start inside the
+# launcher.
 RUN_MAY_INCLUDE = re.compile(r"^libinject/(libraries/\w*names?\.hpp|sys/config\w*\.hpp)$")
 
 # System and vendor headers that a room must do without, and why.
@@ -156,7 +156,7 @@ def may_link(folder, library_folder):
 
 
 def line_of(root, folder, library):
-    """Where `folder`'s CMakeLists.txt names `library`: 1 if it does so in another way."""
+    """Returns the line of `folder`'s CMakeLists.txt that names `library`, 1 if none does."""
     names = {library, re.sub(r"^inline_prof_", "inline_prof::", library)}
     text = (root / folder / "CMakeLists.txt").read_text()
     for number, line in enumerate(text.splitlines(), start=1):

@@ -50,7 +50,7 @@ class InstalledWheel(unittest.TestCase):
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
 
     def run_it(self, *command, status=0, cwd=None, **variables):
-        """What the command says on standard output; only `variables` and a plain PATH are in its environment."""
+        """Returns the command's standard output; its environment has only `variables` and a plain PATH."""
         done = self.outcome(*command, cwd=cwd, **variables)
         self.assertEqual((done.returncode, done.stderr), (status, ""), done.stdout)
         return done.stdout
