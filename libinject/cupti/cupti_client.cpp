@@ -2,7 +2,7 @@
 
 #include "cupti/cupti_launch.hpp"
 #include "cupti/cupti_records.hpp"
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "launch/launch.hpp"
 #include "record/run_record.hpp"
 #include "session/session.hpp"

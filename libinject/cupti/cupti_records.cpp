@@ -1,6 +1,6 @@
 #include "cupti/cupti_records.hpp"
 
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "sys/cupti_api.hpp"
 
 #include <cstdlib>

@@ -53,22 +53,23 @@ FilterAnswer find_nvtx_entry(NvtxEntry& entry, void* handle) noexcept {
 // For a function of a vendor's library.  dlsym does not find an export of ours that has a version,
 // so glibc's answer is what the application would have got.  It does find one without a version,
 // which is skipped.
-FilterAnswer find_call(LibraryCall& call, void* handle, const void* caller) noexcept {
+FilterAnswer find_call(libraries::LibraryCall& call, void* handle, const void* caller) noexcept {
   const auto original_dlsym = sys::original_dlsym();
   if (handle == RTLD_NEXT) {
     // A caller before us in the order, or one that interposes as we do: what it gets is its own
     // affair, but for our export where there is nothing else.
-    if (has_version(call) || sys::glibc_dlsym()(RTLD_NEXT, call.symbol) != nullptr)
+    if (libraries::has_version(call) || sys::glibc_dlsym()(RTLD_NEXT, call.symbol) != nullptr)
       return pass_on();
     return {.result = nullptr, .jump = nullptr};
   }
   void* real = original_dlsym(handle, call.symbol);
-  if (is_ours(real)) real = sys::glibc_dlsym()(RTLD_NEXT, call.symbol);
+  if (libraries::is_ours(real)) real = sys::glibc_dlsym()(RTLD_NEXT, call.symbol);
   // The scope of a library that came in by RTLD_LOCAL is its own.
-  if (real == nullptr && handle == RTLD_DEFAULT) real = find_in_scope_of(caller, call.symbol);
-  if (real != nullptr) return {.result = wrap_call(call, real), .jump = nullptr};
+  if (real == nullptr && handle == RTLD_DEFAULT)
+    real = libraries::find_in_scope_of(caller, call.symbol);
+  if (real != nullptr) return {.result = libraries::wrap_call(call, real), .jump = nullptr};
   // Not found; dlerror() has glibc's own message.
-  if (has_version(call)) return pass_on();
+  if (libraries::has_version(call)) return pass_on();
   return {.result = sys::glibc_dlsym()(RTLD_NEXT, call.symbol), .jump = nullptr};
 }
 
@@ -80,7 +81,8 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
     void* handle, const char* name, const void* caller) noexcept {
   const HookedFunction* hooked = hooked_by_symbol(name);
   if (hooked == nullptr) {
-    if (LibraryCall* call = call_by_symbol(name)) return find_call(*call, handle, caller);
+    if (libraries::LibraryCall* call = libraries::call_by_symbol(name))
+      return find_call(*call, handle, caller);
     if (NvtxEntry* entry = nvtx_entry(name)) return find_nvtx_entry(*entry, handle);
     return pass_on();
   }

@@ -2,8 +2,8 @@
 // this (CUPTI 13.0 User Guide, "Injection").
 #include "entry/injection.hpp"
 
-#include "entry/export.hpp"
 #include "entry/start.hpp"
+#include "hook/export.hpp"
 #include "sys/original_dlsym.hpp"
 
 #include <atomic>

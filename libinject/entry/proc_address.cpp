@@ -1,7 +1,7 @@
 // cuGetProcAddress: the way in which cudart, cuBLAS, cuDNN and NCCL find the driver's functions.
 #include "entry/driver_functions.hpp"
-#include "entry/export.hpp"
 #include "entry/hooked_functions.hpp"
+#include "hook/export.hpp"
 
 namespace inline_prof::hook {
 namespace {

@@ -1,8 +1,8 @@
 #include "entry/start.hpp"
 
 #include "cupti/cupti_client.hpp"
-#include "entry/guard.hpp"
 #include "entry/injection.hpp"
+#include "hook/guard.hpp"
 #include "session/session.hpp"
 #include "sys/config.hpp"
 #include "sys/config_error.hpp"

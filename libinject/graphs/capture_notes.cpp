@@ -56,8 +56,8 @@ OpenLabels& open_labels() {
   return *labels;
 }
 
-std::shared_ptr<const NodeNotes> labels_of_op(OpFrame& op, CUstream stream) {
-  OpPart& part = part_on(op, stream);
+std::shared_ptr<const NodeNotes> labels_of_op(libraries::OpFrame& op, CUstream stream) {
+  libraries::OpPart& part = libraries::part_on(op, stream);
   if (!part.captured) {
     auto notes = std::make_shared<NodeNotes>();
     notes->layer = current_layer();
@@ -76,7 +76,7 @@ std::shared_ptr<const NodeNotes> notes_now(const Launch& launch) {
   // The operation of an enclosing label stands for the whole label.
   auto& labels = open_labels().labels;
   if (!labels.empty() && labels.back().second->op) return labels.back().second;
-  if (OpFrame* op = outermost_op()) return labels_of_op(*op, launch.stream);
+  if (libraries::OpFrame* op = libraries::outermost_op()) return labels_of_op(*op, launch.stream);
   if (!labels.empty()) return labels.back().second;
   if (auto of_call = operator_calls::notes_of_node(launch)) return of_call;
   auto notes = std::make_shared<NodeNotes>();

@@ -1,10 +1,10 @@
 // Wrappers of the functions that create, change and destroy graphs, and of stream capture.  Each
 // makes the application's call once, unchanged, and tells graphs/graph_registry.hpp of it.
 #include "entry/driver_functions.hpp"
-#include "entry/guard.hpp"
 #include "entry/start.hpp"
 #include "graphs/clone_measurement.hpp"
 #include "graphs/graph_registry.hpp"
+#include "hook/guard.hpp"
 #include "launch/launch.hpp"
 #include "session/state.hpp"
 #include "sys/graph_api.hpp"

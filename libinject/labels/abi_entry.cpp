@@ -1,7 +1,7 @@
 // inline_prof_abi_v1: the table of functions that the macros look up.
-#include "entry/export.hpp"
-#include "entry/guard.hpp"
 #include "graphs/capture_notes.hpp"
+#include "hook/export.hpp"
+#include "hook/guard.hpp"
 #include "labels/label_calls.hpp"
 #include "labels/layer_path.hpp"
 #include "session/operator_calls.hpp"

@@ -1,6 +1,6 @@
 #include "labels/nvtx_injection.hpp"
 
-#include "entry/export.hpp"
+#include "hook/export.hpp"
 #include "labels/nvtx_api.hpp"
 #include "labels/nvtx_ranges.hpp"
 

@@ -1,6 +1,6 @@
 #include "labels/nvtx_ranges.hpp"
 
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "labels/layer_path.hpp"
 #include "labels/nvtx_names.hpp"
 #include "session/iteration_boundary.hpp"

@@ -1,8 +1,8 @@
 // Creation and destruction of contexts, streams and modules: calibration begins here, handles that
 // end are forgotten, and threads that get a context are expected to launch.
 #include "entry/driver_functions.hpp"
-#include "entry/guard.hpp"
 #include "entry/start.hpp"
+#include "hook/guard.hpp"
 #include "launch/launching_threads.hpp"
 #include "session/session.hpp"
 

@@ -3,8 +3,8 @@
 //
 // Where the host copies from or to a device in each iteration, that tells where iterations end.
 #include "entry/driver_functions.hpp"
-#include "entry/guard.hpp"
 #include "entry/start.hpp"
+#include "hook/guard.hpp"
 #include "launch/copies.hpp"
 #include "launch/launch_arguments.hpp"
 #include "launch/observed.hpp"

@@ -1,8 +1,8 @@
 #include "launch/kernel_handles.hpp"
 
 #include "entry/driver_functions.hpp"
-#include "entry/guard.hpp"
 #include "entry/hooked_functions.hpp"
+#include "hook/guard.hpp"
 #include "launch/copies.hpp"
 #include "sys/cuda_api.hpp"
 

@@ -4,9 +4,9 @@
 // (tests/inject/link_rules checks that the path has no call and ends in a jump).  While launches
 // are counted, a table look-up is added.  Everything else is out of line.
 #include "entry/driver_functions.hpp"
-#include "entry/guard.hpp"
 #include "entry/start.hpp"
 #include "graphs/graph_registry.hpp"
+#include "hook/guard.hpp"
 #include "launch/launch.hpp"
 #include "launch/launch_arguments.hpp"
 #include "launch/observed.hpp"

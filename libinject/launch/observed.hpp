@@ -1,8 +1,8 @@
 // What is done around a launch that is looked at.
 #pragma once
 
-#include "entry/guard.hpp"
 #include "entry/start.hpp"
+#include "hook/guard.hpp"
 #include "launch/launch.hpp"
 
 namespace inline_prof::hook {

@@ -1,5 +1,5 @@
 #include "entry/driver_functions.hpp"
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "launch/waits.hpp"
 #include "session/armed_event.hpp"
 #include "session/iteration_boundary.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 constexpr std::size_t kDimensions = 4;
@@ -71,4 +71,4 @@ std::optional<record::Op> attention_op(const std::vector<GraphPart>& parts, cons
                    is_backward, source);
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 struct GraphTensor {
   std::vector<std::int64_t> sizes;
@@ -32,4 +32,4 @@ struct GraphPart {
 [[nodiscard]] std::optional<record::Op> attention_op(const std::vector<GraphPart>& parts,
                                                      const char* source);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

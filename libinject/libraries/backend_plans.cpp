@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 // Tracked descriptors at most.  A model has some hundred plans; a program that never destroys any
@@ -357,4 +357,4 @@ std::optional<record::Op> operation_of_plan(const void* plan) {
   return *known->second;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // To be called after the application has set or read an attribute that holds descriptors.  `real`
 // is the function that it called.
@@ -25,4 +25,4 @@ void forget_descriptor(const void* descriptor);
 // Empty if the plan has neither, or was made from a serialized form.
 [[nodiscard]] std::optional<record::Op> operation_of_plan(const void* plan);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

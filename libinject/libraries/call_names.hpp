@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 enum class VendorLibrary { kCublas, kCublasLt, kCudnn, kNccl };
 
@@ -49,4 +49,4 @@ inline constexpr std::array kCallNames{
 };
 // clang-format on
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

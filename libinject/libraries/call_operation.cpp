@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <library_types.h>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 const char* number_type_of(int cuda_data_type) noexcept {
   // Not in every toolkit's library_types.h (12.8).
@@ -72,7 +72,7 @@ std::string source_of(const LibraryCall& call) {
 }
 
 record::Op left_out(const LibraryCall& call, const std::string& why) {
-  State* run = state();
+  hook::State* run = hook::state();
   if (run == nullptr) return {};
   const std::string warning = source_of(call) + ": " + why + ": its operation is not described";
   bool was_said = false;
@@ -81,7 +81,7 @@ record::Op left_out(const LibraryCall& call, const std::string& why) {
     const auto& said = run->run.warnings;
     was_said = std::find(said.begin(), said.end(), warning) != said.end();
   }
-  if (!was_said) warn(*run, warning);
+  if (!was_said) hook::warn(*run, warning);
   return {};
 }
 
@@ -110,4 +110,4 @@ record::Op gemm_op(const LibraryCall& call, const Product& product) {
   return op;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // The name of a cudaDataType as in op_kind.hpp.  Null for complex types and for types that this
 // library does not know.
@@ -42,4 +42,4 @@ struct Product {
 // No type is null.
 [[nodiscard]] record::Op gemm_op(const LibraryCall& call, const Product& product);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -1,7 +1,7 @@
 // The wrapper of one vendor function, which makes the real call once, unchanged.
 #pragma once
 
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "libraries/library_calls.hpp"
 #include "libraries/op_frame.hpp"
 #include "sys/lifecycle.hpp"
@@ -10,7 +10,7 @@
 #include <tuple>
 #include <type_traits>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // Exceptions of the library, and the unwinding of a cancelled thread, pass through the wrapper's
 // frame.  The compiler's own clean-up would call the unwinder that is linked statically into this
@@ -32,7 +32,7 @@ struct Quiet<R(A...)> {
 // fenced(), but in a frame of its own, for the same reason.
 template <typename Work>
 [[gnu::noinline]] void fenced_apart(const char* where, const Work& work) noexcept {
-  fenced(where, work);
+  hook::fenced(where, work);
 }
 
 // The wrapper's entry points: one behind our export, one for each pointer that dlsym hands out.
@@ -120,4 +120,4 @@ struct DescribedCall {
   constinit std::add_pointer_t<__VA_ARGS__> const export_of_##name =            \
       &CallEntryPoints<kPlaceOf_##name, Body, __VA_ARGS__>::called;
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 struct Communicator {
@@ -108,4 +108,4 @@ CommunicatorFacts facts_of(const void* comm, std::int64_t iteration, bool is_col
   return facts;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // FNV-1a (Fowler, Noll, Vo; RFC 9923): the same bytes give the same number on every rank.
 [[nodiscard]] std::uint64_t hash_of(const void* bytes, std::size_t size,
@@ -31,4 +31,4 @@ using CountRanks = std::int64_t (*)(const void* comm, void* real);
 [[nodiscard]] CommunicatorFacts facts_of(const void* comm, std::int64_t iteration,
                                          bool is_collective, CountRanks count_ranks, void* real);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

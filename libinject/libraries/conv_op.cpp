@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 constexpr std::size_t kConvDimensions = 4;  // two of them spatial
@@ -67,4 +67,4 @@ std::optional<record::Op> conv_op(const Convolution& convolution, const char* so
   return op;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // Images are {n, channels, h, w}, the filter {k, c / groups, r, s}.
 struct Convolution {
@@ -28,4 +28,4 @@ struct Convolution {
 // nor NHWC, or another data type.  `source`: the function that was called.
 [[nodiscard]] std::optional<record::Op> conv_op(const Convolution& convolution, const char* source);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <tuple>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 // --- the forms.  Handles are void*, enumerations int: the ABI passes both alike.
@@ -196,4 +196,4 @@ INLINE_PROF_GEMM_BATCHED_EX_CALLS(INLINE_PROF_BATCHED_EX)
   INLINE_PROF_DEFINE_CALL(name, DescribedCall<SaidByGemm<kStridedEx>>, GemmStridedEx<Size##bits>)
 INLINE_PROF_GEMM_STRIDED_EX_CALLS(INLINE_PROF_STRIDED_EX)
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 using Matmul = int(void* handle, void* description, const void* alpha, const void* a,
@@ -176,4 +176,4 @@ struct SaidByMatmul {
 
 INLINE_PROF_DEFINE_CALL(cublasLtMatmul, DescribedCall<SaidByMatmul>, Matmul)
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

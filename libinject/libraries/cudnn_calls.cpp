@@ -1,5 +1,5 @@
 // cuDNN: the three convolution functions of the older API, and execution plans of the graph API.
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "libraries/backend_plans.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 // --- the older API: descriptors are read with the library's own getters
@@ -141,7 +141,7 @@ struct SaidByExecute {
 
 // Descriptors are tracked until discovery ends; operations are not needed after that.
 bool is_followed() noexcept {
-  return counting.load(std::memory_order_relaxed);
+  return hook::counting.load(std::memory_order_relaxed);
 }
 
 struct SetAttribute {
@@ -195,4 +195,4 @@ INLINE_PROF_DEFINE_CALL(cudnnBackendSetAttribute, SetAttribute, cudnn::BackendSe
 INLINE_PROF_DEFINE_CALL(cudnnBackendGetAttribute, BackendGetAttribute, cudnn::BackendGet)
 INLINE_PROF_DEFINE_CALL(cudnnBackendDestroyDescriptor, DestroyDescriptor, cudnn::BackendDestroy)
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -1,6 +1,6 @@
 // Which function a call would have reached without us.  RTLD_NEXT does not suffice: it does not see
 // libraries loaded by dlopen(RTLD_LOCAL), as all of them are under Python.
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "libraries/library_calls.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/original_dlsym.hpp"
@@ -12,7 +12,7 @@
 #include <link.h>
 #include <mutex>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 struct LoadedObject {
@@ -142,7 +142,7 @@ void* find_original_call_here(LibraryCall& call, const void* caller) {
 
 // Paths and the loader's functions take 4 KiB of stack each.
 void* find_original_call(LibraryCall& call, const void* caller) noexcept {
-  const CallerThreadState host;
+  const hook::CallerThreadState host;
   void* real = nullptr;
   sys::on_large_stack([&] { real = find_original_call_here(call, caller); });
   return real;
@@ -168,4 +168,4 @@ void* function_beside(void* real, const char* symbol) noexcept {
   return found;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // Defined by INLINE_PROF_DEFINE_CALL, in the file of each library.
 #define INLINE_PROF_DECLARE(name, ...) void* wrapper_of_##name(std::size_t which) noexcept;
@@ -73,4 +73,4 @@ void* wrap_call(LibraryCall& call, void* real) noexcept {
   return real;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

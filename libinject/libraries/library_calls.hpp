@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // A loaded object that has called the export, and the function it is bound to.  Written once,
 // `begin` last.
@@ -88,4 +88,4 @@ extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
 // Another function of the copy of the library that contains `real`; null if it has none.
 [[nodiscard]] void* function_beside(void* real, const char* symbol) noexcept;
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

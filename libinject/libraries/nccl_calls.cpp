@@ -3,7 +3,7 @@
 // A call outside a group launches before it returns.  Inside a group nothing is launched until
 // ncclGroupEnd, where one kernel may do the work of several calls.  So during discovery the calls
 // of a thread's group are kept until then.
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/communicators.hpp"
@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 struct Operation {
@@ -67,7 +67,7 @@ std::int64_t count_ranks(const void* comm, void* real) {
 
 Operation operation_of(const LibraryCall& call, void* real, const SaidByCollective& said,
                        std::size_t count, int type, const void* comm, const void* stream) {
-  const State* run = state();
+  const hook::State* run = hook::state();
   const std::int64_t iteration = run == nullptr ? 0 : run->iteration.load();
   Operation operation{.call = &call, .count = count, .stream = stream};
   operation.communicator = facts_of(comm, iteration, said.is_collective, count_ranks, real);
@@ -176,7 +176,7 @@ struct Collective {
   static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
     Operation operation;
     DescribeOp describe = describe_nothing;
-    if (counting.load(std::memory_order_relaxed)) {
+    if (hook::counting.load(std::memory_order_relaxed)) {
       fenced_apart(call.symbol, [&] {
         operation = Says::operation(call, reinterpret_cast<void*>(real), arguments...);
         if (group.depth == 0) return;
@@ -298,7 +298,7 @@ struct InitAll {
     static constinit std::atomic<std::uint64_t> calls{0};
     const std::array<std::uint64_t, 2> key{static_cast<std::uint64_t>(getpid()),
                                            calls.fetch_add(1)};
-    const State* run = state();
+    const hook::State* run = hook::state();
     const std::string host = run == nullptr ? "" : run->run.host_name;
     const std::uint64_t identity =
         hash_of(key.data(), sizeof key, hash_of(host.data(), host.size()));
@@ -341,4 +341,4 @@ INLINE_PROF_DEFINE_CALL(ncclCommSplit, Noticed<Split>, nccl::CommSplit)
 INLINE_PROF_DEFINE_CALL(ncclCommDestroy, Noticed<Ended>, nccl::CommDestroy)
 INLINE_PROF_DEFINE_CALL(ncclCommAbort, Noticed<Ended>, nccl::CommAbort)
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

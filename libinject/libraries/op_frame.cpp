@@ -1,13 +1,13 @@
 #include "libraries/op_frame.hpp"
 
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "session/armed_event.hpp"
 #include "session/state.hpp"
 #include "sys/thread_memory.hpp"
 
 #include <array>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 struct OpenOps {
@@ -22,15 +22,15 @@ struct OpenOps {
 
 void close_part(OpPart& part) {
   if (part.pair == nullptr) return;
-  State* run = state();
+  hook::State* run = hook::state();
   auto* pair = std::exchange(part.pair, nullptr);
   if (run == nullptr) return;  // a forked child
-  if (part.armed == nullptr) return close_pair(*run, part.stream, *pair);
-  end_pair(*run, *part.armed, part.stream, *pair, true);
+  if (part.armed == nullptr) return hook::close_pair(*run, part.stream, *pair);
+  hook::end_pair(*run, *part.armed, part.stream, *pair, true);
 }
 
 void close_parts(OpFrame& frame) noexcept {
-  fenced(frame.event_name, [&] {
+  hook::fenced(frame.event_name, [&] {
     close_part(frame.first);
     if (frame.more == nullptr) return;
     for (OpPart& part : *frame.more)
@@ -50,7 +50,7 @@ bool was_left(const OpenOps& open) noexcept {
 }
 
 void abandon(OpPart& part) noexcept {
-  if (part.pair != nullptr && state() != nullptr) part.pair->timer->abandon(*part.pair);
+  if (part.pair != nullptr && hook::state() != nullptr) part.pair->timer->abandon(*part.pair);
 }
 
 // A pair that was not closed in the call would hold everything since.
@@ -118,4 +118,4 @@ OpPart& part_on(OpFrame& frame, const void* stream) {
   return frame.more->emplace_back(std::move(part));
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -12,19 +12,21 @@
 #include <vector>
 
 namespace inline_prof::hook {
-
 struct ArmedEvent;
 struct NodeNotes;
+}  // namespace inline_prof::hook
+
+namespace inline_prof::libraries {
 
 // The launches of one frame on one stream are one event.  A group of collectives may use several
 // streams.
 struct OpPart {
   const void* stream = nullptr;
-  record::EventRecord* event = nullptr;       // while events are discovered
-  ArmedEvent* armed = nullptr;                // while the pair is open
-  timer::ContextTimer::Pair* pair = nullptr;  // null: not open
-  std::shared_ptr<const NodeNotes> captured;  // while the launches become nodes of a graph
-  bool is_learned = false;                    // while operators are: its first launch was noted
+  record::EventRecord* event = nullptr;             // while events are discovered
+  hook::ArmedEvent* armed = nullptr;                // while the pair is open
+  timer::ContextTimer::Pair* pair = nullptr;        // null: not open
+  std::shared_ptr<const hook::NodeNotes> captured;  // while the launches become nodes of a graph
+  bool is_learned = false;  // while operators are: its first launch was noted
 };
 
 // The operation of the launches on `stream`; an empty kind where it is not known.  Asked for once
@@ -83,4 +85,4 @@ void close_innermost_op() noexcept;
 // The frame's part on `stream`, created if missing.
 [[nodiscard]] OpPart& part_on(OpFrame& frame, const void* stream);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // A personality routine (Itanium C++ ABI: Exception Handling, 1.6.2) of the wrappers.  It is called
 // twice for each frame: to search for a handler, of which there is none, and to clean up.
@@ -18,4 +18,4 @@ int inline_prof_close_unwound(int, int actions, std::uint64_t, void*, void*) noe
   return continue_unwind;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 enum class PassedAs { kInteger, kFloat, kPointer, kMemory };
 
@@ -32,4 +32,4 @@ template <typename F, typename G>
 inline constexpr bool kSameAbi = are_called_alike(static_cast<F*>(nullptr),
                                                   static_cast<G*>(nullptr));
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

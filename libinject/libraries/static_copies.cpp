@@ -13,7 +13,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 // A part of the names of a library's kernels, in lower case.
@@ -160,4 +160,4 @@ std::vector<std::string> static_copies(record::RunRecord& run) {
   return notes;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

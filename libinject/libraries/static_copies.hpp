@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 
 // "libcublas inside libfoo.so: static copy, kernels timed, shapes missing", if a kernel without an
 // operation has a name like such a library's, and a loaded file defines the library's functions in
@@ -14,4 +14,4 @@ namespace inline_prof::hook {
 // threads.
 [[nodiscard]] std::vector<std::string> static_copies(record::RunRecord& run);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace inline_prof::hook::cudnn {
+namespace inline_prof::libraries::cudnn {
 
 // cudnnStatus_t
 inline constexpr int kSuccess = 0;
@@ -115,4 +115,4 @@ using BackendGet = int(void* descriptor, int name, int type, std::int64_t reques
                        std::int64_t* count, void* elements);
 using BackendExecute = int(void* handle, void* plan, void* variant_pack);
 
-}  // namespace inline_prof::hook::cudnn
+}  // namespace inline_prof::libraries::cudnn

@@ -7,7 +7,7 @@
 #include <array>
 #include <cstddef>
 
-namespace inline_prof::hook::nccl {
+namespace inline_prof::libraries::nccl {
 
 // ncclResult_t
 inline constexpr int kSuccess = 0;
@@ -65,4 +65,4 @@ using CommDestroy = int(void* comm);
 using CommAbort = int(void* comm);
 using CommCount = int(const void* comm, int* count);
 
-}  // namespace inline_prof::hook::nccl
+}  // namespace inline_prof::libraries::nccl

@@ -17,14 +17,14 @@ namespace inline_prof::run {
 namespace {
 
 // "libcublas" of "libcublas.so".
-std::string_view short_name(const hook::VendorLibraryName& library) {
+std::string_view short_name(const libraries::VendorLibraryName& library) {
   const std::string_view stem = library.stem;
   return stem.substr(0, stem.find('.'));
 }
 
 bool is_a_vendors(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
-  return std::any_of(hook::kVendorLibraries.begin(), hook::kVendorLibraries.end(),
+  return std::any_of(libraries::kVendorLibraries.begin(), libraries::kVendorLibraries.end(),
                      [&](const auto& each) { return name.starts_with(short_name(each)); });
 }
 
@@ -61,8 +61,8 @@ std::vector<Check> check_vendor_libraries(const std::string& program) {
     const auto each = read_elf(path, WhichSymbols::kAll);
     if (!each) continue;
     std::set<std::string> inside;
-    for (const hook::CallName& call : hook::kCallNames) {
-      const std::string library(short_name(hook::name_of(call.library)));
+    for (const libraries::CallName& call : libraries::kCallNames) {
+      const std::string library(short_name(libraries::name_of(call.library)));
       if (each->undefined.contains(call.symbol)) called.insert(library);
       if (each->defined.contains(call.symbol) || each->hidden.contains(call.symbol)) {
         inside.insert(library);

@@ -388,13 +388,13 @@ LaunchTicket begin_armed_launch(State& state, const Launch& launch) {
     }
     return {.kind = LaunchTicket::Kind::kReplay, .replay = replay};
   }
-  OpFrame* op = event->spans_op ? outermost_op() : nullptr;
+  libraries::OpFrame* op = event->spans_op ? libraries::outermost_op() : nullptr;
   if (event->spans_op && op == nullptr)
     return counted;  // launched outside the library call this time
   auto* pair = begin_pair(state, *armed, *wanted, OtherThreads::kSpoilThePair);
   if (pair == nullptr) return counted;
   if (op != nullptr) {
-    OpPart& part = part_on(*op, launch.stream);
+    libraries::OpPart& part = libraries::part_on(*op, launch.stream);
     part.armed = armed;
     part.pair = pair;
     return {};  // ends with the library call

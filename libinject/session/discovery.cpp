@@ -141,8 +141,8 @@ void set_shape(record::EventRecord& event, const LaunchSite& site, const Launch&
 
 // The first launch of a library call on this stream creates the event, further ones belong to it.
 void meet_inside_op(State& state, LaunchSite& site, const Launch& launch, std::uint32_t occurrence,
-                    OpFrame& op, const OpenLabel* label) {
-  OpPart& part = part_on(op, launch.stream);
+                    libraries::OpFrame& op, const OpenLabel* label) {
+  libraries::OpPart& part = libraries::part_on(op, launch.stream);
   if (part.event != nullptr) {
     part.event->spans_op = true;
     part.event->shape.reset();
@@ -176,7 +176,7 @@ void meet_in_warmup(State& state, LaunchSite& site, const Launch& launch, bool i
     state.run.dropped.capture_skipped.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  if (OpFrame* op = outermost_op()) {
+  if (libraries::OpFrame* op = libraries::outermost_op()) {
     return meet_inside_op(state, site, launch, occurrence, *op, label);
   }
   if (label != nullptr) {

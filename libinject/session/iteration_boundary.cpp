@@ -1,7 +1,7 @@
 #include "session/iteration_boundary.hpp"
 
 #include "base/glob.hpp"
-#include "entry/guard.hpp"
+#include "hook/guard.hpp"
 #include "launch/launch.hpp"
 #include "schedule/iteration_finder.hpp"
 #include "schedule/iteration_follower.hpp"

@@ -61,12 +61,12 @@ LaunchTicket begin_one_shot_launch(State& state, const Launch& launch) {
   record::EventRecord* event = next_event(state, launch.function, launch.stream, site);
   LaunchTicket counted{.counted = site == nullptr ? nullptr : &site->slot->count};
   if (event == nullptr) return counted;
-  OpFrame* op = event->spans_op ? outermost_op() : nullptr;
+  libraries::OpFrame* op = event->spans_op ? libraries::outermost_op() : nullptr;
   if (event->spans_op && op == nullptr) return counted;
   auto* pair = begin(state, *site, launch.stream, *event);
   if (pair == nullptr) return counted;
   if (op != nullptr) {
-    part_on(*op, launch.stream).pair = pair;
+    libraries::part_on(*op, launch.stream).pair = pair;
     return {};
   }
   return {.kind = LaunchTicket::Kind::kMeasured,

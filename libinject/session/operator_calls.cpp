@@ -152,7 +152,8 @@ LearnedKernel& learned_kernel(State& state, const LaunchSite& site, std::string 
       .learned_kernels[{site.function, table_key(state, site.stream->handle), std::move(layer)}];
 }
 
-LearnedKernel& learned_library_call(State& state, const Launch& launch, const OpFrame& op) {
+LearnedKernel& learned_library_call(State& state, const Launch& launch,
+                                    const libraries::OpFrame& op) {
   LearnedKernel& learned =
       state.learned_kernels[{op.event_name, table_key(state, launch.stream), ""}];
   learned.is_library_call = true;
@@ -160,8 +161,8 @@ LearnedKernel& learned_library_call(State& state, const Launch& launch, const Op
 }
 
 // Its first launch on each stream becomes an event.
-void note_library_call(State& state, const Launch& launch, OpFrame& op) {
-  OpPart& part = part_on(op, launch.stream);
+void note_library_call(State& state, const Launch& launch, libraries::OpFrame& op) {
+  libraries::OpPart& part = libraries::part_on(op, launch.stream);
   if (part.is_learned || !current_layer().empty()) return;
   part.is_learned = true;
   LearnedKernel& learned = learned_library_call(state, launch, op);
@@ -258,7 +259,8 @@ void note_launch(State& state, const LaunchSite& site, const Launch& launch) {
   if (site.kernel == nullptr || launch.copy != nullptr) return;
   // What is part of a label or of a library's call is described there.
   if (innermost_label(launch.stream, state.discovery) != nullptr) return;
-  if (OpFrame* op = outermost_op()) return note_library_call(state, launch, *op);
+  if (libraries::OpFrame* op = libraries::outermost_op())
+    return note_library_call(state, launch, *op);
   LearnedKernel& learned = learned_kernel(state, site, current_layer());
   if (learned.launches.size() == record::EventList::kCapacity) return;
   learned.name = site.kernel->event_name.substr(0, kLongestName);
@@ -279,7 +281,7 @@ void describe_event(State& state, const LaunchSite& site, const Launch& launch,
   describe(event, *same.notes);
 }
 
-void name_library_event(State& state, const Launch& launch, const OpFrame& op,
+void name_library_event(State& state, const Launch& launch, const libraries::OpFrame& op,
                         record::EventRecord& event) {
   if (state.learned_kernels.empty() || !event.layer_name.empty()) return;
   LearnedKernel& learned = learned_library_call(state, launch, op);

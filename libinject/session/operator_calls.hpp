@@ -18,13 +18,16 @@
 #include <tuple>
 #include <vector>
 
+namespace inline_prof::libraries {
+struct OpFrame;
+}
+
 namespace inline_prof::hook {
 
 struct CallNotes;
 struct Launch;
 struct LaunchSite;
 struct NodeNotes;
-struct OpFrame;
 struct State;
 
 // One launch of the iteration in which operators are learned.
@@ -69,7 +72,7 @@ void note_launch(State& state, const LaunchSite& site, const Launch& launch);
 void describe_event(State& state, const LaunchSite& site, const Launch& launch,
                     record::EventRecord& event);
 // The same for the first launch of a library's call, of which only the layer is learned.
-void name_library_event(State& state, const Launch& launch, const OpFrame& op,
+void name_library_event(State& state, const Launch& launch, const libraries::OpFrame& op,
                         record::EventRecord& event);
 // Takes it back from kernels of which there are more or fewer launches than while learning, and
 // says how many.

@@ -95,7 +95,7 @@ record::WriteFacts write_facts(State& state) {
   facts.cross_check = cupti::collect();
   // Once, after the events are known: it reads the files of what is loaded.
   if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
-    state.static_copies = static_copies(state.run);
+    state.static_copies = libraries::static_copies(state.run);
   }
   if (state.static_copies) facts.not_seen = *state.static_copies;
   const std::lock_guard lock(state.run.mutex);

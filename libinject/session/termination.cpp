@@ -1,7 +1,7 @@
 #include "session/termination.hpp"
 
-#include "entry/ending.hpp"
-#include "entry/guard.hpp"
+#include "hook/ending.hpp"
+#include "hook/guard.hpp"
 #include "sys/held_signal.hpp"
 #include "sys/log.hpp"
 

@@ -22,6 +22,7 @@ HOOK_ROOMS = {
     "labels": ("entry", "graphs", "session"),
     "cupti": ("entry", "launch", "session"),
     "graphs": ("entry", "labels", "launch", "libraries", "session"),
+    "hook": (),
     "session": ("cupti", "entry", "graphs", "labels", "launch", "libraries"),
 }
 
@@ -35,7 +36,7 @@ ALLOWED = {
     "libinject/record": {"base", "macros", "libinject/sys"},
     "libinject/timer": {"base", "macros", "libinject/sys", "libinject/record"},
     **{f"libinject/{room}": {"base", "macros", "schedule", "libinject/sys", "libinject/record", "libinject/timer"}
-       | {f"libinject/{other}" for other in others} for room, others in HOOK_ROOMS.items()},
+       | {f"libinject/{other}" for other in (*others, "hook")} for room, others in HOOK_ROOMS.items()},
     "libinject/run": {"base", "macros", "libinject/sys", "libinject/libraries"},
     "analyzer/read": {"base", "macros"},
     "analyzer/model": {"base", "macros", "analyzer/read"},

@@ -36,24 +36,26 @@ void* set_attribute() {
 }
 
 void show(const Direction& direction, const GraphShape& shape) {
-  namespace hook = inline_prof::hook;
+  namespace libraries = inline_prof::libraries;
   const Descriptor how = inline_prof::gpu_test::convolution_settings();
   const Descriptor operation = inline_prof::gpu_test::graph_convolution(direction, shape);
   cudnnBackendDescriptor_t given = how.raw();
-  hook::note_descriptors_set(set_attribute(), operation.raw(), direction.convolution, &given, 1);
+  libraries::note_descriptors_set(set_attribute(), operation.raw(), direction.convolution, &given,
+                                  1);
   Descriptor graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = operation.raw();
   graph.child(CUDNN_ATTR_OPERATIONGRAPH_OPS, operation);
-  hook::note_descriptors_set(set_attribute(), graph.raw(), CUDNN_ATTR_OPERATIONGRAPH_OPS, &raw, 1);
-  const auto op = hook::operation_of_plan(graph.raw());
+  libraries::note_descriptors_set(set_attribute(), graph.raw(), CUDNN_ATTR_OPERATIONGRAPH_OPS, &raw,
+                                  1);
+  const auto op = libraries::operation_of_plan(graph.raw());
   std::cout << direction.name << ", groups " << shape.groups << ':';
   if (!op) std::cout << " no operation";
   for (const auto& [name, value] : op ? op->attributes : decltype(op->attributes){})
     std::cout << ' ' << name << ' ' << std::visit(Words{}, value);
   std::cout << '\n';
   // Another descriptor may get the address.
-  hook::forget_descriptor(operation.raw());
-  hook::forget_descriptor(graph.raw());
+  libraries::forget_descriptor(operation.raw());
+  libraries::forget_descriptor(graph.raw());
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <array>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 TEST(WordBySymbol, FindsEveryWordAndNothingElse) {
@@ -39,4 +39,4 @@ TEST(WrapWord, GivesEachCopyOfALibraryAWrapperOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-namespace inline_prof::hook {
+namespace inline_prof::libraries {
 namespace {
 
 TEST(SameAbi, TellsFunctionsApartThatAreCalledDifferently) {
@@ -123,4 +123,4 @@ TEST(NcclsHeader, HasTheDataTypesThatWeKnow) {
 #endif
 
 }  // namespace
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::libraries

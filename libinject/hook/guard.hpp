@@ -1,7 +1,7 @@
 // The fence at every entry point of the injected library.
 #pragma once
 
-#include "entry/ending.hpp"
+#include "hook/ending.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/thread_state.hpp"
 
