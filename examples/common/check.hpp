@@ -5,7 +5,7 @@
 
 namespace example {
 
-// Returns the library's text for a status.  A file that calls another library adds its own overload.
+// Returns the library's text for a status.  A file that calls another library adds an overload.
 inline const char* error_text(cudaError_t status) {
   return cudaGetErrorString(status);
 }
