@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // O_APPEND and one write per line: three libraries and several threads share the file.
@@ -56,4 +56,4 @@ int Entry::begin_watched() const {
   return rule_->code.value_or(failure_);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

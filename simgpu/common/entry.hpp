@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // One per exported function: `static const Entry entry{__func__};`.
 class Entry {
@@ -30,4 +30,4 @@ class Entry {
   bool watched_;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

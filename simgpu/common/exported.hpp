@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <tuple>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Without the first one where that is a reference, which no vendor's function has: it is what the
 // macro gives the body besides.
@@ -24,9 +24,9 @@ struct ParametersOf<Result(Given&, Own...)> {
 template <typename Body, std::size_t kIndex>
 using Parameter = std::tuple_element_t<kIndex, typename ParametersOf<Body>::Types>;
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-#define SIMGPU_PARAMETER(body, index) inline_prof::simgpu::Parameter<decltype(body), index>
+#define SIMGPU_PARAMETER(body, index) simgpu::Parameter<decltype(body), index>
 // clang-format off
 #define SIMGPU_PARAMETERS_0(body)
 #define SIMGPU_PARAMETERS_1(body) SIMGPU_PARAMETER(body, 0) p0

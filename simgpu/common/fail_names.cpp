@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 bool fail_rules_are_known(const LibraryNames& names) {
   Dl_info self{};
@@ -34,4 +34,4 @@ bool fail_rules_are_known(const LibraryNames& names) {
   return good;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -1,7 +1,7 @@
 // SIMGPU_FAIL names functions: whether they are there.
 #pragma once
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // The functions of a library: those whose names start with `prefix` and not with `but_not`.
 struct LibraryNames {
@@ -15,4 +15,4 @@ struct LibraryNames {
 // does not.  A misspelt name would test nothing.
 [[nodiscard]] bool fail_rules_are_known(const LibraryNames& names);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

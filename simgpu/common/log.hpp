@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Appends a line to the log, if there is one.
 void write_log(std::string line);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

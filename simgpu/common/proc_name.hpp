@@ -9,7 +9,7 @@
 #include <cudaTypedefs.h>
 #pragma GCC visibility pop
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // The name that callers ask for.
 constexpr std::string_view proc_base(std::string_view typed) {
@@ -29,4 +29,4 @@ constexpr int per_thread_version(std::string_view typed) {
   return std::max(proc_version(typed), 7000);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

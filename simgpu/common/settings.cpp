@@ -4,7 +4,7 @@
 #include <cmath>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using Text = std::string_view;
@@ -206,4 +206,4 @@ std::string_view base_name(std::string_view function) {
   return function;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -1,4 +1,4 @@
-// Every SIMGPU_* variable, read once.  README.md describes them for users.
+// Every SIMGPU_* variable, read once.  reference.md describes them for users.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class SettingsError : public std::runtime_error {
  public:
@@ -63,4 +63,4 @@ struct ProcessSettings {
 // cuMemAlloc for cuMemAlloc_v2, cuEventRecord for cuEventRecord_ptsz.
 [[nodiscard]] std::string_view base_name(std::string_view function);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

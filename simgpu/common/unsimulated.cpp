@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 std::mutex called_mutex;
@@ -43,4 +43,4 @@ std::intptr_t call_unsimulated(Unsimulated& function, int status) {
   return gives_text ? reinterpret_cast<std::intptr_t>("not simulated") : status;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

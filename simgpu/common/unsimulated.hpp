@@ -8,7 +8,7 @@
 #include <iterator>
 #include <span>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct Unsimulated {
   const char* function;
@@ -30,12 +30,12 @@ struct UnsimulatedRow {
 // Of this library, by name.
 [[nodiscard]] std::span<const UnsimulatedRow> unsimulated_functions();
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // The parameters of the vendor's function stay where the caller put them.
 #define SIMGPU_UNSIMULATED(name, status)                                  \
   extern "C" __attribute__((visibility("default"))) std::intptr_t name(); \
   extern "C" std::intptr_t name() {                                       \
-    static constinit inline_prof::simgpu::Unsimulated function{#name};    \
-    return inline_prof::simgpu::call_unsimulated(function, status);       \
+    static constinit simgpu::Unsimulated function{#name};                 \
+    return simgpu::call_unsimulated(function, status);                    \
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 bool is_operation(cublasOperation_t operation) {
@@ -72,4 +72,4 @@ cublasStatus_t multiply(const BlasEntry& entry, cublasHandle_t handle, const Gem
   });
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 #include "cublas/handle.hpp"
 #include "math/gemm.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct GemmCall {
   cublasOperation_t trans_a, trans_b;
@@ -60,4 +60,4 @@ struct Letter<__half> {
   static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_16F;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

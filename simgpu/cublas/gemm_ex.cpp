@@ -1,7 +1,7 @@
 // Matrix products whose types are arguments, each with 32-bit and with 64-bit sizes.
 #include "cublas/gemm_call.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 // The batch only, strides and addresses change nothing here.
 #define SIMGPU_GEMM_EX(name, Index)                                                                \

@@ -1,7 +1,7 @@
 // Grouped products: groups of different sizes, all of one call in one kernel.
 #include "cublas/gemm_call.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -3,7 +3,7 @@
 // declarations check every result.
 #include "cublas/gemm_call.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 #define SIMGPU_SIZES_AND_A(Element, Index)                                                       \
   cublasHandle_t handle, cublasOperation_t trans_a, cublasOperation_t trans_b, Index m, Index n, \

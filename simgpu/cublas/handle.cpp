@@ -3,7 +3,7 @@
 #include <library_types.h>
 #include <memory>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

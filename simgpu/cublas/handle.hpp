@@ -7,16 +7,16 @@
 #include "math/blas_status.hpp"
 #include "math/handle.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class BlasEntry : public Entry {
  public:
   explicit BlasEntry(const char* function) : Entry(function, CUBLAS_STATUS_EXECUTION_FAILED) {}
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-struct cublasContext : inline_prof::simgpu::MathHandle {
+struct cublasContext : simgpu::MathHandle {
   using MathHandle::MathHandle;
 
   cudaStream_t stream = nullptr;
@@ -26,7 +26,7 @@ struct cublasContext : inline_prof::simgpu::MathHandle {
   int sm_count_target = 0;  // 0: what the device has
 };
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Log, injected failure, null handle; then `body(cublasContext&)`.
 template <typename Body>
@@ -38,7 +38,7 @@ cublasStatus_t with_handle(const BlasEntry& entry, cublasHandle_t handle, Body&&
   return body(*handle);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // SIMGPU_HANDLE_CALL(symbol, parameters behind the handle...) { body }, which has the context `h`.
 #define SIMGPU_HANDLE_CALL(symbol, ...)                                                          \

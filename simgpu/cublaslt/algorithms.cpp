@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 constexpr std::int32_t kAlgoId = 66;
@@ -157,9 +157,9 @@ MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes) {
   return plan;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
             cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,

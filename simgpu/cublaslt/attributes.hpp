@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct Field {
   int attribute;
@@ -60,4 +60,4 @@ struct Field {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

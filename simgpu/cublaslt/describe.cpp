@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 bool is_row_major(const MatrixLayout& layout) {
@@ -184,4 +184,4 @@ cublasStatus_t describe(const MatmulRequest& request, Matmul& matmul) {
   return add_epilogue(d, matmul);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

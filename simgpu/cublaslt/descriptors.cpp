@@ -7,7 +7,7 @@
 #include <array>
 #include <memory>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Defaults are those of the header's comments at each attribute.
 struct MatrixLayout {
@@ -88,4 +88,4 @@ void put(const Value& value, Opaque& opaque) {
   std::memcpy(&opaque, &value, sizeof value);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

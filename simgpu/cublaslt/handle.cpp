@@ -5,7 +5,7 @@
 #include <library_types.h>
 #include <memory>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

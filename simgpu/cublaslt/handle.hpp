@@ -7,7 +7,7 @@
 #include "math/blas_status.hpp"
 #include "math/handle.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class LtEntry : public Entry {
  public:
@@ -27,8 +27,8 @@ cublasStatus_t answer(const LtEntry& entry, Body&& body) {
 #define SIMGPU_CALL(symbol, ...) \
   SIMGPU_EXPORTED(cublasStatus_t, LtEntry, answer, symbol, __VA_ARGS__)
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-struct cublasLtContext : inline_prof::simgpu::MathHandle {
+struct cublasLtContext : simgpu::MathHandle {
   using MathHandle::MathHandle;
 };

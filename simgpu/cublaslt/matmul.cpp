@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct MatmulRequest {
   cublasLtMatmulDesc_t desc;
@@ -38,4 +38,4 @@ struct MatmulPlan {
 // What runs without an algorithm: the heuristic's first choice that fits into the workspace.
 [[nodiscard]] MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

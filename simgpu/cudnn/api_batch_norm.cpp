@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <type_traits>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

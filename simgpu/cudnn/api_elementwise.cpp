@@ -1,7 +1,7 @@
 // What only moves data: biases, activations, fills.
 #include "cudnn/legacy_convolution.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 // cuDNN 9 API, cudnnAddTensor: each dimension of the bias "must match the corresponding dimension
 // of the destination tensor or must be equal to 1".

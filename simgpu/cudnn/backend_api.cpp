@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

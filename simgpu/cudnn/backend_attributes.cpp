@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 constexpr auto kRequired = AttributeRule::kRequired;
@@ -256,4 +256,4 @@ std::vector<std::int64_t> BackendDescriptor::integers(cudnnBackendAttributeName_
   return values;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

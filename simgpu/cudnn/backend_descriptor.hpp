@@ -1,7 +1,7 @@
 // Descriptors of the backend API: typed attributes, checked when the descriptor is finalized.
 //
 // Where documentation is silent, this follows what cuDNN 9.19 does on a machine without a GPU,
-// where it makes and reads descriptors as on one (README.md, "cuDNN").
+// where it makes and reads descriptors as on one (reference.md, "cuDNN").
 #pragma once
 
 #include "cudnn/vendor_cudnn.hpp"
@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct BackendDescriptor;
 using DescriptorPointer = std::shared_ptr<const BackendDescriptor>;
@@ -80,4 +80,4 @@ struct AttributeRule {
 // The checks of each type, and the attributes that only the library sets.
 [[nodiscard]] cudnnStatus_t finalize(BackendDescriptor& descriptor);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

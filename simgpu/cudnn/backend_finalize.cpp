@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 constexpr auto kDims = CUDNN_ATTR_TENSOR_DIMENSIONS;
@@ -200,4 +200,4 @@ cudnnStatus_t finalize(BackendDescriptor& descriptor) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // The attributes of an operation that stand for the same things in each direction.
@@ -239,4 +239,4 @@ std::vector<KernelCall> engine_kernels(const GraphWork& work, std::int64_t index
                              work.extra_bytes);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

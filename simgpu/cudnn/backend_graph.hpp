@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // A graph of at most one convolution, where every pointwise operation is fused into its kernel; of
 // attention or a norm; of pointwise operations alone; or one that no engine knows.
@@ -34,4 +34,4 @@ inline constexpr std::int64_t kEngineCount = 4;
 [[nodiscard]] std::int64_t engine_workspace_bytes(const GraphWork& work, std::int64_t index);
 [[nodiscard]] std::vector<KernelCall> engine_kernels(const GraphWork& work, std::int64_t index);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using Name = cudnnBackendAttributeName_t;
@@ -383,4 +383,4 @@ std::vector<DescriptorPointer> tensors_of(const BackendDescriptor& operation) {
   return tensors;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // OK for types that are none of these.
 [[nodiscard]] cudnnStatus_t check_operation(const BackendDescriptor& operation);
@@ -31,4 +31,4 @@ struct FusedWork {
 // The tensors that an operation reads and writes.
 [[nodiscard]] std::vector<DescriptorPointer> tensors_of(const BackendDescriptor& operation);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -1,7 +1,7 @@
 // The kernels of each method.
 #include "cudnn/convolution.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // A multiplication and an addition for each output element, channel and filter element; the
@@ -225,4 +225,4 @@ KernelCall move_kernel(const std::vector<std::string>& path, double bytes) {
   return call;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 enum class ConvDirection { kForward, kBackwardData, kBackwardFilter };
 
@@ -77,4 +77,4 @@ enum class ConvMethod {
 // A kernel that only moves `bytes`.
 [[nodiscard]] KernelCall move_kernel(const std::vector<std::string>& path, double bytes);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

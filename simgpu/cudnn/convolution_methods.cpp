@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 bool is_2d(const Convolution& c) {
@@ -139,4 +139,4 @@ bool is_deterministic(const Convolution& c, ConvMethod method) {
          (method != ConvMethod::kDirect || c.direction == ConvDirection::kForward);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // As kernel names spell a type; null: not simulated.
 struct DnnType {
@@ -22,7 +22,7 @@ struct DnnType {
   });
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // Dimensions are in the order n, c, h, w whatever the layout; the strides say which it is.
 struct cudnnTensorStruct {
@@ -30,7 +30,7 @@ struct cudnnTensorStruct {
   std::vector<std::int64_t> dims, strides;
 
   [[nodiscard]] double bytes() const {
-    return inline_prof::simgpu::count_of(dims) * inline_prof::simgpu::dnn_type(type).bytes;
+    return simgpu::count_of(dims) * simgpu::dnn_type(type).bytes;
   }
   // Channels last: the second dimension is the dense one.
   [[nodiscard]] bool is_nhwc() const { return dims.size() > 2 && strides[1] == 1 && dims[1] > 1; }
@@ -42,7 +42,7 @@ struct cudnnFilterStruct {
   std::vector<std::int64_t> dims;  // k, c / groups, r, s
 
   [[nodiscard]] double bytes() const {
-    return inline_prof::simgpu::count_of(dims) * inline_prof::simgpu::dnn_type(type).bytes;
+    return simgpu::count_of(dims) * simgpu::dnn_type(type).bytes;
   }
 };
 

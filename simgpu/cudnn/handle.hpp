@@ -6,7 +6,7 @@
 #include "cudnn/vendor_cudnn.hpp"
 #include "math/handle.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class DnnEntry : public Entry {
  public:
@@ -32,12 +32,12 @@ bool all_given(const Pointers*... pointers) {
   return (... && (pointers != nullptr));
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-struct cudnnContext : inline_prof::simgpu::MathHandle {
+struct cudnnContext : simgpu::MathHandle {
   using MathHandle::MathHandle;
 
   cudaStream_t stream = nullptr;
 
-  [[nodiscard]] cudnnStatus_t run(const std::vector<inline_prof::simgpu::KernelCall>& calls);
+  [[nodiscard]] cudnnStatus_t run(const std::vector<simgpu::KernelCall>& calls);
 };

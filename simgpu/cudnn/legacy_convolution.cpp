@@ -1,6 +1,6 @@
 #include "cudnn/legacy_convolution.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 cudnnStatus_t output_dims(cudnnTensorDescriptor_t image, cudnnFilterDescriptor_t filter,
                           cudnnConvolutionDescriptor_t convolution,
@@ -50,4 +50,4 @@ bool is_not_zero(const void* scale, cudnnDataType_t tensor_type) {
                                           : *static_cast<const float*>(scale) != 0.0F;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 #include "cudnn/convolution.hpp"
 #include "cudnn/handle.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct ConvolutionDescriptors {
   ConvDirection direction;
@@ -27,4 +27,4 @@ struct ConvolutionDescriptors {
 // Whether the value at `scale` is not zero: double for tensors of double, else float.
 [[nodiscard]] bool is_not_zero(const void* scale, cudnnDataType_t tensor_type);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 std::int64_t gates_of(const cudnnRNNStruct& rnn) {
@@ -279,4 +279,4 @@ std::vector<KernelCall> rnn_backward_weights(const cudnnRNNStruct& rnn,
   return calls;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

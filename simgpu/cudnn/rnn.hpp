@@ -3,7 +3,7 @@
 
 #include "cudnn/convolution.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // One matrix or bias in the weight space.
 struct RnnParameter {
@@ -37,4 +37,4 @@ struct RnnParameter {
 [[nodiscard]] std::vector<KernelCall> rnn_backward_weights(const cudnnRNNStruct& rnn,
                                                            const cudnnRNNDataStruct& x);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 
@@ -45,14 +45,14 @@ void enable_domain(CUpti_CallbackDomain domain, bool on) {
 
 }  // namespace
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 CUptiResult& last_cupti_error() {
   thread_local CUptiResult error = CUPTI_SUCCESS;
   return error;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 SIMGPU_CALL(cuptiSubscribe, CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
             void* user_data) {

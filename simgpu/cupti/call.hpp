@@ -6,7 +6,7 @@
 
 #include <exception>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // cuptiGetLastError: "Returns the last error that has been produced by any of the CUPTI API calls
 // or the callback in the same host thread and resets it to CUPTI_SUCCESS."
@@ -31,7 +31,7 @@ CUptiResult cupti_call(const CuptiEntry& entry, Body&& body) noexcept {
   return result;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // SIMGPU_CALL(symbol, parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <dlfcn.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 bool load(CuptiDriver& driver) {
@@ -225,4 +225,4 @@ const char* call_name(CUpti_CallbackId id) {
   return nullptr;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

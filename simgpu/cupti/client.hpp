@@ -21,7 +21,7 @@ struct CUpti_Subscriber_st {
   std::string name;
 };
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class CuptiEntry : public Entry {
  public:
@@ -52,7 +52,7 @@ static_assert(kMostCallbackIds > CUPTI_RUNTIME_TRACE_CBID_SIZE);
 struct Client {
   std::atomic<CUpti_Subscriber_st*> subscriber{nullptr};
   // By domain and callback id.  Only launches, unloading, contexts and streams are ever told
-  // (README.md).
+  // (reference.md).
   std::array<std::array<std::atomic<bool>, kMostCallbackIds>, CUPTI_CB_DOMAIN_SIZE> enabled{};
 
   std::atomic<bool> collects_kernels{false};
@@ -84,4 +84,4 @@ void observe_if_needed();
 [[nodiscard]] CUpti_CallbackId call_id(const char* function);
 [[nodiscard]] const char* call_name(CUpti_CallbackId id);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

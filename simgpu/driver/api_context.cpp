@@ -2,7 +2,7 @@
 #include "driver/call.hpp"
 #include "driver/observed.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -2,7 +2,7 @@
 #include "driver/call.hpp"
 #include "driver/transfers.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 
@@ -52,7 +52,7 @@ CopyWork copy_of(const CUDA_MEMCPY2D& p) {
   box.WidthInBytes = p.WidthInBytes;
   box.Height = p.Height;
   box.Depth = 1;
-  return inline_prof::simgpu::copy_of(box);
+  return simgpu::copy_of(box);
 }
 
 template <typename Value>

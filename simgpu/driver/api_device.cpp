@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

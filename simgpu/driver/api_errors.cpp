@@ -1,7 +1,7 @@
 // Names and texts of error codes, and the private tables that are not there.
 #include "driver/call.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

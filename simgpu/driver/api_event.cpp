@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include "driver/graph_exec.hpp"
 #include "driver/observed.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

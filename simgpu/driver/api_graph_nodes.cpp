@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 
@@ -34,8 +34,8 @@ void add(Simulator& s, const Place& place, const MakeWork& work) {
 void add_child(Simulator& s, const Place& place, CUgraph child, bool moves) {
   require(place.node);
   *place.node = reinterpret_cast<CUgraphNode>(
-      &inline_prof::simgpu::add_child(s, s.graph(place.graph), s.graph(child), moves,
-                                      edges_to(s, place.dependencies, place.edges, place.count)));
+      &simgpu::add_child(s, s.graph(place.graph), s.graph(child), moves,
+                         edges_to(s, place.dependencies, place.edges, place.count)));
 }
 
 std::shared_ptr<ConditionalHandle> find_handle(const Graph& graph,

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

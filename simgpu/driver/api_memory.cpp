@@ -6,7 +6,7 @@
 #include <cstring>
 #include <utility>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

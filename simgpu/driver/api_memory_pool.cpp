@@ -6,7 +6,7 @@
 #include <memory>
 #include <span>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 
@@ -45,7 +45,7 @@ int& reuse_of(MemoryPool& pool, CUmemPool_attribute attribute) {
 
 }  // namespace
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 const std::shared_ptr<MemoryPool>& Simulator::default_pool(Device& device) {
   if (!device.default_pool) {
@@ -60,7 +60,7 @@ const std::shared_ptr<MemoryPool>& Simulator::current_pool(Device& device) {
   return device.pool ? device.pool : default_pool(device);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 SIMGPU_CALL(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool_v11020, kOther, CUmemoryPool* pool,
             CUdevice device) {

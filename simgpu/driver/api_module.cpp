@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Where the linker puts the section of SIMGPU_PROC_ROW.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names.
@@ -131,15 +131,15 @@ bool is_driver_function(std::string_view name) {
                      [&](const ProcRow* row) { return row->base == name || row->symbol == name; });
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-using inline_prof::simgpu::DriverEntry;
+using simgpu::DriverEntry;
 
 SIMGPU_FUNCTION(cuGetProcAddress_v2, cuGetProcAddress_v12000, const char* symbol, void** address,
                 int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (symbol == nullptr || address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto found = inline_prof::simgpu::find(symbol, version, flags);
+  const auto found = simgpu::find(symbol, version, flags);
   *address = found.address;
   if (status != nullptr) *status = found.status;
   return found.result;
@@ -149,7 +149,7 @@ SIMGPU_FUNCTION(cuGetProcAddress, cuGetProcAddress_v11030, const char* symbol, v
                 int version, cuuint64_t flags) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (symbol == nullptr || address == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto found = inline_prof::simgpu::find(symbol, version, flags);
+  const auto found = simgpu::find(symbol, version, flags);
   *address = found.address;
   // Without the status argument the code is all there is: CUDA 11.3 to 11.8, cuda.h,
   // cuGetProcAddress: "CUDA_ERROR_NOT_FOUND".

@@ -6,7 +6,7 @@
 #include <array>
 #include <span>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

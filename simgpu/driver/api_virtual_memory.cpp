@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

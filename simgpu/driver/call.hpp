@@ -9,7 +9,7 @@
 #include <mutex>
 #include <new>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // What a call costs on the host's clock; the numbers are in the model file.
 enum class Cost { kNone, kLaunch, kGraphLaunch, kRecord, kQuery, kWait, kCopy, kAllocate, kOther };
@@ -66,7 +66,7 @@ inline void* pointer(CUdeviceptr address) {
   return reinterpret_cast<void*>(address);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // Each function is written once: the macros define what is exported and its rows for
 // cuGetProcAddress.  `typed` is the vendor's name with the CUDA version that brought this form

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -234,4 +234,4 @@ Graph* Simulator::finish_capture(Stream& stream) {
   return graph;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

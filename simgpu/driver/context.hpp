@@ -13,7 +13,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct MemoryPool;
 
@@ -140,4 +140,4 @@ struct Context {
   }
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

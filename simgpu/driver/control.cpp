@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

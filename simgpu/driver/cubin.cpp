@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 constexpr std::uint32_t kFatWrapper = 0x466243b1;  // fatBinaryCtl.h
@@ -146,4 +146,4 @@ std::optional<Cubin> read_cubin(const void* image) {
   return Reader(elf).read_all();
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct CubinKernel {
   std::string name;
@@ -30,4 +30,4 @@ struct Cubin {
 // Empty if there is no ELF in it that can be read: another machine, a compressed part.
 [[nodiscard]] std::optional<Cubin> read_cubin(const void* image);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

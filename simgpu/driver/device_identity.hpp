@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 inline std::array<unsigned char, 16> device_uuid(int device) {
   std::array<unsigned char, 16> uuid{'s', 'i', 'm', 'g', 'p', 'u', 0x40, 0, 0x80};
@@ -24,4 +24,4 @@ inline std::string device_pci_bus_id(int device, int domain_digits) {
   return text;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <thread>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 constexpr std::uint64_t kKernelNoise = 1;
@@ -380,4 +380,4 @@ bool Simulator::finished(const Event& event) {
   return record->done && record->end <= engine.host_now();
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 bool KernelWork::is_device_updatable() const {
   const auto at = attributes.find(CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE);
@@ -85,4 +85,4 @@ bool has_device_updatable_nodes(const Graph& graph) {
   });
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

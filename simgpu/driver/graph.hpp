@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 using LaunchAttributes = std::map<CUlaunchAttributeID, CUlaunchAttributeValue>;
 
@@ -248,4 +248,4 @@ struct GraphExec {
   UserReferences references;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

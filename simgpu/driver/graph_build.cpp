@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 Graph& new_graph(Simulator& s) {
@@ -292,4 +292,4 @@ Node& add_child_of_exec(Simulator& s, Graph& parent, const ExecBody& body,
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

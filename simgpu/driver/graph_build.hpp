@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 Graph& create_graph(Simulator& s);
 void destroy_graph(Simulator& s, Graph& graph);
@@ -33,4 +33,4 @@ Node& add_child(Simulator& s, Graph& parent, Graph& child, bool moves,
 Node& add_child_of_exec(Simulator& s, Graph& parent, const ExecBody& body,
                         std::vector<Edge> dependencies);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 [[noreturn]] void refuse(CUgraphInstantiateResult result, const Node* node) {
@@ -311,4 +311,4 @@ void check_change(const Work& before, const Work& after) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

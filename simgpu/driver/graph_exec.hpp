@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Why an instantiation fails, as cuGraphInstantiateWithParams tells it.
 struct InstantiationFailure : Failure {
@@ -42,4 +42,4 @@ void change_child(GraphExec& exec, const Node& node, const Graph& graph);
 // Throws unless the new work is a change that cuda.h allows to an executable graph.
 void check_change(const Work& before, const Work& after);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 template <typename CloneRun>
@@ -100,4 +100,4 @@ void Simulator::let_go() {
   });
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // Which body of a conditional node runs: CUDA_CONDITIONAL_NODE_PARAMS, at phGraph_out.  A loop that
@@ -166,4 +166,4 @@ void GraphRun::add_open_meetings(std::vector<Meeting*>& open) const {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Nodes that do not depend on each other run beside each other.  What decides when a node ends may
 // lie outside: another rank, a call into the host, an event of a stream that waits; the rest of
@@ -61,4 +61,4 @@ class GraphRun {
   Nanoseconds end_ = 0;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class Caller {
@@ -60,4 +60,4 @@ void start_host_call(const std::shared_ptr<HostCall>& call, const HostClock& clo
   caller->add(call, clock, begin);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // A sleeping thread wakes up later than asked: 50 us are the kernel's usual slack.
@@ -44,4 +44,4 @@ void HostClock::wait_until(Nanoseconds at) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

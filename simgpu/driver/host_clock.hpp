@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class HostClock {
  public:
@@ -35,4 +35,4 @@ class HostClock {
   Nanoseconds moved_ = 0;  // if not real
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

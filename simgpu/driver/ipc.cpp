@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 std::uint64_t number_of(int descriptor) {
@@ -67,4 +67,4 @@ void SharedEvent::end_record(std::uint64_t number, Nanoseconds end) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // A file in memory of `bytes` zeros, without a name; -1 if the system has no more.
 [[nodiscard]] int make_memory_file(std::size_t bytes);
@@ -66,4 +66,4 @@ class SharedEvent {
   Page* page_;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

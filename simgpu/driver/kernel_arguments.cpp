@@ -2,7 +2,7 @@
 
 #include "driver/context.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 KernelArguments::KernelArguments(const Kernel& kernel, void* const* parameters,
                                  void* const* extra) {
@@ -35,4 +35,4 @@ void KernelArguments::copy_packed(void* const* extra) {
             &buffer_bytes_, CU_LAUNCH_PARAM_END};
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

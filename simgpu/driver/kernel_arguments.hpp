@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct Kernel;
 
@@ -36,4 +36,4 @@ class KernelArguments {
   mutable std::array<void*, 5> extra_{};
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

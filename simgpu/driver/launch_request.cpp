@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // The first parameter of a kernel with one of the simulator's own (simgpu.h); parameters come one
@@ -88,4 +88,4 @@ void keep_attributes(KernelWork& work, const LaunchRequest& request, const Strea
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

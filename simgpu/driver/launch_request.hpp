@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct LaunchRequest {
   CUfunction function;
@@ -42,4 +42,4 @@ void keep_arguments(KernelWork& work, const LaunchRequest& request);
 // And the attributes of a launch that `stream` captures.
 void keep_attributes(KernelWork& work, const LaunchRequest& request, const Stream& stream);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // cuMemAlloc promises alignment "for any kind of variable"; a page is more than that and lets each
@@ -118,4 +118,4 @@ void Memory::release_all_of(const Context& context) {
     release(allocations_.at(base));
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 enum class MemoryKind { kDevice, kManaged, kHost, kRegistered };
 
@@ -52,4 +52,4 @@ class Memory {
   std::map<std::uintptr_t, Allocation> allocations_;  // by base address
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

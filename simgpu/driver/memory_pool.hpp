@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <map>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct Device;
 
@@ -35,4 +35,4 @@ struct MemoryPool {
   void keep(std::uint64_t bytes) { reserved = std::max(used, std::min(reserved, bytes)); }
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using nlohmann::json;
@@ -262,4 +262,4 @@ Model read_model(const std::string& default_file, const Settings& settings) {
   return model;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

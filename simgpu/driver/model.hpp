@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 using Nanoseconds = std::int64_t;
 
@@ -111,4 +111,4 @@ struct Model {
 // Throws ModelError("FILE: PLACE: what was expected").
 [[nodiscard]] Model read_model(const std::string& default_file, const Settings& settings);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 std::string demangle(const std::string& mangled) {
@@ -225,4 +225,4 @@ void Simulator::unload(Module& module) {
   context.modules.erase(&module);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

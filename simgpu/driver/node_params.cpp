@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 Context& context_of(Simulator& s, CUcontext handle) {
@@ -156,4 +156,4 @@ Work work_of(Simulator& s, const CUgraphNodeParams& p) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 [[nodiscard]] CopyWork copy_work(Simulator& s, const CUDA_MEMCPY3D& parameters, CUcontext context);
 [[nodiscard]] CUDA_MEMCPY3D describe(Simulator& s, const CopyWork& work);
@@ -84,4 +84,4 @@ void describe(Simulator& s, const KernelWork& work, Parameters& out) {
   out.extra = work.arguments->extra();
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // The finaliser of splitmix64.  Source: S. Vigna, "splitmix64.c", 2015, public domain,
 // https://prng.di.unimi.it/splitmix64.c
@@ -41,4 +41,4 @@ struct NoiseKey {
   return std::sqrt(-2.0 * std::log(u1)) * std::cos(2.0 * std::numbers::pi * u2);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 std::atomic<const simgpu_observer*> the_observer{nullptr};
@@ -106,10 +106,10 @@ void tell_of_kernel(const Stream& stream, const KernelWork& work, const KernelSp
   observer->kernel(&run);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 #pragma GCC visibility push(default)
 extern "C" void simgpu_observe(const simgpu_observer* observer) {
-  inline_prof::simgpu::the_observer.store(observer, std::memory_order_release);
+  simgpu::the_observer.store(observer, std::memory_order_release);
 }
 #pragma GCC visibility pop

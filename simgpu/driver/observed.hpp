@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Null while nobody observes.
 [[nodiscard]] const simgpu_observer* current_observer();
@@ -50,4 +50,4 @@ struct KernelSpan {
 // With the simulator locked.
 void tell_of_kernel(const Stream& stream, const KernelWork& work, const KernelSpan& span);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

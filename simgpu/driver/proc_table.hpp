@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 enum class ProcVariant { kBoth, kLegacyOnly, kPerThreadOnly };
 
@@ -23,18 +23,16 @@ struct ProcRow {
 // True for a base name or a symbol of the table.
 [[nodiscard]] bool is_driver_function(std::string_view name);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // The linker puts the pointers to all rows one after another.  The static_cast lets the compiler
 // compare our function with the vendor's typedef for that version.
 #define SIMGPU_PROC_ROW(symbol, typed, version, variant)                                         \
-  static constexpr inline_prof::simgpu::ProcRow row_##symbol{                                    \
-      inline_prof::simgpu::proc_base(#typed), inline_prof::simgpu::version(#typed),              \
-      inline_prof::simgpu::ProcVariant::variant, #symbol,                                        \
+  static constexpr simgpu::ProcRow row_##symbol{                                                 \
+      simgpu::proc_base(#typed), simgpu::version(#typed), simgpu::ProcVariant::variant, #symbol, \
       [] { return reinterpret_cast<void*>(static_cast<PFN_##typed>(&::symbol)); }};              \
   [[gnu::section("simgpu_proc_rows"),                                                            \
-    gnu::used]] static constexpr const inline_prof::simgpu::ProcRow* const pointer_to_##symbol = \
-      &row_##symbol;
+    gnu::used]] static constexpr const simgpu::ProcRow* const pointer_to_##symbol = &row_##symbol;
 // A function with one form for both kinds of default stream.
 #define SIMGPU_PROC(symbol, typed) SIMGPU_PROC_ROW(symbol, typed, proc_version, kBoth)
 // A function and its twin for the per-thread default stream.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // Which contexts this thread has pushed; the last one is current.  Never freed: exit handlers may
@@ -213,4 +213,4 @@ GraphExec& Simulator::exec(CUgraphExec handle) {
   return checked<GraphExec>(execs, handle);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -20,7 +20,7 @@
 #include <unordered_set>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // An API call ends with this code.  Thrown below, returned by call().
 struct Failure {
@@ -199,4 +199,4 @@ class Simulator {
   void finish(Operation& operation);
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -9,7 +9,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 std::atomic<Simulator*> the_simulator{nullptr};
@@ -137,9 +137,9 @@ Nanoseconds cost_of(const Simulator& simulator, Cost cost) {
   return from_microseconds(us * simulator.settings.host_speed);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-using inline_prof::simgpu::DriverEntry;
+using simgpu::DriverEntry;
 
 SIMGPU_FUNCTION(cuInit, cuInit_v2000, unsigned int flags) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
@@ -147,9 +147,9 @@ SIMGPU_FUNCTION(cuInit, cuInit_v2000, unsigned int flags) {
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   static std::once_flag started;
   bool first = false;
-  std::call_once(started, [&] { first = inline_prof::simgpu::start(); });
-  if (inline_prof::simgpu::Simulator::instance() == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::call_once(started, [&] { first = simgpu::start(); });
+  if (simgpu::Simulator::instance() == nullptr) return CUDA_ERROR_INVALID_VALUE;
   // Outside call_once: the injected library may call cuInit itself.
-  if (first) inline_prof::simgpu::load_injection();
+  if (first) simgpu::load_injection();
   return CUDA_SUCCESS;
 }

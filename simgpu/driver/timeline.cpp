@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // cuda.h, CUstreamWaitValue_flags: "Wait until (int32_t)(*addr - value) >= 0 (or int64_t for 64 bit
 // values)", "*addr == value", "(*addr & value) != 0", "~(*addr | value) != 0".
@@ -164,4 +164,4 @@ void Engine::forget(Stream& stream) {
   std::erase(waiting_, &stream);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

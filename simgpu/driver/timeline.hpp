@@ -20,7 +20,7 @@
 #include <optional>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct Context;
 struct Capture;
@@ -206,4 +206,4 @@ class Engine {
   std::vector<Stream*> waiting_;  // streams with a queue, in the order in which they got one
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

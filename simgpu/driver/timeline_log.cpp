@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // One write per line: processes share the file.
@@ -59,4 +59,4 @@ void log_timeline(const Stream& stream, std::string_view kind, std::string_view 
   [[maybe_unused]] const auto written = write(file, line.data(), line.size());
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

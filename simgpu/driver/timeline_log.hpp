@@ -8,7 +8,7 @@
 
 #include <string_view>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // When the calling thread last came back from waiting for a device.
 inline thread_local Nanoseconds wait_ended = 0;
@@ -19,4 +19,4 @@ void log_timeline(const Stream& stream, std::string_view kind, std::string_view 
                   const CallOrigin& origin, const NodePlace* place, Nanoseconds begin,
                   Nanoseconds end);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 void require_bytes_inside(Simulator& s, const void* begin, std::size_t bytes) {
@@ -63,4 +63,4 @@ void fill_bytes(const FillWork& work) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 void move_bytes(const CopyWork& work);
 void fill_bytes(const FillWork& work);
@@ -42,4 +42,4 @@ CopyWork copy_of(const Box& p) {
       .source_slice = source_slice};
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 void Truth::add(const Launch& launch, std::uint64_t keep_durations) {
   const NodePlace place = launch.place == nullptr ? NodePlace{} : *launch.place;
@@ -50,4 +50,4 @@ std::string Truth::write(const std::string& file, const Totals& totals) const {
   return {};
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

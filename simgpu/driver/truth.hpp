@@ -10,7 +10,7 @@
 #include <tuple>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct TruthRow {
   std::uint64_t count = 0;
@@ -55,4 +55,4 @@ class Truth {
   std::map<std::string, std::string> demangled_;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

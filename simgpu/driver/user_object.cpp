@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 bool UserObject::release(std::uint64_t count) {
   references_ -= std::min(references_, count);
@@ -57,4 +57,4 @@ void UserReferences::add_copies_of(const UserReferences& other) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Its destructor is called by the simulator's own thread for calls into the host: cuda.h,
 // cuUserObjectCreate, "they are executed by a shared internal thread".
@@ -59,4 +59,4 @@ class UserReferences {
 // Lets go of `count` references, and of the object with the last one.
 void release(UserObjects& objects, UserObject& object, std::uint64_t count);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

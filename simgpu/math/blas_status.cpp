@@ -1,6 +1,6 @@
 #include "math/blas_status.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 cublasStatus_t status_of(CUresult result) {
   switch (result) {
@@ -60,4 +60,4 @@ const char* status_text(cublasStatus_t status) {
   return find(status).text;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

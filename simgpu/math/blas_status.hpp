@@ -4,7 +4,7 @@
 #include <cublas_v2.h>
 #include <cuda.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Status of a failed driver call.
 [[nodiscard]] cublasStatus_t status_of(CUresult result);
@@ -12,4 +12,4 @@ namespace inline_prof::simgpu {
 [[nodiscard]] const char* status_name(cublasStatus_t status);
 [[nodiscard]] const char* status_text(cublasStatus_t status);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

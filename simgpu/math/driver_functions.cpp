@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // `find(name, version, function)` for each member.
@@ -54,4 +54,4 @@ bool find_by_proc_address(DriverFunctions& driver) {
   });
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 
 #include <cuda.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // X(member, vendor's name with the version in which the present signature appeared): what the
 // vendor's runtime asks for.
@@ -43,4 +43,4 @@ struct DriverFunctions {
 // request with name and version for each function.
 [[nodiscard]] bool find_by_proc_address(DriverFunctions& driver);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

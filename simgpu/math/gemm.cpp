@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // A kernel of the vendor's own: cublasLt::splitKreduce_kernel<32, 16, int, float, float, float,
@@ -166,4 +166,4 @@ bool is_zero(const void* scale, cudaDataType type) {
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

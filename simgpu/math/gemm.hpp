@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct ElementType {
   const char* name;  // as kernel names spell it; null: a type that is not simulated
@@ -58,4 +58,4 @@ struct GemmTile {
 // Whether the value at `scale`, a number of type `type` in host memory, is zero.
 [[nodiscard]] bool is_zero(const void* scale, cudaDataType type);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -1,6 +1,6 @@
 #include "math/handle.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // The kernel's code is a PTX text with the name and the simulator's work parameter (simgpu.h).
@@ -99,4 +99,4 @@ CUresult MathHandle::time(CUstream stream, const std::vector<KernelCall>& calls,
   return result;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // One kernel of a library call.
 struct KernelCall {
@@ -74,4 +74,4 @@ class MathHandle {
   return blocks < 1.0 ? 1U : static_cast<unsigned>(blocks);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

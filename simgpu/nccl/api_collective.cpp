@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <exception>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Logs the call and lets it fail if SIMGPU_FAIL says so, else runs `body()`.
 template <typename Body>
@@ -34,7 +34,7 @@ ncclResult_t with_comm(const NcclEntry& entry, ncclComm_t comm, Body&& body) noe
   });
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // SIMGPU_CALL(symbol, parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 const char* type_name(ncclDataType_t type) {
@@ -129,9 +129,9 @@ std::string kernel_name(const std::vector<Operation>& operations) {
   return "_Z" + std::to_string(name.size()) + name + "24ncclDevKernelArgsStorageILm4096EE";
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 CUresult ncclComm::find_kernel(const std::string& name, CUfunction& function) {
   auto& loaded = kernels[name];

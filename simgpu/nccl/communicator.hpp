@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 [[nodiscard]] inline bool is_pairwise(OperationKind kind) {
   return kind == OperationKind::kSend || kind == OperationKind::kReceive;
@@ -27,11 +27,11 @@ namespace inline_prof::simgpu {
 // Mangled, as in the vendor's library: a kernel of its own for sums, and one for all the rest.
 [[nodiscard]] std::string kernel_name(const std::vector<Operation>& operations);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 struct ncclComm {
-  const inline_prof::simgpu::NcclDriver* driver = nullptr;
-  std::shared_ptr<inline_prof::simgpu::Region> region;
+  const simgpu::NcclDriver* driver = nullptr;
+  std::shared_ptr<simgpu::Region> region;
   int rank = 0;
   int ranks = 1;
   CUdevice device = 0;
@@ -39,7 +39,7 @@ struct ncclComm {
   // Shared with launches that may outlive the communicator.
   std::shared_ptr<std::atomic<bool>> is_aborted = std::make_shared<std::atomic<bool>>(false);
 
-  std::shared_ptr<inline_prof::simgpu::Turns> turns;
+  std::shared_ptr<simgpu::Turns> turns;
   // Launches that graphs have captured.
   std::shared_ptr<std::atomic<int>> persistent_references = std::make_shared<std::atomic<int>>(0);
 
@@ -56,7 +56,7 @@ struct ncclComm {
   cuuint64_t last_capture = 0;  // of that launch; 0: it was not captured
 
   // One kernel for all of them: what one communicator has in one group.
-  ncclResult_t launch(const std::vector<inline_prof::simgpu::Operation>& operations);
+  ncclResult_t launch(const std::vector<simgpu::Operation>& operations);
 
   // Until no graph holds a launch; false if one still does after SIMGPU_HANG_LIMIT_S.
   [[nodiscard]] bool wait_for_graphs();
@@ -71,6 +71,6 @@ struct ncclComm {
   ncclResult_t keep_until_gone(CUgraph graph);
   CUresult find_kernel(const std::string& name, CUfunction& function);
   ncclResult_t order(cudaStream_t earlier, cudaStream_t later);
-  ncclResult_t copy_alone(const std::vector<inline_prof::simgpu::Operation>& operations);
-  ncclResult_t launch_kernel(const std::vector<inline_prof::simgpu::Operation>& operations);
+  ncclResult_t copy_alone(const std::vector<simgpu::Operation>& operations);
+  ncclResult_t launch_kernel(const std::vector<simgpu::Operation>& operations);
 };

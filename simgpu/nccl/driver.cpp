@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <string>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 bool load(NcclDriver& driver) {
@@ -78,4 +78,4 @@ ncclResult_t result_of(CUresult result, const char* function) {
   return ncclUnhandledCudaError;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

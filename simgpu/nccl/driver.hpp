@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class NcclEntry : public Entry {
  public:
@@ -76,4 +76,4 @@ ncclResult_t fail(ncclResult_t result, const char* why);
 // The result for a driver call.
 ncclResult_t result_of(CUresult result, const char* function);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // Every rank's part has the same size, whether it gives something or not: so all know the places.
@@ -194,4 +194,4 @@ void take(const std::vector<Operation>& operations, int rank, int ranks,
   }
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // What a rank lays down for `operations`, all collectives of a group one after the other.
 [[nodiscard]] std::vector<std::byte> given(const std::vector<Operation>& operations, int rank,
@@ -20,4 +20,4 @@ void take(const std::vector<Operation>& operations, int rank, int ranks,
 // Bytes that each rank lays down for `operations`.
 [[nodiscard]] std::size_t given_bytes(const std::vector<Operation>& operations, int ranks);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 struct Group {
@@ -104,4 +104,4 @@ ncclResult_t group_end() {
   return launch_all(finished.operations);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // A communicator that is being made; `comm` is the host's variable.
 struct Initialisation {
@@ -25,4 +25,4 @@ ncclResult_t submit(const Initialisation& initialisation);
 [[nodiscard]] ncclResult_t group_start();
 [[nodiscard]] ncclResult_t group_end();
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

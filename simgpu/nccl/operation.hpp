@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 enum class OperationKind {
   kAllReduce,
@@ -38,4 +38,4 @@ struct Operation {
 // 0 for an unknown type.
 [[nodiscard]] std::size_t bytes_of(ncclDataType_t type);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

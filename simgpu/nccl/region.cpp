@@ -16,7 +16,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // Zeroes are a valid beginning: the first rank to come makes the file, and none has to wait for it.
 struct Region::Header {
@@ -175,4 +175,4 @@ bool Region::has_lost_a_rank() const {
   return false;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

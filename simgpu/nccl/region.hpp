@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 inline constexpr int kMostRanks = 64;
 // A rank begins collective n + 1 after it has seen that all have begun n, so the slots of n - 1 are
@@ -75,4 +75,4 @@ class Region {
 // A name that no other communicator has.
 [[nodiscard]] ncclUniqueId new_unique_id();
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // What a kernel's simgpu_meeting points to.  Holds itself until the driver is done with it.
 struct Rendezvous {
@@ -176,4 +176,4 @@ void MeetingToLaunch::drop() const {
   rendezvous->self.reset();
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // What a rank's kernel takes part in: all collectives of a group are one meeting, sends and
 // receives one each.
@@ -62,4 +62,4 @@ struct MeetingToLaunch {
 [[nodiscard]] MeetingToLaunch meeting_for(const Seat& seat, std::vector<Appointment> appointments,
                                           Launches launches, double bytes);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

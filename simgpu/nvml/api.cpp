@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 // Nobody models these.
@@ -192,9 +192,9 @@ nvmlReturn_t processes(int device, unsigned* count, Info* infos) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 // NVML_CALL(symbol, parameters...) { body }, and the same with `asked.device`.
 #define NVML_CALL(symbol, ...) \

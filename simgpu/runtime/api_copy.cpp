@@ -2,7 +2,7 @@
 #include "runtime/call.hpp"
 #include "runtime/images.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

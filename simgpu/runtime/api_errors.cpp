@@ -3,7 +3,7 @@
 
 #include <utility>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 namespace {
 

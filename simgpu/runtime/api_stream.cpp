@@ -1,7 +1,7 @@
 // Streams, events, capture, graphs: what the driver has under the same name.
 #include "runtime/call.hpp"
 
-using namespace inline_prof::simgpu;
+using namespace simgpu;
 
 SIMGPU_CALL(cudaStreamCreate, kDevice, cudaStream_t* stream) {
   return driver.stream_create(stream, CU_STREAM_DEFAULT);

@@ -6,7 +6,7 @@
 #include "runtime/driver_functions.hpp"
 #include "runtime/vendor_runtime.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 class RuntimeEntry : public Entry {
  public:
@@ -67,7 +67,7 @@ CUresult with_primary(const DriverFunctions& driver, int device, const Use& use)
   return result;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu
 
 // SIMGPU_CALL(symbol, needs, parameters...) { body }: defines the exported function; the body has
 // the `driver` and returns its code.

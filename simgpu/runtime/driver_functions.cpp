@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 template <typename Function>
@@ -58,4 +58,4 @@ const DriverFunctions* find_driver() {
   return driver;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -135,7 +135,7 @@
   CALL(graph_get_nodes, cuGraphGetNodes_v10000)                                       \
   CALL(graph_node_get_type, cuGraphNodeGetType_v10000)
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // What a null stream means.
 enum class DefaultStream { kLegacy, kPerThread };
@@ -162,4 +162,4 @@ struct DriverFunctions {
 // Null, with one line on stderr, if there is no simulated driver.
 [[nodiscard]] const DriverFunctions* find_driver();
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

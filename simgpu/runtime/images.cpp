@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 Images& Images::instance() {
   static auto* const images = new Images;  // nvcc's atexit handlers come late
@@ -143,4 +143,4 @@ CUresult Images::place_managed_locked(const DriverFunctions& driver, FatBinary& 
   return CUDA_SUCCESS;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

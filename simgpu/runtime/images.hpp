@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct HostVariable {
   std::string name;
@@ -57,4 +57,4 @@ class Images {
   std::map<std::pair<CUcontext, CUkernel>, CUfunction> functions_;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 
 #include <mutex>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 bool names_are_known() {
@@ -79,4 +79,4 @@ CUresult use_device(const DriverFunctions& driver, int ordinal) {
   return driver.ctx_set_current(context);
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

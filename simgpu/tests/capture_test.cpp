@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class Capture : public DriverTest {
@@ -323,4 +323,4 @@ TEST_F(Graphs, LaunchedBehindAHoldKeepTheVersionOfTheirLaunch) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <ostream>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST(Hang, EndsWithALine) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

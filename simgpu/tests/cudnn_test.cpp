@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using testing::Contains;
@@ -258,4 +258,4 @@ TEST(CudnnBackend, PointwiseOperationsAreFused) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class ProcAddress : public DriverTest {
@@ -421,4 +421,4 @@ TEST_F(Memory, TensorMapsAreCheckedAsTheHeaderSays) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 // The default model gives a kernel 2 us and 0.001 us per block.
 constexpr unsigned kBlocksFor10us = 8000;
@@ -74,4 +74,4 @@ class DriverTest : public testing::Test {
   CUstream stream_ = nullptr;
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

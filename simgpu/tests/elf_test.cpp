@@ -6,7 +6,7 @@
 
 #include <set>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using testing::Each;
@@ -131,4 +131,4 @@ TEST(Exports, OfTheDriverAreTheVendors) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

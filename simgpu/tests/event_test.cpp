@@ -1,7 +1,7 @@
 // Events and the order of streams in virtual time.
 #include "driver_fixture.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class Events : public DriverTest {};
@@ -185,4 +185,4 @@ TEST_F(Streams, CallTheHostInOrder) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

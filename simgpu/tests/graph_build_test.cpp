@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class GraphBuild : public GraphTest {};
@@ -379,4 +379,4 @@ TEST_F(GraphBuild, EmbeddedGraphsBelongToTheirNode) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

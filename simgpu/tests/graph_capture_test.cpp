@@ -3,7 +3,7 @@
 
 #include <thread>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class GraphCapture : public GraphTest {
@@ -184,4 +184,4 @@ TEST_F(GraphCapture, ForbidsInstantiationUnlessTheThreadIsRelaxed) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

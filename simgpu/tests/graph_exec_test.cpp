@@ -1,7 +1,7 @@
 // Executable graphs: instantiated, changed, refused.
 #include "graph_fixture.hpp"
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class GraphExecs : public GraphTest {};
@@ -339,4 +339,4 @@ TEST_F(GraphExecUpdate, RefusesOtherDimensionsOfATwoDimensionalFill) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 using Nodes = std::vector<CUgraphNode>;
 
@@ -133,4 +133,4 @@ class GraphTest : public DriverTest {
   }
 };
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

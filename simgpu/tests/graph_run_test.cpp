@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class GraphRuns : public GraphTest {};
@@ -312,4 +312,4 @@ TEST_F(UserObjects, WantTheirFlagAndACount) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(GraphFailures, StrikeTheNamedCall) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

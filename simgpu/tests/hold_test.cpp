@@ -4,7 +4,7 @@
 #include <array>
 #include <thread>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class Hold : public DriverTest {};
@@ -88,4 +88,4 @@ TEST_F(Hold, NeedsMemoryThatTheDriverKnows) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

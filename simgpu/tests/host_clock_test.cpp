@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using std::chrono::milliseconds;
@@ -121,4 +121,4 @@ TEST_F(RealHostClock, IsAdvancedBySleeping) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 constexpr std::size_t kSharedBytes = 3 << 20;
@@ -137,4 +137,4 @@ TEST_F(Ipc, RefusesWhatCannotBeShared) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

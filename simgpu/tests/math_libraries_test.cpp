@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using testing::Contains;
@@ -183,4 +183,4 @@ TEST(CublasLt, RefusesAnUnknownNameInSimgpuFail) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

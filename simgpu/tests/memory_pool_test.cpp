@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 constexpr std::size_t kPoolBytes = 1 << 20;
@@ -128,4 +128,4 @@ TEST_F(Peers, AreCopiedFrom) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using testing::ElementsAre;
@@ -136,4 +136,4 @@ TEST(NcclGraphs, KeepTheirCommunicator) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -9,7 +9,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 class Nvml : public DriverTest {
@@ -120,4 +120,4 @@ TEST_F(Nvml, TellsTheClocksOfTheModel) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

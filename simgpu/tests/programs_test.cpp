@@ -11,7 +11,7 @@
 #include <set>
 #include <sstream>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 namespace {
 
 using testing::ElementsAre;
@@ -236,4 +236,4 @@ TEST(Cublas, KernelsTakeTheTimeOfTheirWork) {
 }
 
 }  // namespace
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

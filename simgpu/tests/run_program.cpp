@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 std::vector<std::string> ProgramRun::lines() const {
   std::vector<std::string> result;
@@ -94,4 +94,4 @@ ProgramRun run_program(const std::vector<std::string>& command,
   return run;
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 struct ProgramRun {
   int exit_status = -1;  // -1: ended by a signal
@@ -24,4 +24,4 @@ struct ProgramRun {
 [[nodiscard]] std::string read_file(const std::string& file);
 [[nodiscard]] std::string write_file(const std::string& name, const std::string& content);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 ProgramRun run(const std::vector<std::string>& arguments,
                const std::vector<std::string>& environment) {
@@ -32,4 +32,4 @@ nlohmann::json row_of(const nlohmann::json& truth, const std::string& name) {
   return {};
 }
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

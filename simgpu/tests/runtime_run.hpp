@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::simgpu {
+namespace simgpu {
 
 [[nodiscard]] ProgramRun run(const std::vector<std::string>& arguments,
                              const std::vector<std::string>& environment = {});
@@ -20,4 +20,4 @@ namespace inline_prof::simgpu {
 // The first row of a truth file whose kernel name contains `name`.
 [[nodiscard]] nlohmann::json row_of(const nlohmann::json& truth, const std::string& name);
 
-}  // namespace inline_prof::simgpu
+}  // namespace simgpu

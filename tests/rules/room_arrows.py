@@ -31,6 +31,7 @@ HOOK_ROOMS = {
 ALLOWED = {
     "base": set(),
     "macros": set(),
+    "simgpu": set(),
     "schedule": {"base", "macros"},
     "libinject/sys": {"base", "macros"},
     "libinject/record": {"base", "macros", "libinject/sys"},

@@ -77,6 +77,16 @@ class RoomArrows(unittest.TestCase):
         self.write("libinject/run/main.cpp", '#include "libraries/calls.hpp"\n')
         self.assertEqual(len(self.complaints()), 1)
 
+    def test_the_simulated_gpu_uses_nothing_of_ours(self):
+        self.write("simgpu/common/entry.hpp", "#include <cuda.h>\n")
+        self.write("simgpu/driver/call.hpp", '#include "common/entry.hpp"\n')
+        self.assertEqual(self.complaints(), [])
+        self.write("simgpu/driver/launch.cpp", '#include <inline_prof/abi.h>\n')
+        self.write("simgpu/tests/launch_test.cpp", '#include "libinject/sys/config.hpp"\n')
+        self.assertEqual(self.complaints(), [
+            "simgpu/driver/launch.cpp:1: simgpu includes macros/include/inline_prof/abi.h: allowed are no other room",
+            "simgpu/tests/launch_test.cpp:1: simgpu includes libinject/sys/config.hpp: allowed are no other room"])
+
     def test_a_file_in_no_room_is_named(self):
         self.write("analyzer/utils/text.hpp", "")
         self.assertEqual(len(self.complaints()), 1)

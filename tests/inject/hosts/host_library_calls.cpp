@@ -93,7 +93,7 @@ class Step {
     const cuComplex complex_one{1, 0};
     expect(blas_.cgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 5, 7, 3, &complex_one, nullptr, 5,
                        nullptr, 3, &complex_one, nullptr, 5));
-    // Two kernels: the product in parts, and their sum (simgpu/README.md, "Split k").
+    // Two kernels: the product in parts, and their sum (simgpu/reference.md, "Split k").
     expect(blas_.sgemm(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 64, 64, 8192, &one, nullptr, 64, nullptr,
                        8192, &one, nullptr, 64));
   }
