@@ -48,11 +48,11 @@ template <typename Node>
   bool has_kind = false;
   bool has_source = false;
   node.each_member([&](std::string_view key, Node& value) {
-    if (key == format::kKind) {
+    if (key == format::op::kKind.key) {
       if (has_kind) value.fail(kAppearsTwice);
       has_kind = true;
       op.kind = value.text();
-    } else if (key == format::kSource) {
+    } else if (key == format::op::kSource.key) {
       if (has_source) value.fail(kAppearsTwice);
       has_source = true;
       op.source = value.text();

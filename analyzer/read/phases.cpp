@@ -98,7 +98,7 @@ void show_phase(Profile& profile, const PhaseChoice& choice) {
   const std::size_t count = std::max<std::size_t>(profile.phases.size(), 1);
   if (choice.number && (*choice.number == 0 || *choice.number > count)) {
     throw InputError(fmt::format("{}: /{}: {} phase{}, expected phase {} to be one of them",
-                                 profile.file, format::kPhases, count, count == 1 ? "" : "s",
+                                 profile.file, format::kPhases.key, count, count == 1 ? "" : "s",
                                  *choice.number));
   }
   if (profile.phases.size() < 2) return;

@@ -32,7 +32,7 @@ class Complaints {
     throw InputError(fmt::format("{}: {}: {}", label_, place, what));
   }
   [[noreturn]] void fail_event(std::size_t index, std::string_view what) const {
-    fail(fmt::format("/{}/{}", format::kEvents, index), what);
+    fail(fmt::format("/{}/{}", format::kEvents.key, index), what);
   }
 
  private:
@@ -40,7 +40,7 @@ class Complaints {
 };
 
 void check_schema(const std::string& schema, const Complaints& complaints) {
-  const std::string place = fmt::format("/{}", format::kSchema);
+  const std::string place = fmt::format("/{}", format::kSchema.key);
   const std::string_view family = format::kSchemaFamily;
   if (std::string_view(schema).substr(0, family.size()) == family) {
     int version = 0;
@@ -64,8 +64,8 @@ Generation find_generation(const FoundProfile& found, const Complaints& complain
     return Generation::kThird;
   }
   if (!found.has_events) {
-    complaints.fail("/", fmt::format("missing \"{}\" and \"{}\": not a prof.json", format::kSchema,
-                                     format::kEvents));
+    complaints.fail("/", fmt::format("missing \"{}\" and \"{}\": not a prof.json",
+                                     format::kSchema.key, format::kEvents.key));
   }
   const bool first =
       !found.facts.empty() && found.facts.front().has_first_name && !found.facts.front().has_name;
@@ -75,19 +75,20 @@ Generation find_generation(const FoundProfile& found, const Complaints& complain
 
 void check_lengths(const Event& event, std::size_t index, Generation generation,
                    const Complaints& complaints) {
-  const auto check = [&](const char* key, std::size_t length, bool may_be_empty) {
+  const auto check = [&](std::string_view key, std::size_t length, bool may_be_empty) {
     if (length == event.measured_ms.size() || (may_be_empty && length == 0)) return;
-    complaints.fail(fmt::format("/{}/{}/{}", format::kEvents, index, key),
-                    fmt::format("expected {} values, one for each of {}, found {}",
-                                event.measured_ms.size(), format::kMeasuredTimesMs, length));
+    complaints.fail(
+        fmt::format("/{}/{}/{}", format::kEvents.key, index, key),
+        fmt::format("expected {} values, one for each of {}, found {}", event.measured_ms.size(),
+                    format::events::kMeasuredTimesMs.key, length));
   };
-  check(format::kIterStartToEventStartTimesMs, event.offsets_ms.size(), true);
-  check(format::kIterations, event.iterations.size(), true);
-  check(format::kTight, event.tight.size(), true);
-  check(format::kAfterWaitUs, event.after_wait_us.size(), true);
+  check(format::events::kIterStartToEventStartTimesMs.key, event.offsets_ms.size(), true);
+  check(format::events::kIterations.key, event.iterations.size(), true);
+  check(format::events::kTight.key, event.tight.size(), true);
+  check(format::events::kAfterWaitUs.key, event.after_wait_us.size(), true);
   if (generation == Generation::kThird) {
-    check(format::kExtraInfosStart, event.extra_infos_start.size(), true);
-    check(format::kExtraInfosStop, event.extra_infos_stop.size(), true);
+    check(format::events::kExtraInfosStart.key, event.extra_infos_start.size(), true);
+    check(format::events::kExtraInfosStop.key, event.extra_infos_stop.size(), true);
   }
 }
 
@@ -128,8 +129,8 @@ bool is_plausible(double time_ms) {
 void check_times(Event& event, std::size_t index, Profile& profile, const Complaints& complaints) {
   for (std::size_t i = event.measured_ms.size(); i-- > 0;) {
     if (is_plausible(event.measured_ms[i])) continue;
-    const std::string place =
-        fmt::format("/{}/{}/{}/{}", format::kEvents, index, format::kMeasuredTimesMs, i);
+    const std::string place = fmt::format("/{}/{}/{}/{}", format::kEvents.key, index,
+                                          format::events::kMeasuredTimesMs.key, i);
     if (check_time(event.measured_ms[i], profile.generation, place, complaints)) continue;
     erase_sample(event, i);
     ++profile.negative_times;
@@ -140,7 +141,7 @@ void check_iteration_times(Profile& profile, const Complaints& complaints) {
   auto& times = profile.iter_time_ms;
   for (std::size_t i = times.size(); i-- > 0;) {
     if (is_plausible(times[i])) continue;
-    const std::string place = fmt::format("/{}/{}", format::kIterTimeMs, i);
+    const std::string place = fmt::format("/{}/{}", format::kIterTimeMs.key, i);
     if (check_time(times[i], profile.generation, place, complaints)) continue;
     times.erase(std::next(times.begin(), static_cast<std::ptrdiff_t>(i)));
     ++profile.negative_times;
@@ -149,21 +150,21 @@ void check_iteration_times(Profile& profile, const Complaints& complaints) {
 
 void check_event(const Event& event, const EventFacts& facts, std::size_t index,
                  Generation generation, const Complaints& complaints) {
-  const auto need = [&](bool is_there, const char* key) {
+  const auto need = [&](bool is_there, std::string_view key) {
     if (!is_there) complaints.fail_event(index, fmt::format("missing \"{}\"", key));
   };
   if (generation == Generation::kFirst) {
-    need(facts.has_first_name, format::kName);
-    need(facts.has_first_occurrence, format::kGeneration1Occurrence);
+    need(facts.has_first_name, format::generation1::kName.key);
+    need(facts.has_first_occurrence, format::generation1::kOccurrence.key);
   } else {
-    need(facts.has_name, format::kEventName);
-    need(facts.has_occurrence, format::kMetTimesWithinThisStream);
+    need(facts.has_name, format::events::kEventName.key);
+    need(facts.has_occurrence, format::events::kMetTimesWithinThisStream.key);
   }
-  if (facts.missing != nullptr) need(false, facts.missing);
+  if (!facts.missing.empty()) need(false, facts.missing);
   if (event.end_index < event.start_index) {
-    complaints.fail_event(index,
-                          fmt::format("expected {} >= {}, found {} < {}", format::kEndIndex,
-                                      format::kStartIndex, event.end_index, event.start_index));
+    complaints.fail_event(
+        index, fmt::format("expected {} >= {}, found {} < {}", format::events::kEndIndex.key,
+                           format::events::kStartIndex.key, event.end_index, event.start_index));
   }
   check_lengths(event, index, generation, complaints);
 }
@@ -181,7 +182,7 @@ void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
   const auto kept = std::remove_if(events.begin(), events.end(), is_iteration);
   if (kept == events.end()) {
     complaints.fail("/", fmt::format("missing \"{}\", and no event \"{}\" stands in for it",
-                                     format::kIterTimeMs, kOneShotIterationEvent));
+                                     format::kIterTimeMs.key, kOneShotIterationEvent));
   }
   events.erase(kept, events.end());
 }
@@ -192,9 +193,9 @@ Profile check_document(FoundProfile found, const std::string& label, const Phase
   profile.file = label;
   profile.generation = find_generation(found, complaints);
   if (profile.generation == Generation::kThird) {
-    if (!found.has_events) complaints.fail("/", fmt::format("missing \"{}\"", format::kEvents));
+    if (!found.has_events) complaints.fail("/", fmt::format("missing \"{}\"", format::kEvents.key));
     if (!found.has_iter_time_ms) {
-      complaints.fail("/", fmt::format("missing \"{}\"", format::kIterTimeMs));
+      complaints.fail("/", fmt::format("missing \"{}\"", format::kIterTimeMs.key));
     }
   }
   // An object's members have no order, and the two parsers give them in different ones.
@@ -211,7 +212,8 @@ Profile check_document(FoundProfile found, const std::string& label, const Phase
   for (std::size_t i = 0; i < profile.phases.size(); ++i) {
     for (const double time_ms : profile.phases[i].iter_time_ms) {
       check_time(time_ms, profile.generation,
-                 fmt::format("/{}/{}/{}", format::kPhases, i, format::kIterTimeMs), complaints);
+                 fmt::format("/{}/{}/{}", format::kPhases.key, i, format::kIterTimeMs.key),
+                 complaints);
     }
   }
   show_phase(profile, phase);
@@ -222,8 +224,8 @@ FoundProfile read_tree(const std::string& text, const std::string& label) {
   const nlohmann::json document = parse_json(text, label);
   const TreeNode root(document, label);
   // The schema first: a newer file may differ in anything else.
-  if (document.is_object() && root.has(format::kSchema)) {
-    check_schema(root.member(format::kSchema).text(), Complaints(label));
+  if (document.is_object() && root.has(format::kSchema.key)) {
+    check_schema(root.member(format::kSchema.key).text(), Complaints(label));
   }
   return read_document(root);
 }

@@ -43,7 +43,7 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
 // brackets and strings only: for text that is not JSON any answer will do, since that is refused
 // later.
 std::size_t find_events(std::string_view text) {
-  const std::string key = fmt::format("\"{}\"", format::kEvents);
+  const std::string key = fmt::format("\"{}\"", format::kEvents.key);
   int depth = 0;
   std::size_t at = 0;
   while ((at = text.find_first_of("{}[]\"", at)) != kNowhere) {

@@ -1,9 +1,12 @@
 // Writes JSON text.  The caller keeps brackets in order; this adds commas, quotes and escapes.
 #pragma once
 
+#include <inline_prof/prof_format.hpp>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace inline_prof::record {
 
@@ -22,10 +25,33 @@ class JsonWriter {
   void null();
   void new_line() { out_.push_back('\n'); }  // only for the reader's eyes
 
-  template <typename Value>
-  void member(std::string_view name, Value&& write) {
-    key(name);
-    write();
+  // Writes `given` as a `Value`, one of the types of prof_format.hpp.
+  template <typename Value, typename Given>
+  void value(const Given& given) {
+    if constexpr (format::kIsNullable<Value>) {
+      if constexpr (format::kIsNullable<Given>) {
+        if (!given) return null();
+        value<typename Value::value_type>(*given);
+      } else {
+        value<typename Value::value_type>(given);
+      }
+    } else if constexpr (std::is_same_v<Value, std::string>) {
+      text(given);
+    } else if constexpr (format::kIsList<Value>) {
+      begin_array();
+      for (const auto& element : given)
+        value<typename Value::value_type>(element);
+      end_array();
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      static_assert(std::is_same_v<Given, bool>);
+      boolean(given);
+    } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+      static_assert(std::is_integral_v<Given>);
+      integer(static_cast<std::int64_t>(given));
+    } else {
+      static_assert(std::is_same_v<Value, double>);
+      number(given);
+    }
   }
 
   [[nodiscard]] const std::string& str() const { return out_; }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <vector>
 
 namespace inline_prof::record {
@@ -36,22 +37,21 @@ class ProfWriter {
 
   std::string write() {
     json_.begin_object();
-    text(format::kSchema, format::kSchemaValue);
+    write(format::kSchema, format::kSchemaValue);
     write_process();
     write_profiler();
     write_devices();
-    write_libraries();
+    begin(format::kLibraries);
+    for (const auto& [name, version] : facts_.libraries) {
+      json_.key(name);
+      json_.text(version);
+    }
+    json_.end_object();
     write_calibrations();
     json_.new_line();
-    json_.key(format::kIterTimeMs);
-    json_.begin_array();
-    for (std::size_t i = 0; i < run_.iteration_times.size(); ++i) {
-      json_.number(run_.iteration_times[i]);
-    }
-    json_.end_array();
+    write_iteration_times([](std::int64_t) { return true; });
     write_phases();
-    json_.key(format::kEvents);
-    json_.begin_array();
+    begin(format::kEvents);
     for (std::size_t i = 0; i < run_.events.size(); ++i) {
       if (run_.events[i].phase != run_.phase_in_making) write_event(run_.events[i]);
     }
@@ -63,180 +63,146 @@ class ProfWriter {
     write_dropped();
     std::vector<std::string> not_seen = run_.not_seen;
     not_seen.insert(not_seen.end(), facts_.not_seen.begin(), facts_.not_seen.end());
-    strings(format::kNotSeen, not_seen);
-    strings(format::kWarnings, run_.warnings);
+    write(format::kNotSeen, not_seen);
+    write(format::kWarnings, run_.warnings);
     json_.end_object();
     json_.new_line();
     return json_.str();
   }
 
  private:
-  // The value of one attribute of an operation.
-  void attribute(std::int64_t value) { json_.integer(value); }
-  void attribute(const std::string& value) { json_.text(value); }
-  void attribute(bool value) { json_.boolean(value); }
-  void attribute(const std::vector<std::int64_t>& values) {
-    json_.begin_array();
-    for (const std::int64_t value : values)
-      json_.integer(value);
-    json_.end_array();
+  template <typename Value, typename Given>
+  void write(const format::Field<Value>& field, const Given& given) {
+    json_.key(field.key);
+    json_.value<Value>(given);
   }
-
-  void text(const char* key, std::string_view value) {
-    json_.key(key);
-    json_.text(value);
+  void write(const format::Field<format::Count>& field, const std::atomic<std::uint64_t>& count) {
+    write(field, count.load(std::memory_order_relaxed));
   }
-  void integer(const char* key, std::int64_t value) {
-    json_.key(key);
-    json_.integer(value);
+  template <typename Value, typename Given>
+  void write_if(const format::Field<Value>& field, const std::optional<Given>& given) {
+    if (given) write(field, *given);
   }
-  void count(const char* key, const std::atomic<std::uint64_t>& value) {
-    integer(key, static_cast<std::int64_t>(value.load(std::memory_order_relaxed)));
-  }
-  void number(const char* key, double value) {
-    json_.key(key);
-    json_.number(value);
-  }
-  void optional(const char* key, const std::optional<std::int64_t>& value) {
-    if (value) integer(key, *value);
-  }
-  void strings(const char* key, const std::vector<std::string>& values) {
-    json_.key(key);
-    json_.begin_array();
-    for (const auto& value : values)
-      json_.text(value);
-    json_.end_array();
-  }
-  void triple(const char* key, const std::array<unsigned, 3>& values) {
-    json_.key(key);
-    json_.begin_array();
-    for (const unsigned value : values)
-      json_.integer(value);
-    json_.end_array();
+  template <typename Value>
+  void begin(const format::Field<Value>& field) {
+    json_.key(field.key);
+    if constexpr (format::kIsList<Value>) {
+      json_.begin_array();
+    } else {
+      json_.begin_object();
+    }
   }
 
   void write_process() {
-    text(format::kHostName, run_.host_name);
-    optional(format::kRank, run_.rank);
-    optional(format::kWorldSize, run_.world_size);
-    optional(format::kLocalRank, run_.local_rank);
-    integer(format::kProcessId, facts_.process_id);
-    text(format::kCommand, run_.command);
-    text(format::kStartedAt, run_.started_at);
-    json_.key(format::kComplete);
-    json_.boolean(facts_.complete);
+    write(format::kHostName, run_.host_name);
+    write_if(format::kRank, run_.rank);
+    write_if(format::kWorldSize, run_.world_size);
+    write_if(format::kLocalRank, run_.local_rank);
+    write(format::kProcessId, facts_.process_id);
+    write(format::kCommand, run_.command);
+    write(format::kStartedAt, run_.started_at);
+    write(format::kComplete, facts_.complete);
   }
 
   void write_profiler() {
+    namespace profiler = format::profiler;
     json_.new_line();
-    json_.key(format::kProfiler);
-    json_.begin_object();
-    text(format::kVersion, INLINE_PROF_VERSION);
-    text(format::kMode, run_.mode);
-    text(format::kPolicy, run_.policy);
-    text(format::kBackend, run_.backend);
-    text(format::kSchedule, run_.schedule);
-    integer(format::kWarmupIterations, run_.warmup);
-    integer(format::kRepeat, run_.repeat);
-    text(format::kIterationSource, run_.iteration_source);
-    number(format::kIterationConfidence, facts_.iteration_confidence);
-    // Of one that no iteration came of, nothing.
+    begin(format::kProfiler);
+    write(profiler::kVersion, INLINE_PROF_VERSION);
+    write(profiler::kMode, run_.mode);
+    write(profiler::kPolicy, run_.policy);
+    write(profiler::kBackend, run_.backend);
+    write(profiler::kSchedule, run_.schedule);
+    write(profiler::kWarmupIterations, run_.warmup);
+    write(profiler::kRepeat, run_.repeat);
+    write(profiler::kIterationSource, run_.iteration_source);
+    write(profiler::kIterationConfidence, facts_.iteration_confidence);
+    // Left out if the period was given up.
     const bool is_period = run_.iteration_source != "none";
     if (is_period && run_.iteration_launches > 0)
-      integer(format::kIterationLaunches, run_.iteration_launches);
-    if (is_period && run_.other_period > 0) integer(format::kOtherPeriod, run_.other_period);
-    text(format::kEventListHash, event_list_hash(run_.events));
+      write(profiler::kIterationLaunches, run_.iteration_launches);
+    if (is_period && run_.other_period > 0) write(profiler::kOtherPeriod, run_.other_period);
+    write(profiler::kEventListHash, event_list_hash(run_.events));
     json_.end_object();
   }
 
   void write_devices() {
+    namespace devices = format::devices;
     json_.new_line();
-    json_.key(format::kDevices);
-    json_.begin_array();
+    begin(format::kDevices);
     for (const DeviceInfo& device : run_.devices) {
       json_.begin_object();
-      integer(format::kDeviceId, device.device_id);
-      text(format::kName, device.name);
-      text(format::kUuid, device.uuid);
-      integer(format::kSmCount, device.sm_count);
-      text(format::kComputeCapability, device.compute_capability);
-      integer(format::kMemoryBytes, static_cast<std::int64_t>(device.memory_bytes));
-      integer(format::kL2Bytes, device.l2_bytes);
-      integer(format::kSmClockKhz, device.sm_clock_khz);
-      integer(format::kMemoryClockKhz, device.memory_clock_khz);
-      text(format::kDriverVersion, device.driver_version);
-      text(format::kCudaVersion, device.cuda_version);
+      write(devices::kDeviceId, device.device_id);
+      write(devices::kName, device.name);
+      write(devices::kUuid, device.uuid);
+      write(devices::kSmCount, device.sm_count);
+      write(devices::kComputeCapability, device.compute_capability);
+      write(devices::kMemoryBytes, device.memory_bytes);
+      write(devices::kL2Bytes, device.l2_bytes);
+      write(devices::kSmClockKhz, device.sm_clock_khz);
+      write(devices::kMemoryClockKhz, device.memory_clock_khz);
+      write(devices::kDriverVersion, device.driver_version);
+      write(devices::kCudaVersion, device.cuda_version);
       json_.end_object();
     }
     json_.end_array();
   }
 
-  void write_libraries() {
-    json_.key(format::kLibraries);
-    json_.begin_object();
-    for (const auto& [name, version] : facts_.libraries)
-      text(name.c_str(), version);
-    json_.end_object();
-  }
-
-  void distribution(const char* key, const Distribution& values) {
-    json_.key(key);
-    json_.begin_object();
-    number(format::kMedian, values.median_us);
-    number(format::kP05, values.p05_us);
-    number(format::kP95, values.p95_us);
-    integer(format::kCount, values.count);
+  void write_distribution(const format::Field<format::Nullable<format::Object>>& field,
+                          const std::optional<Distribution>& values) {
+    if (!values) return;
+    begin(field);
+    write(format::distribution::kMedian, values->median_us);
+    write(format::distribution::kP05, values->p05_us);
+    write(format::distribution::kP95, values->p95_us);
+    write(format::distribution::kCount, values->count);
     json_.end_object();
   }
 
   void write_calibrations() {
     json_.new_line();
-    json_.key(format::kCalibration);
-    json_.begin_array();
+    begin(format::kCalibration);
     for (const Calibration& calibration : run_.calibrations) {
       json_.begin_object();
-      integer(format::kDeviceId, calibration.device_id);
-      text(format::kState, calibration.state);
-      distribution(format::kEmptyPairUs, calibration.empty_pair);
-      if (calibration.empty_kernel_pair) {
-        distribution(format::kEmptyKernelPairUs, *calibration.empty_kernel_pair);
-      }
-      if (calibration.added_kernel) {
-        distribution(format::kAddedKernelUs, *calibration.added_kernel);
-      }
+      write(format::calibration::kDeviceId, calibration.device_id);
+      write(format::calibration::kState, calibration.state);
+      write_distribution(format::calibration::kEmptyPairUs, calibration.empty_pair);
+      write_distribution(format::calibration::kEmptyKernelPairUs, calibration.empty_kernel_pair);
+      write_distribution(format::calibration::kAddedKernelUs, calibration.added_kernel);
       json_.end_object();
     }
     json_.end_array();
   }
 
   void write_launch_shape(const LaunchShape& shape) {
-    triple(format::kGrid, shape.grid);
-    triple(format::kBlock, shape.block);
-    triple(format::kCluster, shape.cluster);
-    integer(format::kStaticSharedBytes, shape.static_shared_bytes);
-    integer(format::kDynamicSharedBytes, shape.dynamic_shared_bytes);
-    integer(format::kRegisters, shape.registers);
-    integer(format::kMaxBlocksPerSm, shape.max_blocks_per_sm);
+    write(format::events::kGrid, shape.grid);
+    write(format::events::kBlock, shape.block);
+    write(format::events::kCluster, shape.cluster);
+    write(format::events::kStaticSharedBytes, shape.static_shared_bytes);
+    write(format::events::kDynamicSharedBytes, shape.dynamic_shared_bytes);
+    write(format::events::kRegisters, shape.registers);
+    write(format::events::kMaxBlocksPerSm, shape.max_blocks_per_sm);
   }
 
   void write_op(const Op& op) {
-    json_.key(format::kOp);
-    json_.begin_object();
-    text(format::kKind, op.kind);
+    begin(format::events::kOp);
+    write(format::op::kKind, op.kind);
     for (const auto& [name, value] : op.attributes) {
       json_.key(name);
-      std::visit([this](const auto& each) { attribute(each); }, value);
+      std::visit([this](const auto& each) { json_.value<std::decay_t<decltype(each)>>(each); },
+                 value);
     }
-    text(format::kSource, op.source);
+    write(format::op::kSource, op.source);
     json_.end_object();
   }
 
-  template <typename Write>
-  void per_sample(const char* key, const EventRecord& event, std::uint32_t samples, Write write) {
-    json_.key(key);
-    json_.begin_array();
+  // `value_of` gives a sample's value.
+  template <typename Value, typename ValueOf>
+  void per_sample(const format::Field<format::List<Value>>& field, const EventRecord& event,
+                  std::uint32_t samples, ValueOf value_of) {
+    begin(field);
     for (std::uint32_t i = 0; i < samples; ++i)
-      write(event.sample(i));
+      json_.value<Value>(value_of(event.sample(i)));
     json_.end_array();
   }
 
@@ -246,148 +212,137 @@ class ProfWriter {
     for (std::uint32_t i = 0; i < samples; ++i)
       any = any || event.sample(i).after_wait_us >= 0;
     if (!any) return;
-    per_sample(format::kAfterWaitUs, event, samples, [&](const Sample& sample) {
-      if (sample.after_wait_us < 0) return json_.null();
-      json_.number(sample.after_wait_us);
+    per_sample(format::events::kAfterWaitUs, event, samples, [](const Sample& sample) {
+      return sample.after_wait_us < 0 ? std::nullopt : std::optional(sample.after_wait_us);
     });
   }
 
   // The original left these lists empty where no extra information was given.
-  void extra_infos(const char* key, const EventRecord& event, std::uint32_t samples,
-                   std::string ExtraInfos::*info) {
+  void extra_infos(const format::Field<format::List<format::Text>>& field, const EventRecord& event,
+                   std::uint32_t samples, std::string ExtraInfos::*info) {
     const auto text_of = [info](const Sample& sample) {
       return sample.extra ? std::string_view((*sample.extra).*info) : std::string_view();
     };
     bool any = false;
     for (std::uint32_t i = 0; i < samples; ++i)
       any = any || !text_of(event.sample(i)).empty();
-    per_sample(key, event, any ? samples : 0,
-               [&](const Sample& sample) { json_.text(text_of(sample)); });
+    per_sample(field, event, any ? samples : 0, text_of);
   }
 
   void write_cross_check_times(const EventRecord& event, std::uint32_t samples,
                                const std::unordered_map<std::uint32_t, double>& times_us) {
-    per_sample(format::kCrossCheckTimesUs, event, samples, [&](const Sample& sample) {
+    per_sample(format::events::kCrossCheckTimesUs, event, samples, [&](const Sample& sample) {
       const auto seen = times_us.find(sample.correlation_id);
-      if (seen == times_us.end()) return json_.null();
-      json_.number(seen->second);
+      return seen == times_us.end() ? std::nullopt : std::optional(seen->second);
     });
   }
 
   void write_cross_check(const CrossCheck& check) {
-    json_.key(format::kCrossCheck);
-    json_.begin_object();
-    text(format::kSource, "cupti");
-    integer(format::kVersion, check.version);
-    integer(format::kLaunches, static_cast<std::int64_t>(check.launches));
-    count(format::kLaunchesSeenByUs, run_.launches_seen);
-    integer(format::kDroppedRecords, static_cast<std::int64_t>(check.dropped_records));
+    begin(format::kCrossCheck);
+    write(format::cross_check::kSource, "cupti");
+    write(format::cross_check::kVersion, check.version);
+    write(format::cross_check::kLaunches, check.launches);
+    write(format::cross_check::kLaunchesSeenByUs, run_.launches_seen);
+    write(format::cross_check::kDroppedRecords, check.dropped_records);
     json_.end_object();
   }
 
   void write_event(const EventRecord& event) {
+    namespace events = format::events;
     json_.new_line();
     json_.begin_object();
-    text(format::kEventName, event.event_name);
-    text(format::kLayerName, event.layer_name);
-    if (!run_.phases.empty()) integer(format::kPhase, event.phase);
-    if (!event.class_name.empty()) text(format::kClass, event.class_name);
-    text(format::kKernelName, event.kernel_names.empty() ? "" : event.kernel_names.front());
-    strings(format::kKernelNames, event.kernel_names);
-    integer(format::kDeviceId, event.device_id);
-    text(format::kStream, hexadecimal(event.stream));
-    integer(format::kStreamIndex, event.stream_index);
-    integer(format::kStartIndex, event.start_index);
+    write(events::kEventName, event.event_name);
+    write(events::kLayerName, event.layer_name);
+    if (!run_.phases.empty()) write(events::kPhase, event.phase);
+    if (!event.class_name.empty()) write(events::kClass, event.class_name);
+    write(events::kKernelName, event.kernel_names.empty() ? "" : event.kernel_names.front());
+    write(events::kKernelNames, event.kernel_names);
+    write(events::kDeviceId, event.device_id);
+    write(events::kStream, hexadecimal(event.stream));
+    write(events::kStreamIndex, event.stream_index);
+    write(events::kStartIndex, event.start_index);
     // A label that was open when the application ended in the warm-up has no end yet.
-    integer(format::kEndIndex, std::max(event.end_index, event.start_index));
-    integer(format::kMetTimesWithinThisStream, event.occurrence);
-    count(format::kCalls, event.calls);
+    write(events::kEndIndex, std::max(event.end_index, event.start_index));
+    write(events::kMetTimesWithinThisStream, event.occurrence);
+    write(events::kCalls, event.calls);
     if (event.shape) write_launch_shape(*event.shape);
-    json_.key(format::kInCudaGraph);
-    json_.boolean(event.is_inside_graph() || event.has(Flag::kRecaptured));
-    json_.key(format::kFlags);
-    json_.begin_array();
+    write(events::kInCudaGraph, event.is_inside_graph() || event.has(Flag::kRecaptured));
+    begin(events::kFlags);
     for (const auto& [flag, word] : kFlagWords) {
       if (event.has(flag)) json_.text(word);
     }
     json_.end_array();
-    if (!event.reason.empty()) text(format::kReason, event.reason);
+    if (!event.reason.empty()) write(events::kReason, event.reason);
     if (event.op) write_op(*event.op);
 
     const std::uint32_t samples = event.sample_count();
-    per_sample(format::kMeasuredTimesMs, event, samples,
-               [&](const Sample& sample) { json_.number(sample.measured_ms); });
-    per_sample(format::kIterStartToEventStartTimesMs, event, samples,
-               [&](const Sample& sample) { json_.number(sample.offset_ms); });
-    per_sample(format::kIterations, event, samples,
-               [&](const Sample& sample) { json_.integer(sample.iteration); });
-    per_sample(format::kTight, event, samples, [&](const Sample& sample) {
-      if (sample.tight < 0) return json_.null();
-      json_.boolean(sample.tight == 1);
+    per_sample(events::kMeasuredTimesMs, event, samples, std::mem_fn(&Sample::measured_ms));
+    per_sample(events::kIterStartToEventStartTimesMs, event, samples,
+               std::mem_fn(&Sample::offset_ms));
+    per_sample(events::kIterations, event, samples, std::mem_fn(&Sample::iteration));
+    per_sample(events::kTight, event, samples, [](const Sample& sample) {
+      return sample.tight < 0 ? std::nullopt : std::optional(sample.tight == 1);
     });
     write_after_wait(event, samples);
     if (facts_.cross_check) write_cross_check_times(event, samples, facts_.cross_check->times_us);
-    extra_infos(format::kExtraInfosStart, event, samples, &ExtraInfos::start);
-    extra_infos(format::kExtraInfosStop, event, samples, &ExtraInfos::stop);
+    extra_infos(events::kExtraInfosStart, event, samples, &ExtraInfos::start);
+    extra_infos(events::kExtraInfosStop, event, samples, &ExtraInfos::stop);
     json_.end_object();
   }
 
-  // Of a single phase the times are those of the run.
+  template <typename IsWanted>
+  void write_iteration_times(IsWanted is_wanted) {
+    begin(format::kIterTimeMs);
+    for (std::size_t i = 0; i < run_.iteration_times.size(); ++i) {
+      if (is_wanted(run_.iteration_times.iteration(i))) json_.number(run_.iteration_times[i]);
+    }
+    json_.end_array();
+  }
+
+  // The times of a single phase are those of the run.
   void write_phase(const PhaseRecord& phase) {
+    namespace phases = format::phases;
     json_.new_line();
     json_.begin_object();
     std::int64_t iterations = 0;
-    json_.key(format::kStretches);
-    json_.begin_array();
+    std::vector<std::array<std::int64_t, 2>> stretches;
     for (const auto& [first, last] : phase.stretches) {
       const std::int64_t end = last < first ? run_.last_iteration.load() : last;
-      json_.begin_array();
-      json_.integer(first);
-      json_.integer(std::max(first, end));
-      json_.end_array();
+      stretches.push_back({first, std::max(first, end)});
       iterations += std::max<std::int64_t>(end - first + 1, 0);
     }
-    json_.end_array();
-    integer(format::kIterationCount, iterations);
-    number(format::kStartedAfterS, phase.started_after_s);
-    text(format::kIterationSource, phase.source);
-    number(format::kIterationConfidence, phase.confidence);
-    text(format::kReason, phase.reason);
-    integer(format::kKernelLaunches, phase.kernel_launches);
-    integer(format::kGraphLaunches, phase.graph_launches);
-    integer(format::kGraphKernels, phase.graph_kernels);
-    json_.key(format::kMeasured);
-    json_.boolean(phase.is_measured);
-    if (run_.phases.size() > 1) {
-      json_.key(format::kIterTimeMs);
-      json_.begin_array();
-      for (std::size_t i = 0; i < run_.iteration_times.size(); ++i) {
-        if (phase.has(run_.iteration_times.iteration(i))) json_.number(run_.iteration_times[i]);
-      }
-      json_.end_array();
-    }
+    write(phases::kStretches, stretches);
+    write(phases::kIterations, iterations);
+    write(phases::kStartedAfterS, phase.started_after_s);
+    write(phases::kIterationSource, phase.source);
+    write(phases::kIterationConfidence, phase.confidence);
+    write(phases::kReason, phase.reason);
+    write(phases::kKernelLaunches, phase.kernel_launches);
+    write(phases::kGraphLaunches, phase.graph_launches);
+    write(phases::kGraphKernels, phase.graph_kernels);
+    write(phases::kMeasured, phase.is_measured);
+    if (run_.phases.size() > 1)
+      write_iteration_times([&](std::int64_t iteration) { return phase.has(iteration); });
     json_.end_object();
   }
 
   void write_phases() {
     if (run_.phases.empty()) return;
     json_.new_line();
-    json_.key(format::kPhases);
-    json_.begin_array();
+    begin(format::kPhases);
     for (const PhaseRecord& phase : run_.phases)
       write_phase(phase);
     json_.end_array();
   }
 
   void write_runtime_data() {
-    json_.key(format::kRuntimeData);
-    json_.begin_array();
+    begin(format::kRuntimeData);
     for (const RuntimeData& data : run_.runtime_data) {
       json_.begin_object();
-      text(format::kDataName, data.name);
-      integer(format::kDeviceId, data.device_id);
-      text(format::kStream, hexadecimal(data.stream));
-      strings(format::kData, data.data);
+      write(format::runtime_data::kDataName, data.name);
+      write(format::runtime_data::kDeviceId, data.device_id);
+      write(format::runtime_data::kStream, hexadecimal(data.stream));
+      write(format::runtime_data::kData, data.data);
       json_.end_object();
     }
     json_.end_array();
@@ -395,41 +350,25 @@ class ProfWriter {
 
   // If overhead was measured, the counts are those of its iterations.
   void write_overhead() {
+    namespace fields = format::overhead;
     const OverheadMeasurement overhead = measure_overhead(run_.overhead_blocks);
-    json_.key(format::kOverhead);
-    json_.begin_object();
+    begin(format::kOverhead);
     if (overhead.groups > 0) {
-      integer(format::kArmedIterations, overhead.armed_iterations);
-      integer(format::kUnarmedIterations, overhead.unarmed_iterations);
+      write(fields::kArmedIterations, overhead.armed_iterations);
+      write(fields::kUnarmedIterations, overhead.unarmed_iterations);
     } else {
-      count(format::kArmedIterations, run_.armed_iterations);
-      count(format::kUnarmedIterations, run_.unarmed_iterations);
+      write(fields::kArmedIterations, run_.armed_iterations);
+      write(fields::kUnarmedIterations, run_.unarmed_iterations);
     }
-    json_.key(format::kSlowdownPercent);
-    if (overhead.slowdown_percent) {
-      json_.number(*overhead.slowdown_percent);
-    } else {
-      json_.null();
-    }
-    json_.key(format::kSlowdownPercentCi95);
-    if (overhead.ci95_percent) {
-      json_.begin_array();
-      json_.number(overhead.ci95_percent->first);
-      json_.number(overhead.ci95_percent->second);
-      json_.end_array();
-    } else {
-      json_.null();
-    }
-    json_.key(format::kIterationsNeeded);
-    if (overhead.iterations_needed) {
-      json_.integer(*overhead.iterations_needed);
-    } else {
-      json_.null();
-    }
-    text(format::kMethod, overhead_method(overhead));
-    count(format::kLaunchesSeen, run_.launches_seen);
-    count(format::kGraphLaunchesSeen, run_.graph_launches_seen);
-    count(format::kHostBytes, run_.host_bytes);
+    write(fields::kSlowdownPercent, overhead.slowdown_percent);
+    std::optional<std::array<double, 2>> ci95;
+    if (overhead.ci95_percent) ci95 = {overhead.ci95_percent->first, overhead.ci95_percent->second};
+    write(fields::kSlowdownPercentCi95, ci95);
+    write(fields::kIterationsNeeded, overhead.iterations_needed);
+    write(fields::kMethod, overhead_method(overhead));
+    write(fields::kLaunchesSeen, run_.launches_seen);
+    write(fields::kGraphLaunchesSeen, run_.graph_launches_seen);
+    write(fields::kHostBytes, run_.host_bytes);
     json_.end_object();
   }
 
@@ -444,16 +383,15 @@ class ProfWriter {
   }
 
   void write_dropped() {
-    json_.key(format::kDropped);
-    json_.begin_object();
-    count(format::kRingFull, run_.dropped.ring_full);
-    count(format::kNotReadyAtExit, run_.dropped.not_ready_at_exit);
-    integer(format::kCudaErrors, static_cast<std::int64_t>(facts_.cuda_errors));
-    count(format::kCaptureSkipped, run_.dropped.capture_skipped);
-    count(format::kStaleGraph, run_.dropped.stale_graph);
-    count(format::kInterleavedLaunch, run_.dropped.interleaved_launch);
-    count(format::kIrregularIteration, run_.dropped.irregular_iteration);
-    count(format::kDestroyed, run_.dropped.destroyed);
+    begin(format::kDropped);
+    write(format::dropped::kRingFull, run_.dropped.ring_full);
+    write(format::dropped::kNotReadyAtExit, run_.dropped.not_ready_at_exit);
+    write(format::dropped::kCudaErrors, facts_.cuda_errors);
+    write(format::dropped::kCaptureSkipped, run_.dropped.capture_skipped);
+    write(format::dropped::kStaleGraph, run_.dropped.stale_graph);
+    write(format::dropped::kInterleavedLaunch, run_.dropped.interleaved_launch);
+    write(format::dropped::kIrregularIteration, run_.dropped.irregular_iteration);
+    write(format::dropped::kDestroyed, run_.dropped.destroyed);
     json_.end_object();
   }
 

@@ -100,10 +100,6 @@ constexpr std::array kVariables{
              "iterations of a one-shot run after its warm-up"},
     Variable{"PROFILING_RECORD_EVERY_N", "5", "1 to 1000000",
              "a one-shot run measures every n-th iteration"},
-    Variable{"INLINE_PROF_RECEIPT", "1024", "0 to 1000000",
-             "the former name of INLINE_PROF_OVERHEAD"},
-    Variable{"INLINE_PROF_WITNESS", "none", "none, cupti",
-             "the former name of INLINE_PROF_CROSS_CHECK"},
 };
 
 [[noreturn]] void refuse(const char* name, std::string_view value, std::string_view allowed) {
@@ -390,17 +386,16 @@ std::optional<Config> read_config() {
       integer("PROFILING_REPEAT_ITERS", 1, 1'000'000'000).value_or(config.one_shot_iterations);
   config.one_shot_every =
       integer("PROFILING_RECORD_EVERY_N", 1, 1'000'000).value_or(config.one_shot_every);
-  config.overhead_iterations = integer("INLINE_PROF_OVERHEAD", "INLINE_PROF_RECEIPT", 0, 1'000'000)
-                                   .value_or(config.overhead_iterations);
+  config.overhead_iterations =
+      integer("INLINE_PROF_OVERHEAD", 0, 1'000'000).value_or(config.overhead_iterations);
   read_iteration_source(config);
   read_trigger(config);
 
   if (const auto name = keyword("INLINE_PROF_BACKEND", kBackends)) {
     config.backend = *name == "cupti" ? Backend::kCupti : Backend::kDriver;
   }
-  const auto former = keyword("INLINE_PROF_WITNESS", kCrossChecks);
   config.cupti_cross_check =
-      keyword("INLINE_PROF_CROSS_CHECK", kCrossChecks).value_or(former.value_or("none")) == "cupti";
+      keyword("INLINE_PROF_CROSS_CHECK", kCrossChecks).value_or("none") == "cupti";
 
   config.graph_copies_mib =
       static_cast<std::uint64_t>(integer("INLINE_PROF_GRAPH_COPIES", 0, 1'048'576)

@@ -211,7 +211,7 @@ TEST(CuptiCrossCheck, CountsAsManyLaunchesAsWeDo) {
     const HostRun run = run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"},
                                      {"--iterations=60", "--no-labels", "--streams=3", threads});
     ASSERT_EQ(run.exit_status, 0) << run.output;
-    const json check = place.json()["witness"];
+    const json check = place.json()["cross_check"];
     EXPECT_EQ(check["source"], "cupti");
     EXPECT_EQ(check["launches"], 45) << threads;
     EXPECT_EQ(check["launches"], check["launches_seen_by_us"]);
@@ -224,9 +224,9 @@ TEST(CuptiCrossCheck, TimesTheMeasuredKernelsWithoutThePairsBias) {
   ASSERT_EQ(run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"}).exit_status, 0);
   const json profile_of_run = place.json();
   for (const json& event : profile_of_run["events"]) {
-    ASSERT_EQ(event["witness_times_us"].size(), event["measured_times_ms"].size());
-    for (std::size_t i = 0; i < event["witness_times_us"].size(); ++i) {
-      EXPECT_NEAR(event["witness_times_us"][i].get<double>(), 2.016, 1e-6);
+    ASSERT_EQ(event["cross_check_times_us"].size(), event["measured_times_ms"].size());
+    for (std::size_t i = 0; i < event["cross_check_times_us"].size(); ++i) {
+      EXPECT_NEAR(event["cross_check_times_us"][i].get<double>(), 2.016, 1e-6);
     }
   }
 }
@@ -238,7 +238,7 @@ TEST(CuptiCrossCheck, HasNoTimesForLabels) {
   const json profile = place.json();
   for (const json& event : profile["events"]) {
     if (event["event_name"] == "kernel_c") continue;
-    EXPECT_THAT(event["witness_times_us"], Each(nullptr));
+    EXPECT_THAT(event["cross_check_times_us"], Each(nullptr));
   }
 }
 
@@ -252,8 +252,8 @@ TEST(CuptiCrossCheck, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
   for (std::size_t i = 0; i < watched["events"].size(); ++i) {
     EXPECT_EQ(watched["events"][i]["measured_times_ms"], alone["events"][i]["measured_times_ms"]);
   }
-  EXPECT_FALSE(alone.contains("witness"));
-  EXPECT_FALSE(alone["events"][0].contains("witness_times_us"));
+  EXPECT_FALSE(alone.contains("cross_check"));
+  EXPECT_FALSE(alone["events"][0].contains("cross_check_times_us"));
 }
 
 TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
@@ -264,7 +264,7 @@ TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
   EXPECT_EQ(run.output, "inline_prof: " + sentence + "\nhost ok\n");
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], true);
-  EXPECT_FALSE(profile.contains("witness"));
+  EXPECT_FALSE(profile.contains("cross_check"));
   EXPECT_THAT(profile["warnings"], testing::Contains(sentence));
   EXPECT_EQ(profile["events"].size(), 2U);
 }
@@ -273,7 +273,7 @@ TEST(CuptiCrossCheck, LeavesCuptiToWhoeverComesAfterIt) {
   const Workplace place;
   const HostRun run = run_client(place, "later", "INLINE_PROF_CROSS_CHECK=cupti");
   EXPECT_EQ(run.output, "host ok\n");
-  EXPECT_EQ(place.json()["witness"]["launches"], 6);  // three iterations of two
+  EXPECT_EQ(place.json()["cross_check"]["launches"], 6);  // three iterations of two
 }
 
 TEST(CuptiCrossCheck, ThatCannotRecordIsSaidAndLeftOut) {

@@ -63,7 +63,7 @@ TEST(ALimiterBehindUs, SeesEveryLaunchOfTheApplications) {
         place, host,
         {.arguments = arguments,
          .environment = {std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD + ":" + tool,
-                         "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_RECEIPT=0",
+                         "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0",
                          "INLINE_PROF_LOG=quiet"}});
     const auto seen = [](const std::string& output) {
       return output.substr(std::min(output.rfind("host ok"), output.size()));

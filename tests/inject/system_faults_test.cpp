@@ -41,7 +41,7 @@ class AFault : public testing::TestWithParam<Work> {
                             bool with_library = true) const {
     HostOptions options{
         .arguments = GetParam().arguments, .with_library = with_library, .seconds = 30};
-    options.environment = {"INLINE_PROF_DIR=out", "INLINE_PROF_RECEIPT=16"};
+    options.environment = {"INLINE_PROF_DIR=out", "INLINE_PROF_OVERHEAD=16"};
     if (with_library) {
       options.environment.emplace_back("LD_PRELOAD=" INLINE_PROF_TEST_PRELOAD
                                        ":" INLINE_PROF_TEST_FAULT_TOOL);

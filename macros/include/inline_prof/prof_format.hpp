@@ -1,125 +1,232 @@
-// The keys and fixed words of prof.json.  The only place where they are spelled: the injected
-// library writes with them, the readers read with them.  Meaning and examples: docs/prof_json.md.
+// The fields of prof.json: the only place where their keys are spelled.  The injected library
+// writes with them, the readers read with them, and a test compares them with docs/schemas. Meaning
+// and examples: docs/prof_json.md.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
 namespace inline_prof::format {
+
+// A member of a JSON object.  `Value` is its C++ type: an optional one may be null, an Object has
+// fields of its own, and the keys of a map are free.
+template <typename Value>
+struct Field {
+  using Type = Value;
+  std::string_view key;
+  std::string_view unit = {};
+};
+
+struct Object {};
+using Count = std::int64_t;  // an integer >= 0
+using Real = double;
+using Text = std::string;
+using Dim3 = std::array<Count, 3>;
+template <typename Value>
+using Nullable = std::optional<Value>;
+template <typename Value>
+using List = std::vector<Value>;
+template <typename Value>
+using Map = std::map<Text, Value>;
+
+template <typename Value>
+inline constexpr bool kIsNullable = false;
+template <typename Value>
+inline constexpr bool kIsNullable<Nullable<Value>> = true;
+template <typename Value>
+inline constexpr bool kIsList = false;
+template <typename Value>
+inline constexpr bool kIsList<List<Value>> = true;
+template <typename Value, std::size_t N>
+inline constexpr bool kIsList<std::array<Value, N>> = true;
 
 inline constexpr const char* kSchemaValue = "inline_prof/1";
 inline constexpr const char* kSchemaFamily = "inline_prof/";  // what stands before the number
 inline constexpr int kSchemaVersion = 1;
 
 // Top level.
-inline constexpr const char* kSchema = "schema";
-inline constexpr const char* kHostName = "host_name";
-inline constexpr const char* kRank = "rank";
-inline constexpr const char* kWorldSize = "world_size";
-inline constexpr const char* kLocalRank = "local_rank";
-inline constexpr const char* kProcessId = "process_id";
-inline constexpr const char* kCommand = "command";
-inline constexpr const char* kStartedAt = "started_at";
-inline constexpr const char* kComplete = "complete";
-inline constexpr const char* kProfiler = "profiler";
-inline constexpr const char* kDevices = "devices";
-inline constexpr const char* kLibraries = "libraries";
-inline constexpr const char* kCalibration = "calibration";
-inline constexpr const char* kIterTimeMs = "iter_time_ms";
-inline constexpr const char* kEvents = "events";
-inline constexpr const char* kPhases = "phases";
-inline constexpr const char* kRuntimeData = "runtime_data";
-inline constexpr const char* kOverhead = "overhead";
-inline constexpr const char* kDropped = "dropped";
-inline constexpr const char* kCrossCheck = "witness";
-inline constexpr const char* kNotSeen = "not_seen";
-inline constexpr const char* kWarnings = "warnings";
+inline constexpr Field<Text> kSchema{"schema"};
+inline constexpr Field<Text> kHostName{"host_name"};
+inline constexpr Field<Nullable<Count>> kRank{"rank"};
+inline constexpr Field<Nullable<Count>> kWorldSize{"world_size"};
+inline constexpr Field<Nullable<Count>> kLocalRank{"local_rank"};
+inline constexpr Field<Count> kProcessId{"process_id"};
+inline constexpr Field<Text> kCommand{"command"};
+inline constexpr Field<Text> kStartedAt{"started_at"};
+inline constexpr Field<bool> kComplete{"complete"};
+inline constexpr Field<Object> kProfiler{"profiler"};
+inline constexpr Field<List<Object>> kDevices{"devices"};
+inline constexpr Field<Map<Text>> kLibraries{"libraries"};
+inline constexpr Field<List<Object>> kCalibration{"calibration"};
+inline constexpr Field<List<Real>> kIterTimeMs{"iter_time_ms", "ms"};
+inline constexpr Field<List<Object>> kPhases{"phases"};
+inline constexpr Field<List<Object>> kEvents{"events"};
+inline constexpr Field<List<Object>> kRuntimeData{"runtime_data"};
+inline constexpr Field<Nullable<Object>> kOverhead{"overhead"};
+inline constexpr Field<Object> kCrossCheck{"cross_check"};
+inline constexpr Field<Map<Count>> kDropped{"dropped"};
+inline constexpr Field<List<Text>> kNotSeen{"not_seen"};
+inline constexpr Field<List<Text>> kWarnings{"warnings"};
 
-// profiler
-inline constexpr const char* kVersion = "version";
-inline constexpr const char* kMode = "mode";
-inline constexpr const char* kPolicy = "policy";
-inline constexpr const char* kBackend = "backend";
-inline constexpr const char* kSchedule = "schedule";
-inline constexpr const char* kWarmupIterations = "warmup_iterations";
-inline constexpr const char* kRepeat = "repeat";
-inline constexpr const char* kIterationSource = "iteration_source";
-inline constexpr const char* kIterationConfidence = "iteration_confidence";
-inline constexpr const char* kIterationLaunches = "iteration_launches";
-inline constexpr const char* kOtherPeriod = "other_period";
-inline constexpr const char* kEventListHash = "event_list_hash";
+namespace profiler {
+inline constexpr Field<Text> kVersion{"version"};
+inline constexpr Field<Text> kMode{"mode"};
+inline constexpr Field<Text> kPolicy{"policy"};
+inline constexpr Field<Text> kBackend{"backend"};
+inline constexpr Field<Nullable<Text>> kSchedule{"schedule"};
+inline constexpr Field<Count> kWarmupIterations{"warmup_iterations"};
+inline constexpr Field<Count> kRepeat{"repeat"};
+inline constexpr Field<Nullable<Text>> kIterationSource{"iteration_source"};
+inline constexpr Field<Nullable<Real>> kIterationConfidence{"iteration_confidence"};
+inline constexpr Field<Count> kIterationLaunches{"iteration_launches"};
+inline constexpr Field<Count> kOtherPeriod{"other_period"};
+inline constexpr Field<Text> kEventListHash{"event_list_hash"};
+}  // namespace profiler
 
-// phases[]; iteration_source, iteration_confidence, reason and iter_time_ms are spelled elsewhere
-inline constexpr const char* kStretches = "stretches";
-inline constexpr const char* kIterationCount = "iterations";
-inline constexpr const char* kStartedAfterS = "started_after_s";
-inline constexpr const char* kKernelLaunches = "kernel_launches";
-inline constexpr const char* kGraphLaunches = "graph_launches";
-inline constexpr const char* kGraphKernels = "graph_kernels";
-inline constexpr const char* kMeasured = "measured";
+namespace phases {
+inline constexpr Field<List<std::array<Count, 2>>> kStretches{"stretches"};
+inline constexpr Field<Count> kIterations{"iterations"};
+inline constexpr Field<Real> kStartedAfterS{"started_after_s", "s"};
+inline constexpr Field<Text> kIterationSource{"iteration_source"};
+inline constexpr Field<Nullable<Real>> kIterationConfidence{"iteration_confidence"};
+inline constexpr Field<Text> kReason{"reason"};
+inline constexpr Field<Count> kKernelLaunches{"kernel_launches"};
+inline constexpr Field<Count> kGraphLaunches{"graph_launches"};
+inline constexpr Field<Count> kGraphKernels{"graph_kernels"};
+inline constexpr Field<bool> kMeasured{"measured"};
+inline constexpr Field<List<Real>> kIterTimeMs{"iter_time_ms", "ms"};
+}  // namespace phases
 
-// devices[]
-inline constexpr const char* kDeviceId = "device_id";
-inline constexpr const char* kName = "name";
-inline constexpr const char* kUuid = "uuid";
-inline constexpr const char* kSmCount = "sm_count";
-inline constexpr const char* kComputeCapability = "compute_capability";
-inline constexpr const char* kMemoryBytes = "memory_bytes";
-inline constexpr const char* kL2Bytes = "l2_bytes";
-inline constexpr const char* kSmClockKhz = "sm_clock_khz";
-inline constexpr const char* kMemoryClockKhz = "memory_clock_khz";
-inline constexpr const char* kMig = "mig";
-inline constexpr const char* kMpsPercent = "mps_percent";
-inline constexpr const char* kDriverVersion = "driver_version";
-inline constexpr const char* kCudaVersion = "cuda_version";
+namespace devices {
+inline constexpr Field<Count> kDeviceId{"device_id"};
+inline constexpr Field<Text> kName{"name"};
+inline constexpr Field<Text> kUuid{"uuid"};
+inline constexpr Field<Count> kSmCount{"sm_count"};
+inline constexpr Field<Text> kComputeCapability{"compute_capability"};
+inline constexpr Field<Count> kMemoryBytes{"memory_bytes", "bytes"};
+inline constexpr Field<Count> kL2Bytes{"l2_bytes", "bytes"};
+inline constexpr Field<Count> kSmClockKhz{"sm_clock_khz", "khz"};
+inline constexpr Field<Count> kMemoryClockKhz{"memory_clock_khz", "khz"};
+inline constexpr Field<Nullable<bool>> kMig{"mig"};
+inline constexpr Field<Nullable<Real>> kMpsPercent{"mps_percent", "percent"};
+inline constexpr Field<Text> kDriverVersion{"driver_version"};
+inline constexpr Field<Text> kCudaVersion{"cuda_version"};
+}  // namespace devices
 
-// calibration[]
-inline constexpr const char* kState = "state";
+namespace calibration {
+inline constexpr Field<Count> kDeviceId{"device_id"};
+inline constexpr Field<Text> kState{"state"};
+inline constexpr Field<Nullable<Object>> kEmptyPairUs{"empty_pair_us", "us"};
+inline constexpr Field<Nullable<Object>> kEmptyKernelPairUs{"empty_kernel_pair_us", "us"};
+inline constexpr Field<Nullable<Object>> kAddedKernelUs{"added_kernel_us", "us"};
+}  // namespace calibration
+
+// The distributions of a calibration.
+namespace distribution {
+inline constexpr Field<Nullable<Real>> kMedian{"median", "us"};
+inline constexpr Field<Nullable<Real>> kP05{"p05", "us"};
+inline constexpr Field<Nullable<Real>> kP95{"p95", "us"};
+inline constexpr Field<Count> kCount{"count"};
+}  // namespace distribution
+
+namespace events {
+inline constexpr Field<Text> kEventName{"event_name"};
+inline constexpr Field<Text> kLayerName{"layer_name"};
+inline constexpr Field<Count> kPhase{"phase"};
+inline constexpr Field<Text> kClass{"class"};
+inline constexpr Field<Text> kKernelName{"kernel_name"};
+inline constexpr Field<List<Text>> kKernelNames{"kernel_names"};
+inline constexpr Field<Count> kDeviceId{"device_id"};
+inline constexpr Field<Text> kStream{"stream"};
+inline constexpr Field<Count> kStreamIndex{"stream_index"};
+inline constexpr Field<Count> kStartIndex{"start_index"};
+inline constexpr Field<Count> kEndIndex{"end_index"};
+inline constexpr Field<Count> kMetTimesWithinThisStream{"met_times_within_this_stream"};
+inline constexpr Field<Count> kCalls{"calls"};
+inline constexpr Field<Dim3> kGrid{"grid"};
+inline constexpr Field<Dim3> kBlock{"block"};
+inline constexpr Field<Dim3> kCluster{"cluster"};
+inline constexpr Field<Count> kStaticSharedBytes{"static_shared_bytes", "bytes"};
+inline constexpr Field<Count> kDynamicSharedBytes{"dynamic_shared_bytes", "bytes"};
+inline constexpr Field<Count> kRegisters{"registers"};
+inline constexpr Field<Count> kMaxBlocksPerSm{"max_blocks_per_sm"};
+inline constexpr Field<bool> kInCudaGraph{"in_cuda_graph"};
+inline constexpr Field<List<Text>> kFlags{"flags"};
+inline constexpr Field<Text> kReason{"reason"};
+inline constexpr Field<Nullable<Object>> kOp{"op"};
+inline constexpr Field<List<Real>> kMeasuredTimesMs{"measured_times_ms", "ms"};
+inline constexpr Field<List<Nullable<Real>>> kIterStartToEventStartTimesMs{
+    "iter_start_to_event_start_times_ms", "ms"};
+inline constexpr Field<List<Count>> kIterations{"iterations"};
+inline constexpr Field<List<Nullable<bool>>> kTight{"tight"};
+inline constexpr Field<List<Nullable<Real>>> kAfterWaitUs{"after_wait_us", "us"};
+inline constexpr Field<List<Nullable<Real>>> kCrossCheckTimesUs{"cross_check_times_us", "us"};
+inline constexpr Field<List<Text>> kExtraInfosStart{"extra_infos_start"};
+inline constexpr Field<List<Text>> kExtraInfosStop{"extra_infos_stop"};
+}  // namespace events
+
+// The attributes of an operation stand beside these two.
+namespace op {
+inline constexpr Field<Text> kKind{"kind"};
+inline constexpr Field<Text> kSource{"source"};
+}  // namespace op
+
+namespace runtime_data {
+inline constexpr Field<Text> kDataName{"data_name"};
+inline constexpr Field<Count> kDeviceId{"device_id"};
+inline constexpr Field<Text> kStream{"stream"};
+inline constexpr Field<List<Text>> kData{"data"};
+}  // namespace runtime_data
+
+namespace cross_check {
+inline constexpr Field<Text> kSource{"source"};
+inline constexpr Field<Count> kVersion{"version"};
+inline constexpr Field<Count> kLaunches{"launches"};
+inline constexpr Field<Count> kLaunchesSeenByUs{"launches_seen_by_us"};
+inline constexpr Field<Count> kDroppedRecords{"dropped_records"};
+}  // namespace cross_check
+
+namespace overhead {
+inline constexpr Field<Count> kArmedIterations{"armed_iterations"};
+inline constexpr Field<Count> kUnarmedIterations{"unarmed_iterations"};
+inline constexpr Field<Nullable<Real>> kSlowdownPercent{"slowdown_percent", "percent"};
+inline constexpr Field<Nullable<std::array<Nullable<Real>, 2>>> kSlowdownPercentCi95{
+    "slowdown_percent_ci95", "percent"};
+inline constexpr Field<Nullable<Count>> kIterationsNeeded{"iterations_needed"};
+inline constexpr Field<Text> kMethod{"method"};
+inline constexpr Field<Count> kLaunchesSeen{"launches_seen"};
+inline constexpr Field<Count> kGraphLaunchesSeen{"graph_launches_seen"};
+inline constexpr Field<Count> kHostBytes{"host_bytes", "bytes"};
+}  // namespace overhead
+
+namespace dropped {
+inline constexpr Field<Count> kRingFull{"ring_full"};
+inline constexpr Field<Count> kNotReadyAtExit{"not_ready_at_exit"};
+inline constexpr Field<Count> kCudaErrors{"cuda_errors"};
+inline constexpr Field<Count> kCaptureSkipped{"capture_skipped"};
+inline constexpr Field<Count> kStaleGraph{"stale_graph"};
+inline constexpr Field<Count> kInterleavedLaunch{"interleaved_launch"};
+inline constexpr Field<Count> kIrregularIteration{"irregular_iteration"};
+inline constexpr Field<Count> kDestroyed{"destroyed"};
+}  // namespace dropped
+
+// Generation 1 (2021-02) wrote these two instead of event_name and met_times_within_this_stream.
+namespace generation1 {
+inline constexpr Field<Text> kName{"name"};
+inline constexpr Field<Count> kOccurrence{"same_name_events_occured_order_in_code"};
+}  // namespace generation1
+
+// Values of the field `state` of a calibration.
 inline constexpr const char* kStateBusy = "busy";
 inline constexpr const char* kStateIdle = "idle";
 inline constexpr const char* kStateGraph = "graph";
-inline constexpr const char* kEmptyPairUs = "empty_pair_us";
-inline constexpr const char* kEmptyKernelPairUs = "empty_kernel_pair_us";
-inline constexpr const char* kAddedKernelUs = "added_kernel_us";
-inline constexpr const char* kMedian = "median";
-inline constexpr const char* kP05 = "p05";
-inline constexpr const char* kP95 = "p95";
-inline constexpr const char* kCount = "count";
 
-// events[]
-inline constexpr const char* kEventName = "event_name";
-inline constexpr const char* kLayerName = "layer_name";
-inline constexpr const char* kPhase = "phase";
-inline constexpr const char* kClass = "class";
-inline constexpr const char* kKernelName = "kernel_name";
-inline constexpr const char* kKernelNames = "kernel_names";
-inline constexpr const char* kStream = "stream";
-inline constexpr const char* kStreamIndex = "stream_index";
-inline constexpr const char* kStartIndex = "start_index";
-inline constexpr const char* kEndIndex = "end_index";
-inline constexpr const char* kMetTimesWithinThisStream = "met_times_within_this_stream";
-inline constexpr const char* kCalls = "calls";
-inline constexpr const char* kGrid = "grid";
-inline constexpr const char* kBlock = "block";
-inline constexpr const char* kCluster = "cluster";
-inline constexpr const char* kStaticSharedBytes = "static_shared_bytes";
-inline constexpr const char* kDynamicSharedBytes = "dynamic_shared_bytes";
-inline constexpr const char* kRegisters = "registers";
-inline constexpr const char* kMaxBlocksPerSm = "max_blocks_per_sm";
-inline constexpr const char* kInCudaGraph = "in_cuda_graph";
-inline constexpr const char* kFlags = "flags";
-inline constexpr const char* kReason = "reason";
-inline constexpr const char* kOp = "op";
-inline constexpr const char* kKind = "kind";
-inline constexpr const char* kSource = "source";
-inline constexpr const char* kMeasuredTimesMs = "measured_times_ms";
-inline constexpr const char* kIterStartToEventStartTimesMs = "iter_start_to_event_start_times_ms";
-inline constexpr const char* kIterations = "iterations";
-inline constexpr const char* kTight = "tight";
-inline constexpr const char* kAfterWaitUs = "after_wait_us";
-inline constexpr const char* kCrossCheckTimesUs = "witness_times_us";
-inline constexpr const char* kExtraInfosStart = "extra_infos_start";
-inline constexpr const char* kExtraInfosStop = "extra_infos_stop";
-
-// events[].flags
-inline constexpr const char* kFlagRegion = "region";
+// Values in the field `flags` of an event.
 inline constexpr const char* kFlagGraphNode = "graph_node";
 inline constexpr const char* kFlagGraphWhole = "graph_whole";
 inline constexpr const char* kFlagGraphChild = "graph_child";
@@ -128,38 +235,5 @@ inline constexpr const char* kFlagPdlRemoved = "pdl_removed";
 inline constexpr const char* kFlagNotMeasurable = "not_measurable";
 // The run had no iteration boundary: samples are taken at any of the event's occurrences.
 inline constexpr const char* kFlagAnyOccurrence = "any_occurrence";
-
-// runtime_data[]
-inline constexpr const char* kDataName = "data_name";
-inline constexpr const char* kData = "data";
-
-// witness; `source` and `version` as elsewhere
-inline constexpr const char* kLaunches = "launches";
-inline constexpr const char* kLaunchesSeenByUs = "launches_seen_by_us";
-inline constexpr const char* kDroppedRecords = "dropped_records";
-
-// overhead
-inline constexpr const char* kArmedIterations = "armed_iterations";
-inline constexpr const char* kUnarmedIterations = "unarmed_iterations";
-inline constexpr const char* kSlowdownPercent = "slowdown_percent";
-inline constexpr const char* kSlowdownPercentCi95 = "slowdown_percent_ci95";
-inline constexpr const char* kIterationsNeeded = "iterations_needed";
-inline constexpr const char* kMethod = "method";
-inline constexpr const char* kGraphLaunchesSeen = "graph_launches_seen";
-inline constexpr const char* kLaunchesSeen = "launches_seen";
-inline constexpr const char* kHostBytes = "host_bytes";
-
-// dropped
-inline constexpr const char* kRingFull = "ring_full";
-inline constexpr const char* kNotReadyAtExit = "not_ready_at_exit";
-inline constexpr const char* kCudaErrors = "cuda_errors";
-inline constexpr const char* kCaptureSkipped = "capture_skipped";
-inline constexpr const char* kStaleGraph = "stale_graph";
-inline constexpr const char* kInterleavedLaunch = "interleaved_launch";
-inline constexpr const char* kIrregularIteration = "irregular_iteration";
-inline constexpr const char* kDestroyed = "destroyed";
-
-// Generation 1 (2021-02) wrote these two instead of event_name and met_times_within_this_stream.
-inline constexpr const char* kGeneration1Occurrence = "same_name_events_occured_order_in_code";
 
 }  // namespace inline_prof::format

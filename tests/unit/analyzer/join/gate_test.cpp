@@ -70,7 +70,7 @@ TEST(Gate, KnowsNumbersOfTheWholeRun) {
   EXPECT_EQ(result_of("iteration_ms<=0.1", analysis), GateResult::kPassed);
   EXPECT_EQ(result_of("iteration_ms<0.1", analysis), GateResult::kFailed);
   EXPECT_EQ(result_of("predicted_percent>20", analysis), GateResult::kPassed);
-  EXPECT_EQ(result_of("overhead_percent<1", analysis), GateResult::kUndecided);  // no receipt
+  EXPECT_EQ(result_of("overhead_percent<1", analysis), GateResult::kUndecided);  // not measured
 }
 
 TEST(Gate, SaysWhatItCannotRead) {

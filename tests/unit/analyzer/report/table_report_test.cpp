@@ -134,7 +134,7 @@ TEST(TableReport, TopLeavesTheSmallRowsOut) {
   EXPECT_THAT(report, HasSubstr("1 of 6 rows, the largest first\n"));
 }
 
-TEST(TableReport, SaysHowMuchLongerAReceiptWouldTake) {
+TEST(TableReport, SaysHowMuchLongerTheOverheadMeasurementWouldTake) {
   read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({10})}, 100);
   profile.overhead = read::Overhead{.armed_iterations = 96,
                                     .unarmed_iterations = 96,

@@ -253,22 +253,6 @@ TEST_F(ReadConfig, RefusesABadValueOfTheOriginalsNameEvenWhereOursIsSet) {
   EXPECT_EQ(complaint(), "PROFILING_WARMUP_ITERS=x: expected 0 to 1000000000");
 }
 
-TEST_F(ReadConfig, TakesFormerNamesWhereTheNewOnesAreNotSet) {
-  set("INLINE_PROF_RECEIPT", "16");
-  set("INLINE_PROF_WITNESS", "cupti");
-  EXPECT_EQ(read().overhead_iterations, 16);
-  EXPECT_TRUE(read().cupti_cross_check);
-  EXPECT_THAT(read().warnings, IsEmpty());
-
-  set("INLINE_PROF_OVERHEAD", "32");
-  set("INLINE_PROF_CROSS_CHECK", "none");
-  EXPECT_EQ(read().overhead_iterations, 32);
-  EXPECT_FALSE(read().cupti_cross_check);
-
-  set("INLINE_PROF_WITNESS", "ncu");
-  EXPECT_EQ(complaint(), "INLINE_PROF_WITNESS=ncu: expected none, cupti");
-}
-
 struct RankList {
   const char* name;
   const char* ranks;
