@@ -2,7 +2,8 @@
 # The one list of Debian packages, by purpose, and the function that installs what is missing.
 #
 #   scripts/dependencies.sh build test     installs (as root), or says which line to run
-#   . scripts/dependencies.sh              gives require_packages and has_cuda_toolkit to another script
+#   . scripts/dependencies.sh              gives require_packages, has_cuda_toolkit and get_cudnn_frontend to
+#                                          another script
 #
 # Works on Debian 12 and on Ubuntu 24.04.  On other systems it names what is needed and goes on:
 # CMake then says which library it misses.
@@ -106,6 +107,22 @@ require_packages() {
     install_packages "${missing_optional[@]}" ||
       printf 'dependencies.sh: going on without: %s\n' "${missing_optional[*]}" >&2
   fi
+}
+
+# get_cudnn_frontend FOLDER: puts the headers of scripts/cudnn_frontend_requirements.txt into FOLDER/include.  One
+# wheel serves every machine, since they hold no compiled code.
+get_cudnn_frontend() {
+  local requirements work status=0
+  requirements=$(dirname "${BASH_SOURCE[0]}")/cudnn_frontend_requirements.txt
+  [[ ! -e "$1/include/cudnn_frontend.h" ]] || return 0
+  work=$(mktemp -d)
+  { python3 -m venv "$work/venv" &&
+    "$work/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+      --python-version 3.11 --platform manylinux_2_28_x86_64 --dest "$work" --requirement "$requirements" &&
+    python3 -m zipfile -e "$work"/nvidia_cudnn_frontend-*.whl "$work/wheel" &&
+    mkdir -p "$1" && cp -r "$work/wheel/include" "$1/"; } >&2 || status=1
+  rm -rf "$work"
+  return "$status"
 }
 
 # Run, not sourced.

@@ -68,7 +68,7 @@ second_call=(machine build overhead training examples measure)
 third_call=(machine build measure)
 default_parts=("${first_call[@]}" overhead training examples measure)
 longest_measure_s=560
-measure_rest_s=80 # beside its budget: counters, fits, the shapes of a run
+measure_rest_s=80 # beside its budget: fits, the shapes of a run
 archive_limit_mib=16
 
 build_dir=build/gpu
@@ -628,7 +628,7 @@ part_measure() {
   export LD_LIBRARY_PATH
   local again until=$((SECONDS + budget_s))
   "$model" measure -o measured/ --budget-s "$budget_s" >measure.txt 2>measure.log || status=$?
-  # An algorithm or engine that costs the process its GPU is left out, and the rest goes on.
+  # An algorithm that costs the process its GPU is left out, and the rest goes on.
   for again in 1 2 3; do
     if [[ "$status" != 1 || $((until - SECONDS)) -lt 10 ]] || ! grep -q '^stopped at' measure.log; then break; fi
     verdict FAIL "53: $(grep '^stopped at' measure.log | tail -1): $(tail -1 measure.log)"
@@ -644,12 +644,10 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
       verdict FAIL "53: status $status: $(tail -1 measure.log)"
       [[ -e measured/gemm.csv ]] || return 0 ;;
   esac
-  by_cudnn_of measured measure.log
   local line
   while read -r line; do
     verdict SKIP "53: ${line#skipped }"
   done < <(grep -E '^skipped .*(libc|no GPU|built without)' measure.log || true)
-  counted_of "$model"
   # Of a GPU that the machine table does not know there are tables, and no fit.
   machine=$(grep -l "\"$(head -1 measure.log | cut -d , -f 1)\"" "$source_dir"/analyzer/model/machines/*.json |
     head -1 | xargs -r basename -s .json) || true # it names none
@@ -676,85 +674,6 @@ $(grep -E '^(fastest|empty|the time)' measure.log | tr '\n' ';')" ;;
 $(grep -cE '(none: as alone|contention|kernel choice|warmer|model)' isolated.txt || true) rows with a cause"
   else
     verdict FAIL "55: $(tail -1 alone.log)"
-  fi
-}
-
-# by_cudnn_of FOLDER LOG: a line for each thing that cuDNN's graph interface was asked to do.
-by_cudnn_of() {
-  local line
-  while read -r line; do
-    verdict "${line%% *}" "53: ${line#* }"
-  done < <(python3 - "$@" <<'PYTHON'
-import csv, pathlib, statistics, sys
-folder, log = map(pathlib.Path, sys.argv[1:])
-reasons = [line for line in log.read_text().splitlines() if line.startswith("skipped ")]
-def rows_of(name):
-    try:
-        with open(folder / name, newline="") as file:
-            return list(csv.DictReader(file))
-    except OSError:
-        return []
-def say(name, what, rows, more):
-    if rows:
-        print(f"FIGURE {what}: {len(rows)} rows, {more}, {rows[0]['library']}, {rows[0]['kernel_name'][:90]}")
-    else:
-        why = [line for line in reasons if f": {name}: " in line]
-        print(f"SKIP {what}: no row; {'; '.join(why[:4]) or 'the time was up before'}")
-time = lambda row: float(row["time_us"])
-attention = rows_of("attention.csv")
-shape = lambda row: tuple(row[name] for name in ("batch", "q_len", "head_dim", "causal", "kv_heads"))
-products = {shape(row): time(row) for row in attention if row["implementation"] == "products"}
-for way in ("cudnn_sdpa", "cudnn_graph"):
-    rows = [row for row in attention if row["implementation"] == way and row["pass"] == "forward"]
-    ratios = [products[shape(row)] / time(row) for row in rows if shape(row) in products]
-    say("attention", f"attention by {way}", rows,
-        f"{statistics.median(ratios):.2f} times as fast as products (median)" if ratios else "no products beside them")
-forward = {shape(row): time(row) for row in attention
-           if row["implementation"] == "cudnn_graph" and row["pass"] == "forward"}
-rows = [row for row in attention if row["pass"] == "backward"]
-ratios = [time(row) / forward[shape(row)] for row in rows if shape(row) in forward]
-say("attention", "attention's backward pass by cudnn_graph", rows,
-    f"{statistics.median(ratios):.2f} times the forward pass (median)" if ratios else "no forward pass beside it")
-norms = rows_of("norm.csv")
-for way in ("cudnn_layer_norm", "cudnn_rms_norm"):
-    rows = [row for row in norms if row["implementation"] == way]
-    speeds = [(2 if row["pass"] == "forward" else 3) * 2 * int(row["rows"]) * int(row["cols"]) / time(row) * 1e-3
-              for row in rows]
-    say("norm", f"norms by {way}", rows, f"up to {max(speeds, default=0):.0f} GB/s")
-engines = rows_of("conv_engines.csv")
-for direction in ("forward", "backward_data", "backward_filter"):
-    rows = [row for row in engines if row["direction"] == direction]
-    layer = lambda row: tuple(row[name] for name in ("c", "h", "k", "r", "type"))
-    best = {}
-    for row in rows:
-        best[layer(row)] = min(time(row), best.get(layer(row), time(row)))
-    picks = [time(row) / best[layer(row)] for row in rows if row["heuristic"] == "a"]
-    say("conv_engines", f"{direction} convolutions by engine", rows,
-        f"mode A's first takes {statistics.median(picks):.2f} times the fastest (median of {len(picks)})"
-        if picks else "mode A's first was not measured")
-PYTHON
-  )
-}
-
-# counted_of MODEL_PROGRAM: what counters do to clocks, from times taken with and without them.
-counted_of() {
-  if ! "$1" measure memory --counters --points 40 --budget-s 15 -o counted.csv >>measure.txt 2>counted.log &&
-    [[ ! -e counted.csv ]]; then
-    verdict SKIP "29: $(tail -1 counted.log)"
-  elif grep -q '^counters are not read' counted.log; then
-    verdict SKIP "29: $(grep -m 1 '^counters are not read' counted.log)"
-  elif ! command -v python3 >/dev/null; then
-    verdict SKIP '29: no python3 on the path'
-  else
-    verdict FIGURE "29: $(python3 - <<'PYTHON'
-import csv, statistics
-with open("counted.csv", newline="") as file:
-    ratios = [float(row["counted_ns"]) / float(row["time_us"]) * 1e-3 for row in csv.DictReader(file)
-              if float(row["time_us"]) > 20]
-print(f"{len(ratios)} kernels of 20 us and more take {statistics.median(ratios):.3f} times as long while they are "
-      "counted (median)" if ratios else "no kernel was long enough")
-PYTHON
-    )"
   fi
 }
 

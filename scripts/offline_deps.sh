@@ -8,8 +8,8 @@
 #
 #   cmake --preset gpu -D CMAKE_PREFIX_PATH=$PWD/third_party_offline/usr
 #
-# as scripts/gpu_check.sh does.  The folder holds the unpacked packages, licences included: headers,
-# CMake files, static libraries, and the two shared ones that the packages' CMake files insist on;
+# as scripts/gpu_check.sh does.  The folder holds the unpacked packages, licences included, and the headers of
+# cuDNN's front end: headers, CMake files, static libraries, and the two shared ones that the packages' CMake files insist on;
 # CMake gives programs of the build tree the run path to those.  Nothing of glibc or of the compiler
 # is taken: a library built for an older glibc runs on a newer one, not the other way round.
 #
@@ -58,6 +58,8 @@ done
 find "$folder/usr/share/doc" -type f ! -name copyright -delete
 rm -rf "$folder"/usr/share/{man,lintian,gdb} "$folder/usr/src"
 find "$folder" -type d -empty -delete
+. scripts/dependencies.sh
+get_cudnn_frontend "$folder/usr"
 (cd "$download" && printf '%s\n' ./*.deb | sed 's|^\./||') >"$folder/PACKAGES"
 
 size_mib=$(du --summarize --block-size=1M "$folder" | cut -f 1)

@@ -141,6 +141,9 @@ install_packages() {  # FOLDER, of scripts/FOLDER_requirements.txt
 install_packages dataset
 install_packages nvmmh
 if command -v java >/dev/null; then install_packages spark; fi
+if $with_cuda && $install_missing && ! $quick; then
+  get_cudnn_frontend build/cudnn_frontend || printf 'test.sh: no headers of cuDNN front end: attention is not measured\n' >&2
+fi
 
 # PyTorch 2, which the tests of its hooks need, in an environment of packages pinned by their hashes.
 torch_python=

@@ -7,14 +7,6 @@
 #include <dlfcn.h>
 
 namespace inline_prof::measure {
-namespace {
-
-std::string last_error() {
-  const char* words = dlerror();  // NOLINT(concurrency-mt-unsafe): one thread loads libraries
-  return words == nullptr ? "no reason given" : words;
-}
-
-}  // namespace
 
 DynamicLibrary::DynamicLibrary(std::initializer_list<const char*> names) {
   std::string first_error;
@@ -24,20 +16,16 @@ DynamicLibrary::DynamicLibrary(std::initializer_list<const char*> names) {
       name_ = name;
       return;
     }
-    const std::string error = last_error();
-    if (first_error.empty()) first_error = error;
+    const char* words = dlerror();  // NOLINT(concurrency-mt-unsafe): one thread loads libraries
+    if (first_error.empty()) first_error = words == nullptr ? "no reason given" : words;
   }
   throw Skipped(first_error);
 }
 
-void* DynamicLibrary::address_or_null(const char* name) const {
-  return dlsym(handle_, name);
-}
-
-void* DynamicLibrary::address(const char* name) const {
-  void* found = address_or_null(name);
+DynamicLibrary::Address DynamicLibrary::find(const char* name) const {
+  void* found = dlsym(handle_, name);
   if (found == nullptr) throw Skipped(fmt::format("{} has no {}", name_, name));
-  return found;
+  return {found};
 }
 
 }  // namespace inline_prof::measure

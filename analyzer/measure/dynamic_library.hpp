@@ -1,4 +1,4 @@
-// Libraries of the vendor's that may be absent: what needs one is skipped, and says so.
+// Vendor libraries that may be absent: a case that needs one is skipped with the reason.
 #pragma once
 
 #include <initializer_list>
@@ -8,26 +8,25 @@ namespace inline_prof::measure {
 
 class DynamicLibrary {
  public:
-  // The first of these names that can be loaded.  Throws Skipped with the loader's words.
+  // The address of a function, which becomes a pointer of whatever type it is assigned to.
+  struct Address {
+    void* value;
+    template <typename Function>
+    operator Function*() const {
+      return reinterpret_cast<Function*>(value);
+    }
+  };
+
+  // Loads the first of these names that can be loaded.  Throws Skipped with the loader's words.
   explicit DynamicLibrary(std::initializer_list<const char*> names);
 
-  // Throws Skipped where the library does not have it.
-  template <typename Function>
-  void find(Function*& function, const char* name) const {
-    function = reinterpret_cast<Function*>(address(name));
-  }
-  // Null where the library does not have it.
-  template <typename Function>
-  void find_optional(Function*& function, const char* name) const {
-    function = reinterpret_cast<Function*>(address_or_null(name));
-  }
+  // Throws Skipped if the library lacks the function.
+  [[nodiscard]] Address find(const char* name) const;
+  [[nodiscard]] void* handle() const { return handle_; }
 
  private:
-  [[nodiscard]] void* address(const char* name) const;
-  [[nodiscard]] void* address_or_null(const char* name) const;
-
   std::string name_;
-  void* handle_ = nullptr;  // stays loaded: threads of such a library outlive everything of ours
+  void* handle_ = nullptr;  // stays loaded: threads of such a library may still run at exit
 };
 
 }  // namespace inline_prof::measure

@@ -108,4 +108,27 @@ void* Gpu::take(std::size_t bytes) {
   return start;
 }
 
+GpuStateReader::GpuStateReader(int device) {
+  int (*start)() = library_.find("nvmlInit_v2");
+  int (*by_bus)(const char*, void**) = library_.find("nvmlDeviceGetHandleByPciBusId_v2");
+  std::array<char, 32> bus{};
+  check(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device),
+        "cudaDeviceGetPCIBusId");
+  int result = start();
+  if (result == 0) result = by_bus(bus.data(), &device_);
+  if (result != 0) throw Skipped(fmt::format("NVML answers {} for {}", result, bus.data()));
+}
+
+GpuState GpuStateReader::read() const {
+  constexpr int kSmClock = 1, kMemoryClock = 2;  // NVML_CLOCK_SM, NVML_CLOCK_MEM
+  constexpr int kGpuTemperature = 0;             // NVML_TEMPERATURE_GPU
+  GpuState state;
+  unsigned value = 0;
+  if (clock_(device_, kSmClock, &value) == 0) state.sm_clock_mhz = value;
+  if (clock_(device_, kMemoryClock, &value) == 0) state.memory_clock_mhz = value;
+  if (power_(device_, &value) == 0) state.power_w = value * 1e-3;  // it counts milliwatts
+  if (temperature_(device_, kGpuTemperature, &value) == 0) state.temperature_c = value;
+  return state;
+}
+
 }  // namespace inline_prof::measure

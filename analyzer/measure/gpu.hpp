@@ -3,12 +3,14 @@
 #pragma once
 
 #include "measure/case.hpp"
+#include "measure/dynamic_library.hpp"
 #include "measure/suites.hpp"
 
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -58,11 +60,36 @@ class Gpu {
   void* flush_memory_ = nullptr;
 };
 
+// Clocks, power and temperature, as far as NVML tells them.
+struct GpuState {
+  std::optional<unsigned> sm_clock_mhz;
+  std::optional<unsigned> memory_clock_mhz;
+  std::optional<double> power_w;
+  std::optional<unsigned> temperature_c;
+};
+
+class GpuStateReader {
+ public:
+  // Throws Skipped if NVML is absent or does not know the device (a CUDA device number).
+  explicit GpuStateReader(int device);
+
+  [[nodiscard]] GpuState read() const;
+
+ private:
+  DynamicLibrary library_{"libnvidia-ml.so.1"};
+  void* device_ = nullptr;
+  // Signatures as in nvml.h; its results are enumerators, 0 is success.
+  int (*clock_)(void*, int, unsigned*) = library_.find("nvmlDeviceGetClockInfo");
+  int (*power_)(void*, unsigned*) = library_.find("nvmlDeviceGetPowerUsage");
+  int (*temperature_)(void*, int, unsigned*) = library_.find("nvmlDeviceGetTemperature");
+};
+
 // A case made ready: memory taken and filled, handles made.
 struct Work {
   std::function<void(cudaStream_t)> run;
-  std::string library;    // "cublas 13.1.0"; empty for our own kernels
-  bool stand_in = false;  // a kernel of ours in place of the one that a run had
+  std::string library;          // "cublas 13.1.0"; empty for our own kernels
+  bool stand_in = false;        // another kernel than the one that a run had
+  std::int64_t algorithm = -1;  // its number, where the library has several
 };
 
 }  // namespace inline_prof::measure

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -56,12 +57,37 @@ RowShape row_shape(const read::Op& op) {
 
 }  // namespace
 
+Element element_of(std::string_view type) {
+  if (type == "f32" || type == "tf32") return Element::kF32;
+  if (type == "f16") return Element::kF16;
+  if (type == "bf16") return Element::kBf16;
+  if (type == "f8e4m3") return Element::kF8e4m3;
+  throw Skipped(fmt::format("type {} is not measured", type));
+}
+
+std::size_t bytes_of(Element element) {
+  if (element == Element::kF32) return 4;
+  return element == Element::kF8e4m3 ? 1 : 2;
+}
+
 void* take_normal(Gpu& gpu, std::int64_t count, std::string_view type, std::uint64_t seed) {
   const Element element = element_of(type);
   void* memory = gpu.take(product({count}) * bytes_of(element));
   launch_fill_normal(gpu.stream(), memory, static_cast<std::size_t>(count), element, seed);
   return memory;
 }
+
+namespace {
+
+struct Cast {
+  std::string_view kernel;
+  Element from, to;
+};
+constexpr std::array kCasts{Cast{"cast_f32_bf16", Element::kF32, Element::kBf16},
+                            Cast{"cast_bf16_f32", Element::kBf16, Element::kF32},
+                            Cast{"cast_bf16_f8e4m3", Element::kBf16, Element::kF8e4m3}};
+
+}  // namespace
 
 Work memory_work(const read::Op& op, Gpu& gpu) {
   const std::size_t read_bytes = bytes(op, "read_bytes");
@@ -82,19 +108,10 @@ Work memory_work(const read::Op& op, Gpu& gpu) {
   void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
   if (kernel == "copy")
     return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
-  if (kernel == "cast_f32_bf16") {
+  for (const Cast& cast : kCasts) {
+    if (kernel != cast.kernel) continue;
     return own_kernel([=](cudaStream_t s) {
-      launch_cast(s, from, Element::kF32, to, Element::kBf16, read_bytes / 4);
-    });
-  }
-  if (kernel == "cast_bf16_f32") {
-    return own_kernel([=](cudaStream_t s) {
-      launch_cast(s, from, Element::kBf16, to, Element::kF32, read_bytes / 2);
-    });
-  }
-  if (kernel == "cast_bf16_f8e4m3") {
-    return own_kernel([=](cudaStream_t s) {
-      launch_cast(s, from, Element::kBf16, to, Element::kF8e4m3, read_bytes / 2);
+      launch_cast(s, from, cast.from, to, cast.to, read_bytes / bytes_of(cast.from));
     });
   }
   if (!kernel.empty()) throw Skipped(fmt::format("no kernel is called {}", kernel));
@@ -106,31 +123,15 @@ Work bandwidth_work(const read::Op& op, Gpu& gpu) {
   const std::string kernel = text_or(op, "kernel", "");
   const std::size_t read_bytes = bytes(op, "read_bytes");
   const std::size_t write_bytes = bytes(op, "write_bytes");
-  if (kernel == "write") {
-    void* to = gpu.take(write_bytes);
-    return own_kernel([=](cudaStream_t s) { launch_write(s, to, write_bytes); });
-  }
   void* from = take_bytes(gpu, read_bytes, 1);
   void* to = gpu.take(std::max<std::size_t>(write_bytes, 16));
+  if (kernel == "write")
+    return own_kernel([=](cudaStream_t s) { launch_write(s, to, write_bytes); });
   if (kernel == "copy")
     return own_kernel([=](cudaStream_t s) { launch_copy(s, from, to, read_bytes); });
   if (kernel == "read")
     return own_kernel([=](cudaStream_t s) { launch_read(s, from, to, read_bytes); });
   throw Skipped(fmt::format("kernel {}: expected read, write or copy", kernel));
-}
-
-Work rows_work(const read::Op& op, Gpu& gpu) {
-  const std::int64_t rows = integer(op, "rows");
-  const std::int64_t row_bytes = integer(op, "row_bytes");
-  const std::int64_t lookups = integer(op, "lookups");
-  if (row_bytes % 4 != 0) throw Skipped("row_bytes is no multiple of 4");
-  void* table = take_bytes(gpu, product({rows, row_bytes}), 1);
-  void* found = gpu.take(product({lookups, row_bytes}));
-  auto* indices = static_cast<std::int64_t*>(gpu.take(product({lookups, 8})));
-  launch_fill_indices(gpu.stream(), indices, static_cast<std::size_t>(lookups), rows,
-                      number_or(op, "zipf_alpha", 0), 3);
-  return own_kernel(
-      [=](cudaStream_t s) { launch_gather_rows(s, table, row_bytes, indices, lookups, found); });
 }
 
 Work embedding_work(const read::Op& op, Gpu& gpu) {
@@ -178,29 +179,27 @@ Work embedding_work(const read::Op& op, Gpu& gpu) {
       stand_in);
 }
 
-Work norm_work(const read::Op& op, Gpu& gpu) {
+// Runs one of our kernels on rows: forward reads `in`, backward the gradient, too.
+template <typename Forward, typename Backward>
+Work row_work(const read::Op& op, Gpu& gpu, Forward forward, Backward backward) {
   const RowShape shape = row_shape(op);
   const void* in = take_normal(gpu, shape.count, shape.type, 1);
   void* out = take_normal(gpu, shape.count, shape.type, 2);
-  if (text_or(op, "pass", "forward") == "forward") {
-    return own_kernel([=](cudaStream_t s) { launch_norm_forward(s, shape.rows, in, out); }, true);
-  }
+  if (text_or(op, "pass", "forward") == "forward")
+    return own_kernel([=](cudaStream_t s) { forward(s, shape.rows, in, out); }, true);
   void* gradient = take_normal(gpu, shape.count, shape.type, 3);
-  return own_kernel([=](cudaStream_t s) { launch_norm_backward(s, shape.rows, in, out, gradient); },
-                    true);
+  return own_kernel([=](cudaStream_t s) { backward(s, shape.rows, in, out, gradient); }, true);
+}
+
+Work norm_work(const read::Op& op, Gpu& gpu) {
+  return row_work(op, gpu, launch_norm_forward, launch_norm_backward);
 }
 
 Work softmax_work(const read::Op& op, Gpu& gpu) {
-  const RowShape shape = row_shape(op);
-  const void* in = take_normal(gpu, shape.count, shape.type, 1);
-  void* out = take_normal(gpu, shape.count, shape.type, 2);
-  if (text_or(op, "pass", "forward") == "forward") {
-    return own_kernel([=](cudaStream_t s) { launch_softmax_forward(s, shape.rows, in, out, 1.0F); },
-                      true);
-  }
-  void* gradient = take_normal(gpu, shape.count, shape.type, 3);
-  return own_kernel(
-      [=](cudaStream_t s) { launch_softmax_backward(s, shape.rows, in, out, gradient); }, true);
+  const auto forward = [](cudaStream_t s, const Rows& rows, const void* in, void* out) {
+    launch_softmax_forward(s, rows, in, out, 1.0F);
+  };
+  return row_work(op, gpu, forward, launch_softmax_backward);
 }
 
 }  // namespace inline_prof::measure

@@ -56,8 +56,6 @@ __global__ void hold(std::int64_t cycles) {
   }
 }
 
-__global__ void empty_kernel() {}
-
 template <typename T>
 __global__ void fill_normal(T* values, std::size_t count, std::uint64_t seed) {
   for (std::size_t i = first_item(); i < count; i += item_step())
@@ -198,18 +196,6 @@ __global__ void largest_magnitude(const __nv_bfloat16* values, std::size_t count
 
 __device__ std::size_t warp_number() {
   return first_item() / kWarp;
-}
-
-template <typename LibraryCall>
-__global__ void gather_rows(const LibraryCall* table, std::int64_t words,
-                            const std::int64_t* indices, std::int64_t lookups, LibraryCall* rows) {
-  const std::size_t step = item_step() / kWarp;
-  for (std::size_t row = warp_number(); row < static_cast<std::size_t>(lookups); row += step) {
-    const LibraryCall* from = table + indices[row] * words;
-    LibraryCall* to = rows + static_cast<std::int64_t>(row) * words;
-    for (std::int64_t i = threadIdx.x % kWarp; i < words; i += kWarp)
-      to[i] = from[i];
-  }
 }
 
 template <typename T>
@@ -374,10 +360,6 @@ void launch_hold(cudaStream_t stream, std::int64_t cycles) {
   hold<<<1, 1, 0, stream>>>(cycles);
 }
 
-void launch_empty(cudaStream_t stream) {
-  empty_kernel<<<1, 1, 0, stream>>>();
-}
-
 void launch_fill_normal(cudaStream_t stream, void* values, std::size_t count, Element element,
                         std::uint64_t seed) {
   const unsigned blocks = blocks_for(count);
@@ -449,20 +431,6 @@ void launch_quantise(cudaStream_t stream, const void* bf16, void* f8, float* lar
   largest_magnitude<<<blocks_for(count / 4), kThreads, 0, stream>>>(
       static_cast<const __nv_bfloat16*>(bf16), count, largest);
   cast<__nv_bfloat16, __nv_fp8_e4m3>(stream, bf16, f8, count, largest);
-}
-
-void launch_gather_rows(cudaStream_t stream, const void* table, std::int64_t row_bytes,
-                        const std::int64_t* indices, std::int64_t lookups, void* rows) {
-  const unsigned blocks = blocks_for(static_cast<std::size_t>(lookups) * kWarp);
-  if (row_bytes % static_cast<std::int64_t>(sizeof(Unit)) == 0) {
-    gather_rows<<<blocks, kThreads, 0, stream>>>(
-        static_cast<const Unit*>(table), row_bytes / static_cast<std::int64_t>(sizeof(Unit)),
-        indices, lookups, static_cast<Unit*>(rows));
-  } else {
-    gather_rows<<<blocks, kThreads, 0, stream>>>(static_cast<const std::uint32_t*>(table),
-                                                 row_bytes / 4, indices, lookups,
-                                                 static_cast<std::uint32_t*>(rows));
-  }
 }
 
 void launch_embedding_forward(cudaStream_t stream, const Lookup& lookup, const void* weights,

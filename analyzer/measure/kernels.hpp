@@ -17,7 +17,6 @@ enum class Element : std::uint8_t { kF32, kF16, kBf16, kF8e4m3 };
 
 // Keeps the stream busy for so many cycles of the SM clock.
 void launch_hold(cudaStream_t stream, std::int64_t cycles);
-void launch_empty(cudaStream_t stream);
 
 // Numbers as they are in training: normal, mean 0, deviation 1.
 void launch_fill_normal(cudaStream_t stream, void* values, std::size_t count, Element element,
@@ -40,9 +39,6 @@ void launch_move(cudaStream_t stream, const void* from, std::size_t read_bytes, 
 // bf16 to f8e4m3 in two steps: the largest magnitude, then values scaled by it.
 void launch_quantise(cudaStream_t stream, const void* bf16, void* f8, float* largest,
                      std::size_t count);
-
-void launch_gather_rows(cudaStream_t stream, const void* table, std::int64_t row_bytes,
-                        const std::int64_t* indices, std::int64_t lookups, void* rows);
 
 struct Lookup {
   std::int64_t batch, tables, rows, bag, dim;

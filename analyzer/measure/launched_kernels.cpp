@@ -13,19 +13,11 @@ namespace {
 
 struct GraphFunctions {
   DynamicLibrary library{"libcuda.so.1"};
-  decltype(cuGraphGetNodes)* nodes = nullptr;
-  decltype(cuGraphNodeGetType)* type = nullptr;
-  decltype(cuGraphKernelNodeGetParams)* kernel = nullptr;
-  decltype(cuFuncGetName)* function_name = nullptr;
-  decltype(cuKernelGetName)* kernel_name = nullptr;
-
-  GraphFunctions() {
-    library.find(nodes, "cuGraphGetNodes");
-    library.find(type, "cuGraphNodeGetType");
-    library.find(kernel, "cuGraphKernelNodeGetParams_v2");
-    library.find(function_name, "cuFuncGetName");
-    library.find(kernel_name, "cuKernelGetName");
-  }
+  decltype(&cuGraphGetNodes) nodes = library.find("cuGraphGetNodes");
+  decltype(&cuGraphNodeGetType) type = library.find("cuGraphNodeGetType");
+  decltype(&cuGraphKernelNodeGetParams) kernel = library.find("cuGraphKernelNodeGetParams_v2");
+  decltype(&cuFuncGetName) function_name = library.find("cuFuncGetName");
+  decltype(&cuKernelGetName) kernel_name = library.find("cuKernelGetName");
 
   [[nodiscard]] std::vector<LaunchedKernel> kernels_of(CUgraph graph) const {
     std::size_t count = 0;

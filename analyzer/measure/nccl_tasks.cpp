@@ -15,35 +15,19 @@ namespace {
 
 struct NcclFunctions {
   DynamicLibrary library{"libnccl.so.2"};
-  decltype(ncclGetVersion)* get_version = nullptr;
-  decltype(ncclGetErrorString)* error_string = nullptr;
-  decltype(ncclCommInitAll)* start = nullptr;
-  decltype(ncclCommDestroy)* destroy = nullptr;
-  decltype(ncclGroupStart)* group_start = nullptr;
-  decltype(ncclGroupEnd)* group_end = nullptr;
-  decltype(ncclAllReduce)* all_reduce = nullptr;
-  decltype(ncclAllGather)* all_gather = nullptr;
-  decltype(ncclReduceScatter)* reduce_scatter = nullptr;
-  decltype(ncclBroadcast)* broadcast = nullptr;
-  decltype(ncclReduce)* reduce = nullptr;
-  decltype(ncclSend)* send = nullptr;
-  decltype(ncclRecv)* receive = nullptr;
-
-  NcclFunctions() {
-    library.find(get_version, "ncclGetVersion");
-    library.find(error_string, "ncclGetErrorString");
-    library.find(start, "ncclCommInitAll");
-    library.find(destroy, "ncclCommDestroy");
-    library.find(group_start, "ncclGroupStart");
-    library.find(group_end, "ncclGroupEnd");
-    library.find(all_reduce, "ncclAllReduce");
-    library.find(all_gather, "ncclAllGather");
-    library.find(reduce_scatter, "ncclReduceScatter");
-    library.find(broadcast, "ncclBroadcast");
-    library.find(reduce, "ncclReduce");
-    library.find(send, "ncclSend");
-    library.find(receive, "ncclRecv");
-  }
+  decltype(&ncclGetVersion) get_version = library.find("ncclGetVersion");
+  decltype(&ncclGetErrorString) error_string = library.find("ncclGetErrorString");
+  decltype(&ncclCommInitAll) start = library.find("ncclCommInitAll");
+  decltype(&ncclCommDestroy) destroy = library.find("ncclCommDestroy");
+  decltype(&ncclGroupStart) group_start = library.find("ncclGroupStart");
+  decltype(&ncclGroupEnd) group_end = library.find("ncclGroupEnd");
+  decltype(&ncclAllReduce) all_reduce = library.find("ncclAllReduce");
+  decltype(&ncclAllGather) all_gather = library.find("ncclAllGather");
+  decltype(&ncclReduceScatter) reduce_scatter = library.find("ncclReduceScatter");
+  decltype(&ncclBroadcast) broadcast = library.find("ncclBroadcast");
+  decltype(&ncclReduce) reduce = library.find("ncclReduce");
+  decltype(&ncclSend) send = library.find("ncclSend");
+  decltype(&ncclRecv) receive = library.find("ncclRecv");
 
   void check_nccl(ncclResult_t result, const char* what) const {
     if (result == ncclSuccess) return;
@@ -119,6 +103,64 @@ struct NcclTasks::Communicators {
 NcclTasks::NcclTasks(Gpu& gpu) : gpu_(gpu) {}
 NcclTasks::~NcclTasks() = default;
 
+namespace {
+
+using Call = std::function<ncclResult_t(std::size_t rank, const void* from, void* to)>;
+
+// Elements of a collective, and of the part that one rank has.
+struct Counts {
+  std::size_t whole, part;
+};
+
+// Returns what one rank calls.
+template <typename Communicators>
+Call call_of(const Communicators& all, const std::string& name, ncclDataType_t type,
+             std::int64_t element_bytes, const Counts& counts) {
+  const auto [whole, part] = counts;
+  const NcclFunctions& nccl = all.nccl;
+  if (name == "all_reduce") {
+    return [=, &all, &nccl](std::size_t rank, const void* from, void* to) {
+      return nccl.all_reduce(from, to, whole, type, ncclSum, all.ranks[rank], all.streams[rank]);
+    };
+  }
+  if (name == "all_gather") {
+    return [=, &all, &nccl](std::size_t rank, const void* from, void* to) {
+      return nccl.all_gather(from, to, part, type, all.ranks[rank], all.streams[rank]);
+    };
+  }
+  if (name == "reduce_scatter") {
+    return [=, &all, &nccl](std::size_t rank, const void* from, void* to) {
+      return nccl.reduce_scatter(from, to, part, type, ncclSum, all.ranks[rank], all.streams[rank]);
+    };
+  }
+  if (name == "broadcast") {
+    return [=, &all, &nccl](std::size_t rank, const void* from, void* to) {
+      return nccl.broadcast(from, to, whole, type, 0, all.ranks[rank], all.streams[rank]);
+    };
+  }
+  if (name == "reduce") {
+    return [=, &all, &nccl](std::size_t rank, const void* from, void* to) {
+      return nccl.reduce(from, to, whole, type, ncclSum, 0, all.ranks[rank], all.streams[rank]);
+    };
+  }
+  if (name != "all_to_all") throw Skipped(fmt::format("collective {} is not measured", name));
+  return [=, &all, &nccl](std::size_t rank, const void* from, void* to) {
+    const std::size_t step = part * static_cast<std::size_t>(element_bytes);
+    for (std::size_t peer = 0; peer < all.ranks.size(); ++peer) {
+      const auto* sent = static_cast<const std::byte*>(from) + peer * step;
+      auto* received = static_cast<std::byte*>(to) + peer * step;
+      const int other = static_cast<int>(peer);
+      ncclResult_t result = nccl.send(sent, part, type, other, all.ranks[rank], all.streams[rank]);
+      if (result == ncclSuccess)
+        result = nccl.receive(received, part, type, other, all.ranks[rank], all.streams[rank]);
+      if (result != ncclSuccess) return result;
+    }
+    return ncclSuccess;
+  };
+}
+
+}  // namespace
+
 // `bytes` is what nccl-tests prints: the part of a rank, or that of all ranks for gathers, scatters
 // and exchanges.
 Work NcclTasks::collective(const read::Op& op) {
@@ -143,51 +185,10 @@ Work NcclTasks::collective(const read::Op& op) {
   void* first = gpu_.take(2 * whole_bytes);
   all.give_others_memory(2 * whole_bytes);
   all.memory[0] = first;
-  const std::string name = text_or(op, "op", "");
   const NcclFunctions& nccl = all.nccl;
-  using Call = std::function<ncclResult_t(std::size_t, const void*, void*)>;
-  Call call;
-  const auto n = static_cast<std::size_t>(count);
-  const auto share = static_cast<std::size_t>(part);
-  if (name == "all_reduce") {
-    call = [&all, n, data](std::size_t rank, const void* from, void* to) {
-      return all.nccl.all_reduce(from, to, n, data, ncclSum, all.ranks[rank], all.streams[rank]);
-    };
-  } else if (name == "all_gather") {
-    call = [&all, share, data](std::size_t rank, const void* from, void* to) {
-      return all.nccl.all_gather(from, to, share, data, all.ranks[rank], all.streams[rank]);
-    };
-  } else if (name == "reduce_scatter") {
-    call = [&all, share, data](std::size_t rank, const void* from, void* to) {
-      return all.nccl.reduce_scatter(from, to, share, data, ncclSum, all.ranks[rank],
-                                     all.streams[rank]);
-    };
-  } else if (name == "broadcast") {
-    call = [&all, n, data](std::size_t rank, const void* from, void* to) {
-      return all.nccl.broadcast(from, to, n, data, 0, all.ranks[rank], all.streams[rank]);
-    };
-  } else if (name == "reduce") {
-    call = [&all, n, data](std::size_t rank, const void* from, void* to) {
-      return all.nccl.reduce(from, to, n, data, ncclSum, 0, all.ranks[rank], all.streams[rank]);
-    };
-  } else if (name == "all_to_all") {
-    const std::size_t step = share * static_cast<std::size_t>(element);
-    call = [&all, share, data, step](std::size_t rank, const void* from, void* to) {
-      ncclResult_t result = ncclSuccess;
-      for (std::size_t peer = 0; peer < all.ranks.size() && result == ncclSuccess; ++peer) {
-        const auto* part_of = static_cast<const std::byte*>(from) + peer * step;
-        auto* place = static_cast<std::byte*>(to) + peer * step;
-        result = all.nccl.send(part_of, share, data, static_cast<int>(peer), all.ranks[rank],
-                               all.streams[rank]);
-        if (result != ncclSuccess) return result;
-        result = all.nccl.receive(place, share, data, static_cast<int>(peer), all.ranks[rank],
-                                  all.streams[rank]);
-      }
-      return result;
-    };
-  } else {
-    throw Skipped(fmt::format("collective {} is not measured", name));
-  }
+  const auto call =
+      call_of(all, text_or(op, "op", ""), data, element,
+              {.whole = static_cast<std::size_t>(count), .part = static_cast<std::size_t>(part)});
   const auto run = [&all, &nccl, call, whole_bytes](cudaStream_t) {
     nccl.check_nccl(nccl.group_start(), "ncclGroupStart");
     for (std::size_t rank = 0; rank < all.ranks.size(); ++rank) {

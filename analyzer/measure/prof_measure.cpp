@@ -7,7 +7,6 @@
 #include "base/command_line.hpp"
 #include "measure/case_files.hpp"
 #include "measure/gpu.hpp"
-#include "measure/range_counters.hpp"
 #include "measure/result_table.hpp"
 #include "measure/run_cases.hpp"
 #include "measure/suites.hpp"
@@ -86,7 +85,7 @@ class Plan {
   void add_suite(const Suite& suite, const GpuFacts& gpu, L2Choice l2) {
     const auto ops = arguments_.grid.empty() ? suite.ops(gpu) : ops_of_grid(arguments_.grid, suite);
     const std::string name(suite.name);
-    if (arguments_.load != LoadChoice::kBurst && suite.name != "floor")
+    if (arguments_.load != LoadChoice::kBurst)
       add(name + ".sustained", suite.columns, ops, L2State::kWarm, Load::kSustained);
     if (arguments_.load == LoadChoice::kSustained) return;
     if (l2 != L2Choice::kCold || !suite.has_cold_cases)
@@ -109,8 +108,6 @@ class Plan {
     for (const auto& [name, columns, load] : tables_to_make_) {
       std::vector<std::string_view> more;
       if (load == Load::kSustained) more.push_back(kLoadColumn);
-      if (arguments_.run.counters)
-        more.insert(more.end(), counter_columns().begin(), counter_columns().end());
       const fs::path file =
           is_folder_ ? fs::path(arguments_.output) / (name + ".csv") : fs::path(arguments_.output);
       tables.try_emplace(name, file, columns, if_there, more);
@@ -277,9 +274,6 @@ void declare(cli::Command& app, Arguments& arguments) {
       .check(cli::not_negative())
       .shows_default();
   app.add_option("--seed", arguments.run.seed, "Seed of the order").shows_default();
-  app.add_flag("--counters", arguments.run.counters,
-               "Read the GPU's counters, too: bytes of L2 and DRAM, instructions of the pipes, in "
-               "runs of their own");
   app.add_flag("--resume", arguments.resume,
                "Keep the rows of tables that exist, measure the rest");
   app.add_flag("--force", arguments.force, "Replace tables that exist");

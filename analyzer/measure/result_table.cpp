@@ -24,7 +24,7 @@ const std::vector<std::string_view>& measured_columns() {
       "kernel_name", "blocks",        "kernels",       "samples",        "raw_us",
       "floor_us",    "time_lower_us", "time_upper_us", "sm_clock_mhz",   "memory_clock_mhz",
       "power_w",     "temperature_c", "device_name",   "driver_version", "library",
-      "algorithm",   "proposed_by",   "stand_in",      "time_us"};
+      "algorithm",   "stand_in",      "time_us"};
   return columns;
 }
 

@@ -2,12 +2,10 @@
 
 #include "base/random.hpp"
 #include "measure/gpu.hpp"
-#include "measure/gpu_state.hpp"
 #include "measure/launched_kernels.hpp"
-#include "measure/range_counters.hpp"
+#include "measure/pacing.hpp"
 #include "measure/stopwatch.hpp"
 #include "measure/tasks.hpp"
-#include "measure/turns.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -83,17 +81,12 @@ class Runner {
     } catch (const Skipped& reason) {
       std::fprintf(stderr, "clocks, power and temperature are not known: %s\n", reason.what());
     }
-    if (options.counters) open_counters();
     floor_us_ = stopwatch_.measure_floor_us();
   }
 
   Cells measure(const Case& one) {
     gpu_.give_back();
-    Choice choice;
-    if (one.op.kind == "floor") {
-      return cells_of(stopwatch_.floor_times_us(text_or(one.op, "what", "")), 0, {}, {});
-    }
-    const Work work = prepare(one.op, choice);
+    const Work work = prepare(one.op);
     work.run(gpu_.stream());
     check(cudaGetLastError(), "first launch");
     check(cudaStreamSynchronize(gpu_.stream()), "first run");
@@ -112,14 +105,12 @@ class Runner {
       const double was_mhz = *before.sm_clock_mhz, is_mhz = *state.sm_clock_mhz;
       if (std::abs(is_mhz - was_mhz) <= kMostClockChange * was_mhz) break;
     }
-    Cells cells = cells_of(times, floor_us_, kernels, state);
+    Cells cells = cells_of(times, kernels, state);
     cells["library"] = work.library;
     cells["load"] = one.load == Load::kSustained ? "sustained" : "";
     if (work.stand_in) cells["stand_in"] = "true";
-    if (choice.number >= 0) cells["algorithm"] = fmt::format("{}", choice.number);
-    cells["proposed_by"] = choice.proposed_by;
+    if (work.algorithm >= 0) cells["algorithm"] = fmt::format("{}", work.algorithm);
     bandwidths_.add(one, std::stod(cells["time_us"]));
-    count(work, cells);
     return cells;
   }
 
@@ -132,75 +123,52 @@ class Runner {
   }
 
  private:
-  // Without counters there are times all the same.
-  void open_counters() {
-    try {
-      counters_ = std::make_unique<RangeCounters>(gpu_);
-    } catch (const Skipped& reason) {
-      std::fprintf(stderr, "counters are not read: %s\n", reason.what());
-    }
-  }
-
-  void count(const Work& work, Cells& cells) {
-    if (!counters_) return;
-    try {
-      const std::vector<double> values = counters_->count(work);
-      for (std::size_t i = 0; i < values.size(); ++i)
-        cells[std::string(counter_columns()[i])] = fmt::format("{:.0f}", values[i]);
-    } catch (const Skipped& reason) {
-      counters_.reset();
-      std::fprintf(stderr, "counters are not read any more: %s\n", reason.what());
-    }
-  }
-
-  Work prepare(const read::Op& op, Choice& choice) {
-    const auto kind = op_kind_from_name(op.kind);
-    if (kind == OpKind::kGemm) return cublas_.gemm(op);
-    if (kind == OpKind::kAttention) return attention(op, choice);
-    if (kind == OpKind::kConv) return cudnn_.convolution(op, choice);
-    if (kind == OpKind::kCollective) return nccl_.collective(op);
-    if (kind == OpKind::kMemory) return memory_work(op, gpu_);
-    if (op.kind == "rows") return rows_work(op, gpu_);
+  Work prepare(const read::Op& op) {
     if (op.kind == "bandwidth") return bandwidth_work(op, gpu_);
-    if (kind == OpKind::kEmbedding) return embedding_work(op, gpu_);
-    if (kind == OpKind::kNorm) return norm(op, choice);
-    if (kind == OpKind::kSoftmax) return softmax_work(op, gpu_);
-    throw Skipped(fmt::format("{} is not measured", op.kind));
+    switch (op_kind_from_name(op.kind).value_or(OpKind::kRegion)) {
+      case OpKind::kGemm:
+        return cublas_.gemm(op);
+      case OpKind::kAttention:
+        return attention(op);
+      case OpKind::kConv:
+        return cudnn_.convolution(op);
+      case OpKind::kCollective:
+        return nccl_.collective(op);
+      case OpKind::kMemory:
+        return memory_work(op, gpu_);
+      case OpKind::kEmbedding:
+        return embedding_work(op, gpu_);
+      case OpKind::kNorm:
+        return norm_work(op, gpu_);
+      case OpKind::kSoftmax:
+        return softmax_work(op, gpu_);
+      default:
+        throw Skipped(fmt::format("{} is not measured", op.kind));
+    }
   }
 
-  // A run's attention is fused as a rule, by one library or another: cuDNN stands in for it, and
-  // products where cuDNN cannot.
-  Work attention(const read::Op& op, Choice& choice) {
-    const std::string wanted = text_or(op, "implementation", "");
-    if (wanted == "products") return cublas_.attention(op);
-    if (!wanted.empty()) return cudnn_.attention(op, wanted, choice);
-    std::string reasons;
-    for (const char* implementation : {"cudnn_sdpa", "cudnn_graph"}) {
-      try {
-        Work work = cudnn_.attention(op, implementation, choice);
-        work.stand_in = true;
-        return work;
-      } catch (const Skipped& reason) {
-        reasons += fmt::format("{}: {}; ", implementation, reason.what());
-        gpu_.give_back();
-      }
+  // Most runs fuse attention, with one library or another.  cuDNN's kernel stands in for theirs,
+  // and products do where cuDNN cannot.
+  Work attention(const read::Op& op) {
+    std::string reason;
+    try {
+      return cudnn_.attention(op);
+    } catch (const Skipped& skipped) {
+      reason = skipped.what();
+      gpu_.give_back();
     }
     try {
       return cublas_.attention(op);
-    } catch (const Skipped& reason) {
-      throw Skipped(fmt::format("{}products: {}", reasons, reason.what()));
+    } catch (const Skipped& skipped) {
+      throw Skipped(fmt::format("{}; products: {}", reason, skipped.what()));
     }
   }
 
-  Work norm(const read::Op& op, Choice& choice) {
-    const std::string wanted = text_or(op, "implementation", "own");
-    return wanted == "own" ? norm_work(op, gpu_) : cudnn_.norm(op, wanted, choice);
-  }
-
-  [[nodiscard]] Cells cells_of(const std::vector<double>& times, double floor_us,
+  [[nodiscard]] Cells cells_of(const std::vector<double>& times,
                                const std::vector<LaunchedKernel>& kernels,
                                const GpuState& state) const {
     const MedianOfRepeats found = median_of(times);
+    const double floor_us = floor_us_;
     if (found.median <= floor_us) {
       throw Skipped("takes no longer than an event pair with nothing between its events");
     }
@@ -231,7 +199,6 @@ class Runner {
   CudnnTasks cudnn_;
   NcclTasks nccl_;
   std::optional<GpuStateReader> state_;
-  std::unique_ptr<RangeCounters> counters_;
   Bandwidths bandwidths_;
   double floor_us_ = 0;
 };

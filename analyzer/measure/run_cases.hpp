@@ -2,7 +2,7 @@
 #pragma once
 
 #include "measure/case.hpp"
-#include "measure/repeats.hpp"
+#include "measure/pacing.hpp"
 #include "measure/result_table.hpp"
 
 #include <cstdint>
@@ -20,7 +20,6 @@ struct RunOptions {
   double case_s = 0.2;  // for the repeats of one case, once there are enough of them to count
   RepeatLimits repeats;
   std::uint64_t seed = 1;  // of the order
-  bool counters = false;   // read the GPU's counters, too, after each case was timed
 };
 
 struct RunOutcome {

@@ -15,7 +15,6 @@ using Clock = std::chrono::steady_clock;
 // Longer than the host needs for two records and a few launches in between.
 constexpr double kHoldUs = 40;
 constexpr std::size_t kFloorRepeats = 64;
-constexpr int kLaunchesInARow = 200;
 // Sustained work fills this much time in front of each pair.
 constexpr double kFrontUs = 2000;
 // A host launches a library's kernel in less; work that is shorter leaves gaps, and little power.
@@ -23,14 +22,6 @@ constexpr double kLeastLoadUs = 20;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-Work nothing() {
-  return {.run = [](cudaStream_t) {}, .library = {}};
-}
-
-Work empty_kernel() {
-  return {.run = launch_empty, .library = {}};
 }
 
 }  // namespace
@@ -87,15 +78,6 @@ std::vector<double> Stopwatch::times_us(const Work& work, L2State l2, const Repe
   return times;
 }
 
-std::vector<double> Stopwatch::idle_times_us(const Work& work, std::size_t repeats) {
-  std::vector<double> times;
-  while (times.size() < repeats) {
-    queue(work, pairs_[0], {.hold_back = false}, L2State::kWarm);
-    read(1, times);
-  }
-  return times;
-}
-
 std::size_t Stopwatch::load(const Work& work, double seconds) {
   const auto start = Clock::now();
   std::size_t runs = 1;
@@ -119,50 +101,8 @@ std::size_t Stopwatch::load(const Work& work, double seconds) {
 
 double Stopwatch::measure_floor_us() {
   const RepeatLimits all{.least = kFloorRepeats, .most = kFloorRepeats, .precision = 0};
-  return median_of(times_us(nothing(), L2State::kWarm, all, 1)).median;
-}
-
-std::vector<double> Stopwatch::floor_times_us(const std::string& what) {
-  const RepeatLimits all{.least = kFloorRepeats, .most = kFloorRepeats, .precision = 0};
-  if (what == "empty_pair") return times_us(nothing(), L2State::kWarm, all, 1);
-  if (what == "empty_kernel") return times_us(empty_kernel(), L2State::kWarm, all, 1);
-  if (what == "empty_pair_idle") return idle_times_us(nothing(), kFloorRepeats);
-  if (what == "empty_kernel_idle") return idle_times_us(empty_kernel(), kFloorRepeats);
-  const cudaStream_t stream = gpu_.stream();
-  if (what == "graph_of_one_kernel") {
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "begin capture");
-    launch_empty(stream);
-    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
-    const Work replay{
-        .run = [exec](cudaStream_t on) { check(cudaGraphLaunch(exec, on), "cudaGraphLaunch"); },
-        .library = {}};
-    std::vector<double> times = times_us(replay, L2State::kWarm, all, 1);
-    check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
-    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
-    return times;
-  }
-  const bool is_launch = what == "host_launch";
-  if (!is_launch && what != "host_event_record") {
-    throw Skipped(fmt::format("no floor is called {}", what));
-  }
-  // What a call takes the host, while the stream has room for all of them.
-  std::vector<double> times;
-  while (times.size() < kFloorRepeats) {
-    const auto start = Clock::now();
-    for (int i = 0; i < kLaunchesInARow; ++i) {
-      if (is_launch) {
-        launch_empty(stream);
-      } else {
-        check(cudaEventRecord(pairs_[0].start, stream), "cudaEventRecord");
-      }
-    }
-    times.push_back(seconds_since(start) * 1e6 / kLaunchesInARow);
-    check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  }
-  return times;
+  const Work nothing{.run = [](cudaStream_t) {}, .library = {}};
+  return median_of(times_us(nothing, L2State::kWarm, all, 1)).median;
 }
 
 }  // namespace inline_prof::measure

@@ -2,10 +2,9 @@
 #pragma once
 
 #include "measure/gpu.hpp"
-#include "measure/repeats.hpp"
+#include "measure/pacing.hpp"
 
 #include <array>
-#include <string>
 #include <vector>
 
 namespace inline_prof::measure {
@@ -28,14 +27,8 @@ class Stopwatch {
   // the stream busy while a pair is queued.  Throws Skipped for work that the host cannot launch
   // fast enough.
   [[nodiscard]] std::size_t load(const Work& work, double seconds);
-  // The same on a stream that has nothing to do.
-  [[nodiscard]] std::vector<double> idle_times_us(const Work& work, std::size_t repeats);
-
   // The median of pairs with nothing between them, behind work; measured anew by each call.
   [[nodiscard]] double measure_floor_us();
-
-  // One of the suite "floor": what stands in its rows as "what".  Throws Skipped for another name.
-  [[nodiscard]] std::vector<double> floor_times_us(const std::string& what);
 
  private:
   static constexpr std::size_t kPairs = 8;

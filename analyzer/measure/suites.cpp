@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <stdexcept>
 
 namespace inline_prof::measure {
@@ -95,25 +96,6 @@ Ops memory_ops(const GpuFacts&) {
   return ops;
 }
 
-Ops row_ops(const GpuFacts&) {
-  Ops ops;
-  for (const std::int64_t row_bytes : {32, 64, 128, 256, 512, 1024, 2048}) {
-    for (const std::int64_t table_bytes :
-         {std::int64_t{1} << 24, std::int64_t{1} << 28, std::int64_t{1} << 32}) {
-      for (const double alpha : {0.0, 1.05}) {
-        const std::int64_t lookups = (std::int64_t{1} << 28) / row_bytes;
-        ops.push_back(op_of("rows", {{"rows", table_bytes / row_bytes},
-                                     {"row_bytes", row_bytes},
-                                     {"lookups", lookups},
-                                     {"zipf_alpha", alpha},
-                                     {"read_bytes", lookups * (row_bytes + 8)},
-                                     {"write_bytes", lookups * row_bytes}}));
-      }
-    }
-  }
-  return ops;
-}
-
 Ops embedding_ops(const GpuFacts&) {
   Ops ops;
   for (const char* pass : {"forward", "backward_sgd", "backward_rowwise_adagrad"}) {
@@ -134,82 +116,6 @@ Ops embedding_ops(const GpuFacts&) {
             }
           }
         }
-      }
-    }
-  }
-  return ops;
-}
-
-Ops rows_and_columns(OpKind kind) {
-  Ops ops;
-  for (const char* pass : {"forward", "backward"}) {
-    for (const char* type : {"f32", "bf16"}) {
-      for (const std::int64_t columns : {256, 1024, 4096, 8192}) {
-        for (const std::int64_t rows : {128, 2048, 32768}) {
-          ops.push_back(op_of(
-              kind,
-              {{"rows", rows}, {"cols", columns}, {"type", text(type)}, {"pass", text(pass)}}));
-        }
-      }
-    }
-  }
-  return ops;
-}
-
-// Ours, and cuDNN's for a part of the shapes: its engines are compiled when they are planned.
-Ops norm_ops(const GpuFacts&) {
-  Ops ops = rows_and_columns(OpKind::kNorm);
-  for (read::Op& op : ops)
-    op.attributes.emplace_back("implementation", text("own"));
-  for (const char* implementation : {"cudnn_layer_norm", "cudnn_rms_norm"}) {
-    for (const char* pass : {"forward", "backward"}) {
-      for (const std::int64_t columns : {1024, 4096, 8192}) {
-        for (const std::int64_t rows : {2048, 32768}) {
-          ops.push_back(op_of(OpKind::kNorm, {{"rows", rows},
-                                              {"cols", columns},
-                                              {"type", text("bf16")},
-                                              {"pass", text(pass)},
-                                              {"implementation", text(implementation)}}));
-        }
-      }
-    }
-  }
-  return ops;
-}
-
-Ops softmax_ops(const GpuFacts&) {
-  return rows_and_columns(OpKind::kSoftmax);
-}
-
-// Without a mask as products and as cuDNN's one operation, with one as the graph that cuDNN fuses,
-// in both passes; two lengths as that graph without a mask, to compare; and heads that share their
-// keys.
-Ops attention_ops(const GpuFacts&) {
-  Ops ops;
-  const auto add = [&](std::int64_t batch, std::int64_t length, std::int64_t head_dim,
-                       const char* implementation, bool is_causal, std::int64_t kv_heads,
-                       const char* pass = "forward") {
-    Attributes attributes{{"batch", batch},       {"heads", std::int64_t{16}},
-                          {"q_len", length},      {"kv_len", length},
-                          {"head_dim", head_dim}, {"type", text("bf16")},
-                          {"pass", text(pass)},   {"implementation", text(implementation)}};
-    if (kv_heads != 16) attributes.emplace_back("kv_heads", kv_heads);
-    if (is_causal) attributes.emplace_back("causal", true);
-    ops.push_back(op_of(OpKind::kAttention, std::move(attributes)));
-  };
-  for (const std::int64_t length : {128, 512, 1024, 2048, 4096}) {
-    for (const std::int64_t head_dim : {64, 128}) {
-      for (const std::int64_t batch : {1, 8}) {
-        add(batch, length, head_dim, "products", false, 16);
-        add(batch, length, head_dim, "cudnn_sdpa", false, 16);
-        add(batch, length, head_dim, "cudnn_graph", true, 16);
-        add(batch, length, head_dim, "cudnn_graph", true, 16, "backward");
-      }
-      if (length == 1024 || length == 4096) {
-        add(8, length, head_dim, "cudnn_graph", false, 16);
-        add(8, length, head_dim, "cudnn_graph", false, 16, "backward");
-        add(8, length, head_dim, "cudnn_sdpa", false, 4);
-        add(8, length, head_dim, "cudnn_graph", true, 4, "backward");
       }
     }
   }
@@ -268,61 +174,27 @@ read::Op with(read::Op op, const char* name, read::Attribute value) {
   return op;
 }
 
-// In the passes that a layer stands for: one, or all three if it names none.
-Ops in_passes(const read::Op& op,
-              void (*add)(Ops& ops, const read::Op& op, const Direction& pass)) {
+// A layer that names no algorithm stands for each; one without a direction for all three passes.
+Ops each_algorithm(const read::Op& op) {
+  if (op.find("algo") != nullptr) return {op};
   Ops ops;
   const std::string pass = text_or(op, "direction", "");
   for (const Direction& direction : kDirections) {
-    if (pass.empty()) add(ops, with(op, "direction", text(direction.name)), direction);
-    if (pass == direction.name) add(ops, op, direction);
+    if (!pass.empty() && pass != direction.name) continue;
+    const read::Op layer = pass.empty() ? with(op, "direction", text(direction.name)) : op;
+    for (std::int64_t algorithm = 0; algorithm < direction.algorithms; ++algorithm)
+      ops.push_back(with(layer, "algo", algorithm));
   }
   return ops;
-}
-
-Ops each_algorithm(const read::Op& op) {
-  if (op.find("algo") != nullptr) return {op};
-  return in_passes(op, [](Ops& ops, const read::Op& layer, const Direction& pass) {
-    for (std::int64_t algorithm = 0; algorithm < pass.algorithms; ++algorithm)
-      ops.push_back(with(layer, "algo", algorithm));
-  });
-}
-
-constexpr std::int64_t kMostEngines = 96;  // cuDNN 9.19 counts 75 to 85 for convolutions
-
-// Numbers beyond what cuDNN has for a layer are skipped.
-Ops each_engine(const read::Op& op) {
-  if (op.find("engine") != nullptr || op.find("heuristic") != nullptr) return {op};
-  return in_passes(op, [](Ops& ops, const read::Op& layer, const Direction&) {
-    for (const char* mode : {"a", "b", "instant", "fallback"})
-      ops.push_back(with(layer, "heuristic", text(mode)));
-    for (std::int64_t engine = 0; engine < kMostEngines; ++engine)
-      ops.push_back(with(layer, "engine", engine));
-  });
-}
-
-void append(Ops& ops, const Ops& more) {
-  ops.insert(ops.end(), more.begin(), more.end());
 }
 
 Ops conv_algorithm_ops(const GpuFacts&) {
   Ops ops;
   for (const Direction& direction : kDirections) {
     for (const Layer& layer : kLayers)
-      append(ops,
-             each_algorithm(op_of(OpKind::kConv, convolution(layer, 32, "f32", direction.name))));
-  }
-  return ops;
-}
-
-Ops conv_engine_ops(const GpuFacts&) {
-  Ops ops;
-  for (const std::size_t layer : {2UL, 4UL, 9UL}) {
-    for (const char* type : {"f32", "f16"}) {
-      for (const Direction& direction : kDirections)
-        append(ops, each_engine(op_of(OpKind::kConv,
-                                      convolution(kLayers.at(layer), 32, type, direction.name))));
-    }
+      std::ranges::move(
+          each_algorithm(op_of(OpKind::kConv, convolution(layer, 32, "f32", direction.name))),
+          std::back_inserter(ops));
   }
   return ops;
 }
@@ -361,27 +233,12 @@ Ops collective_ops(const GpuFacts& gpu) {
   return ops;
 }
 
-Ops floor_ops(const GpuFacts&) {
-  Ops ops;
-  for (const char* what : {"empty_pair", "empty_kernel", "empty_pair_idle", "empty_kernel_idle",
-                           "graph_of_one_kernel", "host_launch", "host_event_record"}) {
-    ops.push_back(op_of("floor", {{"what", text(what)}}));
-  }
-  return ops;
-}
-
 }  // namespace
 
 std::span<const Suite> all_suites() {
   static const std::vector<std::string_view> conv_columns{
       "n",   "c",        "h",     "w",        "k",      "r",    "s",         "stride",
       "pad", "stride_w", "pad_w", "dilation", "groups", "type", "direction", "algo"};
-  static const std::vector<std::string_view> conv_engine_columns = [&] {
-    std::vector<std::string_view> columns = conv_columns;
-    columns.back() = "engine";
-    columns.emplace_back("heuristic");
-    return columns;
-  }();
   static const std::vector<Suite> suites{
       {"gemm",
        "products by cuBLAS and cuBLASLt: bf16, f8e4m3, f16, tf32, f32",
@@ -399,34 +256,14 @@ std::span<const Suite> all_suites() {
        {"kernel", "read_bytes", "write_bytes"},
        memory_ops,
        true},
-      {"rows",
-       "reads of random rows",
-       {"rows", "row_bytes", "lookups", "zipf_alpha", "read_bytes", "write_bytes"},
-       row_ops,
-       true},
       {"embedding",
        "look-ups that are added up, and their gradients",
        {"batch", "tables", "rows", "bag", "dim", "type", "pass", "zipf_alpha"},
        embedding_ops,
        true},
-      {"norm",
-       "layer and RMS norms, of our own and by cuDNN",
-       {"rows", "cols", "type", "pass", "implementation"},
-       norm_ops,
-       true},
-      {"softmax", "softmax over rows", {"rows", "cols", "type", "pass"}, softmax_ops, true},
-      {"attention",
-       "fused by cuDNN, and as two products with a softmax between them",
-       {"batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim", "causal", "type", "pass",
-        "implementation"},
-       attention_ops,
-       true},
       {"conv", "convolutions by the algorithm that cuDNN chooses", conv_columns, conv_ops, true},
       {"conv_algorithms", "convolutions by each algorithm that cuDNN has", conv_columns,
        conv_algorithm_ops, false, each_algorithm},
-      {"conv_engines",
-       "convolutions by each engine of cuDNN's graph interface, and as its heuristics propose",
-       conv_engine_columns, conv_engine_ops, false, each_engine},
       {"bandwidth",
        "of L2 and DRAM",
        {"kernel", "read_bytes", "write_bytes"},
@@ -437,7 +274,6 @@ std::span<const Suite> all_suites() {
        {"op", "num_gpus", "bytes", "type"},
        collective_ops,
        false},
-      {"floor", "what launches and events take by themselves", {"what"}, floor_ops, false},
   };
   return suites;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+struct cudnnContext;  // what a cudnnHandle_t points to
+
 namespace inline_prof::measure {
 
 // Handles of libraries, made when they are first needed and kept.
@@ -29,12 +31,6 @@ class CublasTasks {
   std::unique_ptr<Handles> handles_;
 };
 
-// Which of a library's ways was taken, where it has several.
-struct Choice {
-  std::int64_t number = -1;  // of the algorithm or the engine
-  std::string proposed_by;   // modes of cuDNN's heuristics, each with the place of this engine
-};
-
 class CudnnTasks {
  public:
   explicit CudnnTasks(Gpu& gpu);
@@ -42,14 +38,10 @@ class CudnnTasks {
   CudnnTasks(const CudnnTasks&) = delete;
   CudnnTasks& operator=(const CudnnTasks&) = delete;
 
-  // By the algorithm or the engine that the operation names, or by the first proposal of the
-  // heuristic mode that it names; else by the algorithm that cuDNN chooses.
-  [[nodiscard]] Work convolution(const read::Op& op, Choice& choice);
-  // In one kernel, by cuDNN's operation for it ("cudnn_sdpa") or the graph of its parts
-  // ("cudnn_graph").
-  [[nodiscard]] Work attention(const read::Op& op, std::string_view implementation, Choice& choice);
-  // "cudnn_layer_norm" or "cudnn_rms_norm".
-  [[nodiscard]] Work norm(const read::Op& op, std::string_view implementation, Choice& choice);
+  // Runs the algorithm that the operation names, or the one that cuDNN chooses.
+  [[nodiscard]] Work convolution(const read::Op& op);
+  // Runs attention in one kernel.
+  [[nodiscard]] Work attention(const read::Op& op);
 
  private:
   struct Handles;
@@ -58,6 +50,10 @@ class CudnnTasks {
   Gpu& gpu_;
   std::unique_ptr<Handles> handles_;
 };
+
+// Runs attention by the graph interface of the cuDNN that `library` is the dlopen() handle of.
+[[nodiscard]] Work fused_attention(const read::Op& op, Gpu& gpu, cudnnContext* handle,
+                                   void* library);
 
 class NcclTasks {
  public:
@@ -76,7 +72,6 @@ class NcclTasks {
 
 // Our own kernels.
 [[nodiscard]] Work memory_work(const read::Op& op, Gpu& gpu);
-[[nodiscard]] Work rows_work(const read::Op& op, Gpu& gpu);
 [[nodiscard]] Work bandwidth_work(const read::Op& op, Gpu& gpu);
 [[nodiscard]] Work embedding_work(const read::Op& op, Gpu& gpu);
 [[nodiscard]] Work norm_work(const read::Op& op, Gpu& gpu);

@@ -268,7 +268,8 @@ std::optional<FusedWork> attention_of_parts(const std::vector<DescriptorPointer>
                       std::back_inserter(more));
   const bool has_all = parts->modes.size() == wanted.size() + more.size() &&
                        std::all_of(more.begin(), more.end(), [](int mode) {
-                         return mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_MUL;
+                         return mode == CUDNN_POINTWISE_ADD || mode == CUDNN_POINTWISE_SUB ||
+                                mode == CUDNN_POINTWISE_MUL;
                        });
   if (!has_all || parts->reductions != reductions || products.size() != (is_backward ? 5 : 2) ||
       parts->transpositions != (is_backward ? 3 : 0)) {

@@ -22,9 +22,7 @@ MODEL, ANALYZE = (sys.argv[2:4] + [None, None])[:2]
 
 # Long enough for the virtual host to queue a pair and what lies in it.
 RULES = {"rules": [{"name": "*4hold*", "duration_us": 1000.0},
-                   {"name": "*empty_kernel*", "duration_us": 1.0},
-                   {"name": "*copy_units*", "duration_us": 7.0},
-                   {"name": "*gather_rows*", "duration_us": 11.0}],
+                   {"name": "*copy_units*", "duration_us": 7.0}],
          "events": {"pair_bias_us": 0.5}}
 
 
@@ -54,15 +52,14 @@ class Measure(unittest.TestCase):
     def test_every_suite_gives_rows_in_tables_of_their_own(self):
         done = self.measure("--points", 4, "-o", f"{self.path}/all/")
         tables = {file.stem: rows_of(file) for file in (self.path / "all").glob("*.csv")}
-        for suite in ["gemm", "gemm.cold", "gemm_quantise", "memory", "memory.cold", "rows",
-                      "embedding", "norm", "softmax", "attention", "conv", "conv_algorithms",
-                      "conv_engines", "bandwidth", "collective", "floor"]:
+        for suite in ["gemm", "gemm.cold", "gemm_quantise", "memory", "memory.cold", "embedding", "conv",
+                      "conv_algorithms", "bandwidth", "collective"]:
             self.assertTrue(tables.get(suite), f"{suite}\n{done.stderr}")
             for row in tables[suite]:
                 self.assertGreater(float(row["time_us"]), 0)
                 self.assertGreaterEqual(int(row["samples"]), 5)
                 self.assertEqual(row["device_name"], "NVIDIA H200")
-        self.assertNotIn("floor.cold", tables)
+        self.assertNotIn("bandwidth.cold", tables)
         self.assertEqual(list(self.path.glob("all/*.tmp")), [])
         self.assertIn("empty pair: 0.500 us at the start, 0.500 us at the end", done.stderr)
 
@@ -146,154 +143,86 @@ class Measure(unittest.TestCase):
         self.assertEqual({(row["m"], row["n"], row["k"]) for row in rows_of(grid)},
                          {(row["m"], row["n"], row["k"]) for row in rows_of(table)})
 
-    def test_engines_are_measured_one_by_one(self):
-        table = self.path / "engines.csv"
-        done = self.measure("conv_engines", "-o", table)
-        rows = rows_of(table)
-        for direction, word in [("forward", "fprop"), ("backward_data", "dgrad"),
-                                ("backward_filter", "wgrad")]:
-            of_pass = [row for row in rows if row["type"] == "f16" and row["direction"] == direction]
-            self.assertGreater(len({row["engine"] for row in of_pass}), 1)
-            first = next(row for row in of_pass if row["engine"] == "0")
-            self.assertIn(word, first["kernel_name"])
-            self.assertRegex(first["proposed_by"], r"^a:1 b:1 instant:1( fallback:\d)?$")
-        for row in rows:
-            self.assertRegex(row["library"], r"^cudnn \d")
-            self.assertTrue(row["kernel_name"])
-        self.assertIn("cuDNN has no engine of this number for this convolution", done.stderr)
+    def profile_of(self, *ops):
+        """A prof.json whose events compute these; None is an event that says nothing."""
+        events = [{"event_name": f"event {i}", "device_id": 0, "stream": "0x1", "start_index": 2 * i,
+                   "end_index": 2 * i + 1, "met_times_within_this_stream": 0,
+                   "measured_times_ms": [0.05] * 6, "iter_start_to_event_start_times_ms": [0.0] * 6,
+                   **({"op": op} if op else {})} for i, op in enumerate(ops)]
+        file = self.path / "prof.json"
+        file.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h", "iter_time_ms": [1.0] * 6,
+                                    "events": events, "runtime_data": []}))
+        return file
 
-    def test_what_heuristics_propose_is_measured(self):
-        grid = self.path / "grid.csv"
-        columns = "n,c,h,w,k,r,s,stride,pad,type,direction,heuristic,engine"
-        layer = "32,64,56,56,64,3,3,1,1,f32,forward"
-        grid.write_text("\n".join([columns, f"{layer},a,", f"{layer},fallback,", f"{layer},best,",
-                                   f"{layer},,0", f"{layer},,1"]) + "\n")
-        table = self.path / "engines.csv"
-        done = self.measure("conv_engines", "--grid", grid, "-o", table)
-        self.assertIn("heuristic best: expected a, b, instant or fallback", done.stderr)
-        rows = {row["heuristic"] or row["engine"]: row for row in rows_of(table)}
-        self.assertEqual(sorted(rows), ["0", "1", "a", "fallback"])
-        # The simulated heuristics rank engines by their numbers, and the other way round.
-        self.assertEqual([rows[name]["algorithm"] for name in ("a", "fallback", "0", "1")],
-                         ["0", "3", "0", "1"])
-        self.assertEqual(rows["0"]["time_us"], rows["a"]["time_us"])
-        self.assertEqual(rows["1"]["proposed_by"], "a:2 b:2 fallback:3")
-        if MODEL:
-            done = self.run_program("evaluate", "--model", "conv", "--machine", "a100-pcie-80gb",
-                                    "--params", "conv_a100-pcie-80gb_f32_forward", table,
-                                    program=MODEL)
-            self.assertIn("mape_percent", done.stdout)
+    @staticmethod
+    def attention(**more):
+        return {"kind": "attention", "source": "F.scaled_dot_product_attention", "batch": 8, "heads": 16,
+                "q_len": 2048, "kv_len": 2048, "head_dim": 128, "type": "bf16", "pass": "forward", **more}
 
-    def test_attention_is_measured_fused_and_as_products(self):
-        grid = self.path / "grid.csv"
-        columns = "batch,heads,kv_heads,q_len,kv_len,head_dim,type,pass,causal,implementation"
-        shape = "8,16,,2048,2048,128,bf16,forward"
-        shared = "8,16,4,2048,2048,128,bf16,forward"
-        grid.write_text("\n".join([
-            columns, f"{shape},,products", f"{shape},,cudnn_sdpa", f"{shape},,cudnn_graph",
-            f"{shape},true,cudnn_graph", f"{shared},,cudnn_sdpa", f"{shape},true,cudnn_sdpa",
-            f"{shape},,flash", "8,16,3,2048,2048,128,bf16,forward,,cudnn_sdpa",
-            "8,16,,2048,1024,128,bf16,forward,true,cudnn_graph",
-            "8,16,,1024,2048,128,bf16,forward,true,cudnn_graph",
-            *(f"8,16,{heads},2048,2048,128,bf16,backward,{causal},cudnn_graph"
-              for heads in ("", "4") for causal in ("", "true")),
-            "8,16,,2048,2048,128,bf16,backward,,cudnn_sdpa",
-            "8,16,,2048,2048,128,bf16,backward,,products",
-            "8,16,,2048,2048,128,bf16,sideways,,cudnn_graph",
-            "8,16,,2048,2048,128,i8,forward,,cudnn_sdpa"]) + "\n")
-        table = self.path / "attention.csv"
-        done = self.measure("attention", "--grid", grid, "-o", table)
-        for words in ["cuDNN's attention operation has no mask",
-                      "attention has no implementation flash",
-                      "the attention operation answers CUDNN_STATUS_BAD_PARAM",
-                      "causal attention of more queries than keys is not measured",
-                      "cuDNN's attention operation is measured in the forward pass only",
-                      "attention's backward pass is measured as cudnn_graph only",
-                      "unknown pass sideways",
-                      "attention of i8 is not measured with cuDNN"]:
-            self.assertIn(f"skipped 1: attention: {words}", done.stderr)
-        measured = rows_of(table)
-        self.assertEqual(len(measured), 10)
-        backward = [row for row in measured if row["pass"] == "backward"]
-        rows = {(row["implementation"], row["causal"], row["kv_heads"]): row
-                for row in measured if row["pass"] == "forward" and row["q_len"] == "2048"}
-        self.assertEqual(len(rows), 5)
+    def test_attention_is_replayed_in_one_kernel(self):
+        table = self.path / "alone.csv"
         # 4 b h q k d operations, half of them under a mask; the model's rate for fused attention.
         fused_us = 4 * 8 * 16 * 2048 * 2048 * 128 / 495 * 1e-6
-        for key, time_us in [(("cudnn_sdpa", "", ""), fused_us), (("cudnn_graph", "", ""), fused_us),
-                             (("cudnn_graph", "true", ""), fused_us / 2),
-                             (("cudnn_sdpa", "", "4"), fused_us)]:
-            self.assertAlmostEqual(float(rows[key]["time_us"]), time_us, delta=0.01)
-            self.assertIn("sdpa", rows[key]["kernel_name"])
-            self.assertEqual(rows[key]["kernels"], "1")
-            self.assertEqual(rows[key]["stand_in"], "")
-            self.assertRegex(rows[key]["library"], r"^cudnn \d")
-        # Five products instead of two; the memset of the sum of dQ takes a little, too.
-        self.assertEqual(len(backward), 4)
-        for row in backward:
-            self.assertIn("bprop", row["kernel_name"])
-            least_us = fused_us * 2.5 / (2 if row["causal"] else 1)
-            self.assertGreater(float(row["time_us"]), least_us)
-            self.assertLess(float(row["time_us"]), 1.1 * least_us)
-        self.assertEqual(rows["products", "", ""]["kernels"], "3")
-        self.assertRegex(rows["products", "", ""]["library"], r"^cublas \d")
-
-    def test_norms_of_cudnn_are_measured_beside_ours(self):
-        table = self.path / "norm.csv"
-        self.measure("norm", "-o", table)
-        kernels = {"cudnn_layer_norm": "ln", "cudnn_rms_norm": "rms"}
+        shapes = [{}, {"causal": True}, {"kv_heads": 4}, {"causal": True, "kv_heads": 4},
+                  {"causal": True, "q_len": 1024}]
+        ops = [self.attention(**{"pass": direction}, **shape) for direction in ("forward", "backward") for shape in shapes]
+        self.measure("--from", self.profile_of(*ops), "-o", table)
         rows = rows_of(table)
-        for implementation, word in kernels.items():
-            for direction, name in [("forward", "fwd"), ("backward", "bwd")]:
-                found = [row for row in rows if row["implementation"] == implementation
-                         and row["pass"] == direction]
-                self.assertEqual(len(found), 6)
-                for row in found:
-                    self.assertIn(f"{word}_{name}_kernel", row["kernel_name"])
-                    self.assertEqual(row["algorithm"], "0")
-                    # x and y, or x, dy and dx, at the model's 4080 GB/s, and little else.
-                    tensors = 2 if direction == "forward" else 3
-                    least_us = tensors * 2 * int(row["rows"]) * int(row["cols"]) / 4080e3
-                    if least_us > 5:
-                        self.assertAlmostEqual(float(row["time_us"]), least_us,
-                                               delta=0.03 * least_us)
+        self.assertEqual(len(rows), len(ops))
+        for row in rows:
+            backward, causal = "pass=backward" in row["operation"], "causal=true" in row["operation"]
+            self.assertIn("bprop" if backward else "fprop", row["kernel_name"])
+            self.assertRegex(row["library"], r"^cudnn \d")
+            self.assertEqual(row["stand_in"], "true")
+            # Five products instead of two; clearing the sum of dQ takes a little, too.
+            least_us = fused_us * (2.5 if backward else 1) / (2 if causal else 1) / (2 if "q_len=1024" in row["operation"] else 1)
+            self.assertGreaterEqual(float(row["time_us"]), least_us - 0.01)
+            self.assertLess(float(row["time_us"]), 1.1 * least_us if backward else least_us + 0.01)
+
+    def test_attention_that_cudnn_cannot_is_replayed_as_products(self):
+        table = self.path / "alone.csv"
+        ops = [self.attention(), self.attention(causal=True), self.attention(kv_heads=4), self.attention(**{"pass": "backward"})]
+        done = self.measure("--from", self.profile_of(*ops), "-o", table, SIMGPU_FAIL="cudnnCreate:1001")
+        row, = rows_of(table)
+        self.assertEqual((row["kernels"], row["stand_in"]), ("3", "true"))
+        self.assertRegex(row["library"], r"^cublas \d")
+        for words in ("causal attention is not measured", "attention with shared heads is not measured",
+                      "attention's backward pass is not measured"):
+            self.assertIn("skipped 1: isolated: cudnnCreate answers CUDNN_STATUS_NOT_INITIALIZED; products: " + words,
+                          done.stderr)
+        done = self.measure("--from", self.profile_of(
+            self.attention(causal=True, kv_len=1024), self.attention(**{"pass": "sideways"}), self.attention(type="f32"),
+            self.attention(kv_heads=3)), "-o", table, "--force", status=0)
+        self.assertIn("causal attention of more queries than keys is not measured; products: causal", done.stderr)
+        self.assertRegex(done.stderr, "cuDNN's attention: .*; products: attention with shared heads")
+        self.assertEqual([row["library"].split()[0] for row in rows_of(table)], ["cublas"])
+        done = self.measure("--from", self.profile_of(self.attention()), "-o", table, "--force", status=3,
+                            SIMGPU_FAIL="cudnnBackendExecute:5000")
+        self.assertRegex(done.stderr, "skipped 1: isolated: cuDNN's attention: .*")
 
     def test_cudnn_that_fails_skips_its_cases_and_says_where(self):
         for failure, words in [
                 ("cudnnCreate:1001", "cudnnCreate answers CUDNN_STATUS_NOT_INITIALIZED"),
-                ("cudnnBackendExecute:5000", "this engine's run answers CUDNN_STATUS_EXECUTION_FAILED")]:
-            table = self.path / "attention.csv"
-            done = self.measure("attention", "--force", "-o", table, SIMGPU_FAIL=failure)
+                ("cudnnConvolutionForward:5000", "the convolution answers CUDNN_STATUS_EXECUTION_FAILED")]:
+            done = self.measure("conv", "--points", 1, "-o", self.path / "conv.csv", status=3, SIMGPU_FAIL=failure)
             self.assertIn(words, done.stderr)
-            self.assertEqual({row["implementation"] for row in rows_of(table)}, {"products"})
 
-    def test_counters_are_read_in_runs_of_their_own(self):
-        table = self.path / "memory.csv"
-        done = self.measure("memory", "--points", 30, "--counters", "-o", table)
-        self.assertNotIn("counters are not read", done.stderr)
-        copies = [row for row in rows_of(table) if row["kernel"] == "copy"]
-        self.assertTrue(copies)
-        for row in copies:
-            self.assertEqual(float(row["time_us"]), 7.0)
-            # One kernel, of which the simulated counters count 1000 of everything.
-            self.assertEqual(row["counted_ns"], "7000")
-            for column in ("dram_read_bytes", "dram_write_bytes", "l2_bytes", "fma_instructions",
-                           "tensor_instructions"):
-                self.assertEqual(row[column], "1000")
-
-    def test_times_stay_where_counters_cannot_be_read(self):
-        for failure, words in [
-                ("cuptiRangeProfilerEnable:35", "counters are not read: the driver lets only administrators"),
-                ("cuptiProfilerInitialize:39", "counters are not read: cuptiProfilerInitialize: "
-                                               "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"),
-                ("cuptiRangeProfilerStart:999", "counters are not read any more: cuptiRangeProfilerStart")]:
-            table = self.path / "memory.csv"
-            done = self.measure("memory", "--points", 8, "--counters", "--force", "-o", table,
-                                SIMGPU_FAIL=failure)
-            self.assertIn(words, done.stderr)
-            for row in rows_of(table):
-                self.assertEqual(row["counted_ns"], "")
-                self.assertGreater(float(row["time_us"]), 0)
+    def test_convolutions_name_their_algorithms(self):
+        grid = self.path / "grid.csv"
+        grid.write_text("n,c,h,w,k,r,s,stride,pad,type,direction,algo\n"
+                        "32,64,56,56,64,3,3,1,1,f32,forward,\n32,64,56,56,64,3,3,1,1,f32,backward_data,1\n")
+        table = self.path / "conv.csv"
+        self.measure("conv_algorithms", "--grid", grid, "-o", table)
+        rows = rows_of(table)
+        self.assertGreater(len({row["algorithm"] for row in rows if row["direction"] == "forward"}), 3)
+        self.assertEqual([row["algorithm"] for row in rows if row["direction"] == "backward_data"], ["1"])
+        for row in rows:
+            self.assertEqual(row["algorithm"], row["algo"])
+            self.assertRegex(row["library"], r"^cudnn \d")
+        if MODEL:
+            done = self.run_program("evaluate", "--model", "conv", "--machine", "a100-pcie-80gb", "--params",
+                                    "conv_a100-pcie-80gb_f32_forward", table, program=MODEL)
+            self.assertIn("mape_percent", done.stdout)
 
     def test_resuming_measures_what_is_left(self):
         table = self.path / "gemm.csv"
@@ -307,8 +236,8 @@ class Measure(unittest.TestCase):
         self.assertEqual(sorted(row["m"] for row in rows_of(table)),
                          sorted(row["m"] for row in first))
         self.assertEqual(rows_of(table)[:3], first[:3])
-        self.measure("norm", "--points", 2, "-o", table, "--resume", status=1)
-        self.measure("norm", "--points", 2, "-o", table, "--force")
+        self.measure("memory", "--points", 2, "-o", table, "--resume", status=1)
+        self.measure("memory", "--points", 2, "-o", table, "--force")
         self.assertEqual(len(rows_of(table)), 2)
 
     def test_the_order_is_the_seeds(self):
@@ -322,18 +251,9 @@ class Measure(unittest.TestCase):
         self.assertEqual(sorted(orders[0]), sorted(orders[2]))
 
     def test_what_a_run_met_is_replayed(self):
-        profile = self.path / "prof.json"
         product = {"kind": "gemm", "source": "cublasGemmEx", "m": 512, "n": 512, "k": 512,
                    "a_type": "bf16", "b_type": "bf16", "c_type": "bf16", "compute_type": "f32"}
-        events = [{"event_name": name, "device_id": 0, "stream": "0x1", "start_index": 2 * i,
-                   "end_index": 2 * i + 1, "met_times_within_this_stream": 0,
-                   "measured_times_ms": [0.05] * 6,
-                   "iter_start_to_event_start_times_ms": [0.0] * 6, **op}
-                  for i, (name, op) in enumerate([("a", {"op": product}), ("b", {"op": product}),
-                                                  ("c", {})])]
-        profile.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h",
-                                       "iter_time_ms": [1.0] * 6, "events": events,
-                                       "runtime_data": []}))
+        profile = self.profile_of(product, product, None)
         table = self.path / "alone.csv"
         done = self.measure("--from", profile, "-o", table)
         self.assertIn("skipped 1 events: operation not known", done.stderr)
@@ -348,39 +268,11 @@ class Measure(unittest.TestCase):
             self.assertEqual([row["isolated"] is not None for row in report["merged_rows"]],
                              [True, True, False])
             self.assertIn("contention or clock", report["merged_rows"][0]["isolated"]["cause"])
-        attention = {"kind": "attention", "source": "F.scaled_dot_product_attention", "batch": 2,
-                     "heads": 16, "q_len": 512, "kv_len": 512, "head_dim": 64, "type": "bf16",
-                     "pass": "forward"}
-        for event, op in zip(events, [attention, {**attention, "causal": True}, attention]):
-            event["op"] = op
-        profile.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h",
-                                       "iter_time_ms": [1.0] * 6, "events": events,
-                                       "runtime_data": []}))
-        # Fused, as nearly all attention is; products where cuDNN fails, which have no mask.
-        self.measure("--from", profile, "-o", table, "--force")
-        rows = rows_of(table)
-        self.assertEqual(len(rows), 2)
-        for row in rows:
-            self.assertRegex(row["library"], r"^cudnn \d")
-            self.assertEqual(row["stand_in"], "true")
-        done = self.measure("--from", profile, "-o", table, "--force", SIMGPU_FAIL="cudnnCreate:1001")
-        rows = rows_of(table)
-        self.assertEqual(len(rows), 1)
-        self.assertRegex(rows[0]["library"], r"^cublas \d")
-        self.assertIn("products: causal attention is not measured", done.stderr)
-        if ANALYZE:
-            done = self.run_program(profile, "--isolated", table, "--machine", "h200-sxm-141gb",
-                                    "--format", "json", program=ANALYZE)
-            self.assertEqual([row["isolated"] is not None
-                              for row in json.loads(done.stdout)["merged_rows"]],
-                             [True, False, True])
-        for event in events:
-            del event["op"]
-        empty = self.path / "empty.json"
-        empty.write_text(json.dumps({"schema": "inline_prof/1", "host_name": "h",
-                                     "iter_time_ms": [], "events": events[2:],
-                                     "runtime_data": []}))
-        self.measure("--from", empty, "-o", self.path / "no.csv", status=3)
+        rows = [{"kind": kind, "rows": 64, "cols": 1024, "type": "bf16", "pass": direction}
+                for kind in ("norm", "softmax") for direction in ("forward", "backward")]
+        self.measure("--from", self.profile_of(*rows), "-o", table, "--force")
+        self.assertEqual([row["stand_in"] for row in rows_of(table)], 4 * ["true"])
+        self.measure("--from", self.profile_of(None), "-o", self.path / "no.csv", status=3)
 
     def test_a_fit_and_an_evaluation_follow(self):
         if not MODEL:
@@ -439,38 +331,38 @@ class Measure(unittest.TestCase):
         self.assertIn("prof-measure: not found: built without a CUDA toolkit", done.stderr)
 
     def test_nothing_to_measure_on(self):
-        no_gpu = self.measure("floor", "-o", self.path / "t.csv", status=3, SIMGPU_FAIL="cuInit:100")
+        no_gpu = self.measure("bandwidth", "-o", self.path / "t.csv", status=3, SIMGPU_FAIL="cuInit:100")
         self.assertIn("no GPU", no_gpu.stderr)
         self.assertFalse((self.path / "t.csv").exists())
-        other = self.measure("floor", "--device", "3", "-o", self.path / "t.csv", status=3)
+        other = self.measure("bandwidth", "--device", "3", "-o", self.path / "t.csv", status=3)
         self.assertIn("there is no GPU 3: 1 found", other.stderr)
-        old = self.measure("floor", "-o", self.path / "t.csv", status=3,
+        old = self.measure("bandwidth", "-o", self.path / "t.csv", status=3,
                            SIMGPU_DRIVER_VERSION="12040")
         self.assertIn("the driver knows CUDA 12.4, this program was built for CUDA 13.0", old.stderr)
 
     def test_too_little_memory_skips_what_does_not_fit(self):
-        done = self.run_program("--memory-gb", "1", "rows", "-o", self.path / "rows.csv")
-        self.assertRegex(done.stderr, r"skipped \d+: rows: needs \d+ MiB more, \d+ of \d+ MiB are left")
+        done = self.run_program("--memory-gb", "1", "embedding", "--points", "20", "-o", self.path / "rows.csv")
+        self.assertRegex(done.stderr, r"skipped \d+: embedding: needs \d+ MiB more, \d+ of \d+ MiB are left")
         self.assertTrue(rows_of(self.path / "rows.csv"))
         self.model.write_text(json.dumps({**RULES, "device": {"memory_bytes": 100 << 20}}))
-        done = self.measure("floor", "-o", self.path / "t.csv", status=3)
+        done = self.measure("bandwidth", "-o", self.path / "t.csv", status=3)
         self.assertIn("too little memory", done.stderr)
 
     def test_a_gpu_that_fails_keeps_what_was_measured(self):
-        table = self.path / "norm.csv"
-        done = self.measure("norm", "-o", table, status=1,
-                            SIMGPU_FAIL="cuStreamSynchronize:700:after=200")
+        table = self.path / "bandwidth.csv"
+        done = self.measure("bandwidth", "-o", table, status=1,
+                            SIMGPU_FAIL="cuStreamSynchronize:700:after=60")
         self.assertIn("cudaErrorIllegalAddress", done.stderr)
-        self.assertRegex(done.stderr, "stopped at norm .* of table norm; --resume goes on without it")
+        self.assertRegex(done.stderr, "stopped at bandwidth .* of table bandwidth; --resume goes on without it")
         before = rows_of(table)
         self.assertTrue(before)
         # The same case would stop the GPU again.
-        done = self.measure("norm", "-o", table, "--resume")
-        self.assertIn("skipped 1: norm: stopped the GPU in an earlier run", done.stderr)
-        self.assertEqual(len(rows_of(table)), 71)
+        done = self.measure("bandwidth", "-o", table, "--resume")
+        self.assertIn("skipped 1: bandwidth: stopped the GPU in an earlier run", done.stderr)
+        self.assertEqual(len(rows_of(table)), 38)
         self.assertEqual(rows_of(table)[:len(before)], before)
-        self.measure("norm", "-o", table, "--force")
-        self.assertEqual(len(rows_of(table)), 72)
+        self.measure("bandwidth", "-o", table, "--force")
+        self.assertEqual(len(rows_of(table)), 39)
 
     def test_the_time_is_up(self):
         # Thousands of cases; more than a second's worth of system calls.

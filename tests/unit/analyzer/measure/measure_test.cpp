@@ -1,10 +1,9 @@
 // What prof-measure decides without a GPU: shapes, repeats, tables.
 #include "measure/case_files.hpp"
 #include "measure/gemm_grid.hpp"
-#include "measure/repeats.hpp"
+#include "measure/pacing.hpp"
 #include "measure/result_table.hpp"
 #include "measure/suites.hpp"
-#include "measure/turns.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,7 +103,7 @@ TEST(Suites, TellTheirCasesApartByTheirColumns) {
 }
 
 TEST(Suites, AreChosenByName) {
-  EXPECT_EQ(find_suite("norm").name, "norm");
+  EXPECT_EQ(find_suite("conv").name, "conv");
   EXPECT_THAT(complaint_of([] { static_cast<void>(find_suite("gem")); }),
               testing::StartsWith("no suite is called gem: choose from gemm, gemm_quantise"));
 }
@@ -211,14 +210,10 @@ TEST_F(Folder, ALayerOfAGridStandsForEveryWayThatItDoesNotName) {
     return ops_of_grid(write(name, text), find_suite(suite)).size();
   };
   constexpr const char* layer = "1\n128 3 224 64 112 7 2 3\n";
-  // Algorithms of cuDNN's three enumerations; four modes and 96 engines in each pass.
+  // Algorithms of cuDNN's three enumerations.
   EXPECT_EQ(count("t.txt", layer, "conv_algorithms"), 8U + 6U + 7U);
-  EXPECT_EQ(count("t.txt", layer, "conv_engines"), 3U * 100U);
   EXPECT_EQ(count("g.csv", "n,direction\n8,backward_data\n", "conv_algorithms"), 6U);
   EXPECT_EQ(count("g.csv", "n,direction,algo\n8,backward_data,1\n", "conv_algorithms"), 1U);
-  EXPECT_EQ(count("g.csv", "n,direction,engine,heuristic\n8,forward,,a\n8,,3,\n8,forward,,\n",
-                  "conv_engines"),
-            1U + 1U + 100U);
 }
 
 TEST_F(Folder, AWrongGridIsRefusedWithItsPlace) {
