@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How far the improved models are from measurements that they were not fitted to: the tables of
+# How far the calibrated models are from measurements that they were not fitted to: the tables of
 # docs/accuracy.md.  Takes a quarter of an hour.
 #
 #   scripts/accuracy.sh PROF_MODEL DATA [PART...]
@@ -200,7 +200,7 @@ fi
 if is_known collectives; then
   collective() {  # NAME MACHINE
     "$prof_model" fit --model collective --machine "$2" train.csv -o collective.json --force > /dev/null 2>&1
-    local asked=(--model collective --mode improved --params collective.json)
+    local asked=(--model collective --edition calibrated --params collective.json)
     printf '%-32s %s\n' "$1" "$(summary "${asked[@]}" test.csv)"
     awk -F, 'NR == 1 || $3 < 65536' test.csv > small.csv
     if [[ $(wc -l < small.csv) -gt 1 ]]; then

@@ -109,7 +109,7 @@ train_ranks() {
 report() {
   printf '%s\n\n' "$2"
   # Times of the simulated GPU follow its own model, so what was fitted to real ones says nothing.
-  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --mode compat --top 25 "$1.prof.json")
+  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --models roofline --top 25 "$1.prof.json")
   printf '\n'
 }
 
@@ -161,7 +161,7 @@ report dlrm_plain 'dlrm_plain: the same program without macros'
 if $has_ranks; then
   train_ranks
   printf '%s\n\n' 'allreduce: ranks as processes, their files merged'
-  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --mode compat --top 12 allreduce)
+  (cd "$run_dir" && "$build_dir/analyzer/cli/prof-analyze" --models roofline --top 12 allreduce)
   printf '\n'
 fi
 report_a100

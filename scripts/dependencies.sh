@@ -29,8 +29,8 @@ required_packages() {
 optional_packages() {
   case "$1" in
     build) printf '%s\n' ccache node-d3 ;; # saves time; draws the charts of html reports
-    test) # aarch64's trampoline, the fuzz targets, png, the html report, PyTorch's environment, metrics, Spark: skipped without them
-      printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev libcairo2 chromium \
+    test) # aarch64's trampoline, the fuzz targets, the html report, PyTorch's environment, metrics, Spark: skipped without them
+      printf '%s\n' g++-aarch64-linux-gnu qemu-user clang libclang-rt-dev chromium \
         python3-venv prometheus prometheus-node-exporter openjdk-17-jre-headless ;;
     style) printf 'shellcheck\n' ;;
   esac

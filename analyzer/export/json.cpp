@@ -186,7 +186,6 @@ std::string json_report(const join::Analysis& analysis) {
   json["schema"] = "inline_prof_report/1";
   json["machine"] = or_null(analysis.machine);
   json["machine_reason"] = or_null(analysis.machine_reason);
-  json["statistic"] = analysis.statistic;
   json["event_bias_us"] = analysis.event_bias_us;
   json["event_bias_source"] = analysis.event_bias_source;
   json["event_bias_detail"] = or_null(analysis.event_bias_detail);

@@ -2,14 +2,30 @@
 
 #include "base/text.hpp"
 #include "export/json_values.hpp"
-#include "export/perfetto_names.hpp"
+#include "join/phase_words.hpp"
 #include "join/timeline_layout.hpp"
+
+#include <fmt/format.h>
 
 #include <map>
 #include <utility>
 
 namespace inline_prof::exports {
 namespace {
+
+std::string device_title(const join::Run& run, std::int64_t device_id) {
+  std::string name = run.profile.host_name.empty() ? run.profile.file : run.profile.host_name;
+  if (run.profile.rank) name += fmt::format(", rank {}", *run.profile.rank);
+  name += fmt::format(", device {}", device_id);
+  const std::string phase = join::phase_name(run.profile);
+  return phase.empty() ? name : name + ", " + phase;
+}
+
+// Lanes count from 0.
+std::string lane_title(std::int64_t stream_index, std::int64_t lane) {
+  return lane == 0 ? fmt::format("stream {}", stream_index)
+                   : fmt::format("stream {}, level {}", stream_index, lane + 1);
+}
 
 Json name_json(const char* what, std::int64_t process, std::int64_t thread,
                const std::string& name) {

@@ -55,7 +55,7 @@ struct Row {
   std::optional<Interval> raw_ci95_us;
   std::optional<Spread> raw_spread_us;
   std::optional<double> corrected_us;  // raw less what the event pair adds, at least 0
-  std::optional<double> mean_us;       // corrected, whatever the statistic
+  std::optional<double> mean_us;       // corrected
   double bias_us = 0.0;
   std::optional<double> offset_us;  // median start within the iteration
   std::optional<Interval> offset_ci95_us;
@@ -211,7 +211,6 @@ struct Analysis {
   std::vector<MergedRow> merged;  // in order of their first start
   // Corrected samples of each row, for reports that show them; empty unless they were asked for.
   std::vector<std::vector<double>> samples_us;
-  std::string statistic = "median";
   std::string machine;         // id; several joined by ","; empty if none is known
   std::string machine_reason;  // why a machine is not known
   double event_bias_us = 0.0;  // median over the measured rows

@@ -67,7 +67,7 @@ void add_comparison(std::vector<Column<Row>>& columns) {
           "raw_ci95_us", "+-95%",
           "half width of the 95 % confidence interval of the median, from order statistics (H. A. "
           "David, H. N. Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1); `-` for fewer "
-          "than 6 samples, or another `--statistic`"),
+          "than 6 samples"),
       column<Row, &Row::corrected_us>("corrected_us", "corrected",
                                       "with the event bias taken off each sample, at least 0"),
       column<Row, &Row::waited_us>("waited_us"),

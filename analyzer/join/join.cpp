@@ -22,18 +22,6 @@
 namespace inline_prof::join {
 namespace {
 
-std::string_view statistic_name(Statistic statistic) {
-  switch (statistic) {
-    case Statistic::kMedian:
-      return "median";
-    case Statistic::kMean:
-      return "mean";
-    case Statistic::kMin:
-      return "min";
-  }
-  return "";
-}
-
 std::string joined(const std::set<std::string>& words, std::string_view separator) {
   return fmt::format("{}", fmt::join(words, separator));
 }
@@ -48,9 +36,7 @@ std::vector<FileFacts> facts_of(const std::vector<Run>& runs) {
 
 class Joiner {
  public:
-  explicit Joiner(const JoinOptions& options) : options_(options) {
-    analysis_.statistic = statistic_name(options.statistic);
-  }
+  explicit Joiner(const JoinOptions& options) : options_(options) {}
 
   // In the order of the files; `files` are how many there will be.
   void add(JoinedRun joined, std::size_t files) {
@@ -91,7 +77,7 @@ class Joiner {
       throw read::InputError(first_complaint_);
     find_waits(analysis_.rows);
     judge_rows(analysis_.rows);
-    merge_devices(analysis_, samples_, options_.statistic);
+    merge_devices(analysis_, samples_);
     merge_isolated(analysis_);
     if (options_.keep_samples) keep_samples();
     samples_ = {};

@@ -18,14 +18,11 @@
 
 namespace inline_prof::join {
 
-enum class Statistic { kMedian, kMean, kMin };
-
 struct JoinOptions {
   std::optional<read::Machine> machine;  // empty: matched for every device
   std::optional<read::Layers> layers;
   std::optional<read::IsolatedTimes> isolated;  // operations measured alone on the GPU
   BiasSetting event_bias;
-  Statistic statistic = Statistic::kMedian;
   model::Mode mode = model::Mode::kCalibrated;  // kCompat: the plain roofline for everything
   std::shared_ptr<Peer> peer;                   // whose estimates stand beside ours, if set
   bool keep_samples = false;                    // fill Analysis::samples_us

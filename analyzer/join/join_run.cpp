@@ -324,7 +324,7 @@ class RunJoiner {
     for (std::size_t i = 0; i < joined_.rows.size(); ++i) {
       const read::Event& event = profile.events[i];
       Row& row = joined_.rows[i];
-      set_measured(row, event, bias, options_.statistic);
+      set_measured(row, event, bias);
       joined_.samples.add(event, bias);
       joined_.dropped_offsets += set_offset(row, event, longest_us);
       if (joined_.run.iteration_us && !row.any_occurrence)

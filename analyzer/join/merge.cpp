@@ -31,20 +31,6 @@ struct Pool {
   std::vector<double> unbiased_us;
 };
 
-// Of `values`, which it puts into another order; with its interval if it is the median.
-template <typename Value>
-MedianAndInterval summarise(Statistic statistic, std::vector<Value>& values) {
-  switch (statistic) {
-    case Statistic::kMedian:
-      return median_and_interval95(std::span(values));
-    case Statistic::kMean:
-      return {mean(std::vector<double>(values.begin(), values.end())), {}};
-    case Statistic::kMin:
-      break;
-  }
-  return {static_cast<double>(*std::min_element(values.begin(), values.end())), {}};
-}
-
 // What is taken off every sample of `merged`, if that is one value.
 std::optional<double> common_bias_us(const MergedRow& merged, const Analysis& analysis,
                                      const SamplesOfRuns& samples) {
@@ -60,21 +46,20 @@ std::optional<double> common_bias_us(const MergedRow& merged, const Analysis& an
 
 // One bias moves all samples alike, so that their order is that of the raw ones.
 void merge_times_of_one_bias(MergedRow& merged, const Analysis& analysis,
-                             const SamplesOfRuns& samples, Statistic statistic, double bias_us,
-                             Pool& pool) {
+                             const SamplesOfRuns& samples, double bias_us, Pool& pool) {
   pool.raw_ms.clear();
   for (const std::size_t i : merged.rows) {
     const std::span<const float> times_ms = samples.measured_ms(analysis.rows[i].profile, i);
     pool.raw_ms.insert(pool.raw_ms.end(), times_ms.begin(), times_ms.end());
   }
-  const MedianAndInterval of_ms = summarise(statistic, pool.raw_ms);
+  const MedianAndInterval of_ms = median_and_interval95(std::span(pool.raw_ms));
   merged.raw_us = of_ms.median * 1e3;
   merged.corrected_us = std::max(0.0, *merged.raw_us - bias_us);
   if (of_ms.ci95) merged.raw_ci95_us = {of_ms.ci95->lower * 1e3, of_ms.ci95->upper * 1e3};
 }
 
 void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRuns& samples,
-                 Statistic statistic, Pool& pool) {
+                 Pool& pool) {
   for (const std::size_t i : merged.rows) {
     const Row& row = analysis.rows[i];
     merged.samples += row.samples;
@@ -93,20 +78,17 @@ void merge_times(MergedRow& merged, const Analysis& analysis, const SamplesOfRun
     return;
   }
   if (const auto bias_us = common_bias_us(merged, analysis, samples)) {
-    merge_times_of_one_bias(merged, analysis, samples, statistic, *bias_us, pool);
+    merge_times_of_one_bias(merged, analysis, samples, *bias_us, pool);
     return;
   }
   pool.raw_us.clear();
   pool.unbiased_us.clear();
   for (const std::size_t i : merged.rows)
     samples.append_us(analysis.rows[i].profile, i, pool.raw_us, pool.unbiased_us);
-  const MedianAndInterval raw_us = summarise(statistic, pool.raw_us);
+  const MedianAndInterval raw_us = median_and_interval95(std::span(pool.raw_us));
   merged.raw_us = raw_us.median;
   merged.raw_ci95_us = raw_us.ci95;
-  const double unbiased_us = statistic == Statistic::kMedian
-                                 ? median_in_place(pool.unbiased_us)
-                                 : summarise(statistic, pool.unbiased_us).median;
-  merged.corrected_us = std::max(0.0, unbiased_us);
+  merged.corrected_us = std::max(0.0, median_in_place(pool.unbiased_us));
 }
 
 // All devices of a collective work as long: what the merged time has beyond that is waiting.
@@ -227,7 +209,7 @@ void set_parents(Analysis& analysis, const MergedOf& merged_of) {
 
 }  // namespace
 
-void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic statistic) {
+void merge_devices(Analysis& analysis, const SamplesOfRuns& samples) {
   std::vector<std::pair<std::int64_t, std::size_t>> order;  // start, row
   order.reserve(analysis.rows.size());
   for (std::size_t i = 0; i < analysis.rows.size(); ++i)
@@ -261,7 +243,7 @@ void merge_devices(Analysis& analysis, const SamplesOfRuns& samples, Statistic s
       [&](std::size_t i) {
         static thread_local Pool pool;
         MergedRow& merged = analysis.merged[i];
-        merge_times(merged, analysis, samples, statistic, pool);
+        merge_times(merged, analysis, samples, pool);
         merge_waits(merged, analysis);
         merge_predictions(merged, analysis);
         merged.vendor_estimate_us = mean_estimate_us(merged, analysis);

@@ -87,26 +87,20 @@ void SamplesOfRuns::append_us(std::size_t run, std::size_t row, std::vector<doub
 
 namespace {
 
-double of_sorted(Statistic statistic, const std::vector<double>& sorted, double mean_us) {
-  if (statistic == Statistic::kMean) return mean_us;
-  return statistic == Statistic::kMin ? sorted.front() : median_of_sorted(sorted);
-}
-
-// The mean of the samples less their biases, and the statistic of the same.
-std::pair<double, double> unbiased_us(const read::Event& event, const EventBias& bias,
-                                      Statistic statistic) {
+// Returns mean and median of the samples less their biases.
+std::pair<double, double> unbiased_us(const read::Event& event, const EventBias& bias) {
   static thread_local std::vector<double> times_us;
   times_us.clear();
   for (std::size_t i = 0; i < event.measured_ms.size(); ++i)
     times_us.push_back(event.measured_ms[i] * 1e3 - bias.of_sample_us(event, i));
   const double mean_us = mean(times_us);
   std::sort(times_us.begin(), times_us.end());
-  return {mean_us, of_sorted(statistic, times_us, mean_us)};
+  return {mean_us, median_of_sorted(times_us)};
 }
 
 }  // namespace
 
-void set_measured(Row& row, const read::Event& event, const EventBias& bias, Statistic statistic) {
+void set_measured(Row& row, const read::Event& event, const EventBias& bias) {
   row.samples = event.measured_ms.size();
   row.late = count_tight(event, read::Tight::kNo);
   row.queued = count_tight(event, read::Tight::kYes);
@@ -121,17 +115,17 @@ void set_measured(Row& row, const read::Event& event, const EventBias& bias, Sta
     raw_us.push_back(time_ms * 1e3);
   const double raw_mean_us = mean(raw_us);
   std::sort(raw_us.begin(), raw_us.end());
-  row.raw_us = of_sorted(statistic, raw_us, raw_mean_us);
+  row.raw_us = median_of_sorted(raw_us);
   row.raw_spread_us = median_spread_of_sorted(raw_us);
-  if (statistic == Statistic::kMedian) row.raw_ci95_us = median_interval95_of_sorted(raw_us);
+  row.raw_ci95_us = median_interval95_of_sorted(raw_us);
 
   const std::optional<double> bias_us = bias.of_all_samples_us(event);
-  const auto [mean_us, statistic_us] =
-      bias_us ? std::pair(raw_mean_us - *bias_us, *row.raw_us - *bias_us)
-              : unbiased_us(event, bias, statistic);
-  row.bias_us = *row.raw_us - statistic_us;
+  const auto [mean_us, median_us] = bias_us
+                                        ? std::pair(raw_mean_us - *bias_us, *row.raw_us - *bias_us)
+                                        : unbiased_us(event, bias);
+  row.bias_us = *row.raw_us - median_us;
   row.mean_us = std::max(0.0, mean_us);
-  row.corrected_us = std::max(0.0, statistic_us);
+  row.corrected_us = std::max(0.0, median_us);
 }
 
 }  // namespace inline_prof::join

@@ -59,6 +59,6 @@ class SamplesOfRuns {
 };
 
 // Fills in the measured times of `row`, which is that of `event`.
-void set_measured(Row& row, const read::Event& event, const EventBias& bias, Statistic statistic);
+void set_measured(Row& row, const read::Event& event, const EventBias& bias);
 
 }  // namespace inline_prof::join

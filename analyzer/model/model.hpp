@@ -185,7 +185,7 @@ struct ModelEntry {
                                   const std::string& otherwise);
 
 [[nodiscard]] constexpr std::string_view mode_name(Mode mode) {
-  return mode == Mode::kCompat ? "compat" : "improved";
+  return mode == Mode::kCompat ? "published" : "calibrated";
 }
 
 }  // namespace inline_prof::model

@@ -373,7 +373,6 @@ std::vector<HeadLine> head_lines(const join::Analysis& analysis) {
     lines.push_back({"overhead", overhead});
   lines.push_back({"event bias", describe_bias(analysis)});
   if (analysis.overlap) lines.push_back({"overlap", describe_overlap(*analysis.overlap)});
-  if (analysis.statistic != "median") lines.push_back({"statistic", analysis.statistic});
   if (analysis.outliers > 0) lines.push_back({"outliers", describe_outliers(analysis)});
   const std::string dropped = describe_dropped(analysis);
   if (!dropped.empty()) lines.push_back({"dropped", dropped});

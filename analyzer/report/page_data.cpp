@@ -322,7 +322,6 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   for (const HeadLine& line : head_lines(analysis))
     json["head"].push_back(Json::array({line.label, line.text}));
   json["phases"] = phases_json(analysis);
-  json["statistic"] = analysis.statistic;
   json["iteration_us"] = number(analysis.iteration_us);
   json["shares_percent"] = shares_json(analysis.shares_percent);
   json["shares_us"] = shares_json(analysis.shares_us);

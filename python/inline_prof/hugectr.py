@@ -161,8 +161,7 @@ def _pyplot():
     try:
         import matplotlib.pyplot
     except ImportError:
-        print("no chart: matplotlib is not installed; `prof-analyze timeline` and `prof-analyze "
-              "scaling` draw without it")
+        print("no chart: matplotlib is not installed; `prof-analyze --format html` draws without it")
         return None
     return matplotlib.pyplot
 

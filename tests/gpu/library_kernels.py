@@ -8,7 +8,7 @@ REAL.json and SIMULATED.json are what library_calls.py --rows wrote.  The table 
 many kernels it launches, their names, the algorithm; the real ones, the simulated ones, and what the analyzer
 reads.  Prints lines `PASS|FAIL|SKIP|FIGURE 39: TEXT`; exit status 1 if one failed.
 
-PASS and FAIL are about what our code depends on (analyzer/model/improved): a convolution's kernel must be known
+PASS and FAIL are about what our code depends on (analyzer/model/calibrated): a convolution's kernel must be known
 for one, and for the algorithm that was asked for; the name of a product's kernel must have a tile.
 """
 

@@ -20,6 +20,10 @@
 namespace inline_prof::cli {
 namespace {
 
+// What --models takes.
+const NamedValues<model::Mode> kModels{{"calibrated", model::Mode::kCalibrated},
+                                       {"roofline", model::Mode::kCompat}};
+
 join::BiasSetting parse_event_bias(const std::string& text) {
   if (text == "auto") return {};
   if (text == "chain") return {.kind = join::BiasSetting::Kind::kChain, .given_us = 0.0};
@@ -52,31 +56,17 @@ void declare_analysis(Command& command, AnalysisArguments& arguments) {
           "What an event pair adds to a time: auto (from the file), chain (the file's pairs "
           "around chains of kernels), microseconds, or off")
       .shows_default();
-  const NamedValues<join::Statistic> statistics{{"median", join::Statistic::kMedian},
-                                                {"mean", join::Statistic::kMean},
-                                                {"min", join::Statistic::kMin}};
-  command.add_option("--statistic", arguments.statistic, "What stands for the samples of a row",
-                     statistics);
-  const NamedValues<model::Mode> modes{{"improved", model::Mode::kCalibrated},
-                                       {"compat", model::Mode::kCompat}};
-  command.add_option(
-      "--mode", arguments.mode,
-      "improved: fitted models where there are parameters, else the roofline; compat: "
-      "the plain roofline for everything",
-      modes);
+  command.add_option("--models", arguments.models,
+                     "Whose predictions: calibrated: fitted models where there are parameters, "
+                     "else the roofline; roofline: the plain roofline for everything",
+                     kModels);
   declare_phase(command, arguments.phase);
-}
-
-void require_median(const AnalysisArguments& arguments) {
-  if (arguments.statistic == join::Statistic::kMedian) return;
-  throw UsageError("--statistic: expected median here, since the intervals are those of medians");
 }
 
 AnalysisResult analyse(const std::vector<std::string>& files, const AnalysisArguments& arguments) {
   join::JoinOptions options;
   options.event_bias = parse_event_bias(arguments.event_bias);
-  options.statistic = arguments.statistic;
-  options.mode = arguments.mode;
+  options.mode = arguments.models;
   options.keep_samples = arguments.keep_samples;
   options.leave_out_unreadable = arguments.leave_out_unreadable;
   if (!arguments.peer.empty()) options.peer = std::make_shared<join::Peer>(arguments.peer);

@@ -18,8 +18,7 @@ struct AnalysisArguments {
   std::string layers;    // empty: none
   std::string isolated;  // empty: none
   std::string event_bias = "auto";
-  join::Statistic statistic = join::Statistic::kMedian;
-  model::Mode mode = model::Mode::kCalibrated;
+  model::Mode models = model::Mode::kCalibrated;
   std::string peer;                  // a model's name; empty: none
   std::optional<std::size_t> phase;  // from 1; empty: the one that took most of the time
   // No options: what is done with the analysis decides.
@@ -29,9 +28,6 @@ struct AnalysisArguments {
 };
 
 void declare_analysis(Command& command, AnalysisArguments& arguments);
-
-// Throws UsageError for another statistic: a command whose intervals are those of medians.
-void require_median(const AnalysisArguments& arguments);
 
 struct AnalysisResult {
   join::Analysis analysis;

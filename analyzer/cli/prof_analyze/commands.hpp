@@ -13,7 +13,7 @@ inline constexpr int kGateUndecided = 4;
 void declare_report(Command& program);  // without a subcommand
 void declare_compare(Command& program, int& status);
 void declare_check(Command& program, int& status);
-void declare_pictures(Command& program);  // timeline and scaling
+void declare_scaling(Command& program);
 void declare_ranks(Command& program);
 void declare_dataset(Command& program, int& status);
 

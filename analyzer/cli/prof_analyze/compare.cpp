@@ -73,7 +73,6 @@ int gate_status(const join::Comparison& comparison, double min_share_percent) {
 }
 
 int run_compare(const CompareOptions& options) {
-  require_median(options.analysis);
   const AnalysisResult before = analyse({options.before}, options.analysis);
   // The phase of the other run that launches the same, whatever its number.
   AnalysisArguments same_phase = options.analysis;

@@ -21,8 +21,7 @@ constexpr const char* kExamples =
     "  prof-analyze prof.json --format json -o report.json\n"
     "  prof-analyze compare before.prof.json after.prof.json --fail-on 5\n"
     "  prof-analyze check prof.json --gate 'ratio<1.3' --gate 'iteration_ms<12'\n"
-    "  prof-analyze timeline prof.json -o timeline.svg\n"
-    "  prof-analyze scaling one_gpu/ eight_gpus/ -o scaling.html\n"
+    "  prof-analyze scaling one_gpu/ eight_gpus/           runs beside each other\n"
     "  prof-analyze ranks results/                         which ranks are late, and who waits\n"
     "  prof-analyze dataset results/ -o tables/            for DuckDB, Spark and other engines\n"
     "\n"
@@ -43,7 +42,7 @@ void declare(Command& program, int& status) {
   declare_report(program);
   declare_compare(program, status);
   declare_check(program, status);
-  declare_pictures(program);
+  declare_scaling(program);
   declare_ranks(program);
   declare_dataset(program, status);
 }

@@ -8,7 +8,6 @@
 #include "export/json.hpp"
 #include "export/original.hpp"
 #include "export/perfetto.hpp"
-#include "export/perfetto_gpu.hpp"
 #include "export/prometheus.hpp"
 #include "export/tasks.hpp"
 #include "read/inputs.hpp"
@@ -34,7 +33,6 @@ enum class ReportFormat {
   kMarkdown,
   kHtml,
   kPerfetto,
-  kPerfettoGpu,
   kPrometheus,
   kTasks,
   kOriginal
@@ -87,8 +85,6 @@ std::string report_text(const AnalysisResult& result, const ReportOptions& optio
       return report::html_report(result.analysis, result.machines, other_phases(result, options));
     case ReportFormat::kPerfetto:
       return exports::perfetto_report(result.analysis);
-    case ReportFormat::kPerfettoGpu:
-      return exports::perfetto_gpu_report(result.analysis);
     case ReportFormat::kPrometheus:
       return exports::prometheus_report(result.analysis);
     case ReportFormat::kTasks:
@@ -131,13 +127,12 @@ void declare_report(Command& program) {
                                           {"md", ReportFormat::kMarkdown},
                                           {"html", ReportFormat::kHtml},
                                           {"perfetto", ReportFormat::kPerfetto},
-                                          {"perfetto-gpu", ReportFormat::kPerfettoGpu},
                                           {"prometheus", ReportFormat::kPrometheus},
                                           {"works", ReportFormat::kTasks},
                                           {"original", ReportFormat::kOriginal}};
   program.add_option("--format", options->format,
                      "What to print; html: one page with charts; perfetto: a mean iteration as a "
-                     "trace; perfetto-gpu: the same in Perfetto's own format; prometheus: for the "
+                     "trace; prometheus: for the "
                      "textfile collector; works: what prof-model iteration "
                      "reads; original: what the original profiler's parse_result gave",
                      formats);

@@ -11,7 +11,6 @@ void declare_predict(Command& program);
 void declare_fit(Command& program);
 void declare_evaluate(Command& program);
 void declare_iteration(Command& program);
-void declare_plot(Command& program);
 void declare_convert(Command& program);
 void declare_measure(Command& program);
 

@@ -29,7 +29,7 @@ enum class IterationFormat { kJson, kTable };
 
 struct IterationOptions {
   std::string input;
-  std::optional<model::Mode> mode;  // empty: the only one for work graphs, compat for the rest
+  std::optional<model::Mode> edition;  // empty: published, but for tasks, which it does not know
   std::vector<std::string> scales;  // GLOB=FACTOR
   bool is_prediction_met = false;
   std::string params;
@@ -137,8 +137,8 @@ class Analysis {
                                                      : report::walk_text(result);
   }
   [[nodiscard]] std::string text(const read::WorkGraph& graph) const {
-    if (options_.mode == model::Mode::kCompat) {
-      throw UsageError("--mode compat: the published models know nothing of works; improved does");
+    if (options_.edition == model::Mode::kCompat) {
+      throw UsageError("--edition published: the published models know nothing of tasks; calibrated does");
     }
     try {
       const model::LongestPath path(graph);
@@ -154,7 +154,7 @@ class Analysis {
   }
 
  private:
-  [[nodiscard]] bool is_calibrated() const { return options_.mode == model::Mode::kCalibrated; }
+  [[nodiscard]] bool is_calibrated() const { return options_.edition == model::Mode::kCalibrated; }
 
   [[nodiscard]] read::WorkGraph work_of(const read::IterationGraph& graph) const {
     try {
@@ -179,10 +179,10 @@ bool holds_tasks(const read::IterationFile& file) {
 
 void run_iteration(IterationOptions options) {
   const read::IterationFile file = read::read_iteration_file(options.input);
-  if (!options.mode && holds_tasks(file)) options.mode = model::Mode::kCalibrated;
-  if (options.mode != model::Mode::kCalibrated &&
+  if (!options.edition && holds_tasks(file)) options.edition = model::Mode::kCalibrated;
+  if (options.edition != model::Mode::kCalibrated &&
       (options.is_prediction_met || !options.scales.empty())) {
-    throw UsageError("--scale and --met-prediction need --mode improved");
+    throw UsageError("--scale and --met-prediction need --edition calibrated");
   }
   const Analysis analysis(options);
   const bool is_json = options.format == IterationFormat::kJson;
@@ -207,10 +207,8 @@ void declare_iteration(Command& program) {
           "Trace of a PyTorch profiler (Chrome's JSON), a graph with its costs, or the works "
           "that prof-analyze --format works writes")
       .required();
-  const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
-                                       {"improved", model::Mode::kCalibrated}};
-  command.add_option("--mode", options->mode,
-                     "compat: the published DLRM models; improved: the longest path", modes);
+  command.add_option("--edition", options->edition,
+                     "published: the DLRM models; calibrated: the longest path", kEditions);
   command
       .add_option("--scale", options->scales,
                   "NAME=FACTOR: what if works of this name (* and ? fit any text) took so many "

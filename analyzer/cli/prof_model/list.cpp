@@ -43,13 +43,13 @@ bool has_fit(std::string_view model) {
 }
 
 report::Grid models() {
-  report::Grid grid{{"model", "modes", "--machine", "--params", "fit", "summary"}, {}};
+  report::Grid grid{{"model", "editions", "--machine", "--params", "fit", "summary"}, {}};
   for (const model::ModelEntry& entry : model::all_models()) {
-    std::string modes;
+    std::string editions;
     for (const model::Mode mode : entry.modes) {
-      modes += fmt::format("{}{}", modes.empty() ? "" : " ", model::mode_name(mode));
+      editions += fmt::format("{}{}", editions.empty() ? "" : " ", model::mode_name(mode));
     }
-    grid.rows.push_back({std::string(entry.name), modes, need_word(entry.machine),
+    grid.rows.push_back({std::string(entry.name), editions, need_word(entry.machine),
                          need_word(entry.params), std::string(has_fit(entry.name) ? "yes" : ""),
                          std::string(entry.summary)});
   }

@@ -16,7 +16,6 @@ constexpr const char* kExamples =
     "  prof-model predict --model embedding_forward shapes.csv -o predicted.csv\n"
     "  prof-model evaluate --model fc --params measured.csv test.csv\n"
     "  prof-model iteration --params measured.csv trace.json\n"
-    "  prof-model plot --model collective --params curves.json measured.csv -o curves.svg\n"
     "  prof-model convert --to collective nccl_tests.log -o measured.csv\n"
     "  prof-model measure -o measured/\n"
     "\n"
@@ -29,7 +28,6 @@ void declare(Command& program) {
   declare_fit(program);
   declare_evaluate(program);
   declare_iteration(program);
-  declare_plot(program);
   declare_convert(program);
   declare_measure(program);
 }

@@ -18,10 +18,10 @@ namespace {
 using model::ModelEntry;
 using model::Need;
 
-model::Mode chosen_mode(const ModelEntry& entry, std::optional<model::Mode> asked) {
+model::Mode chosen_edition(const ModelEntry& entry, std::optional<model::Mode> asked) {
   if (!asked) return entry.modes.front();
   if (std::find(entry.modes.begin(), entry.modes.end(), *asked) == entry.modes.end()) {
-    throw UsageError(fmt::format("--mode {}: {} has only {}", model::mode_name(*asked), entry.name,
+    throw UsageError(fmt::format("--edition {}: {} has only {}", model::mode_name(*asked), entry.name,
                                  model::mode_name(entry.modes.front())));
   }
   return *asked;
@@ -96,14 +96,16 @@ void check_columns(const ChosenModel& chosen) {
 
 }  // namespace
 
+const NamedValues<model::Mode> kEditions{{"published", model::Mode::kCompat},
+                                         {"calibrated", model::Mode::kCalibrated}};
+
 void declare_model(Command& command, ModelArguments& arguments) {
   command.add_option("--model", arguments.model, "Model to use; prof-model list names them")
       .required();
   command.add_option("--machine", arguments.machine, "Machine to predict for, an id or a file");
-  const NamedValues<model::Mode> modes{{"compat", model::Mode::kCompat},
-                                       {"improved", model::Mode::kCalibrated}};
-  command.add_option("--mode", arguments.mode,
-                     "compat: what the published model gives, to the digit; improved: ours", modes);
+  command.add_option("--edition", arguments.edition,
+                     "published: what the published model gives, to the digit; calibrated: ours",
+                     kEditions);
   command.add_option("--params", arguments.params,
                      "Parameters of the model: a file, or the name of a shipped set; default: the "
                      "shipped set of --machine, where there is one");
@@ -141,7 +143,7 @@ ChosenModel choose_model(const ModelArguments& arguments, const read::Table& tab
   check_needs(*chosen.entry, arguments);
 
   model::ModelOptions options;
-  options.mode = chosen_mode(*chosen.entry, arguments.mode);
+  options.mode = chosen_edition(*chosen.entry, arguments.edition);
   options.constants = arguments.constants.value_or(model::ConstantSet::kOriginal);
   options.input_name = table.label();
   options.machine = chosen.machine = parse_machine(arguments.machine);

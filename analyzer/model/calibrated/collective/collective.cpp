@@ -94,7 +94,7 @@ std::unique_ptr<Model> make(const ModelOptions& options) {
     return collective_entry().make(options);
   }
   if (options.params.empty()) {
-    throw std::invalid_argument("--mode improved needs --params: what prof-model fit has written");
+    throw std::invalid_argument("--edition calibrated needs --params: what prof-model fit has written");
   }
   return std::make_unique<CollectiveModel>(choose_parameters(options.params, "collective"),
                                            options.machine ? options.machine->id : std::string());

@@ -163,7 +163,7 @@ FitResult fit_collectives(const FitRequest& request) {
     parameters = read::parse_parameters(curves.file_text, "curves", "collective");
     result.summary += curves.summary;
   } catch (const read::InputError& error) {
-    result.summary += fmt::format("no curves for --mode compat: {}\n", error.what());
+    result.summary += fmt::format("no curves for --edition published: {}\n", error.what());
     parameters.model = "collective";
   }
   parameters.machine = request.machine ? request.machine->id : "";

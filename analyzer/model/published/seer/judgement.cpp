@@ -170,7 +170,7 @@ GpuChoice gpu_of(const ModelOptions& options) {
   gpu.sm_count = options.machine->sm_count;
   if (options.mode == Mode::kCompat && !gpu.is_titan_v && options.machine->id != kTitanXp) {
     throw std::invalid_argument(fmt::format(
-        "the published program knows titan-xp and titan-v only, not {}; --mode improved takes the "
+        "the published program knows titan-xp and titan-v only, not {}; --edition calibrated takes the "
         "machine's SMs",
         options.machine->id));
   }

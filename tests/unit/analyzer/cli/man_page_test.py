@@ -52,7 +52,7 @@ def environment():
 class ManPages(unittest.TestCase):
     def test_the_programs_list_their_commands(self):
         self.assertEqual(set(commands("prof-analyze")),
-                         {"compare", "check", "timeline", "scaling", "ranks", "dataset"})
+                         {"compare", "check", "scaling", "ranks", "dataset"})
         self.assertIn("predict", commands("prof-model"))
 
     def test_a_page_has_every_command_and_option(self):

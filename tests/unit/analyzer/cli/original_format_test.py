@@ -48,8 +48,7 @@ def expected(profile):
 
 class OriginalFormat(unittest.TestCase):
     def test_of_the_real_file(self):
-        done = subprocess.run([PROGRAM, str(FILE), "--statistic", "mean", "--event-bias", "off",
-                               "--format", "original"],
+        done = subprocess.run([PROGRAM, str(FILE), "--event-bias", "off", "--format", "original"],
                               stdout=subprocess.PIPE, check=True)
         got = json.loads(done.stdout)
         want = expected(json.loads(FILE.read_text()))

@@ -18,7 +18,6 @@ import sys
 import tempfile
 import termios
 import unittest
-import xml.etree.ElementTree
 
 try:
     import jsonschema
@@ -167,8 +166,6 @@ class Phases(Commands):
         bars = [event for event in trace["traceEvents"] if event["ph"] == "X" and "samples" in event["args"]]
         self.assertEqual([(bar["name"], bar["args"]["phase"]) for bar in bars], [("forward", "phase 2 of 3")])
         self.assertTrue(trace["otherData"]["phase"].startswith("phase 2 of 3: 40 iterations"))
-        gpu = subprocess.run([PROGRAM, str(file), "--format", "perfetto-gpu"], stdout=subprocess.PIPE, check=True).stdout
-        self.assertIn(b"n1, device 0, phase 1 of 3", gpu)
 
 
 class Compare(Commands):
@@ -238,8 +235,6 @@ class Compare(Commands):
         self.assertEqual(run("compare", self.before).returncode, 2)
         self.assertEqual(run("compare", self.before, self.slower, "--fail-on", "x").returncode, 2)
         self.assertEqual(run("compare", self.before, self.slower, "--despite", "x").returncode, 2)
-        self.assertEqual(
-            run("compare", self.before, self.slower, "--statistic", "mean").returncode, 2)
         self.assertEqual(run(self.before, "compare", self.before, self.slower).returncode, 2)
 
 
@@ -537,17 +532,7 @@ class Ranks(Commands):
         self.assertIn("not split   grads allreduce: measured on one device only", done.stdout)
 
 
-class Pictures(Commands):
-    def test_timeline_is_an_svg_with_a_box_for_each_bar(self):
-        picture = self.path / "t.svg"
-        self.assertEqual(run("timeline", A100, "-o", picture, "--top", 100).returncode, 0)
-        root = xml.etree.ElementTree.parse(picture).getroot()
-        boxes = [box for box in root.iter("{http://www.w3.org/2000/svg}rect")]
-        self.assertGreater(len(boxes), 512)
-        again = run("timeline", A100, "-o", picture)
-        self.assertEqual(again.returncode, 1)
-        self.assertEqual(run("timeline", A100, "-o", self.path / "t.gif").returncode, 2)
-
+class Scaling(Commands):
     def test_scaling_shows_mean_and_slowest_device(self):
         runs = []
         for gpus in [1, 2, 4]:
@@ -567,18 +552,10 @@ class Pictures(Commands):
         of_fc1 = [(row["gpus"], round(row["mean_us"]), round(row["slowest_us"]))
                   for row in rows if row["layer"] == "fc1"]
         self.assertEqual(of_fc1, [(1, 101, 101), (2, 106, 111), (4, 116, 131)])
-        for ending in ["svg", "html"]:
-            picture = self.path / ("s." + ending)
-            self.assertEqual(run("scaling", *runs, "-o", picture).returncode, 0)
-            self.assertIn("slowest device", picture.read_text())
+        table = self.path / "s.csv"
+        self.assertEqual(run("scaling", *runs, "--format", "csv", "-o", table).returncode, 0)
+        self.assertEqual(len(table.read_text().splitlines()), 1 + len(rows))
         self.assertEqual(run("scaling").returncode, 2)
-
-    def test_a_picture_and_a_format_of_text_are_refused_together(self):
-        picture = self.path / "s.svg"
-        done = run("scaling", SMALL, "-o", picture, "--format", "json")
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--format: expected none beside -o %s" % picture, done.stderr)
-        self.assertFalse(picture.exists())
 
 
 class OptionValues(Commands):
@@ -588,10 +565,10 @@ class OptionValues(Commands):
         return done.stderr
 
     def test_a_name_that_is_none_is_refused_with_those_there_are(self):
-        self.assertIn("--format: expected one of table, json, csv, md, html, perfetto, perfetto-gpu, prometheus, "
+        self.assertIn("--format: expected one of table, json, csv, md, html, perfetto, prometheus, "
                       "works, original, found htm\n", self.refused(SMALL, "--format", "htm"))
-        self.assertIn("--mode: expected one of improved, compat, found 7\n",
-                      self.refused(SMALL, "--mode", 7))
+        self.assertIn("--models: expected one of calibrated, roofline, found 7\n",
+                      self.refused(SMALL, "--models", 7))
         self.assertIn("--despite: expected one of gpu, clocks, mig, driver, libraries, events, "
                       "found gpus\n", self.refused("compare", SMALL, SMALL, "--despite", "gpus"))
 
@@ -601,7 +578,7 @@ class OptionValues(Commands):
 
     def test_the_help_shows_names_alone(self):
         text = " ".join(run("--help").stdout.split())
-        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,perfetto-gpu,prometheus,works,original}",
+        self.assertIn("--format TEXT:{table,json,csv,md,html,perfetto,prometheus,works,original}",
                       text)
         self.assertNotIn("->", text)
 
@@ -720,66 +697,6 @@ class Formats(Commands):
                 thread.sort(key=lambda bar: bar["ts"])
                 for first, second in zip(thread, thread[1:]):
                     self.assertLess(first["ts"] + first["dur"], second["ts"] + 1e-6)
-
-    def test_the_gpu_trace_has_what_the_trace_has(self):
-        def fields(data):
-            """(number, value) of a message of Protocol Buffers: integers and bytes."""
-            at = 0
-
-            def varint():
-                nonlocal at
-                value = shift = 0
-                while True:
-                    value |= (data[at] & 127) << shift
-                    shift += 7
-                    at += 1
-                    if data[at - 1] < 128:
-                        return value
-            while at < len(data):
-                key = varint()
-                self.assertIn(key & 7, (0, 2))
-                value = varint()
-                if key & 7:
-                    at += value
-                    self.assertLessEqual(at, len(data))
-                    value = data[at - value:at]
-                yield key >> 3, value
-
-        for arguments in [[SMALL], [A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS]]:
-            trace = json.loads(run(*arguments, "--format", "perfetto").stdout)
-            bars = [e for e in trace["traceEvents"] if e["ph"] == "X"]
-            output = self.path / ("%d.pftrace" % len(bars))
-            run(*arguments, "--format", "perfetto-gpu", "-o", output)
-            names, contexts, events, gpus = {}, set(), [], []
-            for number, packet in fields(output.read_bytes()):
-                self.assertEqual(number, 1)
-                packet = dict(fields(packet))
-                self.assertIn((packet[10], packet[13]), [(1, 1), (1, 2)])
-                for kind, one in fields(packet.get(12, b"")):
-                    one = dict(fields(one))
-                    if kind == 24:
-                        self.assertNotIn(one[1], names)
-                        names[one[1]] = one[2].decode()
-                    else:
-                        contexts.add(one[1])
-                gpus += [dict(fields(gpu))[1].decode() for _, gpu in fields(packet.get(128, b""))]
-                if 53 in packet:
-                    event = list(fields(packet[53]))
-                    more = {name.decode(): text.decode() for name, text in
-                            (dict(fields(one)).values() for number, one in event if number == 6)}
-                    event = dict(event)
-                    self.assertIn(event[5], contexts)  # what is interned comes first
-                    events.append((packet[8], event[2], names[event[14]], names[event[13]], event[11], more["layer"]))
-            titles = {e["pid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"}
-            lanes = {e["tid"]: e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
-            self.assertEqual(gpus, list(titles.values()))
-            queue = lambda bar: (titles[bar["pid"]] + ", " if len(titles) > 1 else "") + lanes[bar["tid"]]
-            expected = [(bar["ts"] * 1e3, bar["dur"] * 1e3, bar["name"], queue(bar), bar["pid"], bar["args"]["layer"])
-                        for bar in bars]
-            self.assertEqual([event[2:] for event in events], [bar[2:] for bar in expected])
-            for found, wanted in zip(events, expected):
-                self.assertAlmostEqual(found[0], wanted[0], delta=0.51)
-                self.assertAlmostEqual(found[1], wanted[1], delta=0.51)
 
     def test_prometheus_reads_the_metrics(self):
         evil = profile(100, host_name='a"b\\c\nd')

@@ -231,7 +231,7 @@ class RealFile(unittest.TestCase):
 
     def test_every_matrix_product_is_predicted_and_nearer_after_the_correction(self):
         report = json.loads(run(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS,
-                                "--mode", "compat", "--format", "json").stdout)
+                                "--models", "roofline", "--format", "json").stdout)
         gemms = [row for row in report["rows"] if "cublasGemmEx" in row["event"]]
         for device in range(8):
             self.assertEqual(sum(row["device_id"] == device for row in gemms), 21)
@@ -260,19 +260,18 @@ class RealFile(unittest.TestCase):
         self.assertAlmostEqual(100 * report["uncorrected"]["mape"], 56.1, 1)
         self.assertAlmostEqual(100 * report["mape"], 44.4, 1)
 
-    def test_the_improved_model_is_nearer_than_the_roofline(self):
+    def test_the_calibrated_model_is_nearer_than_the_roofline(self):
         errors = {}
-        for mode in ["compat", "improved"]:
+        for models, model in [("roofline", "roofline"), ("calibrated", "gemm")]:
             report = json.loads(run(A100, "--machine", "a100-sxm4-40gb", "--layers", A100_LAYERS,
-                                    "--mode", mode, "--format", "json").stdout)
+                                    "--models", models, "--format", "json").stdout)
             gemms = [row for row in report["rows"] if "cublasGemmEx" in row["event"]]
-            model = {"compat": "roofline", "improved": "gemm"}[mode]
             self.assertEqual({row["model"] for row in gemms}, {model})
-            errors[mode] = sum(abs(row["predicted_us"] / row["corrected_us"] - 1)
+            errors[models] = sum(abs(row["predicted_us"] / row["corrected_us"] - 1)
                                for row in gemms) / len(gemms)
-        print("\nMAPE of the 168 products: roofline %.1f %%, improved %.1f %%" % (
-            100 * errors["compat"], 100 * errors["improved"]))
-        self.assertLess(errors["improved"], errors["compat"])
+        print("\nMAPE of the 168 products: roofline %.1f %%, calibrated %.1f %%" % (
+            100 * errors["roofline"], 100 * errors["calibrated"]))
+        self.assertLess(errors["calibrated"], errors["roofline"])
 
     def test_a_product_that_takes_twice_as_long_is_called_slower(self):
         """On every device; the others' verdicts stay."""
@@ -310,7 +309,7 @@ class Options(unittest.TestCase):
                           [SMALL, "--event-bias", "5us"], [SMALL, "--event-bias", "-1"],
                           [SMALL, "--event-bias", "nan"], [SMALL, "--machine", "a100"],
                           [SMALL, "--machine", "h300"], [SMALL, "--top", "0"],
-                          [SMALL, "--statistic", "mode"]]:
+                          [SMALL, "--models", "none"]]:
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertEqual(done.stdout, "", arguments)
@@ -326,7 +325,7 @@ class Options(unittest.TestCase):
         self.assertIn("prof-analyze prof.json --top 10", done.stdout)
 
     def test_a_given_machine_wins_over_the_file(self):
-        report = json.loads(run(SMALL, "--machine", "A100-SXM4-40GB", "--mode", "compat",
+        report = json.loads(run(SMALL, "--machine", "A100-SXM4-40GB", "--models", "roofline",
                                 "--format", "json").stdout)
         self.assertEqual(report["machine"], "a100-sxm4-40gb")
         # 2 * 4096^3 FLOP at 0.78 * 312e12 FLOP/s.

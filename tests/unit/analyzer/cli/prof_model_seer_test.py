@@ -74,7 +74,7 @@ class Predict(unittest.TestCase):
         run = prof_model(*arguments)
         self.assertEqual(run.returncode, 2)
         self.assertIn("titan-xp and titan-v only", run.stderr)
-        self.assertEqual(prof_model(*arguments, "--mode", "improved").returncode, 0)
+        self.assertEqual(prof_model(*arguments, "--edition", "calibrated").returncode, 0)
 
     def test_names_file_and_column_of_a_layer_that_is_not_whole(self):
         with tempfile.TemporaryDirectory() as folder:

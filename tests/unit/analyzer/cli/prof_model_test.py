@@ -340,10 +340,36 @@ class Evaluate(Folder):
         self.assertIn("line 1: no column us", done.stderr)
 
 
+class Convert(Folder):
+    LOGS = GOLDEN.parent / "collective/param_format"
+    LOG = LOGS / "all_reduce_4.txt"
+
+    def test_a_log_becomes_a_table_and_a_fit(self):
+        table, params = self.path / "measured.csv", self.path / "curves.json"
+        done = run("convert", "--to", "collective_curve", self.LOG, "-o", table)
+        self.assertIn("28 rows", done.stderr)
+        self.assertEqual(run("fit", "--model", "collective", table, "-o", params).returncode, 0)
+        done = run("evaluate", "--model", "collective", "--params", params, table, "--format", "json",
+                   "--measured", "latency_us")
+        self.assertEqual(json.loads(done.stdout)[-1]["n"], 28, done.stderr)
+
+    def test_several_logs_are_one_table(self):
+        done = run("convert", "--to", "collective", self.LOG, self.LOGS / "all_reduce_8_newest_layout.txt")
+        self.assertEqual({row["num_gpus"] for row in csv.DictReader(io.StringIO(done.stdout))}, {"4", "8"})
+
+    def test_what_is_wrong_is_named(self):
+        log = self.write("all_reduce_4.txt", self.LOG.read_text().replace("84.1", "fast"))
+        for arguments, status, complaint in [([log], 1, "%s: line " % log),
+                                             (["--set", "color=red", self.LOG], 2, "nothing is called color")]:
+            done = run("convert", "--to", "collective", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (status, ""))
+            self.assertIn(complaint, done.stderr)
+
+
 class Iteration(Folder):
     def test_gives_what_the_original_gives(self):
         file = GOLDEN / "trace_overheads.json"
-        done = run("iteration", "--mode", "compat", file)
+        done = run("iteration", "--edition", "published", file)
         self.assertEqual(done.returncode, 0, done.stderr)
         for given, golden in zip(json.loads(done.stdout), json.loads(file.read_text())):
             for name in ["n_roots", "ops", "streams", "gpu_time", "launches"]:
@@ -415,7 +441,7 @@ class WhatIf(Folder):
         self.assertEqual(self.ask("--scale", "late=0.5", document=document)["saved_us"], 10)
 
     def test_published_graphs_have_a_longest_path(self):
-        done = run("iteration", "--mode", "improved", GOLDEN / "e2e_model.json")
+        done = run("iteration", "--edition", "calibrated", GOLDEN / "e2e_model.json")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         for path, golden in zip(json.loads(done.stdout),
                                 json.loads((GOLDEN / "e2e_model.json").read_text())):
@@ -430,13 +456,13 @@ class WhatIf(Folder):
                 (["--scale", "e=1"], 1, '"e" fits the name of no work'),
                 (["--scale", "a"], 2, "expected NAME=FACTOR"),
                 (["--scale", "a=-1"], 2, "expected a factor from 0 to 1e6, found -1"),
-                (["--mode", "compat"], 2, "know nothing of works")]:
+                (["--edition", "published"], 2, "know nothing of tasks")]:
             done = run("iteration", file, *arguments)
             self.assertEqual((done.returncode, done.stdout), (status, ""), arguments)
             self.assertIn(complaint, done.stderr)
         done = run("iteration", GOLDEN / "e2e_model.json", "--scale", "a=1")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("need --mode improved", done.stderr)
+        self.assertIn("need --edition calibrated", done.stderr)
 
     def test_wrong_works_are_refused_with_their_place(self):
         def one(work):
@@ -459,8 +485,8 @@ class Options(Folder):
         model = ["--model", "embedding_forward"]
         for arguments in [[], ["predict"], ["predict", FORWARD], ["guess"],
                           ["predict", "--model", "none", FORWARD],
-                          ["predict", *model, FORWARD, "--mode", "improved"],
-                          ["predict", *model, FORWARD, "--mode", "best"],
+                          ["predict", *model, FORWARD, "--edition", "calibrated"],
+                          ["predict", *model, FORWARD, "--edition", "best"],
                           ["predict", *model, FORWARD, "--machine", "h200-sxm-141gb"],
                           ["predict", *model, FORWARD, "--params", FC_TABLE],
                           ["predict", *model, FORWARD, "--constants", "main"],

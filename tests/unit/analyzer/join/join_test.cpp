@@ -74,15 +74,6 @@ TEST(Join, AnEventShorterThanTheBiasTakesNoTime) {
   EXPECT_THAT(analysis.warnings, ElementsAre(HasSubstr("shorter than what the event pair adds")));
 }
 
-TEST(Join, OtherStatisticsStandForTheSamples) {
-  const read::Profile profile = profile_of({EventBuilder("a", 0, 1).samples_us({1, 2, 9})}, 1000);
-  JoinOptions options;
-  options.statistic = Statistic::kMean;
-  EXPECT_NEAR(join_one(profile, options).rows.at(0).raw_us.value(), 4, 1e-9);
-  options.statistic = Statistic::kMin;
-  EXPECT_NEAR(join_one(profile, options).rows.at(0).raw_us.value(), 1, 1e-9);
-}
-
 TEST(Join, ARegionIsPredictedToTakeWhatItsChildrenTake) {
   // Children 40 us and 20 us; measured 90 us: 1.5 times the sum.
   const Analysis analysis =

@@ -66,8 +66,8 @@ class Example(unittest.TestCase):
 
     def test_is_listed_with_its_columns(self):
         models = csv.DictReader(self.run_program(self.prof_model, "list", "--format", "csv").splitlines())
-        self.assertEqual([(row["modes"], row["--machine"]) for row in models if row["model"] == "softmax"],
-                         [("improved", "must")])
+        self.assertEqual([(row["editions"], row["--machine"]) for row in models if row["model"] == "softmax"],
+                         [("calibrated", "must")])
         columns = csv.DictReader(
             self.run_program(self.prof_model, "list", "softmax", "--format", "csv").splitlines())
         self.assertEqual([row["name"] for row in columns if row["where"] == "column"],
