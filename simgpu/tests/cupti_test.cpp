@@ -130,11 +130,9 @@ TEST_F(CuptiTest, TellsHowALaunchFailed) {
 
 TEST_F(CuptiTest, TellsOfContextsThatComeAndGo) {
   ASSERT_EQ(cuptiEnableDomain(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE), CUPTI_SUCCESS);
-  CUcontext other = nullptr;
-  ASSERT_EQ(cuCtxCreate(&other, nullptr, 0, device_), CUDA_SUCCESS);
+  CUcontext other = out(cuCtxCreate, nullptr, 0, device_);
   ASSERT_EQ(cuCtxDestroy(other), CUDA_SUCCESS);
-  CUcontext primary = nullptr;
-  ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, device_), CUDA_SUCCESS);
+  CUcontext primary = out(cuDevicePrimaryCtxRetain, device_);
   ASSERT_EQ(cuDevicePrimaryCtxRetain(&primary, device_), CUDA_SUCCESS);  // not a second time
   ASSERT_EQ(cuDevicePrimaryCtxRelease(device_), CUDA_SUCCESS);           // nor here
   ASSERT_EQ(cuDevicePrimaryCtxRelease(device_), CUDA_SUCCESS);
@@ -242,8 +240,7 @@ TEST_F(CuptiActivities, CountKernelsInGraphsUnderTheGraphsLaunch) {
   launch(stream_);
   launch(stream_);
   ASSERT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
-  CUgraphExec exec = nullptr;
-  ASSERT_EQ(cuGraphInstantiate(&exec, graph, 0), CUDA_SUCCESS);
+  CUgraphExec exec = out(cuGraphInstantiate, graph, 0);
   enable(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch);
   ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);

@@ -104,10 +104,8 @@ TEST_F(ProcAddress, KnowsTheVersionsOfGraphFunctions) {
 }
 
 TEST_F(Contexts, AreAStackPerThread) {
-  CUcontext second = nullptr;
-  ASSERT_EQ(cuCtxCreate(&second, nullptr, 0, device_), CUDA_SUCCESS);
-  CUcontext current = nullptr;
-  ASSERT_EQ(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+  CUcontext second = out(cuCtxCreate, nullptr, 0, device_);
+  CUcontext current = out(cuCtxGetCurrent);
   EXPECT_EQ(current, second);
   ASSERT_EQ(cuCtxPopCurrent(&current), CUDA_SUCCESS);
   EXPECT_EQ(current, second);
@@ -118,12 +116,10 @@ TEST_F(Contexts, AreAStackPerThread) {
 }
 
 TEST_F(Contexts, SetCurrentReplacesTheTop) {
-  CUcontext second = nullptr;
-  ASSERT_EQ(cuCtxCreate(&second, nullptr, 0, device_), CUDA_SUCCESS);
+  CUcontext second = out(cuCtxCreate, nullptr, 0, device_);
   ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
   ASSERT_EQ(cuCtxDestroy(second), CUDA_SUCCESS);
-  CUcontext popped = nullptr;
-  ASSERT_EQ(cuCtxPopCurrent(&popped), CUDA_SUCCESS);
+  CUcontext popped = out(cuCtxPopCurrent);
   EXPECT_EQ(popped, context_);
   ASSERT_EQ(cuCtxGetCurrent(&popped), CUDA_SUCCESS);
   EXPECT_EQ(popped, context_);  // the one that was there before
@@ -139,10 +135,8 @@ TEST_F(Contexts, OfAStreamAndItsDevice) {
 }
 
 TEST_F(Contexts, PrimaryOneIsSharedAndCounted) {
-  CUcontext first = nullptr;
-  CUcontext second = nullptr;
-  ASSERT_EQ(cuDevicePrimaryCtxRetain(&first, device_), CUDA_SUCCESS);
-  ASSERT_EQ(cuDevicePrimaryCtxRetain(&second, device_), CUDA_SUCCESS);
+  CUcontext first = out(cuDevicePrimaryCtxRetain, device_);
+  CUcontext second = out(cuDevicePrimaryCtxRetain, device_);
   EXPECT_EQ(first, second);
   unsigned flags = 0;
   int active = 0;
@@ -155,17 +149,11 @@ TEST_F(Contexts, PrimaryOneIsSharedAndCounted) {
 }
 
 TEST_F(Modules, HaveTheirOwnFunctionPerContext) {
-  CUlibrary library = nullptr;
-  ASSERT_EQ(cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
-            CUDA_SUCCESS);
-  CUkernel kernel = nullptr;
-  ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "other"), CUDA_SUCCESS);
-  CUfunction here = nullptr;
-  ASSERT_EQ(cuKernelGetFunction(&here, kernel), CUDA_SUCCESS);
-  CUcontext second = nullptr;
-  ASSERT_EQ(cuCtxCreate(&second, nullptr, 0, device_), CUDA_SUCCESS);
-  CUfunction there = nullptr;
-  ASSERT_EQ(cuKernelGetFunction(&there, kernel), CUDA_SUCCESS);
+  CUlibrary library = out(cuLibraryLoadData, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  CUkernel kernel = out(cuLibraryGetKernel, library, "other");
+  CUfunction here = out(cuKernelGetFunction, kernel);
+  CUcontext second = out(cuCtxCreate, nullptr, 0, device_);
+  CUfunction there = out(cuKernelGetFunction, kernel);
   EXPECT_NE(here, there);
   EXPECT_EQ(cuLaunchKernel(here, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
             CUDA_ERROR_INVALID_HANDLE);
@@ -179,11 +167,9 @@ TEST_F(Modules, HaveTheirOwnFunctionPerContext) {
 }
 
 TEST_F(Modules, KnowTheirNames) {
-  const char* name = nullptr;
-  ASSERT_EQ(cuFuncGetName(&name, kernel_), CUDA_SUCCESS);
+  const char* name = out(cuFuncGetName, kernel_);
   EXPECT_STREQ(name, "empty");
-  CUmodule module = nullptr;
-  ASSERT_EQ(cuFuncGetModule(&module, kernel_), CUDA_SUCCESS);
+  CUmodule module = out(cuFuncGetModule, kernel_);
   EXPECT_EQ(module, module_);
   CUfunction none = nullptr;
   EXPECT_EQ(cuModuleGetFunction(&none, module_, "absent"), CUDA_ERROR_NOT_FOUND);
@@ -199,13 +185,10 @@ TEST_F(Memory, MappedTwiceHoldsTheSameBytes) {
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  std::size_t bytes = 0;
-  ASSERT_EQ(cuMemGetAllocationGranularity(&bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-            CUDA_SUCCESS);
-  CUdeviceptr range = 0;
-  ASSERT_EQ(cuMemAddressReserve(&range, 2 * bytes, 0, 0, 0), CUDA_SUCCESS);
-  CUmemGenericAllocationHandle handle{};
-  ASSERT_EQ(cuMemCreate(&handle, bytes, &properties, 0), CUDA_SUCCESS);
+  std::size_t bytes =
+      out(cuMemGetAllocationGranularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  CUdeviceptr range = out(cuMemAddressReserve, 2 * bytes, 0, 0, 0);
+  CUmemGenericAllocationHandle handle = out(cuMemCreate, bytes, &properties, 0);
   ASSERT_EQ(cuMemMap(range, bytes, 0, handle, 0), CUDA_SUCCESS);
   ASSERT_EQ(cuMemMap(range + bytes, bytes, 0, handle, 0), CUDA_SUCCESS);
   CUmemAccessDesc access{};
@@ -213,10 +196,8 @@ TEST_F(Memory, MappedTwiceHoldsTheSameBytes) {
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   ASSERT_EQ(cuMemSetAccess(range, 2 * bytes, &access, 1), CUDA_SUCCESS);
   const int written = 17;
-  int read = 0;
   EXPECT_EQ(cuMemcpyHtoD(range, &written, sizeof written), CUDA_SUCCESS);
-  EXPECT_EQ(cuMemcpyDtoH(&read, range + bytes, sizeof read), CUDA_SUCCESS);
-  EXPECT_EQ(read, written);
+  EXPECT_EQ(read<int>(range + bytes), written);
   EXPECT_EQ(cuMemAddressFree(range, 2 * bytes), CUDA_ERROR_INVALID_VALUE);  // still mapped
   EXPECT_EQ(cuMemUnmap(range, 2 * bytes), CUDA_SUCCESS);
   EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
@@ -230,8 +211,7 @@ TEST_F(Modules, OfUnknownBytesAreRefused) {
 }
 
 TEST_F(Modules, ReportOccupancyWithinTheDevicesLimits) {
-  int blocks = 0;
-  ASSERT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 1024, 0), CUDA_SUCCESS);
+  int blocks = out(cuOccupancyMaxActiveBlocksPerMultiprocessor, kernel_, 1024, 0);
   EXPECT_EQ(blocks, 2);  // 2048 threads per SM, and 32 registers * 1024 threads fit twice in 65536
   ASSERT_EQ(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_, 32, 0), CUDA_SUCCESS);
   EXPECT_EQ(blocks, 32);  // block slots
@@ -263,9 +243,7 @@ TEST_F(Launch, NeedsTheAttributeForMuchSharedMemory) {
 
 TEST_F(Launch, KeepsTheAttributesOfItsFunction) {
   const auto value_of = [&](CUfunction_attribute attribute) {
-    int value = -1;
-    EXPECT_EQ(cuFuncGetAttribute(&value, attribute, kernel_), CUDA_SUCCESS);
-    return value;
+    return out(cuFuncGetAttribute, attribute, kernel_);
   };
   constexpr auto large_clusters = CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
   constexpr auto scheduling = CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
@@ -300,8 +278,7 @@ TEST_F(Launch, CooperativeMustFit) {
 }
 
 TEST_F(Memory, IsReallyCopied) {
-  CUdeviceptr device = 0;
-  ASSERT_EQ(cuMemAlloc(&device, 4096), CUDA_SUCCESS);
+  CUdeviceptr device = out(cuMemAlloc, 4096);
   ASSERT_EQ(cuMemsetD32(device, 0x01020304U, 1024), CUDA_SUCCESS);
   std::vector<unsigned char> host(4096, 0xff);
   ASSERT_EQ(cuMemcpyDtoH(host.data(), device, host.size()), CUDA_SUCCESS);
@@ -312,9 +289,8 @@ TEST_F(Memory, IsReallyCopied) {
 }
 
 TEST_F(Memory, RowsAreCopiedWithTheirPitch) {
-  CUdeviceptr device = 0;
   size_t pitch = 0;
-  ASSERT_EQ(cuMemAllocPitch(&device, &pitch, 3, 2, 4), CUDA_SUCCESS);
+  CUdeviceptr device = out(cuMemAllocPitch, &pitch, 3, 2, 4);
   EXPECT_GE(pitch, 3U);
   const std::string rows = "abcdef";
   CUDA_MEMCPY2D copy{};
@@ -333,22 +309,19 @@ TEST_F(Memory, RowsAreCopiedWithTheirPitch) {
 }
 
 TEST_F(Memory, EndsWhereItEnds) {
-  CUdeviceptr device = 0;
-  ASSERT_EQ(cuMemAlloc(&device, 100), CUDA_SUCCESS);
+  CUdeviceptr device = out(cuMemAlloc, 100);
   std::vector<char> host(200);
   EXPECT_EQ(cuMemcpyHtoD(device, host.data(), 101), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuMemsetD8(device + 50, 0, 51), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(Memory, IsAsMuchAsTheModelSays) {
-  size_t free_before = 0;
   size_t total = 0;
-  ASSERT_EQ(cuMemGetInfo(&free_before, &total), CUDA_SUCCESS);
+  size_t free_before = out(cuMemGetInfo, &total);
   CUdeviceptr device = 0;
   EXPECT_EQ(cuMemAlloc(&device, total + 1), CUDA_ERROR_OUT_OF_MEMORY);
   ASSERT_EQ(cuMemAlloc(&device, free_before / 2), CUDA_SUCCESS);  // 70 GB that nobody touches
-  size_t free_after = 0;
-  ASSERT_EQ(cuMemGetInfo(&free_after, &total), CUDA_SUCCESS);
+  size_t free_after = out(cuMemGetInfo, &total);
   EXPECT_LT(free_after, free_before);
   EXPECT_EQ(cuMemFree(device), CUDA_SUCCESS);
 }
@@ -356,15 +329,13 @@ TEST_F(Memory, IsAsMuchAsTheModelSays) {
 TEST_F(Memory, CopiesBehindAHoldHappenLater) {
   CUdeviceptr address = 0;
   volatile std::uint32_t* word = new_word(address);
-  CUdeviceptr device = 0;
-  ASSERT_EQ(cuMemAlloc(&device, 4), CUDA_SUCCESS);
+  CUdeviceptr device = out(cuMemAlloc, 4);
   ASSERT_EQ(cuMemsetD32Async(device, 1, 1, stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamWaitValue32(stream_, address, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
   std::uint32_t pageable = 2;
   ASSERT_EQ(cuMemcpyHtoDAsync(device, &pageable, 4, stream_), CUDA_SUCCESS);
   pageable = 3;  // staged before the call returned
-  CUstream other = nullptr;
-  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  CUstream other = out(cuStreamCreate, CU_STREAM_NON_BLOCKING);
   std::uint32_t seen = 0;
   ASSERT_EQ(cuMemcpyDtoHAsync(&seen, device, 4, other), CUDA_SUCCESS);
   EXPECT_EQ(seen, 1U);
@@ -375,16 +346,14 @@ TEST_F(Memory, CopiesBehindAHoldHappenLater) {
 }
 
 TEST_F(Memory, FreedWaitsForItsContext) {
-  CUdeviceptr device = 0;
-  ASSERT_EQ(cuMemAlloc(&device, 16), CUDA_SUCCESS);
+  CUdeviceptr device = out(cuMemAlloc, 16);
   occupy(stream_);
   ASSERT_EQ(cuMemFree(device), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamQuery(stream_), CUDA_SUCCESS);
 }
 
 TEST_F(Memory, AllocatedInStreamOrderIsFreedWithoutWaiting) {
-  CUdeviceptr device = 0;
-  ASSERT_EQ(cuMemAllocAsync(&device, 16, stream_), CUDA_SUCCESS);
+  CUdeviceptr device = out(cuMemAllocAsync, 16, stream_);
   occupy(stream_);
   ASSERT_EQ(cuMemFree(device), CUDA_SUCCESS);
   EXPECT_EQ(cuStreamQuery(stream_), CUDA_ERROR_NOT_READY);
@@ -394,9 +363,7 @@ TEST_F(Device, IsWhatTheModelFileSays) {
   std::array<char, 64> name{};
   ASSERT_EQ(cuDeviceGetName(name.data(), static_cast<int>(name.size()), device_), CUDA_SUCCESS);
   EXPECT_STREQ(name.data(), "NVIDIA H200");
-  int value = 0;
-  ASSERT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device_),
-            CUDA_SUCCESS);
+  int value = out(cuDeviceGetAttribute, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device_);
   EXPECT_EQ(value, 132);
   ASSERT_EQ(cuDriverGetVersion(&value), CUDA_SUCCESS);
   EXPECT_EQ(value, 13000);

@@ -8,12 +8,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace simgpu {
 
 // The default model gives a kernel 2 us and 0.001 us per block.
 constexpr unsigned kBlocksFor10us = 8000;
 constexpr unsigned kBlocksFor100us = 98000;
+
+// Calls a driver function that must succeed.  Returns what it writes to its first parameter.
+template <typename Value, typename... Rest>
+Value out(CUresult (*function)(Value*, Rest...), std::type_identity_t<Rest>... rest) {
+  Value value{};
+  EXPECT_EQ(function(&value, rest...), CUDA_SUCCESS);
+  return value;
+}
 
 class DriverTest : public testing::Test {
  protected:
@@ -35,11 +44,7 @@ class DriverTest : public testing::Test {
   void occupy(CUstream stream) {
     ASSERT_EQ(launch(stream, 1000000), CUDA_SUCCESS);  // 1002 us
   }
-  CUevent new_event(unsigned flags = CU_EVENT_DEFAULT) {
-    CUevent event = nullptr;
-    EXPECT_EQ(cuEventCreate(&event, flags), CUDA_SUCCESS);
-    return event;
-  }
+  CUevent new_event(unsigned flags = CU_EVENT_DEFAULT) { return out(cuEventCreate, flags); }
   CUevent record(CUstream stream) {
     CUevent event = new_event();
     EXPECT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
@@ -49,15 +54,18 @@ class DriverTest : public testing::Test {
   static double elapsed_us(CUevent start, CUevent end) {
     EXPECT_EQ(cuEventSynchronize(start), CUDA_SUCCESS);
     EXPECT_EQ(cuEventSynchronize(end), CUDA_SUCCESS);
-    float milliseconds = -1;
-    EXPECT_EQ(cuEventElapsedTime(&milliseconds, start, end), CUDA_SUCCESS);
+    float milliseconds = out(cuEventElapsedTime, start, end);
     return static_cast<double>(milliseconds) * 1e3;
+  }
+  template <typename Value>
+  static Value read(CUdeviceptr address) {
+    Value value{};
+    EXPECT_EQ(cuMemcpyDtoH(&value, address, sizeof value), CUDA_SUCCESS);
+    return value;
   }
   // A 32-bit word that both the host and streams can see.
   volatile std::uint32_t* new_word(CUdeviceptr& address) {
-    void* host = nullptr;
-    EXPECT_EQ(cuMemHostAlloc(&host, sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP),
-              CUDA_SUCCESS);
+    void* host = out(cuMemHostAlloc, sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP);
     EXPECT_EQ(cuMemHostGetDevicePointer(&address, host, 0), CUDA_SUCCESS);
     return static_cast<volatile std::uint32_t*>(host);
   }

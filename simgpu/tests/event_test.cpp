@@ -62,10 +62,8 @@ TEST_F(Events, WithoutTimingHaveNoTime) {
 
 TEST_F(Events, OfAnotherContextAreRefused) {
   const CUevent event = new_event();
-  CUcontext other = nullptr;
-  ASSERT_EQ(cuCtxCreate(&other, nullptr, 0, device_), CUDA_SUCCESS);
-  CUstream there = nullptr;
-  ASSERT_EQ(cuStreamCreate(&there, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+  CUcontext other = out(cuCtxCreate, nullptr, 0, device_);
+  CUstream there = out(cuStreamCreate, CU_STREAM_DEFAULT);
   EXPECT_EQ(cuEventRecord(event, there), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_EQ(cuCtxDestroy(other), CUDA_SUCCESS);
 }
@@ -83,8 +81,7 @@ TEST_F(Events, DestroyedHandlesAreRefused) {
 }
 
 TEST_F(Events, WaitUsesTheRecordAtTheTimeOfTheCall) {
-  CUstream other = nullptr;
-  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  CUstream other = out(cuStreamCreate, CU_STREAM_NON_BLOCKING);
   const CUevent event = record(stream_);  // done at once
   ASSERT_EQ(cuStreamWaitEvent(other, event, 0), CUDA_SUCCESS);
   occupy(stream_);
@@ -101,16 +98,14 @@ TEST_F(Streams, RunTheirWorkInOrder) {
 }
 
 TEST_F(Streams, RunBesideEachOther) {
-  CUstream other = nullptr;
-  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  CUstream other = out(cuStreamCreate, CU_STREAM_NON_BLOCKING);
   occupy(stream_);
   EXPECT_EQ(cuStreamQuery(stream_), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(cuStreamQuery(other), CUDA_SUCCESS);
 }
 
 TEST_F(Streams, WaitForEventsOfOthers) {
-  CUstream other = nullptr;
-  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  CUstream other = out(cuStreamCreate, CU_STREAM_NON_BLOCKING);
   occupy(stream_);
   const CUevent end_of_first = record(stream_);
   ASSERT_EQ(cuStreamWaitEvent(other, end_of_first, 0), CUDA_SUCCESS);
@@ -119,8 +114,7 @@ TEST_F(Streams, WaitForEventsOfOthers) {
 }
 
 TEST_F(Streams, LegacyStreamWaitsForBlockingOnes) {
-  CUstream blocking = nullptr;
-  ASSERT_EQ(cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+  CUstream blocking = out(cuStreamCreate, CU_STREAM_DEFAULT);
   occupy(blocking);
   const CUevent end = record(blocking);
   ASSERT_EQ(launch(CU_STREAM_LEGACY, kBlocksFor10us), CUDA_SUCCESS);
@@ -128,8 +122,7 @@ TEST_F(Streams, LegacyStreamWaitsForBlockingOnes) {
 }
 
 TEST_F(Streams, BlockingOnesWaitForTheLegacyStream) {
-  CUstream blocking = nullptr;
-  ASSERT_EQ(cuStreamCreate(&blocking, CU_STREAM_DEFAULT), CUDA_SUCCESS);
+  CUstream blocking = out(cuStreamCreate, CU_STREAM_DEFAULT);
   occupy(nullptr);
   const CUevent end = record(nullptr);
   ASSERT_EQ(launch(blocking, kBlocksFor10us), CUDA_SUCCESS);

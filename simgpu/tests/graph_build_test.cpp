@@ -75,10 +75,8 @@ TEST_F(GraphBuild, KeepsTheArgumentsOfAKernel) {
       "//\n.version 8.0\n.target sm_90\n.address_size 64\n"
       ".visible .entry scale(\n  .param .u64 data,\n  .param .f32 factor,\n"
       "  .param .align 4 .b8 shape[12]\n)\n{\n  ret;\n}\n";
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  ASSERT_EQ(cuModuleLoadData(&module, kWithParameters), CUDA_SUCCESS);
-  ASSERT_EQ(cuModuleGetFunction(&function, module, "scale"), CUDA_SUCCESS);
+  CUmodule module = out(cuModuleLoadData, kWithParameters);
+  CUfunction function = out(cuModuleGetFunction, module, "scale");
   CUdeviceptr data = 4096;
   float factor = 0.5F;
   int shape[3] = {2, 3, 5};
@@ -87,8 +85,7 @@ TEST_F(GraphBuild, KeepsTheArgumentsOfAKernel) {
   parameters.func = function;
   parameters.kernelParams = arguments;
   CUgraph graph = new_graph();
-  CUgraphNode node = nullptr;
-  ASSERT_EQ(cuGraphAddKernelNode(&node, graph, nullptr, 0, &parameters), CUDA_SUCCESS);
+  CUgraphNode node = out(cuGraphAddKernelNode, graph, nullptr, 0, &parameters);
   data = 0;
   factor = 0;
   shape[2] = 0;
@@ -109,8 +106,7 @@ TEST_F(GraphBuild, KeepsABufferOfArguments) {
                    CU_LAUNCH_PARAM_END};
   auto parameters = kernel_parameters(1);
   parameters.extra = extra;
-  CUgraphNode node = nullptr;
-  ASSERT_EQ(cuGraphAddKernelNode(&node, new_graph(), nullptr, 0, &parameters), CUDA_SUCCESS);
+  CUgraphNode node = out(cuGraphAddKernelNode, new_graph(), nullptr, 0, &parameters);
   buffer = 0;
   CUDA_KERNEL_NODE_PARAMS kept{};
   ASSERT_EQ(cuGraphKernelNodeGetParams(node, &kept), CUDA_SUCCESS);
@@ -121,18 +117,14 @@ TEST_F(GraphBuild, KeepsABufferOfArguments) {
 }
 
 TEST_F(GraphBuild, TakesAKernelWithItsContext) {
-  CUlibrary library = nullptr;
-  CUkernel kernel = nullptr;
-  ASSERT_EQ(cuLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0),
-            CUDA_SUCCESS);
-  ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "other"), CUDA_SUCCESS);
+  CUlibrary library = out(cuLibraryLoadData, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  CUkernel kernel = out(cuLibraryGetKernel, library, "other");
   auto parameters = kernel_parameters(kBlocksFor10us);
   parameters.func = nullptr;
   parameters.kern = kernel;
   parameters.ctx = context_;
   CUgraph graph = new_graph();
-  CUgraphNode node = nullptr;
-  ASSERT_EQ(cuGraphAddKernelNode(&node, graph, nullptr, 0, &parameters), CUDA_SUCCESS);
+  CUgraphNode node = out(cuGraphAddKernelNode, graph, nullptr, 0, &parameters);
   CUDA_KERNEL_NODE_PARAMS told{};
   ASSERT_EQ(cuGraphKernelNodeGetParams(node, &told), CUDA_SUCCESS);
   EXPECT_EQ(told.func, nullptr);

@@ -86,9 +86,8 @@ TEST_F(GraphExecs, ChangeTheEventOfARecordForLaterLaunches) {
 }
 
 TEST_F(GraphExecs, ChangeWhereACopyGoes) {
-  CUdeviceptr source = 0;
   CUdeviceptr targets[2] = {};
-  ASSERT_EQ(cuMemAlloc(&source, 4), CUDA_SUCCESS);
+  CUdeviceptr source = out(cuMemAlloc, 4);
   for (auto& target : targets) {
     ASSERT_EQ(cuMemAlloc(&target, 4), CUDA_SUCCESS);
     ASSERT_EQ(cuMemsetD8(target, 0, 4), CUDA_SUCCESS);
@@ -101,26 +100,21 @@ TEST_F(GraphExecs, ChangeWhereACopyGoes) {
   copy.WidthInBytes = 4;
   copy.Height = copy.Depth = 1;
   CUgraph graph = new_graph();
-  CUgraphNode node = nullptr;
-  ASSERT_EQ(cuGraphAddMemcpyNode(&node, graph, nullptr, 0, &copy, context_), CUDA_SUCCESS);
+  CUgraphNode node = out(cuGraphAddMemcpyNode, graph, nullptr, 0, &copy, context_);
   const CUgraphExec exec = instantiate(graph);
   copy.dstDevice = targets[1];
   ASSERT_EQ(cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context_), CUDA_SUCCESS);
   ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
-  unsigned char bytes[2] = {};
-  ASSERT_EQ(cuMemcpyDtoH(&bytes[0], targets[0], 1), CUDA_SUCCESS);
-  ASSERT_EQ(cuMemcpyDtoH(&bytes[1], targets[1], 1), CUDA_SUCCESS);
-  EXPECT_EQ(bytes[0], 0);
-  EXPECT_EQ(bytes[1], 0x5a);
+  EXPECT_EQ(read<unsigned char>(targets[0]), 0);
+  EXPECT_EQ(read<unsigned char>(targets[1]), 0x5a);
   copy.Height = 2;
   copy.srcPitch = copy.dstPitch = copy.WidthInBytes = 2;
   EXPECT_EQ(cuGraphExecMemcpyNodeSetParams(exec, node, &copy, context_), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(GraphExecs, ChangeWhatAFillWrites) {
-  CUdeviceptr memory = 0;
-  ASSERT_EQ(cuMemAlloc(&memory, 8), CUDA_SUCCESS);
+  CUdeviceptr memory = out(cuMemAlloc, 8);
   CUgraph graph = new_graph();
   const CUgraphNode node = add_fill(graph, {}, memory, 1, 8);
   const CUgraphExec exec = instantiate(graph);
@@ -130,9 +124,7 @@ TEST_F(GraphExecs, ChangeWhatAFillWrites) {
   ASSERT_EQ(cuGraphExecMemsetNodeSetParams(exec, node, &fill, context_), CUDA_SUCCESS);
   ASSERT_EQ(cuGraphLaunch(exec, stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
-  unsigned char bytes[8] = {};
-  ASSERT_EQ(cuMemcpyDtoH(bytes, memory, 8), CUDA_SUCCESS);
-  EXPECT_EQ(bytes[7], 7);
+  EXPECT_EQ(read<unsigned char>(memory + 7), 7);
   fill.height = 2;
   fill.pitch = 4;
   fill.width = 4;
@@ -158,8 +150,7 @@ TEST_F(GraphExecs, TakeParametersOfAnyNode) {
   CUgraphNodeParams parameters{};
   parameters.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
   parameters.eventRecord.event = new_event();
-  CUgraphNode node = nullptr;
-  ASSERT_EQ(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+  CUgraphNode node = out(cuGraphAddNode, graph, nullptr, nullptr, 0, &parameters);
   const CUgraphExec exec = instantiate(graph);
   parameters.eventRecord.event = new_event();
   ASSERT_EQ(cuGraphExecNodeSetParams(exec, node, &parameters), CUDA_SUCCESS);
@@ -217,11 +208,10 @@ TEST_F(GraphExecs, ForDeviceLaunchTakeOnlyKernelsCopiesAndFills) {
 TEST_F(GraphExecs, DoNotReturnTheUploadFlag) {
   CUgraph graph = new_graph();
   add_kernel(graph);
-  CUgraphExec exec = nullptr;
   CUDA_GRAPH_INSTANTIATE_PARAMS parameters{};
   parameters.flags = CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD;
   parameters.hUploadStream = stream_;
-  ASSERT_EQ(cuGraphInstantiateWithParams(&exec, graph, &parameters), CUDA_SUCCESS);
+  CUgraphExec exec = out(cuGraphInstantiateWithParams, graph, &parameters);
   cuuint64_t flags = 9;
   ASSERT_EQ(cuGraphExecGetFlags(exec, &flags), CUDA_SUCCESS);
   EXPECT_EQ(flags, 0U);
@@ -229,8 +219,7 @@ TEST_F(GraphExecs, DoNotReturnTheUploadFlag) {
 
 TEST_F(GraphExecs, NeedAnOwnerForEachConditionalHandle) {
   CUgraph graph = new_graph();
-  CUgraphConditionalHandle handle = 0;
-  ASSERT_EQ(cuGraphConditionalHandleCreate(&handle, graph, context_, 0, 0), CUDA_SUCCESS);
+  out(cuGraphConditionalHandleCreate, graph, context_, 0, 0);
   CUgraphExec exec = nullptr;
   CUDA_GRAPH_INSTANTIATE_PARAMS parameters{};
   EXPECT_EQ(cuGraphInstantiateWithParams(&exec, graph, &parameters), CUDA_ERROR_INVALID_VALUE);
@@ -324,14 +313,12 @@ TEST_F(GraphExecUpdate, RefusesNodesThatTheDeviceUpdates) {
 }
 
 TEST_F(GraphExecUpdate, RefusesOtherDimensionsOfATwoDimensionalFill) {
-  CUdeviceptr memory = 0;
-  ASSERT_EQ(cuMemAlloc(&memory, 64), CUDA_SUCCESS);
+  CUdeviceptr memory = out(cuMemAlloc, 64);
   const auto plane = [&](size_t width) {
     const CUDA_MEMSET_NODE_PARAMS fill{
         .dst = memory, .pitch = 16, .value = 1, .elementSize = 1, .width = width, .height = 4};
     CUgraph graph = new_graph();
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddMemsetNode(&node, graph, nullptr, 0, &fill, context_), CUDA_SUCCESS);
+    out(cuGraphAddMemsetNode, graph, nullptr, 0, &fill, context_);
     return graph;
   };
   const CUgraphExec exec = instantiate(plane(16));

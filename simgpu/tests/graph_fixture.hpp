@@ -12,30 +12,16 @@ using Nodes = std::vector<CUgraphNode>;
 
 class GraphTest : public DriverTest {
  protected:
-  static CUgraph new_graph() {
-    CUgraph graph = nullptr;
-    EXPECT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
-    return graph;
-  }
-  static CUgraph clone_of(CUgraph graph) {
-    CUgraph clone = nullptr;
-    EXPECT_EQ(cuGraphClone(&clone, graph), CUDA_SUCCESS);
-    return clone;
-  }
+  static CUgraph new_graph() { return out(cuGraphCreate, 0); }
+  static CUgraph clone_of(CUgraph graph) { return out(cuGraphClone, graph); }
   static CUgraphNode in_clone(CUgraphNode node, CUgraph clone) {
-    CUgraphNode found = nullptr;
-    EXPECT_EQ(cuGraphNodeFindInClone(&found, node, clone), CUDA_SUCCESS);
-    return found;
+    return out(cuGraphNodeFindInClone, node, clone);
   }
   static CUgraphExec instantiate(CUgraph graph, unsigned long long flags = 0) {
-    CUgraphExec exec = nullptr;
-    EXPECT_EQ(cuGraphInstantiate(&exec, graph, flags), CUDA_SUCCESS);
-    return exec;
+    return out(cuGraphInstantiate, graph, flags);
   }
   CUstream new_stream(unsigned flags = CU_STREAM_NON_BLOCKING) {
-    CUstream stream = nullptr;
-    EXPECT_EQ(cuStreamCreate(&stream, flags), CUDA_SUCCESS);
-    return stream;
+    return out(cuStreamCreate, flags);
   }
 
   CUDA_KERNEL_NODE_PARAMS kernel_parameters(unsigned blocks) const {
@@ -50,37 +36,24 @@ class GraphTest : public DriverTest {
   CUgraphNode add_kernel(CUgraph graph, const Nodes& after = {},
                          unsigned blocks = kBlocksFor10us) const {
     const auto parameters = kernel_parameters(blocks);
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddKernelNode(&node, graph, after.data(), after.size(), &parameters),
-              CUDA_SUCCESS);
-    return node;
+    return out(cuGraphAddKernelNode, graph, after.data(), after.size(), &parameters);
   }
   static CUgraphNode add_record(CUgraph graph, const Nodes& after, CUevent event) {
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddEventRecordNode(&node, graph, after.data(), after.size(), event),
-              CUDA_SUCCESS);
-    return node;
+    return out(cuGraphAddEventRecordNode, graph, after.data(), after.size(), event);
   }
   static CUgraphNode add_child(CUgraph graph, const Nodes& after, CUgraph child) {
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddChildGraphNode(&node, graph, after.data(), after.size(), child),
-              CUDA_SUCCESS);
-    return node;
+    return out(cuGraphAddChildGraphNode, graph, after.data(), after.size(), child);
   }
   static CUgraphNode add_host(CUgraph graph, const Nodes& after, CUhostFn function, void* data) {
     const CUDA_HOST_NODE_PARAMS parameters{.fn = function, .userData = data};
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddHostNode(&node, graph, after.data(), after.size(), &parameters),
-              CUDA_SUCCESS);
-    return node;
+    return out(cuGraphAddHostNode, graph, after.data(), after.size(), &parameters);
   }
   CUgraphNode add_fill(CUgraph graph, const Nodes& after, CUdeviceptr address, unsigned char value,
                        size_t bytes) const {
     const CUDA_MEMSET_NODE_PARAMS parameters{
         .dst = address, .pitch = 0, .value = value, .elementSize = 1, .width = bytes, .height = 1};
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddMemsetNode(&node, graph, after.data(), after.size(), &parameters, context_),
-              CUDA_SUCCESS);
+    CUgraphNode node =
+        out(cuGraphAddMemsetNode, graph, after.data(), after.size(), &parameters, context_);
     return node;
   }
   // An allocation node; the address goes to `address`.
@@ -89,25 +62,21 @@ class GraphTest : public DriverTest {
     parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     parameters.poolProps.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device_};
     parameters.bytesize = bytes;
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddMemAllocNode(&node, graph, nullptr, 0, &parameters), CUDA_SUCCESS);
+    CUgraphNode node = out(cuGraphAddMemAllocNode, graph, nullptr, 0, &parameters);
     address = parameters.dptr;
     return node;
   }
   // An IF node whose body runs or does not; its body.
   CUgraph add_condition(CUgraph graph, unsigned value) const {
-    CUgraphConditionalHandle handle = 0;
-    EXPECT_EQ(cuGraphConditionalHandleCreate(&handle, graph, context_, value,
-                                             CU_GRAPH_COND_ASSIGN_DEFAULT),
-              CUDA_SUCCESS);
+    CUgraphConditionalHandle handle =
+        out(cuGraphConditionalHandleCreate, graph, context_, value, CU_GRAPH_COND_ASSIGN_DEFAULT);
     CUgraphNodeParams parameters{};
     parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
     parameters.conditional.handle = handle;
     parameters.conditional.type = CU_GRAPH_COND_TYPE_IF;
     parameters.conditional.size = 1;
     parameters.conditional.ctx = context_;
-    CUgraphNode node = nullptr;
-    EXPECT_EQ(cuGraphAddNode(&node, graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+    out(cuGraphAddNode, graph, nullptr, nullptr, 0, &parameters);
     return parameters.conditional.phGraph_out[0];
   }
 

@@ -20,11 +20,8 @@ class UserObjects : public GraphTest {
  protected:
   // Counts the calls of its destructor, which another thread makes.
   CUuserObject new_object(unsigned references = 1) {
-    CUuserObject object = nullptr;
-    EXPECT_EQ(cuUserObjectCreate(&object, &destroyed_, count_one, references,
-                                 CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
-              CUDA_SUCCESS);
-    return object;
+    return out(cuUserObjectCreate, &destroyed_, count_one, references,
+               CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
   }
   CUgraph graph_with(CUuserObject object) {
     CUgraph graph = new_graph();
@@ -103,8 +100,7 @@ TEST_F(GraphRuns, WaitForAnEventInTheNodeThatWaits) {
   occupy(other);  // 1002 us
   const CUevent outside = record(other);
   CUgraph graph = new_graph();
-  CUgraphNode wait = nullptr;
-  ASSERT_EQ(cuGraphAddEventWaitNode(&wait, graph, nullptr, 0, outside), CUDA_SUCCESS);
+  CUgraphNode wait = out(cuGraphAddEventWaitNode, graph, nullptr, 0, outside);
   const CUevent beside = new_event();
   const CUevent behind = new_event();
   add_record(graph, {add_kernel(graph)}, beside);
@@ -199,8 +195,7 @@ TEST_F(GraphMemoryNodes, AreFreedOnceAndByOneGraph) {
   CUgraph graph = new_graph();
   CUdeviceptr address = 0;
   const CUgraphNode allocation = add_allocation(graph, address);
-  CUdeviceptr ordinary = 0;
-  ASSERT_EQ(cuMemAlloc(&ordinary, 8), CUDA_SUCCESS);
+  CUdeviceptr ordinary = out(cuMemAlloc, 8);
   EXPECT_EQ(add_free(graph, {}, ordinary), CUDA_ERROR_INVALID_VALUE);
   ASSERT_EQ(add_free(graph, {allocation}, address), CUDA_SUCCESS);
   EXPECT_EQ(add_free(graph, {allocation}, address), CUDA_ERROR_INVALID_VALUE);
@@ -226,8 +221,7 @@ TEST_F(GraphMemoryNodes, GoIntoAParentOnlyForGood) {
 
 TEST_F(GraphMemoryNodes, AreCaptured) {
   ASSERT_EQ(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
-  CUdeviceptr address = 0;
-  ASSERT_EQ(cuMemAllocAsync(&address, 64, stream_), CUDA_SUCCESS);
+  CUdeviceptr address = out(cuMemAllocAsync, 64, stream_);
   ASSERT_EQ(cuMemFreeAsync(address, stream_), CUDA_SUCCESS);
   CUgraph graph = nullptr;
   ASSERT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);

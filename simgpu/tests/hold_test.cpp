@@ -62,8 +62,7 @@ TEST_F(Hold, ComparesCyclically) {
 TEST_F(Hold, IsReleasedByAnotherStream) {
   CUdeviceptr address = 0;
   new_word(address);
-  CUstream other = nullptr;
-  ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  CUstream other = out(cuStreamCreate, CU_STREAM_NON_BLOCKING);
   ASSERT_EQ(cuStreamWaitValue32(stream_, address, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
   const CUevent held = record(stream_);
   occupy(other);

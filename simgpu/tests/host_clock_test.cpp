@@ -34,9 +34,8 @@ class RealHostClock : public DriverTest {
   // Launches that are `real` apart, with an event behind each.
   std::vector<CUevent> launch_every(milliseconds real, int count, bool by_sleeping,
                                     std::barrier<>& both_have_begun) {
-    CUstream stream = nullptr;
     EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
-    EXPECT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    CUstream stream = out(cuStreamCreate, CU_STREAM_NON_BLOCKING);
     std::vector<CUevent> ends;
     for (int i = 0; i < count; ++i) {
       EXPECT_EQ(launch(stream), CUDA_SUCCESS);

@@ -86,18 +86,15 @@ class Ipc : public testing::Test {
 
 TEST_F(Ipc, SharesMemoryAndEvents) {
   CUstream stream = new_context();
-  CUdeviceptr memory = 0;
-  ASSERT_EQ(cuMemAlloc(&memory, kSharedBytes), CUDA_SUCCESS);
+  CUdeviceptr memory = out(cuMemAlloc, kSharedBytes);
   ASSERT_EQ(cuMemsetD8(memory, kTheirs, kSharedBytes), CUDA_SUCCESS);
-  CUevent event = nullptr;
-  ASSERT_EQ(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  CUevent event = out(cuEventCreate, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING);
   CUmodule module = nullptr;
-  CUfunction kernel = nullptr;
   ASSERT_EQ(cuModuleLoadData(&module,
                              "//\n.version 8.0\n.target sm_90\n.address_size 64\n"
                              ".visible .entry empty()\n{\n  ret;\n}\n"),
             CUDA_SUCCESS);
-  ASSERT_EQ(cuModuleGetFunction(&kernel, module, "empty"), CUDA_SUCCESS);
+  CUfunction kernel = out(cuModuleGetFunction, module, "empty");
   constexpr unsigned one_second = 1'000'000'000;  // blocks of 1 ns
   ASSERT_EQ(cuLaunchKernel(kernel, one_second, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr),
             CUDA_SUCCESS);
@@ -122,15 +119,13 @@ TEST_F(Ipc, SharesMemoryAndEvents) {
 TEST_F(Ipc, RefusesWhatCannotBeShared) {
   const CUstream stream = new_context();
   CUipcMemHandle memory{};
-  CUdeviceptr address = 0;
   EXPECT_EQ(cuIpcGetMemHandle(&memory, 0x1000), CUDA_ERROR_INVALID_VALUE);
-  ASSERT_EQ(cuMemAllocAsync(&address, 16, stream), CUDA_SUCCESS);
+  CUdeviceptr address = out(cuMemAllocAsync, 16, stream);
   EXPECT_EQ(cuIpcGetMemHandle(&memory, address), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuIpcOpenMemHandle(&address, memory, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS),
             CUDA_ERROR_INVALID_HANDLE);
-  CUevent event = nullptr;
   CUipcEventHandle handle{};
-  ASSERT_EQ(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  CUevent event = out(cuEventCreate, CU_EVENT_DISABLE_TIMING);
   EXPECT_EQ(cuIpcGetEventHandle(&handle, event), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(cuIpcOpenEventHandle(&event, handle), CUDA_ERROR_INVALID_HANDLE);
   EXPECT_NE(status_of_other({}), 0);

@@ -15,19 +15,13 @@ class MemoryPools : public DriverTest {
     EXPECT_EQ(cuMemPoolGetAttribute(pool, attribute, &value), CUDA_SUCCESS);
     return value;
   }
-  CUmemoryPool default_pool() const {
-    CUmemoryPool pool = nullptr;
-    EXPECT_EQ(cuDeviceGetDefaultMemPool(&pool, device_), CUDA_SUCCESS);
-    return pool;
-  }
+  CUmemoryPool default_pool() const { return out(cuDeviceGetDefaultMemPool, device_); }
   CUmemoryPool new_pool(std::size_t most = 0) const {
     CUmemPoolProps properties{};
     properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device_};
     properties.maxSize = most;
-    CUmemoryPool pool = nullptr;
-    EXPECT_EQ(cuMemPoolCreate(&pool, &properties), CUDA_SUCCESS);
-    return pool;
+    return out(cuMemPoolCreate, &properties);
   }
 };
 
@@ -38,7 +32,7 @@ TEST_F(MemoryPools, CountWhatIsTaken) {
   ASSERT_EQ(cuMemAllocFromPoolAsync(&two, kPoolBytes, pool, stream_), CUDA_SUCCESS);
   EXPECT_EQ(bytes(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 2 * kPoolBytes);
   CUmemoryPool owner = nullptr;
-  EXPECT_EQ(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, one), CUDA_SUCCESS);
+  ASSERT_EQ(cuPointerGetAttribute(&owner, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, one), CUDA_SUCCESS);
   EXPECT_EQ(owner, pool);
   ASSERT_EQ(cuMemFreeAsync(one, stream_), CUDA_SUCCESS);
   ASSERT_EQ(cuMemFree(two), CUDA_SUCCESS);
@@ -57,8 +51,7 @@ TEST_F(MemoryPools, KeepWhatTheThresholdAllows) {
   cuuint64_t threshold = UINT64_MAX;
   ASSERT_EQ(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &threshold),
             CUDA_SUCCESS);
-  CUdeviceptr address = 0;
-  ASSERT_EQ(cuMemAllocAsync(&address, kPoolBytes, stream_), CUDA_SUCCESS);
+  CUdeviceptr address = out(cuMemAllocAsync, kPoolBytes, stream_);
   ASSERT_EQ(cuMemFreeAsync(address, stream_), CUDA_SUCCESS);
   EXPECT_EQ(bytes(pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), kPoolBytes);
   ASSERT_EQ(cuMemPoolTrimTo(pool, kPoolBytes / 2), CUDA_SUCCESS);
@@ -73,8 +66,7 @@ TEST_F(MemoryPools, CanBeChosenAndOutliveTheirHandle) {
   EXPECT_EQ(cuMemAllocAsync(&more, kPoolBytes, stream_), CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(bytes(default_pool(), CU_MEMPOOL_ATTR_USED_MEM_CURRENT), 0U);
   ASSERT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
-  CUmemoryPool current = nullptr;
-  ASSERT_EQ(cuDeviceGetMemPool(&current, device_), CUDA_SUCCESS);
+  CUmemoryPool current = out(cuDeviceGetMemPool, device_);
   EXPECT_EQ(current, default_pool());
   EXPECT_EQ(cuMemFreeAsync(address, stream_), CUDA_SUCCESS);
   EXPECT_EQ(cuMemPoolDestroy(default_pool()), CUDA_ERROR_INVALID_VALUE);
@@ -84,8 +76,7 @@ TEST_F(MemoryPools, CanBeChosenAndOutliveTheirHandle) {
 TEST_F(MemoryPools, AreReachableFromTheirDevice) {
   const CUmemoryPool pool = new_pool();
   CUmemLocation location{.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device_};
-  CUmemAccess_flags flags{};
-  EXPECT_EQ(cuMemPoolGetAccess(&flags, pool, &location), CUDA_SUCCESS);
+  CUmemAccess_flags flags = out(cuMemPoolGetAccess, pool, &location);
   EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
   const CUmemAccessDesc none{.location = location, .flags = CU_MEM_ACCESS_FLAGS_PROT_NONE};
   EXPECT_EQ(cuMemPoolSetAccess(pool, &none, 1), CUDA_ERROR_INVALID_VALUE);
@@ -97,8 +88,7 @@ class Peers : public DriverTest {
   void SetUp() override {
     setenv("SIMGPU_DEVICES", "2", 1);
     DriverTest::SetUp();
-    int count = 0;
-    ASSERT_EQ(cuDeviceGetCount(&count), CUDA_SUCCESS);
+    int count = out(cuDeviceGetCount);
     if (count < 2) GTEST_SKIP() << "the process has begun with one device";
     ASSERT_EQ(cuCtxCreate(&other_, nullptr, 0, 1), CUDA_SUCCESS);
     ASSERT_EQ(cuMemAlloc(&there_, kPoolBytes), CUDA_SUCCESS);
@@ -119,8 +109,7 @@ TEST_F(Peers, AreEnabledOnce) {
 }
 
 TEST_F(Peers, AreCopiedFrom) {
-  CUdeviceptr here = 0;
-  ASSERT_EQ(cuMemAlloc(&here, kPoolBytes), CUDA_SUCCESS);
+  CUdeviceptr here = out(cuMemAlloc, kPoolBytes);
   ASSERT_EQ(cuMemcpyPeerAsync(here, context_, there_, other_, kPoolBytes, stream_), CUDA_SUCCESS);
   unsigned char last = 0;
   ASSERT_EQ(cuMemcpyDtoH(&last, here + kPoolBytes - 1, 1), CUDA_SUCCESS);

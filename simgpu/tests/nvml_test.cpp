@@ -57,8 +57,7 @@ TEST_F(Nvml, NamesTheDeviceAsTheDriverDoes) {
   EXPECT_EQ(call("nvmlDeviceGetName", handle, text.data(), 96U), NVML_SUCCESS);
   EXPECT_STREQ(text.data(), "NVIDIA H200");
 
-  CUuuid uuid{};
-  ASSERT_EQ(cuDeviceGetUuid_v2(&uuid, device_), CUDA_SUCCESS);
+  CUuuid uuid = out(cuDeviceGetUuid_v2, device_);
   std::string digits = "GPU-";
   for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
     std::array<char, 3> two{};
@@ -85,8 +84,7 @@ TEST_F(Nvml, SeesThisProcessAtWork) {
   const nvmlDevice_t handle = device();
   nvmlMemory_t before{}, after{};
   EXPECT_EQ(call("nvmlDeviceGetMemoryInfo", handle, &before), NVML_SUCCESS);
-  CUdeviceptr address = 0;
-  ASSERT_EQ(cuMemAlloc(&address, 1 << 20), CUDA_SUCCESS);
+  out(cuMemAlloc, 1 << 20);
   EXPECT_EQ(call("nvmlDeviceGetMemoryInfo", handle, &after), NVML_SUCCESS);
   EXPECT_EQ(after.used, before.used + (1 << 20));
   EXPECT_EQ(after.free + after.used, after.total);

@@ -1,9 +1,10 @@
 // Every form of a matrix product of the simulated cuBLAS: prints the name of each call that fails,
 // then how many there were.  `split` launches one product that is split along k instead,
 // `vectors` those with vectors.
-#include "check.cuh"
+#include "scenes.hpp"
 
 #include <cublas_v2.h>
+#include <cuda_runtime.h>
 
 #include <array>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Matrix products of the simulated cuBLAS.
-#include "check.cuh"
+#include "scenes.hpp"
 
 #include <cublas_v2.h>
 

@@ -1,12 +1,12 @@
 // cublasLtMatmul and its descriptors on the simulated GPU; the argument names the scene.
-#include "check.cuh"
+#include "scenes.hpp"
 
 #include <cublasLt.h>
 #include <cublas_v2.h>
+#include <cuda_runtime.h>
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 namespace {
@@ -19,37 +19,31 @@ void show(const char* what, cublasStatus_t status) {
   std::printf("%s %s\n", what, cublasLtGetStatusName(status));
 }
 
-void must(cublasStatus_t status) {
-  if (status == CUBLAS_STATUS_SUCCESS) return;
-  std::printf("unexpected %s\n", cublasLtGetStatusName(status));
-  std::exit(3);
-}
-
 struct Layout {
   Layout(cudaDataType type, int rows, int cols, int ld) {
-    must(cublasLtMatrixLayoutCreate(&value, type, static_cast<std::uint64_t>(rows),
-                                    static_cast<std::uint64_t>(cols), ld));
+    CHECK(cublasLtMatrixLayoutCreate(&value, type, static_cast<std::uint64_t>(rows),
+                                     static_cast<std::uint64_t>(cols), ld));
   }
-  ~Layout() { must(cublasLtMatrixLayoutDestroy(value)); }
+  ~Layout() { CHECK(cublasLtMatrixLayoutDestroy(value)); }
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
   template <typename Value>
   void set(cublasLtMatrixLayoutAttribute_t attribute, Value v) const {
-    must(cublasLtMatrixLayoutSetAttribute(value, attribute, &v, sizeof v));
+    CHECK(cublasLtMatrixLayoutSetAttribute(value, attribute, &v, sizeof v));
   }
   cublasLtMatrixLayout_t value = nullptr;
 };
 
 struct Desc {
   explicit Desc(cublasComputeType_t compute = CUBLAS_COMPUTE_32F) {
-    must(cublasLtMatmulDescCreate(&value, compute, CUDA_R_32F));
+    CHECK(cublasLtMatmulDescCreate(&value, compute, CUDA_R_32F));
   }
-  ~Desc() { must(cublasLtMatmulDescDestroy(value)); }
+  ~Desc() { CHECK(cublasLtMatmulDescDestroy(value)); }
   Desc(const Desc&) = delete;
   Desc& operator=(const Desc&) = delete;
   template <typename Value>
   void set(cublasLtMatmulDescAttributes_t attribute, Value v) const {
-    must(cublasLtMatmulDescSetAttribute(value, attribute, &v, sizeof v));
+    CHECK(cublasLtMatmulDescSetAttribute(value, attribute, &v, sizeof v));
   }
   void transpose_a() const { set<std::int32_t>(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T); }
   cublasLtMatmulDesc_t value = nullptr;
@@ -86,14 +80,14 @@ void attributes() {
   show("set null", cublasLtMatmulDescSetAttribute(desc.value, CUBLASLT_MATMUL_DESC_TRANSA, nullptr,
                                                   sizeof(std::int32_t)));
   desc.transpose_a();
-  must(get(&value, sizeof value, nullptr));
+  CHECK(get(&value, sizeof value, nullptr));
   std::printf("transposed: %d\n", value);
 
   // In memory of the program's own.
   cublasLtMatrixLayoutOpaque_t own{};
   show("init", cublasLtMatrixLayoutInit(&own, CUDA_R_16BF, 128, 64, 256));
   std::int64_t ld = 0;
-  must(cublasLtMatrixLayoutGetAttribute(&own, CUBLASLT_MATRIX_LAYOUT_LD, &ld, sizeof ld, nullptr));
+  CHECK(cublasLtMatrixLayoutGetAttribute(&own, CUBLASLT_MATRIX_LAYOUT_LD, &ld, sizeof ld, nullptr));
   std::printf("ld %d\n", static_cast<int>(ld));
   show("too small", cublasLtMatrixLayoutInit_internal(&own, 8, CUDA_R_16BF, 128, 64, 256));
 }
@@ -156,7 +150,7 @@ void heuristic() {
   const Layout a(CUDA_R_16BF, 64, 16384, 64), b(CUDA_R_16BF, 16384, 128, 16384),
       d(CUDA_R_16BF, 64, 128, 64);
   cublasLtMatmulPreference_t preference = nullptr;
-  must(cublasLtMatmulPreferenceCreate(&preference));
+  CHECK(cublasLtMatmulPreferenceCreate(&preference));
   std::vector<cublasLtMatmulHeuristicResult_t> results(8);
   int count = 0;
   const auto ask = [&] {
@@ -166,16 +160,16 @@ void heuristic() {
   };
   const auto splits_of = [](const cublasLtMatmulAlgo_t& algo) {
     std::int32_t splits = 0;
-    must(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits,
-                                              sizeof splits, nullptr));
+    CHECK(cublasLtMatmulAlgoConfigGetAttribute(&algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits,
+                                               sizeof splits, nullptr));
     return splits;
   };
-  must(ask());
+  CHECK(ask());
   std::printf("no workspace: %d algorithms, first split %d\n", count, splits_of(results[0].algo));
   const std::uint64_t limit = std::uint64_t{1} << 20;
-  must(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                                            &limit, sizeof limit));
-  must(ask());
+  CHECK(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                                             &limit, sizeof limit));
+  CHECK(ask());
   std::printf("1 MiB: %d algorithms, first split %d, needs %zu\n", count,
               splits_of(results[0].algo), results[0].workspaceSize);
   const auto first = results[0];
@@ -185,46 +179,40 @@ void heuristic() {
   show("not an algorithm", multiply(desc, a, b, d, &nothing));
   std::size_t written = 0;
   std::array<std::uint32_t, CUBLASLT_MATMUL_TILE_END> tiles{};
-  must(cublasLtMatmulAlgoCapGetAttribute(&first.algo, CUBLASLT_ALGO_CAP_TILE_IDS, tiles.data(),
-                                         sizeof tiles, &written));
+  CHECK(cublasLtMatmulAlgoCapGetAttribute(&first.algo, CUBLASLT_ALGO_CAP_TILE_IDS, tiles.data(),
+                                          sizeof tiles, &written));
   std::printf("%zu tiles\n", written / sizeof tiles[0]);
-  must(cublasLtMatmulPreferenceDestroy(preference));
+  CHECK(cublasLtMatmulPreferenceDestroy(preference));
 }
 
 // A handle of cuBLAS serves where one of cuBLASLt is asked for.
 void cast_handle() {
   cublasHandle_t blas = nullptr;
-  must(cublasCreate(&blas));
+  CHECK(cublasCreate(&blas));
   cublasLtHandle_t own = handle;
   handle = reinterpret_cast<cublasLtHandle_t>(blas);
   const Desc desc;
   const Layout m(CUDA_R_32F, 64, 64, 64);
   show("cast", multiply(desc, m, m, m));
   CHECK(cudaDeviceSynchronize());
-  must(cublasDestroy(blas));
+  CHECK(cublasDestroy(blas));
   handle = own;
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+int main(int, char** argv) {
   if (const auto status = cublasLtCreate(&handle); status != CUBLAS_STATUS_SUCCESS) {
     show("create", status);
     return 1;
   }
   CHECK(cudaMalloc(&data, kDataBytes));
-  const struct {
-    const char* name;
-    void (*play)();
-  } scenes[] = {{"attributes", attributes},
-                {"products", products},
-                {"fp8", fp8},
-                {"heuristic", heuristic},
-                {"cast_handle", cast_handle}};
-  for (const auto& scene : scenes) {
-    if (std::strcmp(scene.name, argv[1]) == 0) scene.play();
-  }
+  const int status = play(argv[1], {{"attributes", attributes},
+                                    {"products", products},
+                                    {"fp8", fp8},
+                                    {"heuristic", heuristic},
+                                    {"cast_handle", cast_handle}});
   CHECK(cudaDeviceSynchronize());
-  return cublasLtDestroy(handle) == CUBLAS_STATUS_SUCCESS ? 0 : 1;
+  CHECK(cublasLtDestroy(handle));
+  return status;
 }

@@ -1,9 +1,10 @@
 // The backend API of the simulated cuDNN: descriptors, heuristics, plans; the argument names the
 // scene.  `descriptors` makes no handle: its lines are those of cuDNN 9.19 without a GPU.
-#include "check.cuh"
+#include "scenes.hpp"
+
+#include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 #include <cudnn.h>
 #include <string>
 #include <vector>
@@ -14,19 +15,13 @@ void show(const char* what, cudnnStatus_t status) {
   std::printf("%s %d\n", what, static_cast<int>(status));
 }
 
-void must(cudnnStatus_t status) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  std::printf("unexpected %d\n", static_cast<int>(status));
-  std::exit(3);
-}
-
 class Descriptor {
  public:
   explicit Descriptor(cudnnBackendDescriptorType_t type) {
-    must(cudnnBackendCreateDescriptor(type, &raw_));
+    CHECK(cudnnBackendCreateDescriptor(type, &raw_));
   }
   ~Descriptor() {
-    if (raw_ != nullptr) must(cudnnBackendDestroyDescriptor(raw_));
+    if (raw_ != nullptr) CHECK(cudnnBackendDestroyDescriptor(raw_));
   }
   Descriptor(Descriptor&& other) noexcept : raw_(other.raw_) { other.raw_ = nullptr; }
   Descriptor(const Descriptor&) = delete;
@@ -36,19 +31,23 @@ class Descriptor {
   template <typename Value>
   Descriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                   const std::vector<Value>& values) {
-    must(cudnnBackendSetAttribute(raw_, name, type, static_cast<std::int64_t>(values.size()),
-                                  values.data()));
+    CHECK(cudnnBackendSetAttribute(raw_, name, type, static_cast<std::int64_t>(values.size()),
+                                   values.data()));
+    return *this;
+  }
+  template <typename Value>
+  Descriptor& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, Value value) {
+    CHECK(cudnnBackendSetAttribute(raw_, name, type, 1, &value));
     return *this;
   }
   Descriptor& integers(cudnnBackendAttributeName_t name, const std::vector<std::int64_t>& values) {
     return set(name, CUDNN_TYPE_INT64, values);
   }
   Descriptor& child(cudnnBackendAttributeName_t name, const Descriptor& descriptor) {
-    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-               std::vector<cudnnBackendDescriptor_t>{descriptor.raw_});
+    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, descriptor.raw_);
   }
   Descriptor& finalize() {
-    must(cudnnBackendFinalize(raw_));
+    CHECK(cudnnBackendFinalize(raw_));
     return *this;
   }
   [[nodiscard]] cudnnBackendDescriptor_t raw() const { return raw_; }
@@ -56,7 +55,7 @@ class Descriptor {
   // The value of an integer attribute, by name.
   [[nodiscard]] std::int64_t integer(cudnnBackendAttributeName_t name) const {
     std::int64_t value = -1, count = 0;
-    must(cudnnBackendGetAttribute(raw_, name, CUDNN_TYPE_INT64, 1, &count, &value));
+    CHECK(cudnnBackendGetAttribute(raw_, name, CUDNN_TYPE_INT64, 1, &count, &value));
     return value;
   }
   // A descriptor that this one refers to.
@@ -64,8 +63,8 @@ class Descriptor {
                                 cudnnBackendDescriptorType_t type) const {
     Descriptor result(type);
     std::int64_t count = 0;
-    must(cudnnBackendGetAttribute(raw_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
-                                  &result.raw_));
+    CHECK(cudnnBackendGetAttribute(raw_, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count,
+                                   &result.raw_));
     return result;
   }
 
@@ -76,28 +75,22 @@ class Descriptor {
 // Channels last, in half precision.
 Descriptor tensor(std::int64_t id, const std::vector<std::int64_t>& dims, bool is_virtual = false) {
   Descriptor result(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  result.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE,
-             std::vector<cudnnDataType_t>{CUDNN_DATA_HALF});
+  result.set(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_HALF);
   result.integers(CUDNN_ATTR_TENSOR_DIMENSIONS, dims)
       .integers(CUDNN_ATTR_TENSOR_STRIDES,
                 {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]})
       .integers(CUDNN_ATTR_TENSOR_UNIQUE_ID, {id})
       .integers(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, {16});
-  if (is_virtual) {
-    const bool yes = true;
-    must(cudnnBackendSetAttribute(result.raw(), CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1,
-                                  &yes));
-  }
+  if (is_virtual) result.set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, true);
   result.finalize();
   return result;
 }
 
 Descriptor convolution() {
   Descriptor result(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  result.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE,
-             std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT});
+  result.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
   result.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE,
-             std::vector<cudnnConvolutionMode_t>{CUDNN_CROSS_CORRELATION});
+             CUDNN_CROSS_CORRELATION);
   result.integers(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, {2})
       .integers(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, {1, 1})
       .integers(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, {1, 1})
@@ -106,6 +99,27 @@ Descriptor convolution() {
   result.finalize();
   return result;
 }
+
+struct Direction {
+  const char* name;
+  cudnnBackendDescriptorType_t type;
+  cudnnBackendAttributeName_t x, w, y, settings;
+};
+constexpr Direction kDirections[] = {
+    {"forward", CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC},
+    {"backward data", CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC},
+    {"backward filter", CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC},
+};
+constexpr const Direction& kForward = kDirections[0];
 
 // 8 images of 64 x 56 x 56, 128 filters of 3 x 3, two groups.
 struct Layer {
@@ -116,29 +130,13 @@ struct Layer {
 
   explicit Layer(bool y_is_virtual = false) : y(tensor('y', {8, 128, 56, 56}, y_is_virtual)) {}
 
-  [[nodiscard]] Descriptor forward() const {
-    Descriptor operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
-    operation.child(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, x)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, w)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, y)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, settings);
-    return operation;
-  }
-  [[nodiscard]] Descriptor backward_data() const {
-    Descriptor operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR);
-    operation.child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, x)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, w)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, y)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, settings);
-    return operation;
-  }
-  [[nodiscard]] Descriptor backward_filter() const {
-    Descriptor operation(CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR);
-    operation.child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, x)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, w)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, y)
-        .child(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, settings);
-    return operation;
+  [[nodiscard]] Descriptor operation(const Direction& direction) const {
+    Descriptor result(direction.type);
+    result.child(direction.x, x)
+        .child(direction.w, w)
+        .child(direction.y, y)
+        .child(direction.settings, settings);
+    return result;
   }
 };
 
@@ -156,8 +154,8 @@ Descriptor graph_of(const std::vector<const Descriptor*>& operations) {
 void print_dims(const char* what, const Descriptor& operation, cudnnBackendAttributeName_t name) {
   const Descriptor found = operation.read(name, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
   std::int64_t dims[8] = {}, count = 0;
-  must(cudnnBackendGetAttribute(found.raw(), CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 8,
-                                &count, dims));
+  CHECK(cudnnBackendGetAttribute(found.raw(), CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 8,
+                                 &count, dims));
   std::string text;
   for (std::int64_t i = 0; i < count; ++i)
     text += " " + std::to_string(dims[i]);
@@ -202,25 +200,19 @@ void descriptors() {
        cudnnBackendGetAttribute(layer.settings.raw(), CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
                                 CUDNN_TYPE_INT64, 2, &count, numbers));
   bool is_virtual = true;
-  must(cudnnBackendGetAttribute(x->raw(), CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1,
-                                &count, &is_virtual));
+  CHECK(cudnnBackendGetAttribute(x->raw(), CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1,
+                                 &count, &is_virtual));
   std::printf("virtual %d\n", is_virtual ? 1 : 0);
   show("set late", cudnnBackendSetAttribute(x->raw(), dims_name, CUDNN_TYPE_INT64, 3, dims));
   show("twice", cudnnBackendFinalize(x->raw()));
 
-  const Descriptor forward = [&] {
-    Descriptor operation = layer.forward();
-    operation.finalize();
-    return operation;
-  }();
+  Descriptor forward = layer.operation(kForward);
+  forward.finalize();
   print_dims("x", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X);
   print_dims("w", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
   print_dims("y", forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
-  show_convolution("forward", layer.forward(), CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC);
-  show_convolution("backward data", layer.backward_data(),
-                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC);
-  show_convolution("backward filter", layer.backward_filter(),
-                   CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC);
+  for (const Direction& direction : kDirections)
+    show_convolution(direction.name, layer.operation(direction), direction.settings);
   Descriptor unlike(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
   cudnnBackendDescriptor_t raw = unlike.raw();
   show("into another type",
@@ -248,6 +240,7 @@ void descriptors() {
        cudnnBackendCreateDescriptor(static_cast<cudnnBackendDescriptorType_t>(60), &raw));
 }
 
+cudnnHandle_t handle = nullptr;
 void* data = nullptr;
 
 Descriptor pack_of(const std::vector<std::int64_t>& ids) {
@@ -255,7 +248,7 @@ Descriptor pack_of(const std::vector<std::int64_t>& ids) {
   pack.integers(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids);
   pack.set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR,
            std::vector<void*>(ids.size(), data));
-  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, std::vector<void*>{data});
+  pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, data);
   pack.finalize();
   return pack;
 }
@@ -264,48 +257,42 @@ Descriptor pack_of(const std::vector<std::int64_t>& ids) {
 std::vector<Descriptor> configurations(const Descriptor& graph) {
   Descriptor heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   heuristic.child(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE,
-                std::vector<cudnnBackendHeurMode_t>{CUDNN_HEUR_MODE_A});
+  heuristic.set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, CUDNN_HEUR_MODE_A);
   heuristic.finalize();
   std::int64_t count = 0;
-  must(cudnnBackendGetAttribute(heuristic.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr));
+  CHECK(cudnnBackendGetAttribute(heuristic.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, &count, nullptr));
   std::vector<Descriptor> results;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (std::int64_t i = 0; i < count; ++i) {
     results.emplace_back(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     raw.push_back(results.back().raw());
   }
-  must(cudnnBackendGetAttribute(heuristic.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()));
+  CHECK(cudnnBackendGetAttribute(heuristic.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                 CUDNN_TYPE_BACKEND_DESCRIPTOR, count, &count, raw.data()));
   return results;
 }
 
-Descriptor plan_of(cudnnHandle_t handle, const Descriptor& configuration) {
+Descriptor plan_of(const Descriptor& configuration) {
   Descriptor plan(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-  plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, std::vector<cudnnHandle_t>{handle});
+  plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, handle);
   plan.child(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration).finalize();
   return plan;
 }
 
 // Every engine for each direction.
-void plans(cudnnHandle_t handle) {
+void plans() {
   const Layer layer;
   const Descriptor pack = pack_of({'x', 'w', 'y'});
-  const struct {
-    const char* name;
-    Descriptor operation;
-  } operations[] = {{"forward", layer.forward()},
-                    {"backward data", layer.backward_data()},
-                    {"backward filter", layer.backward_filter()}};
-  for (const auto& [name, operation] : operations) {
-    must(cudnnBackendFinalize(operation.raw()));
+  for (const Direction& direction : kDirections) {
+    Descriptor operation = layer.operation(direction);
+    operation.finalize();
     const Descriptor graph = graph_of({&operation});
     for (const Descriptor& configuration : configurations(graph)) {
       const Descriptor engine =
           configuration.read(CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-      const Descriptor plan = plan_of(handle, configuration);
-      std::printf("%s engine %d, workspace %s, %d\n", name,
+      const Descriptor plan = plan_of(configuration);
+      std::printf("%s engine %d, workspace %s, %d\n", direction.name,
                   static_cast<int>(engine.integer(CUDNN_ATTR_ENGINE_GLOBAL_INDEX)),
                   plan.integer(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE) > 0 ? "needed" : "none",
                   static_cast<int>(cudnnBackendExecute(handle, plan.raw(), pack.raw())));
@@ -314,18 +301,16 @@ void plans(cudnnHandle_t handle) {
 }
 
 // y = relu(conv(x) + b), the convolution's own output virtual.
-void fused(cudnnHandle_t handle) {
+void fused() {
   const Layer layer(true);
   const Descriptor b = tensor('b', {1, 128, 1, 1}), sum = tensor('s', {8, 128, 56, 56}, true),
                    z = tensor('z', {8, 128, 56, 56});
-  Descriptor forward = layer.forward();
+  Descriptor forward = layer.operation(kForward);
   forward.finalize();
   const auto pointwise = [](cudnnPointwiseMode_t mode) {
     Descriptor result(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-    result.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE,
-               std::vector<cudnnPointwiseMode_t>{mode});
-    result.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
-               std::vector<cudnnDataType_t>{CUDNN_DATA_FLOAT});
+    result.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, mode);
+    result.set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
     result.finalize();
     return result;
   };
@@ -343,29 +328,23 @@ void fused(cudnnHandle_t handle) {
   const Descriptor graph = graph_of({&forward, &add, &relu});
   const auto found = configurations(graph);
   std::printf("%zu engines\n", found.size());
-  const Descriptor plan = plan_of(handle, found.front());
+  const Descriptor plan = plan_of(found.front());
   show("without b", cudnnBackendExecute(handle, plan.raw(), pack_of({'x', 'w', 'z'}).raw()));
   show("fused", cudnnBackendExecute(handle, plan.raw(), pack_of({'x', 'w', 'b', 'z'}).raw()));
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  if (std::strcmp(argv[1], "version") == 0) {
-    std::printf("%zu\n", cudnnGetVersion());
+int main(int, char** argv) {
+  // Without a handle, so that the vendor's library can do it without a GPU.
+  if (play(argv[1], {{"version", [] { std::printf("%zu\n", cudnnGetVersion()); }},
+                     {"descriptors", descriptors}}) == 0) {
     return 0;
   }
-  if (std::strcmp(argv[1], "descriptors") == 0) {
-    descriptors();
-    return 0;
-  }
-  cudnnHandle_t handle = nullptr;
-  must(cudnnCreate(&handle));
+  CHECK(cudnnCreate(&handle));
   CHECK(cudaMalloc(&data, std::size_t{1} << 28));
-  if (std::strcmp(argv[1], "plans") == 0) plans(handle);
-  if (std::strcmp(argv[1], "fused") == 0) fused(handle);
+  const int status = play(argv[1], {{"plans", plans}, {"fused", fused}});
   CHECK(cudaDeviceSynchronize());
-  must(cudnnDestroy(handle));
-  return 0;
+  CHECK(cudnnDestroy(handle));
+  return status;
 }

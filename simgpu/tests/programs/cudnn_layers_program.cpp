@@ -1,9 +1,10 @@
 // Normalization, recurrent networks and other layers of the simulated cuDNN; the argument names the
 // scene.
-#include "check.cuh"
+#include "scenes.hpp"
+
+#include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 #include <cudnn.h>
 #include <vector>
 
@@ -18,17 +19,11 @@ void show(const char* what, cudnnStatus_t status) {
   std::printf("%s %s\n", what, cudnnGetErrorString(status));
 }
 
-void must(cudnnStatus_t status) {
-  if (status == CUDNN_STATUS_SUCCESS) return;
-  std::printf("unexpected %s\n", cudnnGetErrorString(status));
-  std::exit(3);
-}
-
 cudnnTensorDescriptor_t tensor(const std::vector<int>& dims, bool is_nhwc = false) {
   cudnnTensorDescriptor_t result = nullptr;
-  must(cudnnCreateTensorDescriptor(&result));
-  must(cudnnSetTensorNdDescriptorEx(result, is_nhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
-                                    CUDNN_DATA_FLOAT, static_cast<int>(dims.size()), dims.data()));
+  CHECK(cudnnCreateTensorDescriptor(&result));
+  CHECK(cudnnSetTensorNdDescriptorEx(result, is_nhwc ? CUDNN_TENSOR_NHWC : CUDNN_TENSOR_NCHW,
+                                     CUDNN_DATA_FLOAT, static_cast<int>(dims.size()), dims.data()));
   return result;
 }
 
@@ -38,8 +33,8 @@ cudnnStatus_t normalize(cudnnBatchNormMode_t mode, cudnnTensorDescriptor_t x,
   const auto status = cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
       handle, mode, CUDNN_BATCHNORM_OPS_BN, x, nullptr, x, parameters, nullptr, &workspace);
   if (status != CUDNN_STATUS_SUCCESS) return status;
-  must(cudnnGetBatchNormalizationTrainingExReserveSpaceSize(handle, mode, CUDNN_BATCHNORM_OPS_BN,
-                                                            nullptr, x, &reserve));
+  CHECK(cudnnGetBatchNormalizationTrainingExReserveSpaceSize(handle, mode, CUDNN_BATCHNORM_OPS_BN,
+                                                             nullptr, x, &reserve));
   return cudnnBatchNormalizationForwardTrainingEx(
       handle, mode, CUDNN_BATCHNORM_OPS_BN, &kOne, &kZero, x, data, nullptr, nullptr, x, data,
       parameters, data, data, 0.1, data, data, 1e-5, data, saved_deviation, nullptr, data,
@@ -51,7 +46,7 @@ void batch_norm() {
   const auto x = tensor({16, 32, 8, 8}), nhwc = tensor({16, 32, 8, 8}, true),
              each = tensor({1, 32, 8, 8});
   const auto channels = tensor({1, 1, 1, 1});
-  must(cudnnDeriveBNTensorDescriptor(channels, x, CUDNN_BATCHNORM_SPATIAL));
+  CHECK(cudnnDeriveBNTensorDescriptor(channels, x, CUDNN_BATCHNORM_SPATIAL));
   show("channels", normalize(CUDNN_BATCHNORM_SPATIAL, x, channels));
   show("channels last", normalize(CUDNN_BATCHNORM_SPATIAL_PERSISTENT, nhwc, channels));
   show("activations", normalize(CUDNN_BATCHNORM_PER_ACTIVATION, x, each));
@@ -70,38 +65,38 @@ void batch_norm() {
                                        &kZero, x, data, x, data, x, data, channels, data, data,
                                        data, 1e-5, data, data));
   for (const auto descriptor : {x, nhwc, each, channels})
-    must(cudnnDestroyTensorDescriptor(descriptor));
+    CHECK(cudnnDestroyTensorDescriptor(descriptor));
 }
 
 struct Network {
   Network(cudnnRNNMode_t cell, int projected, cudnnDirectionMode_t direction,
           cudnnRNNAlgo_t algo = CUDNN_RNN_ALGO_STANDARD, float probability = 0)
       : outputs((projected > 0 ? projected : 64) * (direction == CUDNN_BIDIRECTIONAL ? 2 : 1)) {
-    must(cudnnCreateRNNDescriptor(&rnn));
-    must(cudnnCreateRNNDataDescriptor(&x));
-    must(cudnnCreateRNNDataDescriptor(&y));
-    must(cudnnCreateDropoutDescriptor(&dropout));
+    CHECK(cudnnCreateRNNDescriptor(&rnn));
+    CHECK(cudnnCreateRNNDataDescriptor(&x));
+    CHECK(cudnnCreateRNNDataDescriptor(&y));
+    CHECK(cudnnCreateDropoutDescriptor(&dropout));
     std::size_t states = 0;
-    must(cudnnDropoutGetStatesSize(handle, &states));
-    must(cudnnSetDropoutDescriptor(dropout, handle, probability, probability > 0 ? data : nullptr,
-                                   states, 1));
-    must(cudnnSetRNNDescriptor_v8(rnn, algo, cell, CUDNN_RNN_DOUBLE_BIAS, direction,
-                                  CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT,
-                                  CUDNN_FMA_MATH, 32, 64, projected, 2, dropout,
-                                  CUDNN_RNN_PADDED_IO_DISABLED));
+    CHECK(cudnnDropoutGetStatesSize(handle, &states));
+    CHECK(cudnnSetDropoutDescriptor(dropout, handle, probability, probability > 0 ? data : nullptr,
+                                    states, 1));
+    CHECK(cudnnSetRNNDescriptor_v8(rnn, algo, cell, CUDNN_RNN_DOUBLE_BIAS, direction,
+                                   CUDNN_LINEAR_INPUT, CUDNN_DATA_FLOAT, CUDNN_DATA_FLOAT,
+                                   CUDNN_FMA_MATH, 32, 64, projected, 2, dropout,
+                                   CUDNN_RNN_PADDED_IO_DISABLED));
     const int lengths[] = {5, 5, 3, 1};
-    must(cudnnSetRNNDataDescriptor(x, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, 5,
-                                   4, 32, lengths, nullptr));
-    must(cudnnSetRNNDataDescriptor(y, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, 5,
-                                   4, outputs, lengths, nullptr));
-    must(cudnnGetRNNWeightSpaceSize(handle, rnn, &weights));
-    must(cudnnGetRNNTempSpaceSizes(handle, rnn, CUDNN_FWD_MODE_TRAINING, x, &workspace, &reserve));
+    CHECK(cudnnSetRNNDataDescriptor(x, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, 5,
+                                    4, 32, lengths, nullptr));
+    CHECK(cudnnSetRNNDataDescriptor(y, CUDNN_DATA_FLOAT, CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED, 5,
+                                    4, outputs, lengths, nullptr));
+    CHECK(cudnnGetRNNWeightSpaceSize(handle, rnn, &weights));
+    CHECK(cudnnGetRNNTempSpaceSizes(handle, rnn, CUDNN_FWD_MODE_TRAINING, x, &workspace, &reserve));
   }
   ~Network() {
-    must(cudnnDestroyRNNDescriptor(rnn));
-    must(cudnnDestroyRNNDataDescriptor(x));
-    must(cudnnDestroyRNNDataDescriptor(y));
-    must(cudnnDestroyDropoutDescriptor(dropout));
+    CHECK(cudnnDestroyRNNDescriptor(rnn));
+    CHECK(cudnnDestroyRNNDataDescriptor(x));
+    CHECK(cudnnDestroyRNNDataDescriptor(y));
+    CHECK(cudnnDestroyDropoutDescriptor(dropout));
   }
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
@@ -138,23 +133,23 @@ struct Network {
 void show_parameter(const Network& network, int layer, int id) {
   const auto matrix = tensor({1, 1, 1}), bias = tensor({1, 1, 1});
   void *matrix_address = nullptr, *bias_address = nullptr;
-  must(cudnnGetRNNWeightParams(handle, network.rnn, layer, network.weights, data, id, matrix,
-                               &matrix_address, bias, &bias_address));
+  CHECK(cudnnGetRNNWeightParams(handle, network.rnn, layer, network.weights, data, id, matrix,
+                                &matrix_address, bias, &bias_address));
   cudnnDataType_t type{};
   int count = 0, dims[3] = {}, strides[3] = {};
-  must(cudnnGetTensorNdDescriptor(matrix, 3, &type, &count, dims, strides));
+  CHECK(cudnnGetTensorNdDescriptor(matrix, 3, &type, &count, dims, strides));
   const auto place = [](const void* address) {
     return (static_cast<const char*>(address) - static_cast<const char*>(data)) / 4;
   };
   std::printf("layer %d, %d: %d x %d at %td", layer, id, dims[1], dims[2], place(matrix_address));
-  must(cudnnGetTensorNdDescriptor(bias, 3, &type, &count, dims, strides));
+  CHECK(cudnnGetTensorNdDescriptor(bias, 3, &type, &count, dims, strides));
   if (bias_address == nullptr) {
     std::printf(", no bias\n");
   } else {
     std::printf(", bias %d at %td\n", dims[1], place(bias_address));
   }
-  must(cudnnDestroyTensorDescriptor(matrix));
-  must(cudnnDestroyTensorDescriptor(bias));
+  CHECK(cudnnDestroyTensorDescriptor(matrix));
+  CHECK(cudnnDestroyTensorDescriptor(bias));
 }
 
 void rnn() {
@@ -187,23 +182,23 @@ void layers() {
        cudnnSoftmaxBackward(handle, CUDNN_SOFTMAX_ACCURATE, CUDNN_SOFTMAX_MODE_CHANNEL, &kOne, x,
                             data, x, data, &kZero, x, data));
   cudnnPoolingDescriptor_t pooling = nullptr;
-  must(cudnnCreatePoolingDescriptor(&pooling));
-  must(cudnnSetPooling2dDescriptor(pooling, CUDNN_POOLING_MAX, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0,
-                                   2, 2));
+  CHECK(cudnnCreatePoolingDescriptor(&pooling));
+  CHECK(cudnnSetPooling2dDescriptor(pooling, CUDNN_POOLING_MAX, CUDNN_NOT_PROPAGATE_NAN, 2, 2, 0, 0,
+                                    2, 2));
   int n = 0, c = 0, h = 0, w = 0;
-  must(cudnnGetPooling2dForwardOutputDim(pooling, x, &n, &c, &h, &w));
+  CHECK(cudnnGetPooling2dForwardOutputDim(pooling, x, &n, &c, &h, &w));
   std::printf("pooled %d %d %d %d\n", n, c, h, w);
   show("pooling", cudnnPoolingForward(handle, pooling, &kOne, x, data, &kZero, pooled, data));
   show("its gradient", cudnnPoolingBackward(handle, pooling, &kOne, pooled, data, pooled, data, x,
                                             data, &kZero, x, data));
   show("to another size", cudnnPoolingForward(handle, pooling, &kOne, x, data, &kZero, x, data));
-  must(cudnnDestroyPoolingDescriptor(pooling));
+  CHECK(cudnnDestroyPoolingDescriptor(pooling));
 
   cudnnSpatialTransformerDescriptor_t transformer = nullptr;
-  must(cudnnCreateSpatialTransformerDescriptor(&transformer));
+  CHECK(cudnnCreateSpatialTransformerDescriptor(&transformer));
   const int dims[] = {4, 8, 8, 8};
-  must(cudnnSetSpatialTransformerNdDescriptor(transformer, CUDNN_SAMPLER_BILINEAR, CUDNN_DATA_FLOAT,
-                                              4, dims));
+  CHECK(cudnnSetSpatialTransformerNdDescriptor(transformer, CUDNN_SAMPLER_BILINEAR,
+                                               CUDNN_DATA_FLOAT, 4, dims));
   show("grid", cudnnSpatialTfGridGeneratorForward(handle, transformer, data, data));
   show("its gradient", cudnnSpatialTfGridGeneratorBackward(handle, transformer, data, data));
   show("sampler", cudnnSpatialTfSamplerForward(handle, transformer, &kOne, x, data, data, &kZero,
@@ -211,42 +206,36 @@ void layers() {
   show("its gradient",
        cudnnSpatialTfSamplerBackward(handle, transformer, &kOne, x, data, &kZero, x, data, &kOne,
                                      pooled, data, data, &kZero, data));
-  must(cudnnDestroySpatialTransformerDescriptor(transformer));
+  CHECK(cudnnDestroySpatialTransformerDescriptor(transformer));
 
   cudnnCTCLossDescriptor_t loss = nullptr;
-  must(cudnnCreateCTCLossDescriptor(&loss));
-  must(cudnnSetCTCLossDescriptor_v9(loss, CUDNN_DATA_FLOAT, CUDNN_LOSS_NORMALIZATION_SOFTMAX,
-                                    CUDNN_CTC_ZERO_OOB_GRADIENTS, 8));
+  CHECK(cudnnCreateCTCLossDescriptor(&loss));
+  CHECK(cudnnSetCTCLossDescriptor_v9(loss, CUDNN_DATA_FLOAT, CUDNN_LOSS_NORMALIZATION_SOFTMAX,
+                                     CUDNN_CTC_ZERO_OOB_GRADIENTS, 8));
   const auto probabilities = tensor({50, 2, 30});
   std::size_t room = 0;
-  must(cudnnGetCTCLossWorkspaceSize_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, loss,
-                                       probabilities, probabilities, &room));
+  CHECK(cudnnGetCTCLossWorkspaceSize_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, loss,
+                                        probabilities, probabilities, &room));
   const auto* numbers = static_cast<const int*>(data);
   show("loss", cudnnCTCLoss_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, loss, probabilities, data,
                                numbers, numbers, numbers, data, probabilities, data, room, data));
   show("loss without room",
        cudnnCTCLoss_v8(handle, CUDNN_CTC_LOSS_ALGO_DETERMINISTIC, loss, probabilities, data,
                        numbers, numbers, numbers, data, probabilities, data, room - 1, data));
-  must(cudnnDestroyCTCLossDescriptor(loss));
+  CHECK(cudnnDestroyCTCLossDescriptor(loss));
   for (const auto descriptor : {x, pooled, probabilities})
-    must(cudnnDestroyTensorDescriptor(descriptor));
+    CHECK(cudnnDestroyTensorDescriptor(descriptor));
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc != 2) return 2;
-  must(cudnnCreate(&handle));
+int main(int, char** argv) {
+  CHECK(cudnnCreate(&handle));
   CHECK(cudaMalloc(&data, kDataBytes));
-  const struct {
-    const char* name;
-    void (*play)();
-  } scenes[] = {
-      {"batch_norm", batch_norm}, {"rnn", rnn}, {"more_rnns", more_rnns}, {"layers", layers}};
-  for (const auto& scene : scenes) {
-    if (std::strcmp(scene.name, argv[1]) == 0) scene.play();
-  }
+  const int status = play(
+      argv[1],
+      {{"batch_norm", batch_norm}, {"rnn", rnn}, {"more_rnns", more_rnns}, {"layers", layers}});
   CHECK(cudaDeviceSynchronize());
-  must(cudnnDestroy(handle));
-  return 0;
+  CHECK(cudnnDestroy(handle));
+  return status;
 }

@@ -1,20 +1,13 @@
 // A graph with two nodes of one kernel and a child graph, launched as it is and as an instrumented
 // clone, with which an event pair times the second node.  Prints "node: ... us", or the first call
 // that fails.
+#include "scenes.hpp"
+
 #include <cuda.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 namespace {
-
-void check(CUresult code, const char* what) {
-  if (code == CUDA_SUCCESS) return;
-  std::printf("%s: %d\n", what, static_cast<int>(code));
-  std::exit(3);
-}
-#define CHECK(call) check(call, #call)
 
 constexpr unsigned kBlocksFor10us = 8000;
 constexpr unsigned kBlocksFor100us = 98000;

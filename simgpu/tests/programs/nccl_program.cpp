@@ -4,28 +4,19 @@
 //
 // Each rank prints "rank N: ... us", what an event pair around its collective read.  Rank 1 of two
 // comes 1002 us late.
+#include "scenes.hpp"
+
 #include <cuda.h>
 #include <nccl.h>
 
 #include <array>
 #include <barrier>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <string>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace {
-
-void check(int code, const char* what) {
-  if (code == 0) return;
-  std::printf("%s: %d\n", what, code);
-  std::exit(3);
-}
-#define CHECK(call) check(static_cast<int>(call), #call)
 
 constexpr std::size_t kFloats = 9'000'000;  // 36 MB
 
@@ -142,10 +133,10 @@ std::vector<int> in_two_processes(Work&& work) {
   return statuses;
 }
 
-int processes() {
+void processes() {
   const auto statuses = in_two_processes(
       [](int rank, const ncclUniqueId& id) { print(rank, run_rank(rank, 0, id)); });
-  return statuses == std::vector{0, 0} ? 0 : 1;
+  if (statuses != std::vector{0, 0}) std::exit(1);
 }
 
 // Rank 1 joins and dies: rank 0 gets an error instead of waiting for ever.
@@ -295,15 +286,13 @@ void arguments() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "";
-  if (what == "threads") threads();
-  if (what == "processes") return processes();
-  if (what == "one_thread") one_thread();
-  if (what == "pairs") pairs();
-  if (what == "absent") absent();
-  if (what == "captured") captured();
-  if (what == "persistent") persistent();
-  if (what == "arguments") arguments();
-  return 0;
+int main(int, char** argv) {
+  return play(argv[1], {{"threads", threads},
+                        {"processes", processes},
+                        {"one_thread", one_thread},
+                        {"pairs", pairs},
+                        {"absent", absent},
+                        {"captured", captured},
+                        {"persistent", persistent},
+                        {"arguments", arguments}});
 }

@@ -1,8 +1,6 @@
 // What an nvcc-built program does with the runtime, one subcommand per test.
-#include "check.cuh"
+#include "scenes.hpp"
 
-#include <cstring>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -146,10 +144,12 @@ void attributes() {
               read.maxThreadsPerBlock);
 }
 
-// Elapsed times of `count` empty pairs, then of `count` pairs around a kernel, behind work.
-void pairs(int count) {
+int pair_count = 64;
+
+// Elapsed times of `pair_count` empty pairs, then of as many around a kernel, behind work.
+void pairs() {
   cudaStream_t stream = new_stream();
-  std::vector<Pair> empty(static_cast<size_t>(count)), around(static_cast<size_t>(count));
+  std::vector<Pair> empty(static_cast<size_t>(pair_count)), around(empty.size());
   occupy(stream);
   for (const auto& pair : empty) {
     CHECK(cudaEventRecord(pair.start, stream));
@@ -236,19 +236,18 @@ void reset() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "";
-  if (what == "launches") launches();
-  if (what == "graphs") graphs();
-  if (what == "symbols") symbols();
-  if (what == "default_stream") default_stream();
-  if (what == "devices") devices();
-  if (what == "attributes") attributes();
-  if (what == "pairs") pairs(argc > 2 ? std::atoi(argv[2]) : 64);
-  if (what == "errors") errors();
-  if (what == "calls") calls();
-  if (what == "threads") threads();
-  if (what == "reset") reset();
-  if (what == "not_simulated") not_simulated();
-  if (what == "versions") versions();
-  return 0;
+  if (argc > 2) pair_count = std::atoi(argv[2]);
+  return play(argv[1], {{"launches", launches},
+                        {"graphs", graphs},
+                        {"symbols", symbols},
+                        {"default_stream", default_stream},
+                        {"devices", devices},
+                        {"attributes", attributes},
+                        {"pairs", pairs},
+                        {"errors", errors},
+                        {"calls", calls},
+                        {"threads", threads},
+                        {"reset", reset},
+                        {"not_simulated", not_simulated},
+                        {"versions", versions}});
 }
