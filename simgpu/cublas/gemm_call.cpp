@@ -61,15 +61,13 @@ GemmProblem problem_of(const cublasContext& handle, const GemmCall& g) {
               handle.pointer_mode == CUBLAS_POINTER_MODE_DEVICE || !is_zero(g.beta, scale_type(g))};
 }
 
-cublasStatus_t multiply(const BlasEntry& entry, cublasHandle_t handle, const GemmCall& call) {
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    if (const auto status = check_gemm(call); status != CUBLAS_STATUS_SUCCESS) return status;
-    const GemmProblem problem = problem_of(h, call);
-    if (arithmetic_of(problem) == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (call.m == 0 || call.n == 0 || call.batch == 0) return CUBLAS_STATUS_SUCCESS;
-    return status_of(
-        h.launch(h.stream, gemm_kernels(problem, gemm_tile(problem), gemm_splits(problem))));
-  });
+cublasStatus_t multiply(cublasContext& h, const GemmCall& call) {
+  if (const auto status = check_gemm(call); status != CUBLAS_STATUS_SUCCESS) return status;
+  const GemmProblem problem = problem_of(h, call);
+  if (arithmetic_of(problem) == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (call.m == 0 || call.n == 0 || call.batch == 0) return CUBLAS_STATUS_SUCCESS;
+  return status_of(
+      h.launch(h.stream, gemm_kernels(problem, gemm_tile(problem), gemm_splits(problem))));
 }
 
 }  // namespace simgpu

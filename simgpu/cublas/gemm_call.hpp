@@ -22,8 +22,7 @@ struct GemmCall {
 };
 
 // Argument checks, then one kernel, or two where the sum is split.
-[[nodiscard]] cublasStatus_t multiply(const BlasEntry& entry, cublasHandle_t handle,
-                                      const GemmCall& call);
+[[nodiscard]] cublasStatus_t multiply(cublasContext& handle, const GemmCall& call);
 
 // The checks alone.
 [[nodiscard]] cublasStatus_t check_gemm(const GemmCall& call);
@@ -31,33 +30,25 @@ struct GemmCall {
 // The product as kernels see it.
 [[nodiscard]] GemmProblem problem_of(const cublasContext& handle, const GemmCall& call);
 
-// Type and arithmetic of the functions that carry a letter for them.
-template <typename Element>
-struct Letter;
-template <>
-struct Letter<float> {
-  static constexpr cudaDataType type = CUDA_R_32F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
+// Type and arithmetic of the functions that carry a letter for them, by the type of their factors.
+struct Letter {
+  cudaDataType type;
+  cublasComputeType_t compute;
 };
-template <>
-struct Letter<double> {
-  static constexpr cudaDataType type = CUDA_R_64F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_64F;
-};
-template <>
-struct Letter<cuComplex> {
-  static constexpr cudaDataType type = CUDA_C_32F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
-};
-template <>
-struct Letter<cuDoubleComplex> {
-  static constexpr cudaDataType type = CUDA_C_64F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_64F;
-};
-template <>
-struct Letter<__half> {
-  static constexpr cudaDataType type = CUDA_R_16F;
-  static constexpr cublasComputeType_t compute = CUBLAS_COMPUTE_16F;
-};
+constexpr Letter letter_of(const float*) {
+  return {CUDA_R_32F, CUBLAS_COMPUTE_32F};
+}
+constexpr Letter letter_of(const double*) {
+  return {CUDA_R_64F, CUBLAS_COMPUTE_64F};
+}
+constexpr Letter letter_of(const cuComplex*) {
+  return {CUDA_C_32F, CUBLAS_COMPUTE_32F};
+}
+constexpr Letter letter_of(const cuDoubleComplex*) {
+  return {CUDA_C_64F, CUBLAS_COMPUTE_64F};
+}
+constexpr Letter letter_of(const __half*) {
+  return {CUDA_R_16F, CUBLAS_COMPUTE_16F};
+}
 
 }  // namespace simgpu

@@ -21,34 +21,31 @@ struct GroupedCall {
 };
 
 template <typename Index>
-cublasStatus_t multiply_groups(const BlasEntry& entry, cublasHandle_t handle,
-                               const GroupedCall<Index>& g) {
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    if (g.group_count < 0) return CUBLAS_STATUS_INVALID_VALUE;
-    KernelCall grouped;
-    grouped.grid = {0, 1, 1};
-    for (Index i = 0; i < g.group_count; ++i) {
-      const auto at = static_cast<std::size_t>(i) * g.scale_bytes;
-      const GemmCall call{g.trans_a[i], g.trans_b[i], g.m[i],   g.n[i],          g.k[i],
-                          g.alpha + at, g.a_type,     g.lda[i], g.b_type,        g.ldb[i],
-                          g.beta + at,  g.c_type,     g.ldc[i], g.group_size[i], g.compute};
-      if (const auto status = check_gemm(call); status != CUBLAS_STATUS_SUCCESS) return status;
-      const GemmProblem problem = problem_of(h, call);
-      if (arithmetic_of(problem) == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
-      if (call.m == 0 || call.n == 0 || call.batch == 0) continue;
-      // The name is that of the first group; work and blocks add up.
-      const KernelCall one = gemm_kernels(problem, gemm_tile(problem), 1, "_grouped").front();
-      if (grouped.name.empty()) {
-        grouped.name = one.name;
-        grouped.threads = one.threads;
-      }
-      grouped.grid[0] += one.grid[0] * one.grid[2];
-      grouped.work.flops += one.work.flops;
-      grouped.work.bytes += one.work.bytes;
+cublasStatus_t multiply_groups(cublasContext& h, const GroupedCall<Index>& g) {
+  if (g.group_count < 0) return CUBLAS_STATUS_INVALID_VALUE;
+  KernelCall grouped;
+  grouped.grid = {0, 1, 1};
+  for (Index i = 0; i < g.group_count; ++i) {
+    const auto at = static_cast<std::size_t>(i) * g.scale_bytes;
+    const GemmCall call{g.trans_a[i], g.trans_b[i], g.m[i],   g.n[i],          g.k[i],
+                        g.alpha + at, g.a_type,     g.lda[i], g.b_type,        g.ldb[i],
+                        g.beta + at,  g.c_type,     g.ldc[i], g.group_size[i], g.compute};
+    if (const auto status = check_gemm(call); status != CUBLAS_STATUS_SUCCESS) return status;
+    const GemmProblem problem = problem_of(h, call);
+    if (arithmetic_of(problem) == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (call.m == 0 || call.n == 0 || call.batch == 0) continue;
+    // The name is that of the first group; work and blocks add up.
+    const KernelCall one = gemm_kernels(problem, gemm_tile(problem), 1, "_grouped").front();
+    if (grouped.name.empty()) {
+      grouped.name = one.name;
+      grouped.threads = one.threads;
     }
-    if (grouped.name.empty()) return CUBLAS_STATUS_SUCCESS;
-    return status_of(h.launch(h.stream, {grouped}));
-  });
+    grouped.grid[0] += one.grid[0] * one.grid[2];
+    grouped.work.flops += one.work.flops;
+    grouped.work.bytes += one.work.bytes;
+  }
+  if (grouped.name.empty()) return CUBLAS_STATUS_SUCCESS;
+  return status_of(h.launch(h.stream, {grouped}));
 }
 
 const char* bytes_of(const void* scales) {
@@ -63,43 +60,24 @@ std::size_t scale_bytes_of(cublasComputeType_t compute) {
 
 }  // namespace
 
-#define SIMGPU_GROUPED_EX(name, Index)                                                           \
-  cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t trans_a[],                  \
-                      const cublasOperation_t trans_b[], const Index m[], const Index n[],       \
-                      const Index k[], const void* alpha, const void* const[],                   \
-                      cudaDataType_t a_type, const Index lda[], const void* const[],             \
-                      cudaDataType_t b_type, const Index ldb[], const void* beta, void* const[], \
-                      cudaDataType_t c_type, const Index ldc[], Index group_count,               \
-                      const Index group_size[], cublasComputeType_t compute) {                   \
-    static const BlasEntry entry{__func__};                                                      \
-    return multiply_groups<Index>(                                                               \
-        entry, handle,                                                                           \
-        {trans_a, trans_b, m, n, k, bytes_of(alpha), lda, ldb, bytes_of(beta), ldc,              \
-         scale_bytes_of(compute), group_count, group_size, a_type, b_type, c_type, compute});    \
+#define SIMGPU_GROUPED_EX(name)                                                                    \
+  SIMGPU_HANDLE_CALL(name, trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, \
+                     c, c_type, ldc, group_count, group_size, compute) {                           \
+    return multiply_groups(                                                                        \
+        h, GroupedCall{trans_a, trans_b, m, n, k, bytes_of(alpha), lda, ldb, bytes_of(beta), ldc,  \
+                       scale_bytes_of(compute), group_count, group_size, a_type, b_type, c_type,   \
+                       compute});                                                                  \
+  }
+#define SIMGPU_GROUPED(name)                                                                      \
+  SIMGPU_HANDLE_CALL(name, trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc,        \
+                     group_count, group_size) {                                                   \
+    constexpr Letter letter = letter_of(decltype(alpha){});                                       \
+    return multiply_groups(                                                                       \
+        h, GroupedCall{trans_a, trans_b, m, n, k, bytes_of(alpha), lda, ldb, bytes_of(beta), ldc, \
+                       sizeof *alpha, group_count, group_size, letter.type, letter.type,          \
+                       letter.type, letter.compute});                                             \
   }
 
-#define SIMGPU_GROUPED(name, Element, Index)                                                     \
-  cublasStatus_t name(cublasHandle_t handle, const cublasOperation_t trans_a[],                  \
-                      const cublasOperation_t trans_b[], const Index m[], const Index n[],       \
-                      const Index k[], const Element alpha[], const Element* const[],            \
-                      const Index lda[], const Element* const[], const Index ldb[],              \
-                      const Element beta[], Element* const[], const Index ldc[],                 \
-                      Index group_count, const Index group_size[]) {                             \
-    static const BlasEntry entry{__func__};                                                      \
-    return multiply_groups<Index>(                                                               \
-        entry, handle,                                                                           \
-        {trans_a, trans_b, m, n, k, bytes_of(alpha), lda, ldb, bytes_of(beta), ldc,              \
-         sizeof(Element), group_count, group_size, Letter<Element>::type, Letter<Element>::type, \
-         Letter<Element>::type, Letter<Element>::compute});                                      \
-  }
-
-extern "C" {
-
-SIMGPU_GROUPED_EX(cublasGemmGroupedBatchedEx, int)
-SIMGPU_GROUPED_EX(cublasGemmGroupedBatchedEx_64, std::int64_t)
-SIMGPU_GROUPED(cublasSgemmGroupedBatched, float, int)
-SIMGPU_GROUPED(cublasSgemmGroupedBatched_64, float, std::int64_t)
-SIMGPU_GROUPED(cublasDgemmGroupedBatched, double, int)
-SIMGPU_GROUPED(cublasDgemmGroupedBatched_64, double, std::int64_t)
-
-}  // extern "C"
+SIMGPU_BOTH_INDICES(SIMGPU_GROUPED_EX, cublasGemmGroupedBatchedEx)
+SIMGPU_BOTH_INDICES(SIMGPU_GROUPED, cublasSgemmGroupedBatched)
+SIMGPU_BOTH_INDICES(SIMGPU_GROUPED, cublasDgemmGroupedBatched)

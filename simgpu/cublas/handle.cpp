@@ -39,17 +39,17 @@ SIMGPU_HANDLE_CALL(cublasDestroy_v2) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_HANDLE_CALL(cublasSetStream_v2, cudaStream_t stream) {
+SIMGPU_HANDLE_CALL(cublasSetStream_v2, stream) {
   h.stream = stream;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_HANDLE_CALL(cublasSetMathMode, cublasMath_t mode) {
+SIMGPU_HANDLE_CALL(cublasSetMathMode, mode) {
   h.math = mode;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_HANDLE_CALL(cublasSetPointerMode_v2, cublasPointerMode_t mode) {
+SIMGPU_HANDLE_CALL(cublasSetPointerMode_v2, mode) {
   if (mode != CUBLAS_POINTER_MODE_HOST && mode != CUBLAS_POINTER_MODE_DEVICE) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -57,29 +57,27 @@ SIMGPU_HANDLE_CALL(cublasSetPointerMode_v2, cublasPointerMode_t mode) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_HANDLE_CALL(cublasSetAtomicsMode, cublasAtomicsMode_t mode) {
+SIMGPU_HANDLE_CALL(cublasSetAtomicsMode, mode) {
   h.atomics = mode;
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): types and names
-#define SIMGPU_GET(symbol, Type, value)                    \
-  SIMGPU_HANDLE_CALL(symbol, Type* to) {                   \
+#define SIMGPU_GET(symbol, value)                          \
+  SIMGPU_HANDLE_CALL(symbol, to) {                         \
     if (to == nullptr) return CUBLAS_STATUS_INVALID_VALUE; \
     *to = value;                                           \
     return CUBLAS_STATUS_SUCCESS;                          \
   }
-// NOLINTEND(bugprone-macro-parentheses)
-SIMGPU_GET(cublasGetStream_v2, cudaStream_t, h.stream)
-SIMGPU_GET(cublasGetMathMode, cublasMath_t, h.math)
-SIMGPU_GET(cublasGetPointerMode_v2, cublasPointerMode_t, h.pointer_mode)
-SIMGPU_GET(cublasGetAtomicsMode, cublasAtomicsMode_t, h.atomics)
-SIMGPU_GET(cublasGetSmCountTarget, int, h.sm_count_target)
-SIMGPU_GET(cublasGetVersion_v2, int, CUBLAS_VERSION)
+SIMGPU_GET(cublasGetStream_v2, h.stream)
+SIMGPU_GET(cublasGetMathMode, h.math)
+SIMGPU_GET(cublasGetPointerMode_v2, h.pointer_mode)
+SIMGPU_GET(cublasGetAtomicsMode, h.atomics)
+SIMGPU_GET(cublasGetSmCountTarget, h.sm_count_target)
+SIMGPU_GET(cublasGetVersion_v2, CUBLAS_VERSION)
 
 // cuBLAS 13.0, cublasSetWorkspace: "The workspace pointer has to be aligned to at least 256 bytes,
 // otherwise CUBLAS_STATUS_INVALID_VALUE error is returned."  Simulated kernels need no workspace.
-SIMGPU_HANDLE_CALL(cublasSetWorkspace_v2, void* workspace, size_t) {
+SIMGPU_HANDLE_CALL(cublasSetWorkspace_v2, workspace, unused) {
   return reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0 ? CUBLAS_STATUS_SUCCESS
                                                                 : CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -90,7 +88,7 @@ size_t cublasGetCudartVersion(void) {
 
 // cuBLAS 13.0, cublasSetSmCountTarget: 0 returns to the default, and CUBLAS_STATUS_INVALID_VALUE is
 // for a value "outside of the allowed range", which ends at the device's own count.
-SIMGPU_HANDLE_CALL(cublasSetSmCountTarget, int count) {
+SIMGPU_HANDLE_CALL(cublasSetSmCountTarget, count) {
   if (count < 0 || count > h.sm_count()) return CUBLAS_STATUS_INVALID_VALUE;
   h.sm_count_target = count;
   return CUBLAS_STATUS_SUCCESS;

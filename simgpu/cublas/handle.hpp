@@ -40,7 +40,12 @@ cublasStatus_t with_handle(const BlasEntry& entry, cublasHandle_t handle, Body&&
 
 }  // namespace simgpu
 
-// SIMGPU_HANDLE_CALL(symbol, parameters behind the handle...) { body }, which has the context `h`.
-#define SIMGPU_HANDLE_CALL(symbol, ...)                                                          \
-  SIMGPU_EXPORTED_WITH(cublasContext, h, cublasHandle_t, cublasStatus_t, BlasEntry, with_handle, \
-                       symbol, __VA_ARGS__)
+// A function with 32-bit sizes, and the same with 64-bit ones.
+#define SIMGPU_BOTH_INDICES(define, name, ...) \
+  define(name __VA_OPT__(, ) __VA_ARGS__) define(name##_64 __VA_OPT__(, ) __VA_ARGS__)
+
+// SIMGPU_HANDLE_CALL(symbol, names of the parameters behind the handle...) { body }, which has the
+// context `h`.
+#define SIMGPU_HANDLE_CALL(symbol, ...)                                                  \
+  SIMGPU_EXPORTED_WITH(cublasContext, h, cublasStatus_t, BlasEntry, with_handle, symbol, \
+                       __VA_ARGS__)

@@ -33,28 +33,25 @@ std::string kernel_name(const char* name, const char* before, cudaDataType type)
 
 // cuBLAS 13.0, cublas<t>gemv, "CUBLAS_STATUS_INVALID_VALUE: if m, n < 0, or if incx, incy = 0, or
 // if trans is not one of ..., or if lda < max(1, m), or if alpha, beta == NULL".
-cublasStatus_t multiply(const BlasEntry& entry, cublasHandle_t handle, cudaDataType type,
-                        const MatrixVectorCall& g) {
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    const std::int64_t one = 1;
-    if (g.m < 0 || g.n < 0 || g.x_step == 0 || g.y_step == 0 || g.lda < std::max(one, g.m) ||
-        g.trans < CUBLAS_OP_N || g.trans > CUBLAS_OP_C || g.alpha == nullptr || g.beta == nullptr) {
-      return CUBLAS_STATUS_INVALID_VALUE;
-    }
-    if (g.m == 0 || g.n == 0) return CUBLAS_STATUS_SUCCESS;
-    const ElementType element = element_type(type);
-    const double rows = static_cast<double>(g.m), columns = static_cast<double>(g.n);
-    const double outputs = g.trans == CUBLAS_OP_N ? rows : columns;
-    const bool reads_y = h.pointer_mode == CUBLAS_POINTER_MODE_DEVICE || !is_zero(g.beta, type);
-    KernelCall call;
-    call.name =
-        kernel_name(g.trans == CUBLAS_OP_N ? "gemv2N_kernel" : "gemv2T_kernel_val", "ii", type);
-    call.grid = {blocks_for(outputs, 128), 1, 1};
-    call.work = {
-        .flops = (element.is_complex ? 8 : 2) * rows * columns,
-        .bytes = element.bytes * (rows * columns + rows + columns + (reads_y ? outputs : 0))};
-    return status_of(h.launch(h.stream, {call}));
-  });
+cublasStatus_t multiply(cublasContext& h, cudaDataType type, const MatrixVectorCall& g) {
+  const std::int64_t one = 1;
+  if (g.m < 0 || g.n < 0 || g.x_step == 0 || g.y_step == 0 || g.lda < std::max(one, g.m) ||
+      g.trans < CUBLAS_OP_N || g.trans > CUBLAS_OP_C || g.alpha == nullptr || g.beta == nullptr) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (g.m == 0 || g.n == 0) return CUBLAS_STATUS_SUCCESS;
+  const ElementType element = element_type(type);
+  const double rows = static_cast<double>(g.m), columns = static_cast<double>(g.n);
+  const double outputs = g.trans == CUBLAS_OP_N ? rows : columns;
+  const bool reads_y = h.pointer_mode == CUBLAS_POINTER_MODE_DEVICE || !is_zero(g.beta, type);
+  KernelCall call;
+  call.name =
+      kernel_name(g.trans == CUBLAS_OP_N ? "gemv2N_kernel" : "gemv2T_kernel_val", "ii", type);
+  call.grid = {blocks_for(outputs, 128), 1, 1};
+  call.work = {
+      .flops = (element.is_complex ? 8 : 2) * rows * columns,
+      .bytes = element.bytes * (rows * columns + rows + columns + (reads_y ? outputs : 0))};
+  return status_of(h.launch(h.stream, {call}));
 }
 
 struct DotCall {
@@ -68,74 +65,51 @@ struct DotCall {
 
 // A kernel for the sums of blocks, and one that adds them up.  A result in host memory is 0, and
 // waited for.
-cublasStatus_t dot(const BlasEntry& entry, cublasHandle_t handle, cudaDataType type,
-                   const DotCall& d) {
-  return with_handle(entry, handle, [&](cublasContext& h) {
-    const ElementType element = element_type(type);
-    if (element.name == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (d.result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    const bool is_on_host = h.pointer_mode == CUBLAS_POINTER_MODE_HOST;
-    if (is_on_host) std::memset(d.result, 0, static_cast<std::size_t>(element.bytes));
-    if (d.n <= 0) return CUBLAS_STATUS_SUCCESS;
-    const double elements = static_cast<double>(d.n);
-    KernelCall sums;
-    sums.name = kernel_name("dot_kernel", "", type);
-    sums.grid = {std::min(blocks_for(elements, 1024), 1024U), 1, 1};
-    sums.work = {.flops = (element.is_complex ? 8 : 2) * elements,
-                 .bytes = 2 * element.bytes * elements};
-    KernelCall all;
-    all.name = kernel_name("reduce_1Block_kernel", "", type);
-    all.work.bytes = element.bytes * sums.grid[0];
-    float milliseconds = 0;
-    return status_of(is_on_host ? h.time(h.stream, {sums, all}, milliseconds)
-                                : h.launch(h.stream, {sums, all}));
-  });
+cublasStatus_t dot(cublasContext& h, cudaDataType type, const DotCall& d) {
+  const ElementType element = element_type(type);
+  if (element.name == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (d.result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  const bool is_on_host = h.pointer_mode == CUBLAS_POINTER_MODE_HOST;
+  if (is_on_host) std::memset(d.result, 0, static_cast<std::size_t>(element.bytes));
+  if (d.n <= 0) return CUBLAS_STATUS_SUCCESS;
+  const double elements = static_cast<double>(d.n);
+  KernelCall sums;
+  sums.name = kernel_name("dot_kernel", "", type);
+  sums.grid = {std::min(blocks_for(elements, 1024), 1024U), 1, 1};
+  sums.work = {.flops = (element.is_complex ? 8 : 2) * elements,
+               .bytes = 2 * element.bytes * elements};
+  KernelCall all;
+  all.name = kernel_name("reduce_1Block_kernel", "", type);
+  all.work.bytes = element.bytes * sums.grid[0];
+  float milliseconds = 0;
+  return status_of(is_on_host ? h.time(h.stream, {sums, all}, milliseconds)
+                              : h.launch(h.stream, {sums, all}));
 }
 
 }  // namespace
 
-// NOLINTBEGIN(bugprone-macro-parentheses): types and names
-#define SIMGPU_GEMV(name, Element, Index)                                                  \
-  cublasStatus_t name(cublasHandle_t handle, cublasOperation_t trans, Index m, Index n,    \
-                      const Element* alpha, const Element* a, Index lda, const Element* x, \
-                      Index x_step, const Element* beta, Element* y, Index y_step) {       \
-    static const BlasEntry entry{__func__};                                                \
-    return multiply(entry, handle, Letter<Element>::type,                                  \
-                    {trans, m, n, alpha, a, lda, x, x_step, beta, y, y_step});             \
+#define SIMGPU_GEMV(name)                                                            \
+  SIMGPU_HANDLE_CALL(name, trans, m, n, alpha, a, lda, x, x_step, beta, y, y_step) { \
+    return multiply(h, letter_of(alpha).type,                                        \
+                    {trans, m, n, alpha, a, lda, x, x_step, beta, y, y_step});       \
+  }
+#define SIMGPU_DOT(name)                                                 \
+  SIMGPU_HANDLE_CALL(name, n, x, x_step, y, y_step, result) {            \
+    return dot(h, letter_of(x).type, {n, x, x_step, y, y_step, result}); \
+  }
+#define SIMGPU_DOT_EX(name)                                                                       \
+  SIMGPU_HANDLE_CALL(name, n, x, type, x_step, y, y_type, y_step, result, result_type, compute) { \
+    return dot(h, type, {n, x, x_step, y, y_step, result});                                       \
   }
 
-#define SIMGPU_DOT(name, Element, Index)                                                 \
-  cublasStatus_t name(cublasHandle_t handle, Index n, const Element* x, Index x_step,    \
-                      const Element* y, Index y_step, Element* result) {                 \
-    static const BlasEntry entry{__func__};                                              \
-    return dot(entry, handle, Letter<Element>::type, {n, x, x_step, y, y_step, result}); \
-  }
-
-#define SIMGPU_BOTH_INDICES(define, name, Element) \
-  define(name, Element, int) define(name##_64, Element, std::int64_t)
-
-#define SIMGPU_DOT_EX(name, Index)                                                           \
-  cublasStatus_t name(cublasHandle_t handle, Index n, const void* x, cudaDataType type,      \
-                      Index x_step, const void* y, cudaDataType, Index y_step, void* result, \
-                      cudaDataType, cudaDataType) {                                          \
-    static const BlasEntry entry{__func__};                                                  \
-    return dot(entry, handle, type, {n, x, x_step, y, y_step, result});                      \
-  }
-// NOLINTEND(bugprone-macro-parentheses)
-
-extern "C" {
-
-SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasSgemv_v2, float)
-SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasDgemv_v2, double)
-SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasCgemv_v2, cuComplex)
-SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasZgemv_v2, cuDoubleComplex)
-SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasSdot_v2, float)
-SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasDdot_v2, double)
-SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasCdotu_v2, cuComplex)
-SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasCdotc_v2, cuComplex)
-SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasZdotu_v2, cuDoubleComplex)
-SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasZdotc_v2, cuDoubleComplex)
-SIMGPU_DOT_EX(cublasDotEx, int)
-SIMGPU_DOT_EX(cublasDotEx_64, std::int64_t)
-
-}  // extern "C"
+SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasSgemv_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasDgemv_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasCgemv_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_GEMV, cublasZgemv_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasSdot_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasDdot_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasCdotu_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasCdotc_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasZdotu_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_DOT, cublasZdotc_v2)
+SIMGPU_BOTH_INDICES(SIMGPU_DOT_EX, cublasDotEx)

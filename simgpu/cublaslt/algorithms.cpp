@@ -161,10 +161,8 @@ MatmulPlan default_plan(const Matmul& matmul, std::size_t workspace_bytes) {
 
 using namespace simgpu;
 
-SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-            cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
-            cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int requested,
-            cublasLtMatmulHeuristicResult_t results[], int* returned) {
+SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, handle, desc, a, b, c, d, preference, requested,
+            results, returned) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (preference == nullptr || requested <= 0 || results == nullptr || returned == nullptr) {
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -191,9 +189,8 @@ SIMGPU_CALL(cublasLtMatmulAlgoGetHeuristic, cublasLtHandle_t handle, cublasLtMat
   return *returned > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-SIMGPU_CALL(cublasLtMatmulAlgoGetIds, cublasLtHandle_t handle, cublasComputeType_t, cudaDataType_t,
-            cudaDataType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t, int requested,
-            int ids[], int* returned) {
+SIMGPU_CALL(cublasLtMatmulAlgoGetIds, handle, unused, unused2, unused3, unused4, unused5, unused6,
+            requested, ids, returned) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (requested <= 0 || ids == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   ids[0] = kAlgoId;
@@ -201,19 +198,15 @@ SIMGPU_CALL(cublasLtMatmulAlgoGetIds, cublasLtHandle_t handle, cublasComputeType
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cublasLtMatmulAlgoInit, cublasLtHandle_t handle, cublasComputeType_t, cudaDataType_t,
-            cudaDataType_t, cudaDataType_t, cudaDataType_t, cudaDataType_t, int id,
-            cublasLtMatmulAlgo_t* algo) {
+SIMGPU_CALL(cublasLtMatmulAlgoInit, handle, unused, unused2, unused3, unused4, unused5, unused6, id,
+            algo) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (algo == nullptr || id != kAlgoId) return CUBLAS_STATUS_INVALID_VALUE;
   put(MatmulAlgo{.magic = kAlgoMagic, .id = kAlgoId}, *algo);
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cublasLtMatmulAlgoCheck, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-            cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
-            cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t* algo,
-            cublasLtMatmulHeuristicResult_t* result) {
+SIMGPU_CALL(cublasLtMatmulAlgoCheck, handle, desc, a, b, c, d, algo, result) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (algo == nullptr || result == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   Matmul matmul;
@@ -233,9 +226,7 @@ SIMGPU_CALL(cublasLtMatmulAlgoCheck, cublasLtHandle_t handle, cublasLtMatmulDesc
 
 // "use cublasLtMatmulAlgoCapGetAttribute() with sizeInBytes=0 to query actual count" of the arrays;
 // the header's example passes a buffer larger than that.
-SIMGPU_CALL(cublasLtMatmulAlgoCapGetAttribute, const cublasLtMatmulAlgo_t* algo,
-            cublasLtMatmulAlgoCapAttributes_t attribute, void* buffer, size_t bytes,
-            size_t* written) {
+SIMGPU_CALL(cublasLtMatmulAlgoCapGetAttribute, algo, attribute, buffer, bytes, written) {
   if (algo == nullptr || value_in<MatmulAlgo>(*algo).magic != kAlgoMagic) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
@@ -253,13 +244,10 @@ SIMGPU_CALL(cublasLtMatmulAlgoCapGetAttribute, const cublasLtMatmulAlgo_t* algo,
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cublasLtMatmulAlgoConfigSetAttribute, cublasLtMatmulAlgo_t* algo,
-            cublasLtMatmulAlgoConfigAttributes_t attribute, const void* buffer, size_t bytes) {
+SIMGPU_CALL(cublasLtMatmulAlgoConfigSetAttribute, algo, attribute, buffer, bytes) {
   return set_attribute(kConfigFields, algo, attribute, buffer, bytes);
 }
 
-SIMGPU_CALL(cublasLtMatmulAlgoConfigGetAttribute, const cublasLtMatmulAlgo_t* algo,
-            cublasLtMatmulAlgoConfigAttributes_t attribute, void* buffer, size_t bytes,
-            size_t* written) {
+SIMGPU_CALL(cublasLtMatmulAlgoConfigGetAttribute, algo, attribute, buffer, bytes, written) {
   return get_attribute(kConfigFields, algo, attribute, buffer, bytes, written);
 }

@@ -109,59 +109,50 @@ TransformDesc transform_of(cudaDataType scale) {
 }  // namespace
 
 // What all kinds of descriptors have.
-#define SIMGPU_DESCRIPTOR(Kind, Attribute, fields)                                              \
-  SIMGPU_CALL(cublasLt##Kind##Destroy, cublasLt##Kind##_t descriptor) {                         \
-    delete descriptor;                                                                          \
-    return CUBLAS_STATUS_SUCCESS;                                                               \
-  }                                                                                             \
-  SIMGPU_CALL(cublasLt##Kind##SetAttribute, cublasLt##Kind##_t descriptor, Attribute attribute, \
-              const void* buffer, size_t bytes) {                                               \
-    return set_attribute(fields, descriptor, attribute, buffer, bytes);                         \
-  }                                                                                             \
-  SIMGPU_CALL(cublasLt##Kind##GetAttribute, cublasLt##Kind##_t descriptor, Attribute attribute, \
-              void* buffer, size_t bytes, size_t* written) {                                    \
-    return get_attribute(fields, descriptor, attribute, buffer, bytes, written);                \
+#define SIMGPU_DESCRIPTOR(Kind, fields)                                                      \
+  SIMGPU_CALL(cublasLt##Kind##Destroy, descriptor) {                                         \
+    delete descriptor;                                                                       \
+    return CUBLAS_STATUS_SUCCESS;                                                            \
+  }                                                                                          \
+  SIMGPU_CALL(cublasLt##Kind##SetAttribute, descriptor, attribute, buffer, bytes) {          \
+    return set_attribute(fields, descriptor, attribute, buffer, bytes);                      \
+  }                                                                                          \
+  SIMGPU_CALL(cublasLt##Kind##GetAttribute, descriptor, attribute, buffer, bytes, written) { \
+    return get_attribute(fields, descriptor, attribute, buffer, bytes, written);             \
   }
-SIMGPU_DESCRIPTOR(MatrixLayout, cublasLtMatrixLayoutAttribute_t, kLayoutFields)
-SIMGPU_DESCRIPTOR(MatmulDesc, cublasLtMatmulDescAttributes_t, kMatmulFields)
-SIMGPU_DESCRIPTOR(MatmulPreference, cublasLtMatmulPreferenceAttributes_t, kPreferenceFields)
-SIMGPU_DESCRIPTOR(MatrixTransformDesc, cublasLtMatrixTransformDescAttributes_t, kTransformFields)
+SIMGPU_DESCRIPTOR(MatrixLayout, kLayoutFields)
+SIMGPU_DESCRIPTOR(MatmulDesc, kMatmulFields)
+SIMGPU_DESCRIPTOR(MatmulPreference, kPreferenceFields)
+SIMGPU_DESCRIPTOR(MatrixTransformDesc, kTransformFields)
 
-SIMGPU_CALL(cublasLtMatrixLayoutInit_internal, cublasLtMatrixLayout_t layout, size_t size,
-            cudaDataType type, uint64_t rows, uint64_t cols, int64_t ld) {
+SIMGPU_CALL(cublasLtMatrixLayoutInit_internal, layout, size, type, rows, cols, ld) {
   return init(layout, size, layout_of(type, rows, cols, ld));
 }
 
-SIMGPU_CALL(cublasLtMatrixLayoutCreate, cublasLtMatrixLayout_t* layout, cudaDataType type,
-            uint64_t rows, uint64_t cols, int64_t ld) {
+SIMGPU_CALL(cublasLtMatrixLayoutCreate, layout, type, rows, cols, ld) {
   return create(layout, layout_of(type, rows, cols, ld));
 }
 
-SIMGPU_CALL(cublasLtMatmulDescInit_internal, cublasLtMatmulDesc_t desc, size_t size,
-            cublasComputeType_t compute, cudaDataType_t scale) {
+SIMGPU_CALL(cublasLtMatmulDescInit_internal, desc, size, compute, scale) {
   return init(desc, size, matmul_of(compute, scale));
 }
 
-SIMGPU_CALL(cublasLtMatmulDescCreate, cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
-            cudaDataType_t scale) {
+SIMGPU_CALL(cublasLtMatmulDescCreate, desc, compute, scale) {
   return create(desc, matmul_of(compute, scale));
 }
 
-SIMGPU_CALL(cublasLtMatmulPreferenceInit_internal, cublasLtMatmulPreference_t preference,
-            size_t size) {
+SIMGPU_CALL(cublasLtMatmulPreferenceInit_internal, preference, size) {
   return init(preference, size, MatmulPreference{});
 }
 
-SIMGPU_CALL(cublasLtMatmulPreferenceCreate, cublasLtMatmulPreference_t* preference) {
+SIMGPU_CALL(cublasLtMatmulPreferenceCreate, preference) {
   return create(preference, MatmulPreference{});
 }
 
-SIMGPU_CALL(cublasLtMatrixTransformDescInit_internal, cublasLtMatrixTransformDesc_t desc,
-            size_t size, cudaDataType scale) {
+SIMGPU_CALL(cublasLtMatrixTransformDescInit_internal, desc, size, scale) {
   return init(desc, size, transform_of(scale));
 }
 
-SIMGPU_CALL(cublasLtMatrixTransformDescCreate, cublasLtMatrixTransformDesc_t* desc,
-            cudaDataType scale) {
+SIMGPU_CALL(cublasLtMatrixTransformDescCreate, desc, scale) {
   return create(desc, transform_of(scale));
 }

@@ -40,7 +40,7 @@ std::atomic<unsigned> disabled_cpu_instructions{0};
 
 }  // namespace
 
-SIMGPU_CALL(cublasLtCreate, cublasLtHandle_t* handle) {
+SIMGPU_CALL(cublasLtCreate, handle) {
   if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
   if (!driver().is_complete || !settings_are_good()) return CUBLAS_STATUS_NOT_INITIALIZED;
   auto made = std::make_unique<cublasLtContext>(driver().functions, LaunchBy::kLaunchKernelEx);
@@ -49,7 +49,7 @@ SIMGPU_CALL(cublasLtCreate, cublasLtHandle_t* handle) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cublasLtDestroy, cublasLtHandle_t handle) {
+SIMGPU_CALL(cublasLtDestroy, handle) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
@@ -71,7 +71,7 @@ size_t cublasLtGetCudartVersion(void) {
   return CUDART_VERSION;
 }
 
-SIMGPU_CALL(cublasLtGetProperty, libraryPropertyType type, int* value) {
+SIMGPU_CALL(cublasLtGetProperty, type, value) {
   return version_part(type, {CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH}, value)
              ? CUBLAS_STATUS_SUCCESS
              : CUBLAS_STATUS_INVALID_VALUE;

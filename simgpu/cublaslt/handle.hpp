@@ -23,7 +23,7 @@ cublasStatus_t answer(const LtEntry& entry, Body&& body) {
   return body();
 }
 
-// SIMGPU_CALL(symbol, parameters...) { body }
+// SIMGPU_CALL(symbol, names of the parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \
   SIMGPU_EXPORTED(cublasStatus_t, LtEntry, answer, symbol, __VA_ARGS__)
 

@@ -31,12 +31,8 @@ bool is_aligned(const void* workspace) {
 
 }  // namespace
 
-SIMGPU_CALL(cublasLtMatmul, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void* alpha,
-            const void* a, cublasLtMatrixLayout_t a_layout, const void* b,
-            cublasLtMatrixLayout_t b_layout, const void* beta, const void* c,
-            cublasLtMatrixLayout_t c_layout, void* d, cublasLtMatrixLayout_t d_layout,
-            const cublasLtMatmulAlgo_t* algo, void* workspace, size_t workspace_bytes,
-            cudaStream_t stream) {
+SIMGPU_CALL(cublasLtMatmul, handle, desc, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d,
+            d_layout, algo, workspace, workspace_bytes, stream) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   Matmul matmul;
   auto status = describe({desc, a_layout, b_layout, c_layout, d_layout}, matmul);
@@ -64,10 +60,8 @@ SIMGPU_CALL(cublasLtMatmul, cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, 
 }
 
 // C = alpha * op(A) + beta * op(B); B may be absent.
-SIMGPU_CALL(cublasLtMatrixTransform, cublasLtHandle_t handle, cublasLtMatrixTransformDesc_t desc,
-            const void* alpha, const void* a, cublasLtMatrixLayout_t a_layout, const void* beta,
-            const void* b, cublasLtMatrixLayout_t b_layout, void* c,
-            cublasLtMatrixLayout_t c_layout, cudaStream_t stream) {
+SIMGPU_CALL(cublasLtMatrixTransform, handle, desc, alpha, a, a_layout, beta, b, b_layout, c,
+            c_layout, stream) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   // "e.g. when A is not NULL, but Adesc is NULL".
   if (desc == nullptr || alpha == nullptr || c == nullptr || c_layout == nullptr ||

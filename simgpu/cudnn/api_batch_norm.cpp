@@ -105,8 +105,7 @@ bool has_room(const void* memory, std::size_t bytes, std::size_t needed) {
 
 }  // namespace
 
-SIMGPU_CALL(cudnnDeriveBNTensorDescriptor, cudnnTensorDescriptor_t derived,
-            const cudnnTensorDescriptor_t x, cudnnBatchNormMode_t mode) {
+SIMGPU_CALL(cudnnDeriveBNTensorDescriptor, derived, x, mode) {
   if (!all_given(derived, x) || x->dims.size() < 4) return CUDNN_STATUS_BAD_PARAM;
   derived->type = parameter_type(x->type);
   derived->dims = parameter_dims(x->dims, mode);
@@ -116,45 +115,32 @@ SIMGPU_CALL(cudnnDeriveBNTensorDescriptor, cudnnTensorDescriptor_t derived,
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, cudnnHandle_t handle,
-            cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
-            const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t z,
-            const cudnnTensorDescriptor_t y, const cudnnTensorDescriptor_t parameters,
-            const cudnnActivationDescriptor_t activation, size_t* size) {
+SIMGPU_CALL(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, handle, mode, operations, x,
+            z, y, parameters, activation, size) {
   const BatchNorm norm{mode, operations, x, z, y, parameters, activation};
   if (!all_given(handle, size) || !fits_parameters(norm)) return CUDNN_STATUS_BAD_PARAM;
   *size = workspace_bytes_of(norm);
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetBatchNormalizationBackwardExWorkspaceSize, cudnnHandle_t handle,
-            cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
-            const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t,
-            const cudnnTensorDescriptor_t dy, const cudnnTensorDescriptor_t dz,
-            const cudnnTensorDescriptor_t dx, const cudnnTensorDescriptor_t parameters,
-            const cudnnActivationDescriptor_t activation, size_t* size) {
+SIMGPU_CALL(cudnnGetBatchNormalizationBackwardExWorkspaceSize, handle, mode, operations, x, unused,
+            dy, dz, dx, parameters, activation, size) {
   const BatchNorm norm{mode, operations, x, dz, dy, parameters, activation};
   if (!all_given(handle, dx, size) || !fits_parameters(norm)) return CUDNN_STATUS_BAD_PARAM;
   *size = workspace_bytes_of(norm);
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetBatchNormalizationTrainingExReserveSpaceSize, cudnnHandle_t handle,
-            cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations,
-            const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t x,
-            size_t* size) {
+SIMGPU_CALL(cudnnGetBatchNormalizationTrainingExReserveSpaceSize, handle, mode, operations,
+            activation, x, size) {
   const BatchNorm norm{mode, operations, x, x, x, nullptr, activation};
   if (!all_given(handle, size) || !fits(norm)) return CUDNN_STATUS_BAD_PARAM;
   *size = reserve_bytes_of(norm);
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnBatchNormalizationForwardInference, cudnnHandle_t handle,
-            cudnnBatchNormMode_t mode, const void* alpha, const void* beta,
-            const cudnnTensorDescriptor_t x_desc, const void* x,
-            const cudnnTensorDescriptor_t y_desc, void* y, const cudnnTensorDescriptor_t parameters,
-            const void* scale, const void* bias, const void* mean, const void* variance,
-            double epsilon) {
+SIMGPU_CALL(cudnnBatchNormalizationForwardInference, handle, mode, alpha, beta, x_desc, x, y_desc,
+            y, parameters, scale, bias, mean, variance, epsilon) {
   const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, y_desc, parameters, nullptr};
   if (!all_given(handle, alpha, beta, x, y, scale, bias, mean, variance) ||
       !fits_parameters(norm) || epsilon < CUDNN_BN_MIN_EPSILON) {
@@ -163,14 +149,10 @@ SIMGPU_CALL(cudnnBatchNormalizationForwardInference, cudnnHandle_t handle,
   return handle->run({kernel_call(norm, Pass::kInference)});
 }
 
-SIMGPU_CALL(cudnnBatchNormalizationForwardTrainingEx, cudnnHandle_t handle,
-            cudnnBatchNormMode_t mode, cudnnBatchNormOps_t operations, const void* alpha,
-            const void* beta, const cudnnTensorDescriptor_t x_desc, const void* x,
-            const cudnnTensorDescriptor_t z_desc, const void*, const cudnnTensorDescriptor_t y_desc,
-            void* y, const cudnnTensorDescriptor_t parameters, const void* scale, const void* bias,
-            double, void* running_mean, void* running_variance, double epsilon, void* saved_mean,
-            void* saved_deviation, cudnnActivationDescriptor_t activation, void* workspace,
-            size_t workspace_size, void* reserve, size_t reserve_size) {
+SIMGPU_CALL(cudnnBatchNormalizationForwardTrainingEx, handle, mode, operations, alpha, beta, x_desc,
+            x, z_desc, unused, y_desc, y, parameters, scale, bias, unused2, running_mean,
+            running_variance, epsilon, saved_mean, saved_deviation, activation, workspace,
+            workspace_size, reserve, reserve_size) {
   const BatchNorm norm{mode, operations, x_desc, z_desc, y_desc, parameters, activation};
   if (!all_given(handle, alpha, beta, x, y, scale, bias) || !fits_parameters(norm) ||
       epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(running_mean, running_variance) ||
@@ -183,12 +165,9 @@ SIMGPU_CALL(cudnnBatchNormalizationForwardTrainingEx, cudnnHandle_t handle,
 }
 
 // The older form has no room for partial sums.
-SIMGPU_CALL(cudnnBatchNormalizationForwardTraining, cudnnHandle_t handle, cudnnBatchNormMode_t mode,
-            const void* alpha, const void* beta, const cudnnTensorDescriptor_t x_desc,
-            const void* x, const cudnnTensorDescriptor_t y_desc, void* y,
-            const cudnnTensorDescriptor_t parameters, const void* scale, const void* bias, double,
-            void* running_mean, void* running_variance, double epsilon, void* saved_mean,
-            void* saved_deviation) {
+SIMGPU_CALL(cudnnBatchNormalizationForwardTraining, handle, mode, alpha, beta, x_desc, x, y_desc, y,
+            parameters, scale, bias, unused, running_mean, running_variance, epsilon, saved_mean,
+            saved_deviation) {
   const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, y_desc, parameters, nullptr};
   if (!all_given(handle, alpha, beta, x, y, scale, bias) || !fits_parameters(norm) ||
       epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(running_mean, running_variance) ||
@@ -198,16 +177,10 @@ SIMGPU_CALL(cudnnBatchNormalizationForwardTraining, cudnnHandle_t handle, cudnnB
   return handle->run({kernel_call(norm, Pass::kTraining)});
 }
 
-SIMGPU_CALL(cudnnBatchNormalizationBackwardEx, cudnnHandle_t handle, cudnnBatchNormMode_t mode,
-            cudnnBatchNormOps_t operations, const void* alpha_data, const void* beta_data,
-            const void* alpha_parameters, const void* beta_parameters,
-            const cudnnTensorDescriptor_t x_desc, const void* x, const cudnnTensorDescriptor_t,
-            const void*, const cudnnTensorDescriptor_t dy_desc, const void* dy,
-            const cudnnTensorDescriptor_t dz_desc, void*, const cudnnTensorDescriptor_t dx_desc,
-            void* dx, const cudnnTensorDescriptor_t parameters, const void* scale, const void*,
-            void* dscale, void* dbias, double epsilon, const void* saved_mean,
-            const void* saved_deviation, cudnnActivationDescriptor_t activation, void* workspace,
-            size_t workspace_size, void* reserve, size_t reserve_size) {
+SIMGPU_CALL(cudnnBatchNormalizationBackwardEx, handle, mode, operations, alpha_data, beta_data,
+            alpha_parameters, beta_parameters, x_desc, x, unused4, unused, dy_desc, dy, dz_desc,
+            unused2, dx_desc, dx, parameters, scale, unused3, dscale, dbias, epsilon, saved_mean,
+            saved_deviation, activation, workspace, workspace_size, reserve, reserve_size) {
   const BatchNorm norm{mode, operations, x_desc, dz_desc, dy_desc, parameters, activation};
   if (!all_given(handle, alpha_data, beta_data, alpha_parameters, beta_parameters, x, dy, dx_desc,
                  dx, scale, dscale, dbias) ||
@@ -220,13 +193,9 @@ SIMGPU_CALL(cudnnBatchNormalizationBackwardEx, cudnnHandle_t handle, cudnnBatchN
   return handle->run({kernel_call(norm, Pass::kBackward)});
 }
 
-SIMGPU_CALL(cudnnBatchNormalizationBackward, cudnnHandle_t handle, cudnnBatchNormMode_t mode,
-            const void* alpha_data, const void* beta_data, const void* alpha_parameters,
-            const void* beta_parameters, const cudnnTensorDescriptor_t x_desc, const void* x,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy,
-            const cudnnTensorDescriptor_t dx_desc, void* dx,
-            const cudnnTensorDescriptor_t parameters, const void* scale, void* dscale, void* dbias,
-            double epsilon, const void* saved_mean, const void* saved_deviation) {
+SIMGPU_CALL(cudnnBatchNormalizationBackward, handle, mode, alpha_data, beta_data, alpha_parameters,
+            beta_parameters, x_desc, x, dy_desc, dy, dx_desc, dx, parameters, scale, dscale, dbias,
+            epsilon, saved_mean, saved_deviation) {
   const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, dy_desc, parameters, nullptr};
   if (!all_given(handle, alpha_data, beta_data, alpha_parameters, beta_parameters, x, dy, dx_desc,
                  dx, scale, dscale, dbias) ||

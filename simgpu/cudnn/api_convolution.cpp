@@ -163,9 +163,7 @@ constexpr auto kBackwardFilter = ConvDirection::kBackwardFilter;
 
 }  // namespace
 
-SIMGPU_CALL(cudnnGetConvolution2dForwardOutputDim, const cudnnConvolutionDescriptor_t convolution,
-            const cudnnTensorDescriptor_t image, const cudnnFilterDescriptor_t filter, int* n,
-            int* c, int* h, int* w) {
+SIMGPU_CALL(cudnnGetConvolution2dForwardOutputDim, convolution, image, filter, n, c, h, w) {
   std::vector<std::int64_t> dims;
   if (!all_given(n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
   if (const auto status = output_dims(image, filter, convolution, dims);
@@ -180,9 +178,7 @@ SIMGPU_CALL(cudnnGetConvolution2dForwardOutputDim, const cudnnConvolutionDescrip
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetConvolutionNdForwardOutputDim, const cudnnConvolutionDescriptor_t convolution,
-            const cudnnTensorDescriptor_t image, const cudnnFilterDescriptor_t filter, int count,
-            int output[]) {
+SIMGPU_CALL(cudnnGetConvolutionNdForwardOutputDim, convolution, image, filter, count, output) {
   std::vector<std::int64_t> dims;
   if (output == nullptr) return CUDNN_STATUS_BAD_PARAM;
   if (const auto status = output_dims(image, filter, convolution, dims);
@@ -195,65 +191,46 @@ SIMGPU_CALL(cudnnGetConvolutionNdForwardOutputDim, const cudnnConvolutionDescrip
   return CUDNN_STATUS_SUCCESS;
 }
 
-// The choice of an algorithm.  A, B and C are the descriptors in the order in which the functions
+// The choice of an algorithm.  a, b and c are the descriptors in the order in which the functions
 // of this direction take them; the braces behind them say which is which.
-#define SIMGPU_CHOICE(Name, Fwd, A, a, B, b, C, c, ...)                                            \
-  SIMGPU_CALL(cudnnGetConvolution##Name##AlgorithmMaxCount, cudnnHandle_t handle, int* count) {    \
+#define SIMGPU_CHOICE(Name, Fwd, a, b, c, ...)                                                     \
+  SIMGPU_CALL(cudnnGetConvolution##Name##AlgorithmMaxCount, handle, count) {                       \
     return max_count<cudnnConvolution##Fwd##Algo_t>(handle, count);                                \
   }                                                                                                \
-  SIMGPU_CALL(cudnnGetConvolution##Name##Algorithm_v7, cudnnHandle_t handle, const A a, const B b, \
-              const cudnnConvolutionDescriptor_t convolution, const C c, const int requested,      \
-              int* returned, cudnnConvolution##Fwd##AlgoPerf_t* results) {                         \
+  SIMGPU_CALL(cudnnGetConvolution##Name##Algorithm_v7, handle, a, b, convolution, c, requested,    \
+              returned, results) {                                                                 \
     return get_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested, returned, \
                                                          results);                                 \
   }                                                                                                \
-  SIMGPU_CALL(cudnnFindConvolution##Name##Algorithm, cudnnHandle_t handle, const A a, const B b,   \
-              const cudnnConvolutionDescriptor_t convolution, const C c, const int requested,      \
-              int* returned, cudnnConvolution##Fwd##AlgoPerf_t* results) {                         \
+  SIMGPU_CALL(cudnnFindConvolution##Name##Algorithm, handle, a, b, convolution, c, requested,      \
+              returned, results) {                                                                 \
     return find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested,          \
                                                           returned, results);                      \
   }                                                                                                \
-  SIMGPU_CALL(cudnnFindConvolution##Name##AlgorithmEx, cudnnHandle_t handle, const A a,            \
-              const void*, const B b, const void*, const cudnnConvolutionDescriptor_t convolution, \
-              const C c, void*, const int requested, int* returned,                                \
-              cudnnConvolution##Fwd##AlgoPerf_t* results, void*, size_t) {                         \
+  SIMGPU_CALL(cudnnFindConvolution##Name##AlgorithmEx, handle, a, unused, b, unused2, convolution, \
+              c, unused3, requested, returned, results, unused4, unused5) {                        \
     return find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested,          \
                                                           returned, results);                      \
   }                                                                                                \
-  SIMGPU_CALL(cudnnGetConvolution##Name##WorkspaceSize, cudnnHandle_t handle, const A a,           \
-              const B b, const cudnnConvolutionDescriptor_t convolution, const C c,                \
-              cudnnConvolution##Fwd##Algo_t algo, size_t* size) {                                  \
+  SIMGPU_CALL(cudnnGetConvolution##Name##WorkspaceSize, handle, a, b, convolution, c, algo,        \
+              size) {                                                                              \
     return workspace_size(handle, __VA_ARGS__, algo, size);                                        \
   }
-using Tensor = cudnnTensorDescriptor_t;
-using Filter = cudnnFilterDescriptor_t;
-SIMGPU_CHOICE(Forward, Fwd, Tensor, x, Filter, w, Tensor, y, {kForward, x, w, convolution, y})
-SIMGPU_CHOICE(BackwardData, BwdData, Filter, w, Tensor, dy, Tensor, dx,
-              {kBackwardData, dx, w, convolution, dy})
-SIMGPU_CHOICE(BackwardFilter, BwdFilter, Tensor, x, Tensor, dy, Filter, dw,
-              {kBackwardFilter, x, dw, convolution, dy})
+SIMGPU_CHOICE(Forward, Fwd, x, w, y, {kForward, x, w, convolution, y})
+SIMGPU_CHOICE(BackwardData, BwdData, w, dy, dx, {kBackwardData, dx, w, convolution, dy})
+SIMGPU_CHOICE(BackwardFilter, BwdFilter, x, dy, dw, {kBackwardFilter, x, dw, convolution, dy})
 
-SIMGPU_CALL(cudnnConvolutionForward, cudnnHandle_t handle, const void* alpha,
-            const cudnnTensorDescriptor_t x_desc, const void* x,
-            const cudnnFilterDescriptor_t w_desc, const void* w,
-            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algo,
-            void* workspace, size_t workspace_size_bytes, const void* beta,
-            const cudnnTensorDescriptor_t y_desc, void* y) {
+SIMGPU_CALL(cudnnConvolutionForward, handle, alpha, x_desc, x, w_desc, w, convolution, algo,
+            workspace, workspace_size_bytes, beta, y_desc, y) {
   return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
                   {alpha, beta, x, w, y, workspace, workspace_size_bytes});
 }
 
 // y = act(alpha1 * conv(x) + alpha2 * z + bias).  "Must use IMPLICIT_PRECOMP_GEMM" for the
 // identity.
-SIMGPU_CALL(cudnnConvolutionBiasActivationForward, cudnnHandle_t handle, const void* alpha1,
-            const cudnnTensorDescriptor_t x_desc, const void* x,
-            const cudnnFilterDescriptor_t w_desc, const void* w,
-            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algo,
-            void* workspace, size_t workspace_size_bytes, const void* alpha2,
-            const cudnnTensorDescriptor_t z_desc, const void* z,
-            const cudnnTensorDescriptor_t bias_desc, const void* bias,
-            const cudnnActivationDescriptor_t activation, const cudnnTensorDescriptor_t y_desc,
-            void* y) {
+SIMGPU_CALL(cudnnConvolutionBiasActivationForward, handle, alpha1, x_desc, x, w_desc, w,
+            convolution, algo, workspace, workspace_size_bytes, alpha2, z_desc, z, bias_desc, bias,
+            activation, y_desc, y) {
   if (!all_given(z_desc, z, bias_desc, bias, activation)) return CUDNN_STATUS_BAD_PARAM;
   const bool is_relu = activation->mode == CUDNN_ACTIVATION_RELU;
   if (!is_relu && activation->mode != CUDNN_ACTIVATION_IDENTITY) {
@@ -267,22 +244,14 @@ SIMGPU_CALL(cudnnConvolutionBiasActivationForward, cudnnHandle_t handle, const v
                    is_relu ? "_bias_relu" : "_bias", bias_desc->bytes()});
 }
 
-SIMGPU_CALL(cudnnConvolutionBackwardData, cudnnHandle_t handle, const void* alpha,
-            const cudnnFilterDescriptor_t w_desc, const void* w,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy,
-            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionBwdDataAlgo_t algo,
-            void* workspace, size_t workspace_size_bytes, const void* beta,
-            const cudnnTensorDescriptor_t dx_desc, void* dx) {
+SIMGPU_CALL(cudnnConvolutionBackwardData, handle, alpha, w_desc, w, dy_desc, dy, convolution, algo,
+            workspace, workspace_size_bytes, beta, dx_desc, dx) {
   return convolve(handle, {kBackwardData, dx_desc, w_desc, convolution, dy_desc}, algo,
                   {alpha, beta, dx, w, dy, workspace, workspace_size_bytes});
 }
 
-SIMGPU_CALL(cudnnConvolutionBackwardFilter, cudnnHandle_t handle, const void* alpha,
-            const cudnnTensorDescriptor_t x_desc, const void* x,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy,
-            const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionBwdFilterAlgo_t algo,
-            void* workspace, size_t workspace_size_bytes, const void* beta,
-            const cudnnFilterDescriptor_t dw_desc, void* dw) {
+SIMGPU_CALL(cudnnConvolutionBackwardFilter, handle, alpha, x_desc, x, dy_desc, dy, convolution,
+            algo, workspace, workspace_size_bytes, beta, dw_desc, dw) {
   return convolve(handle, {kBackwardFilter, x_desc, dw_desc, convolution, dy_desc}, algo,
                   {alpha, beta, x, dw, dy, workspace, workspace_size_bytes});
 }

@@ -41,38 +41,32 @@ cudnnStatus_t run(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo,
 
 }  // namespace
 
-SIMGPU_CALL(cudnnSetCTCLossDescriptor, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute) {
+SIMGPU_CALL(cudnnSetCTCLossDescriptor, loss, compute) {
   if (loss == nullptr) return CUDNN_STATUS_BAD_PARAM;
   *loss = {compute, CUDNN_LOSS_NORMALIZATION_NONE, 0};
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetCTCLossDescriptorEx, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute,
-            cudnnLossNormalizationMode_t normalization, cudnnNanPropagation_t) {
+SIMGPU_CALL(cudnnSetCTCLossDescriptorEx, loss, compute, normalization, unused) {
   if (loss == nullptr) return CUDNN_STATUS_BAD_PARAM;
   *loss = {compute, normalization, 0};
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetCTCLossDescriptor_v8, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute,
-            cudnnLossNormalizationMode_t normalization, cudnnNanPropagation_t,
-            int max_label_length) {
+SIMGPU_CALL(cudnnSetCTCLossDescriptor_v8, loss, compute, normalization, unused, max_label_length) {
   if (loss == nullptr || max_label_length < 0) return CUDNN_STATUS_BAD_PARAM;
   *loss = {compute, normalization, max_label_length};
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetCTCLossDescriptor_v9, cudnnCTCLossDescriptor_t loss, cudnnDataType_t compute,
-            cudnnLossNormalizationMode_t normalization, cudnnCTCGradMode_t, int max_label_length) {
+SIMGPU_CALL(cudnnSetCTCLossDescriptor_v9, loss, compute, normalization, unused, max_label_length) {
   if (loss == nullptr || max_label_length < 0) return CUDNN_STATUS_BAD_PARAM;
   *loss = {compute, normalization, max_label_length};
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize, cudnnHandle_t handle,
-            const cudnnTensorDescriptor_t probabilities, const cudnnTensorDescriptor_t gradients,
-            const int* labels, const int* label_lengths, const int* input_lengths,
-            cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t loss, size_t* size) {
+SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize, handle, probabilities, gradients, labels, label_lengths,
+            input_lengths, unused, loss, size) {
   if (!fits(handle, probabilities, gradients, loss) ||
       !all_given(labels, label_lengths, input_lengths, size)) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -81,20 +75,16 @@ SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize, cudnnHandle_t handle,
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize_v8, cudnnHandle_t handle, cudnnCTCLossAlgo_t,
-            cudnnCTCLossDescriptor_t loss, const cudnnTensorDescriptor_t probabilities,
-            const cudnnTensorDescriptor_t gradients, size_t* size) {
+SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize_v8, handle, unused, loss, probabilities, gradients, size) {
   if (!fits(handle, probabilities, gradients, loss) || size == nullptr)
     return CUDNN_STATUS_BAD_PARAM;
   *size = chances_bytes(*probabilities, loss->max_label_length);
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnCTCLoss, cudnnHandle_t handle, const cudnnTensorDescriptor_t probabilities_desc,
-            const void* probabilities, const int labels[], const int label_lengths[],
-            const int input_lengths[], void* costs, const cudnnTensorDescriptor_t gradients_desc,
-            void* gradients, cudnnCTCLossAlgo_t algo, cudnnCTCLossDescriptor_t loss,
-            void* workspace, size_t workspace_size) {
+SIMGPU_CALL(cudnnCTCLoss, handle, probabilities_desc, probabilities, labels, label_lengths,
+            input_lengths, costs, gradients_desc, gradients, algo, loss, workspace,
+            workspace_size) {
   if (!fits(handle, probabilities_desc, gradients_desc, loss) ||
       !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace)) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -105,11 +95,9 @@ SIMGPU_CALL(cudnnCTCLoss, cudnnHandle_t handle, const cudnnTensorDescriptor_t pr
   return run(handle, algo, *probabilities_desc, gradients, static_cast<double>(chances));
 }
 
-SIMGPU_CALL(cudnnCTCLoss_v8, cudnnHandle_t handle, cudnnCTCLossAlgo_t algo,
-            cudnnCTCLossDescriptor_t loss, const cudnnTensorDescriptor_t probabilities_desc,
-            const void* probabilities, const int labels[], const int label_lengths[],
-            const int input_lengths[], void* costs, const cudnnTensorDescriptor_t gradients_desc,
-            void* gradients, size_t workspace_size, void* workspace) {
+SIMGPU_CALL(cudnnCTCLoss_v8, handle, algo, loss, probabilities_desc, probabilities, labels,
+            label_lengths, input_lengths, costs, gradients_desc, gradients, workspace_size,
+            workspace) {
   if (!fits(handle, probabilities_desc, gradients_desc, loss) ||
       !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace)) {
     return CUDNN_STATUS_BAD_PARAM;

@@ -101,15 +101,15 @@ cudnnStatus_t set_convolution(cudnnConvolutionDescriptor_t convolution, const Di
 }  // namespace
 
 // Made, and destroyed.
-#define SIMGPU_DESCRIPTOR(Kind)                                                       \
-  SIMGPU_CALL(cudnnCreate##Kind##Descriptor, cudnn##Kind##Descriptor_t* descriptor) { \
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM;                         \
-    *descriptor = new std::remove_pointer_t<cudnn##Kind##Descriptor_t>;               \
-    return CUDNN_STATUS_SUCCESS;                                                      \
-  }                                                                                   \
-  SIMGPU_CALL(cudnnDestroy##Kind##Descriptor, cudnn##Kind##Descriptor_t descriptor) { \
-    delete descriptor;                                                                \
-    return CUDNN_STATUS_SUCCESS;                                                      \
+#define SIMGPU_DESCRIPTOR(Kind)                                         \
+  SIMGPU_CALL(cudnnCreate##Kind##Descriptor, descriptor) {              \
+    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM;           \
+    *descriptor = new std::remove_pointer_t<cudnn##Kind##Descriptor_t>; \
+    return CUDNN_STATUS_SUCCESS;                                        \
+  }                                                                     \
+  SIMGPU_CALL(cudnnDestroy##Kind##Descriptor, descriptor) {             \
+    delete descriptor;                                                  \
+    return CUDNN_STATUS_SUCCESS;                                        \
   }
 SIMGPU_DESCRIPTOR(Tensor)
 SIMGPU_DESCRIPTOR(Filter)
@@ -122,19 +122,17 @@ SIMGPU_DESCRIPTOR(RNN)
 SIMGPU_DESCRIPTOR(RNNData)
 SIMGPU_DESCRIPTOR(SpatialTransformer)
 
-SIMGPU_CALL(cudnnSetTensor4dDescriptor, cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
-            cudnnDataType_t type, int n, int c, int h, int w) {
+SIMGPU_CALL(cudnnSetTensor4dDescriptor, tensor, format, type, n, c, h, w) {
   return set_packed(tensor, format, type, {n, c, h, w});
 }
 
-SIMGPU_CALL(cudnnSetTensor4dDescriptorEx, cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
-            int n, int c, int h, int w, int n_stride, int c_stride, int h_stride, int w_stride) {
+SIMGPU_CALL(cudnnSetTensor4dDescriptorEx, tensor, type, n, c, h, w, n_stride, c_stride, h_stride,
+            w_stride) {
   return set_tensor(tensor, type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride});
 }
 
-SIMGPU_CALL(cudnnGetTensor4dDescriptor, const cudnnTensorDescriptor_t tensor, cudnnDataType_t* type,
-            int* n, int* c, int* h, int* w, int* n_stride, int* c_stride, int* h_stride,
-            int* w_stride) {
+SIMGPU_CALL(cudnnGetTensor4dDescriptor, tensor, type, n, c, h, w, n_stride, c_stride, h_stride,
+            w_stride) {
   if (!all_given(tensor, type, n, c, h, w, n_stride, c_stride, h_stride, w_stride) ||
       tensor->dims.size() != 4) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -149,23 +147,20 @@ SIMGPU_CALL(cudnnGetTensor4dDescriptor, const cudnnTensorDescriptor_t tensor, cu
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetTensorNdDescriptor, cudnnTensorDescriptor_t tensor, cudnnDataType_t type,
-            int count, const int dims[], const int strides[]) {
+SIMGPU_CALL(cudnnSetTensorNdDescriptor, tensor, type, count, dims, strides) {
   if (!all_given(dims, strides) || count < 3 || count > CUDNN_DIM_MAX) {
     return CUDNN_STATUS_BAD_PARAM;
   }
   return set_tensor(tensor, type, dims_from(dims, count), dims_from(strides, count));
 }
 
-SIMGPU_CALL(cudnnSetTensorNdDescriptorEx, cudnnTensorDescriptor_t tensor,
-            cudnnTensorFormat_t format, cudnnDataType_t type, int count, const int dims[]) {
+SIMGPU_CALL(cudnnSetTensorNdDescriptorEx, tensor, format, type, count, dims) {
   if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
   return set_packed(tensor, format, type, dims_from(dims, count));
 }
 
 // The real library (9.19) gives the full count and writes as many elements as were asked for.
-SIMGPU_CALL(cudnnGetTensorNdDescriptor, const cudnnTensorDescriptor_t tensor, int requested,
-            cudnnDataType_t* type, int* count, int dims[], int strides[]) {
+SIMGPU_CALL(cudnnGetTensorNdDescriptor, tensor, requested, type, count, dims, strides) {
   if (tensor == nullptr) return CUDNN_STATUS_BAD_PARAM;
   if (type != nullptr) *type = tensor->type;
   if (count != nullptr) *count = static_cast<int>(tensor->dims.size());
@@ -174,7 +169,7 @@ SIMGPU_CALL(cudnnGetTensorNdDescriptor, const cudnnTensorDescriptor_t tensor, in
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetTensorSizeInBytes, const cudnnTensorDescriptor_t tensor, size_t* size) {
+SIMGPU_CALL(cudnnGetTensorSizeInBytes, tensor, size) {
   if (!all_given(tensor, size)) return CUDNN_STATUS_BAD_PARAM;
   // From the first element to the last: gaps between them count.
   std::int64_t last = 0;
@@ -184,13 +179,11 @@ SIMGPU_CALL(cudnnGetTensorSizeInBytes, const cudnnTensorDescriptor_t tensor, siz
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetFilter4dDescriptor, cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-            cudnnTensorFormat_t format, int k, int c, int h, int w) {
+SIMGPU_CALL(cudnnSetFilter4dDescriptor, filter, type, format, k, c, h, w) {
   return set_filter(filter, type, format, {k, c, h, w});
 }
 
-SIMGPU_CALL(cudnnGetFilter4dDescriptor, const cudnnFilterDescriptor_t filter, cudnnDataType_t* type,
-            cudnnTensorFormat_t* format, int* k, int* c, int* h, int* w) {
+SIMGPU_CALL(cudnnGetFilter4dDescriptor, filter, type, format, k, c, h, w) {
   if (!all_given(filter, type, format, k, c, h, w) || filter->dims.size() != 4) {
     return CUDNN_STATUS_BAD_PARAM;
   }
@@ -202,14 +195,12 @@ SIMGPU_CALL(cudnnGetFilter4dDescriptor, const cudnnFilterDescriptor_t filter, cu
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetFilterNdDescriptor, cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-            cudnnTensorFormat_t format, int count, const int dims[]) {
+SIMGPU_CALL(cudnnSetFilterNdDescriptor, filter, type, format, count, dims) {
   if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
   return set_filter(filter, type, format, dims_from(dims, count));
 }
 
-SIMGPU_CALL(cudnnGetFilterNdDescriptor, const cudnnFilterDescriptor_t filter, int requested,
-            cudnnDataType_t* type, cudnnTensorFormat_t* format, int* count, int dims[]) {
+SIMGPU_CALL(cudnnGetFilterNdDescriptor, filter, requested, type, format, count, dims) {
   if (filter == nullptr) return CUDNN_STATUS_BAD_PARAM;
   if (type != nullptr) *type = filter->type;
   if (format != nullptr) *format = filter->format;
@@ -218,22 +209,20 @@ SIMGPU_CALL(cudnnGetFilterNdDescriptor, const cudnnFilterDescriptor_t filter, in
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetFilterSizeInBytes, const cudnnFilterDescriptor_t filter, size_t* size) {
+SIMGPU_CALL(cudnnGetFilterSizeInBytes, filter, size) {
   if (!all_given(filter, size)) return CUDNN_STATUS_BAD_PARAM;
   *size = static_cast<std::size_t>(filter->bytes());
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetConvolution2dDescriptor, cudnnConvolutionDescriptor_t convolution, int pad_h,
-            int pad_w, int stride_h, int stride_w, int dilation_h, int dilation_w,
-            cudnnConvolutionMode_t mode, cudnnDataType_t compute) {
+SIMGPU_CALL(cudnnSetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h, stride_w,
+            dilation_h, dilation_w, mode, compute) {
   return set_convolution(convolution, {pad_h, pad_w}, {stride_h, stride_w},
                          {dilation_h, dilation_w}, mode, compute);
 }
 
-SIMGPU_CALL(cudnnGetConvolution2dDescriptor, const cudnnConvolutionDescriptor_t convolution,
-            int* pad_h, int* pad_w, int* stride_h, int* stride_w, int* dilation_h, int* dilation_w,
-            cudnnConvolutionMode_t* mode, cudnnDataType_t* compute) {
+SIMGPU_CALL(cudnnGetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h, stride_w,
+            dilation_h, dilation_w, mode, compute) {
   if (!all_given(convolution, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, mode,
                  compute) ||
       convolution->padding.size() != 2) {
@@ -250,9 +239,8 @@ SIMGPU_CALL(cudnnGetConvolution2dDescriptor, const cudnnConvolutionDescriptor_t 
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetConvolutionNdDescriptor, cudnnConvolutionDescriptor_t convolution, int length,
-            const int padding[], const int stride[], const int dilation[],
-            cudnnConvolutionMode_t mode, cudnnDataType_t compute) {
+SIMGPU_CALL(cudnnSetConvolutionNdDescriptor, convolution, length, padding, stride, dilation, mode,
+            compute) {
   if (!all_given(padding, stride, dilation) || length < 1 || length > CUDNN_DIM_MAX - 2) {
     return CUDNN_STATUS_BAD_PARAM;
   }
@@ -260,9 +248,8 @@ SIMGPU_CALL(cudnnSetConvolutionNdDescriptor, cudnnConvolutionDescriptor_t convol
                          dims_from(dilation, length), mode, compute);
 }
 
-SIMGPU_CALL(cudnnGetConvolutionNdDescriptor, const cudnnConvolutionDescriptor_t convolution,
-            int requested, int* length, int padding[], int stride[], int dilation[],
-            cudnnConvolutionMode_t* mode, cudnnDataType_t* compute) {
+SIMGPU_CALL(cudnnGetConvolutionNdDescriptor, convolution, requested, length, padding, stride,
+            dilation, mode, compute) {
   if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
   if (length != nullptr) *length = static_cast<int>(convolution->padding.size());
   copy_out(convolution->padding, requested, padding);
@@ -273,41 +260,37 @@ SIMGPU_CALL(cudnnGetConvolutionNdDescriptor, const cudnnConvolutionDescriptor_t 
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetConvolutionMathType, cudnnConvolutionDescriptor_t convolution,
-            cudnnMathType_t math) {
+SIMGPU_CALL(cudnnSetConvolutionMathType, convolution, math) {
   if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
   convolution->math = math;
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetConvolutionMathType, cudnnConvolutionDescriptor_t convolution,
-            cudnnMathType_t* math) {
+SIMGPU_CALL(cudnnGetConvolutionMathType, convolution, math) {
   if (!all_given(convolution, math)) return CUDNN_STATUS_BAD_PARAM;
   *math = convolution->math;
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetConvolutionGroupCount, cudnnConvolutionDescriptor_t convolution, int count) {
+SIMGPU_CALL(cudnnSetConvolutionGroupCount, convolution, count) {
   if (convolution == nullptr || count < 1) return CUDNN_STATUS_BAD_PARAM;
   convolution->groups = count;
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetConvolutionGroupCount, cudnnConvolutionDescriptor_t convolution, int* count) {
+SIMGPU_CALL(cudnnGetConvolutionGroupCount, convolution, count) {
   if (!all_given(convolution, count)) return CUDNN_STATUS_BAD_PARAM;
   *count = convolution->groups;
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetActivationDescriptor, cudnnActivationDescriptor_t activation,
-            cudnnActivationMode_t mode, cudnnNanPropagation_t nan, double coefficient) {
+SIMGPU_CALL(cudnnSetActivationDescriptor, activation, mode, nan, coefficient) {
   if (activation == nullptr) return CUDNN_STATUS_BAD_PARAM;
   *activation = {.mode = mode, .nan = nan, .coefficient = coefficient};
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetActivationDescriptor, const cudnnActivationDescriptor_t activation,
-            cudnnActivationMode_t* mode, cudnnNanPropagation_t* nan, double* coefficient) {
+SIMGPU_CALL(cudnnGetActivationDescriptor, activation, mode, nan, coefficient) {
   if (!all_given(activation, mode, nan, coefficient)) return CUDNN_STATUS_BAD_PARAM;
   *mode = activation->mode;
   *nan = activation->nan;

@@ -5,9 +5,7 @@ using namespace simgpu;
 
 // cuDNN 9 API, cudnnAddTensor: each dimension of the bias "must match the corresponding dimension
 // of the destination tensor or must be equal to 1".
-SIMGPU_CALL(cudnnAddTensor, cudnnHandle_t handle, const void* alpha,
-            const cudnnTensorDescriptor_t a_desc, const void* a, const void* beta,
-            const cudnnTensorDescriptor_t c_desc, void* c) {
+SIMGPU_CALL(cudnnAddTensor, handle, alpha, a_desc, a, beta, c_desc, c) {
   if (!all_given(handle, alpha, a_desc, a, beta, c_desc, c) ||
       a_desc->dims.size() != c_desc->dims.size()) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -22,21 +20,17 @@ SIMGPU_CALL(cudnnAddTensor, cudnnHandle_t handle, const void* alpha,
       {move_kernel({"ops", "add_tensor_kernel"}, a_desc->bytes() + passes * c_desc->bytes())});
 }
 
-SIMGPU_CALL(cudnnSetTensor, cudnnHandle_t handle, const cudnnTensorDescriptor_t y_desc, void* y,
-            const void* value) {
+SIMGPU_CALL(cudnnSetTensor, handle, y_desc, y, value) {
   if (!all_given(handle, y_desc, y, value)) return CUDNN_STATUS_BAD_PARAM;
   return handle->run({move_kernel({"ops", "set_tensor_kernel"}, y_desc->bytes())});
 }
 
-SIMGPU_CALL(cudnnScaleTensor, cudnnHandle_t handle, const cudnnTensorDescriptor_t y_desc, void* y,
-            const void* alpha) {
+SIMGPU_CALL(cudnnScaleTensor, handle, y_desc, y, alpha) {
   if (!all_given(handle, y_desc, y, alpha)) return CUDNN_STATUS_BAD_PARAM;
   return handle->run({move_kernel({"ops", "scale_tensor_kernel"}, 2 * y_desc->bytes())});
 }
 
-SIMGPU_CALL(cudnnActivationForward, cudnnHandle_t handle, cudnnActivationDescriptor_t activation,
-            const void* alpha, const cudnnTensorDescriptor_t x_desc, const void* x,
-            const void* beta, const cudnnTensorDescriptor_t y_desc, void* y) {
+SIMGPU_CALL(cudnnActivationForward, handle, activation, alpha, x_desc, x, beta, y_desc, y) {
   if (!all_given(handle, activation, alpha, x_desc, x, beta, y_desc, y) ||
       x_desc->dims != y_desc->dims || activation->mode == CUDNN_ACTIVATION_IDENTITY) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -46,11 +40,8 @@ SIMGPU_CALL(cudnnActivationForward, cudnnHandle_t handle, cudnnActivationDescrip
                                   x_desc->bytes() + passes * y_desc->bytes())});
 }
 
-SIMGPU_CALL(cudnnActivationBackward, cudnnHandle_t handle, cudnnActivationDescriptor_t activation,
-            const void* alpha, const cudnnTensorDescriptor_t y_desc, const void* y,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy,
-            const cudnnTensorDescriptor_t x_desc, const void* x, const void* beta,
-            const cudnnTensorDescriptor_t dx_desc, void* dx) {
+SIMGPU_CALL(cudnnActivationBackward, handle, activation, alpha, y_desc, y, dy_desc, dy, x_desc, x,
+            beta, dx_desc, dx) {
   if (!all_given(handle, activation, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta, dx_desc, dx) ||
       y_desc->dims != dy_desc->dims || x_desc->dims != dx_desc->dims ||
       y_desc->dims != x_desc->dims || activation->mode == CUDNN_ACTIVATION_IDENTITY) {
@@ -63,9 +54,7 @@ SIMGPU_CALL(cudnnActivationBackward, cudnnHandle_t handle, cudnnActivationDescri
 }
 
 // The gradient of a bias: sums over everything but the channels.
-SIMGPU_CALL(cudnnConvolutionBackwardBias, cudnnHandle_t handle, const void* alpha,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy, const void* beta,
-            const cudnnTensorDescriptor_t db_desc, void* db) {
+SIMGPU_CALL(cudnnConvolutionBackwardBias, handle, alpha, dy_desc, dy, beta, db_desc, db) {
   if (!all_given(handle, alpha, dy_desc, dy, beta, db_desc, db) || db_desc->dims.size() < 2 ||
       dy_desc->dims.size() < 2 || db_desc->dims[1] != dy_desc->dims[1] ||
       count_of(db_desc->dims) != static_cast<double>(db_desc->dims[1])) {

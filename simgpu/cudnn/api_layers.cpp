@@ -58,19 +58,15 @@ bool fits(cudnnSpatialTransformerDescriptor_t transformer, cudnnTensorDescriptor
 
 }  // namespace
 
-SIMGPU_CALL(cudnnSoftmaxForward, cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
-            const void* alpha, const cudnnTensorDescriptor_t x_desc, const void* x,
-            const void* beta, const cudnnTensorDescriptor_t y_desc, void* y) {
+SIMGPU_CALL(cudnnSoftmaxForward, handle, unused, unused2, alpha, x_desc, x, beta, y_desc, y) {
   if (!all_given(handle, alpha, x_desc, x, beta, y_desc, y) || x_desc->dims != y_desc->dims)
     return CUDNN_STATUS_BAD_PARAM;
   return handle->run(
       {move_kernel({"ops", "softmax_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
 }
 
-SIMGPU_CALL(cudnnSoftmaxBackward, cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
-            const void* alpha, const cudnnTensorDescriptor_t y_desc, const void* y,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy, const void* beta,
-            const cudnnTensorDescriptor_t dx_desc, void* dx) {
+SIMGPU_CALL(cudnnSoftmaxBackward, handle, unused, unused2, alpha, y_desc, y, dy_desc, dy, beta,
+            dx_desc, dx) {
   if (!all_given(handle, alpha, y_desc, y, dy_desc, dy, beta, dx_desc, dx) ||
       y_desc->dims != dy_desc->dims || y_desc->dims != dx_desc->dims) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -80,24 +76,20 @@ SIMGPU_CALL(cudnnSoftmaxBackward, cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t,
                    y_desc->bytes() + dy_desc->bytes() + written_bytes(*dx_desc, beta))});
 }
 
-SIMGPU_CALL(cudnnSetPooling2dDescriptor, cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
-            cudnnNanPropagation_t nan, int window_h, int window_w, int pad_h, int pad_w,
-            int stride_h, int stride_w) {
+SIMGPU_CALL(cudnnSetPooling2dDescriptor, pooling, mode, nan, window_h, window_w, pad_h, pad_w,
+            stride_h, stride_w) {
   return set_pooling(pooling, mode, nan, {window_h, window_w}, {pad_h, pad_w},
                      {stride_h, stride_w});
 }
 
-SIMGPU_CALL(cudnnSetPoolingNdDescriptor, cudnnPoolingDescriptor_t pooling,
-            const cudnnPoolingMode_t mode, const cudnnNanPropagation_t nan, int count,
-            const int window[], const int padding[], const int stride[]) {
+SIMGPU_CALL(cudnnSetPoolingNdDescriptor, pooling, mode, nan, count, window, padding, stride) {
   if (!all_given(window, padding, stride) || count < 1 || count > CUDNN_DIM_MAX - 2)
     return CUDNN_STATUS_BAD_PARAM;
   return set_pooling(pooling, mode, nan, {window, window + count}, {padding, padding + count},
                      {stride, stride + count});
 }
 
-SIMGPU_CALL(cudnnGetPoolingNdForwardOutputDim, const cudnnPoolingDescriptor_t pooling,
-            const cudnnTensorDescriptor_t image, int count, int output[]) {
+SIMGPU_CALL(cudnnGetPoolingNdForwardOutputDim, pooling, image, count, output) {
   if (!all_given(pooling, image, output)) return CUDNN_STATUS_BAD_PARAM;
   const Dims dims = pooled_dims(*pooling, image->dims);
   if (dims.empty() || dims.size() != static_cast<std::size_t>(count)) return CUDNN_STATUS_BAD_PARAM;
@@ -106,8 +98,7 @@ SIMGPU_CALL(cudnnGetPoolingNdForwardOutputDim, const cudnnPoolingDescriptor_t po
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetPooling2dForwardOutputDim, const cudnnPoolingDescriptor_t pooling,
-            const cudnnTensorDescriptor_t image, int* n, int* c, int* h, int* w) {
+SIMGPU_CALL(cudnnGetPooling2dForwardOutputDim, pooling, image, n, c, h, w) {
   if (!all_given(pooling, image, n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
   const Dims dims = pooled_dims(*pooling, image->dims);
   if (dims.size() != 4) return CUDNN_STATUS_BAD_PARAM;
@@ -117,9 +108,7 @@ SIMGPU_CALL(cudnnGetPooling2dForwardOutputDim, const cudnnPoolingDescriptor_t po
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnPoolingForward, cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
-            const void* alpha, const cudnnTensorDescriptor_t x_desc, const void* x,
-            const void* beta, const cudnnTensorDescriptor_t y_desc, void* y) {
+SIMGPU_CALL(cudnnPoolingForward, handle, pooling, alpha, x_desc, x, beta, y_desc, y) {
   if (!all_given(handle, pooling, alpha, x_desc, x, beta, y_desc, y) ||
       y_desc->dims != pooled_dims(*pooling, x_desc->dims)) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -128,11 +117,8 @@ SIMGPU_CALL(cudnnPoolingForward, cudnnHandle_t handle, const cudnnPoolingDescrip
       {move_kernel({"pooling_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
 }
 
-SIMGPU_CALL(cudnnPoolingBackward, cudnnHandle_t handle, const cudnnPoolingDescriptor_t pooling,
-            const void* alpha, const cudnnTensorDescriptor_t y_desc, const void* y,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy,
-            const cudnnTensorDescriptor_t x_desc, const void* x, const void* beta,
-            const cudnnTensorDescriptor_t dx_desc, void* dx) {
+SIMGPU_CALL(cudnnPoolingBackward, handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta,
+            dx_desc, dx) {
   if (!all_given(handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta, dx_desc, dx) ||
       y_desc->dims != pooled_dims(*pooling, x_desc->dims) || dy_desc->dims != y_desc->dims ||
       dx_desc->dims != x_desc->dims) {
@@ -143,22 +129,21 @@ SIMGPU_CALL(cudnnPoolingBackward, cudnnHandle_t handle, const cudnnPoolingDescri
                                               written_bytes(*dx_desc, beta))});
 }
 
-SIMGPU_CALL(cudnnDropoutGetStatesSize, cudnnHandle_t handle, size_t* size) {
+SIMGPU_CALL(cudnnDropoutGetStatesSize, handle, size) {
   if (!all_given(handle, size)) return CUDNN_STATUS_BAD_PARAM;
   *size = static_cast<std::size_t>(handle->sm_count()) * kDropoutStatesPerMultiprocessor;
   return CUDNN_STATUS_SUCCESS;
 }
 
 // A bit for each element.
-SIMGPU_CALL(cudnnDropoutGetReserveSpaceSize, cudnnTensorDescriptor_t x, size_t* size) {
+SIMGPU_CALL(cudnnDropoutGetReserveSpaceSize, x, size) {
   if (!all_given(x, size)) return CUDNN_STATUS_BAD_PARAM;
   *size = static_cast<std::size_t>(count_of(x->dims) / 8) + 1;
   return CUDNN_STATUS_SUCCESS;
 }
 
 // The generator's states are filled; without memory for them there is no dropout.
-SIMGPU_CALL(cudnnSetDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
-            float probability, void* states, size_t size, unsigned long long seed) {
+SIMGPU_CALL(cudnnSetDropoutDescriptor, dropout, handle, probability, states, size, seed) {
   if (!all_given(dropout, handle) || probability < 0 || probability > 1)
     return CUDNN_STATUS_BAD_PARAM;
   *dropout = {probability, states, seed};
@@ -170,16 +155,14 @@ SIMGPU_CALL(cudnnSetDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHa
       {move_kernel({"ops", "init_dropout_states_kernel"}, static_cast<double>(needed))});
 }
 
-SIMGPU_CALL(cudnnRestoreDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
-            float probability, void* states, size_t, unsigned long long seed) {
+SIMGPU_CALL(cudnnRestoreDropoutDescriptor, dropout, handle, probability, states, unused, seed) {
   if (!all_given(dropout, handle) || probability < 0 || probability > 1)
     return CUDNN_STATUS_BAD_PARAM;
   *dropout = {probability, states, seed};
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHandle_t handle,
-            float* probability, void** states, unsigned long long* seed) {
+SIMGPU_CALL(cudnnGetDropoutDescriptor, dropout, handle, probability, states, seed) {
   if (!all_given(dropout, handle)) return CUDNN_STATUS_BAD_PARAM;
   if (probability != nullptr) *probability = dropout->probability;
   if (states != nullptr) *states = dropout->states;
@@ -187,18 +170,14 @@ SIMGPU_CALL(cudnnGetDropoutDescriptor, cudnnDropoutDescriptor_t dropout, cudnnHa
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnDropoutForward, cudnnHandle_t handle, const cudnnDropoutDescriptor_t dropout,
-            const cudnnTensorDescriptor_t x_desc, const void* x,
-            const cudnnTensorDescriptor_t y_desc, void* y, void* reserve, size_t) {
+SIMGPU_CALL(cudnnDropoutForward, handle, dropout, x_desc, x, y_desc, y, reserve, unused) {
   if (!all_given(handle, dropout, x_desc, x, y_desc, y, reserve) || x_desc->dims != y_desc->dims)
     return CUDNN_STATUS_BAD_PARAM;
   return handle->run({move_kernel({"dropout_fp"},
                                   x_desc->bytes() + y_desc->bytes() + count_of(x_desc->dims) / 8)});
 }
 
-SIMGPU_CALL(cudnnDropoutBackward, cudnnHandle_t handle, const cudnnDropoutDescriptor_t dropout,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy,
-            const cudnnTensorDescriptor_t dx_desc, void* dx, void* reserve, size_t) {
+SIMGPU_CALL(cudnnDropoutBackward, handle, dropout, dy_desc, dy, dx_desc, dx, reserve, unused) {
   if (!all_given(handle, dropout, dy_desc, dy, dx_desc, dx, reserve) ||
       dy_desc->dims != dx_desc->dims) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -207,8 +186,7 @@ SIMGPU_CALL(cudnnDropoutBackward, cudnnHandle_t handle, const cudnnDropoutDescri
       {"dropout_bp"}, dy_desc->bytes() + dx_desc->bytes() + count_of(dy_desc->dims) / 8)});
 }
 
-SIMGPU_CALL(cudnnSetSpatialTransformerNdDescriptor, cudnnSpatialTransformerDescriptor_t transformer,
-            cudnnSamplerType_t, cudnnDataType_t type, const int count, const int dims[]) {
+SIMGPU_CALL(cudnnSetSpatialTransformerNdDescriptor, transformer, unused, type, count, dims) {
   if (!all_given(transformer, dims) || dnn_type(type).name == nullptr)
     return CUDNN_STATUS_BAD_PARAM;
   if (count != 4) return CUDNN_STATUS_NOT_SUPPORTED;
@@ -216,27 +194,22 @@ SIMGPU_CALL(cudnnSetSpatialTransformerNdDescriptor, cudnnSpatialTransformerDescr
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSpatialTfGridGeneratorForward, cudnnHandle_t handle,
-            const cudnnSpatialTransformerDescriptor_t transformer, const void* theta, void* grid) {
+SIMGPU_CALL(cudnnSpatialTfGridGeneratorForward, handle, transformer, theta, grid) {
   if (!all_given(handle, transformer, theta, grid) || transformer->dims.empty())
     return CUDNN_STATUS_BAD_PARAM;
   return handle->run(
       {move_kernel({"ops", "spatial_tf_grid_generator_fw_kernel"}, grid_bytes(*transformer))});
 }
 
-SIMGPU_CALL(cudnnSpatialTfGridGeneratorBackward, cudnnHandle_t handle,
-            const cudnnSpatialTransformerDescriptor_t transformer, const void* dgrid,
-            void* dtheta) {
+SIMGPU_CALL(cudnnSpatialTfGridGeneratorBackward, handle, transformer, dgrid, dtheta) {
   if (!all_given(handle, transformer, dgrid, dtheta) || transformer->dims.empty())
     return CUDNN_STATUS_BAD_PARAM;
   return handle->run(
       {move_kernel({"ops", "spatial_tf_grid_generator_bw_kernel"}, grid_bytes(*transformer))});
 }
 
-SIMGPU_CALL(cudnnSpatialTfSamplerForward, cudnnHandle_t handle,
-            cudnnSpatialTransformerDescriptor_t transformer, const void* alpha,
-            const cudnnTensorDescriptor_t x_desc, const void* x, const void* grid, const void* beta,
-            cudnnTensorDescriptor_t y_desc, void* y) {
+SIMGPU_CALL(cudnnSpatialTfSamplerForward, handle, transformer, alpha, x_desc, x, grid, beta, y_desc,
+            y) {
   if (!all_given(handle, alpha, x, grid, beta, y) || !fits(transformer, x_desc, y_desc))
     return CUDNN_STATUS_BAD_PARAM;
   return handle->run(
@@ -244,12 +217,8 @@ SIMGPU_CALL(cudnnSpatialTfSamplerForward, cudnnHandle_t handle,
                    x_desc->bytes() + grid_bytes(*transformer) + written_bytes(*y_desc, beta))});
 }
 
-SIMGPU_CALL(cudnnSpatialTfSamplerBackward, cudnnHandle_t handle,
-            cudnnSpatialTransformerDescriptor_t transformer, const void* alpha,
-            const cudnnTensorDescriptor_t x_desc, const void* x, const void* beta,
-            const cudnnTensorDescriptor_t dx_desc, void* dx, const void* alpha_grid,
-            const cudnnTensorDescriptor_t dy_desc, const void* dy, const void* grid,
-            const void* beta_grid, void* dgrid) {
+SIMGPU_CALL(cudnnSpatialTfSamplerBackward, handle, transformer, alpha, x_desc, x, beta, dx_desc, dx,
+            alpha_grid, dy_desc, dy, grid, beta_grid, dgrid) {
   if (!all_given(handle, alpha, x, beta, dx_desc, dx, alpha_grid, dy, grid, beta_grid, dgrid) ||
       !fits(transformer, x_desc, dy_desc) || dx_desc->dims != x_desc->dims) {
     return CUDNN_STATUS_BAD_PARAM;

@@ -71,11 +71,8 @@ void describe(const RnnParameter* parameter, cudnnDataType_t type, const void* w
 
 }  // namespace
 
-SIMGPU_CALL(cudnnSetRNNDescriptor_v8, cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t algo,
-            cudnnRNNMode_t cell, cudnnRNNBiasMode_t bias, cudnnDirectionMode_t direction,
-            cudnnRNNInputMode_t input_mode, cudnnDataType_t type, cudnnDataType_t compute,
-            cudnnMathType_t math, int32_t input_size, int32_t hidden_size, int32_t projected_size,
-            int32_t layers, cudnnDropoutDescriptor_t dropout, uint32_t flags) {
+SIMGPU_CALL(cudnnSetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mode, type, compute,
+            math, input_size, hidden_size, projected_size, layers, dropout, flags) {
   if (rnn == nullptr || dnn_type(type).name == nullptr || input_size < 1 || hidden_size < 1 ||
       projected_size < 0 || projected_size > hidden_size || layers < 1 ||
       (cell != CUDNN_LSTM && projected_size != 0 && projected_size != hidden_size)) {
@@ -86,12 +83,8 @@ SIMGPU_CALL(cudnnSetRNNDescriptor_v8, cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t a
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetRNNDescriptor_v8, cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t* algo,
-            cudnnRNNMode_t* cell, cudnnRNNBiasMode_t* bias, cudnnDirectionMode_t* direction,
-            cudnnRNNInputMode_t* input_mode, cudnnDataType_t* type, cudnnDataType_t* compute,
-            cudnnMathType_t* math, int32_t* input_size, int32_t* hidden_size,
-            int32_t* projected_size, int32_t* layers, cudnnDropoutDescriptor_t* dropout,
-            uint32_t* flags) {
+SIMGPU_CALL(cudnnGetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mode, type, compute,
+            math, input_size, hidden_size, projected_size, layers, dropout, flags) {
   if (rnn == nullptr) return CUDNN_STATUS_BAD_PARAM;
   const auto give = [](auto* to, auto value) {
     if (to != nullptr) *to = value;
@@ -113,9 +106,8 @@ SIMGPU_CALL(cudnnGetRNNDescriptor_v8, cudnnRNNDescriptor_t rnn, cudnnRNNAlgo_t* 
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetRNNDataDescriptor, cudnnRNNDataDescriptor_t data, cudnnDataType_t type,
-            cudnnRNNDataLayout_t layout, int max_length, int batch, int vector_size,
-            const int lengths[], void*) {
+SIMGPU_CALL(cudnnSetRNNDataDescriptor, data, type, layout, max_length, batch, vector_size, lengths,
+            unused) {
   if (!all_given(data, lengths) || dnn_type(type).name == nullptr || max_length < 1 || batch < 1 ||
       vector_size < 1) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -133,9 +125,8 @@ SIMGPU_CALL(cudnnSetRNNDataDescriptor, cudnnRNNDataDescriptor_t data, cudnnDataT
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetRNNDataDescriptor, cudnnRNNDataDescriptor_t data, cudnnDataType_t* type,
-            cudnnRNNDataLayout_t* layout, int* max_length, int* batch, int* vector_size,
-            int requested, int lengths[], void*) {
+SIMGPU_CALL(cudnnGetRNNDataDescriptor, data, type, layout, max_length, batch, vector_size,
+            requested, lengths, unused) {
   if (!all_given(data, type, layout, max_length, batch, vector_size) || requested < 0 ||
       (requested > 0 && lengths == nullptr)) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -150,17 +141,14 @@ SIMGPU_CALL(cudnnGetRNNDataDescriptor, cudnnRNNDataDescriptor_t data, cudnnDataT
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetRNNWeightSpaceSize, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-            size_t* size) {
+SIMGPU_CALL(cudnnGetRNNWeightSpaceSize, handle, rnn, size) {
   if (!all_given(handle, rnn, size)) return CUDNN_STATUS_BAD_PARAM;
   *size = weight_space_bytes(*rnn);
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetRNNWeightParams, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-            int32_t pseudo_layer, size_t weight_space_size, const void* weight_space, int32_t id,
-            cudnnTensorDescriptor_t matrix, void** matrix_address, cudnnTensorDescriptor_t bias,
-            void** bias_address) {
+SIMGPU_CALL(cudnnGetRNNWeightParams, handle, rnn, pseudo_layer, weight_space_size, weight_space, id,
+            matrix, matrix_address, bias, bias_address) {
   if (!all_given(handle, rnn) || weight_space_size < weight_space_bytes(*rnn) || id < 0 ||
       pseudo_layer < 0 || pseudo_layer >= rnn->layers * directions_of(*rnn)) {
     return CUDNN_STATUS_BAD_PARAM;
@@ -177,21 +165,16 @@ SIMGPU_CALL(cudnnGetRNNWeightParams, cudnnHandle_t handle, cudnnRNNDescriptor_t 
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetRNNTempSpaceSizes, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-            cudnnForwardMode_t mode, cudnnRNNDataDescriptor_t x, size_t* workspace,
-            size_t* reserve) {
+SIMGPU_CALL(cudnnGetRNNTempSpaceSizes, handle, rnn, mode, x, workspace, reserve) {
   if (!all_given(handle, rnn, x)) return CUDNN_STATUS_BAD_PARAM;
   if (workspace != nullptr) *workspace = workspace_bytes(*rnn, *x);
   if (reserve != nullptr) *reserve = mode == CUDNN_FWD_MODE_TRAINING ? reserve_bytes(*rnn, *x) : 0;
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnRNNForward, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-            cudnnForwardMode_t mode, const int32_t[], cudnnRNNDataDescriptor_t x_desc,
-            const void* x, cudnnRNNDataDescriptor_t y_desc, void* y, cudnnTensorDescriptor_t h_desc,
-            const void*, void*, cudnnTensorDescriptor_t c_desc, const void*, void*,
-            size_t weight_space_size, const void* weight_space, size_t workspace_size,
-            void* workspace, size_t reserve_size, void* reserve) {
+SIMGPU_CALL(cudnnRNNForward, handle, rnn, mode, unused, x_desc, x, y_desc, y, h_desc, unused2,
+            unused3, c_desc, unused4, unused5, weight_space_size, weight_space, workspace_size,
+            workspace, reserve_size, reserve) {
   if (!all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
       !fits_states(*rnn, *x_desc, h_desc, c_desc) ||
       !has_room(*rnn, *x_desc,
@@ -202,12 +185,9 @@ SIMGPU_CALL(cudnnRNNForward, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
   return handle->run(rnn_forward(*rnn, *x_desc, mode == CUDNN_FWD_MODE_TRAINING));
 }
 
-SIMGPU_CALL(cudnnRNNBackwardData_v8, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-            const int32_t[], cudnnRNNDataDescriptor_t y_desc, const void* y, const void* dy,
-            cudnnRNNDataDescriptor_t x_desc, void* dx, cudnnTensorDescriptor_t h_desc, const void*,
-            const void*, void*, cudnnTensorDescriptor_t c_desc, const void*, const void*, void*,
-            size_t weight_space_size, const void* weight_space, size_t workspace_size,
-            void* workspace, size_t reserve_size, void* reserve) {
+SIMGPU_CALL(cudnnRNNBackwardData_v8, handle, rnn, unused, y_desc, y, dy, x_desc, dx, h_desc,
+            unused2, unused3, unused4, c_desc, unused5, unused6, unused7, weight_space_size,
+            weight_space, workspace_size, workspace, reserve_size, reserve) {
   if (!all_given(handle, rnn, y, dy, dx) || !fits(*rnn, x_desc, y_desc) ||
       !fits_states(*rnn, *x_desc, h_desc, c_desc) ||
       !has_room(*rnn, *x_desc,
@@ -219,11 +199,9 @@ SIMGPU_CALL(cudnnRNNBackwardData_v8, cudnnHandle_t handle, cudnnRNNDescriptor_t 
 }
 
 // cuDNN 9 API: "currently, only CUDNN_WGRAD_MODE_ADD is supported".
-SIMGPU_CALL(cudnnRNNBackwardWeights_v8, cudnnHandle_t handle, cudnnRNNDescriptor_t rnn,
-            cudnnWgradMode_t mode, const int32_t[], cudnnRNNDataDescriptor_t x_desc, const void* x,
-            cudnnTensorDescriptor_t h_desc, const void*, cudnnRNNDataDescriptor_t y_desc,
-            const void* y, size_t weight_space_size, void* weight_space, size_t workspace_size,
-            void* workspace, size_t reserve_size, void* reserve) {
+SIMGPU_CALL(cudnnRNNBackwardWeights_v8, handle, rnn, mode, unused, x_desc, x, h_desc, unused2,
+            y_desc, y, weight_space_size, weight_space, workspace_size, workspace, reserve_size,
+            reserve) {
   if (!all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
       !fits_states(*rnn, *x_desc, h_desc, nullptr) ||
       !has_room(*rnn, *x_desc,

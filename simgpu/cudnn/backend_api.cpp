@@ -40,8 +40,7 @@ BackendAttribute default_of(const AttributeRule& rule) {
 }  // namespace
 
 // The real library (9.19) has a failed allocation for a type that it does not know.
-SIMGPU_CALL(cudnnBackendCreateDescriptor, cudnnBackendDescriptorType_t type,
-            cudnnBackendDescriptor_t* descriptor) {
+SIMGPU_CALL(cudnnBackendCreateDescriptor, type, descriptor) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   if (!is_known(type)) return CUDNN_STATUS_INTERNAL_ERROR_HOST_ALLOCATION_FAILED;
   auto made = std::make_shared<BackendDescriptor>();
@@ -50,15 +49,13 @@ SIMGPU_CALL(cudnnBackendCreateDescriptor, cudnnBackendDescriptorType_t type,
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnBackendDestroyDescriptor, cudnnBackendDescriptor_t descriptor) {
+SIMGPU_CALL(cudnnBackendDestroyDescriptor, descriptor) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   delete handle_of(descriptor);
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnBackendSetAttribute, cudnnBackendDescriptor_t descriptor,
-            cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t count,
-            const void* elements) {
+SIMGPU_CALL(cudnnBackendSetAttribute, descriptor, name, type, count, elements) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   BackendDescriptor& target = *handle_of(descriptor)->descriptor;
   const AttributeRule* rule = find_rule(target.type, name);
@@ -82,7 +79,7 @@ SIMGPU_CALL(cudnnBackendSetAttribute, cudnnBackendDescriptor_t descriptor,
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnBackendFinalize, cudnnBackendDescriptor_t descriptor) {
+SIMGPU_CALL(cudnnBackendFinalize, descriptor) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   BackendDescriptor& target = *handle_of(descriptor)->descriptor;
   if (target.is_finalized) return CUDNN_STATUS_BAD_PARAM;
@@ -93,9 +90,7 @@ SIMGPU_CALL(cudnnBackendFinalize, cudnnBackendDescriptor_t descriptor) {
 }
 
 // elementCount gives the elements there are if none are asked for, else those written.
-SIMGPU_CALL(cudnnBackendGetAttribute, cudnnBackendDescriptor_t const descriptor,
-            cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, int64_t requested,
-            int64_t* element_count, void* elements) {
+SIMGPU_CALL(cudnnBackendGetAttribute, descriptor, name, type, requested, element_count, elements) {
   if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM_NULL_POINTER;
   const BackendDescriptor& source = *handle_of(descriptor)->descriptor;
   if (!source.is_finalized) return CUDNN_STATUS_NOT_INITIALIZED;

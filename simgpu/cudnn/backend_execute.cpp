@@ -28,8 +28,7 @@ bool has_tensors(const BackendDescriptor& pack, const GraphWork& work) {
 
 }  // namespace
 
-SIMGPU_CALL(cudnnBackendExecute, cudnnHandle_t handle, cudnnBackendDescriptor_t plan_descriptor,
-            cudnnBackendDescriptor_t pack_descriptor) {
+SIMGPU_CALL(cudnnBackendExecute, handle, plan_descriptor, pack_descriptor) {
   const auto* plan = finalized(plan_descriptor, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
   const auto* pack = finalized(pack_descriptor, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
   if (!all_given(handle, plan, pack)) return CUDNN_STATUS_BAD_PARAM;

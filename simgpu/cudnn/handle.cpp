@@ -24,7 +24,7 @@ cudnnStatus_t cudnnContext::run(const std::vector<KernelCall>& calls) {
                                                : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
 }
 
-SIMGPU_CALL(cudnnCreate, cudnnHandle_t* handle) {
+SIMGPU_CALL(cudnnCreate, handle) {
   if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
   const DriverFunctions* driver = dnn_driver();
   if (driver == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
@@ -35,18 +35,18 @@ SIMGPU_CALL(cudnnCreate, cudnnHandle_t* handle) {
 }
 
 // The real library (9.19) takes a null handle here.
-SIMGPU_CALL(cudnnDestroy, cudnnHandle_t handle) {
+SIMGPU_CALL(cudnnDestroy, handle) {
   delete handle;
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnSetStream, cudnnHandle_t handle, cudaStream_t stream) {
+SIMGPU_CALL(cudnnSetStream, handle, stream) {
   if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
   handle->stream = stream;
   return CUDNN_STATUS_SUCCESS;
 }
 
-SIMGPU_CALL(cudnnGetStream, cudnnHandle_t handle, cudaStream_t* stream) {
+SIMGPU_CALL(cudnnGetStream, handle, stream) {
   if (handle == nullptr || stream == nullptr) return CUDNN_STATUS_BAD_PARAM;
   *stream = handle->stream;
   return CUDNN_STATUS_SUCCESS;
@@ -64,7 +64,7 @@ size_t cudnnGetCudartVersion(void) {
   return CUDART_VERSION;
 }
 
-SIMGPU_CALL(cudnnGetProperty, libraryPropertyType type, int* value) {
+SIMGPU_CALL(cudnnGetProperty, type, value) {
   return version_part(type, {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL}, value)
              ? CUDNN_STATUS_SUCCESS
              : CUDNN_STATUS_BAD_PARAM;

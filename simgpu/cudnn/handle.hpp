@@ -22,7 +22,7 @@ cudnnStatus_t answer(const DnnEntry& entry, Body&& body) {
   return body();
 }
 
-// SIMGPU_CALL(symbol, parameters...) { body }
+// SIMGPU_CALL(symbol, names of the parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \
   SIMGPU_EXPORTED(cudnnStatus_t, DnnEntry, answer, symbol, __VA_ARGS__)
 

@@ -56,41 +56,39 @@ void deliver(const std::vector<Record>& records) {
 
 }  // namespace
 
-SIMGPU_CALL(cuptiActivityEnable, CUpti_ActivityKind kind) {
+SIMGPU_CALL(cuptiActivityEnable, kind) {
   if (!is_kernel_kind(kind)) return CUPTI_ERROR_INVALID_KIND;
   client().collects_kernels.store(true);
   observe_if_needed();
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiActivityDisable, CUpti_ActivityKind kind) {
+SIMGPU_CALL(cuptiActivityDisable, kind) {
   if (!is_kernel_kind(kind)) return CUPTI_ERROR_INVALID_KIND;
   client().collects_kernels.store(false);
   observe_if_needed();
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiActivityRegisterCallbacks, CUpti_BuffersCallbackRequestFunc request,
-            CUpti_BuffersCallbackCompleteFunc complete) {
+SIMGPU_CALL(cuptiActivityRegisterCallbacks, request, complete) {
   if (request == nullptr || complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   client().request_buffer.store(request);
   client().complete_buffer.store(complete);
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiActivityFlushAll, uint32_t flag) {
+SIMGPU_CALL(cuptiActivityFlushAll, flag) {
   if (client().complete_buffer.load() == nullptr) return CUPTI_ERROR_INVALID_OPERATION;
   deliver(take_records((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0));
   return CUPTI_SUCCESS;
 }
 
 // Nothing is delivered unasked: there is no thread here whose period could be set.
-SIMGPU_CALL(cuptiActivityFlushPeriod, uint32_t) {
+SIMGPU_CALL(cuptiActivityFlushPeriod, unused) {
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiActivityGetNextRecord, uint8_t* buffer, size_t valid_bytes,
-            CUpti_Activity** record) {
+SIMGPU_CALL(cuptiActivityGetNextRecord, buffer, valid_bytes, record) {
   if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   std::uint8_t* next =
       *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + sizeof(Record);
@@ -99,7 +97,7 @@ SIMGPU_CALL(cuptiActivityGetNextRecord, uint8_t* buffer, size_t valid_bytes,
   return is_kernel_kind((*record)->kind) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
 }
 
-SIMGPU_CALL(cuptiActivityGetNumDroppedRecords, CUcontext, uint32_t, size_t* dropped) {
+SIMGPU_CALL(cuptiActivityGetNumDroppedRecords, unused, unused2, dropped) {
   if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   const std::lock_guard lock(client().mutex);
   *dropped = client().dropped;
@@ -107,13 +105,13 @@ SIMGPU_CALL(cuptiActivityGetNumDroppedRecords, CUcontext, uint32_t, size_t* drop
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiGetTimestamp, uint64_t* timestamp) {
+SIMGPU_CALL(cuptiGetTimestamp, timestamp) {
   if (timestamp == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   *timestamp = static_cast<std::uint64_t>(cupti_driver()->host_now() + kClockOffsetNs);
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiGetContextId, CUcontext context, uint32_t* id) {
+SIMGPU_CALL(cuptiGetContextId, context, id) {
   unsigned long long long_id = 0;
   if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (cupti_driver()->ctx_get_id(context, &long_id) != CUDA_SUCCESS) {
@@ -123,7 +121,7 @@ SIMGPU_CALL(cuptiGetContextId, CUcontext context, uint32_t* id) {
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiGetStreamId, CUcontext, CUstream stream, uint32_t* id) {
+SIMGPU_CALL(cuptiGetStreamId, unused, stream, id) {
   unsigned long long long_id = 0;
   if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (cupti_driver()->stream_get_id(stream, &long_id) != CUDA_SUCCESS) {
@@ -133,7 +131,7 @@ SIMGPU_CALL(cuptiGetStreamId, CUcontext, CUstream stream, uint32_t* id) {
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiGetDeviceId, CUcontext context, uint32_t* id) {
+SIMGPU_CALL(cuptiGetDeviceId, context, id) {
   if (id == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   const CuptiDriver& driver = *cupti_driver();
   CUcontext before = nullptr;

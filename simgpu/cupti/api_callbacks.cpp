@@ -54,13 +54,11 @@ CUptiResult& last_cupti_error() {
 
 }  // namespace simgpu
 
-SIMGPU_CALL(cuptiSubscribe, CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
-            void* user_data) {
+SIMGPU_CALL(cuptiSubscribe, subscriber, callback, user_data) {
   return subscribe(subscriber, callback, user_data, nullptr);
 }
 
-SIMGPU_CALL(cuptiSubscribe_v2, CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
-            void* user_data, CUpti_SubscriberParams* parameters) {
+SIMGPU_CALL(cuptiSubscribe_v2, subscriber, callback, user_data, parameters) {
   if (parameters != nullptr && parameters->structSize < CUpti_SubscriberParams_STRUCT_SIZE) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
@@ -83,7 +81,7 @@ SIMGPU_CALL(cuptiSubscribe_v2, CUpti_SubscriberHandle* subscriber, CUpti_Callbac
   return result;
 }
 
-SIMGPU_CALL(cuptiUnsubscribe, CUpti_SubscriberHandle subscriber) {
+SIMGPU_CALL(cuptiUnsubscribe, subscriber) {
   if (!is_current(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
   disable_all();
   client().subscriber.store(nullptr);
@@ -99,21 +97,19 @@ SIMGPU_CALL(cuptiFinalize) {
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiEnableCallback, uint32_t enable, CUpti_SubscriberHandle subscriber,
-            CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+SIMGPU_CALL(cuptiEnableCallback, enable, subscriber, domain, id) {
   if (!is_current(subscriber) || !exists(domain, id)) return CUPTI_ERROR_INVALID_PARAMETER;
   client().enabled[domain][id].store(enable != 0, std::memory_order_release);
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiEnableDomain, uint32_t enable, CUpti_SubscriberHandle subscriber,
-            CUpti_CallbackDomain domain) {
+SIMGPU_CALL(cuptiEnableDomain, enable, subscriber, domain) {
   if (!is_current(subscriber) || callback_ids(domain) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   enable_domain(domain, enable != 0);
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiEnableAllDomains, uint32_t enable, CUpti_SubscriberHandle subscriber) {
+SIMGPU_CALL(cuptiEnableAllDomains, enable, subscriber) {
   if (!is_current(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
   for (int domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; ++domain) {
     enable_domain(static_cast<CUpti_CallbackDomain>(domain), enable != 0);
@@ -121,8 +117,7 @@ SIMGPU_CALL(cuptiEnableAllDomains, uint32_t enable, CUpti_SubscriberHandle subsc
   return CUPTI_SUCCESS;
 }
 
-SIMGPU_CALL(cuptiGetCallbackState, uint32_t* enable, CUpti_SubscriberHandle subscriber,
-            CUpti_CallbackDomain domain, CUpti_CallbackId id) {
+SIMGPU_CALL(cuptiGetCallbackState, enable, subscriber, domain, id) {
   if (enable == nullptr || !is_current(subscriber) || !exists(domain, id)) {
     return CUPTI_ERROR_INVALID_PARAMETER;
   }
@@ -131,13 +126,13 @@ SIMGPU_CALL(cuptiGetCallbackState, uint32_t* enable, CUpti_SubscriberHandle subs
 }
 
 // Names of what is told only.
-SIMGPU_CALL(cuptiGetCallbackName, CUpti_CallbackDomain domain, uint32_t id, const char** name) {
+SIMGPU_CALL(cuptiGetCallbackName, domain, id, name) {
   if (name == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   *name = domain == CUPTI_CB_DOMAIN_DRIVER_API ? call_name(id) : nullptr;
   return *name != nullptr ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
 }
 
-SIMGPU_CALL(cuptiGetVersion, uint32_t* version) {
+SIMGPU_CALL(cuptiGetVersion, version) {
   if (version == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   *version = CUPTI_API_VERSION;
   return CUPTI_SUCCESS;

@@ -55,7 +55,7 @@ CUpti_Profiler_Host_Object* the_host() {
 // SIMGPU_RANGE_CALL(symbol, type without _Params) { body }, which has the parameters `p`.
 #define SIMGPU_RANGE_CALL(symbol, Type)                              \
   static CUptiResult checked_##symbol(Type##_Params* p);             \
-  SIMGPU_CALL(symbol, Type##_Params* p) {                            \
+  SIMGPU_CALL(symbol, p) {                                           \
     return p == nullptr || p->structSize < Type##_Params_STRUCT_SIZE \
                ? CUPTI_ERROR_INVALID_PARAMETER                       \
                : checked_##symbol(p);                                \

@@ -33,6 +33,6 @@ CUptiResult cupti_call(const CuptiEntry& entry, Body&& body) noexcept {
 
 }  // namespace simgpu
 
-// SIMGPU_CALL(symbol, parameters...) { body }
+// SIMGPU_CALL(symbol, names of the parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \
   SIMGPU_EXPORTED(CUptiResult, CuptiEntry, cupti_call, symbol, __VA_ARGS__)

@@ -99,45 +99,41 @@ void end(Simulator& s, Stream& stream, CUgraph* graph) {
 }  // namespace
 
 SIMGPU_CALL(cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode_v10010, kNone,
-            CUstreamCaptureMode* mode) {
+            mode) {
   require(mode);
   require_mode(*mode);
   *mode = exchange_thread_capture_mode(*mode);
 }
 
-SIMGPU_STREAM_CALL(cuStreamBeginCapture, cuStreamBeginCapture_v10000, kOther, CUstream stream) {
+SIMGPU_STREAM_CALL(cuStreamBeginCapture, cuStreamBeginCapture_v10000, kOther, stream) {
   begin(s, s.stream(stream, which), CU_STREAM_CAPTURE_MODE_GLOBAL);
 }
 
-SIMGPU_STREAM_CALL(cuStreamBeginCapture_v2, cuStreamBeginCapture_v10010, kOther, CUstream stream,
-                   CUstreamCaptureMode mode) {
+SIMGPU_STREAM_CALL(cuStreamBeginCapture_v2, cuStreamBeginCapture_v10010, kOther, stream, mode) {
   begin(s, s.stream(stream, which), mode);
 }
 
-SIMGPU_STREAM_CALL(cuStreamEndCapture, cuStreamEndCapture_v10000, kOther, CUstream stream,
-                   CUgraph* graph) {
+SIMGPU_STREAM_CALL(cuStreamEndCapture, cuStreamEndCapture_v10000, kOther, stream, graph) {
   end(s, s.stream(stream, which), graph);
 }
 
-SIMGPU_STREAM_GET(cuStreamIsCapturing, cuStreamIsCapturing_v10000, kNone, CUstreamCaptureStatus,
+SIMGPU_STREAM_GET(cuStreamIsCapturing, cuStreamIsCapturing_v10000, kNone,
                   status_of(s, s.stream(stream, which)))
 
-SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v10010, kNone, CUstream stream,
-                   CUstreamCaptureStatus* status, cuuint64_t* id) {
+SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo, cuStreamGetCaptureInfo_v10010, kNone, stream, status,
+                   id) {
   get_info(s, s.stream(stream, which), {.status = status, .id = id});
 }
 
-SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v11030, kNone, CUstream stream,
-                   CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                   const CUgraphNode** dependencies, size_t* count) {
+SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v11030, kNone, stream, status,
+                   id, graph, dependencies, count) {
   get_info(
       s, s.stream(stream, which),
       {.status = status, .id = id, .graph = graph, .dependencies = dependencies, .count = count});
 }
 
-SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v12030, kNone, CUstream stream,
-                   CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* graph,
-                   const CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count) {
+SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v12030, kNone, stream, status,
+                   id, graph, dependencies, edges, count) {
   get_info(s, s.stream(stream, which),
            {.status = status,
             .id = id,
@@ -147,19 +143,17 @@ SIMGPU_STREAM_CALL(cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v12030, kNo
             .count = count});
 }
 
-SIMGPU_STREAM_CALL(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_v12030, kOther,
-                   CUstream stream, CUgraph graph, const CUgraphNode* nodes,
-                   const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+SIMGPU_STREAM_CALL(cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_v12030, kOther, stream,
+                   graph, nodes, data, count, mode) {
   begin_in_graph(s, s.stream(stream, which), graph, nodes, data, count, mode);
 }
 
 SIMGPU_STREAM_CALL(cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_v11030,
-                   kOther, CUstream stream, CUgraphNode* nodes, size_t count, unsigned int flags) {
+                   kOther, stream, nodes, count, flags) {
   update_dependencies(s, s.stream(stream, which), nodes, nullptr, count, flags);
 }
 
 SIMGPU_STREAM_CALL(cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v12030,
-                   kOther, CUstream stream, CUgraphNode* nodes, const CUgraphEdgeData* data,
-                   size_t count, unsigned int flags) {
+                   kOther, stream, nodes, data, count, flags) {
   update_dependencies(s, s.stream(stream, which), nodes, data, count, flags);
 }

@@ -31,23 +31,20 @@ CUresult created(CUresult result, const CUcontext* context) {
 
 }  // namespace
 
-SIMGPU_FUNCTION(cuCtxCreate, cuCtxCreate_v2000, CUcontext* context, unsigned int flags,
-                CUdevice device) {
+SIMGPU_FUNCTION(cuCtxCreate, cuCtxCreate_v2000, context, flags, device) {
   return created(perform(entry, Cost::kAllocate,
                          [&](Simulator& s) { create(s, context, flags, device, 3010); }),
                  context);
 }
 
-SIMGPU_FUNCTION(cuCtxCreate_v2, cuCtxCreate_v3020, CUcontext* context, unsigned int flags,
-                CUdevice device) {
+SIMGPU_FUNCTION(cuCtxCreate_v2, cuCtxCreate_v3020, context, flags, device) {
   return created(perform(entry, Cost::kAllocate,
                          [&](Simulator& s) { create(s, context, flags, device, 3020); }),
                  context);
 }
 
-SIMGPU_FUNCTION(cuCtxCreate_v3, cuCtxCreate_v11040, CUcontext* context,
-                CUexecAffinityParam* affinity, int affinity_count, unsigned int flags,
-                CUdevice device) {
+SIMGPU_FUNCTION(cuCtxCreate_v3, cuCtxCreate_v11040, context, affinity, affinity_count, flags,
+                device) {
   const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (affinity != nullptr || affinity_count != 0) throw Failure{CUDA_ERROR_NOT_SUPPORTED};
     create(s, context, flags, device, 3030);
@@ -55,8 +52,7 @@ SIMGPU_FUNCTION(cuCtxCreate_v3, cuCtxCreate_v11040, CUcontext* context,
   return created(result, context);
 }
 
-SIMGPU_FUNCTION(cuCtxCreate_v4, cuCtxCreate_v12050, CUcontext* context,
-                CUctxCreateParams* parameters, unsigned int flags, CUdevice device) {
+SIMGPU_FUNCTION(cuCtxCreate_v4, cuCtxCreate_v12050, context, parameters, flags, device) {
   const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     if (parameters != nullptr &&
         (parameters->numExecAffinityParams != 0 || parameters->cigParams != nullptr)) {
@@ -92,33 +88,33 @@ void pop(CUcontext* context) {
 
 }  // namespace
 
-SIMGPU_FUNCTION(cuCtxDestroy, cuCtxDestroy_v2000, CUcontext context) {
+SIMGPU_FUNCTION(cuCtxDestroy, cuCtxDestroy_v2000, context) {
   tell_of_context(context, ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
-SIMGPU_FUNCTION(cuCtxDestroy_v2, cuCtxDestroy_v4000, CUcontext context) {
+SIMGPU_FUNCTION(cuCtxDestroy_v2, cuCtxDestroy_v4000, context) {
   tell_of_context(context, ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { destroy(s, context); });
 }
 
-SIMGPU_CALL(cuCtxPushCurrent, cuCtxPushCurrent_v2000, kNone, CUcontext context) {
+SIMGPU_CALL(cuCtxPushCurrent, cuCtxPushCurrent_v2000, kNone, context) {
   push(s, context);
 }
 
-SIMGPU_CALL(cuCtxPushCurrent_v2, cuCtxPushCurrent_v4000, kNone, CUcontext context) {
+SIMGPU_CALL(cuCtxPushCurrent_v2, cuCtxPushCurrent_v4000, kNone, context) {
   push(s, context);
 }
 
-SIMGPU_CALL(cuCtxPopCurrent, cuCtxPopCurrent_v2000, kNone, CUcontext* context) {
+SIMGPU_CALL(cuCtxPopCurrent, cuCtxPopCurrent_v2000, kNone, context) {
   pop(context);
 }
 
-SIMGPU_CALL(cuCtxPopCurrent_v2, cuCtxPopCurrent_v4000, kNone, CUcontext* context) {
+SIMGPU_CALL(cuCtxPopCurrent_v2, cuCtxPopCurrent_v4000, kNone, context) {
   pop(context);
 }
 
-SIMGPU_CALL(cuCtxSetCurrent, cuCtxSetCurrent_v4000, kNone, CUcontext context) {
+SIMGPU_CALL(cuCtxSetCurrent, cuCtxSetCurrent_v4000, kNone, context) {
   auto& stack = context_stack();
   if (context == nullptr) {
     if (!stack.empty()) stack.pop_back();
@@ -129,22 +125,22 @@ SIMGPU_CALL(cuCtxSetCurrent, cuCtxSetCurrent_v4000, kNone, CUcontext context) {
   }
 }
 
-SIMGPU_GET(cuCtxGetCurrent, cuCtxGetCurrent_v4000, kNone, CUcontext, handle(s.current_or_null()))
-SIMGPU_GET(cuCtxGetDevice, cuCtxGetDevice_v2000, kNone, CUdevice, s.current().device->index)
+SIMGPU_GET(cuCtxGetCurrent, cuCtxGetCurrent_v4000, kNone, handle(s.current_or_null()))
+SIMGPU_GET(cuCtxGetDevice, cuCtxGetDevice_v2000, kNone, s.current().device->index)
 
-SIMGPU_CALL(cuCtxGetDevice_v2, cuCtxGetDevice_v13000, kNone, CUdevice* device, CUcontext context) {
+SIMGPU_CALL(cuCtxGetDevice_v2, cuCtxGetDevice_v13000, kNone, device, context) {
   require(device);
   *device = (context == nullptr ? s.current() : s.live(context)).device->index;
 }
 
-SIMGPU_GET(cuCtxGetFlags, cuCtxGetFlags_v7000, kNone, unsigned int, s.current().flags)
-SIMGPU_GET(cuCtxGetId, cuCtxGetId_v12000, kNone, unsigned long long,
-           (context == nullptr ? s.current() : s.live(context)).id, CUcontext context)
-SIMGPU_GET(cuCtxGetApiVersion, cuCtxGetApiVersion_v3020, kNone, unsigned int,
-           (context == nullptr ? s.current() : s.live(context)).api_version, CUcontext context)
+SIMGPU_GET(cuCtxGetFlags, cuCtxGetFlags_v7000, kNone, s.current().flags)
+SIMGPU_GET(cuCtxGetId, cuCtxGetId_v12000, kNone,
+           (context == nullptr ? s.current() : s.live(context)).id, context)
+SIMGPU_GET(cuCtxGetApiVersion, cuCtxGetApiVersion_v3020, kNone,
+           (context == nullptr ? s.current() : s.live(context)).api_version, context)
 
-SIMGPU_CALL(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange_v5050, kNone, int* least,
-            int* greatest) {
+SIMGPU_CALL(cuCtxGetStreamPriorityRange, cuCtxGetStreamPriorityRange_v5050, kNone, least,
+            greatest) {
   static_cast<void>(s.current());
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;
@@ -156,14 +152,13 @@ SIMGPU_CALL(cuCtxSynchronize, cuCtxSynchronize_v2000, kWait) {
   s.synchronize(context);
 }
 
-SIMGPU_CALL(cuCtxSynchronize_v2, cuCtxSynchronize_v13000, kWait, CUcontext handle_or_null) {
+SIMGPU_CALL(cuCtxSynchronize_v2, cuCtxSynchronize_v13000, kWait, handle_or_null) {
   Context& context = handle_or_null == nullptr ? s.current() : s.live(handle_or_null);
   s.refuse_if_context_captures(context);
   s.synchronize(context);
 }
 
-SIMGPU_FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain_v7000, CUcontext* context,
-                CUdevice device) {
+SIMGPU_FUNCTION(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain_v7000, context, device) {
   bool is_first = false;
   const CUresult result = perform(entry, Cost::kAllocate, [&](Simulator& s) {
     require(context);
@@ -227,36 +222,35 @@ void set_primary_flags(Simulator& s, CUdevice device, unsigned flags) {
 
 }  // namespace
 
-SIMGPU_FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v7000, CUdevice device) {
+SIMGPU_FUNCTION(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease_v7000, device) {
   if (primary_users(device) == 1) tell_of_context(primary(device), ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
-SIMGPU_FUNCTION(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease_v11000, CUdevice device) {
+SIMGPU_FUNCTION(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease_v11000, device) {
   if (primary_users(device) == 1) tell_of_context(primary(device), ContextChange::kDestroyed);
   return perform(entry, Cost::kAllocate, [&](Simulator& s) { release_primary(s, device); });
 }
 
-SIMGPU_FUNCTION(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v7000, CUdevice device) {
+SIMGPU_FUNCTION(cuDevicePrimaryCtxReset, cuDevicePrimaryCtxReset_v7000, device) {
   return perform_reset(entry, device);
 }
 
-SIMGPU_FUNCTION(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset_v11000, CUdevice device) {
+SIMGPU_FUNCTION(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset_v11000, device) {
   return perform_reset(entry, device);
 }
 
-SIMGPU_CALL(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v7000, kOther, CUdevice device,
-            unsigned int flags) {
+SIMGPU_CALL(cuDevicePrimaryCtxSetFlags, cuDevicePrimaryCtxSetFlags_v7000, kOther, device, flags) {
   set_primary_flags(s, device, flags);
 }
 
-SIMGPU_CALL(cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxSetFlags_v11000, kOther,
-            CUdevice device, unsigned int flags) {
+SIMGPU_CALL(cuDevicePrimaryCtxSetFlags_v2, cuDevicePrimaryCtxSetFlags_v11000, kOther, device,
+            flags) {
   set_primary_flags(s, device, flags);
 }
 
-SIMGPU_CALL(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState_v7000, kOther, CUdevice device,
-            unsigned int* flags, int* active) {
+SIMGPU_CALL(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState_v7000, kOther, device, flags,
+            active) {
   require(flags);
   require(active);
   const Device& owner = s.device(device);
@@ -266,8 +260,7 @@ SIMGPU_CALL(cuDevicePrimaryCtxGetState, cuDevicePrimaryCtxGetState_v7000, kOther
 
 // cuda.h: INVALID_CONTEXT if "peerContext is not a valid context or if the current context is
 // peerContext", INVALID_DEVICE without a path between the devices, INVALID_VALUE for flags.
-SIMGPU_CALL(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess_v4000, kOther, CUcontext peer,
-            unsigned int flags) {
+SIMGPU_CALL(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess_v4000, kOther, peer, flags) {
   Context& own = s.current();
   const Context& other = s.live(peer);
   if (&other == &own) throw Failure{CUDA_ERROR_INVALID_CONTEXT};
@@ -276,7 +269,7 @@ SIMGPU_CALL(cuCtxEnablePeerAccess, cuCtxEnablePeerAccess_v4000, kOther, CUcontex
   if (!own.peers.insert(&other).second) throw Failure{CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED};
 }
 
-SIMGPU_CALL(cuCtxDisablePeerAccess, cuCtxDisablePeerAccess_v4000, kOther, CUcontext peer) {
+SIMGPU_CALL(cuCtxDisablePeerAccess, cuCtxDisablePeerAccess_v4000, kOther, peer) {
   if (s.current().peers.erase(&s.live(peer)) == 0) {
     throw Failure{CUDA_ERROR_PEER_ACCESS_NOT_ENABLED};
   }

@@ -78,103 +78,89 @@ void fill(Simulator& s, Stream& stream, const FillWork& work) {
 
 }  // namespace
 
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy, cuMemcpy_v4000, kCopy, CUdeviceptr destination,
-                           CUdeviceptr source, size_t bytes) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy, cuMemcpy_v4000, kCopy, destination, source, bytes) {
   copy(s, s.stream(nullptr, which), flat(pointer(destination), pointer(source), bytes), Wait::kYes);
 }
 
 // One address space: the contexts tell nothing that the addresses do not.
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyPeer, cuMemcpyPeer_v4000, kCopy, CUdeviceptr destination,
-                           CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyPeer, cuMemcpyPeer_v4000, kCopy, destination, to, source, from,
+                           bytes) {
   static_cast<void>(s.live(to));
   static_cast<void>(s.live(from));
   copy(s, s.stream(nullptr, which), flat(pointer(destination), pointer(source), bytes), Wait::kYes);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpyPeerAsync, cuMemcpyPeerAsync_v4000, kCopy, CUdeviceptr destination,
-                   CUcontext to, CUdeviceptr source, CUcontext from, size_t bytes,
-                   CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpyPeerAsync, cuMemcpyPeerAsync_v4000, kCopy, destination, to, source, from,
+                   bytes, stream) {
   static_cast<void>(s.live(to));
   static_cast<void>(s.live(from));
   copy(s, s.stream(stream, which), flat(pointer(destination), pointer(source), bytes), Wait::kNo);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyHtoD_v2, cuMemcpyHtoD_v3020, kCopy, CUdeviceptr destination,
-                           const void* source, size_t bytes) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyHtoD_v2, cuMemcpyHtoD_v3020, kCopy, destination, source, bytes) {
   copy(s, s.stream(nullptr, which), flat(pointer(destination), source, bytes), Wait::kYes);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyDtoH_v2, cuMemcpyDtoH_v3020, kCopy, void* destination,
-                           CUdeviceptr source, size_t bytes) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyDtoH_v2, cuMemcpyDtoH_v3020, kCopy, destination, source, bytes) {
   copy(s, s.stream(nullptr, which), flat(destination, pointer(source), bytes), Wait::kYes);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyDtoD_v2, cuMemcpyDtoD_v3020, kCopy, CUdeviceptr destination,
-                           CUdeviceptr source, size_t bytes) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpyDtoD_v2, cuMemcpyDtoD_v3020, kCopy, destination, source, bytes) {
   copy(s, s.stream(nullptr, which), flat(pointer(destination), pointer(source), bytes), Wait::kYes);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2D_v2, cuMemcpy2D_v3020, kCopy,
-                           const CUDA_MEMCPY2D* parameters) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2D_v2, cuMemcpy2D_v3020, kCopy, parameters) {
   require(parameters);
   copy(s, s.stream(nullptr, which), copy_of(*parameters), Wait::kYes);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v3020, kCopy,
-                           const CUDA_MEMCPY2D* parameters) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v3020, kCopy, parameters) {
   require(parameters);
   copy(s, s.stream(nullptr, which), copy_of(*parameters), Wait::kYes);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpyAsync, cuMemcpyAsync_v4000, kCopy, CUdeviceptr destination,
-                   CUdeviceptr source, size_t bytes, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpyAsync, cuMemcpyAsync_v4000, kCopy, destination, source, bytes, stream) {
   copy(s, s.stream(stream, which), flat(pointer(destination), pointer(source), bytes), Wait::kNo);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v3020, kCopy, CUdeviceptr destination,
-                   const void* source, size_t bytes, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v3020, kCopy, destination, source, bytes,
+                   stream) {
   copy(s, s.stream(stream, which), flat(pointer(destination), source, bytes), Wait::kNo);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v3020, kCopy, void* destination,
-                   CUdeviceptr source, size_t bytes, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v3020, kCopy, destination, source, bytes,
+                   stream) {
   copy(s, s.stream(stream, which), flat(destination, pointer(source), bytes), Wait::kNo);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v3020, kCopy, CUdeviceptr destination,
-                   CUdeviceptr source, size_t bytes, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v3020, kCopy, destination, source, bytes,
+                   stream) {
   copy(s, s.stream(stream, which), flat(pointer(destination), pointer(source), bytes), Wait::kNo);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v3020, kCopy,
-                   const CUDA_MEMCPY2D* parameters, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v3020, kCopy, parameters, stream) {
   require(parameters);
   copy(s, s.stream(stream, which), copy_of(*parameters), Wait::kNo);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy3D_v2, cuMemcpy3D_v3020, kCopy,
-                           const CUDA_MEMCPY3D* parameters) {
+SIMGPU_DEFAULT_STREAM_CALL(cuMemcpy3D_v2, cuMemcpy3D_v3020, kCopy, parameters) {
   require(parameters);
   copy(s, s.stream(nullptr, which), copy_of(*parameters), Wait::kYes);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v3020, kCopy,
-                   const CUDA_MEMCPY3D* parameters, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v3020, kCopy, parameters, stream) {
   require(parameters);
   copy(s, s.stream(stream, which), copy_of(*parameters), Wait::kNo);
 }
 
-SIMGPU_STREAM_CALL(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_v4000, kCopy,
-                   const CUDA_MEMCPY3D_PEER* parameters, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpy3DPeerAsync, cuMemcpy3DPeerAsync_v4000, kCopy, parameters, stream) {
   require(parameters);
   copy(s, s.stream(stream, which), copy_of(*parameters), Wait::kNo);
 }
 
 // The form of CUDA 13.0; attributes say where memory may lie, and nothing here depends on it.
-SIMGPU_STREAM_CALL(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v13000, kCopy,
-                   CUdeviceptr* destinations, CUdeviceptr* sources, size_t* bytes, size_t count,
-                   CUmemcpyAttributes* attributes, size_t* places, size_t attribute_count,
-                   CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v13000, kCopy, destinations, sources,
+                   bytes, count, attributes, places, attribute_count, stream) {
   require(destinations);
   require(sources);
   require(bytes);
@@ -190,8 +176,8 @@ SIMGPU_STREAM_CALL(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v13000, kCopy,
 
 // There are no arrays here: extents are bytes, and rows lie behind each other where no length is
 // given.
-SIMGPU_STREAM_CALL(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v13000, kCopy, size_t count,
-                   CUDA_MEMCPY3D_BATCH_OP* boxes, unsigned long long flags, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v13000, kCopy, count, boxes, flags,
+                   stream) {
   require(boxes);
   require_value(count > 0 && flags == 0 && stream != nullptr);
   for (size_t i = 0; i < count; ++i) {
@@ -221,25 +207,23 @@ SIMGPU_STREAM_CALL(cuMemcpy3DBatchAsync_v2, cuMemcpy3DBatchAsync_v13000, kCopy, 
 }
 
 // By elements of 8, 16 and 32 bits.
-#define SIMGPU_MEMSETS(bits, Value)                                                               \
-  SIMGPU_DEFAULT_STREAM_CALL(cuMemsetD##bits##_v2, cuMemsetD##bits##_v3020, kCopy,                \
-                             CUdeviceptr address, Value value, size_t count) {                    \
-    fill(s, s.stream(nullptr, which), row_of(address, value, count));                             \
-  }                                                                                               \
-  SIMGPU_STREAM_CALL(cuMemsetD##bits##Async, cuMemsetD##bits##Async_v3020, kCopy,                 \
-                     CUdeviceptr address, Value value, size_t count, CUstream stream) {           \
-    fill(s, s.stream(stream, which), row_of(address, value, count));                              \
-  }                                                                                               \
-  SIMGPU_DEFAULT_STREAM_CALL(cuMemsetD2D##bits##_v2, cuMemsetD2D##bits##_v3020, kCopy,            \
-                             CUdeviceptr address, size_t pitch, Value value, size_t width,        \
-                             size_t height) {                                                     \
-    fill(s, s.stream(nullptr, which), rows_of(address, pitch, value, width, height));             \
-  }                                                                                               \
-  SIMGPU_STREAM_CALL(cuMemsetD2D##bits##Async, cuMemsetD2D##bits##Async_v3020, kCopy,             \
-                     CUdeviceptr address, size_t pitch, Value value, size_t width, size_t height, \
-                     CUstream stream) {                                                           \
-    fill(s, s.stream(stream, which), rows_of(address, pitch, value, width, height));              \
+#define SIMGPU_MEMSETS(bits)                                                                       \
+  SIMGPU_DEFAULT_STREAM_CALL(cuMemsetD##bits##_v2, cuMemsetD##bits##_v3020, kCopy, address, value, \
+                             count) {                                                              \
+    fill(s, s.stream(nullptr, which), row_of(address, value, count));                              \
+  }                                                                                                \
+  SIMGPU_STREAM_CALL(cuMemsetD##bits##Async, cuMemsetD##bits##Async_v3020, kCopy, address, value,  \
+                     count, stream) {                                                              \
+    fill(s, s.stream(stream, which), row_of(address, value, count));                               \
+  }                                                                                                \
+  SIMGPU_DEFAULT_STREAM_CALL(cuMemsetD2D##bits##_v2, cuMemsetD2D##bits##_v3020, kCopy, address,    \
+                             pitch, value, width, height) {                                        \
+    fill(s, s.stream(nullptr, which), rows_of(address, pitch, value, width, height));              \
+  }                                                                                                \
+  SIMGPU_STREAM_CALL(cuMemsetD2D##bits##Async, cuMemsetD2D##bits##Async_v3020, kCopy, address,     \
+                     pitch, value, width, height, stream) {                                        \
+    fill(s, s.stream(stream, which), rows_of(address, pitch, value, width, height));               \
   }
-SIMGPU_MEMSETS(8, unsigned char)
-SIMGPU_MEMSETS(16, unsigned short)
-SIMGPU_MEMSETS(32, unsigned int)
+SIMGPU_MEMSETS(8)
+SIMGPU_MEMSETS(16)
+SIMGPU_MEMSETS(32)

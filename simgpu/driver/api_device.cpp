@@ -92,7 +92,7 @@ void fill_uuid(CUuuid& uuid, int device) {
 
 }  // namespace
 
-SIMGPU_FUNCTION(cuDriverGetVersion, cuDriverGetVersion_v2020, int* version) {
+SIMGPU_FUNCTION(cuDriverGetVersion, cuDriverGetVersion_v2020, version) {
   // cuda.h: works before cuInit.  The version is in the model file, which cuInit reads.
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -102,16 +102,14 @@ SIMGPU_FUNCTION(cuDriverGetVersion, cuDriverGetVersion_v2020, int* version) {
   return CUDA_SUCCESS;
 }
 
-SIMGPU_GET(cuDeviceGetCount, cuDeviceGetCount_v2000, kOther, int,
-           static_cast<int>(s.devices.size()))
+SIMGPU_GET(cuDeviceGetCount, cuDeviceGetCount_v2000, kOther, static_cast<int>(s.devices.size()))
 
-SIMGPU_CALL(cuDeviceGet, cuDeviceGet_v2000, kOther, CUdevice* device, int ordinal) {
+SIMGPU_CALL(cuDeviceGet, cuDeviceGet_v2000, kOther, device, ordinal) {
   require(device);
   *device = s.device(ordinal).index;
 }
 
-SIMGPU_CALL(cuDeviceGetName, cuDeviceGetName_v2000, kOther, char* name, int length,
-            CUdevice device) {
+SIMGPU_CALL(cuDeviceGetName, cuDeviceGetName_v2000, kOther, name, length, device) {
   require(name);
   require_value(length > 0);
   static_cast<void>(s.device(device));
@@ -121,31 +119,29 @@ SIMGPU_CALL(cuDeviceGetName, cuDeviceGetName_v2000, kOther, char* name, int leng
   name[size] = '\0';
 }
 
-SIMGPU_CALL(cuDeviceGetUuid, cuDeviceGetUuid_v9020, kOther, CUuuid* uuid, CUdevice device) {
+SIMGPU_CALL(cuDeviceGetUuid, cuDeviceGetUuid_v9020, kOther, uuid, device) {
   require(uuid);
   fill_uuid(*uuid, s.device(device).index);
 }
 
-SIMGPU_CALL(cuDeviceGetUuid_v2, cuDeviceGetUuid_v11040, kOther, CUuuid* uuid, CUdevice device) {
+SIMGPU_CALL(cuDeviceGetUuid_v2, cuDeviceGetUuid_v11040, kOther, uuid, device) {
   require(uuid);
   fill_uuid(*uuid, s.device(device).index);
 }
 
-SIMGPU_CALL(cuDeviceTotalMem_v2, cuDeviceTotalMem_v3020, kOther, size_t* bytes, CUdevice device) {
+SIMGPU_CALL(cuDeviceTotalMem_v2, cuDeviceTotalMem_v3020, kOther, bytes, device) {
   require(bytes);
   static_cast<void>(s.device(device));
   *bytes = s.model.device.memory_bytes;
 }
 
-SIMGPU_CALL(cuDeviceGetAttribute, cuDeviceGetAttribute_v2000, kOther, int* value,
-            CUdevice_attribute attribute, CUdevice device) {
+SIMGPU_CALL(cuDeviceGetAttribute, cuDeviceGetAttribute_v2000, kOther, value, attribute, device) {
   require(value);
   require_value(attribute > 0 && attribute < CU_DEVICE_ATTRIBUTE_MAX);
   *value = attribute_of(s, attribute, s.device(device).index);
 }
 
-SIMGPU_CALL(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId_v4010, kOther, char* text, int length,
-            CUdevice device) {
+SIMGPU_CALL(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId_v4010, kOther, text, length, device) {
   require(text);
   // cuda.h: "[domain]:[bus]:[device].[function]", "large enough to store 13 characters".
   require_value(length >= 13);
@@ -153,8 +149,7 @@ SIMGPU_CALL(cuDeviceGetPCIBusId, cuDeviceGetPCIBusId_v4010, kOther, char* text, 
                 device_pci_bus_id(s.device(device).index, 4).c_str());
 }
 
-SIMGPU_CALL(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer_v4000, kOther, int* can_access,
-            CUdevice device, CUdevice peer) {
+SIMGPU_CALL(cuDeviceCanAccessPeer, cuDeviceCanAccessPeer_v4000, kOther, can_access, device, peer) {
   require(can_access);
   *can_access = s.device(device).index != s.device(peer).index ? 1 : 0;
 }

@@ -60,7 +60,7 @@ CUresult elapsed(Simulator& s, float* milliseconds, CUevent start, CUevent end) 
 
 }  // namespace
 
-SIMGPU_CALL(cuEventCreate, cuEventCreate_v2000, kOther, CUevent* event, unsigned int flags) {
+SIMGPU_CALL(cuEventCreate, cuEventCreate_v2000, kOther, event, flags) {
   require(event);
   constexpr unsigned known =
       CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS;
@@ -77,15 +77,15 @@ SIMGPU_CALL(cuEventCreate, cuEventCreate_v2000, kOther, CUevent* event, unsigned
   context.events.emplace(key, std::move(owned));
 }
 
-SIMGPU_CALL(cuEventDestroy, cuEventDestroy_v2000, kOther, CUevent event) {
+SIMGPU_CALL(cuEventDestroy, cuEventDestroy_v2000, kOther, event) {
   destroy(s, event);
 }
 
-SIMGPU_CALL(cuEventDestroy_v2, cuEventDestroy_v4000, kOther, CUevent event) {
+SIMGPU_CALL(cuEventDestroy_v2, cuEventDestroy_v4000, kOther, event) {
   destroy(s, event);
 }
 
-SIMGPU_FUNCTION(cuEventQuery, cuEventQuery_v2000, CUevent event) {
+SIMGPU_FUNCTION(cuEventQuery, cuEventQuery_v2000, event) {
   return call(entry, Cost::kQuery, [&](Simulator& s) {
     const auto asked = s.event(event);
     s.refuse_if_captured(*asked);
@@ -94,30 +94,28 @@ SIMGPU_FUNCTION(cuEventQuery, cuEventQuery_v2000, CUevent event) {
   });
 }
 
-SIMGPU_CALL(cuEventSynchronize, cuEventSynchronize_v2000, kWait, CUevent event) {
+SIMGPU_CALL(cuEventSynchronize, cuEventSynchronize_v2000, kWait, event) {
   const auto asked = s.event(event);
   s.refuse_if_captured(*asked);
   s.refuse_if_unsafe();
   s.synchronize(*asked);
 }
 
-SIMGPU_FUNCTION(cuEventElapsedTime, cuEventElapsedTime_v2000, float* milliseconds, CUevent start,
-                CUevent end) {
+SIMGPU_FUNCTION(cuEventElapsedTime, cuEventElapsedTime_v2000, milliseconds, start, end) {
   return call(entry, Cost::kQuery,
               [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
 }
 
-SIMGPU_FUNCTION(cuEventElapsedTime_v2, cuEventElapsedTime_v12080, float* milliseconds,
-                CUevent start, CUevent end) {
+SIMGPU_FUNCTION(cuEventElapsedTime_v2, cuEventElapsedTime_v12080, milliseconds, start, end) {
   return call(entry, Cost::kQuery,
               [&](Simulator& s) { return elapsed(s, milliseconds, start, end); });
 }
 
-SIMGPU_STREAM_CALL(cuEventRecord, cuEventRecord_v2000, kRecord, CUevent event, CUstream stream) {
+SIMGPU_STREAM_CALL(cuEventRecord, cuEventRecord_v2000, kRecord, event, stream) {
   record(s, event, s.stream(stream, which), CU_EVENT_RECORD_DEFAULT);
 }
 
-SIMGPU_STREAM_CALL(cuEventRecordWithFlags, cuEventRecordWithFlags_v11010, kRecord, CUevent event,
-                   CUstream stream, unsigned int flags) {
+SIMGPU_STREAM_CALL(cuEventRecordWithFlags, cuEventRecordWithFlags_v11010, kRecord, event, stream,
+                   flags) {
   record(s, event, s.stream(stream, which), flags);
 }

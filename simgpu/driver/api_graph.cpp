@@ -114,18 +114,18 @@ void change_edges(Simulator& s, CUgraph handle, const CUgraphNode* from, const C
 
 }  // namespace
 
-SIMGPU_CALL(cuGraphCreate, cuGraphCreate_v10000, kOther, CUgraph* graph, unsigned int flags) {
+SIMGPU_CALL(cuGraphCreate, cuGraphCreate_v10000, kOther, graph, flags) {
   require(graph);
   require_value(flags == 0);  // "Graph creation flags, must be 0"
   *graph = reinterpret_cast<CUgraph>(&create_graph(s));
 }
 
-SIMGPU_CALL(cuGraphClone, cuGraphClone_v10000, kOther, CUgraph* clone, CUgraph original) {
+SIMGPU_CALL(cuGraphClone, cuGraphClone_v10000, kOther, clone, original) {
   require(clone);
   *clone = reinterpret_cast<CUgraph>(&clone_graph(s, s.graph(original)));
 }
 
-SIMGPU_CALL(cuGraphDestroy, cuGraphDestroy_v10000, kOther, CUgraph graph) {
+SIMGPU_CALL(cuGraphDestroy, cuGraphDestroy_v10000, kOther, graph) {
   Graph& doomed = s.graph(graph);
   // cuda.h, cuStreamGetCaptureInfo: "All operations other than destroy and node removal are
   // permitted on the graph while the capture sequence is in progress."
@@ -138,8 +138,7 @@ SIMGPU_CALL(cuGraphDestroy, cuGraphDestroy_v10000, kOther, CUgraph graph) {
 // "hClonedGraph must have been cloned from hOriginalGraph via ::cuGraphClone.  hOriginalNode must
 // have been in hOriginalGraph at the time of the call".  So nodes of embedded graphs have no
 // answer.
-SIMGPU_CALL(cuGraphNodeFindInClone, cuGraphNodeFindInClone_v10000, kNone, CUgraphNode* found,
-            CUgraphNode original, CUgraph clone) {
+SIMGPU_CALL(cuGraphNodeFindInClone, cuGraphNodeFindInClone_v10000, kNone, found, original, clone) {
   require(found);
   const Node& wanted = s.node(original);
   const Graph& graph = s.graph(clone);
@@ -150,73 +149,65 @@ SIMGPU_CALL(cuGraphNodeFindInClone, cuGraphNodeFindInClone_v10000, kNone, CUgrap
   *found = handle_of(at->get());
 }
 
-SIMGPU_CALL(cuGraphGetNodes, cuGraphGetNodes_v10000, kNone, CUgraph graph, CUgraphNode* nodes,
-            size_t* count) {
+SIMGPU_CALL(cuGraphGetNodes, cuGraphGetNodes_v10000, kNone, graph, nodes, count) {
   list(all_nodes(s.graph(graph)), nodes, count);
 }
 
-SIMGPU_CALL(cuGraphGetRootNodes, cuGraphGetRootNodes_v10000, kNone, CUgraph graph,
-            CUgraphNode* nodes, size_t* count) {
+SIMGPU_CALL(cuGraphGetRootNodes, cuGraphGetRootNodes_v10000, kNone, graph, nodes, count) {
   list(root_nodes(s.graph(graph)), nodes, count);
 }
 
-SIMGPU_CALL(cuGraphGetEdges, cuGraphGetEdges_v10000, kNone, CUgraph graph, CUgraphNode* from,
-            CUgraphNode* to, size_t* count) {
+SIMGPU_CALL(cuGraphGetEdges, cuGraphGetEdges_v10000, kNone, graph, from, to, count) {
   require_value((from == nullptr) == (to == nullptr));
   list(edges_of(s.graph(graph)), from, to, nullptr, count);
 }
 
-SIMGPU_CALL(cuGraphGetEdges_v2, cuGraphGetEdges_v12030, kNone, CUgraph graph, CUgraphNode* from,
-            CUgraphNode* to, CUgraphEdgeData* data, size_t* count) {
+SIMGPU_CALL(cuGraphGetEdges_v2, cuGraphGetEdges_v12030, kNone, graph, from, to, data, count) {
   require_value((from == nullptr) == (to == nullptr));
   list(edges_of(s.graph(graph)), from, to, data, count);
 }
 
-SIMGPU_CALL(cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v10000, kNone, CUgraphNode node,
-            CUgraphNode* nodes, size_t* count) {
+SIMGPU_CALL(cuGraphNodeGetDependencies, cuGraphNodeGetDependencies_v10000, kNone, node, nodes,
+            count) {
   list(edges_into(s.node(node)), nodes, nullptr, nullptr, count);
 }
 
-SIMGPU_CALL(cuGraphNodeGetDependencies_v2, cuGraphNodeGetDependencies_v12030, kNone,
-            CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count) {
+SIMGPU_CALL(cuGraphNodeGetDependencies_v2, cuGraphNodeGetDependencies_v12030, kNone, node, nodes,
+            data, count) {
   list(edges_into(s.node(node)), nodes, nullptr, data, count);
 }
 
-SIMGPU_CALL(cuGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v10000, kNone,
-            CUgraphNode node, CUgraphNode* nodes, size_t* count) {
+SIMGPU_CALL(cuGraphNodeGetDependentNodes, cuGraphNodeGetDependentNodes_v10000, kNone, node, nodes,
+            count) {
   list(edges_out_of(s.node(node)), nullptr, nodes, nullptr, count);
 }
 
-SIMGPU_CALL(cuGraphNodeGetDependentNodes_v2, cuGraphNodeGetDependentNodes_v12030, kNone,
-            CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count) {
+SIMGPU_CALL(cuGraphNodeGetDependentNodes_v2, cuGraphNodeGetDependentNodes_v12030, kNone, node,
+            nodes, data, count) {
   list(edges_out_of(s.node(node)), nullptr, nodes, data, count);
 }
 
-SIMGPU_CALL(cuGraphAddDependencies, cuGraphAddDependencies_v10000, kOther, CUgraph graph,
-            const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+SIMGPU_CALL(cuGraphAddDependencies, cuGraphAddDependencies_v10000, kOther, graph, from, to, count) {
   change_edges(s, graph, from, to, nullptr, count, add_dependency);
 }
 
-SIMGPU_CALL(cuGraphAddDependencies_v2, cuGraphAddDependencies_v12030, kOther, CUgraph graph,
-            const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
-            size_t count) {
+SIMGPU_CALL(cuGraphAddDependencies_v2, cuGraphAddDependencies_v12030, kOther, graph, from, to, data,
+            count) {
   change_edges(s, graph, from, to, data, count, add_dependency);
 }
 
-SIMGPU_CALL(cuGraphRemoveDependencies, cuGraphRemoveDependencies_v10000, kOther, CUgraph graph,
-            const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+SIMGPU_CALL(cuGraphRemoveDependencies, cuGraphRemoveDependencies_v10000, kOther, graph, from, to,
+            count) {
   change_edges(s, graph, from, to, nullptr, count, remove_dependency);
 }
 
-SIMGPU_CALL(cuGraphRemoveDependencies_v2, cuGraphRemoveDependencies_v12030, kOther, CUgraph graph,
-            const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData* data,
-            size_t count) {
+SIMGPU_CALL(cuGraphRemoveDependencies_v2, cuGraphRemoveDependencies_v12030, kOther, graph, from, to,
+            data, count) {
   change_edges(s, graph, from, to, data, count, remove_dependency);
 }
 
-SIMGPU_GET(cuGraphNodeGetType, cuGraphNodeGetType_v10000, kNone, CUgraphNodeType,
-           type_of(s.node(node).work), CUgraphNode node)
+SIMGPU_GET(cuGraphNodeGetType, cuGraphNodeGetType_v10000, kNone, type_of(s.node(node).work), node)
 
-SIMGPU_CALL(cuGraphDestroyNode, cuGraphDestroyNode_v10000, kOther, CUgraphNode node) {
+SIMGPU_CALL(cuGraphDestroyNode, cuGraphDestroyNode_v10000, kOther, node) {
   destroy_node(s, s.node(node));
 }

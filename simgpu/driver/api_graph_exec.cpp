@@ -75,35 +75,33 @@ simgpu_api_call call_of(const char* function, CUgraphExec exec, CUstream stream)
 
 }  // namespace
 
-SIMGPU_CALL(cuGraphInstantiate, cuGraphInstantiate_v10000, kAllocate, CUgraphExec* exec,
-            CUgraph graph, CUgraphNode* error_node, char* log_text, size_t log_bytes) {
+SIMGPU_CALL(cuGraphInstantiate, cuGraphInstantiate_v10000, kAllocate, exec, graph, error_node,
+            log_text, log_bytes) {
   make_with_log(s, exec, graph, error_node, log_text, log_bytes);
 }
 
-SIMGPU_CALL(cuGraphInstantiate_v2, cuGraphInstantiate_v11000, kAllocate, CUgraphExec* exec,
-            CUgraph graph, CUgraphNode* error_node, char* log_text, size_t log_bytes) {
+SIMGPU_CALL(cuGraphInstantiate_v2, cuGraphInstantiate_v11000, kAllocate, exec, graph, error_node,
+            log_text, log_bytes) {
   make_with_log(s, exec, graph, error_node, log_text, log_bytes);
 }
 
-SIMGPU_CALL(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags_v11040, kAllocate,
-            CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+SIMGPU_CALL(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags_v11040, kAllocate, exec, graph,
+            flags) {
   make(s, exec, graph, flags);
 }
 
 SIMGPU_STREAM_CALL(cuGraphInstantiateWithParams, cuGraphInstantiateWithParams_v12000, kAllocate,
-                   CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
+                   exec, graph, parameters) {
   make_with_parameters(s, exec, graph, parameters, which);
 }
 
-SIMGPU_CALL(cuGraphExecDestroy, cuGraphExecDestroy_v10000, kOther, CUgraphExec exec) {
+SIMGPU_CALL(cuGraphExecDestroy, cuGraphExecDestroy_v10000, kOther, exec) {
   destroy_exec(s, s.exec(exec));
 }
 
-SIMGPU_GET(cuGraphExecGetFlags, cuGraphExecGetFlags_v12000, kNone, cuuint64_t, s.exec(exec).flags,
-           CUgraphExec exec)
+SIMGPU_GET(cuGraphExecGetFlags, cuGraphExecGetFlags_v12000, kNone, s.exec(exec).flags, exec)
 
-SIMGPU_FUNCTION(cuGraphExecUpdate, cuGraphExecUpdate_v10020, CUgraphExec exec, CUgraph graph,
-                CUgraphNode* error_node, CUgraphExecUpdateResult* result) {
+SIMGPU_FUNCTION(cuGraphExecUpdate, cuGraphExecUpdate_v10020, exec, graph, error_node, result) {
   return call(entry, Cost::kOther, [&](Simulator& s) {
     require(result);
     // "CU_GRAPH_EXEC_UPDATE_ERROR if passed an invalid value."
@@ -116,8 +114,7 @@ SIMGPU_FUNCTION(cuGraphExecUpdate, cuGraphExecUpdate_v10020, CUgraphExec exec, C
   });
 }
 
-SIMGPU_FUNCTION(cuGraphExecUpdate_v2, cuGraphExecUpdate_v12000, CUgraphExec exec, CUgraph graph,
-                CUgraphExecUpdateResultInfo* info) {
+SIMGPU_FUNCTION(cuGraphExecUpdate_v2, cuGraphExecUpdate_v12000, exec, graph, info) {
   return call(entry, Cost::kOther, [&](Simulator& s) {
     require(info);
     *info = {};
@@ -127,11 +124,11 @@ SIMGPU_FUNCTION(cuGraphExecUpdate_v2, cuGraphExecUpdate_v12000, CUgraphExec exec
   });
 }
 
-SIMGPU_STREAM_CALL(cuGraphUpload, cuGraphUpload_v11010, kOther, CUgraphExec exec, CUstream stream) {
+SIMGPU_STREAM_CALL(cuGraphUpload, cuGraphUpload_v11010, kOther, exec, stream) {
   s.upload_graph(s.stream(stream, which), s.exec(exec));
 }
 
-SIMGPU_STREAM_FUNCTION(cuGraphLaunch, cuGraphLaunch_v10000, CUgraphExec exec, CUstream stream) {
+SIMGPU_STREAM_FUNCTION(cuGraphLaunch, cuGraphLaunch_v10000, exec, stream) {
   return observed(call_of(entry.function(), exec, stream), [&] {
     return perform(entry, Cost::kGraphLaunch,
                    [&](Simulator& s) { s.launch_graph(s.stream(stream, which), s.exec(exec)); });

@@ -29,55 +29,53 @@ void require_switch(const Work& work) {
 
 }  // namespace
 
-SIMGPU_CALL(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v10010, kOther,
-            CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+SIMGPU_CALL(cuGraphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams_v10010, kOther, exec,
+            node, parameters) {
   require(parameters);
   set_work(s, exec, node, kernel_node_work(s, *parameters));
 }
 
-SIMGPU_CALL(cuGraphExecKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams_v12000, kOther,
-            CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphExecKernelNodeSetParams_v2, cuGraphExecKernelNodeSetParams_v12000, kOther, exec,
+            node, parameters) {
   require(parameters);
   set_work(s, exec, node, kernel_node_work(s, *parameters));
 }
 
-SIMGPU_CALL(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams_v10020, kOther,
-            CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* parameters,
-            CUcontext context) {
+SIMGPU_CALL(cuGraphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams_v10020, kOther, exec,
+            node, parameters, context) {
   require(parameters);
   set_work(s, exec, node, copy_work(s, *parameters, context));
 }
 
-SIMGPU_CALL(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams_v10020, kOther,
-            CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* parameters,
-            CUcontext context) {
+SIMGPU_CALL(cuGraphExecMemsetNodeSetParams, cuGraphExecMemsetNodeSetParams_v10020, kOther, exec,
+            node, parameters, context) {
   require(parameters);
   set_work(s, exec, node, fill_work(s, *parameters, context));
 }
 
-SIMGPU_CALL(cuGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams_v10020, kOther,
-            CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphExecHostNodeSetParams, cuGraphExecHostNodeSetParams_v10020, kOther, exec, node,
+            parameters) {
   require(parameters);
   set_work(s, exec, node, host_work(*parameters));
 }
 
 SIMGPU_CALL(cuGraphExecChildGraphNodeSetParams, cuGraphExecChildGraphNodeSetParams_v11010, kOther,
-            CUgraphExec exec, CUgraphNode node, CUgraph child) {
+            exec, node, child) {
   change_child(s.exec(exec), s.node(node), s.graph(child));
 }
 
 SIMGPU_CALL(cuGraphExecEventRecordNodeSetEvent, cuGraphExecEventRecordNodeSetEvent_v11010, kOther,
-            CUgraphExec exec, CUgraphNode node, CUevent event) {
+            exec, node, event) {
   set_work(s, exec, node, RecordWork{s.event(event)});
 }
 
-SIMGPU_CALL(cuGraphExecEventWaitNodeSetEvent, cuGraphExecEventWaitNodeSetEvent_v11010, kOther,
-            CUgraphExec exec, CUgraphNode node, CUevent event) {
+SIMGPU_CALL(cuGraphExecEventWaitNodeSetEvent, cuGraphExecEventWaitNodeSetEvent_v11010, kOther, exec,
+            node, event) {
   set_work(s, exec, node, WaitWork{s.event(event)});
 }
 
-SIMGPU_CALL(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams_v12020, kOther, CUgraphExec exec,
-            CUgraphNode node, CUgraphNodeParams* parameters) {
+SIMGPU_CALL(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams_v12020, kOther, exec, node,
+            parameters) {
   require(parameters);
   require_value(parameters->type == type_of(s.node(node).work));
   if (parameters->type == CU_GRAPH_NODE_TYPE_GRAPH) {
@@ -87,16 +85,14 @@ SIMGPU_CALL(cuGraphExecNodeSetParams, cuGraphExecNodeSetParams_v12020, kOther, C
   }
 }
 
-SIMGPU_CALL(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled_v11060, kOther, CUgraphExec exec,
-            CUgraphNode handle, unsigned int is_enabled) {
+SIMGPU_CALL(cuGraphNodeSetEnabled, cuGraphNodeSetEnabled_v11060, kOther, exec, handle, is_enabled) {
   change_node(s.exec(exec), s.node(handle), [&](ExecNode& node) {
     require_switch(node.work);
     node.is_enabled = is_enabled != 0;
   });
 }
 
-SIMGPU_CALL(cuGraphNodeGetEnabled, cuGraphNodeGetEnabled_v11060, kNone, CUgraphExec exec,
-            CUgraphNode handle, unsigned int* is_enabled) {
+SIMGPU_CALL(cuGraphNodeGetEnabled, cuGraphNodeGetEnabled_v11060, kNone, exec, handle, is_enabled) {
   require(is_enabled);
   const ExecNode& node = node_in(s.exec(exec), s.node(handle));
   require_switch(node.work);

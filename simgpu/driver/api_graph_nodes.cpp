@@ -120,96 +120,88 @@ void add_any(Simulator& s, const Place& place, CUgraphNodeParams* p) {
 
 }  // namespace
 
-SIMGPU_CALL(cuGraphAddKernelNode, cuGraphAddKernelNode_v10000, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count,
-            const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+SIMGPU_CALL(cuGraphAddKernelNode, cuGraphAddKernelNode_v10000, kOther, node, graph, dependencies,
+            count, parameters) {
   require(parameters);
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph&) { return kernel_node_work(s, *parameters); });
 }
 
-SIMGPU_CALL(cuGraphAddKernelNode_v2, cuGraphAddKernelNode_v12000, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count,
-            const CUDA_KERNEL_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphAddKernelNode_v2, cuGraphAddKernelNode_v12000, kOther, node, graph, dependencies,
+            count, parameters) {
   require(parameters);
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph&) { return kernel_node_work(s, *parameters); });
 }
 
-SIMGPU_CALL(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode_v10000, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count,
-            const CUDA_MEMCPY3D* parameters, CUcontext context) {
+SIMGPU_CALL(cuGraphAddMemcpyNode, cuGraphAddMemcpyNode_v10000, kOther, node, graph, dependencies,
+            count, parameters, context) {
   require(parameters);
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph&) { return copy_work(s, *parameters, context); });
 }
 
-SIMGPU_CALL(cuGraphAddMemsetNode, cuGraphAddMemsetNode_v10000, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count,
-            const CUDA_MEMSET_NODE_PARAMS* parameters, CUcontext context) {
+SIMGPU_CALL(cuGraphAddMemsetNode, cuGraphAddMemsetNode_v10000, kOther, node, graph, dependencies,
+            count, parameters, context) {
   require(parameters);
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph&) { return fill_work(s, *parameters, context); });
 }
 
-SIMGPU_CALL(cuGraphAddHostNode, cuGraphAddHostNode_v10000, kOther, CUgraphNode* node, CUgraph graph,
-            const CUgraphNode* dependencies, size_t count,
-            const CUDA_HOST_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphAddHostNode, cuGraphAddHostNode_v10000, kOther, node, graph, dependencies, count,
+            parameters) {
   require(parameters);
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph&) { return host_work(*parameters); });
 }
 
-SIMGPU_CALL(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode_v10000, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUgraph child) {
+SIMGPU_CALL(cuGraphAddChildGraphNode, cuGraphAddChildGraphNode_v10000, kOther, node, graph,
+            dependencies, count, child) {
   add_child(s, {node, graph, dependencies, nullptr, count}, child, false);
 }
 
-SIMGPU_CALL(cuGraphAddEmptyNode, cuGraphAddEmptyNode_v10000, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count) {
+SIMGPU_CALL(cuGraphAddEmptyNode, cuGraphAddEmptyNode_v10000, kOther, node, graph, dependencies,
+            count) {
   add(s, {node, graph, dependencies, nullptr, count}, [](const Graph&) { return EmptyWork{}; });
 }
 
-SIMGPU_CALL(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode_v11010, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event) {
+SIMGPU_CALL(cuGraphAddEventRecordNode, cuGraphAddEventRecordNode_v11010, kOther, node, graph,
+            dependencies, count, event) {
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph&) { return RecordWork{s.event(event)}; });
 }
 
-SIMGPU_CALL(cuGraphAddEventWaitNode, cuGraphAddEventWaitNode_v11010, kOther, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUevent event) {
+SIMGPU_CALL(cuGraphAddEventWaitNode, cuGraphAddEventWaitNode_v11010, kOther, node, graph,
+            dependencies, count, event) {
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph&) { return WaitWork{s.event(event)}; });
 }
 
-SIMGPU_CALL(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode_v11040, kAllocate, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count,
-            CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphAddMemAllocNode, cuGraphAddMemAllocNode_v11040, kAllocate, node, graph,
+            dependencies, count, parameters) {
   require(parameters);
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph& owner) { return allocate_work(s, owner, *parameters); });
 }
 
-SIMGPU_CALL(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode_v11040, kAllocate, CUgraphNode* node,
-            CUgraph graph, const CUgraphNode* dependencies, size_t count, CUdeviceptr address) {
+SIMGPU_CALL(cuGraphAddMemFreeNode, cuGraphAddMemFreeNode_v11040, kAllocate, node, graph,
+            dependencies, count, address) {
   add(s, {node, graph, dependencies, nullptr, count},
       [&](const Graph& owner) { return free_work(s, owner, address); });
 }
 
-SIMGPU_CALL(cuGraphAddNode, cuGraphAddNode_v12020, kOther, CUgraphNode* node, CUgraph graph,
-            const CUgraphNode* dependencies, size_t count, CUgraphNodeParams* parameters) {
+SIMGPU_CALL(cuGraphAddNode, cuGraphAddNode_v12020, kOther, node, graph, dependencies, count,
+            parameters) {
   add_any(s, {node, graph, dependencies, nullptr, count}, parameters);
 }
 
-SIMGPU_CALL(cuGraphAddNode_v2, cuGraphAddNode_v12030, kOther, CUgraphNode* node, CUgraph graph,
-            const CUgraphNode* dependencies, const CUgraphEdgeData* edges, size_t count,
-            CUgraphNodeParams* parameters) {
+SIMGPU_CALL(cuGraphAddNode_v2, cuGraphAddNode_v12030, kOther, node, graph, dependencies, edges,
+            count, parameters) {
   add_any(s, {node, graph, dependencies, edges, count}, parameters);
 }
 
-SIMGPU_CALL(cuGraphConditionalHandleCreate, cuGraphConditionalHandleCreate_v12030, kOther,
-            CUgraphConditionalHandle* handle, CUgraph graph, CUcontext context,
-            unsigned int default_value, unsigned int flags) {
+SIMGPU_CALL(cuGraphConditionalHandleCreate, cuGraphConditionalHandleCreate_v12030, kOther, handle,
+            graph, context, default_value, flags) {
   require(handle);
   // "Currently must be CU_GRAPH_COND_ASSIGN_DEFAULT or 0."
   require_value(flags == 0 || flags == CU_GRAPH_COND_ASSIGN_DEFAULT);

@@ -54,32 +54,32 @@ void set_attribute(KernelWork& work, CUlaunchAttributeID id, const CUlaunchAttri
 
 }  // namespace
 
-SIMGPU_CALL(cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v10000, kNone, CUgraphNode node,
-            CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+SIMGPU_CALL(cuGraphKernelNodeGetParams, cuGraphKernelNodeGetParams_v10000, kNone, node,
+            parameters) {
   require(parameters);
   describe(s, work_in<KernelWork>(s, node), *parameters);
 }
 
-SIMGPU_CALL(cuGraphKernelNodeGetParams_v2, cuGraphKernelNodeGetParams_v12000, kNone,
-            CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphKernelNodeGetParams_v2, cuGraphKernelNodeGetParams_v12000, kNone, node,
+            parameters) {
   require(parameters);
   describe(s, work_in<KernelWork>(s, node), *parameters);
 }
 
-SIMGPU_CALL(cuGraphKernelNodeSetParams, cuGraphKernelNodeSetParams_v10000, kOther, CUgraphNode node,
-            const CUDA_KERNEL_NODE_PARAMS_v1* parameters) {
+SIMGPU_CALL(cuGraphKernelNodeSetParams, cuGraphKernelNodeSetParams_v10000, kOther, node,
+            parameters) {
   require(parameters);
   set_kernel(s, node, kernel_node_work(s, *parameters));
 }
 
-SIMGPU_CALL(cuGraphKernelNodeSetParams_v2, cuGraphKernelNodeSetParams_v12000, kOther,
-            CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphKernelNodeSetParams_v2, cuGraphKernelNodeSetParams_v12000, kOther, node,
+            parameters) {
   require(parameters);
   set_kernel(s, node, kernel_node_work(s, *parameters));
 }
 
-SIMGPU_CALL(cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute_v11000, kNone,
-            CUgraphNode node, CUkernelNodeAttrID id, CUkernelNodeAttrValue* value) {
+SIMGPU_CALL(cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute_v11000, kNone, node, id,
+            value) {
   require(value);
   require_value(is_node_attribute(id));
   const auto& attributes = work_in<KernelWork>(s, node).attributes;
@@ -87,14 +87,14 @@ SIMGPU_CALL(cuGraphKernelNodeGetAttribute, cuGraphKernelNodeGetAttribute_v11000,
   *value = at == attributes.end() ? CUlaunchAttributeValue{} : at->second;
 }
 
-SIMGPU_CALL(cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute_v11000, kOther,
-            CUgraphNode node, CUkernelNodeAttrID id, const CUkernelNodeAttrValue* value) {
+SIMGPU_CALL(cuGraphKernelNodeSetAttribute, cuGraphKernelNodeSetAttribute_v11000, kOther, node, id,
+            value) {
   require(value);
   set_attribute(work_in<KernelWork>(s, node), id, *value);
 }
 
 SIMGPU_CALL(cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeCopyAttributes_v11000, kOther,
-            CUgraphNode destination, CUgraphNode source) {
+            destination, source) {
   auto& to = work_in<KernelWork>(s, destination);
   const auto& from = work_in<KernelWork>(s, source);
   // "Both node must have the same context."  Device-updatable nodes "cannot have their attributes
@@ -104,66 +104,63 @@ SIMGPU_CALL(cuGraphKernelNodeCopyAttributes, cuGraphKernelNodeCopyAttributes_v11
   to.attributes = from.attributes;
 }
 
-SIMGPU_GET(cuGraphMemcpyNodeGetParams, cuGraphMemcpyNodeGetParams_v10000, kNone, CUDA_MEMCPY3D,
-           describe(s, work_in<CopyWork>(s, node)), CUgraphNode node)
+SIMGPU_GET(cuGraphMemcpyNodeGetParams, cuGraphMemcpyNodeGetParams_v10000, kNone,
+           describe(s, work_in<CopyWork>(s, node)), node)
 
-SIMGPU_CALL(cuGraphMemcpyNodeSetParams, cuGraphMemcpyNodeSetParams_v10000, kOther, CUgraphNode node,
-            const CUDA_MEMCPY3D* parameters) {
+SIMGPU_CALL(cuGraphMemcpyNodeSetParams, cuGraphMemcpyNodeSetParams_v10000, kOther, node,
+            parameters) {
   require(parameters);
   auto& work = work_in<CopyWork>(s, node);
   work = copy_work(s, *parameters, reinterpret_cast<CUcontext>(work.context));
 }
 
 SIMGPU_GET(cuGraphMemsetNodeGetParams, cuGraphMemsetNodeGetParams_v10000, kNone,
-           CUDA_MEMSET_NODE_PARAMS, describe(work_in<FillWork>(s, node)), CUgraphNode node)
+           describe(work_in<FillWork>(s, node)), node)
 
-SIMGPU_CALL(cuGraphMemsetNodeSetParams, cuGraphMemsetNodeSetParams_v10000, kOther, CUgraphNode node,
-            const CUDA_MEMSET_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphMemsetNodeSetParams, cuGraphMemsetNodeSetParams_v10000, kOther, node,
+            parameters) {
   require(parameters);
   auto& work = work_in<FillWork>(s, node);
   work = fill_work(s, *parameters, reinterpret_cast<CUcontext>(work.context));
 }
 
-SIMGPU_CALL(cuGraphHostNodeGetParams, cuGraphHostNodeGetParams_v10000, kNone, CUgraphNode node,
-            CUDA_HOST_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphHostNodeGetParams, cuGraphHostNodeGetParams_v10000, kNone, node, parameters) {
   require(parameters);
   const auto& work = work_in<HostWork>(s, node);
   *parameters = {.fn = work.function, .userData = work.data};
 }
 
-SIMGPU_CALL(cuGraphHostNodeSetParams, cuGraphHostNodeSetParams_v10000, kOther, CUgraphNode node,
-            const CUDA_HOST_NODE_PARAMS* parameters) {
+SIMGPU_CALL(cuGraphHostNodeSetParams, cuGraphHostNodeSetParams_v10000, kOther, node, parameters) {
   require(parameters);
   work_in<HostWork>(s, node) = host_work(*parameters);
 }
 
-SIMGPU_GET(cuGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph_v10000, kNone, CUgraph,
-           reinterpret_cast<CUgraph>(work_in<ChildWork>(s, node).graph), CUgraphNode node)
-SIMGPU_GET(cuGraphEventRecordNodeGetEvent, cuGraphEventRecordNodeGetEvent_v11010, kNone, CUevent,
-           reinterpret_cast<CUevent>(work_in<RecordWork>(s, node).event.get()), CUgraphNode node)
+SIMGPU_GET(cuGraphChildGraphNodeGetGraph, cuGraphChildGraphNodeGetGraph_v10000, kNone,
+           reinterpret_cast<CUgraph>(work_in<ChildWork>(s, node).graph), node)
+SIMGPU_GET(cuGraphEventRecordNodeGetEvent, cuGraphEventRecordNodeGetEvent_v11010, kNone,
+           reinterpret_cast<CUevent>(work_in<RecordWork>(s, node).event.get()), node)
 
-SIMGPU_CALL(cuGraphEventRecordNodeSetEvent, cuGraphEventRecordNodeSetEvent_v11010, kOther,
-            CUgraphNode node, CUevent event) {
+SIMGPU_CALL(cuGraphEventRecordNodeSetEvent, cuGraphEventRecordNodeSetEvent_v11010, kOther, node,
+            event) {
   work_in<RecordWork>(s, node).event = s.event(event);
 }
 
-SIMGPU_GET(cuGraphEventWaitNodeGetEvent, cuGraphEventWaitNodeGetEvent_v11010, kNone, CUevent,
-           reinterpret_cast<CUevent>(work_in<WaitWork>(s, node).event.get()), CUgraphNode node)
+SIMGPU_GET(cuGraphEventWaitNodeGetEvent, cuGraphEventWaitNodeGetEvent_v11010, kNone,
+           reinterpret_cast<CUevent>(work_in<WaitWork>(s, node).event.get()), node)
 
-SIMGPU_CALL(cuGraphEventWaitNodeSetEvent, cuGraphEventWaitNodeSetEvent_v11010, kOther,
-            CUgraphNode node, CUevent event) {
+SIMGPU_CALL(cuGraphEventWaitNodeSetEvent, cuGraphEventWaitNodeSetEvent_v11010, kOther, node,
+            event) {
   work_in<WaitWork>(s, node).event = s.event(event);
 }
 
 SIMGPU_GET(cuGraphMemAllocNodeGetParams, cuGraphMemAllocNodeGetParams_v11040, kNone,
-           CUDA_MEM_ALLOC_NODE_PARAMS, work_in<AllocateWork>(s, node).parameters, CUgraphNode node)
-SIMGPU_GET(cuGraphMemFreeNodeGetParams, cuGraphMemFreeNodeGetParams_v11040, kNone, CUdeviceptr,
-           work_in<FreeWork>(s, node).memory->address(), CUgraphNode node)
+           work_in<AllocateWork>(s, node).parameters, node)
+SIMGPU_GET(cuGraphMemFreeNodeGetParams, cuGraphMemFreeNodeGetParams_v11040, kNone,
+           work_in<FreeWork>(s, node).memory->address(), node)
 
 // "Modifying parameters is not supported for node types CU_GRAPH_NODE_TYPE_MEM_ALLOC and
 // CU_GRAPH_NODE_TYPE_MEM_FREE"; those of graphs inside a node have no other place than the graph.
-SIMGPU_CALL(cuGraphNodeSetParams, cuGraphNodeSetParams_v12020, kOther, CUgraphNode handle,
-            CUgraphNodeParams* parameters) {
+SIMGPU_CALL(cuGraphNodeSetParams, cuGraphNodeSetParams_v12020, kOther, handle, parameters) {
   require(parameters);
   Node& node = s.node(handle);
   // "The node type specified by nodeParams->type must match the type of hNode."

@@ -40,8 +40,7 @@ std::map<std::uint64_t, Opened>& opened_memory() {
 
 }  // namespace
 
-SIMGPU_CALL(cuIpcGetMemHandle, cuIpcGetMemHandle_v4010, kOther, CUipcMemHandle* handle,
-            CUdeviceptr address) {
+SIMGPU_CALL(cuIpcGetMemHandle, cuIpcGetMemHandle_v4010, kOther, handle, address) {
   require(handle);
   Allocation* shared = s.memory.find(static_cast<std::uintptr_t>(address));
   // "an existing device memory allocation created with cuMemAlloc"
@@ -53,8 +52,7 @@ SIMGPU_CALL(cuIpcGetMemHandle, cuIpcGetMemHandle_v4010, kOther, CUipcMemHandle* 
              handle);
 }
 
-SIMGPU_CALL(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle_v11000, kAllocate, CUdeviceptr* address,
-            CUipcMemHandle handle, unsigned int flags) {
+SIMGPU_CALL(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle_v11000, kAllocate, address, handle, flags) {
   require(address);
   // "Must be specified as CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS"
   require_value(flags == CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
@@ -78,7 +76,7 @@ SIMGPU_CALL(cuIpcOpenMemHandle_v2, cuIpcOpenMemHandle_v11000, kAllocate, CUdevic
   *address = found->second.address;
 }
 
-SIMGPU_CALL(cuIpcCloseMemHandle, cuIpcCloseMemHandle_v4010, kAllocate, CUdeviceptr address) {
+SIMGPU_CALL(cuIpcCloseMemHandle, cuIpcCloseMemHandle_v4010, kAllocate, address) {
   auto& all = opened_memory();
   const auto found = std::find_if(all.begin(), all.end(),
                                   [&](const auto& each) { return each.second.address == address; });
@@ -89,8 +87,7 @@ SIMGPU_CALL(cuIpcCloseMemHandle, cuIpcCloseMemHandle_v4010, kAllocate, CUdevicep
   all.erase(found);
 }
 
-SIMGPU_CALL(cuIpcGetEventHandle, cuIpcGetEventHandle_v4010, kOther, CUipcEventHandle* handle,
-            CUevent event) {
+SIMGPU_CALL(cuIpcGetEventHandle, cuIpcGetEventHandle_v4010, kOther, handle, event) {
   require(handle);
   const auto shared = s.event(event);
   require_value((shared->flags & CU_EVENT_INTERPROCESS) != 0);
@@ -108,8 +105,7 @@ SIMGPU_CALL(cuIpcGetEventHandle, cuIpcGetEventHandle_v4010, kOther, CUipcEventHa
              handle);
 }
 
-SIMGPU_CALL(cuIpcOpenEventHandle, cuIpcOpenEventHandle_v4010, kOther, CUevent* event,
-            CUipcEventHandle handle) {
+SIMGPU_CALL(cuIpcOpenEventHandle, cuIpcOpenEventHandle_v4010, kOther, event, handle) {
   require(event);
   const SharedName name = read_name(handle, SharedKind::kEvent);
   const int file = open_shared(name);

@@ -111,11 +111,8 @@ simgpu_api_call call_of(const char* function, const CUlaunchConfig* config, CUfu
 
 }  // namespace
 
-SIMGPU_STREAM_FUNCTION(cuLaunchKernel, cuLaunchKernel_v4000, CUfunction function,
-                       unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,
-                       unsigned int block_x, unsigned int block_y, unsigned int block_z,
-                       unsigned int shared_bytes, CUstream stream, void** parameters,
-                       void** extra) {
+SIMGPU_STREAM_FUNCTION(cuLaunchKernel, cuLaunchKernel_v4000, function, grid_x, grid_y, grid_z,
+                       block_x, block_y, block_z, shared_bytes, stream, parameters, extra) {
   const LaunchRequest request{.function = function,
                               .grid = {grid_x, grid_y, grid_z},
                               .block = {block_x, block_y, block_z},
@@ -128,11 +125,9 @@ SIMGPU_STREAM_FUNCTION(cuLaunchKernel, cuLaunchKernel_v4000, CUfunction function
   });
 }
 
-SIMGPU_STREAM_FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_v9000,
-                       CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                       unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                       unsigned int block_z, unsigned int shared_bytes, CUstream stream,
-                       void** parameters) {
+SIMGPU_STREAM_FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_v9000, function, grid_x,
+                       grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream,
+                       parameters) {
   const LaunchRequest request{.function = function,
                               .grid = {grid_x, grid_y, grid_z},
                               .block = {block_x, block_y, block_z},
@@ -145,8 +140,8 @@ SIMGPU_STREAM_FUNCTION(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_v900
   });
 }
 
-SIMGPU_STREAM_FUNCTION(cuLaunchKernelEx, cuLaunchKernelEx_v11060, const CUlaunchConfig* config,
-                       CUfunction function, void** parameters, void** extra) {
+SIMGPU_STREAM_FUNCTION(cuLaunchKernelEx, cuLaunchKernelEx_v11060, config, function, parameters,
+                       extra) {
   return observed(call_of(entry.function(), config, function, parameters, extra), [&] {
     return perform(entry, Cost::kLaunch, [&](Simulator& s) {
       launch_config(s, config, function, parameters, extra, which);

@@ -89,7 +89,7 @@ void Simulator::allocate_async(CUdeviceptr* address, std::size_t bytes, Stream& 
   *address = made.base;
 }
 
-SIMGPU_CALL(cuMemGetInfo_v2, cuMemGetInfo_v3020, kOther, size_t* free_bytes, size_t* total) {
+SIMGPU_CALL(cuMemGetInfo_v2, cuMemGetInfo_v3020, kOther, free_bytes, total) {
   const Context& context = s.current();
   if (total != nullptr) *total = s.model.device.memory_bytes;
   if (free_bytes != nullptr) {
@@ -97,14 +97,14 @@ SIMGPU_CALL(cuMemGetInfo_v2, cuMemGetInfo_v3020, kOther, size_t* free_bytes, siz
   }
 }
 
-SIMGPU_CALL(cuMemAlloc_v2, cuMemAlloc_v3020, kAllocate, CUdeviceptr* address, size_t bytes) {
+SIMGPU_CALL(cuMemAlloc_v2, cuMemAlloc_v3020, kAllocate, address, bytes) {
   require(address);
   s.refuse_if_unsafe();
   *address = allocate(s, s.current(), bytes, MemoryKind::kDevice).base;
 }
 
-SIMGPU_CALL(cuMemAllocPitch_v2, cuMemAllocPitch_v3020, kAllocate, CUdeviceptr* address,
-            size_t* pitch, size_t width, size_t height, unsigned int element_bytes) {
+SIMGPU_CALL(cuMemAllocPitch_v2, cuMemAllocPitch_v3020, kAllocate, address, pitch, width, height,
+            element_bytes) {
   require(address);
   require(pitch);
   require_value(element_bytes == 4 || element_bytes == 8 || element_bytes == 16);
@@ -113,26 +113,24 @@ SIMGPU_CALL(cuMemAllocPitch_v2, cuMemAllocPitch_v3020, kAllocate, CUdeviceptr* a
   *address = allocate(s, s.current(), *pitch * height, MemoryKind::kDevice).base;
 }
 
-SIMGPU_CALL(cuMemAllocManaged, cuMemAllocManaged_v6000, kAllocate, CUdeviceptr* address,
-            size_t bytes, unsigned int flags) {
+SIMGPU_CALL(cuMemAllocManaged, cuMemAllocManaged_v6000, kAllocate, address, bytes, flags) {
   require(address);
   require_value(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
   s.refuse_if_unsafe();
   *address = allocate(s, s.current(), bytes, MemoryKind::kManaged, flags).base;
 }
 
-SIMGPU_CALL(cuMemFree_v2, cuMemFree_v3020, kAllocate, CUdeviceptr address) {
+SIMGPU_CALL(cuMemFree_v2, cuMemFree_v3020, kAllocate, address) {
   free_device(s, address);
 }
 
-SIMGPU_CALL(cuMemAllocHost_v2, cuMemAllocHost_v3020, kAllocate, void** host, size_t bytes) {
+SIMGPU_CALL(cuMemAllocHost_v2, cuMemAllocHost_v3020, kAllocate, host, bytes) {
   require(host);
   s.refuse_if_unsafe();
   *host = pointer(allocate(s, s.current(), bytes, MemoryKind::kHost).base);
 }
 
-SIMGPU_CALL(cuMemHostAlloc, cuMemHostAlloc_v2020, kAllocate, void** host, size_t bytes,
-            unsigned int flags) {
+SIMGPU_CALL(cuMemHostAlloc, cuMemHostAlloc_v2020, kAllocate, host, bytes, flags) {
   require(host);
   constexpr unsigned known =
       CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
@@ -141,7 +139,7 @@ SIMGPU_CALL(cuMemHostAlloc, cuMemHostAlloc_v2020, kAllocate, void** host, size_t
   *host = pointer(allocate(s, s.current(), bytes, MemoryKind::kHost, flags).base);
 }
 
-SIMGPU_CALL(cuMemFreeHost, cuMemFreeHost_v2000, kAllocate, void* host) {
+SIMGPU_CALL(cuMemFreeHost, cuMemFreeHost_v2000, kAllocate, host) {
   s.refuse_if_unsafe();
   Allocation& doomed = exactly(s, reinterpret_cast<std::uintptr_t>(host));
   require_value(doomed.kind == MemoryKind::kHost);
@@ -149,8 +147,7 @@ SIMGPU_CALL(cuMemFreeHost, cuMemFreeHost_v2000, kAllocate, void* host) {
   s.memory.release(doomed);
 }
 
-SIMGPU_CALL(cuMemHostRegister_v2, cuMemHostRegister_v6050, kAllocate, void* host, size_t bytes,
-            unsigned int flags) {
+SIMGPU_CALL(cuMemHostRegister_v2, cuMemHostRegister_v6050, kAllocate, host, bytes, flags) {
   require(host);
   require_value(bytes > 0);
   s.refuse_if_unsafe();
@@ -160,7 +157,7 @@ SIMGPU_CALL(cuMemHostRegister_v2, cuMemHostRegister_v6050, kAllocate, void* host
   s.memory.adopt(s.current(), host, bytes, flags);
 }
 
-SIMGPU_CALL(cuMemHostUnregister, cuMemHostUnregister_v4000, kAllocate, void* host) {
+SIMGPU_CALL(cuMemHostUnregister, cuMemHostUnregister_v4000, kAllocate, host) {
   s.refuse_if_unsafe();
   Allocation* at = s.memory.find(reinterpret_cast<std::uintptr_t>(host));
   if (at == nullptr || at->kind != MemoryKind::kRegistered) {
@@ -169,8 +166,8 @@ SIMGPU_CALL(cuMemHostUnregister, cuMemHostUnregister_v4000, kAllocate, void* hos
   s.memory.release(*at);
 }
 
-SIMGPU_CALL(cuMemHostGetDevicePointer_v2, cuMemHostGetDevicePointer_v3020, kOther,
-            CUdeviceptr* address, void* host, unsigned int flags) {
+SIMGPU_CALL(cuMemHostGetDevicePointer_v2, cuMemHostGetDevicePointer_v3020, kOther, address, host,
+            flags) {
   require(address);
   require_value(flags == 0);  // cuda.h: "for now, it must be set to 0"
   const auto at = reinterpret_cast<std::uintptr_t>(host);
@@ -180,23 +177,21 @@ SIMGPU_CALL(cuMemHostGetDevicePointer_v2, cuMemHostGetDevicePointer_v3020, kOthe
   *address = at;  // one address space
 }
 
-SIMGPU_CALL(cuMemHostGetFlags, cuMemHostGetFlags_v2030, kOther, unsigned int* flags, void* host) {
+SIMGPU_CALL(cuMemHostGetFlags, cuMemHostGetFlags_v2030, kOther, flags, host) {
   require(flags);
   const Allocation* owner = s.memory.find(reinterpret_cast<std::uintptr_t>(host));
   require_value(owner != nullptr && owner->kind == MemoryKind::kHost);
   *flags = owner->flags;
 }
 
-SIMGPU_CALL(cuMemGetAddressRange_v2, cuMemGetAddressRange_v3020, kOther, CUdeviceptr* base,
-            size_t* bytes, CUdeviceptr address) {
+SIMGPU_CALL(cuMemGetAddressRange_v2, cuMemGetAddressRange_v3020, kOther, base, bytes, address) {
   const Allocation* at = s.memory.find(static_cast<std::uintptr_t>(address));
   if (at == nullptr) throw Failure{CUDA_ERROR_NOT_FOUND};
   if (base != nullptr) *base = at->base;
   if (bytes != nullptr) *bytes = at->bytes;
 }
 
-SIMGPU_CALL(cuPointerGetAttribute, cuPointerGetAttribute_v4000, kOther, void* data,
-            CUpointer_attribute attribute, CUdeviceptr address) {
+SIMGPU_CALL(cuPointerGetAttribute, cuPointerGetAttribute_v4000, kOther, data, attribute, address) {
   require(data);
   const Allocation* at = s.memory.find(static_cast<std::uintptr_t>(address));
   require_value(at != nullptr);
@@ -236,13 +231,11 @@ SIMGPU_CALL(cuPointerGetAttribute, cuPointerGetAttribute_v4000, kOther, void* da
   }
 }
 
-SIMGPU_STREAM_CALL(cuMemAllocAsync, cuMemAllocAsync_v11020, kAllocate, CUdeviceptr* address,
-                   size_t bytes, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemAllocAsync, cuMemAllocAsync_v11020, kAllocate, address, bytes, stream) {
   Stream& to = s.stream(stream, which);
   s.allocate_async(address, bytes, to, s.current_pool(*to.context->device));
 }
 
-SIMGPU_STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_v11020, kAllocate, CUdeviceptr address,
-                   CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemFreeAsync, cuMemFreeAsync_v11020, kAllocate, address, stream) {
   free_async(s, address, s.stream(stream, which));
 }

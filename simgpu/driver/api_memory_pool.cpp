@@ -62,20 +62,17 @@ const std::shared_ptr<MemoryPool>& Simulator::current_pool(Device& device) {
 
 }  // namespace simgpu
 
-SIMGPU_CALL(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool_v11020, kOther, CUmemoryPool* pool,
-            CUdevice device) {
+SIMGPU_CALL(cuDeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool_v11020, kOther, pool, device) {
   require(pool);
   *pool = handle_of(s.default_pool(s.device(device)));
 }
 
-SIMGPU_CALL(cuDeviceGetMemPool, cuDeviceGetMemPool_v11020, kOther, CUmemoryPool* pool,
-            CUdevice device) {
+SIMGPU_CALL(cuDeviceGetMemPool, cuDeviceGetMemPool_v11020, kOther, pool, device) {
   require(pool);
   *pool = handle_of(s.current_pool(s.device(device)));
 }
 
-SIMGPU_CALL(cuDeviceSetMemPool, cuDeviceSetMemPool_v11020, kOther, CUdevice device,
-            CUmemoryPool pool) {
+SIMGPU_CALL(cuDeviceSetMemPool, cuDeviceSetMemPool_v11020, kOther, device, pool) {
   const auto chosen = pool_of(s, pool);
   Device& owner = s.device(device);
   // cuda.h: "The memory pool must be local to the specified device."
@@ -83,8 +80,7 @@ SIMGPU_CALL(cuDeviceSetMemPool, cuDeviceSetMemPool_v11020, kOther, CUdevice devi
   owner.pool = chosen;
 }
 
-SIMGPU_CALL(cuMemPoolCreate, cuMemPoolCreate_v11020, kAllocate, CUmemoryPool* pool,
-            const CUmemPoolProps* properties) {
+SIMGPU_CALL(cuMemPoolCreate, cuMemPoolCreate_v11020, kAllocate, pool, properties) {
   require(pool);
   require(properties);
   require_value(properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED);
@@ -104,7 +100,7 @@ SIMGPU_CALL(cuMemPoolCreate, cuMemPoolCreate_v11020, kAllocate, CUmemoryPool* po
 // more outstanding allocations"; "Destroying the current mempool of a device sets the default
 // mempool of that device as the current mempool"; "A device's default memory pool cannot be
 // destroyed."
-SIMGPU_CALL(cuMemPoolDestroy, cuMemPoolDestroy_v11020, kAllocate, CUmemoryPool pool) {
+SIMGPU_CALL(cuMemPoolDestroy, cuMemPoolDestroy_v11020, kAllocate, pool) {
   const auto doomed = pool_of(s, pool);
   Device& owner = *doomed->device;
   require_value(doomed != owner.default_pool);
@@ -112,13 +108,11 @@ SIMGPU_CALL(cuMemPoolDestroy, cuMemPoolDestroy_v11020, kAllocate, CUmemoryPool p
   s.pools.erase(doomed.get());
 }
 
-SIMGPU_CALL(cuMemPoolTrimTo, cuMemPoolTrimTo_v11020, kAllocate, CUmemoryPool pool,
-            size_t bytes_to_keep) {
+SIMGPU_CALL(cuMemPoolTrimTo, cuMemPoolTrimTo_v11020, kAllocate, pool, bytes_to_keep) {
   pool_of(s, pool)->keep(bytes_to_keep);
 }
 
-SIMGPU_CALL(cuMemPoolSetAttribute, cuMemPoolSetAttribute_v11020, kOther, CUmemoryPool pool,
-            CUmemPool_attribute attribute, void* value) {
+SIMGPU_CALL(cuMemPoolSetAttribute, cuMemPoolSetAttribute_v11020, kOther, pool, attribute, value) {
   require(value);
   MemoryPool& p = *pool_of(s, pool);
   if (is_reuse(attribute)) {
@@ -134,8 +128,7 @@ SIMGPU_CALL(cuMemPoolSetAttribute, cuMemPoolSetAttribute_v11020, kOther, CUmemor
   }
 }
 
-SIMGPU_CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute_v11020, kOther, CUmemoryPool pool,
-            CUmemPool_attribute attribute, void* value) {
+SIMGPU_CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute_v11020, kOther, pool, attribute, value) {
   require(value);
   MemoryPool& p = *pool_of(s, pool);
   if (is_reuse(attribute)) {
@@ -165,8 +158,7 @@ SIMGPU_CALL(cuMemPoolGetAttribute, cuMemPoolGetAttribute_v11020, kOther, CUmemor
   std::memcpy(value, &bytes, sizeof bytes);
 }
 
-SIMGPU_CALL(cuMemPoolSetAccess, cuMemPoolSetAccess_v11020, kOther, CUmemoryPool pool,
-            const CUmemAccessDesc* descriptions, size_t count) {
+SIMGPU_CALL(cuMemPoolSetAccess, cuMemPoolSetAccess_v11020, kOther, pool, descriptions, count) {
   require(descriptions);
   MemoryPool& p = *pool_of(s, pool);
   for (const CUmemAccessDesc& each : std::span(descriptions, count)) {
@@ -178,8 +170,7 @@ SIMGPU_CALL(cuMemPoolSetAccess, cuMemPoolSetAccess_v11020, kOther, CUmemoryPool 
   }
 }
 
-SIMGPU_CALL(cuMemPoolGetAccess, cuMemPoolGetAccess_v11020, kOther, CUmemAccess_flags* flags,
-            CUmemoryPool pool, CUmemLocation* location) {
+SIMGPU_CALL(cuMemPoolGetAccess, cuMemPoolGetAccess_v11020, kOther, flags, pool, location) {
   require(flags);
   require(location);
   const MemoryPool& p = *pool_of(s, pool);
@@ -191,8 +182,8 @@ SIMGPU_CALL(cuMemPoolGetAccess, cuMemPoolGetAccess_v11020, kOther, CUmemAccess_f
                                      : found->second;
 }
 
-SIMGPU_STREAM_CALL(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_v11020, kAllocate,
-                   CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+SIMGPU_STREAM_CALL(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_v11020, kAllocate, address,
+                   bytes, pool, stream) {
   const auto from = pool_of(s, pool);
   s.allocate_async(address, bytes, s.stream(stream, which), from);
 }

@@ -91,12 +91,11 @@ void occupancy(Simulator& s, int* blocks, CUfunction function, int threads, size
 
 }  // namespace
 
-SIMGPU_CALL(cuModuleLoadData, cuModuleLoadData_v2000, kAllocate, CUmodule* module,
-            const void* image) {
+SIMGPU_CALL(cuModuleLoadData, cuModuleLoadData_v2000, kAllocate, module, image) {
   load_module(s, module, image);
 }
 
-SIMGPU_CALL(cuModuleLoad, cuModuleLoad_v2000, kAllocate, CUmodule* module, const char* file) {
+SIMGPU_CALL(cuModuleLoad, cuModuleLoad_v2000, kAllocate, module, file) {
   require(file);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(std::fopen(file, "rbe"),
                                                                &std::fclose);
@@ -107,17 +106,16 @@ SIMGPU_CALL(cuModuleLoad, cuModuleLoad_v2000, kAllocate, CUmodule* module, const
   load_module(s, module, image.c_str());
 }
 
-SIMGPU_CALL(cuModuleLoadDataEx, cuModuleLoadDataEx_v2010, kAllocate, CUmodule* module,
-            const void* image, unsigned int, CUjit_option*, void**) {
+SIMGPU_CALL(cuModuleLoadDataEx, cuModuleLoadDataEx_v2010, kAllocate, module, image, unused, unused2,
+            unused3) {
   load_module(s, module, image);
 }
 
-SIMGPU_CALL(cuModuleLoadFatBinary, cuModuleLoadFatBinary_v2000, kAllocate, CUmodule* module,
-            const void* image) {
+SIMGPU_CALL(cuModuleLoadFatBinary, cuModuleLoadFatBinary_v2000, kAllocate, module, image) {
   load_module(s, module, image);
 }
 
-SIMGPU_FUNCTION(cuModuleUnload, cuModuleUnload_v2000, CUmodule module) {
+SIMGPU_FUNCTION(cuModuleUnload, cuModuleUnload_v2000, module) {
   return observed(call_of(entry.function(), module), [&] {
     return perform(entry, Cost::kAllocate, [&](Simulator& s) {
       s.refuse_if_unsafe();
@@ -126,24 +124,20 @@ SIMGPU_FUNCTION(cuModuleUnload, cuModuleUnload_v2000, CUmodule module) {
   });
 }
 
-SIMGPU_GET(cuModuleGetLoadingMode, cuModuleGetLoadingMode_v11070, kNone, CUmoduleLoadingMode,
-           CU_MODULE_LAZY_LOADING)
+SIMGPU_GET(cuModuleGetLoadingMode, cuModuleGetLoadingMode_v11070, kNone, CU_MODULE_LAZY_LOADING)
 
-SIMGPU_CALL(cuModuleGetFunction, cuModuleGetFunction_v2000, kOther, CUfunction* function,
-            CUmodule module, const char* name) {
+SIMGPU_CALL(cuModuleGetFunction, cuModuleGetFunction_v2000, kOther, function, module, name) {
   require(function);
   Module& in = s.module(module);
   *function = handle<CUfunction>(s.function_of(in, kernel_named(*in.library, name)));
 }
 
-SIMGPU_CALL(cuModuleGetGlobal_v2, cuModuleGetGlobal_v3020, kOther, CUdeviceptr* address,
-            size_t* bytes, CUmodule module, const char* name) {
+SIMGPU_CALL(cuModuleGetGlobal_v2, cuModuleGetGlobal_v3020, kOther, address, bytes, module, name) {
   variable_named(s.module(module), name, address, bytes);
 }
 
-SIMGPU_CALL(cuLibraryLoadData, cuLibraryLoadData_v12000, kAllocate, CUlibrary* library,
-            const void* image, CUjit_option*, void**, unsigned int, CUlibraryOption*, void**,
-            unsigned int) {
+SIMGPU_CALL(cuLibraryLoadData, cuLibraryLoadData_v12000, kAllocate, library, image, unused, unused2,
+            unused3, unused4, unused5, unused6) {
   require(library);
   s.refuse_if_unsafe();
   auto loaded = s.load_image(image);
@@ -152,7 +146,7 @@ SIMGPU_CALL(cuLibraryLoadData, cuLibraryLoadData_v12000, kAllocate, CUlibrary* l
   s.libraries.emplace(key, std::move(loaded));
 }
 
-SIMGPU_FUNCTION(cuLibraryUnload, cuLibraryUnload_v12000, CUlibrary library) {
+SIMGPU_FUNCTION(cuLibraryUnload, cuLibraryUnload_v12000, library) {
   return observed(call_of(entry.function(), library), [&] {
     return perform(entry, Cost::kAllocate, [&](Simulator& s) {
       s.refuse_if_unsafe();
@@ -167,74 +161,66 @@ SIMGPU_FUNCTION(cuLibraryUnload, cuLibraryUnload_v12000, CUlibrary library) {
   });
 }
 
-SIMGPU_CALL(cuLibraryGetKernel, cuLibraryGetKernel_v12000, kOther, CUkernel* kernel,
-            CUlibrary library, const char* name) {
+SIMGPU_CALL(cuLibraryGetKernel, cuLibraryGetKernel_v12000, kOther, kernel, library, name) {
   require(kernel);
   *kernel = handle<CUkernel>(kernel_named(s.library(library), name));
 }
 
-SIMGPU_CALL(cuLibraryGetModule, cuLibraryGetModule_v12000, kOther, CUmodule* module,
-            CUlibrary library) {
+SIMGPU_CALL(cuLibraryGetModule, cuLibraryGetModule_v12000, kOther, module, library) {
   require(module);
   *module = handle<CUmodule>(s.module_of(s.current(), s.library(library)));
 }
 
-SIMGPU_CALL(cuLibraryGetGlobal, cuLibraryGetGlobal_v12000, kOther, CUdeviceptr* address,
-            size_t* bytes, CUlibrary library, const char* name) {
+SIMGPU_CALL(cuLibraryGetGlobal, cuLibraryGetGlobal_v12000, kOther, address, bytes, library, name) {
   variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
 }
 
-SIMGPU_CALL(cuLibraryGetManaged, cuLibraryGetManaged_v12000, kOther, CUdeviceptr* address,
-            size_t* bytes, CUlibrary library, const char* name) {
+SIMGPU_CALL(cuLibraryGetManaged, cuLibraryGetManaged_v12000, kOther, address, bytes, library,
+            name) {
   variable_named(s.module_of(s.current(), s.library(library)), name, address, bytes);
 }
 
-SIMGPU_CALL(cuKernelGetFunction, cuKernelGetFunction_v12000, kOther, CUfunction* function,
-            CUkernel kernel) {
+SIMGPU_CALL(cuKernelGetFunction, cuKernelGetFunction_v12000, kOther, function, kernel) {
   require(function);
   Kernel& wanted = s.kernel(kernel);
   *function = handle<CUfunction>(s.function_of(s.module_of(s.current(), *wanted.library), wanted));
 }
 
-SIMGPU_CALL(cuKernelGetName, cuKernelGetName_v12030, kOther, const char** name, CUkernel kernel) {
+SIMGPU_CALL(cuKernelGetName, cuKernelGetName_v12030, kOther, name, kernel) {
   require(name);
   *name = s.kernel(kernel).mangled.c_str();
 }
 
-SIMGPU_CALL(cuKernelGetLibrary, cuKernelGetLibrary_v12050, kOther, CUlibrary* library,
-            CUkernel kernel) {
+SIMGPU_CALL(cuKernelGetLibrary, cuKernelGetLibrary_v12050, kOther, library, kernel) {
   require(library);
   *library = handle<CUlibrary>(*s.kernel(kernel).library);
 }
 
-SIMGPU_CALL(cuKernelGetAttribute, cuKernelGetAttribute_v12000, kOther, int* value,
-            CUfunction_attribute attribute, CUkernel kernel, CUdevice device) {
+SIMGPU_CALL(cuKernelGetAttribute, cuKernelGetAttribute_v12000, kOther, value, attribute, kernel,
+            device) {
   require(value);
   static_cast<void>(s.device(device));
   *value = attribute_of(s, s.kernel(kernel), FunctionSettings(), attribute);
 }
 
-SIMGPU_CALL(cuFuncGetName, cuFuncGetName_v12030, kOther, const char** name, CUfunction function) {
+SIMGPU_CALL(cuFuncGetName, cuFuncGetName_v12030, kOther, name, function) {
   require(name);
   *name = s.function(function).kernel->mangled.c_str();
 }
 
-SIMGPU_CALL(cuFuncGetModule, cuFuncGetModule_v11000, kOther, CUmodule* module,
-            CUfunction function) {
+SIMGPU_CALL(cuFuncGetModule, cuFuncGetModule_v11000, kOther, module, function) {
   require(module);
   const Function& of = s.function(function);
   *module = handle<CUmodule>(*of.context->library_modules.at(of.kernel->library));
 }
 
-SIMGPU_CALL(cuFuncGetAttribute, cuFuncGetAttribute_v2020, kOther, int* value,
-            CUfunction_attribute attribute, CUfunction function) {
+SIMGPU_CALL(cuFuncGetAttribute, cuFuncGetAttribute_v2020, kOther, value, attribute, function) {
   require(value);
   const Function& of = s.function(function);
   *value = attribute_of(s, *of.kernel, of.settings, attribute);
 }
 
-SIMGPU_CALL(cuFuncSetAttribute, cuFuncSetAttribute_v9000, kOther, CUfunction function,
-            CUfunction_attribute attribute, int value) {
+SIMGPU_CALL(cuFuncSetAttribute, cuFuncSetAttribute_v9000, kOther, function, attribute, value) {
   Function& of = s.function(function);
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
@@ -262,32 +248,30 @@ SIMGPU_CALL(cuFuncSetAttribute, cuFuncSetAttribute_v9000, kOther, CUfunction fun
   }
 }
 
-SIMGPU_CALL(cuFuncSetCacheConfig, cuFuncSetCacheConfig_v3000, kOther, CUfunction function,
-            CUfunc_cache) {
+SIMGPU_CALL(cuFuncSetCacheConfig, cuFuncSetCacheConfig_v3000, kOther, function, unused) {
   // cuda.h: "only a preference", so accepting it is all there is to do.
   static_cast<void>(s.function(function));
 }
 
-SIMGPU_CALL(cuFuncLoad, cuFuncLoad_v12040, kOther, CUfunction function) {
+SIMGPU_CALL(cuFuncLoad, cuFuncLoad_v12040, kOther, function) {
   static_cast<void>(s.function(function));
 }
 
-SIMGPU_CALL(cuFuncIsLoaded, cuFuncIsLoaded_v12040, kOther, CUfunctionLoadingState* state,
-            CUfunction function) {
+SIMGPU_CALL(cuFuncIsLoaded, cuFuncIsLoaded_v12040, kOther, state, function) {
   require(state);
   static_cast<void>(s.function(function));
   *state = CU_FUNCTION_LOADING_STATE_LOADED;
 }
 
 SIMGPU_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessor,
-            cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050, kOther, int* blocks,
-            CUfunction function, int threads, size_t dynamic_shared) {
+            cuOccupancyMaxActiveBlocksPerMultiprocessor_v6050, kOther, blocks, function, threads,
+            dynamic_shared) {
   occupancy(s, blocks, function, threads, dynamic_shared);
 }
 
 SIMGPU_CALL(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
-            cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_v7000, kOther, int* blocks,
-            CUfunction function, int threads, size_t dynamic_shared, unsigned int flags) {
+            cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_v7000, kOther, blocks, function,
+            threads, dynamic_shared, flags) {
   require_value(flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
   occupancy(s, blocks, function, threads, dynamic_shared);
 }

@@ -135,8 +135,8 @@ bool is_driver_function(std::string_view name) {
 
 using simgpu::DriverEntry;
 
-SIMGPU_FUNCTION(cuGetProcAddress_v2, cuGetProcAddress_v12000, const char* symbol, void** address,
-                int version, cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
+SIMGPU_FUNCTION(cuGetProcAddress_v2, cuGetProcAddress_v12000, symbol, address, version, flags,
+                status) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (symbol == nullptr || address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto found = simgpu::find(symbol, version, flags);
@@ -145,8 +145,7 @@ SIMGPU_FUNCTION(cuGetProcAddress_v2, cuGetProcAddress_v12000, const char* symbol
   return found.result;
 }
 
-SIMGPU_FUNCTION(cuGetProcAddress, cuGetProcAddress_v11030, const char* symbol, void** address,
-                int version, cuuint64_t flags) {
+SIMGPU_FUNCTION(cuGetProcAddress, cuGetProcAddress_v11030, symbol, address, version, flags) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   if (symbol == nullptr || address == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto found = simgpu::find(symbol, version, flags);

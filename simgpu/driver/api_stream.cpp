@@ -75,63 +75,58 @@ void write_value(Simulator& s, Stream& stream, CUdeviceptr address, std::uint64_
 
 }  // namespace
 
-SIMGPU_CALL(cuStreamCreate, cuStreamCreate_v2000, kAllocate, CUstream* stream, unsigned int flags) {
+SIMGPU_CALL(cuStreamCreate, cuStreamCreate_v2000, kAllocate, stream, flags) {
   create(s, stream, flags, 0);
 }
 
-SIMGPU_CALL(cuStreamCreateWithPriority, cuStreamCreateWithPriority_v5050, kAllocate,
-            CUstream* stream, unsigned int flags, int priority) {
+SIMGPU_CALL(cuStreamCreateWithPriority, cuStreamCreateWithPriority_v5050, kAllocate, stream, flags,
+            priority) {
   create(s, stream, flags, priority);
 }
 
-SIMGPU_FUNCTION(cuStreamDestroy, cuStreamDestroy_v2000, CUstream stream) {
+SIMGPU_FUNCTION(cuStreamDestroy, cuStreamDestroy_v2000, stream) {
   tell_of_doomed_stream(stream);
   return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 
-SIMGPU_FUNCTION(cuStreamDestroy_v2, cuStreamDestroy_v4000, CUstream stream) {
+SIMGPU_FUNCTION(cuStreamDestroy_v2, cuStreamDestroy_v4000, stream) {
   tell_of_doomed_stream(stream);
   return perform(entry, Cost::kOther, [&](Simulator& s) { destroy(s, stream); });
 }
 
-SIMGPU_STREAM_FUNCTION(cuStreamQuery, cuStreamQuery_v2000, CUstream stream) {
+SIMGPU_STREAM_FUNCTION(cuStreamQuery, cuStreamQuery_v2000, stream) {
   return call(entry, Cost::kQuery, [&](Simulator& s) { return query(s, s.stream(stream, which)); });
 }
 
-SIMGPU_STREAM_CALL(cuStreamSynchronize, cuStreamSynchronize_v2000, kWait, CUstream stream) {
+SIMGPU_STREAM_CALL(cuStreamSynchronize, cuStreamSynchronize_v2000, kWait, stream) {
   synchronize(s, s.stream(stream, which));
 }
 
-SIMGPU_STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_v3020, kWait, CUstream stream,
-                   CUevent event, unsigned int flags) {
+SIMGPU_STREAM_CALL(cuStreamWaitEvent, cuStreamWaitEvent_v3020, kWait, stream, event, flags) {
   wait_event(s, s.stream(stream, which), event, flags);
 }
 
-SIMGPU_STREAM_GET(cuStreamGetPriority, cuStreamGetPriority_v5050, kNone, int,
+SIMGPU_STREAM_GET(cuStreamGetPriority, cuStreamGetPriority_v5050, kNone,
                   s.stream(stream, which).priority)
 
-SIMGPU_STREAM_GET(cuStreamGetFlags, cuStreamGetFlags_v5050, kNone, unsigned int,
-                  s.stream(stream, which).flags)
+SIMGPU_STREAM_GET(cuStreamGetFlags, cuStreamGetFlags_v5050, kNone, s.stream(stream, which).flags)
 
-SIMGPU_STREAM_GET(cuStreamGetId, cuStreamGetId_v12000, kNone, unsigned long long,
-                  s.stream(stream, which).id)
-SIMGPU_STREAM_GET(cuStreamGetDevice, cuStreamGetDevice_v12080, kNone, CUdevice,
+SIMGPU_STREAM_GET(cuStreamGetId, cuStreamGetId_v12000, kNone, s.stream(stream, which).id)
+SIMGPU_STREAM_GET(cuStreamGetDevice, cuStreamGetDevice_v12080, kNone,
                   s.stream(stream, which).context->device->index)
-SIMGPU_STREAM_GET(cuStreamGetCtx, cuStreamGetCtx_v9020, kNone, CUcontext,
+SIMGPU_STREAM_GET(cuStreamGetCtx, cuStreamGetCtx_v9020, kNone,
                   reinterpret_cast<CUcontext>(s.stream(stream, which).context))
 
-SIMGPU_STREAM_CALL(cuStreamGetCtx_v2, cuStreamGetCtx_v12050, kNone, CUstream stream,
-                   CUcontext* context, CUgreenCtx* green) {
+SIMGPU_STREAM_CALL(cuStreamGetCtx_v2, cuStreamGetCtx_v12050, kNone, stream, context, green) {
   require(context);
   // cuda.h: the green context, or "NULL if the stream is not associated with a green context".
   *context = reinterpret_cast<CUcontext>(s.stream(stream, which).context);
   if (green != nullptr) *green = nullptr;
 }
 
-#define SIMGPU_STREAM_VALUE(symbol, typed, work, bits)                           \
-  SIMGPU_STREAM_CALL(symbol, typed, kWait, CUstream stream, CUdeviceptr address, \
-                     cuuint##bits##_t value, unsigned int flags) {               \
-    work(s, s.stream(stream, which), address, value, (bits) == 64, flags);       \
+#define SIMGPU_STREAM_VALUE(symbol, typed, work, bits)                      \
+  SIMGPU_STREAM_CALL(symbol, typed, kWait, stream, address, value, flags) { \
+    work(s, s.stream(stream, which), address, value, (bits) == 64, flags);  \
   }
 SIMGPU_STREAM_VALUE(cuStreamWaitValue32, cuStreamWaitValue32_v8000, wait_value, 32)
 SIMGPU_STREAM_VALUE(cuStreamWriteValue32, cuStreamWriteValue32_v8000, write_value, 32)
@@ -142,8 +137,7 @@ SIMGPU_STREAM_VALUE(cuStreamWriteValue32_v2, cuStreamWriteValue32_v11070, write_
 SIMGPU_STREAM_VALUE(cuStreamWaitValue64_v2, cuStreamWaitValue64_v11070, wait_value, 64)
 SIMGPU_STREAM_VALUE(cuStreamWriteValue64_v2, cuStreamWriteValue64_v11070, write_value, 64)
 
-SIMGPU_STREAM_CALL(cuLaunchHostFunc, cuLaunchHostFunc_v10000, kLaunch, CUstream stream,
-                   CUhostFn function, void* data) {
+SIMGPU_STREAM_CALL(cuLaunchHostFunc, cuLaunchHostFunc_v10000, kLaunch, stream, function, data) {
   require_value(function != nullptr);
   s.call_host(s.stream(stream, which), function, data);
 }

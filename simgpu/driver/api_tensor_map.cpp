@@ -30,11 +30,8 @@ bool is_aligned(const void* address, std::uint64_t alignment) {
 
 }  // namespace
 
-SIMGPU_CALL(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled_v12000, kOther, CUtensorMap* map,
-            CUtensorMapDataType type, cuuint32_t rank, void* address, const cuuint64_t* dims,
-            const cuuint64_t* strides, const cuuint32_t* box, const cuuint32_t* steps,
-            CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-            CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill) {
+SIMGPU_CALL(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled_v12000, kOther, map, type, rank, address,
+            dims, strides, box, steps, interleave, swizzle, promotion, fill) {
   MapType element = type_of(type);
   if (interleave == CU_TENSOR_MAP_INTERLEAVE_32B) element.alignment = 32;
   // "must be non-zero and less than or equal to the maximum supported dimensionality of 5.  If
@@ -68,8 +65,7 @@ SIMGPU_CALL(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled_v12000, kOther, CUten
   std::copy_n(dims, rank, map->opaque + 2);
 }
 
-SIMGPU_CALL(cuTensorMapReplaceAddress, cuTensorMapReplaceAddress_v12000, kOther, CUtensorMap* map,
-            void* address) {
+SIMGPU_CALL(cuTensorMapReplaceAddress, cuTensorMapReplaceAddress_v12000, kOther, map, address) {
   require_value(map != nullptr && is_aligned(map, 64) && is_aligned(address, 16));
   map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
 }

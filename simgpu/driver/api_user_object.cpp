@@ -22,8 +22,8 @@ void require_count(unsigned count) {
 
 }  // namespace
 
-SIMGPU_CALL(cuUserObjectCreate, cuUserObjectCreate_v11030, kOther, CUuserObject* object, void* data,
-            CUhostFn destroy, unsigned int references, unsigned int flags) {
+SIMGPU_CALL(cuUserObjectCreate, cuUserObjectCreate_v11030, kOther, object, data, destroy,
+            references, flags) {
   require(object);
   require_value(destroy != nullptr);
   require_count(references);
@@ -35,20 +35,18 @@ SIMGPU_CALL(cuUserObjectCreate, cuUserObjectCreate_v11030, kOther, CUuserObject*
   s.user_objects.emplace(key, std::move(owned));
 }
 
-SIMGPU_CALL(cuUserObjectRetain, cuUserObjectRetain_v11030, kOther, CUuserObject object,
-            unsigned int count) {
+SIMGPU_CALL(cuUserObjectRetain, cuUserObjectRetain_v11030, kOther, object, count) {
   require_count(count);
   object_of(s, object).retain(count);
 }
 
-SIMGPU_CALL(cuUserObjectRelease, cuUserObjectRelease_v11030, kOther, CUuserObject object,
-            unsigned int count) {
+SIMGPU_CALL(cuUserObjectRelease, cuUserObjectRelease_v11030, kOther, object, count) {
   require_count(count);
   release(s.user_objects, object_of(s, object), count);
 }
 
-SIMGPU_CALL(cuGraphRetainUserObject, cuGraphRetainUserObject_v11030, kOther, CUgraph graph,
-            CUuserObject object, unsigned int count, unsigned int flags) {
+SIMGPU_CALL(cuGraphRetainUserObject, cuGraphRetainUserObject_v11030, kOther, graph, object, count,
+            flags) {
   require_count(count);
   require_value(flags == 0 || flags == CU_GRAPH_USER_OBJECT_MOVE);
   Graph& owner = s.graph(graph);
@@ -58,8 +56,8 @@ SIMGPU_CALL(cuGraphRetainUserObject, cuGraphRetainUserObject_v11030, kOther, CUg
   owner.references.adopt(s.user_objects, retained, count);
 }
 
-SIMGPU_CALL(cuGraphReleaseUserObject, cuGraphReleaseUserObject_v11030, kOther, CUgraph graph,
-            CUuserObject object, unsigned int count) {
+SIMGPU_CALL(cuGraphReleaseUserObject, cuGraphReleaseUserObject_v11030, kOther, graph, object,
+            count) {
   require_count(count);
   require_value(s.graph(graph).references.release(object_of(s, object), count));
 }

@@ -74,15 +74,14 @@ void put_pages_back(CUdeviceptr address, std::size_t bytes) {
 }  // namespace
 
 SIMGPU_CALL(cuMemGetAllocationGranularity, cuMemGetAllocationGranularity_v10020, kOther,
-            size_t* granularity, const CUmemAllocationProp* properties,
-            CUmemAllocationGranularity_flags) {
+            granularity, properties, unused) {
   require(granularity);
   require(properties);
   *granularity = kGranularity;
 }
 
-SIMGPU_CALL(cuMemAddressReserve, cuMemAddressReserve_v10020, kAllocate, CUdeviceptr* address,
-            size_t bytes, size_t alignment, CUdeviceptr, unsigned long long flags) {
+SIMGPU_CALL(cuMemAddressReserve, cuMemAddressReserve_v10020, kAllocate, address, bytes, alignment,
+            unused, flags) {
   require(address);
   require_aligned(bytes);
   require_value(flags == 0 && (alignment & (alignment - 1)) == 0);
@@ -98,8 +97,7 @@ SIMGPU_CALL(cuMemAddressReserve, cuMemAddressReserve_v10020, kAllocate, CUdevice
   *address = aligned;
 }
 
-SIMGPU_CALL(cuMemAddressFree, cuMemAddressFree_v10020, kAllocate, CUdeviceptr address,
-            size_t bytes) {
+SIMGPU_CALL(cuMemAddressFree, cuMemAddressFree_v10020, kAllocate, address, bytes) {
   auto& all = virtual_memory();
   const auto found = all.reserved.find(address);
   require_value(found != all.reserved.end() && found->second == bytes);
@@ -109,8 +107,7 @@ SIMGPU_CALL(cuMemAddressFree, cuMemAddressFree_v10020, kAllocate, CUdeviceptr ad
   all.reserved.erase(found);
 }
 
-SIMGPU_CALL(cuMemCreate, cuMemCreate_v10020, kAllocate, CUmemGenericAllocationHandle* handle,
-            size_t bytes, const CUmemAllocationProp* properties, unsigned long long flags) {
+SIMGPU_CALL(cuMemCreate, cuMemCreate_v10020, kAllocate, handle, bytes, properties, flags) {
   require(handle);
   require(properties);
   require_aligned(bytes);
@@ -137,13 +134,12 @@ SIMGPU_CALL(cuMemCreate, cuMemCreate_v10020, kAllocate, CUmemGenericAllocationHa
 }
 
 // cuda.h: the memory goes "once all mappings ... are unmapped", too.
-SIMGPU_CALL(cuMemRelease, cuMemRelease_v10020, kAllocate, CUmemGenericAllocationHandle handle) {
+SIMGPU_CALL(cuMemRelease, cuMemRelease_v10020, kAllocate, handle) {
   static_cast<void>(physical(handle));
   virtual_memory().handles.erase(handle);
 }
 
-SIMGPU_CALL(cuMemMap, cuMemMap_v10020, kAllocate, CUdeviceptr address, size_t bytes, size_t offset,
-            CUmemGenericAllocationHandle handle, unsigned long long flags) {
+SIMGPU_CALL(cuMemMap, cuMemMap_v10020, kAllocate, address, bytes, offset, handle, flags) {
   require_aligned(bytes);
   const auto& memory = physical(handle);
   // cuda.h: "offset - must be zero".
@@ -158,7 +154,7 @@ SIMGPU_CALL(cuMemMap, cuMemMap_v10020, kAllocate, CUdeviceptr address, size_t by
   known.kind = MemoryKind::kDevice;
 }
 
-SIMGPU_CALL(cuMemUnmap, cuMemUnmap_v10020, kAllocate, CUdeviceptr address, size_t bytes) {
+SIMGPU_CALL(cuMemUnmap, cuMemUnmap_v10020, kAllocate, address, bytes) {
   auto& mapped = virtual_memory().mapped;
   const CUdeviceptr end = address + bytes;
   require_value(mapped.contains(address));
@@ -172,8 +168,7 @@ SIMGPU_CALL(cuMemUnmap, cuMemUnmap_v10020, kAllocate, CUdeviceptr address, size_
   }
 }
 
-SIMGPU_CALL(cuMemSetAccess, cuMemSetAccess_v10020, kAllocate, CUdeviceptr address, size_t bytes,
-            const CUmemAccessDesc* access, size_t count) {
+SIMGPU_CALL(cuMemSetAccess, cuMemSetAccess_v10020, kAllocate, address, bytes, access, count) {
   require(access);
   require_value(count > 0 && lies_in_reserved(address, bytes));
   // One address space: what one device may do, all may.
@@ -186,7 +181,7 @@ SIMGPU_CALL(cuMemSetAccess, cuMemSetAccess_v10020, kAllocate, CUdeviceptr addres
 }
 
 SIMGPU_CALL(cuMemGetAllocationPropertiesFromHandle, cuMemGetAllocationPropertiesFromHandle_v10020,
-            kOther, CUmemAllocationProp* properties, CUmemGenericAllocationHandle handle) {
+            kOther, properties, handle) {
   require(properties);
   *properties = physical(handle)->properties;
 }

@@ -72,43 +72,46 @@ inline void* pointer(CUdeviceptr address) {
 // cuGetProcAddress.  `typed` is the vendor's name with the CUDA version that brought this form
 // (common/proc_name.hpp).
 
-// SIMGPU_FUNCTION(symbol, typed, parameters...) { body }: `entry` is the function's, which the body
-// begins.
-#define SIMGPU_FUNCTION(symbol, typed, ...)                                           \
-  static CUresult body_##symbol(const DriverEntry& entry __VA_OPT__(, ) __VA_ARGS__); \
-  CUresult symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                    \
-    static const DriverEntry entry{__func__};                                         \
-    return body_##symbol(entry __VA_OPT__(, ) SIMGPU_ARGUMENTS(__VA_ARGS__));         \
-  }                                                                                   \
-  SIMGPU_PROC(symbol, typed)                                                          \
-  static CUresult body_##symbol(const DriverEntry& entry __VA_OPT__(, ) __VA_ARGS__)
+// SIMGPU_FUNCTION(symbol, typed, names of the parameters...) { body }: `entry` is the function's,
+// which the body begins.
+#define SIMGPU_FUNCTION(symbol, typed, ...)                                              \
+  static CUresult body_##symbol([[maybe_unused]] const DriverEntry& entry __VA_OPT__(, ) \
+                                    SIMGPU_PARAMETERS(symbol, __VA_ARGS__));             \
+  CUresult symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                              \
+    static const DriverEntry entry{__func__};                                            \
+    return body_##symbol(entry __VA_OPT__(, ) __VA_ARGS__);                              \
+  }                                                                                      \
+  SIMGPU_PROC(symbol, typed)                                                             \
+  static CUresult body_##symbol([[maybe_unused]] const DriverEntry& entry __VA_OPT__(, ) \
+                                    SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
 // The same for `symbol` and `symbol_ptsz`: `which` says what a null stream means.
-#define SIMGPU_STREAM_FUNCTION(symbol, typed, ...)                                           \
-  static CUresult body_##symbol(const DriverEntry& entry, __VA_ARGS__, DefaultStream which); \
-  CUresult symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                           \
-    static const DriverEntry entry{__func__};                                                \
-    return body_##symbol(entry, SIMGPU_ARGUMENTS(__VA_ARGS__), kLegacy);                     \
-  }                                                                                          \
-  CUresult symbol##_ptsz(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                    \
-    static const DriverEntry entry{__func__};                                                \
-    return body_##symbol(entry, SIMGPU_ARGUMENTS(__VA_ARGS__), kPerThread);                  \
-  }                                                                                          \
-  SIMGPU_PROC_TWINS(symbol, symbol##_ptsz, typed)                                            \
-  static CUresult body_##symbol(const DriverEntry& entry, __VA_ARGS__, DefaultStream which)
+#define SIMGPU_STREAM_FUNCTION(symbol, typed, ...)                             \
+  static CUresult body_##symbol(const DriverEntry& entry, DefaultStream which, \
+                                SIMGPU_PARAMETERS(symbol, __VA_ARGS__));       \
+  CUresult symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                    \
+    static const DriverEntry entry{__func__};                                  \
+    return body_##symbol(entry, kLegacy, __VA_ARGS__);                         \
+  }                                                                            \
+  CUresult symbol##_ptsz(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {             \
+    static const DriverEntry entry{__func__};                                  \
+    return body_##symbol(entry, kPerThread, __VA_ARGS__);                      \
+  }                                                                            \
+  SIMGPU_PROC_TWINS(symbol, symbol##_ptsz, typed)                              \
+  static CUresult body_##symbol(const DriverEntry& entry, DefaultStream which, \
+                                SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
-// SIMGPU_CALL(symbol, typed, cost, parameters...) { body }: the body is performed with the
-// simulator `s`.
-#define SIMGPU_CALL(symbol, typed, cost, ...)                         \
-  static void body_##symbol(Simulator& s __VA_OPT__(, ) __VA_ARGS__); \
-  CUresult symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {    \
-    static const DriverEntry entry{__func__};                         \
-    return perform(entry, Cost::cost, [&](Simulator& s) {             \
-      body_##symbol(s __VA_OPT__(, ) SIMGPU_ARGUMENTS(__VA_ARGS__));  \
-    });                                                               \
-  }                                                                   \
-  SIMGPU_PROC(symbol, typed)                                          \
-  static void body_##symbol([[maybe_unused]] Simulator& s __VA_OPT__(, ) __VA_ARGS__)
+// SIMGPU_CALL(symbol, typed, cost, names...) { body }: the body is performed with the simulator
+// `s`.
+#define SIMGPU_CALL(symbol, typed, cost, ...)                                           \
+  static void body_##symbol([[maybe_unused]] Simulator& s __VA_OPT__(, )                \
+                                SIMGPU_PARAMETERS(symbol, __VA_ARGS__));                \
+  SIMGPU_FUNCTION(symbol, typed, __VA_ARGS__) {                                         \
+    return perform(entry, Cost::cost,                                                   \
+                   [&](Simulator& s) { body_##symbol(s __VA_OPT__(, ) __VA_ARGS__); }); \
+  }                                                                                     \
+  static void body_##symbol([[maybe_unused]] Simulator& s __VA_OPT__(, )                \
+                                SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
 // The same for `symbol` and `symbol_ptsz`, as SIMGPU_STREAM_FUNCTION.
 #define SIMGPU_STREAM_CALL(symbol, typed, cost, ...) \
@@ -116,35 +119,32 @@ inline void* pointer(CUdeviceptr address) {
 // For functions that take no stream, and use the default stream: `symbol` and `symbol_ptds`.
 #define SIMGPU_DEFAULT_STREAM_CALL(symbol, typed, cost, ...) \
   SIMGPU_CALL_TWINS(symbol, symbol##_ptds, typed, cost, __VA_ARGS__)
-#define SIMGPU_CALL_TWINS(symbol, twin, typed, cost, ...)                    \
-  static void body_##symbol(Simulator& s, __VA_ARGS__, DefaultStream which); \
-  CUresult symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {           \
-    static const DriverEntry entry{__func__};                                \
-    return perform(entry, Cost::cost, [&](Simulator& s) {                    \
-      body_##symbol(s, SIMGPU_ARGUMENTS(__VA_ARGS__), kLegacy);              \
-    });                                                                      \
-  }                                                                          \
-  CUresult twin(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {             \
-    static const DriverEntry entry{__func__};                                \
-    return perform(entry, Cost::cost, [&](Simulator& s) {                    \
-      body_##symbol(s, SIMGPU_ARGUMENTS(__VA_ARGS__), kPerThread);           \
-    });                                                                      \
-  }                                                                          \
-  SIMGPU_PROC_TWINS(symbol, twin, typed)                                     \
-  static void body_##symbol(Simulator& s, __VA_ARGS__, DefaultStream which)
+#define SIMGPU_CALL_TWINS(symbol, twin, typed, cost, ...)                             \
+  static void body_##symbol(Simulator& s, DefaultStream which,                        \
+                            SIMGPU_PARAMETERS(symbol, __VA_ARGS__));                  \
+  CUresult symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                           \
+    static const DriverEntry entry{__func__};                                         \
+    return perform(entry, Cost::cost,                                                 \
+                   [&](Simulator& s) { body_##symbol(s, kLegacy, __VA_ARGS__); });    \
+  }                                                                                   \
+  CUresult twin(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                             \
+    static const DriverEntry entry{__func__};                                         \
+    return perform(entry, Cost::cost,                                                 \
+                   [&](Simulator& s) { body_##symbol(s, kPerThread, __VA_ARGS__); }); \
+  }                                                                                   \
+  SIMGPU_PROC_TWINS(symbol, twin, typed)                                              \
+  static void body_##symbol(Simulator& s, DefaultStream which,                        \
+                            SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
-// NOLINTBEGIN(bugprone-macro-parentheses): types and names
-// SIMGPU_GET(symbol, typed, cost, type, value, parameters before the last...): the last parameter
-// says where the value goes.
-#define SIMGPU_GET(symbol, typed, cost, Type, value, ...)                 \
-  SIMGPU_CALL(symbol, typed, cost, __VA_ARGS__ __VA_OPT__(, ) Type* to) { \
-    require(to);                                                          \
-    *to = value;                                                          \
+// SIMGPU_GET(symbol, typed, cost, value, names before the last...): the last parameter says where
+// the value goes.  SIMGPU_STREAM_GET gets it of a stream.
+#define SIMGPU_GET(symbol, typed, cost, value, ...)                 \
+  SIMGPU_CALL(symbol, typed, cost, __VA_ARGS__ __VA_OPT__(, ) to) { \
+    require(to);                                                    \
+    *to = value;                                                    \
   }
-// The same of a stream.
-#define SIMGPU_STREAM_GET(symbol, typed, cost, Type, value)            \
-  SIMGPU_STREAM_CALL(symbol, typed, cost, CUstream stream, Type* to) { \
-    require(to);                                                       \
-    *to = value;                                                       \
+#define SIMGPU_STREAM_GET(symbol, typed, cost, value)   \
+  SIMGPU_STREAM_CALL(symbol, typed, cost, stream, to) { \
+    require(to);                                        \
+    *to = value;                                        \
   }
-// NOLINTEND(bugprone-macro-parentheses)

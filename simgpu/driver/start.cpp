@@ -141,7 +141,7 @@ Nanoseconds cost_of(const Simulator& simulator, Cost cost) {
 
 using simgpu::DriverEntry;
 
-SIMGPU_FUNCTION(cuInit, cuInit_v2000, unsigned int flags) {
+SIMGPU_FUNCTION(cuInit, cuInit_v2000, flags) {
   if (const int injected = entry.begin(); injected != 0) return static_cast<CUresult>(injected);
   // cuda.h, cuInit: "Currently, the Flags parameter must be 0."
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;

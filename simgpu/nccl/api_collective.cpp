@@ -74,63 +74,51 @@ using Kind = OperationKind;
 
 }  // namespace
 
-SIMGPU_CALL(ncclAllReduce, const void* send, void* receive, size_t count, ncclDataType_t type,
-            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclAllReduce, send, receive, count, type, op, comm, stream) {
   return checked({Kind::kAllReduce, comm, stream, send, receive, count, type, op});
 }
 
-SIMGPU_CALL(ncclAllGather, const void* send, void* receive, size_t count, ncclDataType_t type,
-            ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclAllGather, send, receive, count, type, comm, stream) {
   return checked({Kind::kAllGather, comm, stream, send, receive, count, type});
 }
 
-SIMGPU_CALL(ncclReduceScatter, const void* send, void* receive, size_t count, ncclDataType_t type,
-            ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclReduceScatter, send, receive, count, type, op, comm, stream) {
   return checked({Kind::kReduceScatter, comm, stream, send, receive, count, type, op});
 }
 
-SIMGPU_CALL(ncclBroadcast, const void* send, void* receive, size_t count, ncclDataType_t type,
-            int root, ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclBroadcast, send, receive, count, type, root, comm, stream) {
   return checked({Kind::kBroadcast, comm, stream, send, receive, count, type, ncclSum, root});
 }
 
-SIMGPU_CALL(ncclBcast, void* buffer, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-            cudaStream_t stream) {
+SIMGPU_CALL(ncclBcast, buffer, count, type, root, comm, stream) {
   return checked({Kind::kBroadcast, comm, stream, buffer, buffer, count, type, ncclSum, root});
 }
 
-SIMGPU_CALL(ncclReduce, const void* send, void* receive, size_t count, ncclDataType_t type,
-            ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclReduce, send, receive, count, type, op, root, comm, stream) {
   return checked({Kind::kReduce, comm, stream, send, receive, count, type, op, root});
 }
 
-SIMGPU_CALL(ncclAlltoAll, const void* send, void* receive, size_t count, ncclDataType_t type,
-            ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclAlltoAll, send, receive, count, type, comm, stream) {
   return checked({Kind::kAllToAll, comm, stream, send, receive, count, type});
 }
 
-SIMGPU_CALL(ncclGather, const void* send, void* receive, size_t count, ncclDataType_t type,
-            int root, ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclGather, send, receive, count, type, root, comm, stream) {
   return checked({Kind::kGather, comm, stream, send, receive, count, type, ncclSum, root});
 }
 
-SIMGPU_CALL(ncclScatter, const void* send, void* receive, size_t count, ncclDataType_t type,
-            int root, ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclScatter, send, receive, count, type, root, comm, stream) {
   return checked({Kind::kScatter, comm, stream, send, receive, count, type, ncclSum, root});
 }
 
-SIMGPU_CALL(ncclSend, const void* send, size_t count, ncclDataType_t type, int peer,
-            ncclComm_t comm, cudaStream_t stream) {
+SIMGPU_CALL(ncclSend, send, count, type, peer, comm, stream) {
   return checked({Kind::kSend, comm, stream, send, nullptr, count, type, ncclSum, peer});
 }
 
-SIMGPU_CALL(ncclRecv, void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
-            cudaStream_t stream) {
+SIMGPU_CALL(ncclRecv, receive, count, type, peer, comm, stream) {
   return checked({Kind::kReceive, comm, stream, nullptr, receive, count, type, ncclSum, peer});
 }
 
-SIMGPU_CALL(ncclRedOpCreatePreMulSum, ncclRedOp_t* op, void* scalar, ncclDataType_t type,
-            ncclScalarResidence_t, ncclComm_t comm) {
+SIMGPU_CALL(ncclRedOpCreatePreMulSum, op, scalar, type, unused, comm) {
   if (comm == nullptr) return no_communicator();
   ncclComm& c = *comm;
   if (op == nullptr || scalar == nullptr || bytes_of(type) == 0) {
@@ -143,7 +131,7 @@ SIMGPU_CALL(ncclRedOpCreatePreMulSum, ncclRedOp_t* op, void* scalar, ncclDataTyp
   return ncclSuccess;
 }
 
-SIMGPU_CALL(ncclRedOpDestroy, ncclRedOp_t op, ncclComm_t comm) {
+SIMGPU_CALL(ncclRedOpDestroy, op, comm) {
   if (comm == nullptr) return no_communicator();
   ncclComm& c = *comm;
   const std::lock_guard lock(c.mutex);

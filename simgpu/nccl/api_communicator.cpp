@@ -45,29 +45,28 @@ void end(ncclComm_t comm) {
 
 }  // namespace
 
-SIMGPU_CALL(ncclGetVersion, int* version) {
+SIMGPU_CALL(ncclGetVersion, version) {
   if (version == nullptr) return fail(ncclInvalidArgument, "version is null");
   *version = NCCL_VERSION_CODE;
   return ncclSuccess;
 }
 
-SIMGPU_CALL(ncclGetUniqueId, ncclUniqueId* id) {
+SIMGPU_CALL(ncclGetUniqueId, id) {
   if (id == nullptr) return fail(ncclInvalidArgument, "uniqueId is null");
   *id = new_unique_id();
   return ncclSuccess;
 }
 
-SIMGPU_CALL(ncclCommInitRank, ncclComm_t* comm, int ranks, ncclUniqueId id, int rank) {
+SIMGPU_CALL(ncclCommInitRank, comm, ranks, id, rank) {
   return initialise(comm, ranks, id, rank);
 }
 
 // A communicator is always a blocking one here, which the configuration cannot be told from.
-SIMGPU_CALL(ncclCommInitRankConfig, ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
-            ncclConfig_t*) {
+SIMGPU_CALL(ncclCommInitRankConfig, comm, ranks, id, rank, unused) {
   return initialise(comm, ranks, id, rank);
 }
 
-SIMGPU_CALL(ncclCommInitAll, ncclComm_t* comms, int devices, const int* list) {
+SIMGPU_CALL(ncclCommInitAll, comms, devices, list) {
   const NcclDriver* driver = nccl_driver();
   if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
   if (comms == nullptr || devices < 1) return fail(ncclInvalidArgument, "no communicators");
@@ -115,37 +114,35 @@ SIMGPU_COMM_CALL(ncclCommAbort) {
   return ncclSuccess;
 }
 
-SIMGPU_COMM_CALL(ncclCommGetAsyncError, ncclResult_t* error) {
+SIMGPU_COMM_CALL(ncclCommGetAsyncError, error) {
   if (error == nullptr) return fail(ncclInvalidArgument, "asyncError is null");
   *error = c.region->has_lost_a_rank() ? ncclRemoteError : ncclSuccess;
   return ncclSuccess;
 }
 
-// NOLINTBEGIN(bugprone-macro-parentheses): types and names
 #define SIMGPU_GET(symbol, name, value)                                      \
-  SIMGPU_COMM_CALL(symbol, int* name) {                                      \
+  SIMGPU_COMM_CALL(symbol, name) {                                           \
     if (name == nullptr) return fail(ncclInvalidArgument, #name " is null"); \
     *name = value;                                                           \
     return ncclSuccess;                                                      \
   }
-// NOLINTEND(bugprone-macro-parentheses)
 SIMGPU_GET(ncclCommCount, count, c.ranks)
 SIMGPU_GET(ncclCommCuDevice, device, c.device)
 SIMGPU_GET(ncclCommUserRank, rank, c.rank)
 
 // Transfers of registered buffers take no less time here: there is nothing to remember.
-SIMGPU_COMM_CALL(ncclCommRegister, void* buffer, size_t size, void** handle) {
+SIMGPU_COMM_CALL(ncclCommRegister, buffer, size, handle) {
   if (buffer == nullptr || size == 0) return fail(ncclInvalidArgument, "no buffer to register");
   if (handle == nullptr) return fail(ncclInvalidArgument, "handle is null");
   *handle = buffer;
   return ncclSuccess;
 }
 
-SIMGPU_COMM_CALL(ncclCommDeregister, [[maybe_unused]] void* handle) {
+SIMGPU_COMM_CALL(ncclCommDeregister, handle) {
   return ncclSuccess;
 }
 
-SIMGPU_CALL(ncclMemAlloc, void** pointer, size_t size) {
+SIMGPU_CALL(ncclMemAlloc, pointer, size) {
   const NcclDriver* driver = nccl_driver();
   if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
   if (pointer == nullptr || size == 0) return fail(ncclInvalidArgument, "nothing to allocate");
@@ -155,7 +152,7 @@ SIMGPU_CALL(ncclMemAlloc, void** pointer, size_t size) {
   return result_of(result, "cuMemAlloc");
 }
 
-SIMGPU_CALL(ncclMemFree, void* pointer) {
+SIMGPU_CALL(ncclMemFree, pointer) {
   const NcclDriver* driver = nccl_driver();
   if (driver == nullptr) return fail(ncclUnhandledCudaError, "no simulated driver");
   if (pointer == nullptr) return ncclSuccess;

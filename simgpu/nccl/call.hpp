@@ -36,10 +36,10 @@ ncclResult_t with_comm(const NcclEntry& entry, ncclComm_t comm, Body&& body) noe
 
 }  // namespace simgpu
 
-// SIMGPU_CALL(symbol, parameters...) { body }
+// SIMGPU_CALL(symbol, names of the parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \
   SIMGPU_EXPORTED(ncclResult_t, NcclEntry, nccl_call, symbol, __VA_ARGS__)
-// SIMGPU_COMM_CALL(symbol, parameters behind the communicator...) { body }, which has it as `c`.
-#define SIMGPU_COMM_CALL(symbol, ...)                                                       \
-  SIMGPU_EXPORTED_WITH(ncclComm, c, ncclComm_t, ncclResult_t, NcclEntry, with_comm, symbol, \
-                       __VA_ARGS__)
+// SIMGPU_COMM_CALL(symbol, names of the parameters behind the communicator...) { body }, which has
+// it as `c`.
+#define SIMGPU_COMM_CALL(symbol, ...) \
+  SIMGPU_EXPORTED_WITH(ncclComm, c, ncclResult_t, NcclEntry, with_comm, symbol, __VA_ARGS__)

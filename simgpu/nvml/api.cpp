@@ -112,11 +112,7 @@ nvmlReturn_t nvml_ask(const NvmlEntry& entry, Body&& body) noexcept {
   return nvml_call(entry, [&] { return users > 0 ? body() : NVML_ERROR_UNINITIALIZED; });
 }
 
-struct Asked {
-  int device;
-};
-
-// The same for functions of a device.
+// The same for functions of a device: `body(device)`.
 template <typename Body>
 nvmlReturn_t with_device(const NvmlEntry& entry, nvmlDevice_t handle, Body&& body) noexcept {
   return nvml_ask(entry, [&]() -> nvmlReturn_t {
@@ -124,9 +120,13 @@ nvmlReturn_t with_device(const NvmlEntry& entry, nvmlDevice_t handle, Body&& bod
     if (number < 1 || number > static_cast<std::uintptr_t>(device_count())) {
       return NVML_ERROR_INVALID_ARGUMENT;
     }
-    Asked asked{static_cast<int>(number - 1)};
-    return body(asked);
+    return body(static_cast<int>(number - 1));
   });
+}
+
+nvmlReturn_t shut_down() {
+  --users;
+  return NVML_SUCCESS;
 }
 
 nvmlReturn_t initialize() {
@@ -151,6 +151,16 @@ nvmlReturn_t find_device(nvmlDevice_t* handle, const Matches& matches) {
   return NVML_ERROR_NOT_FOUND;
 }
 
+nvmlReturn_t find_by_index(unsigned index, nvmlDevice_t* handle) {
+  if (index >= static_cast<unsigned>(device_count())) return NVML_ERROR_INVALID_ARGUMENT;
+  return put(handle_of(static_cast<int>(index)), handle);
+}
+
+nvmlReturn_t find_by_uuid(const char* uuid, nvmlDevice_t* handle) {
+  if (uuid == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  return find_device(handle, [&](int device) { return uuid_text(device) == uuid; });
+}
+
 nvmlReturn_t find_by_bus(const char* text, nvmlDevice_t* handle) {
   if (text == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
   return find_device(handle, [&](int device) {  // with a domain of four or of eight digits
@@ -164,6 +174,37 @@ nvmlReturn_t pci_info(int device, nvmlPciInfo_t* info) {
   info->bus = device_pci_bus(device);
   put_text(device_pci_bus_id(device, 4), info->busIdLegacy, sizeof info->busIdLegacy);
   return put_text(device_pci_bus_id(device, 8), info->busId, sizeof info->busId);
+}
+
+nvmlReturn_t compute_capability(int* major, int* minor) {
+  const nvmlReturn_t put_major = put(model()->device.compute_major, major);
+  return put_major != NVML_SUCCESS ? put_major : put(model()->device.compute_minor, minor);
+}
+
+nvmlReturn_t memory_info(int device, nvmlMemory_t* info) {
+  const unsigned long long total = model()->device.memory_bytes;
+  const unsigned long long used = use_of(device).memory_bytes;
+  return put({.total = total, .free = total - used, .used = used}, info);
+}
+
+nvmlReturn_t memory_info(int device, nvmlMemory_v2_t* info) {
+  // "version": the structure's size, and 2 in the highest byte.
+  constexpr unsigned version = sizeof(nvmlMemory_v2_t) | 2U << 24U;
+  if (info == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
+  if (info->version != version) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+  nvmlMemory_t plain{};
+  memory_info(device, &plain);
+  *info = {version, plain.total, 0, plain.free, plain.used};
+  return NVML_SUCCESS;
+}
+
+nvmlReturn_t utilization(int device, nvmlUtilization_t* rates) {
+  const unsigned percent = use_of(device).is_busy != 0 ? 100 : 0;
+  return put({.gpu = percent, .memory = percent}, rates);
+}
+
+nvmlReturn_t temperature(nvmlTemperatureSensors_t sensor, unsigned* celsius) {
+  return sensor == NVML_TEMPERATURE_GPU ? put(kTemperatureC, celsius) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 nvmlReturn_t clock_mhz(nvmlClockType_t type, unsigned* mhz) {
@@ -196,29 +237,28 @@ nvmlReturn_t processes(int device, unsigned* count, Info* infos) {
 
 using namespace simgpu;
 
-// NVML_CALL(symbol, parameters...) { body }, and the same with `asked.device`.
-#define NVML_CALL(symbol, ...) \
-  SIMGPU_EXPORTED(nvmlReturn_t, NvmlEntry, nvml_ask, symbol, __VA_ARGS__)
-#define NVML_DEVICE_CALL(symbol, ...)                                                            \
-  SIMGPU_EXPORTED_WITH(Asked, asked, nvmlDevice_t, nvmlReturn_t, NvmlEntry, with_device, symbol, \
-                       __VA_ARGS__)
+// Each function is an expression: what it returns unless SIMGPU_FAIL says otherwise.  NVML_CALL is
+// for all but the functions that start the library, NVML_DEVICE_CALL for those of a `device`.
+#define NVML_START(symbol, parameters)                    \
+  nvmlReturn_t symbol parameters {                        \
+    static const NvmlEntry entry{__func__};               \
+    return nvml_call(entry, [] { return initialize(); }); \
+  }
+#define NVML_CALL(symbol, parameters, ...)                                 \
+  nvmlReturn_t symbol parameters {                                         \
+    static const NvmlEntry entry{__func__};                                \
+    return nvml_ask(entry, [&]() -> nvmlReturn_t { return __VA_ARGS__; }); \
+  }
+#define NVML_DEVICE_CALL(symbol, parameters, ...)                                                 \
+  nvmlReturn_t symbol(nvmlDevice_t handle, NVML_UNPACK parameters) {                              \
+    static const NvmlEntry entry{__func__};                                                       \
+    return with_device(entry, handle,                                                             \
+                       [&]([[maybe_unused]] int device) -> nvmlReturn_t { return __VA_ARGS__; }); \
+  }
+#define NVML_UNPACK(...) __VA_ARGS__
 
 #pragma GCC visibility push(default)
 extern "C" {
-
-SIMGPU_EXPORTED(nvmlReturn_t, NvmlEntry, nvml_call, nvmlInit) {
-  return initialize();
-}
-SIMGPU_EXPORTED(nvmlReturn_t, NvmlEntry, nvml_call, nvmlInit_v2) {
-  return initialize();
-}
-SIMGPU_EXPORTED(nvmlReturn_t, NvmlEntry, nvml_call, nvmlInitWithFlags, unsigned) {
-  return initialize();
-}
-NVML_CALL(nvmlShutdown) {
-  --users;
-  return NVML_SUCCESS;
-}
 
 // NOLINTNEXTLINE(readability-identifier-naming): the vendor's name
 const char* nvmlErrorString(nvmlReturn_t status) {
@@ -242,124 +282,64 @@ const char* nvmlErrorString(nvmlReturn_t status) {
   }
 }
 
-NVML_CALL(nvmlSystemGetDriverVersion, char* text, unsigned size) {
-  return put_text(kDriverRelease, text, size);
-}
-NVML_CALL(nvmlSystemGetNVMLVersion, char* text, unsigned size) {
-  return put_text(std::string("13.") + kDriverRelease, text, size);
-}
-NVML_CALL(nvmlSystemGetCudaDriverVersion, int* version) {
-  return put(model()->driver_version, version);
-}
-NVML_CALL(nvmlSystemGetCudaDriverVersion_v2, int* version) {
-  return put(model()->driver_version, version);
-}
-
-NVML_CALL(nvmlDeviceGetCount, unsigned* count) {
-  return put(static_cast<unsigned>(device_count()), count);
-}
-NVML_CALL(nvmlDeviceGetCount_v2, unsigned* count) {
-  return put(static_cast<unsigned>(device_count()), count);
-}
-NVML_CALL(nvmlDeviceGetHandleByIndex, unsigned index, nvmlDevice_t* handle) {
-  if (index >= static_cast<unsigned>(device_count())) return NVML_ERROR_INVALID_ARGUMENT;
-  return put(handle_of(static_cast<int>(index)), handle);
-}
-NVML_CALL(nvmlDeviceGetHandleByIndex_v2, unsigned index, nvmlDevice_t* handle) {
-  if (index >= static_cast<unsigned>(device_count())) return NVML_ERROR_INVALID_ARGUMENT;
-  return put(handle_of(static_cast<int>(index)), handle);
-}
-NVML_CALL(nvmlDeviceGetHandleByUUID, const char* uuid, nvmlDevice_t* handle) {
-  if (uuid == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  return find_device(handle, [&](int device) { return uuid_text(device) == uuid; });
-}
-NVML_CALL(nvmlDeviceGetHandleByPciBusId, const char* bus, nvmlDevice_t* handle) {
-  return find_by_bus(bus, handle);
-}
-NVML_CALL(nvmlDeviceGetHandleByPciBusId_v2, const char* bus, nvmlDevice_t* handle) {
-  return find_by_bus(bus, handle);
-}
-
-NVML_DEVICE_CALL(nvmlDeviceGetIndex, unsigned* index) {
-  return put(static_cast<unsigned>(asked.device), index);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetMinorNumber, unsigned* number) {
-  return put(static_cast<unsigned>(asked.device), number);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetName, char* name, unsigned size) {
-  return put_text(model()->device.name, name, size);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetUUID, char* uuid, unsigned size) {
-  return put_text(uuid_text(asked.device), uuid, size);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetPciInfo, nvmlPciInfo_t* info) {
-  return pci_info(asked.device, info);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetPciInfo_v2, nvmlPciInfo_t* info) {
-  return pci_info(asked.device, info);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetPciInfo_v3, nvmlPciInfo_t* info) {
-  return pci_info(asked.device, info);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetCudaComputeCapability, int* major, int* minor) {
-  const nvmlReturn_t put_major = put(model()->device.compute_major, major);
-  return put_major != NVML_SUCCESS ? put_major : put(model()->device.compute_minor, minor);
-}
-
-NVML_DEVICE_CALL(nvmlDeviceGetMemoryInfo, nvmlMemory_t* info) {
-  const unsigned long long total = model()->device.memory_bytes;
-  const unsigned long long used = use_of(asked.device).memory_bytes;
-  return put({.total = total, .free = total - used, .used = used}, info);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetMemoryInfo_v2, nvmlMemory_v2_t* info) {
-  // "version": the structure's size, and 2 in the highest byte.
-  constexpr unsigned version = sizeof(nvmlMemory_v2_t) | 2U << 24U;
-  if (info == nullptr) return NVML_ERROR_INVALID_ARGUMENT;
-  if (info->version != version) return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-  const unsigned long long total = model()->device.memory_bytes;
-  const unsigned long long used = use_of(asked.device).memory_bytes;
-  *info = {.version = version, .total = total, .reserved = 0, .free = total - used, .used = used};
-  return NVML_SUCCESS;
-}
-NVML_DEVICE_CALL(nvmlDeviceGetUtilizationRates, nvmlUtilization_t* rates) {
-  const unsigned percent = use_of(asked.device).is_busy != 0 ? 100 : 0;
-  return put({.gpu = percent, .memory = percent}, rates);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetTemperature, nvmlTemperatureSensors_t sensor, unsigned* celsius) {
-  if (sensor != NVML_TEMPERATURE_GPU) return NVML_ERROR_INVALID_ARGUMENT;
-  return put(kTemperatureC, celsius);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetPowerUsage, unsigned* milliwatts) {
-  return put(kPowerMilliwatts, milliwatts);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetClockInfo, nvmlClockType_t type, unsigned* mhz) {
-  return clock_mhz(type, mhz);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetMaxClockInfo, nvmlClockType_t type, unsigned* mhz) {
-  return clock_mhz(type, mhz);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses, unsigned* count,
-                 nvmlProcessInfo_v1_t* infos) {
-  return processes(asked.device, count, infos);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses_v2, unsigned* count,
-                 nvmlProcessInfo_t* infos) {
-  return processes(asked.device, count, infos);
-}
-NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses_v3, unsigned* count,
-                 nvmlProcessInfo_t* infos) {
-  return processes(asked.device, count, infos);
-}
+NVML_START(nvmlInit, ())
+NVML_START(nvmlInit_v2, ())
+NVML_START(nvmlInitWithFlags, (unsigned))
+NVML_CALL(nvmlShutdown, (), shut_down())
+NVML_CALL(nvmlSystemGetDriverVersion, (char* text, unsigned size),
+          put_text(kDriverRelease, text, size))
+NVML_CALL(nvmlSystemGetNVMLVersion, (char* text, unsigned size),
+          put_text(std::string("13.") + kDriverRelease, text, size))
+NVML_CALL(nvmlSystemGetCudaDriverVersion, (int* version), put(model()->driver_version, version))
+NVML_CALL(nvmlSystemGetCudaDriverVersion_v2, (int* version), put(model()->driver_version, version))
+NVML_CALL(nvmlDeviceGetCount, (unsigned* count), put(static_cast<unsigned>(device_count()), count))
+NVML_CALL(nvmlDeviceGetCount_v2, (unsigned* count),
+          put(static_cast<unsigned>(device_count()), count))
+NVML_CALL(nvmlDeviceGetHandleByIndex, (unsigned index, nvmlDevice_t* handle),
+          find_by_index(index, handle))
+NVML_CALL(nvmlDeviceGetHandleByIndex_v2, (unsigned index, nvmlDevice_t* handle),
+          find_by_index(index, handle))
+NVML_CALL(nvmlDeviceGetHandleByUUID, (const char* uuid, nvmlDevice_t* handle),
+          find_by_uuid(uuid, handle))
+NVML_CALL(nvmlDeviceGetHandleByPciBusId, (const char* bus, nvmlDevice_t* handle),
+          find_by_bus(bus, handle))
+NVML_CALL(nvmlDeviceGetHandleByPciBusId_v2, (const char* bus, nvmlDevice_t* handle),
+          find_by_bus(bus, handle))
+NVML_DEVICE_CALL(nvmlDeviceGetIndex, (unsigned* index), put(static_cast<unsigned>(device), index))
+NVML_DEVICE_CALL(nvmlDeviceGetMinorNumber, (unsigned* number),
+                 put(static_cast<unsigned>(device), number))
+NVML_DEVICE_CALL(nvmlDeviceGetName, (char* name, unsigned size),
+                 put_text(model()->device.name, name, size))
+NVML_DEVICE_CALL(nvmlDeviceGetUUID, (char* uuid, unsigned size),
+                 put_text(uuid_text(device), uuid, size))
+NVML_DEVICE_CALL(nvmlDeviceGetPciInfo, (nvmlPciInfo_t * info), pci_info(device, info))
+NVML_DEVICE_CALL(nvmlDeviceGetPciInfo_v2, (nvmlPciInfo_t * info), pci_info(device, info))
+NVML_DEVICE_CALL(nvmlDeviceGetPciInfo_v3, (nvmlPciInfo_t * info), pci_info(device, info))
+NVML_DEVICE_CALL(nvmlDeviceGetCudaComputeCapability, (int* major, int* minor),
+                 compute_capability(major, minor))
+NVML_DEVICE_CALL(nvmlDeviceGetMemoryInfo, (nvmlMemory_t * info), memory_info(device, info))
+NVML_DEVICE_CALL(nvmlDeviceGetMemoryInfo_v2, (nvmlMemory_v2_t * info), memory_info(device, info))
+NVML_DEVICE_CALL(nvmlDeviceGetUtilizationRates, (nvmlUtilization_t * rates),
+                 utilization(device, rates))
+NVML_DEVICE_CALL(nvmlDeviceGetTemperature, (nvmlTemperatureSensors_t sensor, unsigned* celsius),
+                 temperature(sensor, celsius))
+NVML_DEVICE_CALL(nvmlDeviceGetPowerUsage, (unsigned* milliwatts), put(kPowerMilliwatts, milliwatts))
+NVML_DEVICE_CALL(nvmlDeviceGetClockInfo, (nvmlClockType_t type, unsigned* mhz),
+                 clock_mhz(type, mhz))
+NVML_DEVICE_CALL(nvmlDeviceGetMaxClockInfo, (nvmlClockType_t type, unsigned* mhz),
+                 clock_mhz(type, mhz))
+NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses,
+                 (unsigned* count, nvmlProcessInfo_v1_t* infos), processes(device, count, infos))
+NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses_v2,
+                 (unsigned* count, nvmlProcessInfo_t* infos), processes(device, count, infos))
+NVML_DEVICE_CALL(nvmlDeviceGetComputeRunningProcesses_v3,
+                 (unsigned* count, nvmlProcessInfo_t* infos), processes(device, count, infos))
 // PyTorch asks for these where it says that there is no memory.
-NVML_DEVICE_CALL(nvmlDeviceGetNvLinkRemoteDeviceType, unsigned, unsigned*) {
-  return NVML_ERROR_NOT_SUPPORTED;
-}
-NVML_DEVICE_CALL(nvmlDeviceGetNvLinkRemotePciInfo_v2, unsigned, nvmlPciInfo_t*) {
-  return NVML_ERROR_NOT_SUPPORTED;
-}
-NVML_DEVICE_CALL(nvmlDeviceGetGpuFabricInfoV, void*) {
-  return NVML_ERROR_NOT_SUPPORTED;
-}
+NVML_DEVICE_CALL(nvmlDeviceGetNvLinkRemoteDeviceType, (unsigned, unsigned*),
+                 NVML_ERROR_NOT_SUPPORTED)
+NVML_DEVICE_CALL(nvmlDeviceGetNvLinkRemotePciInfo_v2, (unsigned, nvmlPciInfo_t*),
+                 NVML_ERROR_NOT_SUPPORTED)
+NVML_DEVICE_CALL(nvmlDeviceGetGpuFabricInfoV, (void*), NVML_ERROR_NOT_SUPPORTED)
 
 }  // extern "C"
 #pragma GCC visibility pop

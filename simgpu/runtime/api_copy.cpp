@@ -52,97 +52,89 @@ CUresult between(const DriverFunctions& driver, int to_device, int from_device, 
 
 }  // namespace
 
-SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy, kDevice, void* destination, const void* source, size_t bytes,
-                           cudaMemcpyKind kind) {
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy, kDevice, destination, source, bytes, kind) {
   if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
   return driver.memcpy[which](address(destination), address(source), bytes);
 }
 
-SIMGPU_STREAM_CALL(cudaMemcpyAsync, kDevice, void* destination, const void* source, size_t bytes,
-                   cudaMemcpyKind kind, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMemcpyAsync, kDevice, destination, source, bytes, kind, stream) {
   if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
   return driver.memcpy_async[which](address(destination), address(source), bytes, stream);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyPeer, kDevice, void* destination, int destination_device,
-                           const void* source, int source_device, size_t bytes) {
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyPeer, kDevice, destination, destination_device, source,
+                           source_device, bytes) {
   return between(driver, destination_device, source_device, [&](CUcontext to, CUcontext from) {
     return driver.memcpy_peer[which](address(destination), to, address(source), from, bytes);
   });
 }
 
-SIMGPU_STREAM_CALL(cudaMemcpyPeerAsync, kDevice, void* destination, int destination_device,
-                   const void* source, int source_device, size_t bytes, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMemcpyPeerAsync, kDevice, destination, destination_device, source,
+                   source_device, bytes, stream) {
   return between(driver, destination_device, source_device, [&](CUcontext to, CUcontext from) {
     return driver.memcpy_peer_async[which](address(destination), to, address(source), from, bytes,
                                            stream);
   });
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy2D, kDevice, void* destination, size_t destination_pitch,
-                           const void* source, size_t source_pitch, size_t width, size_t height,
-                           cudaMemcpyKind kind) {
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpy2D, kDevice, destination, destination_pitch, source,
+                           source_pitch, width, height, kind) {
   if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
   const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
   return driver.memcpy2dunaligned[which](&p);
 }
 
-SIMGPU_STREAM_CALL(cudaMemcpy2DAsync, kDevice, void* destination, size_t destination_pitch,
-                   const void* source, size_t source_pitch, size_t width, size_t height,
-                   cudaMemcpyKind kind, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMemcpy2DAsync, kDevice, destination, destination_pitch, source, source_pitch,
+                   width, height, kind, stream) {
   if (!is_kind(kind)) return CUDA_ERROR_INVALID_VALUE;
   const auto p = plane(destination, destination_pitch, source, source_pitch, width, height);
   return driver.memcpy2dasync[which](&p, stream);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cudaMemset, kDevice, void* pointer, int value, size_t bytes) {
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemset, kDevice, pointer, value, bytes) {
   return driver.memset_d8[which](address(pointer), static_cast<unsigned char>(value), bytes);
 }
 
-SIMGPU_STREAM_CALL(cudaMemsetAsync, kDevice, void* pointer, int value, size_t bytes,
-                   cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMemsetAsync, kDevice, pointer, value, bytes, stream) {
   return driver.memset_d8_async[which](address(pointer), static_cast<unsigned char>(value), bytes,
                                        stream);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cudaMemset2D, kDevice, void* pointer, size_t pitch, int value,
-                           size_t width, size_t height) {
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemset2D, kDevice, pointer, pitch, value, width, height) {
   return driver.memset_2d8[which](address(pointer), pitch, static_cast<unsigned char>(value), width,
                                   height);
 }
 
-SIMGPU_STREAM_CALL(cudaMemset2DAsync, kDevice, void* pointer, size_t pitch, int value, size_t width,
-                   size_t height, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMemset2DAsync, kDevice, pointer, pitch, value, width, height, stream) {
   return driver.memset_2d8_async[which](address(pointer), pitch, static_cast<unsigned char>(value),
                                         width, height, stream);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyToSymbol, kDevice, const void* symbol, const void* source,
-                           size_t bytes, size_t offset, cudaMemcpyKind) {
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyToSymbol, kDevice, symbol, source, bytes, offset, unused) {
   CUdeviceptr at = 0;
   if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
     return error;
   return driver.memcpy[which](at, address(source), bytes);
 }
 
-SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyFromSymbol, kDevice, void* destination, const void* symbol,
-                           size_t bytes, size_t offset, cudaMemcpyKind) {
+SIMGPU_DEFAULT_STREAM_CALL(cudaMemcpyFromSymbol, kDevice, destination, symbol, bytes, offset,
+                           unused) {
   CUdeviceptr at = 0;
   if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
     return error;
   return driver.memcpy[which](address(destination), at, bytes);
 }
 
-SIMGPU_STREAM_CALL(cudaMemcpyToSymbolAsync, kDevice, const void* symbol, const void* source,
-                   size_t bytes, size_t offset, cudaMemcpyKind, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMemcpyToSymbolAsync, kDevice, symbol, source, bytes, offset, unused,
+                   stream) {
   CUdeviceptr at = 0;
   if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
     return error;
   return driver.memcpy_async[which](at, address(source), bytes, stream);
 }
 
-SIMGPU_STREAM_CALL(cudaMemcpyFromSymbolAsync, kDevice, void* destination, const void* symbol,
-                   size_t bytes, size_t offset, cudaMemcpyKind, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMemcpyFromSymbolAsync, kDevice, destination, symbol, bytes, offset, unused,
+                   stream) {
   CUdeviceptr at = 0;
   if (const auto error = place(driver, symbol, bytes, offset, at); error != cudaSuccess)
     return error;

@@ -86,14 +86,14 @@ CUresult entry_point(const DriverFunctions& driver, const char* symbol, void** f
 
 }  // namespace
 
-SIMGPU_FORWARD(cudaGetDeviceCount, kDriver, device_get_count, 1)
-SIMGPU_FORWARD(cudaGetDevice, kDevice, ctx_get_device, 1)
+SIMGPU_FORWARD(cudaGetDeviceCount, kDriver, device_get_count, a)
+SIMGPU_FORWARD(cudaGetDevice, kDevice, ctx_get_device, a)
 
-SIMGPU_CALL(cudaSetDevice, kDriver, int device) {
+SIMGPU_CALL(cudaSetDevice, kDriver, device) {
   return use_device(driver, device);
 }
 
-SIMGPU_CALL(cudaInitDevice, kDriver, int device, unsigned int, unsigned int) {
+SIMGPU_CALL(cudaInitDevice, kDriver, device, unused, unused2) {
   // cuda_runtime_api.h: initialises the device without making it current.
   CUcontext before = nullptr;
   driver.ctx_get_current(&before);
@@ -102,20 +102,20 @@ SIMGPU_CALL(cudaInitDevice, kDriver, int device, unsigned int, unsigned int) {
   return result;
 }
 
-SIMGPU_CALL(cudaSetDeviceFlags, kDevice, unsigned int flags) {
+SIMGPU_CALL(cudaSetDeviceFlags, kDevice, flags) {
   CUdevice device = 0;
   if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS) return result;
   return driver.device_primary_ctx_set_flags(device, flags);
 }
 
-SIMGPU_CALL(cudaGetDeviceFlags, kDevice, unsigned int* flags) {
+SIMGPU_CALL(cudaGetDeviceFlags, kDevice, flags) {
   CUdevice device = 0;
   int active = 0;
   if (const CUresult result = driver.ctx_get_device(&device); result != CUDA_SUCCESS) return result;
   return driver.device_primary_ctx_get_state(device, flags, &active);
 }
 
-SIMGPU_FORWARD(cudaDeviceSynchronize, kDevice, ctx_synchronize, 0)
+SIMGPU_FORWARD(cudaDeviceSynchronize, kDevice, ctx_synchronize)
 
 SIMGPU_CALL(cudaDeviceReset, kDevice) {
   CUdevice device = 0;
@@ -124,30 +124,30 @@ SIMGPU_CALL(cudaDeviceReset, kDevice) {
   return driver.device_primary_ctx_reset(device);
 }
 
-SIMGPU_CALL(cudaGetDeviceProperties, kDriver, cudaDeviceProp* properties, int device) {
+SIMGPU_CALL(cudaGetDeviceProperties, kDriver, properties, device) {
   if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return fill_properties(driver, device, *properties);
 }
 
-SIMGPU_CALL(cudaDeviceGetAttribute, kDriver, int* value, cudaDeviceAttr attribute, int device) {
+SIMGPU_CALL(cudaDeviceGetAttribute, kDriver, value, attribute, device) {
   return driver.device_get_attribute(value, static_cast<CUdevice_attribute>(attribute), device);
 }
 
-SIMGPU_FORWARD(cudaDeviceGetPCIBusId, kDriver, device_get_pci_bus_id, 3)
-SIMGPU_FORWARD(cudaDeviceCanAccessPeer, kDriver, device_can_access_peer, 3)
+SIMGPU_FORWARD(cudaDeviceGetPCIBusId, kDriver, device_get_pci_bus_id, a, b, c)
+SIMGPU_FORWARD(cudaDeviceCanAccessPeer, kDriver, device_can_access_peer, a, b, c)
 
-SIMGPU_CALL(cudaDeviceEnablePeerAccess, kDevice, int peer, unsigned int flags) {
+SIMGPU_CALL(cudaDeviceEnablePeerAccess, kDevice, peer, flags) {
   return with_primary(driver, peer, [&](CUcontext context) {
     return driver.ctx_enable_peer_access(context, flags);
   });
 }
 
-SIMGPU_CALL(cudaDeviceDisablePeerAccess, kDevice, int peer) {
+SIMGPU_CALL(cudaDeviceDisablePeerAccess, kDevice, peer) {
   return with_primary(driver, peer,
                       [&](CUcontext context) { return driver.ctx_disable_peer_access(context); });
 }
 
-SIMGPU_FORWARD(cudaDeviceGetStreamPriorityRange, kDevice, ctx_get_stream_priority_range, 2)
+SIMGPU_FORWARD(cudaDeviceGetStreamPriorityRange, kDevice, ctx_get_stream_priority_range, a, b)
 
 // It answers where the driver is too old for all else, and says 0 where there is none.
 cudaError_t cudaDriverGetVersion(int* version) {
@@ -166,13 +166,11 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
   return cudaSuccess;
 }
 
-SIMGPU_STREAM_CALL(cudaGetDriverEntryPoint, kDriver, const char* symbol, void** function,
-                   unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
+SIMGPU_STREAM_CALL(cudaGetDriverEntryPoint, kDriver, symbol, function, flags, status) {
   return entry_point(driver, symbol, function, CUDART_VERSION, flags, which, status);
 }
 
-SIMGPU_STREAM_CALL(cudaGetDriverEntryPointByVersion, kDriver, const char* symbol, void** function,
-                   unsigned int version, unsigned long long flags,
-                   cudaDriverEntryPointQueryResult* status) {
+SIMGPU_STREAM_CALL(cudaGetDriverEntryPointByVersion, kDriver, symbol, function, version, flags,
+                   status) {
   return entry_point(driver, symbol, function, version, flags, which, status);
 }

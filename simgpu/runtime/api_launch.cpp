@@ -161,38 +161,36 @@ cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared_b
   return cudaSuccess;
 }
 
-SIMGPU_CALL(__cudaGetKernel, kDevice, cudaKernel_t* kernel, const void* host_function) {
+SIMGPU_CALL(__cudaGetKernel, kDevice, kernel, host_function) {
   return kernel_of(driver, host_function, *kernel);
 }
 
-SIMGPU_CALL(cudaGetKernel, kDevice, cudaKernel_t* kernel, const void* host_function) {
+SIMGPU_CALL(cudaGetKernel, kDevice, kernel, host_function) {
   return kernel == nullptr ? cudaErrorInvalidValue : kernel_of(driver, host_function, *kernel);
 }
 
-SIMGPU_STREAM_CALL(__cudaLaunchKernel, kDevice, cudaKernel_t kernel, dim3 grid, dim3 block,
-                   void** arguments, size_t shared_bytes, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(__cudaLaunchKernel, kDevice, kernel, grid, block, arguments, shared_bytes,
+                   stream) {
   return launch(driver, driver.launch_kernel[which], kernel,
                 {grid, block, arguments, shared_bytes, stream});
 }
 
-SIMGPU_STREAM_CALL(cudaLaunchKernel, kDevice, const void* stub, dim3 grid, dim3 block,
-                   void** arguments, size_t shared_bytes, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaLaunchKernel, kDevice, stub, grid, block, arguments, shared_bytes, stream) {
   return launch_stub(driver, driver.launch_kernel[which], stub,
                      {grid, block, arguments, shared_bytes, stream});
 }
 
-SIMGPU_STREAM_CALL(cudaLaunchCooperativeKernel, kDevice, const void* stub, dim3 grid, dim3 block,
-                   void** arguments, size_t shared_bytes, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaLaunchCooperativeKernel, kDevice, stub, grid, block, arguments, shared_bytes,
+                   stream) {
   return launch_cooperative(driver, driver.launch_cooperative_kernel[which], stub,
                             {grid, block, arguments, shared_bytes, stream});
 }
 
-SIMGPU_STREAM_CALL(cudaLaunchKernelExC, kDevice, const cudaLaunchConfig_t* config, const void* stub,
-                   void** arguments) {
+SIMGPU_STREAM_CALL(cudaLaunchKernelExC, kDevice, config, stub, arguments) {
   return launch_config(driver, driver.launch_kernel_ex[which], config, stub, arguments);
 }
 
-SIMGPU_STREAM_FORWARD(cudaLaunchHostFunc, kDevice, launch_host_func, 3)
+SIMGPU_STREAM_FORWARD(cudaLaunchHostFunc, kDevice, launch_host_func, a, b, c)
 
 namespace {
 
@@ -252,13 +250,12 @@ cudaError_t occupancy(const DriverFunctions& driver, int* blocks, const void* st
 
 }  // namespace
 
-SIMGPU_CALL(cudaFuncGetAttributes, kDevice, cudaFuncAttributes* attributes, const void* stub) {
+SIMGPU_CALL(cudaFuncGetAttributes, kDevice, attributes, stub) {
   if (attributes == nullptr) return cudaErrorInvalidValue;
   return read_attributes(driver, stub, *attributes);
 }
 
-SIMGPU_CALL(cudaFuncSetAttribute, kDevice, const void* stub, cudaFuncAttribute attribute,
-            int value) {
+SIMGPU_CALL(cudaFuncSetAttribute, kDevice, stub, attribute, value) {
   CUfunction function = nullptr;
   const cudaError_t found = function_of(driver, stub, function);
   if (found != cudaSuccess) return found;
@@ -266,14 +263,14 @@ SIMGPU_CALL(cudaFuncSetAttribute, kDevice, const void* stub, cudaFuncAttribute a
   return driver.func_set_attribute(function, static_cast<CUfunction_attribute>(attribute), value);
 }
 
-SIMGPU_CALL(cudaFuncSetCacheConfig, kDevice, const void* stub, cudaFuncCache config) {
+SIMGPU_CALL(cudaFuncSetCacheConfig, kDevice, stub, config) {
   CUfunction function = nullptr;
   const cudaError_t found = function_of(driver, stub, function);
   if (found != cudaSuccess) return found;
   return driver.func_set_cache_config(function, static_cast<CUfunc_cache>(config));
 }
 
-SIMGPU_CALL(cudaFuncGetName, kDevice, const char** name, const void* stub) {
+SIMGPU_CALL(cudaFuncGetName, kDevice, name, stub) {
   if (name == nullptr) return cudaErrorInvalidValue;
   cudaKernel_t kernel = nullptr;
   const cudaError_t found = kernel_of(driver, stub, kernel);
@@ -281,12 +278,12 @@ SIMGPU_CALL(cudaFuncGetName, kDevice, const char** name, const void* stub) {
   return driver.kernel_get_name(name, kernel);
 }
 
-SIMGPU_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, kDevice, int* blocks, const void* stub,
-            int threads, size_t dynamic_shared) {
+SIMGPU_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, kDevice, blocks, stub, threads,
+            dynamic_shared) {
   return occupancy(driver, blocks, stub, threads, dynamic_shared, 0);
 }
 
-SIMGPU_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, kDevice, int* blocks,
-            const void* stub, int threads, size_t dynamic_shared, unsigned int flags) {
+SIMGPU_CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, kDevice, blocks, stub, threads,
+            dynamic_shared, flags) {
   return occupancy(driver, blocks, stub, threads, dynamic_shared, flags);
 }

@@ -25,7 +25,7 @@ cudaMemoryType memory_type(CUmemorytype type, bool managed) {
 
 }  // namespace
 
-SIMGPU_CALL(cudaMalloc, kDevice, void** pointer, size_t bytes) {
+SIMGPU_CALL(cudaMalloc, kDevice, pointer, bytes) {
   // The header is silent on a size of 0, which the driver refuses; programs rely on success and a
   // null pointer.
   if (pointer != nullptr && bytes == 0) {
@@ -35,55 +35,54 @@ SIMGPU_CALL(cudaMalloc, kDevice, void** pointer, size_t bytes) {
   return driver.mem_alloc(slot(pointer), bytes);
 }
 
-SIMGPU_CALL(cudaMallocPitch, kDevice, void** pointer, size_t* pitch, size_t width, size_t height) {
+SIMGPU_CALL(cudaMallocPitch, kDevice, pointer, pitch, width, height) {
   return driver.mem_alloc_pitch(slot(pointer), pitch, width, height, 4);
 }
 
-SIMGPU_CALL(cudaMallocManaged, kDevice, void** pointer, size_t bytes, unsigned int flags) {
+SIMGPU_CALL(cudaMallocManaged, kDevice, pointer, bytes, flags) {
   return driver.mem_alloc_managed(slot(pointer), bytes, flags);
 }
 
-SIMGPU_CALL(cudaFree, kDevice, void* pointer) {
+SIMGPU_CALL(cudaFree, kDevice, pointer) {
   return driver.mem_free(address_of(pointer));
 }
 
-SIMGPU_FORWARD(cudaMallocHost, kDevice, mem_alloc_host, 2)
-SIMGPU_FORWARD(cudaHostAlloc, kDevice, mem_host_alloc, 3)
-SIMGPU_FORWARD(cudaFreeHost, kDevice, mem_free_host, 1)
-SIMGPU_FORWARD(cudaHostRegister, kDevice, mem_host_register, 3)
-SIMGPU_FORWARD(cudaHostUnregister, kDevice, mem_host_unregister, 1)
+SIMGPU_FORWARD(cudaMallocHost, kDevice, mem_alloc_host, a, b)
+SIMGPU_FORWARD(cudaHostAlloc, kDevice, mem_host_alloc, a, b, c)
+SIMGPU_FORWARD(cudaFreeHost, kDevice, mem_free_host, a)
+SIMGPU_FORWARD(cudaHostRegister, kDevice, mem_host_register, a, b, c)
+SIMGPU_FORWARD(cudaHostUnregister, kDevice, mem_host_unregister, a)
 
-SIMGPU_CALL(cudaHostGetDevicePointer, kDevice, void** device, void* host, unsigned int flags) {
+SIMGPU_CALL(cudaHostGetDevicePointer, kDevice, device, host, flags) {
   return driver.mem_host_get_device_pointer(slot(device), host, flags);
 }
 
-SIMGPU_FORWARD(cudaHostGetFlags, kDevice, mem_host_get_flags, 2)
-SIMGPU_FORWARD(cudaMemGetInfo, kDevice, mem_get_info, 2)
+SIMGPU_FORWARD(cudaHostGetFlags, kDevice, mem_host_get_flags, a, b)
+SIMGPU_FORWARD(cudaMemGetInfo, kDevice, mem_get_info, a, b)
 
-SIMGPU_CALL(cudaGetSymbolAddress, kDevice, void** pointer, const void* symbol) {
+SIMGPU_CALL(cudaGetSymbolAddress, kDevice, pointer, symbol) {
   if (pointer == nullptr) return cudaErrorInvalidValue;
   size_t bytes = 0;
   const CUresult found = Images::instance().variable_of(driver, symbol, *slot(pointer), bytes);
   return found == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : static_cast<cudaError_t>(found);
 }
 
-SIMGPU_CALL(cudaGetSymbolSize, kDevice, size_t* bytes, const void* symbol) {
+SIMGPU_CALL(cudaGetSymbolSize, kDevice, bytes, symbol) {
   if (bytes == nullptr) return cudaErrorInvalidValue;
   CUdeviceptr at = 0;
   const CUresult found = Images::instance().variable_of(driver, symbol, at, *bytes);
   return found == CUDA_ERROR_NOT_FOUND ? cudaErrorInvalidSymbol : static_cast<cudaError_t>(found);
 }
 
-SIMGPU_STREAM_CALL(cudaMallocAsync, kDevice, void** pointer, size_t bytes, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMallocAsync, kDevice, pointer, bytes, stream) {
   return driver.mem_alloc_async[which](slot(pointer), bytes, stream);
 }
 
-SIMGPU_STREAM_CALL(cudaFreeAsync, kDevice, void* pointer, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaFreeAsync, kDevice, pointer, stream) {
   return driver.mem_free_async[which](address_of(pointer), stream);
 }
 
-SIMGPU_CALL(cudaPointerGetAttributes, kDevice, cudaPointerAttributes* attributes,
-            const void* pointer) {
+SIMGPU_CALL(cudaPointerGetAttributes, kDevice, attributes, pointer) {
   if (attributes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   // Not the whole structure: that of a program for CUDA 12 ends before the reserved words.
   attributes->devicePointer = attributes->hostPointer = nullptr;
@@ -108,53 +107,49 @@ SIMGPU_CALL(cudaPointerGetAttributes, kDevice, cudaPointerAttributes* attributes
 }
 
 // Handles of other processes' memory and events: the runtime's and the driver's are the same bytes.
-SIMGPU_CALL(cudaIpcGetMemHandle, kDevice, cudaIpcMemHandle_t* handle, void* pointer) {
+SIMGPU_CALL(cudaIpcGetMemHandle, kDevice, handle, pointer) {
   return driver.ipc_get_mem_handle(reinterpret_cast<CUipcMemHandle*>(handle), address_of(pointer));
 }
 
-SIMGPU_CALL(cudaIpcOpenMemHandle, kDevice, void** pointer, cudaIpcMemHandle_t handle,
-            unsigned int flags) {
+SIMGPU_CALL(cudaIpcOpenMemHandle, kDevice, pointer, handle, flags) {
   return driver.ipc_open_mem_handle(slot(pointer), std::bit_cast<CUipcMemHandle>(handle), flags);
 }
 
-SIMGPU_CALL(cudaIpcCloseMemHandle, kDevice, void* pointer) {
+SIMGPU_CALL(cudaIpcCloseMemHandle, kDevice, pointer) {
   return driver.ipc_close_mem_handle(address_of(pointer));
 }
 
-SIMGPU_CALL(cudaIpcGetEventHandle, kDevice, cudaIpcEventHandle_t* handle, cudaEvent_t event) {
+SIMGPU_CALL(cudaIpcGetEventHandle, kDevice, handle, event) {
   return driver.ipc_get_event_handle(reinterpret_cast<CUipcEventHandle*>(handle), event);
 }
 
-SIMGPU_CALL(cudaIpcOpenEventHandle, kDevice, cudaEvent_t* event, cudaIpcEventHandle_t handle) {
+SIMGPU_CALL(cudaIpcOpenEventHandle, kDevice, event, handle) {
   return driver.ipc_open_event_handle(event, std::bit_cast<CUipcEventHandle>(handle));
 }
 
 // Memory pools: structures and enumerations of the runtime and the driver have the same values.
-SIMGPU_FORWARD(cudaDeviceGetDefaultMemPool, kDriver, device_get_default_mem_pool, 2)
-SIMGPU_FORWARD(cudaDeviceGetMemPool, kDriver, device_get_mem_pool, 2)
-SIMGPU_FORWARD(cudaDeviceSetMemPool, kDriver, device_set_mem_pool, 2)
-SIMGPU_FORWARD(cudaMemPoolDestroy, kDriver, mem_pool_destroy, 1)
-SIMGPU_FORWARD(cudaMemPoolTrimTo, kDriver, mem_pool_trim_to, 2)
+SIMGPU_FORWARD(cudaDeviceGetDefaultMemPool, kDriver, device_get_default_mem_pool, a, b)
+SIMGPU_FORWARD(cudaDeviceGetMemPool, kDriver, device_get_mem_pool, a, b)
+SIMGPU_FORWARD(cudaDeviceSetMemPool, kDriver, device_set_mem_pool, a, b)
+SIMGPU_FORWARD(cudaMemPoolDestroy, kDriver, mem_pool_destroy, a)
+SIMGPU_FORWARD(cudaMemPoolTrimTo, kDriver, mem_pool_trim_to, a, b)
 
-SIMGPU_CALL(cudaMemPoolCreate, kDriver, cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+SIMGPU_CALL(cudaMemPoolCreate, kDriver, pool, properties) {
   static_assert(sizeof(cudaMemPoolProps) == sizeof(CUmemPoolProps));
   if (properties == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto same = std::bit_cast<CUmemPoolProps>(*properties);
   return driver.mem_pool_create(pool, &same);
 }
 
-SIMGPU_CALL(cudaMemPoolSetAttribute, kDriver, cudaMemPool_t pool, cudaMemPoolAttr attribute,
-            void* value) {
+SIMGPU_CALL(cudaMemPoolSetAttribute, kDriver, pool, attribute, value) {
   return driver.mem_pool_set_attribute(pool, static_cast<CUmemPool_attribute>(attribute), value);
 }
 
-SIMGPU_CALL(cudaMemPoolGetAttribute, kDriver, cudaMemPool_t pool, cudaMemPoolAttr attribute,
-            void* value) {
+SIMGPU_CALL(cudaMemPoolGetAttribute, kDriver, pool, attribute, value) {
   return driver.mem_pool_get_attribute(pool, static_cast<CUmemPool_attribute>(attribute), value);
 }
 
-SIMGPU_CALL(cudaMemPoolSetAccess, kDriver, cudaMemPool_t pool,
-            const cudaMemAccessDesc* descriptions, size_t count) {
+SIMGPU_CALL(cudaMemPoolSetAccess, kDriver, pool, descriptions, count) {
   static_assert(sizeof(cudaMemAccessDesc) == sizeof(CUmemAccessDesc));
   if (descriptions == nullptr) return CUDA_ERROR_INVALID_VALUE;
   std::vector<CUmemAccessDesc> same(count);
@@ -162,8 +157,7 @@ SIMGPU_CALL(cudaMemPoolSetAccess, kDriver, cudaMemPool_t pool,
   return driver.mem_pool_set_access(pool, same.data(), count);
 }
 
-SIMGPU_CALL(cudaMemPoolGetAccess, kDriver, cudaMemAccessFlags* flags, cudaMemPool_t pool,
-            cudaMemLocation* location) {
+SIMGPU_CALL(cudaMemPoolGetAccess, kDriver, flags, pool, location) {
   if (flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto same = std::bit_cast<CUmemLocation>(*location);
   CUmemAccess_flags access{};
@@ -172,8 +166,7 @@ SIMGPU_CALL(cudaMemPoolGetAccess, kDriver, cudaMemAccessFlags* flags, cudaMemPoo
   return result;
 }
 
-SIMGPU_STREAM_CALL(cudaMallocFromPoolAsync, kDevice, void** pointer, size_t bytes,
-                   cudaMemPool_t pool, cudaStream_t stream) {
+SIMGPU_STREAM_CALL(cudaMallocFromPoolAsync, kDevice, pointer, bytes, pool, stream) {
   return driver.mem_alloc_from_pool_async[which](slot(pointer), bytes, pool, stream);
 }
 

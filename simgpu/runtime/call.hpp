@@ -69,17 +69,19 @@ CUresult with_primary(const DriverFunctions& driver, int device, const Use& use)
 
 }  // namespace simgpu
 
-// SIMGPU_CALL(symbol, needs, parameters...) { body }: defines the exported function; the body has
-// the `driver` and returns its code.
-#define SIMGPU_CALL(symbol, needs, ...)                                                \
-  static Code body_##symbol(const DriverFunctions& driver __VA_OPT__(, ) __VA_ARGS__); \
-  cudaError_t symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                  \
-    static const RuntimeEntry entry{__func__};                                         \
-    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {              \
-      return body_##symbol(driver __VA_OPT__(, ) SIMGPU_ARGUMENTS(__VA_ARGS__));       \
-    });                                                                                \
-  }                                                                                    \
-  static Code body_##symbol(const DriverFunctions& driver __VA_OPT__(, ) __VA_ARGS__)
+// SIMGPU_CALL(symbol, needs, names of the parameters...) { body }: defines the exported function;
+// the body has the `driver` and returns its code.
+#define SIMGPU_CALL(symbol, needs, ...)                                                   \
+  static Code body_##symbol([[maybe_unused]] const DriverFunctions& driver __VA_OPT__(, ) \
+                                SIMGPU_PARAMETERS(symbol, __VA_ARGS__));                  \
+  cudaError_t symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                            \
+    static const RuntimeEntry entry{__func__};                                            \
+    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {                 \
+      return body_##symbol(driver __VA_OPT__(, ) __VA_ARGS__);                            \
+    });                                                                                   \
+  }                                                                                       \
+  static Code body_##symbol([[maybe_unused]] const DriverFunctions& driver __VA_OPT__(, ) \
+                                SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
 // The same for `symbol` and `symbol_ptsz`: `which` says what a null stream means.
 #define SIMGPU_STREAM_CALL(symbol, needs, ...) \
@@ -87,34 +89,33 @@ CUresult with_primary(const DriverFunctions& driver, int device, const Use& use)
 // For functions that take no stream, and use the default stream: `symbol` and `symbol_ptds`.
 #define SIMGPU_DEFAULT_STREAM_CALL(symbol, needs, ...) \
   SIMGPU_CALL_TWINS(symbol, symbol##_ptds, needs, __VA_ARGS__)
-#define SIMGPU_CALL_TWINS(symbol, twin, needs, ...)                                           \
-  static Code body_##symbol(const DriverFunctions& driver, __VA_ARGS__, DefaultStream which); \
-  cudaError_t symbol(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                         \
-    static const RuntimeEntry entry{__func__};                                                \
-    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {                     \
-      return body_##symbol(driver, SIMGPU_ARGUMENTS(__VA_ARGS__), kLegacy);                   \
-    });                                                                                       \
-  }                                                                                           \
-  cudaError_t twin(SIMGPU_PARAMETERS(body_##symbol, __VA_ARGS__)) {                           \
-    static const RuntimeEntry entry{__func__};                                                \
-    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {                     \
-      return body_##symbol(driver, SIMGPU_ARGUMENTS(__VA_ARGS__), kPerThread);                \
-    });                                                                                       \
-  }                                                                                           \
-  static Code body_##symbol(const DriverFunctions& driver, __VA_ARGS__, DefaultStream which)
+#define SIMGPU_CALL_TWINS(symbol, twin, needs, ...)                             \
+  static Code body_##symbol(const DriverFunctions& driver, DefaultStream which, \
+                            SIMGPU_PARAMETERS(symbol, __VA_ARGS__));            \
+  cudaError_t symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                  \
+    static const RuntimeEntry entry{__func__};                                  \
+    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {       \
+      return body_##symbol(driver, kLegacy, __VA_ARGS__);                       \
+    });                                                                         \
+  }                                                                             \
+  cudaError_t twin(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                    \
+    static const RuntimeEntry entry{__func__};                                  \
+    return call(entry, Needs::needs, [&](const DriverFunctions& driver) {       \
+      return body_##symbol(driver, kPerThread, __VA_ARGS__);                    \
+    });                                                                         \
+  }                                                                             \
+  static Code body_##symbol(const DriverFunctions& driver, DefaultStream which, \
+                            SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
-// NOLINTBEGIN(bugprone-macro-parentheses): types and names
-// SIMGPU_FORWARD(symbol, needs, member, number of parameters): what the driver has under another
-// name, with the same parameters.
-#define SIMGPU_FORWARD(symbol, needs, member, count)                      \
-  cudaError_t symbol(SIMGPU_PARAMETERS_##count(symbol)) {                 \
-    static const RuntimeEntry entry{__func__};                            \
-    return call(entry, Needs::needs, [&](const DriverFunctions& driver) { \
-      return driver.member(SIMGPU_ARGUMENTS_##count);                     \
-    });                                                                   \
+// SIMGPU_FORWARD(symbol, needs, member, names...): what the driver has under another name, with the
+// same parameters.
+#define SIMGPU_FORWARD(symbol, needs, member, ...)                                          \
+  cudaError_t symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {                              \
+    static const RuntimeEntry entry{__func__};                                              \
+    return call(entry, Needs::needs,                                                        \
+                [&](const DriverFunctions& driver) { return driver.member(__VA_ARGS__); }); \
   }
 // The same for `symbol` and `symbol_ptsz`.
-#define SIMGPU_STREAM_FORWARD(symbol, needs, member, count) \
-  SIMGPU_FORWARD(symbol, needs, member.legacy, count)       \
-  SIMGPU_FORWARD(symbol##_ptsz, needs, member.per_thread, count)
-// NOLINTEND(bugprone-macro-parentheses)
+#define SIMGPU_STREAM_FORWARD(symbol, needs, member, ...)   \
+  SIMGPU_FORWARD(symbol, needs, member.legacy, __VA_ARGS__) \
+  SIMGPU_FORWARD(symbol##_ptsz, needs, member.per_thread, __VA_ARGS__)
