@@ -14,35 +14,20 @@
 namespace inline_prof::join {
 namespace {
 
-std::string_view generation_name(read::Generation generation) {
-  switch (generation) {
-    case read::Generation::kFirst:
-      return "1";
-    case read::Generation::kSecond:
-      return "2";
-    case read::Generation::kSecondOneShot:
-      return "2 (one-shot)";
-    case read::Generation::kThird:
-      return "3";
-  }
-  return "";
-}
-
-void warn_of_generations(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
-  std::map<read::Generation, std::pair<std::size_t, std::string_view>> found;  // count, the first
+void warn_of_formats(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
+  std::map<std::string_view, std::pair<std::size_t, std::string_view>> found;  // count, the first
   for (const FileFacts& own : all) {
-    auto& [count, file] = found[own.generation];
+    auto& [count, file] = found[own.format];
     if (count++ == 0) file = own.file;
   }
   if (found.size() < 2) return;
   std::vector<std::string> words;
   words.reserve(found.size());
-  for (const auto& [generation, files] : found) {
-    words.push_back(fmt::format("{} of generation {} ({})", files.first,
-                                generation_name(generation), files.second));
+  for (const auto& [format, files] : found) {
+    words.push_back(fmt::format("{} of {} ({})", files.first, format, files.second));
   }
   warnings.push_back(fmt::format(
-      "files of different generations are not of one run: {}; each is read by its own rules",
+      "files of different formats are not of one run: {}; each is read by its own rules",
       fmt::join(words, ", ")));
 }
 
@@ -73,11 +58,11 @@ void warn_of_repeated_ranks(const std::vector<FileFacts>& all, std::vector<std::
 
 // Files that know no rank: what is there twice shows in the host and its devices.
 void warn_of_repeated_hosts(const std::vector<FileFacts>& all, std::vector<std::string>& warnings) {
-  using Place = std::tuple<read::Generation, std::string_view, std::vector<std::int64_t>>;
+  using Place = std::tuple<std::string_view, std::string_view, std::vector<std::int64_t>>;
   std::map<Place, std::vector<std::string_view>> files_of;
   for (const FileFacts& own : all) {
     if (!own.rank && !own.host.empty())
-      files_of[{own.generation, own.host, own.device_ids}].push_back(own.file);
+      files_of[{own.format, own.host, own.device_ids}].push_back(own.file);
   }
   for (const auto& [place, files] : files_of) {
     if (files.size() < 2) continue;
@@ -130,7 +115,7 @@ void warn_of_missing_ranks(const std::vector<FileFacts>& all, std::vector<std::s
 
 FileFacts file_facts(const read::Profile& profile) {
   FileFacts facts{.file = profile.file,
-                  .generation = profile.generation,
+                  .format = profile.capabilities.format,
                   .rank = profile.rank,
                   .world_size = profile.world_size,
                   // Ranks need not have met all their phases.
@@ -146,7 +131,7 @@ FileFacts file_facts(const read::Profile& profile) {
 
 std::vector<std::string> belonging_warnings(const std::vector<FileFacts>& files, FilesOfRun which) {
   std::vector<std::string> warnings;
-  warn_of_generations(files, warnings);
+  warn_of_formats(files, warnings);
   warn_of_programs(files, warnings);
   warn_of_repeated_ranks(files, warnings);
   warn_of_repeated_hosts(files, warnings);

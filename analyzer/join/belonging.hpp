@@ -12,7 +12,7 @@ namespace inline_prof::join {
 // What a file says of the run that it comes from.
 struct FileFacts {
   std::string file;
-  read::Generation generation = read::Generation::kThird;
+  std::string format;  // what the file is
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   std::string event_list_hash;  // empty if the file does not say
@@ -22,7 +22,7 @@ struct FileFacts {
 
 [[nodiscard]] FileFacts file_facts(const read::Profile& profile);
 
-// What speaks against the files being the ranks of one run: generations or programs that differ, a
+// What speaks against the files being the ranks of one run: formats or programs that differ, a
 // rank or, where ranks are not known, a host's devices that are there twice, one that is not there.
 // A report is made of them all the same, since somebody may want to see two runs side by side; each
 // sentence names files or ranks.

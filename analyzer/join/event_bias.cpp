@@ -46,7 +46,7 @@ std::optional<double> chain_bias_us(const read::Calibration& calibration) {
 
 EventBias::EventBias(const BiasSetting& setting, const read::Profile& profile,
                      const std::vector<Row>& rows) {
-  switch (setting.kind) {
+  switch (profile.capabilities.has_event_pair_bias ? setting.kind : BiasSetting::Kind::kOff) {
     case BiasSetting::Kind::kGiven:
       constant_us_ = setting.given_us;
       source_ = "given";

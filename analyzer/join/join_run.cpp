@@ -139,7 +139,7 @@ Row make_row(const read::Event& event, std::int64_t stream_index) {
 // original profiler's host may run ahead, which gives offsets of many iterations.
 std::optional<double> longest_offset_us(const read::Profile& profile,
                                         const std::optional<double>& iteration_us) {
-  if (profile.generation != read::Generation::kThird || profile.iter_time_ms.empty())
+  if (!profile.capabilities.times_whole_iterations || profile.iter_time_ms.empty())
     return iteration_us;
   return *std::max_element(profile.iter_time_ms.begin(), profile.iter_time_ms.end()) * 1e3;
 }
@@ -150,7 +150,7 @@ std::optional<double> longest_offset_us(const read::Profile& profile,
 class TimesOfIterations {
  public:
   explicit TimesOfIterations(const read::Profile& profile) {
-    if (profile.generation != read::Generation::kThird) return;
+    if (!profile.capabilities.times_whole_iterations) return;
     std::set<std::int64_t> numbers;
     for (const read::Event& event : profile.events)
       numbers.insert(event.iterations.begin(), event.iterations.end());

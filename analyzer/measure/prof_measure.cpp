@@ -10,7 +10,7 @@
 #include "measure/result_table.hpp"
 #include "measure/run_cases.hpp"
 #include "measure/suites.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 
 #include <fmt/format.h>
 

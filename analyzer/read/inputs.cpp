@@ -1,7 +1,8 @@
 #include "read/inputs.hpp"
 
+#include "base/glob.hpp"
 #include "read/input_error.hpp"
-#include "read/profile_name.hpp"
+#include "read/profile_format.hpp"
 
 #include <fmt/format.h>
 
@@ -23,6 +24,16 @@ void refuse_what_never_ends(const fs::directory_entry& entry) {
       fmt::format("{}: is a pipe, a socket or a device, expected a file", entry.path().string()));
 }
 
+// "prof.json, *.prof.json or *.one_shot.json"
+std::string known_names() {
+  std::vector<std::string_view> names;
+  for (const ProfileFormat& format : profile_formats())
+    names.insert(names.end(), format.file_names.begin(), format.file_names.end());
+  const std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -33,14 +44,20 @@ std::vector<fs::path> files_in(const fs::path& folder) {
   }
   if (error) throw InputError(fmt::format("{}: {}", folder.string(), error.message()));
   if (files.empty()) {
-    throw InputError(
-        fmt::format("{}: holds no prof.json, *.prof.json or *.one_shot.json", folder.string()));
+    throw InputError(fmt::format("{}: holds no {}", folder.string(), known_names()));
   }
   std::sort(files.begin(), files.end());
   return files;
 }
 
 }  // namespace
+
+bool is_profile_name(std::string_view name) {
+  const auto fits = [name](std::string_view pattern) { return base::glob_matches(pattern, name); };
+  return std::ranges::any_of(profile_formats(), [&](const ProfileFormat& format) {
+    return std::ranges::any_of(format.file_names, fits);
+  });
+}
 
 std::vector<fs::path> expand_inputs(const std::vector<std::string>& arguments) {
   std::vector<fs::path> files;

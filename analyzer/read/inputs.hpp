@@ -2,13 +2,17 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inline_prof::read {
 
-// The files that `arguments` name: each file itself, and for a folder the files in it that are
-// called prof.json or end in .prof.json or .one_shot.json, by name. Throws InputError for a folder
-// without any; whether a file can be read shows when it is.
+// Returns true if files of this name, without their folder, are profiles of some format.
+[[nodiscard]] bool is_profile_name(std::string_view name);
+
+// Returns the files that `arguments` name: each file itself, and for a folder the profiles in it,
+// by name.  Throws InputError for a folder without any; whether a file can be read shows when it
+// is.
 [[nodiscard]] std::vector<std::filesystem::path> expand_inputs(
     const std::vector<std::string>& arguments);
 

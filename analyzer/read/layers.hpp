@@ -35,8 +35,8 @@ struct Layers {
 [[nodiscard]] Layers read_layers(const std::filesystem::path& file);
 
 // What a rule is matched against: LAYER.EVENT, or EVENT if the layer is empty; in files that never
-// name layers (generation 2) EVENT#OCCURRENCE.
-[[nodiscard]] std::string match_name(const Event& event, Generation generation);
+// name layers EVENT#OCCURRENCE.
+[[nodiscard]] std::string match_name(const Event& event, const Capabilities& capabilities);
 
 // Gives every event the layer of the first rule that fits it, and its op unless the event has one.
 // Returns the indices of the rules that fitted no event, which is how a misspelt rule shows.

@@ -1,5 +1,5 @@
-// What a prof.json says, whatever its generation.  Names and units follow docs/prof_json.md; a
-// value that older generations did not write is empty, never invented.
+// One process's run, whatever the format of the file that tells of it.  Names and units follow
+// docs/prof_json.md; a value that a format does not have is empty, never invented.
 #pragma once
 
 #include "read/op.hpp"
@@ -13,11 +13,16 @@
 
 namespace inline_prof::read {
 
-enum class Generation {
-  kFirst,          // 2021-02: layer names, occurrence under its first key
-  kSecond,         // 2022-07: no layer names
-  kSecondOneShot,  // 2021-08: as kSecond, iteration times are those of the events named "iteration"
-  kThird,          // "schema": "inline_prof/1"
+// How the values of one format are to be understood.  The defaults are those of the prof.json that
+// the injected library writes.
+struct Capabilities {
+  std::string format = "prof.json generation 3";  // a name for messages
+  // Events have their layers; if not, name and occurrence tell them apart.
+  bool names_layers = true;
+  // `iter_time_ms` are the times of iterations in a row, and each sample's offset lies in its own.
+  bool times_whole_iterations = true;
+  // A pair of events adds to the times; if not, there is nothing to correct.
+  bool has_event_pair_bias = true;
 };
 
 struct Distribution {
@@ -156,7 +161,7 @@ struct Phase {
 
 struct Profile {
   std::string file;  // what messages call it
-  Generation generation = Generation::kThird;
+  Capabilities capabilities;
   std::string host_name;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;

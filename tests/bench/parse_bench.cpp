@@ -8,7 +8,8 @@
 // size of the file; the text itself, which read_profile owns, is in it.
 #include "large_profile.hpp"
 #include "read/file_text.hpp"
-#include "read/prof_reader.hpp"
+#include "read/prof_json/prof_json.hpp"
+#include "read/read_profile.hpp"
 
 #include <benchmark/benchmark.h>
 
@@ -87,7 +88,7 @@ BENCHMARK(read_third_generation)->Args({256, 50})->Args({256, 1})->Unit(benchmar
 void read_with_places(benchmark::State& state) {
   const std::string text = large_text(static_cast<std::size_t>(state.range(0)) << 20);
   for (auto _ : state) {
-    benchmark::DoNotOptimize(read::read_profile_from_tree(text, "large").events.size());
+    benchmark::DoNotOptimize(read::read_prof_json_from_tree(text, "large").events.size());
   }
   state.SetBytesProcessed(state.iterations() * static_cast<std::int64_t>(text.size()));
 }

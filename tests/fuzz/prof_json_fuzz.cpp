@@ -1,8 +1,9 @@
 // prof.json: the parser in windows, the parser of the whole and the tree accept the same documents,
 // and read the same out of them.
 #include "property.hpp"
-#include "read/prof_reader.hpp"
-#include "read/prof_stream.hpp"
+#include "read/input_error.hpp"
+#include "read/prof_json/prof_json.hpp"
+#include "read/prof_json/prof_stream.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -53,7 +54,7 @@ bool same_profiles(const Profile& a, const Profile& b) {
 
 std::optional<Profile> read_tree(const std::string& text) {
   try {
-    return read_profile_from_tree(text, "fuzz");
+    return read_prof_json_from_tree(text, "fuzz");
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -61,7 +62,7 @@ std::optional<Profile> read_tree(const std::string& text) {
 
 std::optional<Profile> read_any(const std::string& text) {
   try {
-    return read_profile(text, "fuzz");
+    return read_prof_json(text, "fuzz", Wanted::kAll);
   } catch (const InputError&) {
     return std::nullopt;
   }

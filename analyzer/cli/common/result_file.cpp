@@ -1,6 +1,6 @@
 #include "cli/common/result_file.hpp"
 
-#include "read/profile_name.hpp"
+#include "read/inputs.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "cli/common/run_files.hpp"
 
 #include "join/readable.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 
 #include <utility>
 

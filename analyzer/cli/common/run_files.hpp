@@ -5,7 +5,7 @@
 #include "base/command_line.hpp"
 #include "read/phases.hpp"
 #include "read/profile.hpp"
-#include "read/wanted.hpp"
+#include "read/profile_format.hpp"
 
 #include <cstddef>
 #include <filesystem>

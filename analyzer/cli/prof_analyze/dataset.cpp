@@ -16,7 +16,7 @@
 #include "model/machines.hpp"
 #include "read/input_error.hpp"
 #include "read/inputs.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 
 #include <fmt/format.h>
 

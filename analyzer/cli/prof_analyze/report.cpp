@@ -11,7 +11,7 @@
 #include "export/prometheus.hpp"
 #include "export/tasks.hpp"
 #include "read/inputs.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 #include "report/html_report.hpp"
 #include "report/markdown_report.hpp"
 #include "report/table_report.hpp"

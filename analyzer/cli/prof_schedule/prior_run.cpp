@@ -2,7 +2,7 @@
 
 #include "base/median.hpp"
 #include "read/input_error.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 #include "schedule/read_request.hpp"
 
 #include <inline_prof/prof_format.hpp>

@@ -123,7 +123,7 @@ class OddInput(unittest.TestCase):
         self.write("old.prof.json", {"iter_time_ms": [4.0], "events": [event()]})
         warnings = self.report(self.path)["warnings"]
         self.assertTrue(any(
-            w.startswith("files of different generations are not of one run: 1 of generation 2 (")
+            w.startswith("files of different formats are not of one run: 1 of prof.json generation 2 (")
             for w in warnings), warnings)
 
     def test_two_files_of_one_rank_and_a_missing_one_are_named(self):

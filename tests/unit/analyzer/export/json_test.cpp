@@ -2,7 +2,7 @@
 
 #include "join/join.hpp"
 #include "model/machines.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -66,13 +66,14 @@ TEST(Belonging, AHugeWorldTakesNoTime) {
   EXPECT_THAT(belonging_warnings({run("a", INT64_MAX, 1), run("b", 0, 1)}), IsEmpty());
 }
 
-TEST(Belonging, GenerationsThatDifferAreNamedWithAFileOfEach) {
+TEST(Belonging, FormatsThatDifferAreNamedWithAFileOfEach) {
   std::vector<FileFacts> runs{run("old", {}, {}), run("new", {}, {}), run("newer", {}, {})};
-  runs[0].generation = read::Generation::kFirst;
+  runs[0].format = "prof.json generation 1";
+  runs[1].format = runs[2].format = "prof.json generation 3";
   EXPECT_THAT(
       belonging_warnings(runs),
-      ElementsAre("files of different generations are not of one run: 1 of generation 1 (old), "
-                  "2 of generation 3 (new); each is read by its own rules"));
+      ElementsAre("files of different formats are not of one run: 1 of prof.json generation 1 "
+                  "(old), 2 of prof.json generation 3 (new); each is read by its own rules"));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "join/join.hpp"
 #include "join/nesting.hpp"
 #include "profile_builder.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Files that are parsed in many windows: what they cost, and that no window changes what is read.
 #include "large_profile.hpp"
-#include "read/prof_reader.hpp"
-#include "read/prof_stream.hpp"
+#include "read/prof_json/prof_stream.hpp"
+#include "read/read_profile.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

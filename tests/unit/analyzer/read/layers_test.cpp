@@ -89,11 +89,11 @@ TEST(ApplyLayers, WhatTheLibrarySawIsNotReplaced) {
   EXPECT_EQ(profile.events[0].op->kind, "memory");
 }
 
-TEST(MatchName, SecondGenerationFilesNameTheOccurrenceInsteadOfALayer) {
+TEST(MatchName, FilesWithoutLayersNameTheOccurrence) {
   const Event event = EventBuilder("fprop", 0, 1).occurrence(3);
-  EXPECT_EQ(match_name(event, Generation::kSecond), "fprop#3");
-  EXPECT_EQ(match_name(event, Generation::kThird), "fprop");
-  EXPECT_EQ(match_name(EventBuilder("fprop", 0, 1).layer("fc1"), Generation::kFirst), "fc1.fprop");
+  EXPECT_EQ(match_name(event, {.names_layers = false}), "fprop#3");
+  EXPECT_EQ(match_name(event, {}), "fprop");
+  EXPECT_EQ(match_name(EventBuilder("fprop", 0, 1).layer("fc1"), {}), "fc1.fprop");
 }
 
 }  // namespace

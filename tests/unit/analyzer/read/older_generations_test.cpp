@@ -1,5 +1,5 @@
 // Files of the original profiler, which had no schema.
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 TEST(FirstGeneration, HasLayersAndItsOwnWordForTheOccurrence) {
   const Profile profile = read_profile(kFirst, "p.json");
-  EXPECT_EQ(profile.generation, Generation::kFirst);
+  EXPECT_EQ(profile.capabilities.format, "prof.json generation 1");
   ASSERT_EQ(profile.events.size(), 1U);
   EXPECT_EQ(profile.events[0].name, "fprop");
   EXPECT_EQ(profile.events[0].layer, "fc1");
@@ -66,7 +66,7 @@ TEST(FirstGeneration, NeedsThatWord) {
 TEST(FirstGeneration, TheRealFileIsReadWhole) {
   const Profile profile = read_profile(
       std::filesystem::path(INLINE_PROF_TEST_DATA "/hugectr/dlrm_a100_8gpu.prof.json"));
-  EXPECT_EQ(profile.generation, Generation::kFirst);
+  EXPECT_EQ(profile.capabilities.format, "prof.json generation 1");
   EXPECT_EQ(profile.host_name, "luna-0173");
   EXPECT_EQ(profile.events.size(), 512U);
   EXPECT_EQ(profile.iter_time_ms.size(), 3200U);
@@ -76,7 +76,7 @@ TEST(FirstGeneration, TheRealFileIsReadWhole) {
 
 TEST(SecondGeneration, HasNoLayersButRuntimeData) {
   const Profile profile = read_profile(kSecond, "p.json");
-  EXPECT_EQ(profile.generation, Generation::kSecond);
+  EXPECT_EQ(profile.capabilities.format, "prof.json generation 2");
   EXPECT_EQ(profile.events.at(0).name, "fc.fprop");
   EXPECT_EQ(profile.events[0].layer, "");
   EXPECT_EQ(profile.events[0].occurrence, 2);
@@ -91,7 +91,7 @@ TEST(SecondGeneration, NeedsItsNames) {
 
 TEST(OneShot, TakesIterationTimesFromItsIterationEvents) {
   const Profile profile = read_profile(kOneShot, "p.json");
-  EXPECT_EQ(profile.generation, Generation::kSecondOneShot);
+  EXPECT_EQ(profile.capabilities.format, "prof.json generation 2 (one-shot)");
   EXPECT_THAT(profile.iter_time_ms, ElementsAre(4, 5));
   ASSERT_EQ(profile.events.size(), 1U) << "the iteration is no work of its own";
   EXPECT_EQ(profile.events[0].name, "fc.fprop");

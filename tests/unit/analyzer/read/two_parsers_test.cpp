@@ -2,7 +2,8 @@
 #include "export/json.hpp"
 #include "join/join.hpp"
 #include "read/file_text.hpp"
-#include "read/prof_reader.hpp"
+#include "read/input_error.hpp"
+#include "read/prof_json/prof_json.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +23,8 @@ std::string outcome(Read read) {
 }
 
 void expect_same(const std::string& text) {
-  EXPECT_EQ(outcome([&] { return read_profile(text, "p.json"); }),
-            outcome([&] { return read_profile_from_tree(text, "p.json"); }))
+  EXPECT_EQ(outcome([&] { return read_prof_json(text, "p.json", Wanted::kAll); }),
+            outcome([&] { return read_prof_json_from_tree(text, "p.json"); }))
       << text;
 }
 

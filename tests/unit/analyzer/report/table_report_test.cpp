@@ -3,7 +3,7 @@
 #include "join/join.hpp"
 #include "model/machines.hpp"
 #include "profile_builder.hpp"
-#include "read/prof_reader.hpp"
+#include "read/read_profile.hpp"
 #include "report/text.hpp"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "read/prof_members.hpp"
+#include "read/prof_json/prof_members.hpp"
 
 #include <cstddef>
 #include <optional>

@@ -1,9 +1,10 @@
-#include "read/prof_reader.hpp"
+#include "read/prof_json/prof_json.hpp"
 
 #include "read/file_text.hpp"
 #include "read/json_tree.hpp"
-#include "read/prof_members.hpp"
-#include "read/prof_stream.hpp"
+#include "read/prof_json/prof_members.hpp"
+#include "read/prof_json/prof_stream.hpp"
+#include "read/root_member.hpp"
 
 #include <inline_prof/prof_format.hpp>
 
@@ -20,6 +21,35 @@
 
 namespace inline_prof::read {
 namespace {
+
+enum class Generation {
+  kFirst,          // 2021-02: layer names, occurrence under its first key
+  kSecond,         // 2022-07: no layer names
+  kSecondOneShot,  // 2021-08: as kSecond, iteration times are those of the events named "iteration"
+  kThird,          // "schema": "inline_prof/1"
+};
+
+// The original profiler's host may run ahead, which gives offsets of many iterations.
+Capabilities capabilities_of(Generation generation) {
+  Capabilities capabilities;
+  capabilities.times_whole_iterations = generation == Generation::kThird;
+  switch (generation) {
+    case Generation::kFirst:
+      capabilities.format = "prof.json generation 1";
+      break;
+    case Generation::kSecond:
+      capabilities.format = "prof.json generation 2";
+      capabilities.names_layers = false;
+      break;
+    case Generation::kSecondOneShot:
+      capabilities.format = "prof.json generation 2 (one-shot)";
+      capabilities.names_layers = false;
+      break;
+    case Generation::kThird:
+      break;
+  }
+  return capabilities;
+}
 
 // The event whose times are the iterations of a one-shot file.
 constexpr std::string_view kOneShotIterationEvent = "iteration";
@@ -126,23 +156,24 @@ bool is_plausible(double time_ms) {
   return time_ms >= 0 && time_ms <= kLongestMs;
 }
 
-void check_times(Event& event, std::size_t index, Profile& profile, const Complaints& complaints) {
+void check_times(Event& event, std::size_t index, Generation generation, Profile& profile,
+                 const Complaints& complaints) {
   for (std::size_t i = event.measured_ms.size(); i-- > 0;) {
     if (is_plausible(event.measured_ms[i])) continue;
     const std::string place = fmt::format("/{}/{}/{}/{}", format::kEvents.key, index,
                                           format::events::kMeasuredTimesMs.key, i);
-    if (check_time(event.measured_ms[i], profile.generation, place, complaints)) continue;
+    if (check_time(event.measured_ms[i], generation, place, complaints)) continue;
     erase_sample(event, i);
     ++profile.negative_times;
   }
 }
 
-void check_iteration_times(Profile& profile, const Complaints& complaints) {
+void check_iteration_times(Profile& profile, Generation generation, const Complaints& complaints) {
   auto& times = profile.iter_time_ms;
   for (std::size_t i = times.size(); i-- > 0;) {
     if (is_plausible(times[i])) continue;
     const std::string place = fmt::format("/{}/{}", format::kIterTimeMs.key, i);
-    if (check_time(times[i], profile.generation, place, complaints)) continue;
+    if (check_time(times[i], generation, place, complaints)) continue;
     times.erase(std::next(times.begin(), static_cast<std::ptrdiff_t>(i)));
     ++profile.negative_times;
   }
@@ -187,12 +218,13 @@ void take_one_shot_iterations(Profile& profile, const Complaints& complaints) {
   events.erase(kept, events.end());
 }
 
-Profile check_document(FoundProfile found, const std::string& label, const PhaseChoice& phase) {
+Profile check_document(FoundProfile found, const std::string& label) {
   const Complaints complaints(label);
   Profile profile = std::move(found.profile);
   profile.file = label;
-  profile.generation = find_generation(found, complaints);
-  if (profile.generation == Generation::kThird) {
+  const Generation generation = find_generation(found, complaints);
+  profile.capabilities = capabilities_of(generation);
+  if (generation == Generation::kThird) {
     if (!found.has_events) complaints.fail("/", fmt::format("missing \"{}\"", format::kEvents.key));
     if (!found.has_iter_time_ms) {
       complaints.fail("/", fmt::format("missing \"{}\"", format::kIterTimeMs.key));
@@ -202,21 +234,20 @@ Profile check_document(FoundProfile found, const std::string& label, const Phase
   std::sort(profile.libraries.begin(), profile.libraries.end());
   std::sort(profile.dropped.begin(), profile.dropped.end());
   for (std::size_t i = 0; i < profile.events.size(); ++i) {
-    check_event(profile.events[i], found.facts[i], i, profile.generation, complaints);
-    check_times(profile.events[i], i, profile, complaints);
+    check_event(profile.events[i], found.facts[i], i, generation, complaints);
+    check_times(profile.events[i], i, generation, profile, complaints);
   }
-  check_iteration_times(profile, complaints);
-  if (profile.generation == Generation::kSecondOneShot) {
+  check_iteration_times(profile, generation, complaints);
+  if (generation == Generation::kSecondOneShot) {
     take_one_shot_iterations(profile, complaints);
   }
   for (std::size_t i = 0; i < profile.phases.size(); ++i) {
     for (const double time_ms : profile.phases[i].iter_time_ms) {
-      check_time(time_ms, profile.generation,
+      check_time(time_ms, generation,
                  fmt::format("/{}/{}/{}", format::kPhases.key, i, format::kIterTimeMs.key),
                  complaints);
     }
   }
-  show_phase(profile, phase);
   return profile;
 }
 
@@ -232,21 +263,21 @@ FoundProfile read_tree(const std::string& text, const std::string& label) {
 
 }  // namespace
 
-Profile read_profile(std::string text, const std::string& label, Wanted wanted,
-                     const PhaseChoice& phase) {
+bool is_prof_json(std::string_view beginning) {
+  return find_root_member(beginning, {format::kSchema.key, format::kEvents.key}) !=
+         std::string_view::npos;
+}
+
+Profile read_prof_json(std::string text, const std::string& label, Wanted wanted) {
   text.reserve(text.size() + kPaddingBytes);  // no copy if read_text made it
   std::optional<FoundProfile> found = read_stream(text, kWindowBytes, wanted);
   if (!found) found = read_tree(text, label);
   std::string().swap(text);  // a large file need not stand in memory twice
-  return check_document(std::move(*found), label, phase);
+  return check_document(std::move(*found), label);
 }
 
-Profile read_profile_from_tree(const std::string& text, const std::string& label) {
-  return check_document(read_tree(text, label), label, {});
-}
-
-Profile read_profile(const std::filesystem::path& file, Wanted wanted, const PhaseChoice& phase) {
-  return read_profile(read_text(file), file.string(), wanted, phase);
+Profile read_prof_json_from_tree(const std::string& text, const std::string& label) {
+  return check_document(read_tree(text, label), label);
 }
 
 }  // namespace inline_prof::read

@@ -3,10 +3,11 @@
 // array of events, so that is parsed in windows of whole events, and the document around it, with
 // an empty array in its place, as one.  Both together are the document: the windows lie end to end,
 // and each is read up to the bracket or comma that ends it.
-#include "read/prof_stream.hpp"
+#include "read/prof_json/prof_stream.hpp"
 
 #include "read/file_text.hpp"
 #include "read/json_stream.hpp"
+#include "read/root_member.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -19,49 +20,14 @@ static_assert(kPaddingBytes >= simdjson::SIMDJSON_PADDING);
 
 constexpr std::size_t kNowhere = std::string_view::npos;
 
-std::size_t skip_blanks(std::string_view text, std::size_t at) {
-  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
-}
-
 bool has_at(std::string_view text, std::size_t at, char c) {
   return at < text.size() && text[at] == c;
 }
 
-// Behind the string that opens at `at`.
-std::size_t end_of_string(std::string_view text, std::size_t at) {
-  for (++at; at < text.size(); ++at) {
-    if (text[at] == '\\') {
-      ++at;
-    } else if (text[at] == '"') {
-      return at + 1;
-    }
-  }
-  return kNowhere;
-}
-
-// Behind the bracket that opens the array of events, a member of the outermost object.  It looks at
-// brackets and strings only: for text that is not JSON any answer will do, since that is refused
-// later.
+// Returns the place behind the bracket that opens the array of events.
 std::size_t find_events(std::string_view text) {
-  const std::string key = fmt::format("\"{}\"", format::kEvents.key);
-  int depth = 0;
-  std::size_t at = 0;
-  while ((at = text.find_first_of("{}[]\"", at)) != kNowhere) {
-    if (text[at] != '"') {
-      depth += text[at] == '{' || text[at] == '[' ? 1 : -1;
-      ++at;
-      continue;
-    }
-    const std::size_t end = end_of_string(text, at);
-    if (end == kNowhere) return kNowhere;
-    if (depth == 1 && text.substr(at, end - at) == key) {
-      const std::size_t colon = skip_blanks(text, end);
-      const std::size_t value = skip_blanks(text, colon + 1);
-      if (has_at(text, colon, ':')) return has_at(text, value, '[') ? value + 1 : kNowhere;
-    }
-    at = end;
-  }
-  return kNowhere;
+  const std::size_t value = find_root_member(text, {format::kEvents.key});
+  return value != kNowhere && has_at(text, value, '[') ? value + 1 : kNowhere;
 }
 
 // The last place before `limit` that looks like the comma between two events: `},{"`.  A guess: a

@@ -1,11 +1,11 @@
 // The members of prof.json, one table an object.  Types are checked here; what needs more than one
-// member (generations, lengths, ranges) is checked in prof_reader.cpp.
+// member (generations, lengths, ranges) is checked in prof_json.cpp.
 #pragma once
 
 #include "read/members.hpp"
 #include "read/op_reader.hpp"
 #include "read/profile.hpp"
-#include "read/wanted.hpp"
+#include "read/profile_format.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,5 @@
-#include "read/prof_reader.hpp"
-
 #include "read/file_text.hpp"
+#include "read/read_profile.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -62,7 +61,7 @@ TEST(ReadProfile, ShowsThePhaseThatTookMostOfTheTime) {
 TEST(ReadProfile, ReadsEveryMemberOfTheThirdGeneration) {
   const Profile p =
       read_profile(std::filesystem::path(INLINE_PROF_TEST_DATA "/gen3/small_h200.prof.json"));
-  EXPECT_EQ(p.generation, Generation::kThird);
+  EXPECT_EQ(p.capabilities.format, "prof.json generation 3");
   EXPECT_EQ(p.host_name, "n046");
   EXPECT_EQ(p.rank, 3);
   EXPECT_EQ(p.world_size, 16);
