@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <set>
-#include <sstream>
 
 namespace inline_prof::test {
 namespace {
@@ -16,42 +15,35 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
 
+const Texts kCuptiSchedule{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
+                           "INLINE_PROF_OVERHEAD=0"};
+const Texts kNoLabels{"--iterations=60", "--no-labels"};
+const Texts kCrossCheck{"INLINE_PROF_CROSS_CHECK=cupti"};
 const std::string kInjected = "CUDA_INJECTION64_PATH=" INLINE_PROF_TEST_PRELOAD;
 
-HostRun run_training(const Workplace& place, std::vector<std::string> environment,
-                     std::vector<std::string> arguments = {"--iterations=60", "--no-labels"},
-                     bool preloaded = true) {
-  environment.insert(environment.begin(),
-                     {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0",
-                      "SIMGPU_LOG=calls.log", "SIMGPU_PAIR_BIAS_US=5.5", "SIMGPU_HOST_SPEED=0.5"});
-  return run_host(place, "host_training",
-                  {.arguments = std::move(arguments),
-                   .environment = std::move(environment),
-                   .with_library = preloaded});
+HostOptions cupti_training(const Texts& environment = {}, const Texts& arguments = kNoLabels) {
+  return {.arguments = arguments,
+          .environment = joined(
+              joined(kCuptiSchedule,
+                     {"SIMGPU_LOG=calls.log", "SIMGPU_PAIR_BIAS_US=5.5", "SIMGPU_HOST_SPEED=0.5"}),
+              environment)};
 }
 
-// Under injection the macros find the library only after cuInit: a kernel marks the iterations.
-HostRun run_injected(const Workplace& place, std::vector<std::string> environment = {},
-                     std::vector<std::string> arguments = {"--iterations=60", "--no-labels"}) {
-  environment.push_back(kInjected);
-  environment.push_back("INLINE_PROF_ITERATION=kernel:kernel_b");
-  return run_training(place, std::move(environment), std::move(arguments), false);
+// Under injection the macros find the library only after cuInit: a kernel begins the iterations.
+HostOptions injected(const Texts& environment = {}, const Texts& arguments = kNoLabels) {
+  HostOptions options = cupti_training(
+      joined(environment, {kInjected, "INLINE_PROF_ITERATION=kernel:kernel_b"}), arguments);
+  options.with_library = false;
+  return options;
 }
 
-// A program with a subscription of its own.
-HostRun run_client(const Workplace& place, const char* subscribes, const char* variable) {
-  return run_host(place, "host_cupti",
-                  {.arguments = {subscribes},
-                   .environment = {variable, "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
-                                   "INLINE_PROF_OVERHEAD=0"}});
+// For a program with a subscription of its own.
+HostOptions client(const char* subscribes, const char* variable) {
+  return {.arguments = {subscribes}, .environment = joined(kCuptiSchedule, {variable})};
 }
 
-std::size_t calls_of(const Workplace& place, const std::string& function) {
-  std::istringstream log(place.text("calls.log"));
-  std::size_t count = 0;
-  for (std::string line; std::getline(log, line);)
-    count += static_cast<std::size_t>(line == function);
-  return count;
+long calls_of(const Workplace& place, const std::string& function) {
+  return std::ranges::count(lines_of(place.text("calls.log")), function);
 }
 
 std::set<std::string> events_of(const json& profile) {
@@ -64,33 +56,27 @@ std::set<std::string> events_of(const json& profile) {
 }
 
 TEST(CuptiBackend, SeesUnderInjectionWhatTheWrappersSee) {
-  const Workplace injected;
-  const HostRun run = run_injected(injected);
-  EXPECT_EQ(run.output, "host ok, 300 launches\n");
-  ASSERT_EQ(run.exit_status, 0);
-  const Workplace preloaded;
-  ASSERT_EQ(run_training(preloaded, {"INLINE_PROF_ITERATION=kernel:kernel_b"}).exit_status, 0);
-  const json by_cupti = injected.json();
-  const json by_wrappers = preloaded.json();
-  EXPECT_EQ(by_cupti["profiler"]["backend"], "cupti");
-  EXPECT_EQ(by_wrappers["profiler"]["backend"], "driver");
-  EXPECT_EQ(by_cupti["complete"], true);
-  EXPECT_EQ(events_of(by_cupti), events_of(by_wrappers));
-  EXPECT_EQ(by_cupti["overhead"]["launches_seen"], by_wrappers["overhead"]["launches_seen"]);
-  EXPECT_EQ(by_cupti["calibration"].size(), by_wrappers["calibration"].size());
-}
+  const ProfiledRun by_cupti("host_training", injected());
+  EXPECT_EQ(by_cupti.output, "host ok, 300 launches\n");
+  const ProfiledRun by_wrappers("host_training",
+                                cupti_training({"INLINE_PROF_ITERATION=kernel:kernel_b"}));
+  const json& found = by_cupti.profile;
+  const json& expected = by_wrappers.profile;
+  EXPECT_EQ(found["profiler"]["backend"], "cupti");
+  EXPECT_EQ(expected["profiler"]["backend"], "driver");
+  EXPECT_EQ(found["complete"], true);
+  EXPECT_EQ(events_of(found), events_of(expected));
+  EXPECT_EQ(found["overhead"]["launches_seen"], expected["overhead"]["launches_seen"]);
+  EXPECT_EQ(found["calibration"].size(), expected["calibration"].size());
 
-TEST(CuptiBackend, MeasuresTheSimulatedTruthPlusThePairsBias) {
-  const Workplace place;
-  ASSERT_EQ(run_injected(place).exit_status, 0);
+  // The simulated truth and the pairs' bias: 2 us, 0.001 us for each of 16 blocks, and one
+  // record's 5.5 us.
   int tight = 0;
-  const json profile = place.json();
-  for (const json& event : profile["events"]) {
+  for (const json& event : found["events"]) {
     ASSERT_EQ(event["measured_times_ms"].size(), 5U) << event["event_name"];
     for (std::size_t i = 0; i < 5; ++i) {
       if (event["tight"][i] != true) continue;
       ++tight;
-      // 2 us, 0.001 us for each of 16 blocks, and one record's 5.5 us.
       EXPECT_NEAR(event["measured_times_ms"][i].get<double>() * 1e3, 7.516, 0.002);
     }
   }
@@ -98,44 +84,39 @@ TEST(CuptiBackend, MeasuresTheSimulatedTruthPlusThePairsBias) {
 }
 
 TEST(CuptiBackend, SubscribesToLaunchesAndLeavesWhenDone) {
-  const Workplace place;
-  ASSERT_EQ(run_injected(place, {}, {"--iterations=2000", "--no-labels"}).exit_status, 0);
-  EXPECT_EQ(calls_of(place, "cuptiSubscribe_v2"), 1U);
-  EXPECT_EQ(calls_of(place, "cuptiUnsubscribe"), 1U);
-  // 10000 launches; some thirty iterations of five are looked at, before and after each launch. The
-  // host is quick: it makes some more until the subscription has gone.
-  EXPECT_LT(calls_of(place, "cupti_callback"), 10000U);
+  const ProfiledRun run("host_training", injected({}, {"--iterations=2000", "--no-labels"}));
+  EXPECT_EQ(calls_of(run.place, "cuptiSubscribe_v2"), 1);
+  EXPECT_EQ(calls_of(run.place, "cuptiUnsubscribe"), 1);
+  // 10000 launches, of which those of some thirty iterations of five are looked at, before and
+  // after each.  The program is quick: it makes some more until the subscription has ended.
+  EXPECT_LT(calls_of(run.place, "cupti_callback"), 10000);
 }
 
 TEST(CuptiBackend, TurnsCallbacksOffWhereOnlyLabelsAreArmed) {
-  const Workplace place;
-  const HostRun run =
-      run_training(place, {"INLINE_PROF_BACKEND=cupti"}, {"--iterations=60", "--sync"});
+  const ProfiledRun run("host_training", cupti_training({"INLINE_PROF_BACKEND=cupti"},
+                                                        {"--iterations=60", "--sync"}));
   EXPECT_EQ(run.output, "host ok, 300 launches\n");
-  const json profile = place.json();
-  EXPECT_EQ(profile["profiler"]["backend"], "cupti");
-  EXPECT_EQ(events_of(profile), (std::set<std::string>{"kernel_c 0", "step 0", "step.gemm 0"}));
+  EXPECT_EQ(run.profile["profiler"]["backend"], "cupti");
+  EXPECT_EQ(events_of(run.profile), (std::set<std::string>{"kernel_c 0", "step 0", "step.gemm 0"}));
   // Contexts, streams, modules and libraries; then launches on at the start, off for the labels, on
   // for kernel_c, off.
-  EXPECT_EQ(calls_of(place, "cuptiEnableCallback"), 4U + 4U * 8U);
+  EXPECT_EQ(calls_of(run.place, "cuptiEnableCallback"), 4 + 4 * 8);
 }
 
 TEST(CuptiBackend, CountsEachLaunchOnceThoughOurWrappersArePresent) {
-  const Workplace place;
-  ASSERT_EQ(run_training(place, {"INLINE_PROF_BACKEND=cupti"}).exit_status, 0);
-  EXPECT_EQ(place.json()["overhead"]["launches_seen"], 15);  // three iterations of five
+  const ProfiledRun run("host_training", cupti_training({"INLINE_PROF_BACKEND=cupti"}));
+  EXPECT_EQ(run.profile["overhead"]["launches_seen"], 15);  // three iterations of five
 }
 
 TEST(CuptiBackend, IsNotUsedWhereTheLibraryIsPreloadedAsWell) {
-  const Workplace place;
-  ASSERT_EQ(run_training(place, {kInjected}).exit_status, 0);
-  EXPECT_EQ(place.json()["profiler"]["backend"], "driver");
-  EXPECT_EQ(calls_of(place, "cuptiSubscribe_v2"), 0U);
+  const ProfiledRun run("host_training", cupti_training({kInjected}));
+  EXPECT_EQ(run.profile["profiler"]["backend"], "driver");
+  EXPECT_EQ(calls_of(run.place, "cuptiSubscribe_v2"), 0);
 }
 
 TEST(CuptiBackend, CannotBeTheDriversUnderInjection) {
   const Workplace place;
-  const HostRun run = run_injected(place, {"INLINE_PROF_BACKEND=driver"});
+  const HostRun run = run_host(place, "host_training", injected({"INLINE_PROF_BACKEND=driver"}));
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_THAT(run.output, HasSubstr("profiling is off: configuration: INLINE_PROF_BACKEND=driver: "
                                     "expected cupti under CUDA_INJECTION64_PATH"));
@@ -143,10 +124,8 @@ TEST(CuptiBackend, CannotBeTheDriversUnderInjection) {
 }
 
 TEST(CuptiBackend, SaysWhoHasCupti) {
-  const Workplace place;
-  const HostRun run =
-      run_host(place, "host_cupti",
-               {.arguments = {"first"}, .environment = {kInjected}, .with_library = false});
+  const HostRun run = run_host(
+      "host_cupti", {.arguments = {"first"}, .environment = {kInjected}, .with_library = false});
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_EQ(
       run.output,
@@ -155,63 +134,40 @@ TEST(CuptiBackend, SaysWhoHasCupti) {
 }
 
 TEST(CuptiBackend, LeavesCuptiToWhoeverComesAfterIt) {
-  const Workplace place;
-  const HostRun run = run_client(place, "later", "INLINE_PROF_BACKEND=cupti");
+  const ProfiledRun run("host_cupti", client("later", "INLINE_PROF_BACKEND=cupti"));
   EXPECT_EQ(run.output, "host ok\n");
-  EXPECT_EQ(run.exit_status, 0);
-  EXPECT_EQ(place.json()["complete"], true);
+  EXPECT_EQ(run.profile["complete"], true);
 }
 
-struct Failure {
-  const char* name;
-  const char* rule;
-  const char* complaint;
-
-  friend void PrintTo(const Failure& row, std::ostream* out) { *out << row.rule; }
-};
-
-class CuptiBackendIsOff : public testing::TestWithParam<Failure> {};
-
-TEST_P(CuptiBackendIsOff, AndTheHostIsUnharmed) {
-  const Workplace place;
-  const HostRun run = run_injected(place, {std::string("SIMGPU_FAIL=") + GetParam().rule});
-  EXPECT_EQ(run.exit_status, 0);
-  EXPECT_EQ(run.output, std::string("inline_prof: profiling is off: CUPTI: ") +
-                            GetParam().complaint + "\nhost ok, 300 launches\n");
+TEST(CuptiBackend, ThatCannotSubscribeIsOffAndTheHostUnharmed) {
+  for (const auto& [rule, complaint] :
+       {std::pair{"39", "CUPTI serves one tool at a time, and another one has it"},
+        std::pair{"35", "cuptiSubscribe: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)"},
+        std::pair{"4711", "cuptiSubscribe: error 4711"}}) {
+    const HostRun run =
+        run_host("host_training", injected({std::string("SIMGPU_FAIL=cuptiSubscribe_v2:") + rule}));
+    EXPECT_EQ(run.exit_status, 0);
+    EXPECT_EQ(run.output, std::string("inline_prof: profiling is off: CUPTI: ") + complaint +
+                              "\nhost ok, 300 launches\n");
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, CuptiBackendIsOff,
-    testing::Values(Failure{"UnderNsight", "cuptiSubscribe_v2:39",
-                            "CUPTI serves one tool at a time, and another one has it"},
-                    Failure{"WithoutPermission", "cuptiSubscribe_v2:35",
-                            "cuptiSubscribe: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35)"},
-                    Failure{"ForUnknownReasons", "cuptiSubscribe_v2:4711",
-                            "cuptiSubscribe: error 4711"}),
-    [](const auto& row) { return row.param.name; });
-
-TEST(CuptiBackend, SurvivesAFork) {
-  const Workplace place;
-  const HostRun run = run_injected(place, {}, {"--iterations=60", "--no-labels", "--fork"});
-  EXPECT_EQ(run.output, "host ok, 300 launches\n");
-}
-
-TEST(CuptiBackend, SurvivesContextsAndStreamsThatGo) {
-  for (const char* trouble : {"--reset-device", "--destroy-stream", "--capture"}) {
-    const Workplace place;
-    const HostRun run = run_injected(place, {}, {"--iterations=60", "--no-labels", trouble});
+TEST(CuptiBackend, SurvivesForksAndContextsAndStreamsThatGo) {
+  for (const char* trouble : {"--fork", "--reset-device", "--destroy-stream", "--capture"}) {
+    const HostRun run = run_host("host_training", injected({}, joined(kNoLabels, {trouble})));
     EXPECT_EQ(run.exit_status, 0) << trouble << run.output;
     EXPECT_THAT(run.output, HasSubstr("host ok")) << trouble;
+    if (std::string(trouble) == "--fork") {
+      EXPECT_EQ(run.output, "host ok, 300 launches\n");
+    }
   }
 }
 
 TEST(CuptiCrossCheck, CountsAsManyLaunchesAsWeDo) {
   for (const char* threads : {"--threads=1", "--threads=3"}) {
-    const Workplace place;
-    const HostRun run = run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"},
-                                     {"--iterations=60", "--no-labels", "--streams=3", threads});
-    ASSERT_EQ(run.exit_status, 0) << run.output;
-    const json check = place.json()["cross_check"];
+    const ProfiledRun run("host_training",
+                          cupti_training(kCrossCheck, joined(kNoLabels, {"--streams=3", threads})));
+    const json& check = run.profile["cross_check"];
     EXPECT_EQ(check["source"], "cupti");
     EXPECT_EQ(check["launches"], 45) << threads;
     EXPECT_EQ(check["launches"], check["launches_seen_by_us"]);
@@ -219,72 +175,54 @@ TEST(CuptiCrossCheck, CountsAsManyLaunchesAsWeDo) {
   }
 }
 
-TEST(CuptiCrossCheck, TimesTheMeasuredKernelsWithoutThePairsBias) {
-  const Workplace place;
-  ASSERT_EQ(run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"}).exit_status, 0);
-  const json profile_of_run = place.json();
-  for (const json& event : profile_of_run["events"]) {
+TEST(CuptiCrossCheck, TimesTheMeasuredKernelsWithoutThePairsBiasAndChangesNoTimes) {
+  const ProfiledRun checked("host_training", cupti_training(kCrossCheck));
+  const ProfiledRun alone("host_training", cupti_training());
+  ASSERT_EQ(checked.profile["events"].size(), alone.profile["events"].size());
+  for (std::size_t i = 0; i < alone.profile["events"].size(); ++i) {
+    const json& event = checked.profile["events"][i];
+    EXPECT_EQ(event["measured_times_ms"], alone.profile["events"][i]["measured_times_ms"]);
     ASSERT_EQ(event["cross_check_times_us"].size(), event["measured_times_ms"].size());
-    for (std::size_t i = 0; i < event["cross_check_times_us"].size(); ++i) {
-      EXPECT_NEAR(event["cross_check_times_us"][i].get<double>(), 2.016, 1e-6);
-    }
+    for (const json& time_us : event["cross_check_times_us"])
+      EXPECT_NEAR(time_us.get<double>(), 2.016, 1e-6);
   }
+  EXPECT_FALSE(alone.profile.contains("cross_check"));
+  EXPECT_FALSE(alone.profile["events"][0].contains("cross_check_times_us"));
 }
 
 TEST(CuptiCrossCheck, HasNoTimesForLabels) {
-  const Workplace place;
-  ASSERT_EQ(run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti"}, {"--iterations=60"}).exit_status,
-            0);
-  const json profile = place.json();
-  for (const json& event : profile["events"]) {
+  const ProfiledRun run("host_training", cupti_training(kCrossCheck, {"--iterations=60"}));
+  for (const json& event : run.profile["events"]) {
     if (event["event_name"] == "kernel_c") continue;
     EXPECT_THAT(event["cross_check_times_us"], Each(nullptr));
   }
 }
 
-TEST(CuptiCrossCheck, MeasuresTheSameTimesAsAloneOnTheSimulatedGpu) {
-  const Workplace with, without;
-  ASSERT_EQ(run_training(with, {"INLINE_PROF_CROSS_CHECK=cupti"}).exit_status, 0);
-  ASSERT_EQ(run_training(without, {}).exit_status, 0);
-  const json watched = with.json();
-  const json alone = without.json();
-  ASSERT_EQ(watched["events"].size(), alone["events"].size());
-  for (std::size_t i = 0; i < watched["events"].size(); ++i) {
-    EXPECT_EQ(watched["events"][i]["measured_times_ms"], alone["events"][i]["measured_times_ms"]);
-  }
-  EXPECT_FALSE(alone.contains("cross_check"));
-  EXPECT_FALSE(alone["events"][0].contains("cross_check_times_us"));
-}
-
 TEST(CuptiCrossCheck, StandsAsideForAnotherClient) {
-  const Workplace place;
-  const HostRun run = run_client(place, "first", "INLINE_PROF_CROSS_CHECK=cupti");
+  const ProfiledRun run("host_cupti", client("first", kCrossCheck[0].c_str()));
   const std::string sentence =
       "no cross-check: CUPTI serves one tool at a time, and another one has it (CUPTI for host)";
   EXPECT_EQ(run.output, "inline_prof: " + sentence + "\nhost ok\n");
-  const json profile = place.json();
-  EXPECT_EQ(profile["complete"], true);
-  EXPECT_FALSE(profile.contains("cross_check"));
-  EXPECT_THAT(profile["warnings"], testing::Contains(sentence));
-  EXPECT_EQ(profile["events"].size(), 2U);
+  EXPECT_EQ(run.profile["complete"], true);
+  EXPECT_FALSE(run.profile.contains("cross_check"));
+  EXPECT_THAT(run.profile["warnings"], testing::Contains(sentence));
+  EXPECT_EQ(run.profile["events"].size(), 2U);
 }
 
 TEST(CuptiCrossCheck, LeavesCuptiToWhoeverComesAfterIt) {
-  const Workplace place;
-  const HostRun run = run_client(place, "later", "INLINE_PROF_CROSS_CHECK=cupti");
+  const ProfiledRun run("host_cupti", client("later", kCrossCheck[0].c_str()));
   EXPECT_EQ(run.output, "host ok\n");
-  EXPECT_EQ(place.json()["cross_check"]["launches"], 6);  // three iterations of two
+  EXPECT_EQ(run.profile["cross_check"]["launches"], 6);  // three iterations of two
 }
 
 TEST(CuptiCrossCheck, ThatCannotRecordIsSaidAndLeftOut) {
-  const Workplace place;
-  const HostRun run =
-      run_training(place, {"INLINE_PROF_CROSS_CHECK=cupti", "SIMGPU_FAIL=cuptiActivityEnable:35"});
+  const ProfiledRun run(
+      "host_training", cupti_training(joined(kCrossCheck, {"SIMGPU_FAIL=cuptiActivityEnable:35"})));
   EXPECT_EQ(run.output,
             "inline_prof: no cross-check: cuptiActivityEnable failed (CUptiResult 35)\n"
             "host ok, 300 launches\n");
-  EXPECT_EQ(calls_of(place, "cuptiUnsubscribe"), 1U);
-  EXPECT_EQ(place.json()["complete"], true);
+  EXPECT_EQ(calls_of(run.place, "cuptiUnsubscribe"), 1);
+  EXPECT_EQ(run.profile["complete"], true);
 }
 
 }  // namespace

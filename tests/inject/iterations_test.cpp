@@ -1,5 +1,4 @@
-// Programs that do not say where their iterations begin: the injected library finds them in the
-// launches.
+// Programs that do not mark their iterations: the injected library finds them in the launches.
 #include "launch_program.hpp"
 #include "launch_recording.hpp"
 #include "run_host.hpp"
@@ -24,29 +23,37 @@ using schedule::test::LaunchProgram;
 
 constexpr double kKernelUs = 10;
 
+const std::string kModel = R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
+                               "rules": [{"name": "*", "duration_us": 10}]})";
+
+HostOptions searching(const Texts& arguments, const Texts& settings,
+                      const std::string& model = kModel) {
+  return {.arguments = arguments,
+          .environment = joined(
+              {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto", "INLINE_PROF_OVERHEAD=0"},
+              settings),
+          .files = {{"model.json", model}}};
+}
+
 struct Found {
   json profile;
   LaunchProgram program;  // of the busiest stream
 };
 
-Found find_iterations(const Workplace& place, const std::string& shape,
-                      const std::string& warmup = "3", const std::string& source = "auto") {
-  place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
-                               "rules": [{"name": "*", "duration_us": 10}]})");
+Found find_iterations(const std::string& shape, const std::string& warmup = "3",
+                      const std::string& source = "auto") {
+  HostOptions options =
+      searching({"--shape=" + shape, "--truth=truth.txt"},
+                {"INLINE_PROF_ITERATION=" + source, "INLINE_PROF_WARMUP=" + warmup,
+                 "INLINE_PROF_REPEAT=5", "SIMGPU_DEVICES=2"});
   // The first kernel of the iteration, the one at the end of the forward pass, and one behind.
-  place.write("prof.events", "k103_\nk111_\nk112_\n");
-  const HostRun run =
-      run_host(place, "host_iterations",
-               {.arguments = {"--shape=" + shape, "--truth=truth.txt"},
-                .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=" + source,
-                                "INLINE_PROF_WARMUP=" + warmup, "INLINE_PROF_REPEAT=5",
-                                "INLINE_PROF_OVERHEAD=0", "SIMGPU_DEVICES=2"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
+  options.files["prof.events"] = "k103_\nk111_\nk112_\n";
+  const ProfiledRun run("host_iterations", options);
   EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
-  Found found{.profile = place.json(), .program = schedule::test::program_named(shape)};
+  Found found{.profile = run.profile, .program = schedule::test::program_named(shape)};
 
   // The application has run this very program.
-  std::istringstream truth(place.text("truth.txt"));
+  std::istringstream truth(run.place.text("truth.txt"));
   std::vector<std::uint64_t> starts;
   for (std::uint64_t start = 0; truth >> start;)
     starts.push_back(start);
@@ -61,10 +68,10 @@ std::map<std::pair<std::string, int>, std::uint64_t> fixed_places(const LaunchPr
   std::vector<std::pair<std::string, int>> moving;
   const auto& starts = program.starts();
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
-    std::map<std::uint32_t, int> met;
+    std::map<std::uint32_t, int> seen;
     for (std::uint64_t launch = starts[i]; launch < starts[i + 1]; ++launch) {
       const std::uint32_t kernel = program.launches()[launch];
-      const std::pair key("k" + std::to_string(kernel) + "_", met[kernel]++);
+      const std::pair key("k" + std::to_string(kernel) + "_", seen[kernel]++);
       const auto [place, is_new] = places.try_emplace(key, launch - starts[i]);
       if (!is_new && place->second != launch - starts[i]) moving.push_back(key);
     }
@@ -95,8 +102,7 @@ int samples_in_their_places(const json& profile, const LaunchProgram& program) {
 class IterationsOf : public testing::TestWithParam<const char*> {};
 
 TEST_P(IterationsOf, AreFoundWhereTheyBegin) {
-  const Workplace place;
-  const auto [profile, program] = find_iterations(place, GetParam());
+  const auto [profile, program] = find_iterations(GetParam());
   EXPECT_EQ(profile["complete"], true);
   EXPECT_GT(profile["profiler"]["iteration_confidence"], 0.7);
   EXPECT_LT(profile["profiler"]["iteration_confidence"], 1.0);
@@ -111,8 +117,7 @@ INSTANTIATE_TEST_SUITE_P(AProgram, IterationsOf,
 
 // Micro-steps are taken for iterations at first; the warm-up begins again at the optimizer's step.
 TEST(Iterations, AreAccumulationsOfSixteenMicroSteps) {
-  const Workplace place;
-  const auto [profile, program] = find_iterations(place, "sixteen_micro_steps", "10");
+  const auto [profile, program] = find_iterations("sixteen_micro_steps", "10");
   EXPECT_LT(profile["profiler"]["iteration_confidence"], 0.9);
   const auto count_of_embedding = std::ranges::count_if(profile["events"], [](const json& event) {
     return event["event_name"] == "k103_" && event["stream_index"] == 0;
@@ -124,15 +129,13 @@ TEST(Iterations, AreAccumulationsOfSixteenMicroSteps) {
 // Iterations of a warm-up that does not end, of a program that launches `plain` equal iterations
 // and then 40 of fifteen micro-steps and a step each.
 std::int64_t iterations_with_micro_steps_behind(int plain) {
-  const Workplace place;
-  std::vector<std::string> stages{"micro:20:" + std::to_string(plain)};
+  Texts stages{"micro:20:" + std::to_string(plain)};
   for (int i = 0; i < 40; ++i) {
     stages.emplace_back("micro:20:15");
     stages.emplace_back("step:60:1");
   }
-  const HostRun run = run_host(
-      place, "host_phases", {.arguments = stages, .environment = {"INLINE_PROF_WARMUP=1000000"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const ProfiledRun run("host_phases",
+                        {.arguments = stages, .environment = {"INLINE_PROF_WARMUP=1000000"}});
   const std::string words = "the program ended in the warm-up, after iteration ";
   const std::size_t begin = run.output.find(words);
   EXPECT_NE(begin, std::string::npos) << run.output;
@@ -146,8 +149,7 @@ TEST(Iterations, AreLookedForUntilThe256thOfALongWarmUp) {
 
 // Their default streams have one handle.
 TEST(Iterations, AreThoseOfTheBusierOfTwoDevices) {
-  const Workplace place;
-  const auto [profile, program] = find_iterations(place, "two_devices");
+  const auto [profile, program] = find_iterations("two_devices");
   const auto& starts = program.starts();
   EXPECT_EQ(profile["profiler"]["iteration_launches"], starts[21] - starts[20]);
 }
@@ -155,8 +157,7 @@ TEST(Iterations, AreThoseOfTheBusierOfTwoDevices) {
 TEST(Iterations, HaveTheLengthThatIsGiven) {
   const auto starts = schedule::test::program_named("plain").starts();
   const std::string source = "period:" + std::to_string(starts[1] - starts[0]);
-  const Workplace place;
-  const auto [profile, program] = find_iterations(place, "plain", "3", source);
+  const auto [profile, program] = find_iterations("plain", "3", source);
   EXPECT_EQ(profile["profiler"]["iteration_source"], source);
   EXPECT_EQ(profile["profiler"]["iteration_confidence"], 1);
   EXPECT_EQ(profile["profiler"]["iteration_launches"], starts[1] - starts[0]);
@@ -165,8 +166,7 @@ TEST(Iterations, HaveTheLengthThatIsGiven) {
 }
 
 TEST(Iterations, AreNotFoundWhereThereAreNone) {
-  const Workplace place;
-  const auto [profile, program] = find_iterations(place, "no_period");
+  const auto [profile, program] = find_iterations("no_period");
   EXPECT_EQ(profile["profiler"]["iteration_source"], "none");
   EXPECT_EQ(profile["profiler"]["iteration_confidence"], 0);
 }
@@ -174,20 +174,17 @@ TEST(Iterations, AreNotFoundWhereThereAreNone) {
 // Thirty iterations of ten kernels, each followed by a wait; then the same kernels in another
 // order, before the warm-up is over.
 TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
-  const Workplace place;
   std::string recording;
   for (char kernel = 'a'; kernel <= 'j'; ++kernel)
     recording.append("kernel ").append(1, kernel).append("\n");
   recording.append("calls\nk0 k1 k2 k3 k4 k5 k6 k7 k8 k9 s <11:319\n");
   for (int kernel = 9; kernel >= 0; --kernel)
     recording.append("k" + std::to_string(kernel) + " <1:4 ");
-  place.write("recording.txt", recording);
-  const HostRun run =
-      run_host(place, "host_recording",
-               {.arguments = {"recording.txt"},
-                .environment = {"INLINE_PROF_ITERATION=auto", "INLINE_PROF_WARMUP=1000"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const ProfiledRun run("host_recording",
+                        {.arguments = {"recording.txt"},
+                         .environment = {"INLINE_PROF_ITERATION=auto", "INLINE_PROF_WARMUP=1000"},
+                         .files = {{"recording.txt", recording}}});
+  const json& profile = run.profile;
   EXPECT_EQ(profile["profiler"]["iteration_source"], "none");
   EXPECT_FALSE(profile["profiler"].contains("iteration_launches"));
   EXPECT_EQ(profile["events"].size(), 10) << profile["warnings"];
@@ -197,30 +194,20 @@ TEST(Iterations, ThatCameNoMoreInTheWarmUpLeaveEveryKernelListed) {
 
 // --- recordings of real programs, made again call by call
 
-class RecordedIterationsOf : public testing::TestWithParam<const char*> {
- protected:
-  static constexpr const char* kFolder = INLINE_PROF_TEST_DATA "/recordings/";
+const Texts kOneSample{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1"};
 
-  static json run(const Workplace& place, const std::string& file) {
-    place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
-                                 "rules": [{"name": "*", "duration_us": 10}]})");
-    const HostRun run =
-        run_host(place, "host_recording",
-                 {.arguments = {file},
-                  .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
-                                  "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1",
-                                  "INLINE_PROF_OVERHEAD=0"}});
-    EXPECT_EQ(run.exit_status, 0) << run.output;
-    EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
-    return place.json();
-  }
-};
+std::string recording_file(const std::string& name) {
+  return INLINE_PROF_TEST_DATA "/recordings/" + name + ".txt";
+}
+
+class RecordedIterationsOf : public testing::TestWithParam<const char*> {};
 
 // The first event of an iteration begins with it.
 TEST_P(RecordedIterationsOf, AreFoundWhereTheLoopsStepsBegin) {
-  const Workplace place;
-  const std::string file = std::string(kFolder) + GetParam() + ".txt";
-  const json profile = run(place, file);
+  const std::string file = recording_file(GetParam());
+  const ProfiledRun run("host_recording", searching({file}, kOneSample));
+  EXPECT_THAT(run.output, testing::HasSubstr("host ok\n"));
+  const json& profile = run.profile;
   const auto recording = schedule::test::read_recording(file);
   const auto sequence = schedule::test::sequence_of(recording);
   const auto& starts = sequence.starts();
@@ -246,32 +233,23 @@ INSTANTIATE_TEST_SUITE_P(AProgram, RecordedIterationsOf,
                          [](const auto& name) { return std::string(name.param); });
 
 TEST(RecordedIterations, AreNotFoundWhereThereAreNone) {
-  const Workplace place;
-  place.write("model.json", R"({"noise": 0})");
-  const HostRun run = run_host(
-      place, "host_recording",
-      {.arguments = {INLINE_PROF_TEST_DATA "/recordings/none_requests_8.txt"},
-       .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto",
-                       "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=1", "INLINE_PROF_OVERHEAD=0"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  EXPECT_EQ(place.json()["profiler"]["iteration_source"], "none");
+  const ProfiledRun run("host_recording", searching({recording_file("none_requests_8")}, kOneSample,
+                                                    R"({"noise": 0})"));
+  EXPECT_EQ(run.profile["profiler"]["iteration_source"], "none");
 }
 
-// Its kernels take 10 us each, one behind the other; few of the last ones are sampled.
+// Its kernels take 10 us each, one after the other; few of the last ones are sampled.
 TEST(RecordedIterations, AreNotFoundButTheTimeIsThatOfTheWholeRun) {
-  const Workplace place;
-  place.write("model.json", R"({"noise": 0, "rules": [{"name": "*", "duration_us": 10}]})");
-  const HostRun run =
-      run_host(place, "host_recording",
-               {.arguments = {INLINE_PROF_TEST_DATA "/recordings/none_notebook_1.txt"},
-                .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
+  const ProfiledRun run(
+      "host_recording",
+      {.arguments = {recording_file("none_notebook_1")},
+       .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_ITERATION=auto"},
+       .files = {{"model.json", R"({"noise": 0, "rules": [{"name": "*", "duration_us": 10}]})"}}});
   double kernels = 0;
-  for (const json& event : profile["events"]) {
+  for (const json& event : run.profile["events"]) {
     if (event.contains("kernel_name")) kernels += event["calls"].get<double>();
   }
-  EXPECT_NEAR(profile["iter_time_ms"][0].get<double>(), kernels * 0.01, kernels * 0.001);
+  EXPECT_NEAR(run.profile["iter_time_ms"][0].get<double>(), kernels * 0.01, kernels * 0.001);
 }
 
 }  // namespace

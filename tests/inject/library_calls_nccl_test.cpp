@@ -1,4 +1,4 @@
-// What NCCL's calls say of their launches, alone and in groups (hosts/host_library_calls_nccl.cpp).
+// NCCL's calls, alone, in groups, by copies and in graphs (hosts/host_nccl.cpp).
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -10,127 +10,117 @@ namespace inline_prof::test {
 namespace {
 
 using nlohmann::json;
+using testing::HasSubstr;
 
-const std::vector<std::string> kTwoRanks{"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=2",
-                                         "SIMGPU_DEVICES=2"};
+HostOptions ranks(const char* mode, const Texts& more = {}) {
+  return {.arguments = {mode},
+          .environment =
+              joined({"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=2", "SIMGPU_DEVICES=2"}, more)};
+}
 
-class ACollective : public testing::Test {
- protected:
-  void SetUp() override {
-    const HostRun run = run_host(place_, "host_library_calls_nccl", {.environment = kTwoRanks});
-    ASSERT_EQ(run.exit_status, 0) << run.output;
-    ASSERT_EQ(run.output, "host ok\n");
-    profile_ = place_.json();
+// Operations in order of appearance on the device.
+std::vector<json> operations_of(const json& profile, int device) {
+  std::map<int, json> ordered;
+  for (const json& event : profile["events"]) {
+    if (event["device_id"] != device) continue;
+    json& op = ordered[event["start_index"].get<int>()] = event["op"];
+    op["event"] = event["event_name"];
   }
+  std::vector<json> found;
+  found.reserve(ordered.size());
+  for (const auto& [index, op] : ordered)
+    found.push_back(op);
+  return found;
+}
 
-  // In order of appearance on the device.
-  [[nodiscard]] std::vector<json> operations(int device) const {
-    std::map<int, json> ordered;
-    for (const json& event : profile_["events"]) {
-      if (event["device_id"] != device) continue;
-      json op = event["op"];
-      op["event"] = event["event_name"];
-      ordered[event["start_index"].get<int>()] = op;
-    }
-    std::vector<json> found;
-    found.reserve(ordered.size());
-    for (const auto& [index, op] : ordered)
-      found.push_back(op);
-    return found;
-  }
+// Every member of `expected` is in `found`.
+void expect_members(const json& found, const json& expected) {
+  for (const auto& [key, value] : expected.items())
+    EXPECT_EQ(found.value(key, json()), value) << key << " in " << found;
+}
 
-  Workplace place_;
-  json profile_;
-};
+TEST(Collectives, SayWhatTheyMoveAndWithWhom) {
+  const ProfiledRun run("host_nccl", ranks("calls"));
+  ASSERT_EQ(run.output, "host ok\n");
+  const auto first = operations_of(run.profile, 0);
+  const auto second = operations_of(run.profile, 1);
+  ASSERT_EQ(first.size(), 5U);
+  ASSERT_EQ(second.size(), 5U);
 
-TEST_F(ACollective, OutsideAGroupIsAnOperationOfItsOwn) {
-  json alone = operations(0).at(0);
-  EXPECT_EQ(alone["comm"], operations(1).at(0)["comm"]) << "ncclCommInitAll";
-  EXPECT_NE(alone["comm"], operations(0).at(1)["comm"]);
+  json alone = first[0];
+  EXPECT_EQ(alone["comm"], second[0]["comm"]) << "ncclCommInitAll";
+  EXPECT_NE(alone["comm"], first[1]["comm"]);
   alone.erase("comm");
   EXPECT_EQ(alone, json::parse(R"({"kind": "collective", "event": "all_reduce", "op": "all_reduce",
       "count": 1024, "bytes": 2048, "type": "f16", "ranks": 2, "sequence": 0,
       "source": "ncclAllReduce"})"));
-}
 
-TEST_F(ACollective, HasOneIdentityOnAllRanks) {
-  const json comm = operations(0).at(1)["comm"];
-  EXPECT_THAT(comm.get<std::string>(), testing::MatchesRegex("0x[0-9a-f]{16}"));
-  for (const int device : {0, 1}) {
-    const auto all = operations(device);
-    ASSERT_EQ(all.size(), 5U);
+  // One identity on all ranks; the message's size as nccl-tests give it, of both ranks' parts.
+  EXPECT_THAT(first[1]["comm"].get<std::string>(), testing::MatchesRegex("0x[0-9a-f]{16}"));
+  for (const auto& all : {first, second}) {
     for (std::size_t i = 1; i < all.size(); ++i)
-      EXPECT_EQ(all[i]["comm"], comm) << all[i];
+      EXPECT_EQ(all[i]["comm"], first[1]["comm"]) << all[i];
+    expect_members(
+        all[1], {{"op", "all_gather"}, {"count", 1024}, {"bytes", 2 * 1024 * 2}, {"sequence", 0}});
   }
-}
-
-TEST_F(ACollective, CountsTheMessageAsNcclTestsDo) {
-  for (const int device : {0, 1}) {
-    const json gathered = operations(device).at(1);
-    EXPECT_EQ(gathered["op"], "all_gather");
-    EXPECT_EQ(gathered["count"], 1024);
-    EXPECT_EQ(gathered["bytes"], 2 * 1024 * 2) << "both ranks' parts";
-    EXPECT_EQ(gathered["sequence"], 0);
-  }
-}
-
-TEST_F(ACollective, InAGroupOfEqualOnesIsTheirSum) {
-  const json buckets = operations(1).at(2);
-  EXPECT_EQ(buckets["event"], "all_reduce");
-  EXPECT_EQ(buckets["op"], "all_reduce");
-  EXPECT_EQ(buckets["grouped"], 3);
-  EXPECT_EQ(buckets["count"], 7 * 1024);
-  EXPECT_EQ(buckets["bytes"], 7 * 1024 * 4);
-  EXPECT_EQ(buckets["sequence"], 1) << "the first of them";
-}
-
-TEST_F(ACollective, InAGroupOfUnlikeOnesIsAGroup) {
-  const json exchange = operations(1).at(3);
-  EXPECT_EQ(exchange["event"], "group");
-  EXPECT_EQ(exchange["op"], "group");
-  EXPECT_EQ(exchange["grouped"], 2);
-  EXPECT_EQ(exchange["bytes"], 2 * 1024);
-  EXPECT_FALSE(exchange.contains("sequence")) << "ranks make different sends";
-}
-
-TEST_F(ACollective, OfATypeWithoutANameHasItsBytesOnly) {
-  const json broadcast = operations(1).at(4);
-  EXPECT_EQ(broadcast["op"], "broadcast");
-  EXPECT_EQ(broadcast["bytes"], 1024);
-  EXPECT_FALSE(broadcast.contains("type"));
-  EXPECT_EQ(broadcast["sequence"], 4) << "after one gather and three reductions";
+  // A group of equal calls is their sum, with the number of the first.
+  expect_members(second[2], {{"event", "all_reduce"},
+                             {"op", "all_reduce"},
+                             {"grouped", 3},
+                             {"count", 7 * 1024},
+                             {"bytes", 7 * 1024 * 4},
+                             {"sequence", 1}});
+  expect_members(second[3],
+                 {{"event", "group"}, {"op", "group"}, {"grouped", 2}, {"bytes", 2 * 1024}});
+  EXPECT_FALSE(second[3].contains("sequence")) << "ranks make different sends";
+  // After one gather and three reductions; its type has no name.
+  expect_members(second[4], {{"op", "broadcast"}, {"bytes", 1024}, {"sequence", 4}});
+  EXPECT_FALSE(second[4].contains("type"));
 }
 
 TEST(ACollectiveByCopies, IsOneEventThatTheCopiesBelongTo) {
-  const Workplace place;
-  const HostRun run = run_host(
-      place, "host_nccl_alone",
-      {.environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=2", "SIMGPU_DEVICES=1"}});
-  ASSERT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
-  ASSERT_EQ(profile["events"].size(), 2U) << profile["events"];
-  const json& collective = profile["events"][0];
+  const ProfiledRun run("host_nccl", ranks("copies", {"SIMGPU_DEVICES=1"}));
+  ASSERT_EQ(run.profile["events"].size(), 2U) << run.profile["events"];
+  const json& collective = run.profile["events"][0];
   EXPECT_EQ(collective["event_name"], "all_reduce");
-  EXPECT_EQ(collective["op"]["kind"], "collective");
-  EXPECT_EQ(collective["op"]["bytes"], 4096);
+  expect_members(collective["op"], {{"kind", "collective"}, {"bytes", 4096}});
   EXPECT_EQ(collective["calls"], 1);
   EXPECT_EQ(collective["measured_times_ms"].size(), 2U);
   EXPECT_GT(collective["measured_times_ms"][0].get<double>(), 0.0);
-  const json& copy = profile["events"][1];
+  const json& copy = run.profile["events"][1];
   EXPECT_EQ(copy["event_name"], "memcpy_DtoD");
-  EXPECT_EQ(copy["op"]["kind"], "copy");
-  EXPECT_EQ(copy["op"]["bytes"], 1024);
+  expect_members(copy["op"], {{"kind", "copy"}, {"bytes", 1024}});
   EXPECT_EQ(copy["calls"], 1);
 }
 
 TEST(ACollectiveThatFails, GivesTheHostNcclsError) {
-  const Workplace place;
-  std::vector<std::string> environment = kTwoRanks;
-  environment.emplace_back("SIMGPU_FAIL=ncclAllGather:5:after=8");
-  const HostRun run = run_host(place, "host_library_calls_nccl", {.environment = environment});
+  const HostRun run =
+      run_host("host_nccl", ranks("calls", {"SIMGPU_FAIL=ncclAllGather:5:after=8"}));
   EXPECT_EQ(run.exit_status, 1);
-  EXPECT_THAT(run.output, testing::HasSubstr("ncclAllGather"));
-  EXPECT_THAT(run.output, testing::HasSubstr("(5)"));
+  EXPECT_THAT(run.output, HasSubstr("ncclAllGather"));
+  EXPECT_THAT(run.output, HasSubstr("(5)"));
+}
+
+// NCCL waits until every graph that holds one of its launches is gone, copies of ours among them.
+TEST(GraphsOfCollectives, AreCopiedOnlyWhileTheHostKeepsThem) {
+  for (const char* graphs : {"keep", "destroy"}) {
+    const ProfiledRun run(
+        "host_nccl",
+        ranks(graphs, {"SIMGPU_HANG_LIMIT_S=5", "INLINE_PROF_WARMUP=10", "INLINE_PROF_REPEAT=10",
+                       "INLINE_PROF_OVERHEAD=0", "PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT=3"}));
+    EXPECT_THAT(run.output, HasSubstr("host ok"));
+    ASSERT_EQ(run.profile["events"].size(), 2U) << run.profile["events"].dump(1);
+    for (const json& event : run.profile["events"]) {
+      EXPECT_EQ(event["measured_times_ms"].size(), 10U);
+      if (std::string(graphs) == "keep") {
+        EXPECT_EQ(event["op"]["kind"], "collective");
+      } else {
+        EXPECT_EQ(event["flags"], json::array({"graph_whole"}));
+        EXPECT_EQ(event["reason"],
+                  "others wait until all its copies are gone (NCCL, user objects)");
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a vendor call says of its launches, and that the call is the application's as it was.
+// What calls of cuBLAS say of their launches, and that the program gets the library's own answers.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -8,9 +8,10 @@ namespace inline_prof::test {
 namespace {
 
 using nlohmann::json;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
-const std::vector<std::string> kShortRun{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
+const Texts kShortBlas{"INLINE_PROF_WARMUP=2", "INLINE_PROF_REPEAT=2"};
 
 // The operations of the events named `name`, by occurrence.
 std::vector<json> operations(const json& profile, const std::string& name) {
@@ -60,30 +61,24 @@ std::vector<json> expected_products() {
 
 TEST(ACublasCall, SaysItsShapeByEveryWayThatLeadsToIt) {
   for (const char* way : {"--linked", "--looked-up"}) {
-    const Workplace place;
-    const HostRun run =
-        run_host(place, "host_library_calls", {.arguments = {way}, .environment = kShortRun});
-    EXPECT_EQ(run.exit_status, 0) << way << run.output;
+    const ProfiledRun run("host_library_calls", {.arguments = {way}, .environment = kShortBlas});
     const std::string left_out =
         "cublasCgemm: data type 4 is not supported: its operation is not described";
     EXPECT_EQ(run.output, "inline_prof: " + left_out + "\nhost ok\n") << way;
-    const json profile = place.json();
-    EXPECT_EQ(profile["warnings"], json::array({left_out})) << way;
-    EXPECT_EQ(operations(profile, "gemm"), expected_products()) << way;
-    for (const json& event : profile["events"]) {
+    EXPECT_EQ(run.profile["warnings"], json::array({left_out})) << way;
+    EXPECT_EQ(operations(run.profile, "gemm"), expected_products()) << way;
+    for (const json& event : run.profile["events"]) {
       EXPECT_EQ(event["measured_times_ms"].size(), 2U) << way;
       EXPECT_THAT(event["kernel_names"].dump(), HasSubstr("gemm"));
     }
-    EXPECT_EQ(profile["events"].back()["kernel_names"].size(), 2U) << way;
+    EXPECT_EQ(run.profile["events"].back()["kernel_names"].size(), 2U) << way;
   }
 }
 
-// As host_library_calls_lt asks for them: D is column-major but where the case says otherwise, so
+// As host_library_calls_lt asks for them: D is column-major if the case does not say otherwise, so
 // that the row-major product is the transposed one.
 TEST(ACublasLtCall, SaysWhatItsDescriptorsDescribe) {
-  const Workplace place;
-  const HostRun run = run_host(place, "host_library_calls_lt", {.environment = kShortRun});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
+  const ProfiledRun run("host_library_calls_lt", {.environment = kShortBlas});
   const json plain = gemm(7, 5, 3, "bf16", "f32", "cublasLtMatmul");
   const json by_rows = gemm(5, 7, 3, "bf16", "f32", "cublasLtMatmul");
   json fp8 = with(gemm(32, 16, 64, "bf16", "f32", "cublasLtMatmul"), "trans_b", true);
@@ -97,43 +92,20 @@ TEST(ACublasLtCall, SaysWhatItsDescriptorsDescribe) {
                                    with(plain, "trans_b", true),
                                    fp8,
                                    json()};
-  EXPECT_EQ(operations(place.json(), "gemm"), expected);
+  EXPECT_EQ(operations(run.profile, "gemm"), expected);
   EXPECT_THAT(run.output, HasSubstr("cublasLtMatmul: data type 4 is not supported"));
 }
 
-TEST(ACublasLtCall, ReturnsTheVendorsError) {
-  const Workplace place;
-  std::vector<std::string> environment = kShortRun;
-  environment.emplace_back("SIMGPU_FAIL=cublasLtMatmul:14");
-  const HostRun run = run_host(place, "host_library_calls_lt",
-                               {.arguments = {"--expect", "14"}, .environment = environment});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-}
-
-TEST(AStaticCopy, IsNamedAndItsKernelsAreTimed) {
-  const Workplace place;
-  std::vector<std::string> environment = kShortRun;
-  environment.emplace_back("LD_LIBRARY_PATH=" INLINE_PROF_TEST_SIMGPU ":" INLINE_PROF_TEST_COPIES);
-  const HostRun run = run_host(place, "host_static", {.environment = environment});
-  EXPECT_EQ(run.output, "host ok\n");
-  const json profile = place.json();
-  ASSERT_EQ(profile["events"].size(), 1U);
-  EXPECT_EQ(profile["events"][0]["event_name"], "volta_sgemm_128x64_nn");
-  EXPECT_EQ(profile["events"][0]["measured_times_ms"].size(), 2U);
-  EXPECT_EQ(profile["not_seen"],
-            json::array({"libcublas inside libstatic_blas.so: static copy, kernels timed, shapes "
-                         "missing"}));
-}
-
 TEST(ACublasCall, ReturnsTheVendorsError) {
-  const Workplace place;
-  std::vector<std::string> environment = kShortRun;
-  environment.emplace_back(
-      "SIMGPU_FAIL=cublasSgemm:14,cublasDgemm_v2_64:14,cublasSgemmStridedBatched:14,"
-      "cublasGemmEx:14,cublasCgemm:14");
-  const HostRun run = run_host(place, "host_library_calls",
-                               {.arguments = {"--expect", "14"}, .environment = environment});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
+  for (const auto& [host, rule] :
+       {std::pair{"host_library_calls",
+                  "SIMGPU_FAIL=cublasSgemm:14,cublasDgemm_v2_64:14,cublasSgemmStridedBatched:14,"
+                  "cublasGemmEx:14,cublasCgemm:14"},
+        std::pair{"host_library_calls_lt", "SIMGPU_FAIL=cublasLtMatmul:14"}}) {
+    const HostRun run = run_host(
+        host, {.arguments = {"--expect", "14"}, .environment = joined(kShortBlas, {rule})});
+    EXPECT_EQ(run.exit_status, 0) << run.output;
+  }
 }
 
 TEST(ACublasCall, IsLeftAloneWhereProfilingIsOff) {
@@ -142,6 +114,42 @@ TEST(ACublasCall, IsLeftAloneWhereProfilingIsOff) {
       run_host(place, "host_library_calls", {.environment = {"INLINE_PROF_DISABLE=1"}});
   EXPECT_EQ(run.output, "host ok\n");
   EXPECT_TRUE(place.files().empty());
+}
+
+TEST(AStaticCopy, IsNamedAndItsKernelsAreTimed) {
+  const ProfiledRun run(
+      "host_static", {.environment = joined(kShortBlas, {"LD_LIBRARY_PATH=" INLINE_PROF_TEST_SIMGPU
+                                                         ":" INLINE_PROF_TEST_COPIES})});
+  EXPECT_EQ(run.output, "host ok\n");
+  ASSERT_EQ(run.profile["events"].size(), 1U);
+  EXPECT_EQ(run.profile["events"][0]["event_name"], "volta_sgemm_128x64_nn");
+  EXPECT_EQ(run.profile["events"][0]["measured_times_ms"].size(), 2U);
+  EXPECT_EQ(run.profile["not_seen"],
+            json::array({"libcublas inside libstatic_blas.so: static copy, kernels timed, shapes "
+                         "missing"}));
+}
+
+// A kernel is its module and its name, whatever handle is launched and however old the driver is.
+TEST(AKernel, IsOneWhateverHandleIsLaunchedAndHoweverItsNameIsFound) {
+  for (const char* driver :
+       {INLINE_PROF_TEST_SIMGPU, INLINE_PROF_TEST_OLDER_DRIVERS "/cuFuncGetName"}) {
+    for (const char* entry_point : {"--linked", "--looked-up"}) {
+      const ProfiledRun run(
+          "host_kernels",
+          {.arguments = {entry_point},
+           .environment = joined(kShortBlas, {std::string("LD_LIBRARY_PATH=") + driver})});
+      EXPECT_EQ(run.output, "host ok\n");
+      Texts events;  // names and occurrences, in the order of the iteration
+      for (const json& event : run.profile["events"]) {
+        events.push_back(event["event_name"].get<std::string>() + ' ' +
+                         event["met_times_within_this_stream"].dump());
+        EXPECT_EQ(event["kernel_name"], "_Z4samev");
+        EXPECT_EQ(event["measured_times_ms"].size(), 2U) << events.back();
+      }
+      EXPECT_THAT(events, ElementsAre("same 0", "same 1", "same~2 0", "same 2"))
+          << driver << ' ' << entry_point;
+    }
+  }
 }
 
 }  // namespace

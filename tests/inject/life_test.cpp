@@ -1,4 +1,5 @@
-// How a run begins, stops and ends other than at the program's own pace.
+// Runs that begin, stop and end at other times than the program: signals, triggers, and the
+// measurement of the overhead.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -28,85 +29,67 @@ std::vector<std::int64_t> measured_iterations(const json& profile) {
 }
 
 TEST(AProgramThatIsTerminated, DiesOfItsSignalAndLeavesItsSamples) {
+  HostOptions options{.arguments = {"--iterations=80", "--term-at=60"}};
   const Workplace place;
-  const HostRun alone = run_host(
-      place, "host_training",
-      {.arguments = {"--iterations=80", "--term-at=60"}, .environment = {}, .with_library = false});
-  EXPECT_EQ(alone.exit_status, kKilledByTerm) << alone.output;
-  const HostRun run =
-      run_host(place, "host_training", {.arguments = {"--iterations=80", "--term-at=60"}});
-  EXPECT_EQ(run.exit_status, kKilledByTerm) << run.output;
+  EXPECT_EQ(run_host(place, "host_training", options).exit_status, kKilledByTerm);
   const json profile = place.json();
   EXPECT_EQ(profile["complete"], false);
   EXPECT_EQ(measured_iterations(profile).size(), 50U);  // 11 to 60
   EXPECT_THAT(profile["warnings"].dump(), HasSubstr("the program ended at iteration 60 of 160"));
+  options.with_library = false;
+  EXPECT_EQ(run_host("host_training", options).exit_status, kKilledByTerm);
 }
 
 TEST(AProgramThatIsTerminated, InItsWarmUpDiesAsWithoutUs) {
-  const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training", {.arguments = {"--iterations=80", "--term-at=5"}});
+  const HostRun run = run_host("host_training", {.arguments = {"--iterations=80", "--term-at=5"}});
   EXPECT_EQ(run.exit_status, kKilledByTerm) << run.output;
 }
 
 TEST(ATrigger, OfASignalStartsAndStopsMeasuring) {
-  const Workplace place;
-  const HostRun run =
-      run_host(place, "host_training",
-               {.arguments = {"--iterations=100", "--usr1-at=30", "--usr1-again-at=60"},
-                .environment = {"INLINE_PROF_TRIGGER=signal:USR1", "INLINE_PROF_WARMUP=4"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
-  EXPECT_EQ(profile["complete"], false);
+  const ProfiledRun run(
+      "host_training",
+      {.arguments = {"--iterations=100", "--usr1-at=30", "--usr1-again-at=60"},
+       .environment = {"INLINE_PROF_TRIGGER=signal:USR1", "INLINE_PROF_WARMUP=4"}});
+  EXPECT_EQ(run.profile["complete"], false);
   // 30 iterations between the signals: four of warm-up, 26 measured.
-  const auto iterations = measured_iterations(profile);
+  const auto iterations = measured_iterations(run.profile);
   ASSERT_EQ(iterations.size(), 26U);
   EXPECT_EQ(iterations.front(), 5);
   EXPECT_EQ(iterations.back(), 30);
 }
 
-TEST(ATrigger, ThatNeverComesCostsNothingAndWritesNothing) {
-  const Workplace place;
-  const HostRun run = run_host(
-      place, "host_training",
-      {.arguments = {"--iterations=100"}, .environment = {"INLINE_PROF_TRIGGER=signal:USR1"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  EXPECT_EQ(run.output, "host ok, 500 launches\n");
-  EXPECT_THAT(place.files(), IsEmpty());
+TEST(ATrigger, OfAFileMeasuresWhileTheFileExists) {
+  const ProfiledRun run("host_training", {.arguments = {"--iterations=300"},
+                                          .environment = {"INLINE_PROF_TRIGGER=file:measure"},
+                                          .files = {{"measure", ""}}});
+  EXPECT_EQ(run.profile["complete"], true);
 }
 
-TEST(ATrigger, OfAFileMeasuresWhileTheFileExists) {
-  const Workplace place;
-  place.write("measure", "");
-  const HostRun run = run_host(
-      place, "host_training",
-      {.arguments = {"--iterations=300"}, .environment = {"INLINE_PROF_TRIGGER=file:measure"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  EXPECT_EQ(place.json()["complete"], true);
-
-  const Workplace elsewhere;
-  const HostRun idle = run_host(
-      elsewhere, "host_training",
-      {.arguments = {"--iterations=300"}, .environment = {"INLINE_PROF_TRIGGER=file:measure"}});
-  EXPECT_EQ(idle.exit_status, 0) << idle.output;
-  EXPECT_THAT(elsewhere.files(), IsEmpty());
+TEST(ATrigger, ThatNeverComesCostsNothingAndWritesNothing) {
+  for (const char* trigger : {"signal:USR1", "file:measure"}) {
+    const Workplace place;
+    const HostRun run = run_host(place, "host_training",
+                                 {.arguments = {"--iterations=300"},
+                                  .environment = {std::string("INLINE_PROF_TRIGGER=") + trigger}});
+    EXPECT_EQ(run.exit_status, 0) << run.output;
+    EXPECT_EQ(run.output, "host ok, 1500 launches\n");
+    EXPECT_THAT(place.files(), IsEmpty());
+  }
 }
 
 TEST(TheOverheadMeasurement, FindsWhatThePairsCost) {
-  const Workplace place;
   // Five kernels of 10 us each and the origin, 55 us, and a pair in every armed iteration, each of
   // whose two records takes 5 us.
-  place.write("model.json", R"({"noise": 0.01, "events": {"pair_bias_us": 5.0},
-                               "rules": [{"name": "*", "duration_us": 10}]})");
-  const HostRun run = run_host(
-      place, "host_training",
+  const ProfiledRun run(
+      "host_training",
       {.arguments = {"--iterations=2000"},
-       .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
-  EXPECT_EQ(profile["complete"], true);
-  EXPECT_EQ(measured_iterations(profile).size(), 15U);  // the overhead measurement adds no samples
-  const json& overhead = profile["overhead"];
+       .environment = {"SIMGPU_MODEL=model.json", "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5"},
+       .files = {{"model.json", R"({"noise": 0.01, "events": {"pair_bias_us": 5.0},
+                                    "rules": [{"name": "*", "duration_us": 10}]})"}}});
+  EXPECT_EQ(run.profile["complete"], true);
+  // The overhead measurement adds no samples.
+  EXPECT_EQ(measured_iterations(run.profile).size(), 15U);
+  const json& overhead = run.profile["overhead"];
   EXPECT_GE(overhead["unarmed_iterations"], 64);
   EXPECT_GE(overhead["armed_iterations"], 64);
   EXPECT_THAT(overhead["method"].get<std::string>(), HasSubstr("ABBA"));
@@ -117,15 +100,12 @@ TEST(TheOverheadMeasurement, FindsWhatThePairsCost) {
 }
 
 TEST(TheOverheadMeasurement, SaysHowManyIterationsItLacks) {
-  const Workplace place;
-  const HostRun run = run_host(place, "host_training",
-                               {.arguments = {"--iterations=60"},
-                                .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const json profile = place.json();
-  EXPECT_EQ(profile["complete"], true);  // every sample is there
-  EXPECT_TRUE(profile["overhead"]["slowdown_percent"].is_null());
-  EXPECT_GT(profile["overhead"]["iterations_needed"], 0);
+  const ProfiledRun run("host_training",
+                        {.arguments = {"--iterations=60"},
+                         .environment = {"INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5"}});
+  EXPECT_EQ(run.profile["complete"], true);  // every sample is there
+  EXPECT_TRUE(run.profile["overhead"]["slowdown_percent"].is_null());
+  EXPECT_GT(run.profile["overhead"]["iterations_needed"], 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Copies, fills and operations of streams on memory are events, counted and measured as launches
-// are, and the program has what it has without us.
+// Copies, fills and stream operations on memory are events, counted and measured as launches are,
+// and the program gets the same data as without the library.
 #include "run_host.hpp"
 
 #include <cuda.h>
@@ -8,31 +8,24 @@
 
 #include <cstdint>
 #include <map>
-#include <sstream>
 #include <string>
-#include <vector>
 
 namespace inline_prof::test {
 namespace {
 
 using nlohmann::json;
-using Texts = std::vector<std::string>;
 
 constexpr int kSamples = 10;
 
-Texts settings(Texts more = {}) {
-  Texts all{"INLINE_PROF_WARMUP=4", "INLINE_PROF_REPEAT=" + std::to_string(kSamples),
-            "INLINE_PROF_OVERHEAD=0"};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+HostOptions copying(const char* mode, const Texts& more = {}) {
+  return {.arguments = {mode},
+          .environment = joined(
+              {"INLINE_PROF_WARMUP=4", "INLINE_PROF_REPEAT=10", "INLINE_PROF_OVERHEAD=0"}, more)};
 }
 
-HostRun run(const Workplace& place, const std::string& mode, Texts more = {},
-            bool with_library = true) {
-  return run_host(place, "host_memory",
-                  {.arguments = {mode},
-                   .environment = settings(std::move(more)),
-                   .with_library = with_library});
+HostRun without_library(HostOptions options) {
+  options.with_library = false;
+  return run_host("host_memory", options);
 }
 
 // "memcpy_HtoD 1000 host_to_device pinned", in the order of the launches.
@@ -79,28 +72,22 @@ const Texts kStep{"memcpy_HtoD 1000 host_to_device pinned",
                   "stream_wait_value 4 wait_value"};
 
 TEST(Memory, EachWayToMoveItIsAnEventWithItsBytes) {
-  const Workplace place;
-  const HostRun found = run(place, "");
-  EXPECT_EQ(found.exit_status, 0) << found.output;
-  EXPECT_EQ(found.output, run(place, "", {}, false).output);
-  const json profile = place.json();
-  EXPECT_EQ(copies_in(profile), kStep);
-  expect_all_measured(profile);
+  const ProfiledRun run("host_memory", copying(""));
+  EXPECT_EQ(run.output, without_library(copying("")).output);
+  EXPECT_EQ(copies_in(run.profile), kStep);
+  expect_all_measured(run.profile);
   // Kernels are counted as if nothing was copied: one in each of the four iterations.
-  EXPECT_EQ(profile["overhead"]["launches_seen"], 4);
-  EXPECT_EQ(profile["phases"][0]["kernel_launches"], 1);
+  EXPECT_EQ(run.profile["overhead"]["launches_seen"], 4);
+  EXPECT_EQ(run.profile["phases"][0]["kernel_launches"], 1);
 }
 
 TEST(Memory, EachCopyIsCountedOnce) {
-  const Workplace place;
-  EXPECT_EQ(run(place, "unmarked", {"SIMGPU_TIMELINE=timeline.txt"}).exit_status, 0);
+  const ProfiledRun run("host_memory", copying("unmarked", {"SIMGPU_TIMELINE=timeline.txt"}));
   std::map<std::string, std::int64_t> done;
-  std::istringstream lines(place.text("timeline.txt"));
-  for (std::string line; std::getline(lines, line);)
+  for (const std::string& line : lines_of(run.place.text("timeline.txt")))
     ++done[line.substr(0, line.find('\t'))];
   std::map<std::string, std::int64_t> counted;
-  const json profile = place.json();
-  for (const json& event : profile["events"]) {
+  for (const json& event : run.profile["events"]) {
     const std::string name = event["event_name"];
     const std::string kind = name == "memset" ? "fill" : name.substr(0, name.find('_'));
     counted[kind] += event["calls"].get<std::int64_t>();
@@ -111,52 +98,41 @@ TEST(Memory, EachCopyIsCountedOnce) {
 }
 
 TEST(Memory, CopiesOfOtherThreadsAreEventsToo) {
-  const Workplace place;
-  EXPECT_EQ(run(place, "threads").exit_status, 0);
-  const json profile = place.json();
-  Texts expected = kStep;
-  expected.insert(expected.end(), 5, "memcpy_DtoH_pageable 600 device_to_host pageable");
-  EXPECT_EQ(copies_in(profile), expected);
-  expect_all_measured(profile);
+  const ProfiledRun run("host_memory", copying("threads"));
+  const Texts of_others(5, "memcpy_DtoH_pageable 600 device_to_host pageable");
+  EXPECT_EQ(copies_in(run.profile), joined(kStep, of_others));
+  expect_all_measured(run.profile);
 }
 
 TEST(Memory, NodesOfAGraphThatCopyAreTimedOneByOne) {
-  const Workplace place;
-  const HostRun found = run(place, "graph", {"INLINE_PROF_EXIT_WHEN_DONE=1"});
-  EXPECT_EQ(found.exit_status, 0) << found.output;
-  const json profile = place.json();
-  EXPECT_EQ(copies_in(profile),
+  const ProfiledRun run("host_memory", copying("graph", {"INLINE_PROF_EXIT_WHEN_DONE=1"}));
+  EXPECT_EQ(copies_in(run.profile),
             (Texts{"memcpy_HtoD 1000 host_to_device pinned", "memcpy_DtoD 2000 device_to_device",
                    "memset 200 fill", "memcpy_DtoH_pageable 1 device_to_host pageable"}));
-  expect_all_measured(profile);
-  EXPECT_EQ(profile["phases"][0]["graph_kernels"], 1) << "copies are no kernels";
+  expect_all_measured(run.profile);
+  EXPECT_EQ(run.profile["phases"][0]["graph_kernels"], 1) << "copies are no kernels";
 }
 
-TEST(Memory, WhatIsCopiedInSomeIterationsOnlyIsNotWaitedFor) {
-  const Workplace place;
-  EXPECT_EQ(run(place, "logs").exit_status, 0);
-  const json profile = place.json();
-  EXPECT_EQ(copies_in(profile), kStep);
-  expect_all_measured(profile);
+TEST(Memory, CopiesOfSomeIterationsOnlyAreNotWaitedFor) {
+  const ProfiledRun run("host_memory", copying("logs"));
+  EXPECT_EQ(copies_in(run.profile), kStep);
+  expect_all_measured(run.profile);
 }
 
 TEST(Memory, InOneShotAllOfAnIterationIsMeasuredTogether) {
-  const Workplace place;
-  EXPECT_EQ(run(place, "", {"INLINE_PROF_MODE=one_shot"}).exit_status, 0);
-  const json profile = place.json();
-  EXPECT_EQ(copies_in(profile), kStep);
-  for (const json& event : profile["events"]) {
+  const ProfiledRun run("host_memory", copying("", {"INLINE_PROF_MODE=one_shot"}));
+  EXPECT_EQ(copies_in(run.profile), kStep);
+  for (const json& event : run.profile["events"]) {
     EXPECT_GT(event["iterations"].size(), 10U) << event["event_name"];
-    EXPECT_EQ(event["iterations"], profile["events"][0]["iterations"]) << event["event_name"];
+    EXPECT_EQ(event["iterations"], run.profile["events"][0]["iterations"]) << event["event_name"];
   }
 }
 
-// What the driver does not tell of an address is taken for the host's own.
+// An address of which the driver says nothing is taken for the host's own.
 TEST(Memory, WithoutPointerAttributesCopiesAreMeasuredAllTheSame) {
-  const Workplace place;
-  const HostRun found = run(place, "", {"SIMGPU_FAIL=cuPointerGetAttribute:999:count=1000000"});
-  EXPECT_EQ(found.exit_status, 0) << found.output;
-  expect_all_measured(place.json());
+  const ProfiledRun run("host_memory",
+                        copying("", {"SIMGPU_FAIL=cuPointerGetAttribute:999:count=1000000"}));
+  expect_all_measured(run.profile);
 }
 
 // Each wrapped call fails in turn, in an iteration that is counted and in one that is measured.
@@ -164,10 +140,9 @@ class ACopyThatFails : public testing::TestWithParam<const char*> {};
 
 TEST_P(ACopyThatFails, IsTheApplicationsToHear) {
   for (const char* before : {"0", "1", "30", "230"}) {
-    const Workplace place;
     const std::string rule = std::string("SIMGPU_FAIL=") + GetParam() + ":719:after=" + before;
-    const HostRun alone = run(place, "", {rule}, false);
-    const HostRun found = run(place, "", {rule, "INLINE_PROF_LOG=quiet"});
+    const HostRun alone = without_library(copying("", {rule}));
+    const HostRun found = run_host("host_memory", copying("", {rule, "INLINE_PROF_LOG=quiet"}));
     EXPECT_EQ(found.exit_status, alone.exit_status) << rule << ": " << found.output;
     EXPECT_EQ(found.output, alone.output) << rule;
     EXPECT_EQ(alone.exit_status, 1) << "the rule must have hit the program's own call: " << rule;

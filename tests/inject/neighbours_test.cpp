@@ -1,18 +1,14 @@
-// Other libraries that were preloaded into the application as well, before us and behind us.
+// Other libraries that are preloaded into the application, before and behind ours.
 #include "run_host.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace inline_prof::test {
 namespace {
-
-using testing::EndsWith;
 
 struct Neighbour {
   const char* name;
@@ -26,18 +22,16 @@ TEST_P(APreloadedNeighbour, ChangesNothingForTheHostNorForUs) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer has an allocator of its own";
   const std::string ours = INLINE_PROF_TEST_PRELOAD;
   const std::string other = GetParam().library;
-  const Workplace place;
-  const HostRun run = run_host(
-      place, "host_training",
+  const ProfiledRun run(
+      "host_training",
       {.arguments = {"--iterations=60"},
        .environment = {
            "LD_PRELOAD=" + (GetParam().comes_first ? other + ":" + ours : ours + ":" + other),
            "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
   EXPECT_EQ(run.output, "host ok, 300 launches\n");
-  EXPECT_EQ(place.json()["complete"], true);
-  ASSERT_EQ(place.json()["events"].size(), 3U);
-  EXPECT_EQ(place.json()["events"][0]["measured_times_ms"].size(), 5U);
+  EXPECT_EQ(run.profile["complete"], true);
+  ASSERT_EQ(run.profile["events"].size(), 3U);
+  EXPECT_EQ(run.profile["events"][0]["measured_times_ms"].size(), 5U);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -48,23 +42,21 @@ INSTANTIATE_TEST_SUITE_P(
                     Neighbour{"AnotherDlsymBehindUs", INLINE_PROF_TEST_DLSYM_TOOL, false}),
     [](const auto& row) { return std::string(row.param.name); });
 
-// Linked with the driver, or asking for it by name: what stands behind us sees what it would have.
+// A library behind us sees the same launches as without us, of a program that was linked with the
+// driver and of one that looks it up.
 TEST(ALimiterBehindUs, SeesEveryLaunchOfTheApplications) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer looks up by dlsym itself";
   const std::string tool = INLINE_PROF_TEST_LAUNCH_TOOL;
   for (const auto& [host, arguments] :
-       {std::pair{"host_training", std::vector<std::string>{"--iterations=60"}},
-        std::pair{"host_lookup", std::vector<std::string>{}}}) {
-    const Workplace place;
+       {std::pair{"host_training", Texts{"--iterations=60"}}, std::pair{"host_lookup", Texts{}}}) {
     const HostRun alone = run_host(
-        place, host,
+        host,
         {.arguments = arguments, .environment = {"LD_PRELOAD=" + tool}, .with_library = false});
     const HostRun run = run_host(
-        place, host,
-        {.arguments = arguments,
-         .environment = {std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD + ":" + tool,
-                         "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5", "INLINE_PROF_OVERHEAD=0",
-                         "INLINE_PROF_LOG=quiet"}});
+        host, {.arguments = arguments,
+               .environment = {std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD + ":" + tool,
+                               "INLINE_PROF_WARMUP=3", "INLINE_PROF_REPEAT=5",
+                               "INLINE_PROF_OVERHEAD=0", "INLINE_PROF_LOG=quiet"}});
     const auto seen = [](const std::string& output) {
       return output.substr(std::min(output.rfind("host ok"), output.size()));
     };
@@ -74,24 +66,22 @@ TEST(ALimiterBehindUs, SeesEveryLaunchOfTheApplications) {
   }
 }
 
-// Its launches are on their way whenever a pair is opened: what holds them is not seen by us.
+// Its launches are on their way whenever a pair is opened: the tool that holds them is not seen by
+// the library.
 TEST(AThreadThatLaunchesLate, IsInNobodysSamples) {
   if (INLINE_PROF_TEST_SANITIZED) GTEST_SKIP() << "a sanitizer looks up by dlsym itself";
-  const Workplace place;
-  place.write("model.json", R"({"rules": [
-      {"name": "of_the_loop", "duration_us": 10, "per_block_us": 0},
-      {"name": "of_the_other", "duration_us": 1000, "per_block_us": 0}]})");
-  const HostRun run = run_host(
-      place, "host_late_thread",
-      {.environment = {
-           std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD + ":" INLINE_PROF_TEST_TURNS_TOOL,
-           "SIMGPU_MODEL=model.json", "SIMGPU_HOST_SPEED=0", "INLINE_PROF_WARMUP=5",
-           "INLINE_PROF_REPEAT=6", "INLINE_PROF_OVERHEAD=0"}});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
-  const auto profile = place.json();
-  EXPECT_GE(profile["dropped"]["interleaved_launch"], 5);
-  ASSERT_EQ(profile["events"].size(), 6U);
-  for (const auto& event : profile["events"]) {
+  const ProfiledRun run(
+      "host_late_thread",
+      {.environment = {std::string("LD_PRELOAD=") + INLINE_PROF_TEST_PRELOAD +
+                           ":" INLINE_PROF_TEST_TURNS_TOOL,
+                       "SIMGPU_MODEL=model.json", "SIMGPU_HOST_SPEED=0", "INLINE_PROF_WARMUP=5",
+                       "INLINE_PROF_REPEAT=6", "INLINE_PROF_OVERHEAD=0"},
+       .files = {{"model.json", R"({"rules": [
+           {"name": "of_the_loop", "duration_us": 10, "per_block_us": 0},
+           {"name": "of_the_other", "duration_us": 1000, "per_block_us": 0}]})"}}});
+  EXPECT_GE(run.profile["dropped"]["interleaved_launch"], 5);
+  ASSERT_EQ(run.profile["events"].size(), 6U);
+  for (const auto& event : run.profile["events"]) {
     for (const double sample_ms : event["measured_times_ms"])
       EXPECT_NEAR(sample_ms, 0.010, 1e-5) << event["event_name"];
   }

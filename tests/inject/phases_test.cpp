@@ -1,4 +1,4 @@
-// Programs whose iterations do not always launch the same: each phase has its events.
+// Programs whose iterations do not always make the same launches: each phase has its events.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>
@@ -16,18 +16,18 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-json profile_of(const Workplace& place, const std::vector<std::string>& arguments,
-                const std::string& repeat, const std::vector<std::string>& settings = {}) {
-  place.write("model.json", R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
-                               "rules": [{"name": "*", "duration_us": 10}]})");
-  std::vector<std::string> environment{"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=" + repeat,
-                                       "INLINE_PROF_OVERHEAD=0"};
-  environment.insert(environment.end(), settings.begin(), settings.end());
-  const HostRun run =
-      run_host(place, "host_phases", {.arguments = arguments, .environment = environment});
-  EXPECT_EQ(run.exit_status, 0) << run.output;
+json profile_of(const Texts& arguments, const std::string& repeat, const Texts& settings = {}) {
+  const ProfiledRun run(
+      "host_phases",
+      {.arguments = arguments,
+       .environment = joined(
+           {"SIMGPU_MODEL=model.json", "INLINE_PROF_REPEAT=" + repeat, "INLINE_PROF_OVERHEAD=0"},
+           settings),
+       .files = {{"model.json",
+                  R"({"noise": 0, "events": {"pair_bias_us": 1.0, "pair_jitter_us": 0},
+                      "rules": [{"name": "*", "duration_us": 10}]})"}}});
   EXPECT_THAT(run.output, HasSubstr("host ok\n"));
-  return place.json();
+  return run.profile;
 }
 
 std::size_t samples_of(const json& profile, std::size_t phase) {
@@ -62,7 +62,7 @@ void expect_samples_in_their_phase(const json& profile) {
 class MarkedOrFound : public testing::TestWithParam<bool> {
  protected:
   // Iterations that are found have to be long, or many.
-  [[nodiscard]] std::vector<std::string> program(std::vector<std::string> stages) const {
+  [[nodiscard]] Texts program(Texts stages) const {
     if (GetParam()) stages.insert(stages.begin(), "--marks");
     return stages;
   }
@@ -73,8 +73,7 @@ INSTANTIATE_TEST_SUITE_P(Iterations, MarkedOrFound, testing::Values(true, false)
                          });
 
 TEST_P(MarkedOrFound, KernelsThatChangeAreMeasuredAgain) {
-  const Workplace place;
-  const json profile = profile_of(place, program({"a:40:300", "b:40:700"}), "10");
+  const json profile = profile_of(program({"a:40:300", "b:40:700"}), "10");
   ASSERT_EQ(profile["phases"].size(), 2U);
   const json& first = profile["phases"][0];
   const json& second = profile["phases"][1];
@@ -91,9 +90,7 @@ TEST_P(MarkedOrFound, KernelsThatChangeAreMeasuredAgain) {
 }
 
 TEST_P(MarkedOrFound, TrainingAndEvaluationGoOnWhereTheyStopped) {
-  const Workplace place;
-  const json profile =
-      profile_of(place, program({"--times=7", "train:40:200", "eval:30:100"}), "10");
+  const json profile = profile_of(program({"--times=7", "train:40:200", "eval:30:100"}), "10");
   ASSERT_EQ(profile["phases"].size(), 2U);
   EXPECT_GE(profile["phases"][0]["stretches"].size(), 3U);
   EXPECT_GE(profile["phases"][1]["stretches"].size(), 3U);
@@ -104,9 +101,7 @@ TEST_P(MarkedOrFound, TrainingAndEvaluationGoOnWhereTheyStopped) {
 }
 
 TEST(Phases, PrefillAndDecodeAreTwo) {
-  const Workplace place;
-  const json profile =
-      profile_of(place, {"--marks", "--times=12", "prefill:10:24", "decode:12:60"}, "5");
+  const json profile = profile_of({"--marks", "--times=12", "prefill:10:24", "decode:12:60"}, "5");
   ASSERT_EQ(profile["phases"].size(), 2U);
   EXPECT_EQ(samples_of(profile, 0), 60U);
   EXPECT_EQ(samples_of(profile, 1), 70U);
@@ -115,9 +110,7 @@ TEST(Phases, PrefillAndDecodeAreTwo) {
 
 // Each 16th iteration is another one; each 32nd is looked at.
 TEST(Phases, AreNotMadeOfSingleIterationsWhichIsSaid) {
-  const Workplace place;
-  const json profile =
-      profile_of(place, {"--marks", "--times=60", "decode:12:15", "prefill:10:1"}, "40");
+  const json profile = profile_of({"--marks", "--times=60", "decode:12:15", "prefill:10:1"}, "40");
   ASSERT_EQ(profile["phases"].size(), 1U);
   EXPECT_EQ(names_of(profile, 0).count("prefill_7_"), 0U);
   EXPECT_THAT(profile["warnings"].dump(),
@@ -126,9 +119,8 @@ TEST(Phases, AreNotMadeOfSingleIterationsWhichIsSaid) {
 
 // The writer's thread builds the graph's clones: the program goes on until they are measured.
 TEST_P(MarkedOrFound, AnEagerWarmUpComesBeforeAGraph) {
-  const Workplace place;
   const std::string eager = GetParam() ? "e:40:12" : "e:40:120";
-  const json profile = profile_of(place, program({eager, "e:40:40000:graph"}), "3");
+  const json profile = profile_of(program({eager, "e:40:40000:graph"}), "3");
   ASSERT_EQ(profile["phases"].size(), 2U);
   const json& graph = profile["phases"][1];
   EXPECT_EQ(graph["graph_launches"], 1);
@@ -150,9 +142,8 @@ TEST_P(MarkedOrFound, AnEagerWarmUpComesBeforeAGraph) {
 }
 
 TEST(Phases, ABatchThatGrowsIsAPhaseForEachSize) {
-  const Workplace place;
   const json profile =
-      profile_of(place, {"--marks", "b:12:200", "b:12:200:grid=32", "b:12:900:grid=64"}, "50");
+      profile_of({"--marks", "b:12:200", "b:12:200:grid=32", "b:12:900:grid=64"}, "50");
   ASSERT_EQ(profile["phases"].size(), 3U);
   for (const json& event : profile["events"]) {
     const std::vector<int> grids{16, 32, 64};
@@ -164,8 +155,7 @@ TEST(Phases, ABatchThatGrowsIsAPhaseForEachSize) {
 }
 
 TEST(Phases, EndWithinABoundWhereEverythingChangesAllTheTime) {
-  const Workplace place;
-  const json profile = profile_of(place, {"--marks", "r:20:3000:random"}, "10");
+  const json profile = profile_of({"--marks", "r:20:3000:random"}, "10");
   EXPECT_EQ(profile["phases"].size(), 8U);
   EXPECT_EQ(profile["complete"], false);
   EXPECT_THAT(profile["warnings"].dump(), HasSubstr("there are more than 8 phases"));
@@ -173,17 +163,15 @@ TEST(Phases, EndWithinABoundWhereEverythingChangesAllTheTime) {
 }
 
 TEST(Phases, AreNotLookedForWhereTheUserSaysSo) {
-  const Workplace place;
   const json profile =
-      profile_of(place, {"--marks", "a:12:200", "b:12:200"}, "10", {"INLINE_PROF_PHASES=0"});
+      profile_of({"--marks", "a:12:200", "b:12:200"}, "10", {"INLINE_PROF_PHASES=0"});
   ASSERT_EQ(profile["phases"].size(), 1U);
   EXPECT_EQ(names_of(profile, 0).count("b_7_"), 0U);
   EXPECT_EQ(samples_of(profile, 0), 140U);
 }
 
 TEST(Phases, AreOneWhereNothingChanges) {
-  const Workplace place;
-  const json profile = profile_of(place, {"--marks", "a:12:400"}, "20");
+  const json profile = profile_of({"--marks", "a:12:400"}, "20");
   ASSERT_EQ(profile["phases"].size(), 1U);
   EXPECT_EQ(profile["phases"][0]["stretches"].size(), 1U);
   EXPECT_EQ(profile["phases"][0]["measured"], true);

@@ -32,8 +32,8 @@ bool is_ours(std::string_view entry) {
   return false;
 }
 
-std::vector<std::string> environment_of(const HostOptions& options) {
-  std::vector<std::string> entries;
+Texts environment_of(const HostOptions& options) {
+  Texts entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     if (!is_ours(*entry)) entries.emplace_back(*entry);
   }
@@ -49,7 +49,7 @@ std::vector<std::string> environment_of(const HostOptions& options) {
   return entries;
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+std::vector<char*> pointers_to(Texts& texts) {
   std::vector<char*> pointers;
   pointers.reserve(texts.size() + 1);
   for (std::string& text : texts)
@@ -82,17 +82,12 @@ constexpr long kMostLines = 2 * (64 + 1);  // libinject/sys/log.hpp
 constexpr long kMostMib = 96;
 constexpr long kMostCpuSeconds = 40;
 
-long lines_of_ours(const std::string& output) {
-  std::istringstream lines(output);
-  long count = 0;
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("inline_prof: ")) ++count;
-  }
-  return count;
+bool is_our_line(const std::string& line) {
+  return line.starts_with("inline_prof: ");
 }
 
 void expect_bounds(const HostRun& run, const rusage& used) {
-  EXPECT_LE(lines_of_ours(run.output), kMostLines) << run.output;
+  EXPECT_LE(std::ranges::count_if(lines_of(run.output), is_our_line), kMostLines) << run.output;
   if (INLINE_PROF_TEST_SANITIZED) return;  // it has memory and time of its own
   EXPECT_LE(used.ru_maxrss >> 10, kMostMib);
   EXPECT_LE(used.ru_utime.tv_sec + used.ru_stime.tv_sec, kMostCpuSeconds);
@@ -113,9 +108,9 @@ Workplace::~Workplace() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-std::vector<std::string> Workplace::files() const {
-  std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+Texts Workplace::files(const std::string& folder) const {
+  Texts names;
+  for (const auto& entry : std::filesystem::directory_iterator(path_ / folder)) {
     names.push_back(entry.path().filename().string());
   }
   std::sort(names.begin(), names.end());
@@ -139,11 +134,12 @@ void Workplace::write(const std::string& name, const std::string& text) const {
 }
 
 HostRun run_host(const Workplace& place, const std::string& program, const HostOptions& options) {
+  for (const auto& [name, text] : options.files)
+    place.write(name, text);
   const std::string path =
       program.starts_with('/') ? program : std::string(INLINE_PROF_TEST_HOSTS "/") + program;
-  std::vector<std::string> arguments{path};
-  arguments.insert(arguments.end(), options.arguments.begin(), options.arguments.end());
-  std::vector<std::string> environment = environment_of(options);
+  Texts arguments = joined({path}, options.arguments);
+  Texts environment = environment_of(options);
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> environment_pointers = pointers_to(environment);
 
@@ -175,6 +171,72 @@ HostRun run_host(const Workplace& place, const std::string& program, const HostO
                                           : -1;
   if (options.with_library) expect_bounds(run, used);
   return run;
+}
+
+HostRun run_host(const std::string& program, const HostOptions& options) {
+  const Workplace place;
+  return run_host(place, program, options);
+}
+
+ProfiledRun::ProfiledRun(const std::string& program, const HostOptions& options) {
+  static_cast<HostRun&>(*this) = run_host(place, program, options);
+  EXPECT_EQ(exit_status, 0) << output;
+  profile = place.json();
+}
+
+Texts joined(Texts first, const Texts& others) {
+  first.insert(first.end(), others.begin(), others.end());
+  return first;
+}
+
+Texts lines_of(const std::string& text) {
+  std::istringstream stream(text);
+  Texts lines;
+  for (std::string line; std::getline(stream, line);)
+    lines.push_back(line);
+  return lines;
+}
+
+std::string without_our_lines(const std::string& output) {
+  std::string rest;
+  for (const std::string& line : lines_of(output)) {
+    if (!is_our_line(line)) rest += line + "\n";
+  }
+  return rest;
+}
+
+const nlohmann::json& event_named(const nlohmann::json& profile, const std::string& name,
+                                  int occurrence) {
+  for (const auto& event : profile["events"]) {
+    if (event["event_name"] == name && event["met_times_within_this_stream"] == occurrence)
+      return event;
+  }
+  throw std::runtime_error("no event " + name + " in " + profile["events"].dump(1));
+}
+
+std::string model_of_numbered_kernels(int first_us, int step_us, const std::string& other_members) {
+  std::string rules;
+  for (int i = 0; i < 12; ++i) {
+    rules += std::string(i == 0 ? "" : ",") + R"({"name": "kernel_)" + std::to_string(i) +
+             R"(_", "duration_us": )" + std::to_string(first_us + step_us * i) + "}";
+  }
+  return "{" + other_members + R"(, "rules": [)" + rules + "]}";
+}
+
+double numbered_kernel_us(const nlohmann::json& event, int first_us, int step_us) {
+  const std::string name = event["event_name"];  // kernel_7_
+  return first_us + step_us * std::stod(name.substr(name.find('_') + 1));
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double median_us(const nlohmann::json& event) {
+  const std::vector<double> times_ms = event["measured_times_ms"];
+  return times_ms.empty() ? -1 : median(times_ms) * 1e3;
 }
 
 }  // namespace inline_prof::test

@@ -1,6 +1,5 @@
 // The whole chain against a known truth: the example under the injected library, on a simulated GPU
-// whose event pairs carry a bias that the library is not told, and what prof-analyze makes of the
-// file.
+// whose event pairs have a bias that the library does not know, and prof-analyze's report of it.
 #include "run_host.hpp"
 
 #include <gtest/gtest.h>
@@ -30,13 +29,7 @@ constexpr double kCalibrationPairs = 64;
 const double kChainErrorUs = std::hypot(kJitterUs, 0.18) * 1.25 / 4 / 8 + kJitterUs * 1.25 / 8 / 8;
 constexpr std::uint64_t kIterations = 4200;  // some 80 kernels of 50 samples each
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const std::size_t middle = values.size() / 2;
-  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
-}
-
-// Of a median of `count` values with standard deviation `sd`, normally distributed: sd sqrt(pi/2n)
+// Returns the standard error of a median of `count` normally distributed values: sd sqrt(pi/2n)
 // (M. G. Kendall, A. Stuart, The Advanced Theory of Statistics vol. 1, section 14.6).
 double median_error(double sd, double count) {
   return sd * std::sqrt(std::acos(-1.0) / 2 / count);
@@ -92,35 +85,33 @@ TEST(CorrectedMedians, LieAtTheTruthForAnyBiasOfThePairs) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     const double bias_us = 11.0 * static_cast<double>(generator()) / 4294967296.0;
     const double behind_kernel_us = 3.0 * static_cast<double>(generator()) / 4294967296.0;
-    const Workplace place;
-    const HostRun run =
-        run_host(place, INLINE_PROF_TEST_DLRM,
-                 {.arguments = {"--iterations", std::to_string(kIterations)},
-                  .environment = {std::string("SIMGPU_MODEL=") + INLINE_PROF_TEST_DLRM_MODEL,
-                                  "SIMGPU_TRUTH=truth.json", "SIMGPU_SEED=" + std::to_string(seed),
-                                  "SIMGPU_PAIR_BIAS_US=" + std::to_string(bias_us),
-                                  "SIMGPU_KERNEL_PAIR_BIAS_US=" + std::to_string(behind_kernel_us),
-                                  "SIMGPU_PAIR_JITTER_US=" + std::to_string(kJitterUs),
-                                  "SIMGPU_NOISE=" + std::to_string(kNoise)}});
-    ASSERT_EQ(run.exit_status, 0) << run.output;
-    const json profile = place.json();
-    ASSERT_EQ(profile["complete"], true) << profile["warnings"];
-    const json truth_file = place.json("truth.json");
+    const ProfiledRun run(
+        INLINE_PROF_TEST_DLRM,
+        {.arguments = {"--iterations", std::to_string(kIterations)},
+         .environment = {std::string("SIMGPU_MODEL=") + INLINE_PROF_TEST_DLRM_MODEL,
+                         "SIMGPU_TRUTH=truth.json", "SIMGPU_SEED=" + std::to_string(seed),
+                         "SIMGPU_PAIR_BIAS_US=" + std::to_string(bias_us),
+                         "SIMGPU_KERNEL_PAIR_BIAS_US=" + std::to_string(behind_kernel_us),
+                         "SIMGPU_PAIR_JITTER_US=" + std::to_string(kJitterUs),
+                         "SIMGPU_NOISE=" + std::to_string(kNoise)}});
+    ASSERT_EQ(run.profile["complete"], true) << run.profile["warnings"];
+    const json truth_file = run.place.json("truth.json");
     const auto truth = true_times(truth_file, kIterations);
     std::vector<double> corrected_errors;
     std::vector<double> raw_errors;
-    // What is taken off by auto is the pair around nothing, which knows nothing of a kernel in it.
+    // auto subtracts the pair around nothing, which does not contain the bias behind a kernel.
     for (const auto& [setting, left_us] :
          {std::pair{"auto", behind_kernel_us}, std::pair{"chain", 0.0}}) {
       const HostRun analysis =
-          run_host(place, INLINE_PROF_TEST_ANALYZE,
+          run_host(run.place, INLINE_PROF_TEST_ANALYZE,
                    {.arguments = {"prof.json", "--event-bias", setting, "--format", "json", "-o",
                                   "report.json", "--force"},
                     .with_library = false});
       ASSERT_EQ(analysis.exit_status, 0) << analysis.output;
       corrected_errors.clear();
       raw_errors.clear();
-      for (const auto& [kernel, times] : measured_times(profile, place.json("report.json"))) {
+      for (const auto& [kernel, times] :
+           measured_times(run.profile, run.place.json("report.json"))) {
         const auto expected = truth.find(kernel);
         ASSERT_NE(expected, truth.end()) << std::get<0>(kernel);
         ASSERT_EQ(times.size(), expected->second.size()) << std::get<0>(kernel);

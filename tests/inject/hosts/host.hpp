@@ -1,5 +1,7 @@
-// What the test programs have in common: checked calls, a context, and kernels that do nothing.
+// Shared by the test programs: checked calls, a context, kernels that do nothing, and the loop.
 #pragma once
+
+#include <inline_prof/profile.h>
 
 #include <cuda.h>
 
@@ -68,6 +70,50 @@ inline std::vector<CUfunction> load_numbered_kernels(int count) {
   for (int i = 0; i < count; ++i)
     names.push_back("kernel_" + std::to_string(i) + "_");
   return load_kernels(names);
+}
+
+inline void launch(CUfunction kernel, CUstream stream, unsigned grid = 1, unsigned block = 32) {
+  CHECK(cuLaunchKernel(kernel, grid, 1, 1, block, 1, 1, 0, stream, nullptr, nullptr));
+}
+
+// The graph of the launches that `work` makes on the stream.
+template <typename Work>
+CUgraph captured(CUstream stream, const Work& work) {
+  CUgraph graph = nullptr;
+  CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+  work();
+  CHECK(cuStreamEndCapture(stream, &graph));
+  return graph;
+}
+
+inline CUgraphExec instantiated(CUgraph graph) {
+  CUgraphExec exec = nullptr;
+  CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  return exec;
+}
+
+// Waits for the device and prints that all is well.  The result of main().
+inline int finish() {
+  CHECK(cuCtxSynchronize());
+  std::printf("host ok\n");
+  return 0;
+}
+
+template <typename Step>
+int train(int iterations, const Step& step) {
+  for (int i = 0; i < iterations; ++i) {
+    PROFILE_ITERATION();
+    step();
+  }
+  return finish();
+}
+
+// STATUS of `--expect STATUS`, which each call must return; 0 without it.
+inline int expected_status(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; ++i) {
+    if (std::string(argv[i]) == "--expect") return std::atoi(argv[i + 1]);
+  }
+  return 0;
 }
 
 }  // namespace host

@@ -1,14 +1,10 @@
-// A training program that replays CUDA graphs.  Each step's results are checked: the graph writes a
-// number that changes with the step's input.
+// A training program that replays CUDA graphs and checks each step's result: the graph writes a
+// number that depends on the step's input.
 //
 //   host_graphs SHAPE [NAME=NUMBER]...
 //
 // Prints "host ok" and exits with 0 if all is as it should be.
 #include "host.hpp"
-
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
 
 #include <algorithm>
 #include <array>
@@ -55,18 +51,13 @@ Device open_device(int index) {
 }
 
 void launch(const Device& device, int kernel, CUstream stream, unsigned grid = 16) {
-  CHECK(cuLaunchKernel(device.kernels[static_cast<std::size_t>(kernel)], grid, 1, 1, 128, 1, 1, 0,
-                       stream, nullptr, nullptr));
+  host::launch(device.kernels[static_cast<std::size_t>(kernel)], stream, grid, 128);
 }
 
 // --- graphs
 
 CUgraph captured(const Device& device, void (*work)(const Device&)) {
-  CUgraph graph = nullptr;
-  CHECK(cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  work(device);
-  CHECK(cuStreamEndCapture(device.stream, &graph));
-  return graph;
+  return host::captured(device.stream, [&] { work(device); });
 }
 
 // Six kernels in a row, and a copy of the input.
@@ -180,6 +171,22 @@ CUgraph random_graph(const Device& device, int nodes, unsigned seed) {
   return graph;
 }
 
+struct TwoKernels {
+  CUgraph graph = nullptr;
+  CUgraphNode first = nullptr;
+  CUgraphNode second = nullptr;
+};
+
+// Two kernels in a row and the copy.
+TwoKernels two_kernels(const Device& device) {
+  TwoKernels made;
+  CHECK(cuGraphCreate(&made.graph, 0));
+  made.first = add_kernel(made.graph, device, 0, {});
+  made.second = add_kernel(made.graph, device, 1, {made.first});
+  add_copy(made.graph, device, {made.second});
+  return made;
+}
+
 CUgraph with_child(const Device& device) {
   CUgraph child = nullptr;
   CUgraph graph = nullptr;
@@ -227,12 +234,6 @@ CUgraph with_programmatic_edge(const Device& device) {
   return graph;
 }
 
-CUgraphExec instantiated(CUgraph graph) {
-  CUgraphExec exec = nullptr;
-  CHECK(cuGraphInstantiateWithFlags(&exec, graph, 0));
-  return exec;
-}
-
 // --- steps
 
 void give_input(const Device& device, int step) {
@@ -259,9 +260,7 @@ void train(const Device& device, std::vector<CUgraphExec>& execs, const Between&
       for (CUgraphExec exec : execs)
         CHECK(cuGraphLaunch(exec, device.stream));
     }
-    if (number("eager", 0) != 0) launch(device, 11, device.stream);
     expect_output(device, step);
-    if (number("pause_us", 0) > 0) usleep(static_cast<useconds_t>(number("pause_us", 0)));
   }
 }
 
@@ -271,24 +270,19 @@ void destroy(std::vector<CUgraphExec>& execs) {
   execs.clear();
 }
 
-int run_simple(const Device& device, CUgraph graph) {
+void run_simple(const Device& device, CUgraph graph) {
   std::vector<CUgraphExec> execs(static_cast<std::size_t>(number("execs", 1)));
   for (CUgraphExec& exec : execs)
-    exec = instantiated(graph);
+    exec = host::instantiated(graph);
   if (number("keep_graph", 0) == 0) CHECK(cuGraphDestroy(graph));
   train(device, execs, [](int) {});
   destroy(execs);
-  return 0;
 }
 
 // The program changes one kernel's grid, and with it its time, before every `every`-th replay.
-int run_changing(const Device& device, bool by_update) {
-  CUgraph graph = nullptr;
-  CHECK(cuGraphCreate(&graph, 0));
-  CUgraphNode first = add_kernel(graph, device, 0, {});
-  CUgraphNode second = add_kernel(graph, device, 1, {first});
-  add_copy(graph, device, {second});
-  std::vector<CUgraphExec> execs{instantiated(graph)};
+void run_changing(const Device& device, bool by_update) {
+  const auto [graph, first, second] = two_kernels(device);
+  std::vector<CUgraphExec> execs{host::instantiated(graph)};
   const int every = number("every", 1);
   train(device, execs, [&](int step) {
     if (step == 0 || step % every != 0) return;
@@ -304,85 +298,60 @@ int run_changing(const Device& device, bool by_update) {
   });
   destroy(execs);
   CHECK(cuGraphDestroy(graph));
-  return 0;
-}
-
-// A kernel is switched off and on.
-int run_switching(const Device& device) {
-  CUgraph graph = nullptr;
-  CHECK(cuGraphCreate(&graph, 0));
-  CUgraphNode first = add_kernel(graph, device, 0, {});
-  CUgraphNode second = add_kernel(graph, device, 1, {first});
-  add_copy(graph, device, {second});
-  std::vector<CUgraphExec> execs{instantiated(graph)};
-  train(device, execs, [&](int step) {
-    if (step % 10 == 0)
-      CHECK(cuGraphNodeSetEnabled(execs[0], first, static_cast<unsigned>(step / 10 % 2)));
-  });
-  destroy(execs);
-  CHECK(cuGraphDestroy(graph));
-  return 0;
 }
 
 // Made anew and destroyed before every `every`-th replay.
-int run_remaking(const Device& device, bool by_capture) {
+void run_remaking(const Device& device, bool by_capture) {
   std::vector<CUgraphExec> execs;
   const int every = number("every", 1);
   train(device, execs, [&](int step) {
     if (step % every != 0) return;
     destroy(execs);
     CUgraph graph = by_capture ? captured(device, labelled) : random_graph(device, 10, 1);
-    execs.push_back(instantiated(graph));
+    execs.push_back(host::instantiated(graph));
     CHECK(cuGraphDestroy(graph));
   });
   destroy(execs);
-  return 0;
 }
 
 // Random updates, destroys and makings.
-int run_restless(const Device& device) {
+void run_restless(const Device& device) {
   std::mt19937 random(7);
   std::vector<CUgraphExec> execs;
-  CUgraph graph = nullptr;
-  CUgraphNode first = nullptr;
-  CUgraphNode second = nullptr;
+  TwoKernels made;
   const auto make = [&] {
-    CHECK(cuGraphCreate(&graph, 0));
-    first = add_kernel(graph, device, 0, {});
-    second = add_kernel(graph, device, 1, {first});
-    add_copy(graph, device, {second});
-    execs.push_back(instantiated(graph));
+    made = two_kernels(device);
+    execs.push_back(host::instantiated(made.graph));
   };
   make();
   train(device, execs, [&](int) {
     const unsigned dice = below(random, 200);
     if (dice == 0) {
       destroy(execs);
-      CHECK(cuGraphDestroy(graph));
+      CHECK(cuGraphDestroy(made.graph));
       make();
     } else if (dice < 4) {
       const auto parameters = kernel_parameters(device, 1, 16 * (1 + below(random, 4)));
-      CHECK(cuGraphExecKernelNodeSetParams(execs[0], second, &parameters));
+      CHECK(cuGraphExecKernelNodeSetParams(execs[0], made.second, &parameters));
     } else if (dice == 4) {
       CUgraphExecUpdateResultInfo info{};
-      CHECK(cuGraphExecUpdate(execs[0], graph, &info));
+      CHECK(cuGraphExecUpdate(execs[0], made.graph, &info));
     } else if (dice == 5) {
-      CHECK(cuGraphNodeSetEnabled(execs[0], first, below(random, 2)));
+      CHECK(cuGraphNodeSetEnabled(execs[0], made.first, below(random, 2)));
     }
   });
   destroy(execs);
-  CHECK(cuGraphDestroy(graph));
-  return 0;
+  CHECK(cuGraphDestroy(made.graph));
 }
 
 // Two devices, each with a graph of its own, one thread each or one after the other.
-int run_devices(bool with_threads) {
+void run_devices(bool with_threads) {
   std::vector<Device> devices{open_device(0), open_device(1)};
   std::vector<CUgraphExec> execs;
   for (const Device& device : devices) {
     CHECK(cuCtxSetCurrent(device.context));
     CUgraph graph = captured(device, chain);
-    execs.push_back(instantiated(graph));
+    execs.push_back(host::instantiated(graph));
     CHECK(cuGraphDestroy(graph));
   }
   const auto step_of = [&](std::size_t i, int step) {
@@ -403,13 +372,12 @@ int run_devices(bool with_threads) {
     }
   }
   destroy(execs);
-  return 0;
 }
 
 // One exec on two streams in turn.
-int run_on_two_streams(const Device& device) {
+void run_on_two_streams(const Device& device) {
   CUgraph graph = captured(device, chain);
-  CUgraphExec exec = instantiated(graph);
+  CUgraphExec exec = host::instantiated(graph);
   for (int step = 0; step < number("iterations", 200); ++step) {
     PROFILE_ITERATION();
     give_input(device, step);
@@ -421,33 +389,29 @@ int run_on_two_streams(const Device& device) {
   }
   CHECK(cuGraphExecDestroy(exec));
   CHECK(cuGraphDestroy(graph));
-  return 0;
 }
 
 // A graph whose launch is captured into another one.
-int run_launched_while_captured(const Device& device) {
+void run_launched_while_captured(const Device& device) {
   CUgraph inner = captured(device, chain);
-  CUgraphExec inner_exec = instantiated(inner);
-  CUgraph outer = nullptr;
-  CHECK(cuStreamBeginCapture(device.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  launch(device, 8, device.stream);
-  CHECK(cuGraphLaunch(inner_exec, device.stream));
-  launch(device, 9, device.stream);
-  CHECK(cuStreamEndCapture(device.stream, &outer));
-  return run_simple(device, outer);
+  CUgraphExec inner_exec = host::instantiated(inner);
+  run_simple(device, host::captured(device.stream, [&] {
+               launch(device, 8, device.stream);
+               CHECK(cuGraphLaunch(inner_exec, device.stream));
+               launch(device, 9, device.stream);
+             }));
 }
 
 // Many large graphs, each replayed once an iteration.
-int run_many(const Device& device) {
+void run_many(const Device& device) {
   std::vector<CUgraphExec> execs;
   for (int i = 0; i < number("graphs", 40); ++i) {
     CUgraph graph = random_graph(device, number("nodes", 2000), static_cast<unsigned>(i));
-    execs.push_back(instantiated(graph));
+    execs.push_back(host::instantiated(graph));
     CHECK(cuGraphDestroy(graph));
   }
   train(device, execs, [](int) {});
   destroy(execs);
-  return 0;
 }
 
 void CUDA_CB count_down(void* counter) {
@@ -455,13 +419,13 @@ void CUDA_CB count_down(void* counter) {
 }
 
 // A user object must be gone once the program has destroyed its graph and its exec.
-int run_with_user_object(const Device& device) {
+void run_with_user_object(const Device& device) {
   static std::atomic<int> alive{1};
   CUuserObject object = nullptr;
   CUgraph graph = captured(device, chain);
   CHECK(cuUserObjectCreate(&object, &alive, count_down, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
   CHECK(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
-  std::vector<CUgraphExec> execs{instantiated(graph)};
+  std::vector<CUgraphExec> execs{host::instantiated(graph)};
   train(device, execs, [](int) {});
   destroy(execs);
   CHECK(cuGraphDestroy(graph));
@@ -469,43 +433,46 @@ int run_with_user_object(const Device& device) {
   for (int i = 0; i < 1000 && alive != 0; ++i)
     usleep(1000);
   if (alive != 0) host::fail("the user object is still held", alive.load());
-  return 0;
 }
 
-int run_without_graphs(const Device& device, void (*work)(const Device&)) {
-  std::vector<CUgraphExec> none;
-  train(device, none, [&](int) { work(device); });
-  return 0;
+using Run = void (*)(const Device&);
+template <void (*Work)(const Device&)>
+void run_captured(const Device& device) {
+  run_simple(device, captured(device, Work));
+}
+template <CUgraph (*Make)(const Device&)>
+void run_made(const Device& device) {
+  run_simple(device, Make(device));
 }
 
-int run(const std::string& shape) {
-  if (shape == "devices") return run_devices(false);
-  if (shape == "threads") return run_devices(true);
-  const Device device = open_device(0);
-  if (shape == "chain") return run_simple(device, captured(device, chain));
-  if (shape == "overlapping") return run_simple(device, captured(device, overlapping_chain));
-  if (shape == "overlapping_eager") return run_without_graphs(device, overlapping_chain);
-  if (shape == "labelled") return run_simple(device, captured(device, labelled));
-  if (shape == "branches") return run_simple(device, captured(device, branches));
-  if (shape == "random") {
-    return run_simple(device, random_graph(device, number("nodes", 10),
-                                           static_cast<unsigned>(number("seed", 1))));
-  }
-  if (shape == "child") return run_simple(device, with_child(device));
-  if (shape == "allocation") return run_simple(device, with_allocation(device));
-  if (shape == "programmatic") return run_simple(device, with_programmatic_edge(device));
-  if (shape == "set_params") return run_changing(device, false);
-  if (shape == "update") return run_changing(device, true);
-  if (shape == "switching") return run_switching(device);
-  if (shape == "remaking") return run_remaking(device, false);
-  if (shape == "recapturing") return run_remaking(device, true);
-  if (shape == "restless") return run_restless(device);
-  if (shape == "two_streams") return run_on_two_streams(device);
-  if (shape == "nested_capture") return run_launched_while_captured(device);
-  if (shape == "many") return run_many(device);
-  if (shape == "user_object") return run_with_user_object(device);
-  host::fail("no such shape", 0);
-}
+const std::map<std::string, Run> runs = {
+    {"chain", run_captured<chain>},
+    {"overlapping", run_captured<overlapping_chain>},
+    {"labelled", run_captured<labelled>},
+    {"branches", run_captured<branches>},
+    {"child", run_made<with_child>},
+    {"allocation", run_made<with_allocation>},
+    {"programmatic", run_made<with_programmatic_edge>},
+    {"random",
+     [](auto& device) {
+       run_simple(device, random_graph(device, number("nodes", 10),
+                                       static_cast<unsigned>(number("seed", 1))));
+     }},
+    {"overlapping_eager",
+     [](auto& device) {
+       std::vector<CUgraphExec> none;
+       train(device, none, [&](int) { overlapping_chain(device); });
+     }},
+    {"set_params", [](auto& device) { run_changing(device, false); }},
+    {"update", [](auto& device) { run_changing(device, true); }},
+    {"remaking", [](auto& device) { run_remaking(device, false); }},
+    {"recapturing", [](auto& device) { run_remaking(device, true); }},
+    {"restless", run_restless},
+    {"two_streams", run_on_two_streams},
+    {"nested_capture", run_launched_while_captured},
+    {"many", run_many},
+    {"user_object", run_with_user_object},
+};
 
 }  // namespace
 
@@ -517,7 +484,15 @@ int main(int argc, char** argv) {
           std::atoi(equals + 1);
   }
   CHECK(cuInit(0));
-  const int status = run(argc > 1 ? argv[1] : "chain");
-  if (status == 0) std::printf("host ok\n");
-  return status;
+  const std::string shape = argc > 1 ? argv[1] : "chain";
+  const auto run = runs.find(shape);
+  if (shape == "devices" || shape == "threads") {
+    run_devices(shape == "threads");
+  } else if (run != runs.end()) {
+    run->second(open_device(0));
+  } else {
+    host::fail("no such shape", 0);
+  }
+  std::printf("host ok\n");
+  return 0;
 }

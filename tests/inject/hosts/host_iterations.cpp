@@ -63,8 +63,7 @@ void run(const Gpu& gpu, const LaunchProgram& program, std::barrier<>& meeting,
   const auto& launches = program.launches();
   std::size_t launched = 0;
   const auto launch_next = [&] {
-    CHECK(cuLaunchKernel(gpu.kernels.at(launches[launched]), 16, 1, 1, 128, 1, 1, 0, stream,
-                         nullptr, nullptr));
+    host::launch(gpu.kernels.at(launches[launched]), stream, 16, 128);
     if (++launched % kLaunchesBetweenWaits == 0) CHECK(cuStreamSynchronize(stream));
   };
   launch_next();

@@ -4,10 +4,6 @@
 //   --looked-up   the driver's functions come from cuGetProcAddress, as the runtime's do
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
-
 #include <cstdio>
 #include <cstring>
 
@@ -46,19 +42,14 @@ int main(int argc, char** argv) {
   CUkernel kernel = nullptr;
   CUfunction of_kernel = nullptr;
   CUfunction other = nullptr;
-  CUstream stream = nullptr;
   CHECK(cuLibraryLoadData(&library, kFirst, nullptr, nullptr, 0, nullptr, nullptr, 0));
   CHECK(library_get_kernel(&kernel, library, "_Z4samev"));
   CHECK(kernel_get_function(&of_kernel, kernel));
   CHECK(cuModuleLoadData(&module, kSecond));
   CHECK(module_get_function(&other, module, "_Z4samev"));
-  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  for (int i = 0; i < 40; ++i) {
-    PROFILE_ITERATION();
+  CUstream stream = host::open_stream();
+  return host::train(40, [&] {
     for (CUfunction each : {reinterpret_cast<CUfunction>(kernel), of_kernel, other, of_kernel})
-      CHECK(cuLaunchKernel(each, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr));
-  }
-  CHECK(cuCtxSynchronize());
-  std::printf("host ok\n");
-  return 0;
+      host::launch(each, stream);
+  });
 }

@@ -2,11 +2,9 @@
 // iteration on, for some of them.
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
 #include <thread>
 
-// Of tests/inject/tools/turns_tool.cpp.
+// Defined in tests/inject/tools/turns_tool.cpp.
 extern "C" [[gnu::weak]] void wait_for_a_held_launch();
 
 namespace {
@@ -14,10 +12,6 @@ namespace {
 constexpr int kIterations = 60;
 constexpr int kLaunches = 6;
 constexpr int kOfTheOther = 30;
-
-void launch(CUfunction kernel, CUstream stream) {
-  CHECK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr));
-}
 
 }  // namespace
 
@@ -32,16 +26,14 @@ int main() {
       other = std::thread([&] {
         CHECK(cuCtxSetCurrent(context));
         for (int k = 0; k < kOfTheOther; ++k)
-          launch(kernels[1], stream);
+          host::launch(kernels[1], stream);
       });
       if (wait_for_a_held_launch != nullptr) wait_for_a_held_launch();
     }
     for (int k = 0; k < kLaunches; ++k)
-      launch(kernels[0], stream);
+      host::launch(kernels[0], stream);
     if (i % 8 == 7) CHECK(cuStreamSynchronize(stream));
   }
   other.join();
-  CHECK(cuStreamSynchronize(stream));
-  std::printf("host ok\n");
-  return 0;
+  return host::finish();
 }

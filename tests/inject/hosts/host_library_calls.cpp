@@ -5,8 +5,6 @@
 //   --expect STATUS     what each call must return
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
 #include <cublas_v2.h>
 #include <cuda.h>
 
@@ -17,11 +15,6 @@
 #include <dlfcn.h>
 
 namespace {
-
-struct Options {
-  bool looked_up = false;
-  int expected = CUBLAS_STATUS_SUCCESS;
-};
 
 struct Blas {
   decltype(&cublasCreate_v2) create = cublasCreate_v2;
@@ -60,10 +53,9 @@ Blas look_up() {
 
 class Step {
  public:
-  Step(const Options& options, const Blas& blas) : options_(options), blas_(blas) {
-    if (blas_.create(&handle_) != CUBLAS_STATUS_SUCCESS) host::fail("cublasCreate", 0);
-    if (cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS) host::fail("stream", 0);
-    blas_.set_stream(handle_, stream_);
+  Step(int expected, const Blas& blas) : expected_(expected), blas_(blas) {
+    CHECK(blas_.create(&handle_));
+    blas_.set_stream(handle_, host::open_stream());
   }
 
   void run() const {
@@ -100,38 +92,24 @@ class Step {
 
  private:
   void expect(cublasStatus_t status) const {
-    if (status != options_.expected) host::fail("a product", status);
+    if (status != expected_) host::fail("a product", status);
     if (errno != 4711) host::fail("errno was changed", errno);
   }
 
-  const Options& options_;
+  int expected_;
   const Blas& blas_;
   cublasHandle_t handle_ = nullptr;
-  CUstream stream_ = nullptr;
 };
-
-Options parse(int argc, char** argv) {
-  Options options;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--looked-up") == 0) options.looked_up = true;
-    if (std::strcmp(argv[i], "--expect") == 0) options.expected = std::atoi(argv[++i]);
-  }
-  return options;
-}
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Options options = parse(argc, argv);
+  const bool is_looked_up = argc > 1 && std::strcmp(argv[1], "--looked-up") == 0;
   host::open_context();
-  const Blas blas = options.looked_up ? look_up() : Blas{};
-  const Step step(options, blas);
-  for (int i = 0; i < 40; ++i) {
-    PROFILE_ITERATION();
+  const Blas blas = is_looked_up ? look_up() : Blas{};
+  const Step step(host::expected_status(argc, argv), blas);
+  return host::train(40, [&] {
     errno = 4711;
     step.run();
-  }
-  CHECK(cuCtxSynchronize());
-  std::printf("host ok\n");
-  return 0;
+  });
 }

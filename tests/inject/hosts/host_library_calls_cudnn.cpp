@@ -2,10 +2,6 @@
 // return.
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -184,7 +180,7 @@ Plan make_attention(cudnnHandle_t handle) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int expected = argc > 2 && std::strcmp(argv[1], "--expect") == 0 ? std::atoi(argv[2]) : 0;
+  const int expected = host::expected_status(argc, argv);
   const auto expect = [&](int status) {
     if (status != expected) host::fail("a convolution", status);
   };
@@ -216,8 +212,7 @@ int main(int argc, char** argv) {
 #if CUDNN_VERSION >= 91300
   const Plan attention = make_attention(handle);
 #endif
-  for (int i = 0; i < 30; ++i) {
-    PROFILE_ITERATION();
+  return host::train(30, [&] {
     expect(plain.forward(handle));
     expect(strided.forward(handle));
     expect(plain.backward_data(handle));
@@ -226,8 +221,5 @@ int main(int argc, char** argv) {
 #if CUDNN_VERSION >= 91300
     expect(cudnnBackendExecute(handle, attention.plan, attention.pack));
 #endif
-  }
-  CHECK(cuCtxSynchronize());
-  std::printf("host ok\n");
-  return 0;
+  });
 }

@@ -2,14 +2,10 @@
 // what each call must return.
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
 #include <cublasLt.h>
 #include <cuda.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <cstdint>
 
 namespace {
 
@@ -38,12 +34,12 @@ cublasLtMatrixLayout_t layout(cudaDataType type, int rows, int columns, cublasLt
   CHECK(cublasLtMatrixLayoutCreate(&made, type, static_cast<std::uint64_t>(rows),
                                    static_cast<std::uint64_t>(columns),
                                    by_column ? rows : columns));
-  CHECK(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_ORDER, &order, sizeof order));
-  CHECK(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
-                                         sizeof batch));
-  const std::int64_t stride = static_cast<std::int64_t>(rows) * columns;
-  CHECK(cublasLtMatrixLayoutSetAttribute(made, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride,
-                                         sizeof stride));
+  const auto set = [&](cublasLtMatrixLayoutAttribute_t attribute, const auto& value) {
+    CHECK(cublasLtMatrixLayoutSetAttribute(made, attribute, &value, sizeof value));
+  };
+  set(CUBLASLT_MATRIX_LAYOUT_ORDER, order);
+  set(CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, batch);
+  set(CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, static_cast<std::int64_t>(rows) * columns);
   return made;
 }
 
@@ -51,22 +47,19 @@ void multiply(cublasLtHandle_t handle, CUstream stream, const Case& c, int expec
   cublasLtMatmulDesc_t description = nullptr;
   const bool is_complex = c.a_type == CUDA_C_32F;
   CHECK(cublasLtMatmulDescCreate(&description, c.compute, is_complex ? CUDA_C_32F : CUDA_R_32F));
-  CHECK(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSA, &c.trans_a,
-                                       sizeof c.trans_a));
-  CHECK(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_TRANSB, &c.trans_b,
-                                       sizeof c.trans_b));
-  CHECK(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_EPILOGUE, &c.epilogue,
-                                       sizeof c.epilogue));
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    CHECK(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value));
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, c.trans_a);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, c.trans_b);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, c.epilogue);
   static char device_memory[64];
   const void* pointer = device_memory;
-  CHECK(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &pointer,
-                                       sizeof pointer));
+  set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, pointer);
   const bool is_fp8 = c.a_type == CUDA_R_8F_E4M3;
   if (is_fp8) {
-    CHECK(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
-                                         &pointer, sizeof pointer));
-    CHECK(cublasLtMatmulDescSetAttribute(description, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
-                                         &pointer, sizeof pointer));
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, pointer);
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, pointer);
   }
   const bool a_lies = c.trans_a != CUBLAS_OP_N;
   const bool b_lies = c.trans_b != CUBLAS_OP_N;
@@ -88,7 +81,7 @@ void multiply(cublasLtHandle_t handle, CUstream stream, const Case& c, int expec
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int expected = argc > 2 && std::strcmp(argv[1], "--expect") == 0 ? std::atoi(argv[2]) : 0;
+  const int expected = host::expected_status(argc, argv);
   host::open_context();
   CUstream stream = host::open_stream();
   cublasLtHandle_t handle = nullptr;
@@ -110,12 +103,8 @@ int main(int argc, char** argv) {
        .k = 64},
       {.a_type = CUDA_C_32F, .b_type = CUDA_C_32F, .d_type = CUDA_C_32F},
   };
-  for (int i = 0; i < 30; ++i) {
-    PROFILE_ITERATION();
+  return host::train(30, [&] {
     for (const Case& each : cases)
       multiply(handle, stream, each, expected);
-  }
-  CHECK(cuCtxSynchronize());
-  std::printf("host ok\n");
-  return 0;
+  });
 }

@@ -2,10 +2,6 @@
 // Checks what has arrived, and with "graph" replays copies as nodes of a graph.
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
-
 #include <array>
 #include <cerrno>
 #include <cstdint>
@@ -94,7 +90,7 @@ CUDA_MEMCPY3D box_of(const Place& place) {
 void step(Place& place, unsigned char value) {
   Memory& memory = place.memory;
   CUstream stream = place.stream;
-  CHECK(cuLaunchKernel(place.kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr));
+  host::launch(place.kernel, stream);
   std::memset(memory.pinned, value, kBytes);
   errno = 4711;
   CHECK(cuMemcpyHtoDAsync(memory.first, memory.pinned, 1000, stream));
@@ -156,18 +152,16 @@ void copy_beside(Place& place) {
 }
 
 CUgraphExec capture(Place& place) {
-  CUgraph graph = nullptr;
-  CUgraphExec exec = nullptr;
-  CHECK(cuStreamBeginCapture(place.stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  CHECK(cuLaunchKernel(place.kernel, 1, 1, 1, 32, 1, 1, 0, place.stream, nullptr, nullptr));
-  CHECK(cuMemcpyHtoDAsync(place.memory.first, place.memory.pinned, 1000, place.stream));
-  CHECK(cuMemcpyDtoDAsync(place.memory.second, place.memory.first, 2000, place.stream));
-  CHECK(cuMemsetD32Async(place.memory.first, 3, 50, place.stream));
-  CHECK(cuStreamEndCapture(place.stream, &graph));
+  CUgraph graph = host::captured(place.stream, [&] {
+    host::launch(place.kernel, place.stream);
+    CHECK(cuMemcpyHtoDAsync(place.memory.first, place.memory.pinned, 1000, place.stream));
+    CHECK(cuMemcpyDtoDAsync(place.memory.second, place.memory.first, 2000, place.stream));
+    CHECK(cuMemsetD32Async(place.memory.first, 3, 50, place.stream));
+  });
   std::size_t nodes = 0;
   CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
   if (nodes != 4) host::fail("nodes in the captured graph", static_cast<int>(nodes));
-  CHECK(cuGraphInstantiate(&exec, graph, 0));
+  CUgraphExec exec = host::instantiated(graph);
   CHECK(cuGraphDestroy(graph));
   return exec;
 }
@@ -197,7 +191,5 @@ int main(int argc, char** argv) {
     if (mode == "logs" && i % 10 == 0)
       expect(place, place.memory.first, place.memory.pinned[0], "log");
   }
-  CHECK(cuCtxSynchronize());
-  std::printf("host ok\n");
-  return 0;
+  return host::finish();
 }

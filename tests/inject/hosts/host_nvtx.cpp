@@ -5,9 +5,6 @@
 // --hostile N: N different labels, and as many names of strings and domains, instead.
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <cstdint>
@@ -24,7 +21,7 @@ CUfunction kernel = nullptr;
 CUstream stream = nullptr;
 
 void launch() {
-  CHECK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr));
+  host::launch(kernel, stream);
 }
 
 nvtxEventAttributes_t attributes() {

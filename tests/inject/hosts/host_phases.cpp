@@ -12,10 +12,6 @@
 // "host ok".
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -82,9 +78,7 @@ class Program {
   }
 
  private:
-  void launch(CUfunction kernel, unsigned grid) {
-    CHECK(cuLaunchKernel(kernel, grid, 1, 1, 128, 1, 1, 0, stream_, nullptr, nullptr));
-  }
+  void launch(CUfunction kernel, unsigned grid) { host::launch(kernel, stream_, grid, 128); }
 
   std::size_t draw() {
     random_ = random_ * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -101,20 +95,18 @@ class Program {
   }
 
   CUgraphExec capture(const std::vector<CUfunction>& kernels) {
-    CUgraph graph = nullptr;
-    CUgraphExec exec = nullptr;
-    CHECK(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED));
-    for (std::size_t i = 0; i + 2 < kernels.size(); ++i) {
-      const std::string block = "block" + std::to_string(i / 4);
-      PROFILE_SCOPE(block.c_str(), stream_);
-      launch(kernels[i], 16);
-    }
-    PROFILE_RECORD("loss.start", stream_);
-    launch(kernels[kernels.size() - 2], 16);
-    launch(kernels[kernels.size() - 1], 16);
-    PROFILE_RECORD("loss.stop", stream_);
-    CHECK(cuStreamEndCapture(stream_, &graph));
-    CHECK(cuGraphInstantiate(&exec, graph, 0));
+    CUgraph graph = host::captured(stream_, [&] {
+      for (std::size_t i = 0; i + 2 < kernels.size(); ++i) {
+        const std::string block = "block" + std::to_string(i / 4);
+        PROFILE_SCOPE(block.c_str(), stream_);
+        launch(kernels[i], 16);
+      }
+      PROFILE_RECORD("loss.start", stream_);
+      launch(kernels[kernels.size() - 2], 16);
+      launch(kernels[kernels.size() - 1], 16);
+      PROFILE_RECORD("loss.stop", stream_);
+    });
+    CUgraphExec exec = host::instantiated(graph);
     CHECK(cuGraphDestroy(graph));
     return exec;
   }
@@ -148,6 +140,5 @@ int main(int argc, char** argv) {
     for (const Stage& stage : stages)
       program.run(stage, marks);
   }
-  std::printf("host ok\n");
-  return 0;
+  return host::finish();
 }

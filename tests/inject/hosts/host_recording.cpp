@@ -42,8 +42,7 @@ class Replay {
         stream_ = stream(call.number);
         break;
       case 'k':
-        CHECK(cuLaunchKernel(kernels_.at(call.number), 16, 1, 1, 128, 1, 1, 0, stream_, nullptr,
-                             nullptr));
+        host::launch(kernels_.at(call.number), stream_, 16, 128);
         break;
       case 'g':
         CHECK(cuGraphLaunch(graphs_.at(call.number), stream_));
@@ -81,15 +80,11 @@ class Replay {
   }
 
   CUgraphExec graph_of(std::size_t nodes) {
-    CUgraph graph = nullptr;
-    CUgraphExec exec = nullptr;
     CUstream stream = this->stream(0);
-    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    for (std::size_t i = 0; i < nodes; ++i)
-      CHECK(cuLaunchKernel(kernels_.back(), 16, 1, 1, 128, 1, 1, 0, stream, nullptr, nullptr));
-    CHECK(cuStreamEndCapture(stream, &graph));
-    CHECK(cuGraphInstantiate(&exec, graph, 0));
-    return exec;
+    return host::instantiated(host::captured(stream, [&] {
+      for (std::size_t i = 0; i < nodes; ++i)
+        host::launch(kernels_.back(), stream, 16, 128);
+    }));
   }
 
   std::vector<CUfunction> kernels_{};
@@ -109,7 +104,5 @@ int main(int argc, char** argv) {
   Replay replay(recording);
   for (const RecordedCall& call : recording.calls)
     replay.call(call);
-  CHECK(cuCtxSynchronize());
-  std::printf("host ok\n");
-  return 0;
+  return host::finish();
 }

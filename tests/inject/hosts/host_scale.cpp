@@ -7,10 +7,6 @@
 // KiB", R being the process's largest resident memory.
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
-
 #include <atomic>
 #include <barrier>
 #include <cstdio>
@@ -49,7 +45,7 @@ void launch_in_turn(const std::vector<Place>& places, std::size_t first, long co
   for (std::size_t i = first; done < count; ++i, ++done) {
     const Place& place = places[i % places.size()];
     CHECK(cuCtxSetCurrent(place.context));
-    CHECK(cuLaunchKernel(place.kernel, 1, 1, 1, 1, 1, 1, 0, place.stream, nullptr, nullptr));
+    host::launch(place.kernel, place.stream, 1, 1);
   }
   launched.fetch_add(done);
 }

@@ -1,14 +1,12 @@
-// How many bytes of stack each kind of call takes, the driver's own among them: the stack below the
-// caller is filled with a pattern, and what is left of the pattern afterwards was not reached.
+// Measures how many bytes of stack each kind of call takes, the driver's own among them: fills the
+// stack below the caller with a pattern, and looks afterwards how much of it is left.
 //
 //   host_stack [--tiny]
 //
 // Prints "NAME: BYTES" a line, the most of all calls of that name.  --tiny: prints nothing but
 // "host ok", and makes the same calls on a thread with 64 KiB, once the simulated driver has read
 // its model elsewhere.
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
+#include "host.hpp"
 
 #include <alloca.h>
 #include <array>
@@ -59,13 +57,6 @@ template <typename Call>
   if (bytes > known) known = bytes;
 }
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::printf("host: %s (%d)\n", what, result);
-  std::exit(1);
-}
-#define CHECK(call) check((call), #call)
-
 // As long as templates of a matrix library make them, and as deep.
 std::string mangled_name(int number) {
   std::string name = "k" + std::to_string(number);
@@ -109,15 +100,11 @@ void step(const Gpu& gpu, const std::string& label) {
   const std::string stop = label + ".stop";
   measured("PROFILE_RECORD start", [&] { PROFILE_RECORD(start.c_str(), gpu.stream); });
   for (CUfunction kernel : gpu.kernels) {
-    measured("cuLaunchKernel", [&] {
-      CHECK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, gpu.stream, nullptr, nullptr));
-    });
+    measured("cuLaunchKernel", [&] { host::launch(kernel, gpu.stream); });
   }
   measured("PROFILE_RECORD stop", [&] { PROFILE_RECORD(stop.c_str(), gpu.stream); });
   measured("PROFILE_SCOPE", [&] { PROFILE_SCOPE(label.c_str(), gpu.stream); });
-  measured("cuLaunchKernel", [&] {
-    CHECK(cuLaunchKernel(gpu.kernels[0], 1, 1, 1, 32, 1, 1, 0, gpu.stream, nullptr, nullptr));
-  });
+  measured("cuLaunchKernel", [&] { host::launch(gpu.kernels[0], gpu.stream); });
   CHECK(cuStreamSynchronize(gpu.stream));
 }
 
@@ -127,9 +114,7 @@ void capture(const Gpu& gpu) {
   measured("cuStreamBeginCapture",
            [&] { CHECK(cuStreamBeginCapture(gpu.stream, CU_STREAM_CAPTURE_MODE_GLOBAL)); });
   for (CUfunction kernel : gpu.kernels) {
-    measured("cuLaunchKernel captured", [&] {
-      CHECK(cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, gpu.stream, nullptr, nullptr));
-    });
+    measured("cuLaunchKernel captured", [&] { host::launch(kernel, gpu.stream); });
   }
   measured("cuStreamEndCapture", [&] { CHECK(cuStreamEndCapture(gpu.stream, &graph)); });
   measured("cuGraphInstantiate", [&] { CHECK(cuGraphInstantiate(&exec, graph, 0)); });

@@ -4,10 +4,6 @@
 // Prints "host ok" and exits with 0 if all is as it should be.
 #include "host.hpp"
 
-#include <inline_prof/profile.h>
-
-#include <cuda.h>
-
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -17,6 +13,7 @@
 #include <optional>
 #include <pthread.h>
 #include <string>
+#include <string_view>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -29,33 +26,94 @@ struct Options {
   int devices = 1;
   int streams = 1;
   int threads = 1;
-  int repeats = 3;  // launches of kernel_a in an iteration
-  bool boundaries = true;
-  bool labels = true;
+  int repeats = 3;            // launches of kernel_a in an iteration
+  int labels_of_one_use = 0;  // in each iteration, each with a name of its own
+  int usr1_at = -1;           // the iteration before which the program raises SIGUSR1
+  int usr1_again_at = -1;
+  int term_at = -1;  // SIGTERM
+  bool no_boundaries = false;
+  bool no_labels = false;
+  bool data = false;
+  bool unit_tests = false;           // each step is a run of one of two unit tests
   bool synchronise = false;          // after each iteration
   bool expect_launch_error = false;  // the simulated GPU was told to fail
-  bool fork_in_the_middle = false;
-  bool capture = false;
   bool stop_without_start = false;
   bool start_without_stop = false;
-  bool destroy_stream = false;  // a busy stream goes half-way, and comes back
-  bool reset_device = false;    // half-way
+  bool capture = false;
+  bool share_a_site = false;  // two threads call through a site that neither has seen filled
+  bool hammer = false;        // another thread launches kernel_c on the first stream all the time
   bool exit_when_finished = false;
-  bool leave_by_exit_in_thread = false;
-  bool leave_by_abort = false;
-  bool leave_at_once = false;  // _exit: no handler runs
-  bool vfork_in_the_middle = false;
+  // Half-way
+  bool fork = false;
+  bool vfork = false;
   bool cancel_a_thread = false;  // that launches
-  int labels_of_one_use = 0;     // in each iteration, each with a name of its own
-  bool share_a_site = false;     // two threads call through a site that neither has seen filled
-  bool hammer = false;  // another thread launches kernel_c on the first stream all the time
-  bool stuck = false;   // half-way the stream waits for a value that never comes
-  bool data = false;
-  int usr1_at = -1;  // the iteration before which the program raises SIGUSR1
-  int usr1_again_at = -1;
-  int term_at = -1;         // SIGTERM
-  bool unit_tests = false;  // each step is a run of one of two unit tests
+  bool destroy_stream = false;   // a busy stream goes and comes back
+  bool reset_device = false;
+  bool stuck = false;  // the stream waits for a value that never comes
+  // The end
+  bool exit_in_thread = false;
+  bool abort = false;
+  bool exit_at_once = false;  // no handler runs
 };
+
+struct Number {
+  const char* name;  // --name=VALUE
+  int Options::*value;
+};
+const Number numbers[] = {
+    {"--iterations", &Options::iterations}, {"--devices", &Options::devices},
+    {"--streams", &Options::streams},       {"--threads", &Options::threads},
+    {"--repeats", &Options::repeats},       {"--labels-of-one-use", &Options::labels_of_one_use},
+    {"--usr1-at", &Options::usr1_at},       {"--usr1-again-at", &Options::usr1_again_at},
+    {"--term-at", &Options::term_at},
+};
+
+struct Flag {
+  const char* name;
+  bool Options::*value;
+};
+const Flag flags[] = {
+    {"--no-boundaries", &Options::no_boundaries},
+    {"--no-labels", &Options::no_labels},
+    {"--data", &Options::data},
+    {"--unit-tests", &Options::unit_tests},
+    {"--sync", &Options::synchronise},
+    {"--expect-launch-error", &Options::expect_launch_error},
+    {"--stop-without-start", &Options::stop_without_start},
+    {"--start-without-stop", &Options::start_without_stop},
+    {"--capture", &Options::capture},
+    {"--share-a-site", &Options::share_a_site},
+    {"--hammer", &Options::hammer},
+    {"--exit-when-finished", &Options::exit_when_finished},
+    {"--fork", &Options::fork},
+    {"--vfork", &Options::vfork},
+    {"--cancel", &Options::cancel_a_thread},
+    {"--destroy-stream", &Options::destroy_stream},
+    {"--reset-device", &Options::reset_device},
+    {"--stuck", &Options::stuck},
+    {"--exit-in-thread", &Options::exit_in_thread},
+    {"--abort", &Options::abort},
+    {"--exit-at-once", &Options::exit_at_once},
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    const std::size_t equals = argument.find('=');
+    bool is_known = false;
+    for (const auto& [name, value] : flags) {
+      if (argument == name) options.*value = is_known = true;
+    }
+    for (const auto& [name, value] : numbers) {
+      if (equals == std::string_view::npos || argument.substr(0, equals) != name) continue;
+      options.*value = std::atoi(argv[i] + equals + 1);
+      is_known = true;
+    }
+    if (!is_known) host::fail(argv[i], 2);
+  }
+  return options;
+}
 
 struct Device {
   CUdevice device = 0;
@@ -102,16 +160,14 @@ Device open_device(int number, const Options& options) {
 }
 
 void captured_step(const Options& options, const Device& device, CUstream stream) {
-  CUgraph graph = nullptr;
-  CUgraphExec exec = nullptr;
-  CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-  launch(options, device, device.a, stream);
-  launch(options, device, device.b, stream);
-  CHECK(cuStreamEndCapture(stream, &graph));
+  CUgraph graph = host::captured(stream, [&] {
+    launch(options, device, device.a, stream);
+    launch(options, device, device.b, stream);
+  });
   std::size_t nodes = 0;
   CHECK(cuGraphGetNodes(graph, nullptr, &nodes));
   if (nodes != 2) host::fail("nodes in the captured graph", static_cast<int>(nodes));
-  CHECK(cuGraphInstantiate(&exec, graph, 0));
+  CUgraphExec exec = host::instantiated(graph);
   CHECK(cuGraphLaunch(exec, stream));
   CHECK(cuStreamSynchronize(stream));
   CHECK(cuGraphExecDestroy(exec));
@@ -121,16 +177,16 @@ void captured_step(const Options& options, const Device& device, CUstream stream
 void step(const Options& options, const Device& device, CUstream stream) {
   const int number = device.device;
   PROFILE_SCOPE("Top", stream);
-  if (options.labels) {
+  if (!options.no_labels) {
     PROFILE_RECORD("step.start", stream, number);
     PROFILE_OP("step.gemm", "gemm", "m", 128, "n", 64, "k", 32, "a_type", "f16");
     PROFILE_RECORD("step.gemm.start", stream, number);
   }
   launch(options, device, device.b, stream);
-  if (options.labels) PROFILE_RECORD("step.gemm.stop", stream, number);
+  if (!options.no_labels) PROFILE_RECORD("step.gemm.stop", stream, number);
   for (int i = 0; i < options.repeats; ++i)
     launch(options, device, device.a, stream);
-  if (options.labels) PROFILE_RECORD("step.stop", stream, number);
+  if (!options.no_labels) PROFILE_RECORD("step.stop", stream, number);
   launch(options, device, device.c, stream);
   for (int i = 0; i < options.labels_of_one_use; ++i) {
     static std::atomic<long> used{0};
@@ -259,55 +315,6 @@ void cancel_a_launching_thread(const Options& options, const Device& device) {
   if (pthread_join(thread, &result) != 0 || result != PTHREAD_CANCELED) host::fail("the thread", 0);
 }
 
-bool flag(const char* argument, const char* name, bool& value) {
-  if (std::strcmp(argument, name) == 0) value = true;
-  return std::strcmp(argument, name) == 0;
-}
-
-bool number(const char* argument, const char* name, int& value) {
-  const std::size_t length = std::strlen(name);
-  if (std::strncmp(argument, name, length) != 0 || argument[length] != '=') return false;
-  value = std::atoi(argument + length + 1);
-  return true;
-}
-
-Options parse(int argc, char** argv) {
-  Options o;
-  for (int i = 1; i < argc; ++i) {
-    const char* argument = argv[i];
-    bool no_boundaries = false;
-    bool no_labels = false;
-    const bool known =
-        number(argument, "--iterations", o.iterations) ||
-        number(argument, "--devices", o.devices) || number(argument, "--streams", o.streams) ||
-        number(argument, "--threads", o.threads) || number(argument, "--usr1-at", o.usr1_at) ||
-        number(argument, "--usr1-again-at", o.usr1_again_at) ||
-        number(argument, "--term-at", o.term_at) || number(argument, "--repeats", o.repeats) ||
-        flag(argument, "--no-boundaries", no_boundaries) ||
-        flag(argument, "--no-labels", no_labels) || flag(argument, "--sync", o.synchronise) ||
-        flag(argument, "--expect-launch-error", o.expect_launch_error) ||
-        flag(argument, "--fork", o.fork_in_the_middle) || flag(argument, "--capture", o.capture) ||
-        flag(argument, "--stop-without-start", o.stop_without_start) ||
-        flag(argument, "--start-without-stop", o.start_without_stop) ||
-        flag(argument, "--destroy-stream", o.destroy_stream) ||
-        flag(argument, "--reset-device", o.reset_device) ||
-        flag(argument, "--exit-when-finished", o.exit_when_finished) ||
-        flag(argument, "--exit-in-thread", o.leave_by_exit_in_thread) ||
-        flag(argument, "--abort", o.leave_by_abort) ||
-        flag(argument, "--exit-at-once", o.leave_at_once) ||
-        flag(argument, "--vfork", o.vfork_in_the_middle) ||
-        flag(argument, "--cancel", o.cancel_a_thread) ||
-        number(argument, "--labels-of-one-use", o.labels_of_one_use) ||
-        flag(argument, "--share-a-site", o.share_a_site) || flag(argument, "--hammer", o.hammer) ||
-        flag(argument, "--stuck", o.stuck) || flag(argument, "--data", o.data) ||
-        flag(argument, "--unit-tests", o.unit_tests);
-    if (!known) host::fail(argument, 2);
-    if (no_boundaries) o.boundaries = false;
-    if (no_labels) o.labels = false;
-  }
-  return o;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -329,7 +336,7 @@ int main(int argc, char** argv) {
       while (true)  // the signal ends the program, a moment later at most
         usleep(1000);
     }
-    if (options.boundaries) PROFILE_ITERATION();
+    if (!options.no_boundaries) PROFILE_ITERATION();
     if (options.unit_tests) PROFILE_UNIT_TEST_START(i % 2 == 0 ? "even" : "odd");
     for (Device& device : devices)
       step_on_all_streams(options, device);
@@ -342,8 +349,8 @@ int main(int argc, char** argv) {
       }
     }
     if (i != options.iterations / 2) continue;
-    if (options.fork_in_the_middle) fork_a_child();
-    if (options.vfork_in_the_middle) start_a_program();
+    if (options.fork) fork_a_child();
+    if (options.vfork) start_a_program();
     if (options.cancel_a_thread) cancel_a_launching_thread(options, devices[0]);
     if (options.stuck) block_for_ever(devices[0].streams[0]);
     if (options.destroy_stream) {
@@ -364,8 +371,8 @@ int main(int argc, char** argv) {
   }
   std::printf("host ok, %ld launches\n", launches.load());
   std::fflush(stdout);
-  if (options.leave_by_abort) std::abort();
-  if (options.leave_at_once) _exit(5);
-  if (options.leave_by_exit_in_thread) std::thread([] { std::exit(0); }).join();
+  if (options.abort) std::abort();
+  if (options.exit_at_once) _exit(5);
+  if (options.exit_in_thread) std::thread([] { std::exit(0); }).join();
   return 0;
 }
