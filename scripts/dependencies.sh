@@ -13,7 +13,7 @@ required_packages() {
   case "$1" in
     build) # without these nothing configures
       printf '%s\n' build-essential cmake ninja-build git \
-        libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev libeigen3-dev ;;
+        libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev libeigen3-dev zlib1g-dev ;;
     test) # tests/bench is built, not timed; the Python tests check files against the schemas
       printf '%s\n' libgtest-dev libgmock-dev libbenchmark-dev python3 python3-jsonschema ;;
     demo) printf '%s\n' python3 ;;

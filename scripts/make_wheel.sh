@@ -64,9 +64,11 @@ sources=$work/sources
 if ! cmp --silent scripts/wheel_sources.txt "$sources/complete"; then
   rm -rf "$sources"
   mkdir -p "$sources"
-  from_pypi download --no-binary pysimdjson --requirement scripts/wheel_sources.txt --dest "$sources"
+  from_pypi download --no-binary pysimdjson,zlib-ng --requirement scripts/wheel_sources.txt --dest "$sources"
   tar --extract --gzip --strip-components=1 --directory "$sources" --file "$sources"/pysimdjson-*.tar.gz \
     --wildcards '*/simdjson/simdjson.h' '*/simdjson/simdjson.cpp'
+  tar --extract --gzip --strip-components=3 --directory "$sources" --file "$sources"/zlib_ng-*.tar.gz \
+    --wildcards '*/src/zlib_ng/zlib-ng/*'
   # Headers alone, which are sources wherever they come from.  By themselves: beside them lies the machine's glibc.
   ln -s /usr/include/eigen3/Eigen /usr/include/fmt /usr/include/nlohmann /usr/include/CLI "$sources"
   cp scripts/wheel_sources.txt "$sources/complete"
@@ -81,6 +83,7 @@ for package in libeigen3-dev:Eigen libfmt-dev:fmt nlohmann-json3-dev:nlohmann_js
     [[ $package == node-d3:* ]]  # without it reports have no charts, and nothing of it is in the wheel
 done
 cp LICENSE "$licenses/simdjson"  # the same, Apache-2.0
+cp "$sources/zlib-ng/LICENSE.md" "$licenses/zlib-ng"
 cp "$zig_folder/lib/libcxx/LICENSE.TXT" "$licenses/libcxx_libcxxabi_libunwind"
 cp "$zig_folder/LICENSE" "$licenses/zig_compiler_rt"
 

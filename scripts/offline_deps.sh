@@ -36,7 +36,7 @@ runtime_of() {
     grep -vE '^(libc6|libstdc|libgcc)' || true
 }
 
-packages=(libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev libeigen3-dev
+packages=(libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev libeigen3-dev zlib1g-dev
   libgtest-dev libgmock-dev libbenchmark-dev)
 for package in libfmt-dev libsimdjson-dev libbenchmark-dev; do
   mapfile -t -O "${#packages[@]}" packages < <(runtime_of "$package")

@@ -1,7 +1,9 @@
 #include "read/read_profile.hpp"
 
 #include "read/file_text.hpp"
+#include "read/gzip.hpp"
 #include "read/prof_json/prof_json.hpp"
+#include "read/torch_trace/torch_trace.hpp"
 
 #include <array>
 #include <string_view>
@@ -10,7 +12,7 @@
 namespace inline_prof::read {
 namespace {
 
-constexpr std::array kFormats{kProfJson};
+constexpr std::array kFormats{kProfJson, torch_trace::kFormat};
 
 const ProfileFormat& format_of(std::string_view text) {
   const std::string_view beginning = text.substr(0, kBeginning);
@@ -28,6 +30,7 @@ std::span<const ProfileFormat> profile_formats() {
 
 Profile read_profile(std::string text, const std::string& label, Wanted wanted,
                      const PhaseChoice& phase) {
+  if (is_gzip(text)) text = gunzip(text, label, kMaxFileBytes);
   const ProfileFormat& format = format_of(text);
   Profile profile = format.read(std::move(text), label, wanted);
   show_phase(profile, phase);

@@ -91,7 +91,7 @@ inline constexpr std::array kOpKinds{
                 .libraries = "NCCL"},
     OpKindEntry{.kind = OpKind::kMemory,
                 .name = "memory",
-                .integers = "read_bytes, write_bytes, flops",
+                .integers = "read_bytes, write_bytes, flops, elements",
                 .texts = "class"},
     OpKindEntry{.kind = OpKind::kCopy,
                 .name = "copy",

@@ -1,0 +1,865 @@
+#include "read/torch_trace/operations.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <unordered_map>
+#include <utility>
+
+namespace inline_prof::read::torch_trace {
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+struct TypeWord {
+  std::string_view recorded;
+  std::string_view name;  // as in prof.json; empty for a type that it has no word for
+  std::int64_t bytes;
+};
+
+// As the profiler writes c10::ScalarType, in its newer and older words.
+constexpr std::array kTypes{
+    TypeWord{"c10::BFloat16", "bf16", 2},
+    TypeWord{"BFloat16", "bf16", 2},
+    TypeWord{"c10::Half", "f16", 2},
+    TypeWord{"Half", "f16", 2},
+    TypeWord{"float", "f32", 4},
+    TypeWord{"Float", "f32", 4},
+    TypeWord{"double", "f64", 8},
+    TypeWord{"Double", "f64", 8},
+    TypeWord{"c10::Float8_e4m3fn", "f8e4m3", 1},
+    TypeWord{"Float8_e4m3fn", "f8e4m3", 1},
+    TypeWord{"c10::Float8_e5m2", "f8e5m2", 1},
+    TypeWord{"Float8_e5m2", "f8e5m2", 1},
+    TypeWord{"int", "i32", 4},
+    TypeWord{"Int", "i32", 4},
+    TypeWord{"long int", "i64", 8},
+    TypeWord{"long", "i64", 8},
+    TypeWord{"Long", "i64", 8},
+    TypeWord{"signed char", "i8", 1},
+    TypeWord{"unsigned char", "", 1},
+    TypeWord{"bool", "", 1},
+    TypeWord{"short", "", 2},
+    TypeWord{"Byte", "", 1},
+    TypeWord{"Bool", "", 1},
+    TypeWord{"Char", "i8", 1},
+    TypeWord{"c10::complex<float>", "", 8},
+    TypeWord{"c10::complex<double>", "", 16},
+};
+
+const TypeWord* type_of(std::string_view recorded) {
+  const auto* const it = std::find_if(kTypes.begin(), kTypes.end(), [&](const TypeWord& type) {
+    return type.recorded == recorded;
+  });
+  return it == kTypes.end() ? nullptr : it;
+}
+
+std::int64_t element_bytes(const Argument& argument) {
+  const TypeWord* const type = type_of(argument.type);
+  return type == nullptr ? 0 : type->bytes;
+}
+
+std::int64_t elements_in(const Sizes& sizes) {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : sizes)
+    elements *= size;
+  return elements;
+}
+
+std::int64_t elements(const Argument& argument) {
+  std::int64_t sum = 0;
+  for (const Sizes& sizes : argument.sizes)
+    sum += elements_in(sizes);
+  return sum;
+}
+
+// Elements that a kernel reads of it: a dimension of stride 0 repeats the same element.
+std::int64_t distinct_elements(const Argument& argument) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < argument.sizes.size(); ++i) {
+    Sizes own = argument.sizes[i];
+    if (i < argument.strides.size() && argument.strides[i].size() == own.size()) {
+      for (std::size_t d = 0; d < own.size(); ++d)
+        if (argument.strides[i][d] == 0) own[d] = std::min<std::int64_t>(own[d], 1);
+    }
+    sum += elements_in(own);
+  }
+  return sum;
+}
+
+std::int64_t bytes(const Argument& argument) {
+  return distinct_elements(argument) * element_bytes(argument);
+}
+
+// Lists of tensors are recorded without their type; the kernels that take them name it.
+std::int64_t element_bytes_of(std::string_view kernel) {
+  constexpr std::string_view opaque = "OpaqueType<";
+  if (const std::size_t at = kernel.find(opaque); at != std::string_view::npos) {
+    std::int64_t size = 0;
+    const char* const digits = kernel.data() + at + opaque.size();
+    std::from_chars(digits, kernel.data() + kernel.size(), size);
+    return size;
+  }
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> kWords{
+      {{"BFloat16", 2}, {"Half", 2}, {"double", 8}, {"float", 4}, {"long", 8}, {"int", 4}}};
+  for (const auto& [word, size] : kWords)
+    if (kernel.find(word) != std::string_view::npos) return size;
+  return 0;
+}
+
+// Sizes of what an element-wise operator of these tensors writes.
+Sizes broadcast(const std::vector<const Argument*>& tensors) {
+  Sizes result;
+  for (const Argument* tensor : tensors) {
+    const Sizes& own = tensor->sizes.front();
+    if (own.size() > result.size()) result.insert(result.begin(), own.size() - result.size(), 1);
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      std::int64_t& size = result[result.size() - own.size() + i];
+      if (size == 1) size = own[i];
+    }
+  }
+  return result;
+}
+
+std::vector<std::int64_t> numbers_in(std::string_view text) {
+  std::vector<std::int64_t> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    std::int64_t number = 0;
+    const auto [rest, error] = std::from_chars(at, end, number);
+    if (error == std::errc{}) numbers.push_back(number);
+    at = error == std::errc{} ? rest : at + 1;
+  }
+  return numbers;
+}
+
+bool is_true(std::string_view value) {
+  return value == "True" || value == "true" || value == "1";
+}
+
+Op memory(std::string_view what, std::int64_t read_bytes, std::int64_t write_bytes,
+          std::int64_t flops = 0, std::int64_t elements = 0) {
+  Op op;
+  if (read_bytes + write_bytes <= 0) return op;
+  op.kind = op_kind_name(OpKind::kMemory);
+  op.attributes = {{"read_bytes", read_bytes}, {"write_bytes", write_bytes}};
+  if (flops > 0) op.attributes.emplace_back("flops", flops);
+  if (elements > 0) op.attributes.emplace_back("elements", elements);
+  op.attributes.emplace_back("class", std::string(what));
+  return op;
+}
+
+// An operator's call beside the kernel that it launched.
+class Call {
+ public:
+  Call(const OperatorCall& call, std::string_view kernel, std::int64_t grid_depth)
+      : call_(call), kernel_(kernel), grid_depth_(grid_depth) {
+    for (const Argument& argument : call.arguments)
+      if (argument.is_tensor()) tensors_.push_back(&argument);
+  }
+
+  [[nodiscard]] bool launches(std::initializer_list<std::string_view> words) const {
+    return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+      return kernel_.find(word) != std::string_view::npos;
+    });
+  }
+  [[nodiscard]] std::int64_t grid_depth() const { return grid_depth_; }
+  [[nodiscard]] const std::vector<const Argument*>& tensors() const { return tensors_; }
+  [[nodiscard]] std::int64_t bytes_of(const Argument& argument) const {
+    const std::int64_t size =
+        argument.type == "TensorList" ? element_bytes_of(kernel_) : element_bytes(argument);
+    return distinct_elements(argument) * size;
+  }
+  // Null where the argument is no tensor.
+  [[nodiscard]] const Argument* tensor(std::size_t place) const {
+    return place < call_.arguments.size() && call_.arguments[place].is_tensor()
+               ? &call_.arguments[place]
+               : nullptr;
+  }
+  [[nodiscard]] std::string_view value(std::size_t place) const {
+    return place < call_.arguments.size() ? std::string_view(call_.arguments[place].value)
+                                          : std::string_view();
+  }
+
+ private:
+  const OperatorCall& call_;
+  std::string_view kernel_;
+  std::int64_t grid_depth_;
+  std::vector<const Argument*> tensors_;
+};
+
+// All tensors are read once, and a result of their common size is written.
+Op elementwise_as(const Call& call, std::string_view what, std::int64_t result_bytes = 0) {
+  std::vector<const Argument*> sized;
+  std::int64_t read = 0, largest = 0;
+  for (const Argument* tensor : call.tensors()) {
+    if (tensor->sizes.size() != 1) continue;
+    read += bytes(*tensor);
+    if (!tensor->sizes.front().empty() || largest == 0)
+      largest = std::max(largest, element_bytes(*tensor));
+    sized.push_back(tensor);
+  }
+  if (sized.empty()) return {};
+  const std::int64_t written = elements_in(broadcast(sized));
+  return memory(what, read, written * (result_bytes != 0 ? result_bytes : largest), written,
+                written);
+}
+
+Op elementwise(const Call& call) {
+  return elementwise_as(call, "elementwise");
+}
+Op comparison(const Call& call) {
+  return elementwise_as(call, "elementwise", 1);
+}
+
+// In place: what is written is the first tensor.
+Op copy(const Call& call) {
+  const Argument* const to = call.tensor(0);
+  const Argument* const from = call.tensor(1);
+  if (to == nullptr || from == nullptr) return {};
+  return memory("copy", bytes(*from), elements(*to) * element_bytes(*to), 0, elements(*to));
+}
+
+Op concatenation(const Call& call) {
+  std::int64_t all = 0;
+  for (const Argument* tensor : call.tensors())
+    all += call.bytes_of(*tensor);
+  std::int64_t all_elements = 0;
+  for (const Argument* tensor : call.tensors())
+    all_elements += elements(*tensor);
+  return memory("copy", all, all, 0, all_elements);
+}
+
+Op fill(const Call& call) {
+  const Argument* const to = call.tensor(0);
+  return to == nullptr ? Op{} : memory("fill", 0, elements(*to) * element_bytes(*to));
+}
+
+Op reduction(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  if (from == nullptr) return {};
+  return memory("reduction", bytes(*from), element_bytes(*from), elements(*from), elements(*from));
+}
+
+Op row_wise(const Call& call, OpKind kind, std::int64_t columns, bool is_backward) {
+  const Argument* const from = call.tensor(0);
+  const TypeWord* const type = from == nullptr ? nullptr : type_of(from->type);
+  if (type == nullptr || type->name.empty() || columns < 1) return {};
+  Op op;
+  op.kind = op_kind_name(kind);
+  op.attributes = {{"rows", elements(*from) / columns},
+                   {"cols", columns},
+                   {"type", std::string(type->name)},
+                   {"pass", std::string(is_backward ? "backward" : "forward")}};
+  return op;
+}
+
+Op softmax_of(const Call& call, std::size_t dimension_at, bool is_backward) {
+  const Argument* const from = call.tensor(0);
+  const auto dimension = numbers_in(call.value(dimension_at));
+  if (from == nullptr || from->sizes.empty() || from->sizes.front().empty()) return {};
+  const Sizes& sizes = from->sizes.front();
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  std::int64_t at = dimension.empty() ? rank - 1 : dimension.front();
+  if (at < 0) at += rank;
+  if (at < 0 || at >= rank) return {};
+  return row_wise(call, OpKind::kSoftmax, sizes[static_cast<std::size_t>(at)], is_backward);
+}
+Op softmax(const Call& call) {
+  return softmax_of(call, 1, false);
+}
+Op softmax_backward(const Call& call) {
+  return softmax_of(call, 2, true);
+}
+
+// The sizes that are normalised are those of the weight, else the last one.
+Op norm(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  if (from == nullptr || from->sizes.empty() || from->sizes.front().empty()) return {};
+  const Argument* const weight = call.tensor(2);
+  const std::int64_t columns =
+      weight != nullptr && elements(*weight) > 0 ? elements(*weight) : from->sizes.front().back();
+  return row_wise(call, OpKind::kNorm, columns, false);
+}
+Op norm_backward(const Call& call) {
+  const Argument* const from = call.tensor(1);
+  if (from == nullptr || from->sizes.empty() || from->sizes.front().empty()) return {};
+  if (call.launches({"GammaBeta", "gamma_beta"})) {
+    return memory("norm", bytes(*call.tensors()[0]) + bytes(*from),
+                  element_bytes(*from) * from->sizes.front().back(), 2 * elements(*from));
+  }
+  return row_wise(call, OpKind::kNorm, from->sizes.front().back(), true);
+}
+
+// vLLM's: the sum of input and residual is written over the residual, its norm over the input.
+Op norm_in_place(const Call& call) {
+  const Argument* const input = call.tensor(0);
+  const Argument* const residual = call.tensor(1);
+  if (input == nullptr || residual == nullptr) return {};
+  const std::int64_t both = bytes(*input) + bytes(*residual);
+  return memory("norm", both, both, 4 * elements(*input), elements(*input));
+}
+
+// vLLM's operators that write their first tensor, or change it in place.
+Op second_to_first(const Call& call) {
+  if (call.tensors().size() < 2) return {};
+  const Argument& to = *call.tensors()[0];
+  const Argument& from = *call.tensors()[1];
+  return memory("elementwise", bytes(from), bytes(to), elements(from), elements(from));
+}
+
+// Elements that the index names are read and written.
+Op gather_at(const Call& call, std::size_t table_at, std::size_t index_at) {
+  const Argument* const table = call.tensor(table_at);
+  const Argument* const index = call.tensor(index_at);
+  if (table == nullptr || index == nullptr || table->sizes.size() != 1) return {};
+  const Sizes& sizes = table->sizes.front();
+  const std::int64_t row = sizes.size() < 2 ? 1 : elements_in({sizes.begin() + 1, sizes.end()});
+  const std::int64_t moved = elements(*index) * row * element_bytes(*table);
+  return memory("gather", moved + bytes(*index), moved, 0, elements(*index) * row);
+}
+Op index_select(const Call& call) {
+  return gather_at(call, 0, 2);
+}
+Op embedding(const Call& call) {
+  return gather_at(call, 0, 1);
+}
+
+Op gather(const Call& call) {
+  const Argument* const table = call.tensor(0);
+  const Argument* const index = call.tensor(2);
+  if (table == nullptr || index == nullptr) return {};
+  const std::int64_t moved = elements(*index) * element_bytes(*table);
+  return memory("gather", moved + bytes(*index), moved);
+}
+
+bool is_transposed(const Argument& matrix) {
+  if (matrix.strides.empty()) return false;
+  const Sizes& strides = matrix.strides.front();
+  return strides.size() >= 2 && strides[strides.size() - 1] != 1 &&
+         strides[strides.size() - 2] == 1;
+}
+
+// Kernels of a library, and of PyTorch's own where there is no better one.
+bool is_product_kernel(const Call& call) {
+  return call.launches(
+      {"gemm", "gemv", "gemmk1", "nvjet", "cutlass", "xmma", "dot_kernel", "Cijk_"});
+}
+
+Op product_of(const Call& call, std::size_t first_at, std::size_t second_at) {
+  const Argument* const a = call.tensor(first_at);
+  const Argument* const b = call.tensor(second_at);
+  if (a == nullptr || b == nullptr || a->sizes.size() != 1 || b->sizes.size() != 1) return {};
+  const Sizes& left = a->sizes.front();
+  const Sizes& right = b->sizes.front();
+  const TypeWord* const type_a = type_of(a->type);
+  const TypeWord* const type_b = type_of(b->type);
+  if (left.size() < 2 || right.size() < 2 || type_a == nullptr || type_b == nullptr ||
+      type_a->name.empty() || type_b->name.empty())
+    return {};
+  if (call.launches({"splitKreduce", "splitK_reduce"})) {
+    const std::int64_t out = left[left.size() - 2] * right.back() * 4;
+    return memory("reduction", 2 * out, out / 4 * type_a->bytes);
+  }
+  if (!is_product_kernel(call)) return {};
+  Op op;
+  op.kind = op_kind_name(OpKind::kGemm);
+  op.attributes = {{"m", left[left.size() - 2]}, {"n", right.back()}, {"k", left.back()}};
+  if (left.size() == 3) op.attributes.emplace_back("batch", left.front());
+  op.attributes.emplace_back("a_type", std::string(type_a->name));
+  op.attributes.emplace_back("b_type", std::string(type_b->name));
+  op.attributes.emplace_back("c_type", std::string(type_a->name));
+  if (is_transposed(*a)) op.attributes.emplace_back("trans_a", true);
+  if (is_transposed(*b)) op.attributes.emplace_back("trans_b", true);
+  if (type_a->name == "f32" && call.launches({"s1688gemm", "tf32", "s16816gemm", "tensorop_s1688"}))
+    op.attributes.emplace_back("compute_type", std::string("tf32"));
+  return op;
+}
+Op product(const Call& call) {
+  return product_of(call, 0, 1);
+}
+Op product_with_bias(const Call& call) {
+  return product_of(call, 1, 2);
+}
+
+Op attention_of(const Call& call, std::size_t heads_at, std::size_t length_at,
+                std::size_t causal_at) {
+  const Argument* const query = call.tensor(0);
+  const Argument* const key = call.tensor(1);
+  if (query == nullptr || key == nullptr || query->sizes.size() != 1 || key->sizes.size() != 1)
+    return {};
+  const Sizes& q = query->sizes.front();
+  const Sizes& k = key->sizes.front();
+  const TypeWord* const type = type_of(query->type);
+  if (q.size() != 4 || k.size() != 4 || type == nullptr || type->name.empty()) return {};
+  Op op;
+  op.kind = op_kind_name(OpKind::kAttention);
+  op.attributes = {{"batch", q[0]},
+                   {"heads", q[heads_at]},
+                   {"kv_heads", k[heads_at]},
+                   {"q_len", q[length_at]},
+                   {"kv_len", k[length_at]},
+                   {"head_dim", q[3]},
+                   {"causal", is_true(call.value(causal_at))},
+                   {"type", std::string(type->name)},
+                   {"pass", std::string("forward")}};
+  return op;
+}
+// [batch, length, heads, size of a head], lengths of packed sequences, dropout, causal.
+Op flash_attention(const Call& call) {
+  return attention_of(call, 2, 1, 8);
+}
+// [batch, heads, length, size of a head], dropout, causal.
+Op scaled_dot_product(const Call& call) {
+  return attention_of(call, 1, 2, 4);
+}
+
+Op backward_attention_of(const Call& call, std::size_t heads_at, std::size_t length_at) {
+  // The gradient of the output comes first.
+  const Argument* const query = call.tensor(1);
+  const Argument* const key = call.tensor(2);
+  if (query == nullptr || key == nullptr) return {};
+  OperatorCall shifted;
+  shifted.arguments = {*query, *key};
+  Op op = attention_of(Call(shifted, "", 0), heads_at, length_at, 99);
+  if (op.kind.empty()) return op;
+  if (call.launches({"dot_do_o"})) return memory("reduction", 2 * bytes(*query), 0);
+  if (call.launches({"convert_dq"})) return memory("cast", 2 * bytes(*query), bytes(*query));
+  op.attributes.back().second = std::string("backward");
+  return op;
+}
+Op flash_attention_backward(const Call& call) {
+  return backward_attention_of(call, 2, 1);
+}
+Op scaled_dot_product_backward(const Call& call) {
+  return backward_attention_of(call, 1, 2);
+}
+
+Attribute one_or_two(const std::vector<std::int64_t>& sides) {
+  if (sides.size() == 2 && sides[0] == sides[1]) return sides[0];
+  return sides;
+}
+
+Op convolution_of(const Call& call, std::size_t image_at, std::size_t filter_at,
+                  std::size_t stride_at, std::size_t pad_at, std::size_t dilation_at,
+                  std::size_t groups_at, std::string_view direction) {
+  const Argument* const image = call.tensor(image_at);
+  const Argument* const filter = call.tensor(filter_at);
+  if (image == nullptr || filter == nullptr || image->sizes.size() != 1 ||
+      filter->sizes.size() != 1)
+    return {};
+  const Sizes& x = image->sizes.front();
+  const Sizes& w = filter->sizes.front();
+  const TypeWord* const type = type_of(image->type);
+  if (x.size() != 4 || w.size() != 4 || type == nullptr || type->name.empty()) return {};
+  const auto stride = numbers_in(call.value(stride_at)), pad = numbers_in(call.value(pad_at)),
+             dilation = numbers_in(call.value(dilation_at)),
+             groups = numbers_in(call.value(groups_at));
+  if (stride.size() != 2 || pad.size() != 2) return {};
+  const auto side = [&](std::size_t i) {
+    const std::int64_t reach = (dilation.size() == 2 ? dilation[i] : 1) * (w[2 + i] - 1) + 1;
+    return stride[i] < 1 ? 0 : (x[2 + i] + 2 * pad[i] - reach) / stride[i] + 1;
+  };
+  const std::int64_t out = x[0] * w[0] * side(0) * side(1) * type->bytes;
+  if (call.launches({"nchwToNhwc", "nchwAddPaddingToNhwc"})) {
+    // The image or the filter: the grid's depth is the number of images, or of filters.  Channels
+    // are filled up to a vector of 16 bytes.
+    const Argument& moved = call.grid_depth() == w[0] && w[0] != x[0] ? *filter : *image;
+    const std::int64_t channels = moved.sizes.front()[1], vector = 16 / type->bytes;
+    const std::int64_t padded =
+        elements(moved) / channels * ((channels + vector - 1) / vector * vector);
+    return memory("copy", bytes(moved), padded * type->bytes, 0, padded);
+  }
+  if (call.launches({"nhwcToNchw", "nhwcAddPaddingToNchw"}))
+    return memory("copy", out, out, 0, out / type->bytes);
+  if (call.launches({"elementwise"})) return memory("elementwise", out, out, out / type->bytes);
+  if (call.launches({"reduce_kernel"}))
+    return memory("reduction", out, w[0] * type->bytes, out / type->bytes);
+  Op op;
+  op.kind = op_kind_name(OpKind::kConv);
+  op.attributes = {{"n", x[0]},
+                   {"c", x[1]},
+                   {"h", x[2]},
+                   {"w", x[3]},
+                   {"k", w[0]},
+                   {"r", w[2]},
+                   {"s", w[3]},
+                   {"stride", one_or_two(stride)},
+                   {"pad", one_or_two(pad)}};
+  if (dilation.size() == 2) op.attributes.emplace_back("dilation", one_or_two(dilation));
+  if (groups.size() == 1 && groups[0] > 1) op.attributes.emplace_back("groups", groups[0]);
+  op.attributes.emplace_back("type", std::string(type->name));
+  op.attributes.emplace_back("direction", std::string(direction));
+  if (type->name == "f32" && call.launches({"tf32", "s1688"}))
+    op.attributes.emplace_back("compute_type", std::string("tf32"));
+  return op;
+}
+// input, weight, padding, stride, dilation, groups.
+Op cudnn_convolution(const Call& call) {
+  return convolution_of(call, 0, 1, 3, 2, 4, 5, "forward");
+}
+// input, weight, bias, stride, padding, dilation, transposed, output_padding, groups.
+Op convolution(const Call& call) {
+  return convolution_of(call, 0, 1, 3, 4, 5, 8, "forward");
+}
+// grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
+// groups.
+Op convolution_backward(const Call& call) {
+  const bool is_of_filter = call.launches({"wgrad", "Wgrad", "backward_filter"});
+  return convolution_of(call, 1, 2, 4, 5, 6, 9, is_of_filter ? "backward_filter" : "backward_data");
+}
+
+// Parameters, gradients and the two moments of Adam: all but the gradients are written back.
+Op fused_optimizer(const Call& call) {
+  std::int64_t all = 0, first = 0;
+  for (const Argument* tensor : call.tensors()) {
+    const std::int64_t own = call.bytes_of(*tensor);
+    if (first == 0) first = own;
+    all += own;
+  }
+  return memory("optimizer", all, all - first);
+}
+
+Op over_lists(const Call& call) {
+  std::int64_t all = 0, first = 0;
+  for (const Argument* tensor : call.tensors()) {
+    if (first == 0) first = call.bytes_of(*tensor);
+    all += call.bytes_of(*tensor);
+  }
+  return memory("lists", all, first);
+}
+
+// Several passes over keys and values; the number of passes is the kernel's, so this is one.
+Op sort(const Call& call) {
+  const Argument* const from = call.tensor(0);
+  return from == nullptr ? Op{} : memory("sort", bytes(*from), bytes(*from));
+}
+
+Op scatter(const Call& call) {
+  const Argument* const self = call.tensor(0);
+  if (self == nullptr) return {};
+  std::int64_t rest = 0;
+  for (std::size_t i = 1; i < call.tensors().size(); ++i)
+    rest += bytes(*call.tensors()[i]);
+  return memory("scatter", rest, rest);
+}
+
+using Rule = Op (*)(const Call&);
+
+struct RuleRow {
+  Rule rule;
+  std::initializer_list<std::string_view>
+      operators;  // without namespace and the underscore of one in place
+};
+
+const std::initializer_list<RuleRow> kRules{
+    {elementwise,
+     {"add",
+      "sub",
+      "mul",
+      "div",
+      "pow",
+      "neg",
+      "exp",
+      "log",
+      "sqrt",
+      "rsqrt",
+      "sin",
+      "cos",
+      "tanh",
+      "sigmoid",
+      "silu",
+      "gelu",
+      "relu",
+      "threshold_backward",
+      "gelu_backward",
+      "silu_backward",
+      "tanh_backward",
+      "sigmoid_backward",
+      "leaky_relu",
+      "leaky_relu_backward",
+      "elu",
+      "elu_backward",
+      "hardtanh",
+      "clamp",
+      "clamp_min",
+      "clamp_max",
+      "where",
+      "masked_fill",
+      "lerp",
+      "addcmul",
+      "addcdiv",
+      "abs",
+      "reciprocal",
+      "maximum",
+      "minimum",
+      "remainder",
+      "fmod",
+      "floor_divide",
+      "floor",
+      "ceil",
+      "round",
+      "sign",
+      "erf",
+      "log1p",
+      "expm1",
+      "square",
+      "rsub",
+      "dropout_backward",
+      "native_dropout_backward",
+      "mse_loss",
+      "mse_loss_backward",
+      "bitwise_and",
+      "bitwise_or",
+      "bitwise_not",
+      "bitwise_xor",
+      "softplus",
+      "softplus_backward",
+      "mish",
+      "hardswish",
+      "hardsigmoid",
+      "tril",
+      "triu",
+      "upsample_nearest1d",
+      "upsample_nearest2d",
+      "glu",
+      "atan2",
+      "binary_cross_entropy_with_logits",
+      "nan_to_num",
+      "sgn",
+      "logical_and",
+      "logical_or",
+      "logical_not",
+      "isnan",
+      "_conj_physical",
+      "native_dropout",
+      "_fused_dropout"}},
+    {comparison, {"eq", "ne", "lt", "le", "gt", "ge", "isin"}},
+    {copy, {"copy"}},
+    {concatenation,
+     {"cat", "stack", "_cat", "clone", "_to_copy", "contiguous", "flip", "roll", "repeat"}},
+    {fill, {"fill", "zero", "normal", "uniform", "bernoulli", "random", "exponential"}},
+    {reduction,
+     {"sum", "mean", "prod", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "std",
+      "var", "var_mean", "norm", "linalg_vector_norm", "logsumexp", "cumsum", "cumprod"}},
+    {softmax, {"_softmax", "_log_softmax"}},
+    {softmax_backward, {"_softmax_backward_data", "_log_softmax_backward_data"}},
+    {norm, {"native_layer_norm", "_fused_rms_norm", "rms_norm"}},
+    {norm_backward, {"native_layer_norm_backward", "_fused_rms_norm_backward"}},
+    {norm_in_place, {"fused_add_rms_norm"}},
+    {second_to_first, {"rotary_embedding", "static_scaled_fp8_quant", "dynamic_scaled_fp8_quant"}},
+    {index_select, {"index_select"}},
+    {embedding, {"embedding"}},
+    {gather, {"gather"}},
+    {scatter,
+     {"scatter", "scatter_add", "index_add", "index_put", "_index_put_impl", "index_copy"}},
+    {product, {"mm", "bmm"}},
+    {product_with_bias, {"addmm", "baddbmm", "_addmm_activation", "addbmm"}},
+    {flash_attention, {"_flash_attention_forward"}},
+    {scaled_dot_product,
+     {"_scaled_dot_product_flash_attention", "_scaled_dot_product_cudnn_attention",
+      "_efficient_attention_forward"}},
+    {flash_attention_backward, {"_flash_attention_backward"}},
+    {scaled_dot_product_backward,
+     {"_scaled_dot_product_flash_attention_backward",
+      "_scaled_dot_product_cudnn_attention_backward"}},
+    {cudnn_convolution, {"cudnn_convolution"}},
+    {convolution, {"convolution", "_convolution"}},
+    {convolution_backward, {"convolution_backward"}},
+    {fused_optimizer, {"_fused_adam", "_fused_adamw", "_fused_sgd", "_fused_adagrad"}},
+    {sort, {"sort", "topk", "argsort"}},
+};
+
+Rule rule_of(std::string_view name) {
+  static const auto rules = [] {
+    std::unordered_map<std::string_view, Rule> by_name;
+    for (const RuleRow& row : kRules)
+      for (const std::string_view each : row.operators)
+        by_name.emplace(each, row.rule);
+    return by_name;
+  }();
+  const std::size_t colons = name.rfind("::");
+  if (colons != std::string_view::npos) {
+    const std::string_view space = name.substr(0, colons);
+    if (space != "aten" && space != "fsdp" && space != "_C") return nullptr;
+    name.remove_prefix(colons + 2);
+  }
+  if (name.starts_with("_foreach_")) return over_lists;
+  auto it = rules.find(name);
+  if (it == rules.end() && name.ends_with('_')) it = rules.find(name.substr(0, name.size() - 1));
+  return it == rules.end() ? nullptr : it->second;
+}
+
+// Lists of numbers, of one tensor or of several.
+std::vector<Sizes> sizes_in(simdjson::ondemand::value value) {
+  std::vector<Sizes> all;
+  Sizes own;
+  bool is_list_of_lists = false;
+  for (auto element : simdjson::ondemand::array(value.get_array())) {
+    simdjson::ondemand::json_type type{};
+    if (element.type().get(type) != simdjson::SUCCESS) break;
+    if (type == simdjson::ondemand::json_type::array) {
+      is_list_of_lists = true;
+      Sizes inner;
+      for (auto number : element.get_array())
+        inner.push_back(static_cast<std::int64_t>(double(number.get_double())));
+      all.push_back(std::move(inner));
+    } else {
+      own.push_back(static_cast<std::int64_t>(double(element.get_double())));
+    }
+  }
+  if (!is_list_of_lists) all.push_back(std::move(own));
+  return all;
+}
+
+template <typename Visit>
+void each_member(std::string_view text, Visit&& visit) {
+  if (text.empty()) return;
+  static thread_local simdjson::ondemand::parser parser;
+  try {
+    // The trace's text goes on behind this part of it.
+    simdjson::ondemand::document document = parser.iterate(simdjson::padded_string_view(
+        text.data(), text.size(), text.size() + simdjson::SIMDJSON_PADDING));
+    for (auto field : document.get_object()) {
+      const std::string key(std::string_view(field.unescaped_key()));
+      simdjson::ondemand::value value = field.value();
+      visit(key, value);
+    }
+  } catch (const simdjson::simdjson_error&) {
+    // An argument that is written otherwise counts as not recorded.
+  }
+}
+
+std::string text_in(simdjson::ondemand::value value) {
+  simdjson::ondemand::json_type type{};
+  if (value.type().get(type) != simdjson::SUCCESS) return {};
+  if (type == simdjson::ondemand::json_type::string)
+    return std::string(std::string_view(value.get_string()));
+  return std::string(std::string_view(value.raw_json_token()));
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+}  // namespace
+
+bool Argument::is_tensor() const {
+  if (type == "TensorList") return !sizes.empty() && !(sizes.size() == 1 && sizes.front().empty());
+  return !sizes.empty() && type_of(type) != nullptr;
+}
+
+OperatorCall operator_call(std::string_view name, std::string_view text) {
+  OperatorCall call;
+  call.name = name;
+  const auto argument = [&](std::size_t i) -> Argument& {
+    if (call.arguments.size() <= i) call.arguments.resize(i + 1);
+    return call.arguments[i];
+  };
+  each_member(text, [&](const std::string& key, simdjson::ondemand::value value) {
+    const bool is_sizes = key == "Input Dims" || key == "Input dims",
+               is_strides = key == "Input Strides";
+    const bool is_type = key == "Input type", is_value = key == "Concrete Inputs";
+    if (!is_sizes && !is_strides && !is_type && !is_value) return;
+    std::size_t i = 0;
+    for (auto element : simdjson::ondemand::array(value.get_array())) {
+      simdjson::ondemand::value each = element.value();
+      if (is_sizes) argument(i).sizes = sizes_in(each);
+      if (is_strides) argument(i).strides = sizes_in(each);
+      if (is_type) argument(i).type = text_in(each);
+      if (is_value) argument(i).value = text_in(each);
+      ++i;
+    }
+  });
+  return call;
+}
+
+Op operation_of(const OperatorCall& call, std::string_view kernel_name, const LaunchShape& launch) {
+  Op op;
+  if (const Rule rule = rule_of(call.name); rule != nullptr)
+    op = rule(Call(call, kernel_name, launch.grid[2]));
+  if (op.kind.empty()) op = Op{std::string(op_kind_name(OpKind::kOperator)), "", {}};
+  op.source = call.name;
+  return op;
+}
+
+std::optional<Op> collective_of(std::string_view name, std::string_view text,
+                                std::optional<std::int64_t> world_size) {
+  std::string what, type_name, annotated_type;
+  std::int64_t sent = -1, received = -1, ranks = -1, elements_annotated = -1;
+  each_member(text, [&](const std::string& key, simdjson::ondemand::value value) {
+    if (key == "Collective name") {
+      what = text_in(value);
+    } else if (key == "dtype") {
+      type_name = text_in(value);
+    } else if (key == "In msg nelems") {
+      sent = value.get_int64();
+    } else if (key == "Out msg nelems") {
+      received = value.get_int64();
+    } else if (key == "Group size") {
+      ranks = value.get_int64();
+    } else if (key == "Input Dims") {
+      std::int64_t sum = 0;
+      for (auto element : simdjson::ondemand::array(value.get_array()))
+        for (const Sizes& sizes : sizes_in(element.value()))
+          if (!sizes.empty()) sum += elements_in(sizes);
+      elements_annotated = sum;
+    } else if (key == "Input type") {
+      for (auto element : simdjson::ondemand::array(value.get_array()))
+        if (annotated_type.empty()) annotated_type = text_in(element.value());
+    }
+  });
+  if (what.empty()) {
+    const std::size_t colon = name.find(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    what = name.substr(colon + 1);
+  }
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kCollectives{{
+      {"allreduce", "all_reduce"},
+      {"all_reduce", "all_reduce"},
+      {"_allgather_base", "all_gather"},
+      {"_all_gather_base", "all_gather"},
+      {"allgather", "all_gather"},
+      {"all_gather", "all_gather"},
+      {"reduce_scatter", "reduce_scatter"},
+      {"_reduce_scatter_base", "reduce_scatter"},
+      {"all_to_all", "all_to_all"},
+      {"all_to_allv", "all_to_all"},
+      {"alltoall", "all_to_all"},
+      {"broadcast", "broadcast"},
+      {"reduce", "reduce"},
+      {"send", "send"},
+      {"recv", "recv"},
+      {"barrier", "all_reduce"},
+  }};
+  const std::string word = lower(what);
+  const auto* const known =
+      std::find_if(kCollectives.begin(), kCollectives.end(),
+                   [&](const auto& row) { return word.starts_with(row.first); });
+  const TypeWord* const type = type_of(type_name.empty() ? annotated_type : type_name);
+  const std::int64_t count = sent >= 0 ? std::max(sent, received) : elements_annotated;
+  Op op;
+  op.source = std::string(name);
+  if (known == kCollectives.end() || type == nullptr || count < 1) {
+    op.kind = op_kind_name(OpKind::kOperator);
+    return op;
+  }
+  op.kind = op_kind_name(OpKind::kCollective);
+  op.attributes = {
+      {"op", std::string(known->second)}, {"count", count}, {"bytes", count * type->bytes}};
+  if (ranks < 1) ranks = world_size.value_or(-1);
+  if (ranks >= 1) op.attributes.emplace_back("ranks", ranks);
+  if (!type->name.empty()) op.attributes.emplace_back("type", std::string(type->name));
+  return op;
+}
+
+}  // namespace inline_prof::read::torch_trace

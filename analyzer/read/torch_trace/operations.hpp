@@ -1,0 +1,42 @@
+// What an operator of PyTorch computes, from its recorded arguments.
+#pragma once
+
+#include "read/profile.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace inline_prof::read::torch_trace {
+
+struct Argument {
+  std::vector<std::vector<std::int64_t>>
+      sizes;  // of a tensor one list, of a list of tensors several
+  std::vector<std::vector<std::int64_t>> strides;  // as sizes; empty if not recorded
+  std::string type;   // as recorded: "c10::BFloat16", "Scalar", "TensorList"
+  std::string value;  // of a scalar or a list of them; empty if not recorded
+
+  [[nodiscard]] bool is_tensor() const;
+};
+
+struct OperatorCall {
+  std::string name;  // "aten::addmm"
+  std::vector<Argument> arguments;
+};
+
+// The arguments of `name` out of the members of an operator's args, `text` as written in the trace.
+// Members that are not there leave their part empty.
+[[nodiscard]] OperatorCall operator_call(std::string_view name, std::string_view text);
+
+// What the kernel computes, as a kind and attributes (docs/operations.md).  Of kind "operator"
+// where the operator is not known, or its sizes were not recorded; empty without an operator.
+[[nodiscard]] Op operation_of(const OperatorCall& call, std::string_view kernel_name,
+                              const LaunchShape& launch);
+
+// A collective of torch.distributed, from record_param_comms or an annotation "nccl:all_reduce".
+[[nodiscard]] std::optional<Op> collective_of(std::string_view name, std::string_view text,
+                                              std::optional<std::int64_t> world_size);
+
+}  // namespace inline_prof::read::torch_trace

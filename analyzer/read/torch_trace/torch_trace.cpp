@@ -1,0 +1,335 @@
+#include "read/torch_trace/torch_trace.hpp"
+
+#include "read/input_error.hpp"
+#include "read/torch_trace/operations.hpp"
+#include "read/torch_trace/places.hpp"
+#include "read/torch_trace/trace_events.hpp"
+
+#include <inline_prof/op_kind.hpp>
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+namespace inline_prof::read::torch_trace {
+namespace {
+
+struct Step {
+  std::int64_t number = 0;
+  double host_start_us = 0;
+  double host_end_us = 0;
+  double start_us = std::numeric_limits<double>::infinity();  // of its first work on the GPU
+  double end_us = 0;
+  std::vector<std::size_t> works;
+};
+
+// Work belongs to the step that launched it; work without a launch on record to the one whose works
+// it lies between.
+std::vector<Step> steps_of(const TraceEvents& trace, const Places& places) {
+  std::vector<Step> steps;
+  for (const HostEvent& event : trace.host) {
+    std::int64_t number = 0;
+    if (event.kind == HostKind::kAnnotation &&
+        is_profiler_step(trace.names.text(event.name), number))
+      steps.push_back({.number = number,
+                       .host_start_us = event.start_us,
+                       .host_end_us = event.end_us,
+                       .works = {}});
+  }
+  std::sort(steps.begin(), steps.end(),
+            [](const Step& a, const Step& b) { return a.host_start_us < b.host_start_us; });
+  const bool is_one = steps.empty();
+  if (is_one) steps.emplace_back();
+  for (std::size_t i = 0; i < trace.works.size(); ++i) {
+    const GpuWork& work = trace.works[i];
+    Step* own = &steps.front();
+    if (!is_one) {
+      const double launched_us = places.of_work[i].launched_us;
+      if (launched_us < 0) continue;
+      const auto behind =
+          std::upper_bound(steps.begin(), steps.end(), launched_us,
+                           [](double us, const Step& step) { return us < step.host_start_us; });
+      if (behind == steps.begin()) continue;
+      own = &*std::prev(behind);
+      if (launched_us > own->host_end_us) continue;  // between the ranges that were recorded
+    }
+    own->works.push_back(i);
+    own->start_us = std::min(own->start_us, work.start_us);
+    own->end_us = std::max(own->end_us, work.start_us + work.duration_us);
+  }
+  std::erase_if(steps, [](const Step& step) { return step.works.empty(); });
+  return steps;
+}
+
+// From the first work of a step to that of the next one.  The last step of a range, which has none
+// behind it, ends with its own work, or when the host is done with it.
+double length_us(const std::vector<Step>& steps, std::size_t i) {
+  const Step& step = steps[i];
+  const bool has_next = i + 1 < steps.size() && steps[i + 1].number == step.number + 1;
+  if (has_next) return steps[i + 1].start_us - step.start_us;
+  // One step alone: the host's time before its first launch is part of it.
+  const bool has_previous = i > 0 && steps[i - 1].number + 1 == step.number;
+  const double start_us = has_previous || step.host_end_us <= 0
+                              ? step.start_us
+                              : std::min(step.start_us, step.host_start_us);
+  return std::max(step.end_us, step.host_end_us) - start_us;
+}
+
+double origin_us(const std::vector<Step>& steps, std::size_t i) {
+  const Step& step = steps[i];
+  const bool stands_alone = !(i + 1 < steps.size() && steps[i + 1].number == step.number + 1) &&
+                            !(i > 0 && steps[i - 1].number + 1 == step.number);
+  return stands_alone && step.host_end_us > 0 ? std::min(step.start_us, step.host_start_us)
+                                              : step.start_us;
+}
+
+std::array<std::int64_t, 3> three(simdjson::ondemand::value value) {
+  std::array<std::int64_t, 3> sides{};
+  std::size_t i = 0;
+  for (auto side : value.get_array()) {
+    if (i < sides.size()) sides[i] = side.get_int64();
+    ++i;
+  }
+  return sides;
+}
+
+LaunchShape launch_shape(std::string_view args) {
+  LaunchShape shape;
+  if (args.empty()) return shape;
+  static thread_local simdjson::ondemand::parser parser;
+  try {
+    simdjson::ondemand::document document = parser.iterate(simdjson::padded_string_view(
+        args.data(), args.size(), args.size() + simdjson::SIMDJSON_PADDING));
+    for (auto field : document.get_object()) {
+      const std::string key(std::string_view(field.unescaped_key()));
+      if (key == "grid") {
+        shape.grid = three(field.value());
+      } else if (key == "block") {
+        shape.block = three(field.value());
+      } else if (key == "registers per thread") {
+        shape.registers = field.value().get_int64();
+      } else if (key == "shared memory") {
+        shape.static_shared_bytes = field.value().get_int64();
+      }
+    }
+  } catch (const simdjson::simdjson_error&) {
+    // A shape that is written otherwise is not known.
+  }
+  return shape;
+}
+
+// The driver's copies, as the injected library describes them; "Memcpy HtoD (Pinned -> Device)".
+Op copy_operation(const GpuWork& work, const std::string& name) {
+  Op op;
+  op.kind = op_kind_name(OpKind::kCopy);
+  op.attributes.emplace_back("bytes", work.bytes);
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kDirections{
+      {{"HtoD", "host_to_device"},
+       {"DtoH", "device_to_host"},
+       {"DtoD", "device_to_device"},
+       {"PtoP", "peer"},
+       {"HtoH", "host_to_host"}}};
+  std::string direction(work.kind == WorkKind::kFill ? "fill" : "");
+  for (const auto& [word, meaning] : kDirections)
+    if (name.find(word) != std::string::npos) direction = meaning;
+  if (!direction.empty()) op.attributes.emplace_back("direction", direction);
+  if (name.find("Pageable") != std::string::npos)
+    op.attributes.emplace_back("host_memory", std::string("pageable"));
+  if (name.find("Pinned") != std::string::npos)
+    op.attributes.emplace_back("host_memory", std::string("pinned"));
+  return op;
+}
+
+bool is_collective_kernel(std::string_view name) {
+  return name.starts_with("ncclDevKernel") || name.starts_with("ncclKernel") ||
+         name.starts_with("rcclKernel");
+}
+
+class Reader {
+ public:
+  Reader(std::string text, const std::string& label)
+      : trace_(parse_events(std::move(text), label)), places_(find_places(trace_)) {
+    profile_.file = label;
+  }
+
+  Profile read() {
+    if (trace_.is_amd) {
+      throw InputError(
+          fmt::format("{}: recorded on an AMD GPU; expected one of NVIDIA's, for whose kernels "
+                      "there are models",
+                      profile_.file));
+    }
+    if (trace_.works.empty()) {
+      throw InputError(fmt::format(
+          "{}: holds no kernel: expected a trace with ProfilerActivity.CUDA", profile_.file));
+    }
+    profile_.complete = true;
+    profile_.capabilities = {.format = "a trace of torch.profiler", .has_event_pair_bias = false};
+    profile_.profiler.backend = "torch.profiler";
+    profile_.devices = trace_.devices;
+    profile_.rank = trace_.rank;
+    profile_.world_size = trace_.world_size;
+    profile_.warnings = trace_.warnings;
+    const std::vector<Step> steps = steps_of(trace_, places_);
+    profile_.profiler.iteration_source =
+        steps.size() == 1 && steps.front().host_end_us <= 0 ? "the whole trace" : "ProfilerStep";
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      profile_.iter_time_ms.push_back(length_us(steps, i) * 1e-3);
+      add_step(steps, i);
+    }
+    keep_usual_events(steps.size());
+    warn_of_what_is_missing(steps);
+    return std::move(profile_);
+  }
+
+ private:
+  // What makes works of different iterations the same event.
+  struct Key {
+    std::uint32_t layer;
+    std::uint32_t name;
+    std::int32_t device;
+    std::int64_t stream;
+    std::int64_t occurrence;
+    bool operator<(const Key& other) const {
+      return std::tie(layer, name, device, stream, occurrence) <
+             std::tie(other.layer, other.name, other.device, other.stream, other.occurrence);
+    }
+  };
+
+  void add_step(const std::vector<Step>& steps, std::size_t i) {
+    const double origin = origin_us(steps, i);
+    std::map<std::tuple<std::uint32_t, std::int32_t, std::int64_t>, std::int64_t> occurrences;
+    std::int64_t place = 0;
+    for (const std::size_t index : steps[i].works) {
+      const GpuWork& work = trace_.works[index];
+      const std::int64_t occurrence = occurrences[{work.name, work.device, work.stream}]++;
+      const Key key{places_.of_work[index].layer, work.name, work.device, work.stream, occurrence};
+      const auto [it, is_new] = event_of_key_.try_emplace(key, profile_.events.size());
+      if (is_new) profile_.events.push_back(new_event(index, occurrence, place));
+      Event& event = profile_.events[it->second];
+      event.measured_ms.push_back(work.duration_us * 1e-3);
+      event.offsets_ms.push_back((work.start_us - origin) * 1e-3);
+      event.iterations.push_back(static_cast<std::int64_t>(i));
+      event.tight.push_back(Tight::kYes);
+      ++place;
+    }
+  }
+
+  Event new_event(std::size_t index, std::int64_t occurrence, std::int64_t place) {
+    const GpuWork& work = trace_.works[index];
+    Event event;
+    event.name = trace_.names.text(work.name);
+    event.layer = places_.layers.text(places_.of_work[index].layer);
+    event.device_id = work.device;
+    event.stream = fmt::format("{}", work.stream);
+    event.start_index = place;
+    event.end_index = place;
+    event.occurrence = occurrence;
+    event.calls = 1;
+    if (work.kind == WorkKind::kKernel) {
+      event.kernel_name = event.name;
+      event.kernel_names = {event.name};
+      event.launch = launch_shape(work.args);
+    }
+    event.op = operation(index, event.launch);
+    return event;
+  }
+
+  std::optional<Op> operation(std::size_t index, const LaunchShape& launch) {
+    const GpuWork& work = trace_.works[index];
+    const std::string& name = trace_.names.text(work.name);
+    if (work.kind != WorkKind::kKernel) return copy_operation(work, name);
+    const Place& place = places_.of_work[index];
+    const HostEvent* const call =
+        place.operation < 0 ? nullptr : &trace_.host[static_cast<std::size_t>(place.operation)];
+    if (is_collective_kernel(name)) {
+      for (const std::int32_t host : {place.operation, place.annotation}) {
+        if (host < 0) continue;
+        const HostEvent& event = trace_.host[static_cast<std::size_t>(host)];
+        auto op = collective_of(trace_.names.text(event.name), event.args, trace_.world_size);
+        if (op && op->kind == op_kind_name(OpKind::kCollective)) return op;
+      }
+    }
+    if (call == nullptr) return std::nullopt;
+    return operation_of(operator_call(trace_.names.text(call->name), call->args), name, launch);
+  }
+
+  // What most iterations do not have is no part of the usual one.
+  void keep_usual_events(std::size_t iterations) {
+    double left_out_ms = 0;
+    std::size_t left_out = 0;
+    std::erase_if(profile_.events, [&](const Event& event) {
+      if (2 * event.measured_ms.size() >= iterations) return false;
+      for (const double ms : event.measured_ms)
+        left_out_ms += ms;
+      ++left_out;
+      return true;
+    });
+    if (left_out > 0) {
+      profile_.warnings.push_back(
+          fmt::format("{} kernels and copies of less than half of the {} steps are left out: "
+                      "{:.3f} ms in all steps together",
+                      left_out, iterations, left_out_ms));
+    }
+  }
+
+  void warn_of_what_is_missing(const std::vector<Step>& steps) {
+    std::size_t used = 0;
+    for (const Step& step : steps)
+      used += step.works.size();
+    if (used < trace_.works.size()) {
+      profile_.warnings.push_back(
+          fmt::format("{} of {} kernels and copies lie outside of the recorded steps, or have no "
+                      "launch on record",
+                      trace_.works.size() - used, trace_.works.size()));
+    }
+    std::size_t ranges = 1;
+    for (std::size_t i = 1; i < steps.size(); ++i)
+      ranges += steps[i].number != steps[i - 1].number + 1 ? 1U : 0U;
+    if (ranges > 1) {
+      profile_.warnings.push_back(
+          fmt::format("the trace holds {} ranges of steps, from {} to {}; all are taken together",
+                      ranges, steps.front().number, steps.back().number));
+    }
+    const bool has_sizes =
+        std::any_of(trace_.host.begin(), trace_.host.end(), [](const HostEvent& event) {
+          return event.args.find("\"Input Dims\"") != std::string_view::npos ||
+                 event.args.find("\"Input dims\"") != std::string_view::npos;
+        });
+    if (!has_sizes) {
+      profile_.warnings.emplace_back(
+          "the trace has no sizes of operators, so nothing is predicted: record it with "
+          "record_shapes=True");
+    }
+  }
+
+  TraceEvents trace_;
+  Places places_;
+  Profile profile_;
+  std::map<Key, std::size_t> event_of_key_;
+};
+
+}  // namespace
+
+bool recognises(std::string_view beginning) {
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  if (beginning[first] == '[') return beginning.find("\"ph\"") != std::string_view::npos;
+  if (beginning[first] != '{') return false;
+  // Kineto writes its properties before the events; prof.json has none of these words.
+  return beginning.find("\"traceEvents\"") != std::string_view::npos ||
+         beginning.find("\"deviceProperties\"") != std::string_view::npos ||
+         beginning.find("\"schemaVersion\"") != std::string_view::npos;
+}
+
+Profile read(std::string text, const std::string& label, Wanted /*wanted*/) {
+  return Reader(std::move(text), label).read();
+}
+
+}  // namespace inline_prof::read::torch_trace

@@ -1,0 +1,90 @@
+// The events of a trace that torch.profiler (Kineto) writes in Chrome's JSON form, before operators
+// are linked with the kernels that they launch.
+#pragma once
+
+#include "read/profile.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace inline_prof::read::torch_trace {
+
+// Each name once: a trace repeats a kernel's name of 300 characters for each of its launches.
+class Names {
+ public:
+  std::uint32_t id_of(std::string_view name);
+  [[nodiscard]] const std::string& text(std::uint32_t id) const { return *texts_[id]; }
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(texts_.size()); }
+
+ private:
+  std::unordered_map<std::string, std::uint32_t> ids_;
+  std::vector<const std::string*> texts_;
+};
+
+enum class HostKind : std::uint8_t { kOperator, kAnnotation, kModule };
+
+// What the host did between two times: an operator, an annotation, or the call of a module.
+struct HostEvent {
+  double start_us = 0;
+  double end_us = 0;
+  HostKind kind = HostKind::kOperator;
+  std::uint32_t name = 0;
+  std::uint32_t thread = 0;
+  std::int64_t sequence = -1;       // autograd's number of the operator's node; -1 if it has none
+  std::int64_t forward_thread = 0;  // of the forward pass; 0 for an operator that is part of it
+  std::string_view args;            // as written, inside the trace's text; empty if it has none
+};
+
+// A call of the runtime or the driver.
+struct HostCall {
+  double start_us = 0;
+  std::uint32_t name = 0;
+  std::uint32_t thread = 0;
+};
+
+enum class WorkKind : std::uint8_t { kKernel, kCopy, kFill };
+
+// What the GPU did.
+struct GpuWork {
+  double start_us = 0;
+  double duration_us = 0;
+  WorkKind kind = WorkKind::kKernel;
+  std::uint32_t name = 0;
+  std::int32_t device = 0;
+  std::int64_t stream = 0;
+  std::int64_t correlation = -1;  // equal for a launch and what it started
+  std::int64_t bytes = 0;         // of a copy or fill
+  std::string_view args;
+};
+
+// An arrow from an operator to the one that computes its gradient.
+struct BackwardFlow {
+  std::uint32_t forward_thread = 0;
+  std::uint32_t backward_thread = 0;
+  double forward_us = -1;
+  double backward_us = -1;
+};
+
+struct TraceEvents {
+  std::string text;  // everything that is called `args` lies in it
+  Names names;
+  std::vector<HostEvent> host;                       // by thread, then start, the longer one first
+  std::unordered_map<std::int64_t, HostCall> calls;  // by correlation
+  std::vector<GpuWork> works;                        // by start
+  std::vector<BackwardFlow> flows;
+  std::vector<Device> devices;
+  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> world_size;
+  bool is_amd = false;
+  std::vector<std::string> warnings;
+};
+
+// Throws InputError: the text is no trace.  Of a trace that is cut off the whole events are read,
+// and a warning says so.  `label` is what messages call the file.
+[[nodiscard]] TraceEvents parse_events(std::string text, const std::string& label);
+
+}  // namespace inline_prof::read::torch_trace

@@ -1,0 +1,348 @@
+#include "read/torch_trace/torch_trace.hpp"
+
+#include "complaint.hpp"
+#include "read/file_text.hpp"
+#include "read/gzip.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace inline_prof::read {
+namespace {
+
+// A trace in Kineto's form from its events, one a line.
+std::string trace_of(const std::vector<std::string>& events, const std::string& head = "") {
+  return fmt::format(
+      R"({{"schemaVersion": 1, "deviceProperties": [{{"id": 0, "name": "NVIDIA H100 80GB HBM3",
+    "numSms": 132, "totalGlobalMem": 84000000000, "computeMajor": 9, "computeMinor": 0}}], {}"traceEvents": [{}]}})",
+      head, fmt::join(events, ",\n"));
+}
+std::string host(const std::string& category, const std::string& name, double start, double length,
+                 const std::string& args = "", int thread = 1) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 9, "tid": {}, "ts": {}, "dur": {}, "args": {{{}}}}})",
+      category, name, thread, start, length, args);
+}
+std::string launch(double start, int correlation, int thread = 1) {
+  return host("cuda_runtime", "cudaLaunchKernel", start, 1,
+              fmt::format(R"("correlation": {})", correlation), thread);
+}
+std::string kernel(const std::string& name, double start, double length, int correlation) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": {},
+    "args": {{"device": 0, "stream": 7, "correlation": {}, "grid": [4, 2, 1], "block": [128, 1, 1]}}}})",
+      name, start, length, correlation);
+}
+
+Profile read_trace_text(const std::string& text) {
+  return torch_trace::read(text, "t.json");
+}
+std::string complaint_about(const std::string& text) {
+  return test::complaint([&] { return read_trace_text(text); });
+}
+
+constexpr const char* kAdd =
+    R"("Input Dims": [[8, 4], [1, 4], []], "Input type": ["float", "float", "Scalar"], "Input Strides": [[4, 1], [4, 1], []])";
+
+TEST(TorchTrace, KernelsBelongToTheOperatorAndTheModulesAroundTheirLaunch) {
+  const Profile profile = read_trace_text(trace_of({
+      host("python_function", "nn.Module: Net_0", 0, 100),
+      host("python_function", "nn.Module: Block_1", 10, 50),
+      host("cpu_op", "aten::add", 20, 10, kAdd),
+      launch(22, 5),
+      kernel("vectorized_add", 40, 3, 5),
+      host("cpu_op", "aten::unknown", 70, 10),
+      launch(72, 6),
+      kernel("other", 80, 2, 6),
+  }));
+  ASSERT_EQ(profile.events.size(), 2U);
+  const Event& add = profile.events[0];
+  EXPECT_EQ(add.layer, "Block_1") << "the model's own name stands before every layer";
+  EXPECT_EQ(add.op->kind, "memory");
+  EXPECT_EQ(add.op->source, "aten::add");
+  EXPECT_EQ(add.op->get<std::int64_t>("read_bytes"), 8 * 4 * 4 + 4 * 4);
+  EXPECT_EQ(add.op->get<std::int64_t>("write_bytes"), 8 * 4 * 4);
+  EXPECT_EQ(add.launch.grid, (std::array<std::int64_t, 3>{4, 2, 1}));
+  EXPECT_EQ(add.measured_ms, std::vector<double>{0.003});
+  EXPECT_EQ(profile.events[1].layer, "Net_0");
+  EXPECT_EQ(profile.events[1].op->kind, "operator");
+  EXPECT_EQ(profile.devices[0].sm_count, 132);
+  EXPECT_EQ(profile.iter_time_ms.size(), 1U) << "a trace without steps is one iteration";
+}
+
+TEST(TorchTrace, BackwardKernelsHaveTheLayerOfTheirForwardOperator) {
+  const std::vector<std::string> events{
+      host("python_function", "nn.Module: Net_0", 0, 100),
+      host("python_function", "nn.Module: Linear_0", 10, 50),
+      host("cpu_op", "aten::view", 12, 1, R"("Sequence number": 3, "Fwd thread id": 0)"),
+      host("cpu_op", "aten::addmm", 20, 10, R"("Sequence number": 3, "Fwd thread id": 0)"),
+      host("python_function", "nn.Module: Linear_1", 65, 20),
+      host("cpu_op", "aten::addmm", 70, 10, R"("Sequence number": 4, "Fwd thread id": 0)"),
+      host("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 200, 30,
+           R"("Sequence number": 3, "Fwd thread id": 1)", 2),
+      host("cpu_op", "aten::mm", 205, 10, "", 2),
+      launch(206, 5, 2),
+      kernel("gemm", 210, 5, 5),
+  };
+  EXPECT_EQ(read_trace_text(trace_of(events)).events[0].layer, "Linear_0.backward");
+
+  // Arrows say it where a trace has them, whatever the numbers are.
+  std::vector<std::string> with_flow = events;
+  with_flow.emplace_back(
+      R"({"ph": "s", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 9, "tid": 1, "ts": 70})");
+  with_flow.emplace_back(
+      R"({"ph": "f", "id": 1, "cat": "fwdbwd", "name": "fwdbwd", "pid": 9, "tid": 2, "ts": 200})");
+  EXPECT_EQ(read_trace_text(trace_of(with_flow)).events[0].layer, "Linear_1.backward");
+}
+
+TEST(TorchTrace, WithoutModulesLayersAreAnnotationsElseOperators) {
+  const Profile profile = read_trace_text(trace_of({
+      host("user_annotation", "ProfilerStep#3", 0, 100),
+      host("user_annotation", "## forward:over_arch ##", 10, 30),
+      host("cpu_op", "aten::relu", 20, 10),
+      launch(22, 5),
+      kernel("a", 30, 2, 5),
+      host("cpu_op", "aten::linear", 50, 20),
+      host("cpu_op", "aten::addmm", 52, 10),
+      launch(54, 6),
+      kernel("b", 60, 2, 6),
+  }));
+  EXPECT_EQ(profile.events[0].layer, "forward:over_arch");
+  EXPECT_EQ(profile.events[1].layer, "aten::linear");
+}
+
+std::vector<std::string> steps(const std::vector<int>& numbers) {
+  std::vector<std::string> events;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double at = 1000.0 * static_cast<double>(i);
+    const int correlation = static_cast<int>(10 * i);
+    events.push_back(host("user_annotation", fmt::format("ProfilerStep#{}", numbers[i]), at, 900));
+    events.push_back(launch(at + 10, correlation));
+    events.push_back(kernel("k", at + 100, 5, correlation));
+    events.push_back(launch(at + 20, correlation + 1));
+    events.push_back(kernel("k", at + 200, 7, correlation + 1));
+  }
+  return events;
+}
+
+TEST(TorchTrace, StepsOfTheProfilerAreIterations) {
+  const Profile profile = read_trace_text(trace_of(steps({6, 7, 8})));
+  ASSERT_EQ(profile.events.size(), 2U) << "one event for each occurrence of a kernel in a step";
+  EXPECT_EQ(profile.events[0].occurrence, 0);
+  EXPECT_EQ(profile.events[1].occurrence, 1);
+  EXPECT_EQ(profile.events[1].measured_ms.size(), 3U);
+  EXPECT_EQ(profile.events[1].iterations, (std::vector<std::int64_t>{0, 1, 2}));
+  EXPECT_DOUBLE_EQ(profile.events[1].offsets_ms[0], 0.1);
+  ASSERT_EQ(profile.iter_time_ms.size(), 3U);
+  EXPECT_DOUBLE_EQ(profile.iter_time_ms[0], 1.0) << "from first kernel to first kernel";
+  EXPECT_DOUBLE_EQ(profile.iter_time_ms[2], 0.8) << "until the host is done with the last one";
+  EXPECT_TRUE(profile.warnings.size() == 1 &&
+              profile.warnings[0].find("record_shapes") != std::string::npos);
+}
+
+TEST(TorchTrace, TwoRangesOfStepsAreTakenTogetherAndSaid) {
+  const Profile profile = read_trace_text(trace_of(steps({6, 7, 106, 107})));
+  EXPECT_EQ(profile.iter_time_ms.size(), 4U);
+  EXPECT_DOUBLE_EQ(profile.iter_time_ms[1], 0.8) << "no step follows step 7";
+  EXPECT_EQ(profile.warnings[0],
+            "the trace holds 2 ranges of steps, from 6 to 107; all are taken together");
+}
+
+TEST(TorchTrace, KernelsOfFewStepsAreLeftOutAndCounted) {
+  auto events = steps({1, 2, 3, 4});
+  events.push_back(launch(1030, 99));
+  events.push_back(kernel("seldom", 1300, 50, 99));
+  const Profile profile = read_trace_text(trace_of(events));
+  EXPECT_EQ(profile.events.size(), 2U);
+  EXPECT_EQ(profile.warnings[0],
+            "1 kernels and copies of less than half of the 4 steps are left out: 0.050 ms in all "
+            "steps together");
+}
+
+TEST(TorchTrace, CopiesAndCollectivesSayWhatTheyMove) {
+  const auto copy = [](const char* category, const char* name, double start, int bytes) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "{}", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": 2, "args": {{"stream": 7, "bytes": {}}}}})",
+        category, name, start, bytes);
+  };
+  const Profile profile = read_trace_text(trace_of({
+      host(
+          "cpu_op", "record_param_comms", 10, 20,
+          R"("Collective name": "allreduce", "dtype": "BFloat16", "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 8)"),
+      launch(12, 1),
+      kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", 20, 9,
+             1),
+      copy("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 40, 512),
+      copy("gpu_memset", "Memset (Device)", 50, 64),
+  }));
+  const Op& all_reduce = *profile.events[0].op;
+  EXPECT_EQ(all_reduce.kind, "collective");
+  EXPECT_EQ(all_reduce.get<std::string>("op"), "all_reduce");
+  EXPECT_EQ(all_reduce.get<std::int64_t>("bytes"), 2000);
+  EXPECT_EQ(all_reduce.get<std::int64_t>("ranks"), 8);
+  EXPECT_EQ(profile.events[1].op->get<std::string>("direction"), "host_to_device");
+  EXPECT_EQ(profile.events[2].op->get<std::string>("direction"), "fill");
+}
+
+struct OperatorCase {
+  const char* what;
+  const char* name;
+  const char* args;
+  const char* kernel;
+  const char* op;
+};
+
+class TorchOperators : public testing::TestWithParam<OperatorCase> {};
+
+TEST_P(TorchOperators, HaveTheWorkOfTheirArguments) {
+  const OperatorCase& each = GetParam();
+  const Profile profile = read_trace_text(trace_of({host("cpu_op", each.name, 10, 20, each.args),
+                                                    launch(12, 1), kernel(each.kernel, 20, 9, 1)}));
+  EXPECT_EQ(op_text(*profile.events.at(0).op), each.op);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TorchOperators,
+    testing::Values(
+        OperatorCase{
+            "addmm", "aten::addmm",
+            R"("Input Dims": [[16], [4, 8], [8, 16], [], []], "Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16", "Scalar", "Scalar"], "Input Strides": [[1], [8, 1], [1, 8], [], []])",
+            "sm90_xmma_gemm_bf16",
+            "gemm a_type=bf16 b_type=bf16 c_type=bf16 k=8 m=4 n=16 trans_b=true"},
+        OperatorCase{
+            "bmm", "aten::bmm",
+            R"("Input Dims": [[3, 4, 8], [3, 8, 16]], "Input type": ["float", "float"])",
+            "cutlass_80_tensorop_s1688gemm_64x64",
+            "gemm a_type=f32 b_type=f32 batch=3 c_type=f32 compute_type=tf32 k=8 m=4 n=16"},
+        OperatorCase{
+            "copy", "aten::copy_",
+            R"("Input Dims": [[4, 8], [4, 8], []], "Input type": ["float", "c10::Half", "Scalar"])",
+            "elementwise_kernel<128, 4>",
+            "memory class=copy elements=32 read_bytes=64 write_bytes=128"},
+        OperatorCase{
+            "cat", "aten::cat",
+            R"("Input Dims": [[[4, 8], [4, 2]], []], "Input type": ["TensorList", "Scalar"])",
+            "CatArrayBatchedCopy<OpaqueType<2u>, 1>",
+            "memory class=copy elements=40 read_bytes=80 write_bytes=80"},
+        OperatorCase{
+            "softmax", "aten::_softmax",
+            R"("Input Dims": [[2, 3, 5], [], []], "Input type": ["c10::Half", "Scalar", "Scalar"], "Concrete Inputs": ["", "-1", "False"])",
+            "softmax_warp_forward", "softmax cols=5 pass=forward rows=6 type=f16"},
+        OperatorCase{
+            "norm", "aten::native_layer_norm",
+            R"("Input Dims": [[2, 3, 8], [], [8], [8], []], "Input type": ["float", "ScalarList", "float", "float", "Scalar"])",
+            "vectorized_layer_norm_kernel", "norm cols=8 pass=forward rows=6 type=f32"},
+        OperatorCase{
+            "flash", "aten::_flash_attention_forward",
+            R"("Input Dims": [[2, 7, 4, 64], [2, 9, 1, 64], [2, 9, 1, 64], [], [], [], [], [], []], "Input type": ["c10::Half", "c10::Half", "c10::Half", "", "", "Scalar", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "", "", "", "7", "9", "0.", "True"])",
+            "flash_fwd_kernel",
+            "attention batch=2 causal=true head_dim=64 heads=4 kv_heads=1 kv_len=9 pass=forward "
+            "q_len=7 type=f16"},
+        OperatorCase{
+            "conv", "aten::cudnn_convolution",
+            R"("Input Dims": [[4, 3, 32, 32], [8, 3, 3, 3], [], [], [], [], [], [], []], "Input type": ["float", "float", "ScalarList", "ScalarList", "ScalarList", "Scalar", "Scalar", "Scalar", "Scalar"], "Concrete Inputs": ["", "", "[1, 1]", "[2, 2]", "[1, 1]", "1", "False", "False", "True"])",
+            "implicit_gemm_fprop",
+            "conv c=3 dilation=1 direction=forward h=32 k=8 n=4 pad=1 r=3 s=3 stride=2 type=f32 "
+            "w=32"},
+        OperatorCase{
+            "broadcast_by_stride", "aten::mul",
+            R"("Input Dims": [[4, 8], [4, 8]], "Input type": ["float", "float"], "Input Strides": [[8, 1], [0, 1]])",
+            "elementwise_kernel",
+            "memory class=elementwise elements=32 flops=32 read_bytes=160 write_bytes=128"},
+        OperatorCase{"sizes_not_recorded", "aten::cat",
+                     R"("Input Dims": [[], []], "Input type": ["TensorList", "Scalar"])",
+                     "CatArrayBatchedCopy<float>", "operator"}),
+    [](const auto& each) { return each.param.what; });
+
+TEST(TorchTrace, ThatIsCutOffIsReadAsFarAsItGoes) {
+  const std::string whole = trace_of(steps({1, 2, 3}));
+  const std::size_t third = whole.find("ProfilerStep#3");
+  const Profile profile = read_trace_text(whole.substr(0, third));
+  EXPECT_EQ(profile.iter_time_ms.size(), 2U);
+  EXPECT_NE(profile.warnings[0].find("the trace is cut off behind 10 events"), std::string::npos)
+      << profile.warnings[0];
+}
+
+TEST(TorchTrace, ThatCannotBeUsedIsRefusedWithAReason) {
+  EXPECT_EQ(complaint_about(R"({"schemaVersion": 1})"),
+            "t.json: no \"traceEvents\": expected a trace of torch.profiler");
+  EXPECT_EQ(complaint_about(trace_of({host("cpu_op", "aten::add", 1, 2)})),
+            "t.json: holds no kernel: expected a trace with ProfilerActivity.CUDA");
+  EXPECT_EQ(
+      complaint_about(trace_of({host("hip_runtime", "hipLaunchKernel", 1, 2, R"("correlation": 1)"),
+                                kernel("k", 2, 1, 1)})),
+      "t.json: recorded on an AMD GPU; expected one of NVIDIA's, for whose kernels there are "
+      "models");
+  EXPECT_NE(complaint_about(R"({"traceEvents": [nonsense)").find("expected the JSON of a trace"),
+            std::string::npos);
+}
+
+struct RealTrace {
+  const char* file;
+  std::size_t works;      // kernels, copies and fills of its steps
+  double busy_ms;         // their sum, in all steps
+  double part_with_work;  // of that time: whose operation is known
+};
+
+class RealTraces : public testing::TestWithParam<RealTrace> {};
+
+// Sums as the traces' own events give them (counted by a script of a few lines from the same JSON).
+TEST_P(RealTraces, AreReadWhole) {
+  const RealTrace& each = GetParam();
+  const std::filesystem::path file = std::filesystem::path(INLINE_PROF_TEST_DATA) / "real_traces" /
+                                     (std::string(each.file) + ".json.gz");
+  const std::string compressed = read_text(file);
+  ASSERT_TRUE(is_gzip(compressed));
+  const Profile profile =
+      torch_trace::read(gunzip(compressed, each.file, kMaxFileBytes), each.file);
+  std::size_t works = 0;
+  double busy_ms = 0, known_ms = 0;
+  for (const Event& event : profile.events) {
+    works += event.measured_ms.size();
+    const double own_ms = std::accumulate(event.measured_ms.begin(), event.measured_ms.end(), 0.0);
+    busy_ms += own_ms;
+    if (event.op && event.op->kind != "operator") known_ms += own_ms;
+  }
+  EXPECT_EQ(works, each.works);
+  EXPECT_NEAR(busy_ms, each.busy_ms, 1e-3);
+  EXPECT_GE(known_ms / busy_ms, each.part_with_work);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RealTraces,
+                         testing::Values(RealTrace{"h100_falconsai_vit", 156, 1.225, 0.99},
+                                         RealTrace{"h100_qwen1.5_0.5b", 1198, 31.905, 0.99},
+                                         RealTrace{"h100_timesformer", 534, 158.433, 0.99},
+                                         RealTrace{"h100_bert_small", 61, 0.309, 0.99},
+                                         RealTrace{"b200_gptoss_vllm", 929, 11.666, 0.2}),
+                         [](const auto& each) {
+                           std::string name = each.param.file;
+                           std::replace(name.begin(), name.end(), '.', '_');
+                           return name;
+                         });
+
+TEST(Gzip, GivesWhatWasCompressedAndRefusesWhatIsDamaged) {
+  const std::filesystem::path file =
+      std::filesystem::path(INLINE_PROF_TEST_DATA) / "real_traces/h100_bert_small.json.gz";
+  const std::string compressed = read_text(file);
+  const std::string text = gunzip(compressed, "f", kMaxFileBytes);
+  EXPECT_EQ(gunzip(compressed + compressed, "f", kMaxFileBytes), text + text)
+      << "files may be put together";
+  EXPECT_EQ(text.substr(
+                0, gunzip(compressed.substr(0, compressed.size() / 2), "f", kMaxFileBytes).size()),
+            gunzip(compressed.substr(0, compressed.size() / 2), "f", kMaxFileBytes))
+      << "one that is cut off gives its first part";
+  std::string damaged = compressed;
+  damaged[damaged.size() / 2] ^= 0x55;
+  EXPECT_NE(test::complaint([&] { return gunzip(damaged, "f.gz", kMaxFileBytes); }).find("damaged"),
+            std::string::npos);
+  EXPECT_EQ(test::complaint([&] { return gunzip(compressed, "f.gz", 100); }),
+            "f.gz: longer than 100 bytes once it is decompressed, the most that is read");
+}
+
+}  // namespace
+}  // namespace inline_prof::read
