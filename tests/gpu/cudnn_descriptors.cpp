@@ -4,7 +4,6 @@
 //   38  the operations of a finalized graph are not given back
 //   44  the tensors of a finalized convolution have the groups as a dimension: images {n, g, c / g,
 //       h, w}, filters {g, k / g, c / g, r, s}
-#include "answers.hpp"
 #include "cudnn_graph.hpp"
 #include "gpu_check.hpp"
 

@@ -1,11 +1,16 @@
-// What the GPU programs share: errors end the program, and a machine without a GPU skips.
+// Helpers that the GPU programs share: errors end a program, a machine without a GPU skips it, and
+// answers are the lines that gpu_check.py takes over: PASS, FAIL or FIGURE, then the text.
 #pragma once
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+#include <cstdarg>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 namespace inline_prof::gpu_test {
 
@@ -17,7 +22,7 @@ inline void check(cudaError_t result, const char* what) {
   std::exit(1);
 }
 
-// Memory of the GPU, all zeros, until the program ends.
+// Takes memory of the GPU, all zeros, until the program ends.
 inline void* take_memory(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes), "cudaMalloc");
@@ -25,7 +30,7 @@ inline void* take_memory(std::size_t bytes) {
   return memory;
 }
 
-// Ends the program where the runtime finds no device; the reason is on stderr.
+// Ends the program if the runtime finds no device; the reason is on stderr.
 inline void skip_without_gpu() {
   int count = 0;
   const cudaError_t result = cudaGetDeviceCount(&count);
@@ -34,5 +39,43 @@ inline void skip_without_gpu() {
                result == cudaSuccess ? "device count is 0" : cudaGetErrorString(result));
   std::exit(kSkipped);
 }
+
+// Returns the value of nearest rank of a non-empty list.
+inline double percentile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size()));
+  return values[std::min(rank, values.size() - 1)];
+}
+
+inline double median(const std::vector<double>& values) {
+  return percentile(values, 0.5);
+}
+
+__attribute__((format(printf, 1, 2))) inline std::string text_of(const char* format, ...) {
+  char text[512];
+  va_list values;
+  va_start(values, format);
+  std::vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  return text;
+}
+
+class Answers {
+ public:
+  // A program that hangs has said by then what it knew.
+  Answers() { std::setvbuf(stdout, nullptr, _IOLBF, 0); }
+
+  void figure(const std::string& text) { std::printf("FIGURE %s\n", text.c_str()); }
+
+  void expect(bool is_so, const std::string& text) {
+    std::printf("%s %s\n", is_so ? "PASS" : "FAIL", text.c_str());
+    if (!is_so) exit_status_ = 1;
+  }
+
+  [[nodiscard]] int exit_status() const { return exit_status_; }
+
+ private:
+  int exit_status_ = 0;
+};
 
 }  // namespace inline_prof::gpu_test

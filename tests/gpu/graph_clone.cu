@@ -5,7 +5,6 @@
 //   objects of their original
 //
 // Prints the lines of answers.hpp.
-#include "answers.hpp"
 #include "spin_graphs.cuh"
 
 #include <atomic>
@@ -141,25 +140,26 @@ void clone_while_training(const SpinGraphs& spins, Answers& answers) {
   trainer.stop();
   check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
 
-  answers.expect(measured == kClones,
-                 text_of("%d of %d timed clones of %d nodes were made, uploaded and replayed while "
-                         "another thread replayed",
-                         measured, kClones, kNodes));
+  answers.expect(
+      measured == kClones,
+      text_of("23: %d of %d timed clones of %d nodes were made, uploaded and replayed while "
+              "another thread replayed",
+              measured, kClones, kNodes));
   answers.figure(
-      text_of("host time of one: clone %.0f us, event nodes %.0f, instantiate %.0f, "
+      text_of("23: host time of one: clone %.0f us, event nodes %.0f, instantiate %.0f, "
               "upload %.0f, destroy %.0f",
               median(steps.clone_us), median(steps.events_us), median(steps.instantiate_us),
               median(steps.upload_us), median(steps.destroy_us)));
   const auto& quiet = trainer.us(false);
   const auto& busy = trainer.us(true);
   if (quiet.empty() || busy.empty()) {
-    answers.figure(text_of("iterations beside cloning: %zu, alone: %zu; nothing to compare",
+    answers.figure(text_of("23: iterations beside cloning: %zu, alone: %zu; nothing to compare",
                            busy.size(), quiet.size()));
     return;
   }
   // The clones are replayed, too: their kernels are part of what the other thread notices.
   answers.figure(
-      text_of("iteration of the other thread (median, p95, longest): alone %.0f us, "
+      text_of("23: iteration of the other thread (median, p95, longest): alone %.0f us, "
               "%.0f, %.0f; beside cloning %.0f us, %.0f, %.0f",
               median(quiet), percentile(quiet, 0.95), percentile(quiet, 1), median(busy),
               percentile(busy, 0.95), percentile(busy, 1)));
@@ -187,7 +187,7 @@ void memory_of_clones(const SpinGraphs& spins, Answers& answers) {
   const auto tell = [&](const char* what, const Memory& before, const Memory& after) {
     constexpr double kAllNodes = static_cast<double>(kNodes) * kClones;
     answers.figure(
-        text_of("%s: %.0f bytes of host memory a node, %.0f of device memory (%d of %d "
+        text_of("24: %s: %.0f bytes of host memory a node, %.0f of device memory (%d of %d "
                 "nodes)",
                 what, (after.host_bytes - before.host_bytes) / kAllNodes,
                 (after.device_bytes - before.device_bytes) / kAllNodes, kClones, kNodes));
@@ -207,10 +207,10 @@ void memory_of_clones(const SpinGraphs& spins, Answers& answers) {
   tell("clone", at_first, with_clones);
   tell("its exec, uploaded", with_clones, with_execs);
   const double both = (with_execs.host_bytes - at_first.host_bytes) / kNodes / kClones;
-  answers.figure(
-      text_of("clone and exec: %.0f bytes of host memory a node; the injected library reckons with "
-              "%.0f",
-              both, kGuessedBytesPerNode));
+  answers.figure(text_of(
+      "24: clone and exec: %.0f bytes of host memory a node; the injected library reckons with "
+      "%.0f",
+      both, kGuessedBytesPerNode));
   for (CUgraphExec exec : execs)
     check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
   for (CUgraph clone : clones)
@@ -244,10 +244,11 @@ void user_objects(const SpinGraphs& spins, Answers& answers) {
   const int with_exec = destroyed_by_now();
   check(cuGraphExecDestroy(exec), "cuGraphExecDestroy");
   const int with_none = destroyed_by_now();
-  answers.expect(with_clone == 0 && with_none == 1,
-                 text_of("a clone keeps the user objects of its original: destroyed %d times while "
-                         "clone and exec were there, %d with the exec alone, %d after all",
-                         with_clone, with_exec, with_none));
+  answers.expect(
+      with_clone == 0 && with_none == 1,
+      text_of("25: a clone keeps the user objects of its original: destroyed %d times while "
+              "clone and exec were there, %d with the exec alone, %d after all",
+              with_clone, with_exec, with_none));
 }
 
 }  // namespace

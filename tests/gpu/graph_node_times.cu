@@ -4,7 +4,6 @@
 // Kernels of known length stand in a chain and in a branch; each says by the GPU's global timer how
 // long it took.  The simulated GPU runs no kernel, so that there the length stands that was asked
 // for, and its model (graph_rehearsal_model.json) makes it true.
-#include "answers.hpp"
 #include "spin_graphs.cuh"
 
 #include <cmath>
@@ -168,9 +167,10 @@ void node_times(const char* name, const Shape& shape, const SpinGraphs& spins, d
             std::abs(excess_us - first_excess_us) <= kEventResolutionUs + 0.01 * inner_us;
     excesses += text_of("%s %g us %+.2f", length == 0 ? "" : ",", length_us(length), excess_us);
   }
-  answers.expect(is_so, text_of("a node in a %s reads its kernel's length and the same excess (us, "
-                                "less the empty pair):%s",
-                                name, excesses.c_str()));
+  answers.expect(is_so,
+                 text_of("48: a node in a %s reads its kernel's length and the same excess (us, "
+                         "less the empty pair):%s",
+                         name, excesses.c_str()));
 }
 
 // The two event nodes cost what they take themselves, and nothing at the other nodes.
@@ -182,8 +182,8 @@ void rest_of_graph(const char* name, const Subject& subject, const SpinGraphs& s
   const double timed_us = median(replays.timed_whole_us);
   constexpr double kAllowedUs = 5;  // at each of 400 nodes, 0.0125 us
   answers.expect(timed_us - whole_us <= empty_us + kAllowedUs,
-                 text_of("%s takes %.2f us, with two event nodes %.2f us (%+.2f)", name, whole_us,
-                         timed_us, timed_us - whole_us));
+                 text_of("26: %s takes %.2f us, with two event nodes %.2f us (%+.2f)", name,
+                         whole_us, timed_us, timed_us - whole_us));
 }
 
 bool is_recorded(const EventPair& pair, double* us) {
@@ -222,7 +222,7 @@ void other_events(const SpinGraphs& spins, Answers& answers) {
   const bool is_kept = is_recorded(first, &first_again_us) && first_again_us == first_us;
   answers.expect(
       was_waiting && first_has_first && !second_has_first && second_has_second && is_kept,
-      text_of("other events for an exec hold from the next launch on: changed while a launch "
+      text_of("49: other events for an exec hold from the next launch on: changed while a launch "
               "waited %d, that launch recorded the old ones %d and the new ones %d, the next one "
               "the new ones %d and left the old ones %d",
               was_waiting, first_has_first, second_has_first, second_has_second, is_kept));
@@ -236,7 +236,7 @@ int main() {
   const SpinGraphs spins;
   Answers answers;
   const double empty_us = empty_pair_us(spins);
-  answers.figure(text_of("empty pair of event nodes %.2f us", empty_us));
+  answers.figure(text_of("26, 48: empty pair of event nodes %.2f us", empty_us));
   node_times("chain", in_chain, spins, empty_us, answers);
   node_times("branch", in_branch, spins, empty_us, answers);
 

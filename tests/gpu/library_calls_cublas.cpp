@@ -288,12 +288,12 @@ void add_matmuls(NamedCalls& calls, cublasLtHandle_t handle, cudaStream_t stream
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   inline_prof::gpu_test::skip_without_gpu();
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   const Memory memory;
-  NamedCalls calls;
+  NamedCalls calls(argc, argv);
   cublasHandle_t handle = nullptr;
   cublasLtHandle_t lt_handle = nullptr;
   try {

@@ -274,7 +274,7 @@ void add_graph_calls(NamedCalls& calls, cudnnHandle_t handle, const Memory& memo
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   inline_prof::gpu_test::skip_without_gpu();
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -287,7 +287,7 @@ int main() {
     return 1;
   }
   const Memory memory;
-  NamedCalls calls;
+  NamedCalls calls(argc, argv);
   add_older_calls(calls, handle, memory);
   add_graph_calls(calls, handle, memory);
   check(cudaDeviceSynchronize(), "the first calls");

@@ -1,5 +1,5 @@
-// Library calls of known shapes, each with a name: what is compared afterwards is looked up by it
-// (library_calls.json).  A call that a library refuses is said and left out; the others go on.
+// Library calls of known shapes, each with a name, by which library_calls.json has what they
+// compute. A call that a library refuses is said and left out; the others go on.
 //
 //   call NAME            it was made in every iteration
 //   refused NAME: WORDS  the library did not take it
@@ -27,12 +27,18 @@ class NamedCalls {
  public:
   using Call = std::function<void()>;
 
-  // An application that is ended has said by then what it knew.
-  NamedCalls() { std::setvbuf(stdout, nullptr, _IOLBF, 0); }
+  // --only WORD and --without WORD choose calls by the beginning of their names.
+  NamedCalls(int argc, char** argv) {
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // an application that is ended has said what it knew
+    if (argc != 3) return;
+    is_only_ = std::string(argv[1]) == "--only";
+    word_ = argv[2];
+  }
 
   // `prepare` makes what the call needs, and returns the call; it is made once to see whether it
   // works.
   void add(const std::string& name, const std::function<Call()>& prepare) {
+    if (!word_.empty() && is_only_ != (name.rfind(word_, 0) == 0)) return;
     try {
       Call call = prepare();
       call();
@@ -65,6 +71,8 @@ class NamedCalls {
   }
 
  private:
+  bool is_only_ = false;
+  std::string word_;
   std::vector<std::pair<std::string, Call>> calls_;
 };
 

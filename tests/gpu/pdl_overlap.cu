@@ -3,7 +3,6 @@
 //
 // A kernel of 200 us lets its successor start at once; the successor, of 200 us too, waits for
 // nothing.  If they overlap, both together take well less than the two one after the other.
-#include "answers.hpp"
 #include "gpu_check.hpp"
 #include "spin_kernels.cuh"
 

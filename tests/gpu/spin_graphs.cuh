@@ -191,15 +191,4 @@ inline TimedClone put_events_around(CUgraph clone, CUgraphNode node, const Event
   return timed;
 }
 
-// Nearest rank; of a non-empty list.
-inline double percentile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const auto rank = static_cast<std::size_t>(share * static_cast<double>(values.size()));
-  return values[std::min(rank, values.size() - 1)];
-}
-
-inline double median(const std::vector<double>& values) {
-  return percentile(values, 0.5);
-}
-
 }  // namespace inline_prof::gpu_test

@@ -1,23 +1,8 @@
-#!/usr/bin/env python3
-"""Checks what the injected library finds in training loops whose course is known.
+"""The part training (claims 40, 41, 45) of gpu_check.py: what the injected library finds in loops whose course is known."""
 
-    training.py --library LIBINLINE_PROF --loop TRAINING_LOOP --torch TORCH_TRAINING.py --work DIR
-                [--dlrm DLRM --dlrm-plain DLRM_PLAIN] [--nvtx-tool LIBRARY] [--timeout S]
-
-Prints lines `PASS|FAIL|SKIP|FIGURE CLAIM: NAME: TEXT`, each with the number of its claim in
-docs/gpu_results.md:
-
-  40  the iteration of a loop is found in its launches, as the same loop marks it
-  41  policy adaptive takes no more than its budget: by its pairs, and by the measured overhead
-  45  NVTX ranges are the layers of the launches inside; a tool in front of the injected library gets every range
-
-Exit status 1 if one failed, 77 if nothing could run.
-"""
-
-import argparse
-import collections
 import contextlib
 import json
+import os
 import pathlib
 import shutil
 import sqlite3
@@ -25,7 +10,7 @@ import statistics
 import sys
 import tempfile
 
-from host_program import SKIPPED, Failure, Skip, preloaded, run
+from host_program import Failure, Skip, preloaded, run
 
 WARMUP = 10
 LOOP_STEPS = 1500
@@ -136,7 +121,7 @@ def pair_us(profile):
 
 
 def judge_budget(profile, budget_percent):
-    """(word, text): by the pairs, which can be counted, and by the measured overhead, which has an interval.
+    """Raises Failure unless a budget is kept by the pairs, which are counted, and by the measured overhead (claim 41).
 
     The overhead is that of iterations with pairs; a small budget leaves most iterations without.
     """
@@ -158,15 +143,15 @@ def judge_budget(profile, budget_percent):
     overhead = profile["overhead"]
     interval = overhead.get("slowdown_percent_ci95")
     if interval is None:
-        return "FAIL" if is_too_many else "SKIP", f"{figures}no measured overhead: {overhead.get('method')}"
+        raise (Failure if is_too_many else Skip)(f"{figures}no measured overhead: {overhead.get('method')}")
     low, high = (share * bound for bound in interval)
     figures += (f"overhead of {100 * share:.1f} % of the iterations, which had pairs: "
                 f"{share * overhead['slowdown_percent']:+.3f} % [{low:+.3f}, {high:+.3f}]")
     if is_too_many or low > ROOM * budget_percent:
-        return "FAIL", figures
+        raise Failure(figures)
     if high > ROOM * budget_percent:
-        return "SKIP", f"the interval is too wide to tell: {figures}"
-    return "PASS", figures
+        raise Skip(f"the interval is too wide to tell: {figures}")
+    return figures
 
 
 def compare_layers(profile, expected):
@@ -194,16 +179,9 @@ def compare_paths(profile, paths):
     return f"{len(found)} layers; {outside} of {len(profile['events'])} events lie outside all ranges"
 
 
-def ranges_in_log(path):
-    """How many ranges the tool of the tests was told of (tests/inject/tools/nvtx_tool.cpp)."""
-    if not path.exists():
-        raise Failure("the tool was told nothing")
-    return sum(line.startswith("push ") for line in path.read_text().splitlines())
-
-
 def ranges_in_database(path):
     if not path.exists():
-        raise Failure(f"Nsight Systems wrote no {path.name}")
+        raise Failure("Nsight Systems wrote no database")
     with contextlib.closing(sqlite3.connect(path)) as database:
         try:
             return database.execute("SELECT COUNT(*) FROM NVTX_EVENTS WHERE eventType = ?",
@@ -212,148 +190,99 @@ def ranges_in_database(path):
             raise Failure(f"{path.name}: {error}") from error
 
 
-class Checks:
-    def __init__(self, options):
-        self.options = options
-        self.words = collections.Counter()
+def judge_ranges(told, said):
+    if told != said["ranges"]:
+        raise Failure(f"it was told of {told} ranges, {said['ranges']} were pushed")
+    return f"all {told} ranges reached it"
 
-    def say(self, word, text):
-        self.words[word] += 1
-        print(f"{word} {text}", flush=True)
 
-    @contextlib.contextmanager
-    def claim(self, number, name):
-        """Says what is raised inside."""
-        try:
-            yield
-        except Skip as reason:
-            self.say("SKIP", f"{number}: {name}: {reason}")
-        except Failure as reason:
-            self.say("FAIL", f"{number}: {name}: {reason}")
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            self.say("FAIL", f"{number}: {name}: prof.json is not as expected: {error!r}")
+class Loops:
+    """Runs the loops under the injected library, and compares what it found with what they say of themselves."""
 
-    def under_library(self, name, command, variables=None, **settings):
-        """(what the application says of itself, its profile)"""
-        output = self.options.work / f"{name}.json"
-        done = run([str(word) for word in command],
-                   {**preloaded(self.options.library, output, warmup=WARMUP, **settings), **(variables or {})},
-                   self.options.timeout)
+    def __init__(self, check):
+        self.check = check
+        # The rehearsal's stand-in for PyTorch on a GPU.
+        torch = os.environ.get("STAND_IN_TORCH", check.scripts / "torch_training.py")
+        self.commands = {"loop": [check.program("loops"), "training"], "pytorch": [sys.executable, torch]}
+
+    def run(self, name, command, variables=None, **settings):
+        """Returns (what the application says of itself, its profile)."""
+        output = self.check.folder / f"{name}.json"
+        done = run(command, {**preloaded(self.check.library, output, warmup=WARMUP, **settings), **(variables or {})}, 20)
         if not output.exists():
             raise Failure(f"no {output.name} was written: {done.last_words}")
         words = done.stdout.strip().splitlines()
-        said = json.loads(words[-1]) if words and words[-1].startswith("{") else {}
-        return said, json.loads(output.read_text())
+        return json.loads(words[-1]) if words and words[-1].startswith("{") else {}, json.loads(output.read_text())
 
-    def iterations(self):
-        for name, command in (("loop", [self.options.loop, "--steps", LOOP_STEPS]),
-                              ("pytorch", self.torch_command())):
-            with self.claim(40, name):
-                settings = {"overhead": 0, "repeat": 1000}
-                marked_said, marked = self.under_library(f"{name}_marked", [*command, "--mark"], **settings)
-                said, found = self.under_library(f"{name}_found", command, **settings)
-                if marked["profiler"]["iteration_source"] != "macro":
-                    raise Failure(f"the marks did not reach the injected library: source {marked['profiler']['iteration_source']}")
-                figures = compare_iterations(found, marked)
-                if "launches_of_step" in said and len(found["events"]) != said["launches_of_step"]:
-                    raise Failure(f"{len(found['events'])} events, a step has {said['launches_of_step']} launches")
-                if said.get("first_kernel", "") not in launches_in_order(found)[0][0]:
-                    raise Failure(f"begins with {launches_in_order(found)[0][0]}, a step with {said['first_kernel']}")
-                self.say("PASS", f"40: {name}: {figures}; {count_iterations(found, said['steps'])}")
-        with self.claim(40, "dlrm"):
-            if not self.options.dlrm or not self.options.dlrm_plain:
-                raise Skip("the example was not built")
-            # The example takes a missing GPU for an error.
-            run([str(self.options.loop), "--steps", "1"], {}, self.options.timeout)
-            steps = ["--iterations", DLRM_STEPS]
-            _, marked = self.under_library("dlrm_marked", [self.options.dlrm, *steps], overhead=0)
-            _, found = self.under_library("dlrm_found", [self.options.dlrm_plain, *steps], overhead=0)
-            self.say("PASS", f"40: dlrm: {compare_iterations(found, marked, DLRM_MAY_BEGIN_WITH)}")
+    def iterations(self, name, steps):
+        """Compares the iteration that is found with the one that the same loop marks (claim 40)."""
+        command, settings = [*self.commands[name], "--steps", steps], {"overhead": 0, "repeat": 1000}
+        _, marked = self.run(f"{name}_marked", [*command, "--mark"], **settings)
+        said, found = self.run(f"{name}_found", command, **settings)
+        if marked["profiler"]["iteration_source"] != "macro":
+            raise Failure(f"the marks did not reach the injected library: source {marked['profiler']['iteration_source']}")
+        figures = compare_iterations(found, marked)
+        if said.get("launches_of_step", len(found["events"])) != len(found["events"]):
+            raise Failure(f"{len(found['events'])} events, a step has {said['launches_of_step']} launches")
+        if said.get("first_kernel", "") not in launches_in_order(found)[0][0]:
+            raise Failure(f"begins with {launches_in_order(found)[0][0]}, a step with {said['first_kernel']}")
+        return f"{figures}; {count_iterations(found, said['steps'])}"
 
-    def budgets(self):
-        for percent in (1, 0.1):
-            name = f"{percent:g} %"
-            with self.claim(41, name):
-                _, profile = self.under_library(f"budget_{percent:g}",
-                                              [self.options.loop, "--steps", BUDGET_STEPS, "--mark"],
-                                              policy="adaptive", budget=f"{percent:g}%", repeat=20)
-                word, text = judge_budget(profile, percent)
-                self.say(word, f"41: {name}: {text}")
+    def dlrm(self):
+        folder = self.check.build / "examples/dlrm"
+        self.check.need(folder / "dlrm", folder / "dlrm_plain")
+        self.check.need_gpu()
+        steps = ["--iterations", DLRM_STEPS]
+        _, marked = self.run("dlrm_marked", [folder / "dlrm", *steps], overhead=0)
+        _, found = self.run("dlrm_found", [folder / "dlrm_plain", *steps], overhead=0)
+        return compare_iterations(found, marked, DLRM_MAY_BEGIN_WITH)
 
-    def layers(self):
-        for name, command in (("loop", [self.options.loop, "--steps", 60, "--mark", "--ranges"]),
-                              ("pytorch", [*self.torch_command(60), "--mark", "--ranges"])):
-            with self.claim(45, name):
-                said, profile = self.under_library(f"{name}_ranges", command, overhead=0, repeat=1)
-                figures = (compare_layers(profile, said["layers"]) if "layers" in said
-                           else compare_paths(profile, said["paths"]))
-                self.say("PASS", f"45: {name}: {figures}")
-            with self.claim(45, f"{name}, a tool in front"):
-                if not self.options.nvtx_tool or not self.options.nvtx_tool.exists():
-                    raise Skip("the tool of the tests was not built")
-                log = self.options.work / f"{name}_tool.log"
-                log.unlink(missing_ok=True)
-                said, _ = self.under_library(f"{name}_tool", command,
-                                           {"NVTX_INJECTION64_PATH": str(self.options.nvtx_tool),
-                                            "NVTX_TOOL_LOG": str(log), "NVTX_TOOL_TAKES": "all"}, overhead=0, repeat=1)
-                self.judge_ranges(f"{name}, a tool in front", ranges_in_log(log), said)
-            with self.claim(45, f"{name}, Nsight Systems in front"):
-                self.nsight_systems(name, command)
+    def layers(self, name, command):
+        """Compares layers with NVTX ranges (claim 45)."""
+        said, profile = self.run(f"{name}_ranges", command, overhead=0, repeat=1)
+        return compare_layers(profile, said["layers"]) if "layers" in said else compare_paths(profile, said["paths"])
+
+    def tool_in_front(self, name, command):
+        tool, log = self.check.program("libgpu_nvtx_tool.so"), self.check.folder / f"{name}_tool.log"
+        self.check.need(tool)
+        said, _ = self.run(f"{name}_tool", command, {"NVTX_INJECTION64_PATH": str(tool), "NVTX_TOOL_LOG": str(log),
+                                                     "NVTX_TOOL_TAKES": "all"}, overhead=0, repeat=1)
+        if not log.exists():
+            raise Failure("the tool was told nothing")
+        return judge_ranges(sum(line.startswith("push ") for line in log.read_text().splitlines()), said)
 
     def nsight_systems(self, name, command):
-        nsys = shutil.which("nsys")
-        if nsys is None:
+        if shutil.which("nsys") is None:
             raise Skip("no nsys on the path")
         # Its files name the machine and the person, and are no text to take that out of: they do not stay.
         with tempfile.TemporaryDirectory() as folder:
-            self.under_nsight_systems(nsys, pathlib.Path(folder) / f"{name}_nsys", name, command)
-
-    def under_nsight_systems(self, nsys, report, name, command):
-        under_library = preloaded(self.options.library, self.options.work / f"{name}_nsys.json",
-                                warmup=WARMUP, overhead=0, repeat=1)
-        done = run([nsys, "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--export=sqlite",
-                    "--force-overwrite=true", "-o", str(report), "env",
-                    *(f"{key}={value}" for key, value in under_library.items()),
-                    *(str(word) for word in command)], {}, self.options.timeout)
-        said = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")), None)
-        if said is None:
-            raise Failure(f"the loop said nothing under nsys: {done.last_words}")
-        self.judge_ranges(f"{name}, Nsight Systems in front", ranges_in_database(report.with_suffix(".sqlite")), said)
-
-    def judge_ranges(self, name, told, said):
-        if told != said["ranges"]:
-            raise Failure(f"it was told of {told} ranges, {said['ranges']} were pushed")
-        self.say("PASS", f"45: {name}: all {told} ranges reached it")
-
-    def torch_command(self, steps=TORCH_STEPS):
-        return [sys.executable, self.options.torch, "--steps", steps]
+            report = pathlib.Path(folder) / "nsys"
+            variables = preloaded(self.check.library, self.check.folder / f"{name}_nsys.json", warmup=WARMUP, overhead=0, repeat=1)
+            done = run(["nsys", "profile", "--trace=nvtx", "--sample=none", "--cpuctxsw=none", "--export=sqlite",
+                        "--force-overwrite=true", "-o", report, "env", *(f"{key}={value}" for key, value in variables.items()),
+                        *command], {}, 20)
+            said = next((json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")), None)
+            if said is None:
+                raise Failure(f"the loop said nothing under nsys: {done.last_words}")
+            return judge_ranges(ranges_in_database(report.with_suffix(".sqlite")), said)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--library", type=pathlib.Path, required=True)
-    parser.add_argument("--loop", type=pathlib.Path, required=True)
-    parser.add_argument("--torch", type=pathlib.Path, required=True)
-    parser.add_argument("--dlrm", type=pathlib.Path)
-    parser.add_argument("--dlrm-plain", type=pathlib.Path)
-    parser.add_argument("--nvtx-tool", type=pathlib.Path)
-    parser.add_argument("--work", type=pathlib.Path, required=True)
-    parser.add_argument("--timeout", type=float, default=20, help="seconds for each run")
-    options = parser.parse_args()
-    options.work = options.work.resolve()
-    options.work.mkdir(parents=True, exist_ok=True)
-    # Files of an earlier run would be taken for this one's.
-    for old in options.work.glob("*"):
-        if old.is_file():
-            old.unlink()
-    checks = Checks(options)
-    checks.iterations()
-    checks.budgets()
-    checks.layers()
-    if checks.words["FAIL"]:
-        return 1
-    return 0 if checks.words["PASS"] else SKIPPED
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def part_training(check):
+    loops = Loops(check)
+    for name, steps in (("loop", LOOP_STEPS), ("pytorch", TORCH_STEPS)):
+        with check.claim("40", name):
+            check.need(check.library, check.program("loops"))
+            check.say("PASS", f"40: {name}: {loops.iterations(name, steps)}")
+    with check.claim("40", "dlrm"):
+        check.say("PASS", f"40: dlrm: {loops.dlrm()}")
+    for percent in (1, 0.1):
+        with check.claim("41", f"{percent:g} %"):
+            _, profile = loops.run(f"budget_{percent:g}", [*loops.commands["loop"], "--steps", BUDGET_STEPS, "--mark"],
+                                   policy="adaptive", budget=f"{percent:g}%", repeat=20)
+            check.say("PASS", f"41: {percent:g} %: {judge_budget(profile, percent)}")
+    for name in ("loop", "pytorch"):
+        command = [*loops.commands[name], "--steps", 60, "--mark", "--ranges"]
+        for what, compare in ((name, loops.layers), (f"{name}, a tool in front", loops.tool_in_front),
+                              (f"{name}, Nsight Systems in front", loops.nsight_systems)):
+            with check.claim("45", what):
+                check.say("PASS", f"45: {what}: {compare(name, command)}")

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-done = subprocess.run([os.environ["STAND_IN_LOOP"], *sys.argv[1:]], stdout=subprocess.PIPE, text=True, check=False)
+done = subprocess.run([os.environ["STAND_IN_LOOP"], "training", *sys.argv[1:]], stdout=subprocess.PIPE, text=True, check=False)
 if done.returncode != 0:
     sys.exit(done.returncode)
 said = json.loads(done.stdout)

@@ -1,0 +1,94 @@
+"""The parts census (claims 1 to 6, 8 to 11, 36, 56) and torch (7, 8, 57) of gpu_check.py: launches are counted by CUPTI and
+by the injected library, each alone and side by side.
+
+The injected library is told to stay in its warm-up, in which it counts every launch, for longer than the program runs.
+"""
+
+import contextlib
+import json
+import sys
+
+from host_program import Failure, Skip, preloaded, run
+
+WHOLE_RUN = 1_000_000_000  # warm-up iterations; no program comes near
+GRAPH_LAUNCHES = ("cuGraphLaunch", "cuGraphLaunch_ptsz")
+# Name: claim, program, arguments.
+HOSTS = {"static": (1, "launch_census_static", ["streams"]), "static_graph": (5, "launch_census_static", ["graph"]),
+         "shared": (2, "launch_census_shared", ["streams"]), "shared_graph": (5, "launch_census_shared", ["graph"]),
+         "driver": (6, "launch_census_driver", []), "thrust": (56, "launch_census_thrust", []),
+         "cublas": (3, "library_calls_cublas", ["--without", "Lt"]), "cublaslt": (4, "library_calls_cublas", ["--only", "Lt"]),
+         "cudnn": (9, "library_calls_cudnn", []), "nccl": (8, "library_calls_nccl", [])}
+
+
+def counts_of_cupti(census):
+    """Returns the application's launches of kernels, and its graph launches."""
+    graphs = sum(census["driver_calls"].get(function, 0) for function in GRAPH_LAUNCHES)
+    return sum(census["driver_calls"].values()) - graphs, graphs
+
+
+def counts_of_library(profile):
+    return profile["overhead"]["launches_seen"], profile["overhead"]["graph_launches_seen"]
+
+
+def compare(alone, ours, both, ours_beside):
+    """Raises Failure unless all four counts agree; returns the figures in words."""
+    for census in (alone, both):
+        if census["errors"]:
+            raise Skip("CUPTI: " + census["errors"][0])
+    expected, beside_library = counts_of_cupti(alone), counts_of_cupti(both)
+    seen, beside_cupti = counts_of_library(ours), counts_of_library(ours_beside)
+    figures = (f"kernel and graph launches: CUPTI {expected}, library {seen}; side by side: CUPTI {beside_library}, "
+               f"library {beside_cupti}")
+    if sum(expected) == 0:
+        raise Failure("CUPTI saw no launch at all; " + figures)
+    # CUPTI sees the launches of the injected library's own calibration, too; the injected library does not count those.
+    if seen != expected or beside_cupti != expected or beside_library[0] < expected[0] or beside_library[1] < expected[1]:
+        raise Failure(figures)
+    return figures
+
+
+def take_census(check, name, command, timeout_s):
+    """Runs the program under each, and returns what they have counted."""
+    def counted(variables, file):
+        file.unlink(missing_ok=True)
+        run(command, variables, timeout_s)
+        if not file.exists():
+            raise Failure(f"no {file.name} was written")
+        return json.loads(file.read_text())
+
+    def files(who):
+        return check.folder / f"{name}.{who}.census.json", check.folder / f"{name}.{who}.prof.json"
+
+    def cupti(file):
+        return {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_OUT": str(file), "CENSUS_ACTIVITIES": "0"}
+
+    def library(file):
+        return preloaded(check.library, file, warmup=WHOLE_RUN)
+
+    alone, ours = counted(cupti(files("alone")[0]), files("alone")[0]), counted(library(files("alone")[1]), files("alone")[1])
+    census, profile = files("beside")
+    both = counted({**cupti(census), **library(profile)}, census)
+    return alone, ours, both, json.loads(profile.read_text())
+
+
+def census_of(check, name, claim, command, timeout_s=20):
+    with check.claim(f"{claim}, 10, 11, 36", name):
+        check.need(check.library, check.census)
+        check.say("PASS", f"{claim}, 10, 11, 36: {name}: {compare(*take_census(check, name, command, timeout_s))}")
+
+
+def part_census(check):
+    for name, (claim, program, arguments) in HOSTS.items():
+        if check.program(program).exists():
+            census_of(check, name, claim, [check.program(program), *arguments])
+        else:
+            check.say("SKIP", f"{claim}: {name}: {program} was not built: its library is not in this toolkit")
+
+
+def part_torch(check):
+    host = [sys.executable, check.scripts / "torch_host.py"]
+    census_of(check, "torch", "7, 8", [*host, "--nccl"], 30)
+    # Both counts must come from kernels that are compiled already.
+    with contextlib.suppress(Skip, Failure):
+        run([*host, "--compile"], {}, 30)
+    census_of(check, "torch_compile", 57, [*host, "--compile"], 30)

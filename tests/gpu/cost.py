@@ -1,0 +1,232 @@
+"""The parts results (claims 50, 51), rate (19, 20, 22, 28, 29, 33) and overhead (52) of gpu_check.py: what the injected library
+costs an application, and that it changes nothing else."""
+
+import csv
+import io
+import json
+import os
+import random
+import re
+import shutil
+import statistics
+import sys
+
+from host_program import IS_REHEARSAL, Failure, Skip, injected, preloaded, run
+
+# --- results
+
+
+def compare_results(check, name, under, arguments, alone, **settings):
+    """Compares what same_results prints under the injected library with what it prints alone (claim 50)."""
+    with check.claim("50", name):
+        profile = check.folder / f"{name.replace(' ', '_')}.json"
+        said = run([check.program("same_results"), *arguments], under(check.library, profile, repeat=2, warmup=3, **settings), 9)
+        if "profiling is off: CUPTI" in said.last_words:
+            raise Skip(said.last_words)
+        lines = said.stdout.splitlines()
+        if lines != alone[:len(lines)] or not lines:
+            raise Failure(f"other bits: {said.stdout.strip()!r}")
+        if not profile.exists() or not json.loads(profile.read_text())["complete"]:
+            raise Failure(f"no complete prof.json: {said.last_words}")
+        check.say("PASS", f"50: {name}: all bits are those of the program alone")
+
+
+def compute_sanitizer(check):
+    """Runs the program under the injected library and compute-sanitizer (claim 51)."""
+    sanitizer = shutil.which("compute-sanitizer", path=f"{os.environ['PATH']}:/usr/local/cuda/bin")
+    if sanitizer is None:
+        raise Skip("no compute-sanitizer here")
+    try:
+        said = run([sanitizer, "--tool", "memcheck", "--error-exitcode", "99", check.program("same_results")],
+                   preloaded(check.library, check.folder / "sanitized.json", repeat=2, warmup=3), 20)
+    except Failure as failure:
+        if "Internal Sanitizer Error" in str(failure):
+            raise Skip(str(failure)) from failure
+        raise
+    return next((line for line in said.stdout.splitlines() if "ERROR SUMMARY" in line), "no error")
+
+
+def part_results(check):
+    with check.claim("50, 51", "the program alone"):
+        check.need(check.program("same_results"), check.library)
+        command = [check.program("same_results"), "--reset"]
+        alone = run(command, {}, 9).stdout.splitlines()
+        if run(command, {}, 9).stdout.splitlines() != alone:
+            raise Failure("it does not repeat its own results")
+        compare_results(check, "results with the injected library", preloaded, [], alone)
+        compare_results(check, "results with backend cupti", injected, [], alone)
+        compare_results(check, "results after a device reset", preloaded, ["--reset"], alone)
+        with check.claim("51"):
+            check.say("PASS", f"51: {compute_sanitizer(check)}")
+
+
+# --- rate
+
+# Settings of the injected library by state; 100 events, each measured once, are done by half-time.
+STATES = {"counting": {"warmup": 1_000_000_000, "repeat": 50}, "measuring": {"warmup": 5, "repeat": 100_000},
+          "detached": {"warmup": 5, "repeat": 1}}
+
+
+def part_rate(check):
+    claims = "19, 20, 22, 28, 33"
+    with check.claim(claims, "bare"):
+        check.need(check.program("loops"), check.library)
+        command = [check.program("loops"), "rate", "--iterations", 150 if IS_REHEARSAL else 1200, "--launches", 100]
+        # Interleaved, so that a drift of the clocks falls on all states alike.
+        for turn in (1, 2, 3):
+            words = {"bare": run(command, {}, 8).stdout.strip()}
+            for state, settings in STATES.items():
+                with check.claim(claims, f"{state}, round {turn}"):
+                    words[state] = "failed"
+                    words[state] = run(command, preloaded(check.library, check.folder / "rate.%p.json", **settings), 8).stdout.strip()
+            with check.claim("28", f"CUPTI callback, round {turn}"):
+                words["CUPTI callback"] = run(command, {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_ACTIVITIES": "0",
+                                                        "CENSUS_OUT": str(check.folder / "cupti.json")}, 8).stdout.strip()
+            check.say("FIGURE", f"{claims}: ns a launch (median p05 p95), round {turn}: "
+                                f"{'; '.join(f'{state} {value}' for state, value in words.items())}")
+            if "failed" in words.values():
+                break  # the others would take the time of later parts
+    with check.claim("29"):
+        check.say("FIGURE", f"29: {compare_counted(check)}")
+
+
+def durations_of_ncu(text):
+    """Returns {kernel: [us]} of what `ncu --csv --page raw` printed."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    found = {}
+    for row in csv.DictReader(io.StringIO("\n".join(lines))):
+        if (row.get("ID") or "").isdigit():  # the line below the heading has the units
+            found.setdefault(row["Kernel Name"], []).append(float(row["gpu__time_duration.sum"].replace(",", "")) * 1e-3)
+    return found
+
+
+def compare_counted(check):
+    """Compares how long kernels take with and without counters read by Nsight Compute (claim 29)."""
+    ncu = shutil.which("ncu")
+    if ncu is None:
+        raise Skip("no ncu on the path")
+    check.need(check.census)
+    command, census = [check.program("loops"), "paced", "--iterations", "20"], check.folder / "uncounted.json"
+    run(command, {"CUDA_INJECTION64_PATH": str(check.census), "CENSUS_OUT": str(census)}, 10)
+    counted = durations_of_ncu(run([ncu, "--csv", "--page", "raw", "--clock-control", "none", "--print-units", "base", "--metrics",
+                                    "gpu__time_duration.sum,dram__bytes_read.sum,lts__t_bytes.sum", *command], {}, 15).stdout)
+    ratios = []
+    for name, times in json.loads(census.read_text())["activities"].items():
+        length = re.search(r"paced.*?(\d+)", name)
+        same = next((values for kernel, values in counted.items() if length and re.search(rf"paced.*\b{length.group(1)}\b", kernel)), None)
+        if same:
+            ratios.append(statistics.median(same) / (statistics.median(times) * 1e-3))
+    if not ratios:
+        raise Skip("ncu reported no kernel of the loop")
+    return f"{len(ratios)} kernels take {statistics.median(ratios):.3f} times as long while they are counted (median)"
+
+
+# --- overhead
+
+GOAL = 0.001  # of measuring
+EXCLUDED = 0.003  # by the interval
+RESAMPLES = 2000
+SECONDS = 20  # for each process
+# More samples of each event than the loops have iterations, so that measuring never ends by itself.
+TOGGLE = {"trigger": "signal:USR1", "warmup": 2, "overhead": 0, "repeat": 1000}
+ADAPTIVE = {**TOGGLE, "policy": "adaptive", "target_ci": 0.0001}
+
+
+def quads(blocks):
+    """Returns ratios of on to off of each off, on, on, off, in which a drift cancels."""
+    ratios = []
+    for i in range(0, len(blocks) - 3, 4):
+        states, times = zip(*blocks[i:i + 4])
+        if states != ("off", "on", "on", "off"):
+            raise ValueError(f"expected blocks off on on off, found {' '.join(states)}")
+        ratios.append((times[1] + times[2]) / (times[0] + times[3]))
+    return ratios
+
+
+def interval(ratios):
+    """Returns the mean and its bootstrap interval of 95 %, less 1."""
+    numbers = random.Random(1)
+    means = sorted(statistics.fmean(numbers.choices(ratios, k=len(ratios))) for _ in range(RESAMPLES))
+    return statistics.fmean(ratios) - 1, means[int(0.025 * RESAMPLES)] - 1, means[int(0.975 * RESAMPLES) - 1] - 1
+
+
+def judge_measuring(found):
+    """Returns True, False, or None if the interval is too wide to tell."""
+    mean, low, high = found
+    return True if mean < GOAL and high < EXCLUDED else False if low > GOAL else None
+
+
+def judge_afterwards(found):
+    return found[1] <= 0 <= found[2]
+
+
+class Comparison:
+    """Compares times with and without measuring: in blocks of one process, or in pairs of processes."""
+
+    def __init__(self, check):
+        self.check, self.files = check, 0
+
+    def output(self):
+        self.files += 1
+        return self.check.folder / f"prof.{self.files}.json"
+
+    def preloaded(self, **settings):
+        return preloaded(self.check.library, self.output(), **settings)
+
+    @staticmethod
+    def blocks_of(command, variables):
+        lines = [line.split() for line in run(command, variables, SECONDS).stdout.splitlines()]
+        return [(state, float(time)) for state, time in lines]
+
+    def toggled(self, command, variables):
+        """Measuring goes on and off in one process; the first pattern has what is done once."""
+        return lambda: quads(self.blocks_of(command, variables))[1:]
+
+    def pairs(self, command, variables, drop=0, arguments=()):
+        """Compares whole processes; the first `drop` blocks of each are not counted."""
+        def measure():
+            ratios = []
+            for _ in range(1 if IS_REHEARSAL else 2):
+                blocks = []
+                for state in ("off", "on", "on", "off"):
+                    is_on = state == "on"
+                    times = [time for _, time in self.blocks_of([*command, *(arguments if is_on else ())],
+                                                                variables() if is_on else {})][drop:]
+                    blocks.append((state, statistics.median(times)))
+                ratios += quads(blocks)
+            return ratios
+        return measure
+
+    def attempt(self, name, measure, judge=None):
+        with self.check.claim("52", name):
+            ratios = measure()
+            if not ratios:
+                raise Failure("no blocks")
+            found = interval(ratios)
+            answer = judge(found) if judge and not IS_REHEARSAL else None
+            mean, low, high = (f"{100 * value:+.3f}" for value in found)
+            self.check.say({None: "FIGURE", True: "PASS", False: "FAIL"}[answer],
+                           f"52: {name}: {mean} % (95 %: {low} to {high}, {len(ratios)} patterns)")
+
+
+def part_overhead(check):
+    compare = Comparison(check)
+    # The ratios of a rehearsal mean nothing.
+    size = ["--blocks", "8", "--iterations", "2"] if IS_REHEARSAL else []
+    pair_size = ["--blocks", "4", "--iterations", "2"] if IS_REHEARSAL else ["--blocks", "12"]
+    for work in ("launch", "gpu", "graph"):
+        loop = [check.program("loops"), "overhead", "--work", work]
+        single = [*loop, *pair_size]
+        for name, settings, judge in (("measuring within the budget", ADAPTIVE, judge_measuring), ("a pair in every iteration", TOGGLE, None)):
+            compare.attempt(f"{work}, {name}, toggled", compare.toggled([*loop, *size, "--toggle"], compare.preloaded(**settings)), judge)
+        compare.attempt(f"{work}, nothing beside nothing, pairs", compare.pairs(single, dict), judge_afterwards)
+        compare.attempt(f"{work}, measured all it wanted, pairs",
+                        compare.pairs(single, lambda: compare.preloaded(mode="fine_grained", warmup=2, repeat=1, overhead=0), drop=2),
+                        judge_afterwards)
+        compare.attempt(f"{work}, NVTX ranges that nobody reads, pairs", compare.pairs(single, dict, arguments=["--nvtx"]))
+        compare.attempt(f"{work}, backend cupti, pairs",
+                        compare.pairs(single, lambda: injected(check.library, compare.output(), backend="cupti")))
+    torch = [sys.executable, check.scripts / "overhead_torch.py", *size]
+    compare.attempt("PyTorch, measuring within the budget, toggled",
+                    compare.toggled([*torch, "--toggle"], compare.preloaded(**ADAPTIVE)), judge_measuring)
+    compare.attempt("PyTorch, torch.profiler, toggled", compare.toggled([*torch, "--profiler"], {}))
