@@ -1,26 +1,16 @@
 #include "export/csv.hpp"
 
 #include "base/csv.hpp"
-#include "join/columns.hpp"
+#include "report/columns.hpp"
 
 #include <fmt/format.h>
 
-#include <array>
 #include <iterator>
-#include <string_view>
 #include <type_traits>
 #include <variant>
-#include <vector>
 
 namespace inline_prof::exports {
 namespace {
-
-constexpr std::array<std::string_view, 20> kColumns{
-    "layer",        "event",           "device_id",    "stream_index",
-    "start_index",  "occurrence",      "calls",        "samples",
-    "not_tight",    "is_region",       "raw_us",       "raw_ci95_us",
-    "corrected_us", "in_iteration_us", "predicted_us", "predicted_ci90_us",
-    "ratio",        "bound",           "model",        "verdict"};
 
 struct ValueText {
   std::string operator()(const std::string& value) const { return base::csv_cell(value); }
@@ -46,13 +36,10 @@ std::string csv_interval(const std::optional<join::Interval>& interval) {
 
 std::string csv_report(const join::Analysis& analysis) {
   std::string out = "file,host_name,rank";
-  std::vector<const join::Column<join::Row>*> columns;
-  for (const std::string_view name : kColumns) {
-    columns.push_back(&join::column_of<join::Row>(name));
-    const bool is_interval =
-        std::holds_alternative<std::optional<join::Interval>>(columns.back()->type);
-    const std::string_view stem = name.substr(0, name.rfind("us"));
-    out += is_interval ? fmt::format(",{0}lower_us,{0}upper_us", stem) : fmt::format(",{}", name);
+  const auto columns = report::columns_in(&report::Shown<join::Row>::csv);
+  for (const auto* column : columns) {
+    for (const std::string& name : report::flat_names(column->name, column->type))
+      out += "," + name;
   }
   out += '\n';
   for (const join::Row& row : analysis.rows) {

@@ -6,23 +6,38 @@
 #include "join/statistics.hpp"
 #include "join/verdict.hpp"
 #include "read/phases.hpp"
+#include "report/columns.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <iterator>
 #include <set>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace inline_prof::exports {
 namespace {
 
 constexpr std::size_t kAlignment = 64;  // what Arrow wants of a buffer
 
+using enum ColumnType;
 enum Number : std::size_t { kRun, kDevice, kPhase, kIteration, kEvent, kSample, kFinding };
+
+struct TypeFacts {
+  std::string_view name;
+  std::size_t bytes;  // of a value; strings have their own
+};
+constexpr std::array<TypeFacts, 6> kTypes{
+    {{"int64", 8}, {"int32", 4}, {"double", 8}, {"float", 4}, {"bool", 1}, {"string", 0}}};
+const TypeFacts& facts_of(ColumnType type) {
+  return kTypes.at(static_cast<std::size_t>(type));
+}
 
 std::size_t padded(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -64,279 +79,229 @@ std::optional<double> upper(const std::optional<join::Interval>& interval) {
   return interval ? std::optional(interval->upper) : std::nullopt;
 }
 
-Table& start(Table& table, const read::Profile& profile) {
-  return table.add(kDatasetVersion).add(std::string_view(profile.file)).add(profile.rank);
+std::int64_t whole(std::size_t number) {
+  return static_cast<std::int64_t>(number);
 }
 
-Table run_table(const read::Profile& profile, const join::Analysis& analysis) {
-  Table table(dataset_tables()[kRun]);
-  std::vector<double> times_us;
-  for (const double time_ms : profile.iter_time_ms)
-    times_us.push_back(time_ms * 1e3);
-  std::optional<join::MedianAndInterval> iteration;
-  if (!times_us.empty()) iteration = join::median_and_interval95(std::span(times_us));
-  start(table, profile)
-      .add(profile.world_size)
-      .add(profile.local_rank)
-      .add(std::string_view(profile.command))
-      .add(std::string_view(profile.started_at))
-      .add(profile.complete)
-      .add(std::string_view(profile.profiler.version))
-      .add(std::string_view(profile.profiler.event_list_hash))
-      .add(std::string_view(analysis.machine))
-      .add(std::string_view(analysis.event_bias_source))
-      .add(static_cast<std::int64_t>(times_us.size()))
-      .add(iteration ? std::optional(iteration->median) : std::nullopt)
-      .add(iteration ? lower(iteration->ci95) : std::nullopt)
-      .add(iteration ? upper(iteration->ci95) : std::nullopt)
-      .add(profile.overhead ? profile.overhead->slowdown_percent : std::nullopt);
-  return table;
+// What one row of a table is about.
+struct Source {
+  const DatasetPhase& part;
+  const read::Profile& profile;
+  const join::Run& run;
+  const std::vector<join::Row>& rows;
+  bool is_main = true;
+  std::size_t i = 0;                   // number of the device, phase, iteration or event
+  const read::Phase* phase = nullptr;  // in the table `phase`
+
+  explicit Source(const DatasetPhase& of)
+      : part(of), profile(of.profile()), run(of.analysis.runs.front()), rows(of.analysis.rows) {}
+
+  [[nodiscard]] const read::Device& device() const { return profile.devices[i]; }
+  [[nodiscard]] const read::Event& event() const { return profile.events[i]; }
+  [[nodiscard]] std::int64_t place_of(std::size_t row) const { return whole(part.places[row]); }
+};
+using Of = const Source&;
+
+// A column: its name and type, and how its cell of a row comes about.
+struct DataColumn {
+  std::string_view name;
+  ColumnType type;
+  void (*add)(Table& table, Of source) = nullptr;
+  int place = 0;                                         // among the columns of reports
+  const report::Column<join::Row>* of_report = nullptr;  // in place of `add`
+};
+
+// `get` makes the cell of a Source.
+template <typename Get>
+DataColumn column(std::string_view name, ColumnType type, Get /*get*/, int place = 0) {
+  return {name, type, [](Table& table, Of source) { table.add(Get()(source)); }, place};
 }
 
-Table device_table(const read::Profile& profile, const join::Analysis& analysis) {
-  Table table(dataset_tables()[kDevice]);
-  for (std::size_t i = 0; i < profile.devices.size(); ++i) {
-    const read::Device& device = profile.devices[i];
-    start(table, profile)
-        .add(device.device_id)
-        .add(std::string_view(device.name))
-        .add(std::string_view(device.uuid))
-        .add(std::string_view(analysis.runs.front().machines[i]))
-        .add(known(device.sm_count))
-        .add(known(device.memory_bytes))
-        .add(known(device.sm_clock_khz))
-        .add(known(device.memory_clock_khz))
-        .add(std::string_view(device.driver_version))
-        .add(std::string_view(device.cuda_version));
+// The columns that begin every table but `sample`.
+std::vector<DataColumn> with_origin(std::vector<DataColumn> columns) {
+  std::vector<DataColumn> all{column("version", kInt32, [](Of) { return kDatasetVersion; }),
+                              column("file", kString, [](Of of) { return of.profile.file; }),
+                              column("rank", kInt32, [](Of of) { return of.profile.rank; })};
+  all.insert(all.end(), columns.begin(), columns.end());
+  return all;
+}
+
+std::vector<DataColumn> run_columns() {
+  return with_origin(
+      {column("world_size", kInt32, [](Of of) { return of.profile.world_size; }),
+       column("local_rank", kInt32, [](Of of) { return of.profile.local_rank; }),
+       column("command", kString, [](Of of) { return of.profile.command; }),
+       column("started_at", kString, [](Of of) { return of.profile.started_at; }),
+       column("complete", kBool, [](Of of) { return of.profile.complete; }),
+       column("profiler", kString, [](Of of) { return of.profile.profiler.version; }),
+       column("event_list_hash", kString,
+              [](Of of) { return of.profile.profiler.event_list_hash; }),
+       column("machine", kString, [](Of of) { return of.part.analysis.machine; }),
+       column("event_bias_source", kString,
+              [](Of of) { return of.part.analysis.event_bias_source; }),
+       column("iterations", kInt64, [](Of of) { return whole(of.profile.iter_time_ms.size()); }),
+       column("iteration_us", kDouble, [](Of of) { return of.run.iteration_us; }),
+       column("iteration_lower_us", kDouble, [](Of of) { return lower(of.run.iteration_ci95_us); }),
+       column("iteration_upper_us", kDouble, [](Of of) { return upper(of.run.iteration_ci95_us); }),
+       column("overhead_percent", kDouble, [](Of of) {
+         const auto& overhead = of.profile.overhead;
+         return overhead ? overhead->slowdown_percent : std::nullopt;
+       })});
+}
+
+std::vector<DataColumn> device_columns() {
+  return with_origin(
+      {column("device_id", kInt32, [](Of of) { return of.device().device_id; }),
+       column("name", kString, [](Of of) { return of.device().name; }),
+       column("uuid", kString, [](Of of) { return of.device().uuid; }),
+       column("machine", kString, [](Of of) { return of.run.machines[of.i]; }),
+       column("sm_count", kInt64, [](Of of) { return known(of.device().sm_count); }),
+       column("memory_bytes", kInt64, [](Of of) { return known(of.device().memory_bytes); }),
+       column("sm_clock_khz", kInt64, [](Of of) { return known(of.device().sm_clock_khz); }),
+       column("memory_clock_khz", kInt64,
+              [](Of of) { return known(of.device().memory_clock_khz); }),
+       column("driver_version", kString, [](Of of) { return of.device().driver_version; }),
+       column("cuda_version", kString, [](Of of) { return of.device().cuda_version; })});
+}
+
+std::vector<DataColumn> phase_columns() {
+  return with_origin(
+      {column("phase", kInt32, [](Of of) { return whole(of.i + 1); }),
+       column("is_main_phase", kBool, [](Of of) { return of.i == of.profile.phase; }),
+       column("measured", kBool, [](Of of) { return of.phase->measured; }),
+       column("iterations", kInt64, [](Of of) { return of.phase->iterations; }),
+       column("first_iteration", kInt64,
+              [](Of of) {
+                const auto& stretches = of.phase->stretches;
+                return stretches.empty() ? std::nullopt : std::optional(stretches.front().first);
+              }),
+       column("stretches", kInt32,
+              [](Of of) { return std::max<std::int64_t>(std::ssize(of.phase->stretches), 1); }),
+       column("iteration_us", kDouble,
+              [](Of of) {
+                const auto& times_ms = of.phase->iter_time_ms;
+                return times_ms.empty() ? std::nullopt
+                                        : std::optional(join::median(times_ms) * 1e3);
+              }),
+       column("share", kDouble, [](Of of) { return of.phase->share; }),
+       column("kernel_launches", kInt64, [](Of of) { return of.phase->kernel_launches; }),
+       column("graph_launches", kInt64, [](Of of) { return of.phase->graph_launches; }),
+       column("graph_kernels", kInt64, [](Of of) { return of.phase->graph_kernels; }),
+       column("iteration_source", kString, [](Of of) { return of.phase->iteration_source; }),
+       column("iteration_confidence", kDouble,
+              [](Of of) { return of.phase->iteration_confidence; }),
+       column("reason", kString, [](Of of) { return of.phase->reason; })});
+}
+
+std::int64_t phase_number(Of of) {
+  return whole(of.profile.phase + 1);
+}
+
+std::vector<DataColumn> iteration_columns() {
+  return with_origin(
+      {column("phase", kInt32, [](Of of) { return phase_number(of); }),
+       column("number", kInt64, [](Of of) { return whole(of.i); }),
+       column("time_ms", kFloat, [](Of of) { return of.profile.iter_time_ms[of.i]; })});
+}
+
+// The types that the table `event` has for the values of a report.
+ColumnType type_of(const report::Column<join::Row>& column) {
+  if (std::holds_alternative<bool>(column.type)) return kBool;
+  if (std::holds_alternative<std::string>(column.type)) return kString;
+  if (!std::holds_alternative<std::int64_t>(column.type)) return kDouble;
+  return column.shown.is_int64_in_dataset ? kInt64 : kInt32;
+}
+
+// Columns of its own, and those of reports that have a place here.
+std::vector<DataColumn> event_columns() {
+  std::vector<DataColumn> columns = with_origin(
+      {column("event_index", kInt32, [](Of of) { return of.place_of(of.i); }),
+       column("phase", kInt32, [](Of of) { return phase_number(of); }),
+       column("is_main_phase", kBool, [](Of of) { return of.is_main; }),
+       column(
+           "is_collective", kBool, [](Of of) { return join::is_collective(of.event()); }, 14),
+       column(
+           "parent_index", kInt32,
+           [](Of of) {
+             const auto parent = of.rows[of.i].parent;
+             return parent ? std::optional(of.place_of(*parent)) : std::nullopt;
+           },
+           16),
+       column(
+           "is_outermost_of_layer", kBool, [](Of of) { return is_outermost(of.rows, of.i); }, 17),
+       // As `prof-analyze ranks` takes it.
+       column(
+           "raw_us", kDouble,
+           [](Of of) {
+             const auto& times_ms = of.event().measured_ms;
+             return times_ms.empty() ? std::nullopt : std::optional(join::median(times_ms) * 1e3);
+           },
+           22)});
+  for (const auto* of_report : report::columns_in(&report::Shown<join::Row>::dataset)) {
+    const auto& shown = of_report->shown;
+    const std::string_view name = shown.dataset_name.empty() ? of_report->name : shown.dataset_name;
+    columns.push_back({name, type_of(*of_report), nullptr, shown.dataset, of_report});
   }
-  return table;
+  std::ranges::stable_sort(columns, {}, &DataColumn::place);
+  return columns;
 }
 
-std::int64_t number_of(const read::Profile& profile) {
-  return static_cast<std::int64_t>(profile.phase) + 1;
+// A value of a report as one or two cells.  A text that is not known is empty.
+void add_value(Table& table, const report::Column<join::Row>& column, const join::Row& row) {
+  const bool is_text = std::holds_alternative<std::string>(column.type);
+  std::visit(
+      [&]<typename Found>(const Found& found) {
+        if constexpr (std::is_same_v<Found, std::monostate>) {
+          if (is_text) {
+            table.add(std::string_view());
+          } else {
+            table.add_null();
+          }
+        } else if constexpr (std::is_same_v<Found, std::string>) {
+          table.add(std::string_view(found));
+        } else if constexpr (std::is_same_v<Found, std::optional<join::Interval>>) {
+          table.add(lower(found)).add(upper(found));
+        } else if constexpr (std::is_arithmetic_v<Found>) {
+          table.add(found);
+        }
+      },
+      column.value(row));
 }
 
-// A run that says nothing of phases has one.
-Table phase_table(const read::Profile& main) {
-  Table table(dataset_tables()[kPhase]);
-  std::vector<read::Phase> phases = main.phases;
-  if (phases.empty()) {
-    phases.push_back({.iterations = static_cast<std::int64_t>(main.iter_time_ms.size()),
-                      .iteration_source = main.profiler.iteration_source,
-                      .iteration_confidence = main.profiler.iteration_confidence});
-  }
-  for (std::size_t i = 0; i < phases.size(); ++i) {
-    const read::Phase& phase = phases[i];
-    const std::vector<double>& times_ms =
-        phases.size() == 1 ? main.iter_time_ms : phase.iter_time_ms;
-    std::optional<double> iteration_us;
-    if (!times_ms.empty()) iteration_us = join::median(times_ms) * 1e3;
-    std::optional<std::int64_t> first;
-    if (!phase.stretches.empty()) first = phase.stretches.front().first;
-    start(table, main)
-        .add(static_cast<std::int64_t>(i) + 1)
-        .add(i == main.phase)
-        .add(phase.measured)
-        .add(phase.iterations)
-        .add(first)
-        .add(std::max<std::int64_t>(std::ssize(phase.stretches), 1))
-        .add(iteration_us)
-        .add(phases.size() == 1 ? std::optional(1.0) : phase.share)
-        .add(phase.kernel_launches)
-        .add(phase.graph_launches)
-        .add(phase.graph_kernels)
-        .add(std::string_view(phase.iteration_source))
-        .add(phase.iteration_confidence)
-        .add(std::string_view(phase.reason));
-  }
-  return table;
-}
+struct DataTable {
+  TableFacts facts;
+  std::vector<DataColumn> columns;
 
-void add_iterations(Table& table, const read::Profile& profile) {
-  for (std::size_t i = 0; i < profile.iter_time_ms.size(); ++i) {
-    start(table, profile)
-        .add(number_of(profile))
-        .add(static_cast<std::int64_t>(i))
-        .add(profile.iter_time_ms[i]);
-  }
-}
-
-void add_events(Table& table, const DatasetPhase& phase, bool is_main) {
-  const read::Profile& profile = phase.profile();
-  const std::vector<join::Row>& rows = phase.analysis.rows;
-  const auto place_of = [&](std::size_t i) { return static_cast<std::int64_t>(phase.places[i]); };
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const join::Row& row = rows[i];
-    const read::Event& event = profile.events[i];
-    // As `prof-analyze ranks` takes it.
-    std::optional<double> raw_us;
-    if (!event.measured_ms.empty()) raw_us = join::median(event.measured_ms) * 1e3;
-    start(table, profile)
-        .add(place_of(i))
-        .add(number_of(profile))
-        .add(is_main)
-        .add(row.device_id)
-        .add(row.stream_index)
-        .add(row.layer.str())
-        .add(row.event.str())
-        .add(row.occurrence)
-        .add(row.kernel_name.str())
-        .add(row.op_kind.str())
-        .add(join::is_collective(event))
-        .add(row.meeting.str())
-        .add(row.parent ? std::optional(place_of(*row.parent)) : std::nullopt)
-        .add(is_outermost(rows, i))
-        .add(row.start_index)
-        .add(row.end_index)
-        .add(row.calls)
-        .add(static_cast<std::int64_t>(row.samples))
-        .add(raw_us)
-        .add(lower(row.raw_ci95_us))
-        .add(upper(row.raw_ci95_us))
-        .add(row.bias_us)
-        .add(row.corrected_us)
-        .add(row.in_iteration_us)
-        .add(row.offset_us)
-        .add(row.predicted_us)
-        .add(lower(row.predicted_ci90_us))
-        .add(upper(row.predicted_ci90_us))
-        .add(row.ratio)
-        .add(row.bound.str())
-        .add(row.model.str())
-        .add(std::string_view(join::verdict_text(row)));
-  }
-}
-
-void add_samples(Table& table, const DatasetPhase& phase) {
-  const read::Profile& profile = phase.profile();
-  for (std::size_t i = 0; i < profile.events.size(); ++i) {
-    const read::Event& event = profile.events[i];
-    const bool has_iterations = event.iterations.size() == event.measured_ms.size();
-    for (std::size_t k = 0; k < event.measured_ms.size(); ++k) {
-      table.add(profile.rank)
-          .add(static_cast<std::int64_t>(phase.places[i]))
-          .add(has_iterations ? std::optional(event.iterations[k]) : std::nullopt)
-          .add(event.measured_ms[k]);
+  DataTable(std::string name, std::vector<DataColumn> of)
+      : facts{std::move(name), {}}, columns(std::move(of)) {
+    for (const DataColumn& column : columns) {
+      const auto names = column.of_report == nullptr
+                             ? std::vector<std::string>{std::string(column.name)}
+                             : report::flat_names(column.name, column.of_report->type);
+      for (const std::string& one : names)
+        facts.columns.push_back({one, column.type});
     }
   }
-}
 
-}  // namespace
-
-std::string_view column_type_name(ColumnType type) {
-  switch (type) {
-    case ColumnType::kInt64:
-      return "int64";
-    case ColumnType::kInt32:
-      return "int32";
-    case ColumnType::kDouble:
-      return "double";
-    case ColumnType::kFloat:
-      return "float";
-    case ColumnType::kBool:
-      return "bool";
-    case ColumnType::kString:
-      return "string";
+  void add_row(Table& table, Of source) const {
+    for (const DataColumn& column : columns) {
+      if (column.of_report != nullptr) {
+        add_value(table, *column.of_report, source.rows[source.i]);
+      } else {
+        column.add(table, source);
+      }
+    }
   }
-  return "";
-}
+};
 
-const std::vector<TableFacts>& dataset_tables() {
-  using enum ColumnType;
-  static const std::vector<TableFacts> tables{
-      {"run",
-       {{"version", kInt32},
-        {"file", kString},
-        {"rank", kInt32},
-        {"world_size", kInt32},
-        {"local_rank", kInt32},
-        {"command", kString},
-        {"started_at", kString},
-        {"complete", kBool},
-        {"profiler", kString},
-        {"event_list_hash", kString},
-        {"machine", kString},
-        {"event_bias_source", kString},
-        {"iterations", kInt64},
-        {"iteration_us", kDouble},
-        {"iteration_lower_us", kDouble},
-        {"iteration_upper_us", kDouble},
-        {"overhead_percent", kDouble}}},
-      {"device",
-       {{"version", kInt32},
-        {"file", kString},
-        {"rank", kInt32},
-        {"device_id", kInt32},
-        {"name", kString},
-        {"uuid", kString},
-        {"machine", kString},
-        {"sm_count", kInt64},
-        {"memory_bytes", kInt64},
-        {"sm_clock_khz", kInt64},
-        {"memory_clock_khz", kInt64},
-        {"driver_version", kString},
-        {"cuda_version", kString}}},
-      {"phase",
-       {{"version", kInt32},
-        {"file", kString},
-        {"rank", kInt32},
-        {"phase", kInt32},
-        {"is_main_phase", kBool},
-        {"measured", kBool},
-        {"iterations", kInt64},
-        {"first_iteration", kInt64},
-        {"stretches", kInt32},
-        {"iteration_us", kDouble},
-        {"share", kDouble},
-        {"kernel_launches", kInt64},
-        {"graph_launches", kInt64},
-        {"graph_kernels", kInt64},
-        {"iteration_source", kString},
-        {"iteration_confidence", kDouble},
-        {"reason", kString}}},
-      {"iteration",
-       {{"version", kInt32},
-        {"file", kString},
-        {"rank", kInt32},
-        {"phase", kInt32},
-        {"number", kInt64},
-        {"time_ms", kFloat}}},
-      {"event",
-       {{"version", kInt32},
-        {"file", kString},
-        {"rank", kInt32},
-        {"event_index", kInt32},
-        {"phase", kInt32},
-        {"is_main_phase", kBool},
-        {"device_id", kInt32},
-        {"stream_index", kInt32},
-        {"layer", kString},
-        {"event", kString},
-        {"occurrence", kInt32},
-        {"kernel_name", kString},
-        {"op_kind", kString},
-        {"is_collective", kBool},
-        {"meeting", kString},
-        {"parent_index", kInt32},
-        {"is_outermost_of_layer", kBool},
-        {"start_index", kInt64},
-        {"end_index", kInt64},
-        {"calls", kInt64},
-        {"samples", kInt32},
-        {"raw_us", kDouble},
-        {"raw_lower_us", kDouble},
-        {"raw_upper_us", kDouble},
-        {"bias_us", kDouble},
-        {"corrected_us", kDouble},
-        {"in_iteration_us", kDouble},
-        {"offset_us", kDouble},
-        {"predicted_us", kDouble},
-        {"predicted_lower_us", kDouble},
-        {"predicted_upper_us", kDouble},
-        {"ratio", kDouble},
-        {"bound", kString},
-        {"model", kString},
-        {"verdict", kString}}},
+// Every table, in the order of Number.
+const std::vector<DataTable>& all_tables() {
+  static const std::vector<DataTable> tables{
+      {"run", run_columns()},
+      {"device", device_columns()},
+      {"phase", phase_columns()},
+      {"iteration", iteration_columns()},
+      {"event", event_columns()},
       {"sample",
        {{"rank", kInt32},
         {"event_index", kInt32},
@@ -345,6 +310,50 @@ const std::vector<TableFacts>& dataset_tables() {
       {"finding", {{"version", kInt32}, {"file", kString}, {"kind", kString}, {"text", kString}}}};
   return tables;
 }
+
+// Adds a row for each of `count` devices, iterations or events.
+void add_rows(Table& table, Number number, Source source, std::size_t count) {
+  for (source.i = 0; source.i < count; ++source.i)
+    all_tables()[number].add_row(table, source);
+}
+
+// A run that says nothing of phases has one.
+Table phase_table(Source source) {
+  const read::Profile& main = source.profile;
+  std::vector<read::Phase> phases = main.phases;
+  if (phases.empty()) {
+    phases.push_back({.iterations = static_cast<std::int64_t>(main.iter_time_ms.size()),
+                      .iteration_source = main.profiler.iteration_source,
+                      .iteration_confidence = main.profiler.iteration_confidence});
+  }
+  if (phases.size() == 1) {
+    phases.front().share = 1.0;
+    phases.front().iter_time_ms = main.iter_time_ms;
+  }
+  Table table(all_tables()[kPhase].facts);
+  for (source.i = 0; source.i < phases.size(); ++source.i) {
+    source.phase = &phases[source.i];
+    all_tables()[kPhase].add_row(table, source);
+  }
+  return table;
+}
+
+// Most of a dataset: cell by cell.
+void add_samples(Table& table, const DatasetPhase& phase) {
+  const read::Profile& profile = phase.profile();
+  for (std::size_t i = 0; i < profile.events.size(); ++i) {
+    const read::Event& event = profile.events[i];
+    const bool has_iterations = event.iterations.size() == event.measured_ms.size();
+    for (std::size_t k = 0; k < event.measured_ms.size(); ++k) {
+      table.add(profile.rank)
+          .add(whole(phase.places[i]))
+          .add(has_iterations ? std::optional(event.iterations[k]) : std::nullopt)
+          .add(event.measured_ms[k]);
+    }
+  }
+}
+
+}  // namespace
 
 Table::Column& Table::begin_null() {
   Column& column = columns_[next_];
@@ -372,9 +381,9 @@ void Table::append_value(Column& column, Value value) {
 Table& Table::add(std::int64_t value) {
   const ColumnType type = facts_->columns[next_].type;
   Column& column = begin_cell();
-  if (type == ColumnType::kInt32) {
+  if (type == kInt32) {
     append_value(column, static_cast<std::int32_t>(value));
-  } else if (type == ColumnType::kInt64) {
+  } else if (type == kInt64) {
     append_value(column, value);
   } else {
     throw std::logic_error("a whole number in another column");
@@ -386,9 +395,9 @@ Table& Table::add(double value) {
   if (!std::isfinite(value)) return add_null();
   const ColumnType type = facts_->columns[next_].type;
   Column& column = begin_cell();
-  if (type == ColumnType::kFloat) {
+  if (type == kFloat) {
     append_value(column, static_cast<float>(value));
-  } else if (type == ColumnType::kDouble) {
+  } else if (type == kDouble) {
     append_value(column, value);
   } else {
     throw std::logic_error("a number in another column");
@@ -411,26 +420,8 @@ Table& Table::add(std::string_view value) {
 Table& Table::add_null() {
   const ColumnType type = facts_->columns[next_].type;
   Column& column = begin_null();
-  switch (type) {
-    case ColumnType::kInt64:
-      append_value(column, std::int64_t{0});
-      break;
-    case ColumnType::kInt32:
-      append_value(column, std::int32_t{0});
-      break;
-    case ColumnType::kDouble:
-      append_value(column, 0.0);
-      break;
-    case ColumnType::kFloat:
-      append_value(column, 0.0F);
-      break;
-    case ColumnType::kBool:
-      column.values.push_back('\0');
-      break;
-    case ColumnType::kString:
-      column.ends.push_back(static_cast<std::int32_t>(column.values.size()));
-      break;
-  }
+  column.values.append(facts_of(type).bytes, '\0');
+  if (type == kString) column.ends.push_back(static_cast<std::int32_t>(column.values.size()));
   return *this;
 }
 
@@ -442,14 +433,14 @@ void Table::append_frame(std::string& out, std::string_view more) const {
     const ColumnFacts& facts = facts_->columns[i];
     const std::size_t first = buffers.size();
     buffers.emplace_back(column.validity);
-    if (facts.type == ColumnType::kString) buffers.push_back(bytes_of(column.ends));
+    if (facts.type == kString) buffers.push_back(bytes_of(column.ends));
     buffers.emplace_back(column.values);
     std::string sizes;
     for (std::size_t buffer = first; buffer < buffers.size(); ++buffer)
       sizes += fmt::format("{}{}", buffer == first ? "" : ",", padded(buffers[buffer].size()));
-    columns += fmt::format("{}{{\"name\":\"{}\",\"type\":\"{}\",\"nulls\":{},\"sizes\":[{}]}}",
-                           i == 0 ? "" : ",", facts.name, column_type_name(facts.type),
-                           column.nulls, sizes);
+    columns +=
+        fmt::format("{}{{\"name\":\"{}\",\"type\":\"{}\",\"nulls\":{},\"sizes\":[{}]}}",
+                    i == 0 ? "" : ",", facts.name, facts_of(facts.type).name, column.nulls, sizes);
   }
   fmt::format_to(std::back_inserter(out), "{{\"table\":\"{}\",\"rows\":{},{}\"columns\":[{}]}}\n",
                  facts_->name, rows_, more, columns);
@@ -470,22 +461,22 @@ void Table::append_csv(std::string& out) const {
       if (!column.validity.empty() && !is_valid(column.validity, row)) continue;
       const auto to = std::back_inserter(out);
       switch (facts_->columns[i].type) {
-        case ColumnType::kInt64:
+        case kInt64:
           fmt::format_to(to, "{}", value_at<std::int64_t>(column.values, row));
           break;
-        case ColumnType::kInt32:
+        case kInt32:
           fmt::format_to(to, "{}", value_at<std::int32_t>(column.values, row));
           break;
-        case ColumnType::kDouble:
+        case kDouble:
           fmt::format_to(to, "{}", value_at<double>(column.values, row));
           break;
-        case ColumnType::kFloat:
+        case kFloat:
           fmt::format_to(to, "{}", value_at<float>(column.values, row));
           break;
-        case ColumnType::kBool:
+        case kBool:
           out += column.values[row] != 0 ? "true" : "false";
           break;
-        case ColumnType::kString: {
+        case kString: {
           const auto begin = static_cast<std::size_t>(column.ends[row]);
           const auto end = static_cast<std::size_t>(column.ends[row + 1]);
           const std::string cell =
@@ -499,45 +490,52 @@ void Table::append_csv(std::string& out) const {
   }
 }
 
+std::vector<const TableFacts*> dataset_tables() {
+  std::vector<const TableFacts*> facts;
+  for (const DataTable& table : all_tables())
+    facts.push_back(&table.facts);
+  return facts;
+}
+
 std::vector<Table> dataset_of(const std::vector<DatasetPhase>& phases) {
   const DatasetPhase* main = &phases.front();
   for (const DatasetPhase& phase : phases) {
     if (phase.profile().phase == read::main_phase(phase.profile())) main = &phase;
   }
   const read::Profile& profile = main->profile();
-  Table iterations(dataset_tables()[kIteration]);
-  Table events(dataset_tables()[kEvent]);
-  Table samples(dataset_tables()[kSample]);
-  Table findings(dataset_tables()[kFinding]);
+  Table iterations(all_tables()[kIteration].facts);
+  Table events(all_tables()[kEvent].facts);
+  Table samples(all_tables()[kSample].facts);
+  Table findings(all_tables()[kFinding].facts);
   const auto find = [&](std::string_view kind, std::string_view text) {
     findings.add(kDatasetVersion).add(std::string_view(profile.file)).add(kind).add(text);
   };
   if (!profile.complete) find("incomplete", "a checkpoint of a run that was cut off");
   std::set<std::string_view> found;
   for (const DatasetPhase& phase : phases) {
-    add_iterations(iterations, phase.profile());
-    add_events(events, phase, &phase == main);
+    Source source(phase);
+    source.is_main = &phase == main;
+    add_rows(iterations, kIteration, source, phase.profile().iter_time_ms.size());
+    add_rows(events, kEvent, source, phase.analysis.rows.size());
     add_samples(samples, phase);
     for (const std::string& warning : phase.analysis.warnings) {
       if (found.insert(warning).second) find("warning", warning);
     }
   }
+  Table phase_rows = phase_table(Source(*main));
+  Table run(all_tables()[kRun].facts);
+  add_rows(run, kRun, Source(*main), 1);
+  Table devices(all_tables()[kDevice].facts);
+  add_rows(devices, kDevice, Source(*main), profile.devices.size());
   std::vector<Table> tables;
-  const auto keep = [&](Table table) {
-    if (table.rows() > 0) tables.push_back(std::move(table));
-  };
-  keep(run_table(profile, main->analysis));
-  keep(device_table(profile, main->analysis));
-  keep(phase_table(profile));
-  keep(std::move(iterations));
-  keep(std::move(events));
-  keep(std::move(samples));
-  keep(std::move(findings));
+  for (Table* table : {&run, &devices, &phase_rows, &iterations, &events, &samples, &findings}) {
+    if (table->rows() > 0) tables.push_back(std::move(*table));
+  }
   return tables;
 }
 
 Table dataset_finding(std::string_view kind, std::string_view file, std::string_view text) {
-  Table table(dataset_tables()[kFinding]);
+  Table table(all_tables()[kFinding].facts);
   table.add(kDatasetVersion).add(file).add(kind).add(text);
   return table;
 }

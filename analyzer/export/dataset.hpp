@@ -18,20 +18,19 @@ namespace inline_prof::exports {
 inline constexpr std::int64_t kDatasetVersion = 1;
 
 enum class ColumnType { kInt64, kInt32, kDouble, kFloat, kBool, kString };
-[[nodiscard]] std::string_view column_type_name(ColumnType type);  // "int64"
 
 struct ColumnFacts {
-  std::string_view name;
+  std::string name;
   ColumnType type;
 };
 
 struct TableFacts {
-  std::string_view name;
+  std::string name;
   std::vector<ColumnFacts> columns;
 };
 
 // Every table of a dataset, without the columns `run` and `host`, which are names of folders.
-[[nodiscard]] const std::vector<TableFacts>& dataset_tables();
+[[nodiscard]] std::vector<const TableFacts*> dataset_tables();
 
 // The values of one table, column by column.  Rows are added cell by cell, in the order of the
 // columns.
@@ -43,6 +42,7 @@ class Table {
   Table& add(double value);  // one that is not finite is null
   Table& add(bool value);
   Table& add(std::string_view value);
+  Table& add(const std::string& value) { return add(std::string_view(value)); }
   Table& add_null();
   template <typename Value>
   Table& add(const std::optional<Value>& value) {

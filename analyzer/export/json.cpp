@@ -1,8 +1,8 @@
 #include "export/json.hpp"
 
 #include "export/json_values.hpp"
-#include "join/columns.hpp"
 #include "join/idle.hpp"
+#include "report/columns.hpp"
 
 #include <optional>
 #include <string>
@@ -162,8 +162,10 @@ Json rows_json(const std::vector<Row>& rows) {
   Json json = Json::array();
   for (const Row& row : rows) {
     Json& one = json.emplace_back();
-    for (const join::Column<Row>& column : join::columns_of<Row>())
-      one[std::string(column.name)] = std::visit(ValueJson(), column.value(row));
+    for (const report::Column<Row>& column : report::columns_of<Row>()) {
+      if (column.shown.in_json)
+        one[std::string(column.name)] = std::visit(ValueJson(), column.value(row));
+    }
   }
   return json;
 }

@@ -1,9 +1,9 @@
 #include "report/page_data.hpp"
 
-#include "join/columns.hpp"
 #include "join/layer_sums.hpp"
 #include "join/phase_words.hpp"
 #include "join/timeline_layout.hpp"
+#include "report/columns.hpp"
 #include "report/findings.hpp"
 #include "report/head.hpp"
 #include "report/text.hpp"
@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <string_view>
@@ -65,28 +64,37 @@ Json column(const Rows& rows, const Value& value) {
   return values;
 }
 
-// As it stands in the page.
+// A value as it stands in the page.
 struct PageValue {
   Names& names;
   Json operator()(double value) const { return number(value); }
+  Json operator()(const std::optional<double>& value) const { return number(value); }
   Json operator()(const std::string& value) const { return names(value); }
-  template <typename Value>
-  Json operator()(const Value& value) const {
-    if constexpr (std::is_constructible_v<Json, Value>) return value;
+  Json operator()(const std::optional<join::Interval>& value) const {
+    return value ? Json::array({number(value->lower), number(value->upper)}) : Json();
+  }
+  template <typename Other>
+  Json operator()(const Other& value) const {
+    if constexpr (std::is_constructible_v<Json, Other>) return value;
     return {};
   }
 };
 
-// Those that the table of columns has.
-template <typename Rows>
-void add(Json& json, const Rows& rows, Names& names,
-         std::initializer_list<std::string_view> columns) {
-  using Row = typename Rows::value_type;
-  for (const std::string_view name : columns) {
-    const join::Column<Row>& of = join::column_of<Row>(name);
-    json[std::string(name)] =
-        column(rows, [&](const Row& row) { return std::visit(PageValue{names}, of.value(row)); });
+// The columns of the table that the page has.  A text that is not known is empty.
+template <typename AnyRow>
+Json columns_json(const std::vector<AnyRow>& rows, const join::Analysis& analysis, Names& names) {
+  Json json = Json::object();
+  for (const Column<AnyRow>& of : columns_of<AnyRow>()) {
+    if (!of.shown.in_page || (of.shown.is_vendors && analysis.vendor.empty())) continue;
+    const bool is_text = std::holds_alternative<std::string>(of.type);
+    json[std::string(of.name)] = column(rows, [&](const AnyRow& row) {
+      if (of.shown.cell != nullptr && is_text) return Json(names(of.shown.cell(row)));
+      const Value value = of.value(row);
+      const bool is_known = !std::holds_alternative<std::monostate>(value);
+      return is_text && !is_known ? Json(names("")) : std::visit(PageValue{names}, value);
+    });
   }
+  return json;
 }
 
 // What a verdict is drawn as.
@@ -105,112 +113,69 @@ const char* kind_of(join::Verdict verdict) {
   }
 }
 
-// What a row and a merged row have in common.
-template <typename Rows>
-void add_comparison(Json& json, const Rows& rows, Names& names) {
-  using Row = typename Rows::value_type;
-  add(json, rows, names,
-      {"samples", "not_tight", "raw_us", "corrected_us", "in_iteration_us", "predicted_us"});
-  json["lower_us"] = column(rows, [](const Row& row) {
-    return row.predicted_ci90_us ? number(row.predicted_ci90_us->lower) : Json();
-  });
-  json["upper_us"] = column(rows, [](const Row& row) {
-    return row.predicted_ci90_us ? number(row.predicted_ci90_us->upper) : Json();
-  });
-  add(json, rows, names, {"ratio", "verdict"});
-  json["bound"] = column(rows, [&](const Row& row) { return names(row.bound); });
-  json["model"] = column(rows, [&](const Row& row) {
-    return names(row.parameters.empty() ? std::string(row.model)
-                                        : fmt::format("{}, {}", row.model, row.parameters));
-  });
-}
-
 Json merged_json(const join::Analysis& analysis, Names& names) {
   const auto& merged = analysis.merged;
-  using Row = join::MergedRow;
-  const auto first = [&](const Row& row) -> const join::Row& {
-    return analysis.rows[row.rows.front()];
+  const auto of_first = [&](auto member) {
+    return column(merged, [&analysis, member, &names](const join::MergedRow& row) {
+      const auto& value = analysis.rows[row.rows.front()].*member;
+      if constexpr (std::is_same_v<decltype(value), const std::optional<double>&>) {
+        return number(value);
+      } else {
+        return Json(names(readable_name(value.str())));
+      }
+    });
   };
-  Json json;
-  add(json, merged, names, {"layer"});
-  json["event"] =
-      column(merged, [&](const Row& row) { return names(readable_event(row.event, row.source)); });
-  json["kernel"] = column(
-      merged, [&](const Row& row) { return names(readable_name(first(row).kernel_name.str())); });
-  json["op"] = column(merged, [&](const Row& row) { return names(first(row).op_kind); });
-  json["flops"] = column(merged, [&](const Row& row) { return number(first(row).flops); });
-  json["bytes"] = column(merged, [&](const Row& row) { return number(first(row).bytes); });
-  add(json, merged, names, {"occurrence", "calls", "parent", "rows", "share_percent"});
-  json["kind"] = column(merged, [&](const Row& row) { return names(kind_of(row.verdict)); });
-  json["slowest_us"] = column(merged, [](const Row& row) { return number(row.slowest_us); });
-  add(json, merged, names, {"outliers"});
-  json["ci_lower_us"] = column(merged, [](const Row& row) {
-    return row.raw_ci95_us ? number(row.raw_ci95_us->lower) : Json();
-  });
-  json["ci_upper_us"] = column(merged, [](const Row& row) {
-    return row.raw_ci95_us ? number(row.raw_ci95_us->upper) : Json();
-  });
-  add_comparison(json, merged, names);
-  if (!analysis.vendor.empty()) add(json, merged, names, {"vendor_estimate_us"});
+  Json json = columns_json(merged, analysis, names);
+  json["kernel"] = of_first(&join::Row::kernel_name);
+  json["op"] = of_first(&join::Row::op_kind);
+  json["flops"] = of_first(&join::Row::flops);
+  json["bytes"] = of_first(&join::Row::bytes);
+  json["kind"] =
+      column(merged, [&](const join::MergedRow& row) { return names(kind_of(row.verdict)); });
   return json;
 }
 
 Json rows_json(const join::Analysis& analysis, Names& names) {
-  const auto& rows = analysis.rows;
-  using Row = join::Row;
-  std::vector<std::size_t> merged_of(rows.size());
+  std::vector<std::size_t> merged_of(analysis.rows.size());
   for (std::size_t i = 0; i < analysis.merged.size(); ++i) {
     for (const std::size_t row : analysis.merged[i].rows)
       merged_of[row] = i;
   }
-  Json json;
+  Json json = columns_json(analysis.rows, analysis, names);
   json["merged"] = merged_of;
-  json["run"] = column(rows, [](const Row& row) { return row.profile; });
-  json["device"] = column(rows, [](const Row& row) { return row.device_id; });
-  json["stream"] = column(rows, [](const Row& row) { return row.stream_index; });
-  json["offset_us"] = column(rows, [](const Row& row) { return number(row.offset_us); });
-  json["mad_us"] = column(rows, [](const Row& row) {
-    return row.raw_spread_us ? number(row.raw_spread_us->mad) : Json();
-  });
-  json["outliers"] = column(
-      rows, [](const Row& row) { return row.raw_spread_us ? row.raw_spread_us->outliers : 0; });
-  add_comparison(json, rows, names);
   return json;
+}
+
+// Members of each of `items`, column by column.
+template <typename Item, typename... Member>
+void add_members(Json& json, const std::vector<Item>& items, Names& names,
+                 std::pair<const char*, Member>... members) {
+  ((json[members.first] =
+        column(items, [&](const Item& item) { return PageValue{names}(item.*members.second); })),
+   ...);
 }
 
 Json layers_json(const join::Analysis& analysis, Names& names) {
-  const std::vector<join::LayerSum> sums = join::layer_sums(analysis);
+  using Sum = join::LayerSum;
   Json json;
-  json["name"] = column(sums, [&](const join::LayerSum& sum) { return names(sum.layer); });
-  json["rows"] = column(sums, [](const join::LayerSum& sum) { return sum.rows; });
-  json["outer_rows"] = column(sums, [](const join::LayerSum& sum) { return sum.outer_rows; });
-  json["time_us"] = column(sums, [](const join::LayerSum& sum) { return number(sum.time_us); });
-  json["share_percent"] =
-      column(sums, [](const join::LayerSum& sum) { return number(sum.share_percent); });
-  json["compared_us"] =
-      column(sums, [](const join::LayerSum& sum) { return number(sum.compared_us); });
-  json["predicted_us"] =
-      column(sums, [](const join::LayerSum& sum) { return number(sum.predicted_us); });
-  json["ratio"] = column(sums, [](const join::LayerSum& sum) { return number(sum.ratio); });
+  add_members(json, join::layer_sums(analysis), names, std::pair("name", &Sum::layer),
+              std::pair("rows", &Sum::rows), std::pair("outer_rows", &Sum::outer_rows),
+              std::pair("time_us", &Sum::time_us), std::pair("share_percent", &Sum::share_percent),
+              std::pair("predicted_us", &Sum::predicted_us), std::pair("ratio", &Sum::ratio));
   return json;
 }
 
-Json tracks_json(const join::Analysis& analysis) {
+Json tracks_json(const join::Analysis& analysis, Names& names) {
+  using Bar = join::TimelineBar;
   Json json = Json::array();
   for (const join::TimelineTrack& track : join::timeline_layout(analysis)) {
-    Json one;
-    one["run"] = track.run;
-    one["device"] = track.device_id;
-    one["stream"] = track.stream_index;
-    one["lanes"] = track.lanes;
-    one["row"] = column(track.bars, [](const join::TimelineBar& bar) { return bar.row; });
-    one["start_us"] =
-        column(track.bars, [](const join::TimelineBar& bar) { return number(bar.start_us); });
-    one["length_us"] =
-        column(track.bars, [](const join::TimelineBar& bar) { return number(bar.length_us); });
-    one["lane"] = column(track.bars, [](const join::TimelineBar& bar) { return bar.lane; });
-    one["has_place"] =
-        column(track.bars, [](const join::TimelineBar& bar) { return bar.has_place; });
+    Json one{{"run", track.run},
+             {"device", track.device_id},
+             {"stream", track.stream_index},
+             {"lanes", track.lanes}};
+    add_members(one, track.bars, names, std::pair("row", &Bar::row),
+                std::pair("start_us", &Bar::start_us), std::pair("length_us", &Bar::length_us),
+                std::pair("lane", &Bar::lane), std::pair("has_place", &Bar::has_place));
     json.push_back(std::move(one));
   }
   return json;
@@ -333,7 +298,7 @@ PageData page_data(const join::Analysis& analysis, std::span<const read::Machine
   json["rows"] = rows_json(analysis, names);
   json["vendor"] = analysis.vendor;
   json["worth_fixing"] = worth_fixing_json(analysis);
-  json["tracks"] = tracks_json(analysis);
+  json["tracks"] = tracks_json(analysis, names);
   json["names"] = names.take();
   // Names come from a file: bytes that are no UTF-8 are replaced.
   return {without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace)),

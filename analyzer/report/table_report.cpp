@@ -1,14 +1,15 @@
 #include "report/table_report.hpp"
 
-#include "join/columns.hpp"
 #include "join/isolate.hpp"
 #include "join/row_order.hpp"
+#include "report/columns.hpp"
 #include "report/head.hpp"
 #include "report/text.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <vector>
@@ -18,10 +19,6 @@ namespace {
 
 std::string number(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}", *value) : "-";
-}
-
-std::string percent(const std::optional<double>& value) {
-  return value ? fmt::format("{:.1f}%", *value) : "-";
 }
 
 // Reasons are long and few: the row shows a number, the foot of the table the words.
@@ -50,16 +47,32 @@ class Footnotes {
   std::map<std::string, Note> notes_;
 };
 
-// What stands behind the name of a row: the numbers, and a verdict of 18 columns at most.
-constexpr std::size_t kNumbersWidth = 82;
-constexpr auto kLine = "{:>7} {:>6} {:>10} {:>6} {:>10} {:>10} {}{:<7} {}\n";
 // The name stands on the same line where it has this much room.
 constexpr std::size_t kNameRoom = 48;
+// A verdict has 18 columns at most.
+constexpr std::size_t kVerdictWidth = 19;
 
-// A column that only some reports have.
-constexpr std::size_t kVendorWidth = 18;
-std::string vendor_cell(const join::Analysis& analysis, std::string_view text) {
-  return analysis.vendor.empty() ? "" : fmt::format("{:>{}} ", text, kVendorWidth - 1);
+using Columns = std::vector<const Column<join::MergedRow>*>;
+
+std::size_t width_of(const Columns& shown) {
+  std::size_t width = kVerdictWidth;
+  for (const auto* column : shown) {
+    if (column->shown.width != 0)
+      width += static_cast<std::size_t>(std::abs(column->shown.width)) + 1;
+  }
+  return width;
+}
+
+// The cells of one line, from `text` of each column.
+template <typename Text>
+void add_line(std::string& out, const Columns& shown, const Text& text) {
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const int width = shown[i]->shown.width;
+    const std::string cell = text(*shown[i]);
+    if (i > 0) out += ' ';
+    out += width < 0 ? fmt::format("{:<{}}", cell, -width) : fmt::format("{:>{}}", cell, width);
+  }
+  out += '\n';
 }
 
 std::string marked(const join::MergedRow& row, bool colour) {
@@ -81,6 +94,13 @@ constexpr double kLeastWaitingPart = 0.1;
 constexpr std::string_view kHasWaited = "without what the ranks wait for the one that comes last";
 bool has_waited(const join::MergedRow& row) {
   return row.waited_us.value_or(0.0) > kLeastWaitingPart * row.corrected_us.value_or(0.0);
+}
+
+// The verdict, or that there is none; a note says why, or what was left out.
+std::string verdict_cell(const join::MergedRow& row, Footnotes& footnotes, bool colour) {
+  if (!row.predicted_us) return "no prediction " + footnotes.number_of(row.reason);
+  const std::string verdict = marked(row, colour);
+  return has_waited(row) ? verdict + ' ' + footnotes.number_of(std::string(kHasWaited)) : verdict;
 }
 
 std::string name_of_row(const join::MergedRow& row) {
@@ -140,14 +160,8 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   const std::size_t width = std::max<std::size_t>(options.width, 40);
   std::string out = head(analysis, width);
   const auto [order, nothing_known] = join::row_order(analysis, options.top);
-  const auto title = [](std::size_t i) {
-    return join::column_of<join::MergedRow>(kTableColumns[i]).title;
-  };
-  const std::string header = fmt::format(
-      kLine, title(0), title(1), title(2), title(3), title(4), title(5),
-      vendor_cell(analysis, join::column_of<join::MergedRow>("vendor_estimate_us").title), title(6),
-      title(7));
-  const std::size_t numbers_width = kNumbersWidth + (analysis.vendor.empty() ? 0 : kVendorWidth);
+  const Columns shown = columns_shown(analysis, &Shown<join::MergedRow>::table);
+  const std::size_t numbers_width = width_of(shown);
   const bool is_one_line = width >= numbers_width + kNameRoom;
   std::size_t name_width = width;
   if (is_one_line) {  // no wider than the longest name: numbers belong near to it
@@ -159,7 +173,7 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
   }
   out += '\n';
   if (is_one_line) out.append(name_width, ' ');
-  out += header;
+  add_line(out, shown, [](const auto& column) { return std::string(column.shown.heading); });
   out += std::string(width, '-') + "\n";
 
   Footnotes footnotes;
@@ -170,24 +184,18 @@ std::string table_report(const join::Analysis& analysis, const TableOptions& opt
     const std::string name = shortened(name_of_row(row), name_width - indent);
     const bool upper_bound = row.is_upper_bound();
     any_upper_bound = any_upper_bound || upper_bound;
-    std::string verdict = row.predicted_us ? marked(row, options.colour) : "no prediction";
-    if (!row.predicted_us) {
-      verdict += ' ' + footnotes.number_of(row.reason);
-    } else if (has_waited(row)) {
-      verdict += ' ' + footnotes.number_of(std::string(kHasWaited));
-    }
     fmt::format_to(std::back_inserter(out), "{}{}", std::string(indent, ' '), name);
     if (is_one_line) {
       out.append(name_width - indent - columns(name), ' ');
     } else {
       out += '\n';
     }
-    fmt::format_to(std::back_inserter(out), kLine, percent(row.share_percent), row.calls,
-                   (upper_bound ? "<= " : "") + number(row.raw_us),
-                   percent(join::half_width_percent(row.raw_us, row.raw_ci95_us)),
-                   number(row.corrected_us), number(row.predicted_us),
-                   vendor_cell(analysis, number(row.vendor_estimate_us)),
-                   row.bound.empty() ? "-" : row.bound, verdict);
+    add_line(out, shown, [&](const auto& column) {
+      if (column.name == "verdict") return verdict_cell(row, footnotes, options.colour);
+      std::string cell = cell_text(column, row, "%");
+      if (cell.empty()) cell = "-";
+      return column.name == "raw_us" && upper_bound ? "<= " + cell : cell;
+    });
   }
   out += std::string(width, '-') + "\n";
   if (order.size() + nothing_known < analysis.merged.size()) {

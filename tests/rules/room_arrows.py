@@ -44,7 +44,7 @@ ALLOWED = {
     "analyzer/fit": {"base", "macros", "analyzer/read", "analyzer/model"},
     "analyzer/join": {"base", "macros", "analyzer/read", "analyzer/model"},
     "analyzer/report": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join"},
-    "analyzer/export": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join"},
+    "analyzer/export": {"base", "macros", "analyzer/read", "analyzer/model", "analyzer/join", "analyzer/report"},
     "analyzer/measure": {"base", "macros", "analyzer/read", "analyzer/fit"},
     "analyzer/cli": {"base", "macros", "schedule", "analyzer/read", "analyzer/model",
                      "analyzer/fit", "analyzer/join", "analyzer/report", "analyzer/export",

@@ -331,9 +331,9 @@ void write_tables(const std::vector<Source>& sources, const DatasetOptions& opti
              {exports::dataset_finding("run", "", warning)}});
     }
     // A reader finds every table, and what its columns are.
-    for (const exports::TableFacts& table : exports::dataset_tables()) {
-      if (!tables.contains(table.name))
-        write({last.run, "", part_name(last.file) + ".none", {exports::Table(table)}});
+    for (const exports::TableFacts* table : exports::dataset_tables()) {
+      if (!tables.contains(table->name))
+        write({last.run, "", part_name(last.file) + ".none", {exports::Table(*table)}});
     }
     facts.clear();
     tables.clear();

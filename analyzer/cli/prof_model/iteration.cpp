@@ -30,7 +30,7 @@ enum class IterationFormat { kJson, kTable };
 struct IterationOptions {
   std::string input;
   std::optional<model::Mode> edition;  // empty: published, but for tasks, which it does not know
-  std::vector<std::string> scales;  // GLOB=FACTOR
+  std::vector<std::string> scales;     // GLOB=FACTOR
   bool is_prediction_met = false;
   std::string params;
   std::vector<std::string> settings;
@@ -138,7 +138,8 @@ class Analysis {
   }
   [[nodiscard]] std::string text(const read::WorkGraph& graph) const {
     if (options_.edition == model::Mode::kCompat) {
-      throw UsageError("--edition published: the published models know nothing of tasks; calibrated does");
+      throw UsageError(
+          "--edition published: the published models know nothing of tasks; calibrated does");
     }
     try {
       const model::LongestPath path(graph);

@@ -49,6 +49,10 @@ function microseconds(value) {
   return value >= 1000 ? value.toFixed(0) : value >= 100 ? value.toFixed(1) : value.toFixed(2);
 }
 
+function interval([lower, upper]) {
+  return microseconds(lower) + ' to ' + microseconds(upper);
+}
+
 function text(number) {
   return data.names[number];
 }
@@ -58,11 +62,6 @@ function vendorCell(event) {
   if (!data.vendor) return [];
   const words = event === null ? '' : microseconds(data.merged.vendor_estimate_us[event]);
   return [element('td', {class: 'number'}, words)];
-}
-
-function eventName(merged) {
-  const number = data.merged.occurrence[merged];
-  return text(data.merged.event[merged]) + (number > 0 ? ' #' + number : '');
 }
 
 function layerName(number) {
@@ -150,7 +149,7 @@ function showWorthFixing(layers) {
   for (const [event, saved] of data.worth_fixing.slice(0, kMostWorthFixing)) {
     const layer = text(data.merged.layer[event]);
     const button = element('button', {type: 'button'},
-                           (layer === '' ? '' : layer + ' ') + eventName(event));
+                           (layer === '' ? '' : layer + ' ') + text(data.merged.event[event]));
     button.addEventListener('click', () => layers.choose(event));
     byId('worth-list').append(element('li', {}, button, ' saves ' + microseconds(saved) + ' us: ' +
         ((data.iteration_us - saved) / 1000).toFixed(3) + ' ms instead of ' +
@@ -338,7 +337,7 @@ class LayerTable {
     const toggle =
         () => this.toggle(this.openEvents, event, '[data-event="' + event + '"] button');
     const name = element('td', {class: 'name'},
-                         this.expander(eventName(event), this.openEvents.has(event), toggle));
+                         this.expander(text(data.merged.event[event]), this.openEvents.has(event), toggle));
     name.style.paddingLeft = (1.6 + 1.2 * Math.min(6, this.depth[event])) + 'rem';
     if (merged.calls[event] > 1) {
       name.append(element('span', {class: 'quiet'}, ' ×' + merged.calls[event]));
@@ -364,28 +363,28 @@ class LayerTable {
     };
     fact('kernel', text(merged.kernel[event]));
     fact('operation', text(merged.op[event]));
-    fact('model', text(merged.model[event]));
+    fact('model', [text(merged.model[event]), text(merged.parameters[event])]
+        .filter((part) => part !== '').join(', '));
+    const raw95 = merged.raw_ci95_us[event], predicted90 = merged.predicted_ci90_us[event];
     fact('raw median', microseconds(merged.raw_us[event]) + ' us' +
-        (merged.ci_lower_us[event] === null ? '' : ', 95 % interval ' +
-            microseconds(merged.ci_lower_us[event]) + ' to ' +
-            microseconds(merged.ci_upper_us[event])));
-    if (merged.lower_us[event] !== null) {
+        (raw95 === null ? '' : ', 95 % interval ' + interval(raw95)));
+    if (predicted90 !== null) {
       fact('predicted', microseconds(merged.predicted_us[event]) + ' us, 90 % interval ' +
-          microseconds(merged.lower_us[event]) + ' to ' + microseconds(merged.upper_us[event]));
+          interval(predicted90));
     }
     fact('samples', merged.samples[event] + ', of these outliers ' + merged.outliers[event] +
         ', upper bounds ' + merged.not_tight[event]);
     const cell = element('td', {class: 'inner', colspan: data.vendor ? 8 : 7}, facts);
     const devices = merged.rows[event].slice().sort(
-        (a, b) => rows.run[a] - rows.run[b] || rows.device[a] - rows.device[b]);
+        (a, b) => rows.run[a] - rows.run[b] || rows.device_id[a] - rows.device_id[b]);
     if (charts) this.addStrip(cell, event, devices);
     const table = element('tbody', {});
     for (const row of devices.slice(0, kMostDevices)) {
       table.append(element('tr', {}, element('td', {}, runName(rows.run[row])),
-          element('td', {class: 'number'}, String(rows.device[row])),
-          element('td', {class: 'number'}, String(rows.stream[row])),
+          element('td', {class: 'number'}, String(rows.device_id[row])),
+          element('td', {class: 'number'}, String(rows.stream_index[row])),
           element('td', {class: 'number'}, microseconds(rows.corrected_us[row])),
-          element('td', {class: 'number'}, microseconds(rows.mad_us[row])),
+          element('td', {class: 'number'}, microseconds(rows.raw_mad_us[row])),
           element('td', {class: 'number'}, String(rows.samples[row])),
           element('td', {class: 'number'}, digits(rows.ratio[row], 2)),
           element('td', {}, text(rows.verdict[row]))));
@@ -594,7 +593,7 @@ class Timeline {
   nameOf(place) {
     const merged = this.mergedOf(place);
     const layer = text(data.merged.layer[merged]);
-    return (layer === '' ? '' : layer + ' ') + eventName(merged);
+    return (layer === '' ? '' : layer + ' ') + text(data.merged.event[merged]);
   }
 
   say(...content) { byId('timeline-details').replaceChildren(...content); }
@@ -617,8 +616,8 @@ class Timeline {
         microseconds(track.length_us[place.bar]) + ' us'];
     if (rows.predicted_us[row] !== null) {
       parts.push(', predicted ' + microseconds(rows.predicted_us[row]) + ' us' +
-          (rows.lower_us[row] === null ? '' : ' (' + microseconds(rows.lower_us[row]) + ' to ' +
-               microseconds(rows.upper_us[row]) + ')'));
+          (rows.predicted_ci90_us[row] === null ? '' :
+               ' (' + interval(rows.predicted_ci90_us[row]) + ')'));
     }
     parts.push('; ' + text(rows.verdict[row]) + '. ');
     const button = element('button', {type: 'button'}, 'Show in the table');
@@ -903,7 +902,7 @@ function showRoofline(layers) {
       .attr('r', (dot) => 3 + 7 * Math.sqrt(dot.size / largest))
       .attr('fill', (dot) => 'var(--' + dot.kind + ')');
   marks.append('title').text((dot) => text(data.merged.layer[dot.event]) + ' ' +
-      eventName(dot.event) + ': ' + dot.rate.toFixed(1) + ' TFLOP/s at ' +
+      text(data.merged.event[dot.event]) + ': ' + dot.rate.toFixed(1) + ' TFLOP/s at ' +
       dot.intensity.toFixed(1) + ' operations per byte');
   picture.on('click', () => {
     const [dot] = marks.filter(':hover').data();
@@ -923,7 +922,7 @@ function timesOfRuns(layer) {
       const time = rows.in_iteration_us[row];
       if (time === null) continue;
       const ofRun = sums[rows.run[row]];
-      ofRun.set(rows.device[row], (ofRun.get(rows.device[row]) || 0) + time);
+      ofRun.set(rows.device_id[row], (ofRun.get(rows.device_id[row]) || 0) + time);
     }
   }
   return sums.map((ofRun) => {

@@ -1,7 +1,6 @@
 // Tables of docs/ that the code has as well.  INLINE_PROF_WRITE_PAGES=1 writes them.
-#include "join/columns.hpp"
 #include "read/file_text.hpp"
-#include "report/table_report.hpp"
+#include "report/columns.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -9,38 +8,45 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
+#include <optional>
 #include <ranges>
-#include <set>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 namespace inline_prof {
 namespace {
 
 const std::filesystem::path kPages = INLINE_PROF_PAGES;
 
-// Between the comment of the running test and the next <!-- end -->.
-void check_part(const char* page, std::string_view expected) {
+// Compares what stands in `page` from `first` to before `behind`.
+void check_part(const char* page, std::string_view first, std::string_view behind,
+                std::string_view expected) {
   const std::string text = read::read_text(kPages / page);
-  const std::string mark =
-      fmt::format("<!-- written by the test Pages.{} ",
-                  testing::UnitTest::GetInstance()->current_test_info()->name());
-  const std::size_t begin = text.find('\n', text.find(mark)) + 1;
-  const std::size_t end = text.find("<!-- end -->", begin);
-  ASSERT_NE(text.find(mark), std::string::npos) << page << " has no comment " << mark;
-  ASSERT_NE(end, std::string::npos) << page << ": no <!-- end --> after " << mark;
+  const std::size_t begin = text.find(first);
+  const std::size_t end = text.find(behind, begin);
+  ASSERT_NE(begin, std::string::npos) << page << " has no " << first;
+  ASSERT_NE(end, std::string::npos) << page << ": no " << behind << " after " << first;
   if (std::getenv("INLINE_PROF_WRITE_PAGES") != nullptr) {
     std::ofstream(kPages / page) << text.substr(0, begin) << expected << text.substr(end);
   } else {
     EXPECT_EQ(text.substr(begin, end - begin), expected)
         << "docs/" << page << "; INLINE_PROF_WRITE_PAGES=1 writes it";
   }
+}
+
+// The same between the comment of the running test and the next <!-- end -->.
+void check_page(const char* page, std::string_view source, std::string_view expected) {
+  const std::string mark =
+      fmt::format("<!-- written by the test Pages.{} from {} -->\n",
+                  testing::UnitTest::GetInstance()->current_test_info()->name(), source);
+  check_part(page, mark, "<!-- end -->", mark + std::string(expected));
 }
 
 TEST(Pages, OperationKinds) {
@@ -53,79 +59,64 @@ TEST(Pages, OperationKinds) {
   }
   fmt::format_to(std::back_inserter(table), "\nTypes: `{}`.\n",
                  fmt::join(kNumberTypes | std::views::transform(&NumberType::name), " "));
-  check_part("prof_json.md", table);
+  check_page("prof_json.md", "macros/include/inline_prof/op_kind.hpp", table);
 }
 
 TEST(Pages, ReportColumns) {
   std::string table = "| column | in the JSON | meaning |\n|---|---|---|\n";
-  for (const std::string_view name : report::kTableColumns) {
-    const auto& column = join::column_of<join::MergedRow>(name);
-    fmt::format_to(std::back_inserter(table), "| {} | `{}` | {} |\n", column.title, name,
-                   column.meaning);
+  for (const auto* column : report::columns_in(&report::Shown<join::MergedRow>::table)) {
+    fmt::format_to(std::back_inserter(table), "| {} | `{}` | {} |\n", column->shown.heading,
+                   column->name, column->shown.meaning);
   }
-  check_part("reading_a_report.md", table);
+  check_page("reading_a_report.md", "analyzer/report/columns.cpp", table);
 }
 
-// Names of JSON types.
-using Types = std::set<std::string>;
+// What a value of the column is, for a validator.
+std::string schema_of(const report::Value& type, bool may_be_unknown) {
+  const auto of_type = [&](std::string_view word, std::string_view more) {
+    return may_be_unknown ? fmt::format("\"type\": [\"{}\", \"null\"]{}", word, more)
+                          : fmt::format("\"type\": \"{}\"{}", word, more);
+  };
+  if (std::holds_alternative<bool>(type)) return of_type("boolean", "");
+  if (std::holds_alternative<std::string>(type)) return of_type("string", "");
+  if (std::holds_alternative<std::int64_t>(type)) return of_type("integer", ", \"minimum\": 0");
+  if (std::holds_alternative<double>(type)) return of_type("number", ", \"minimum\": 0");
+  if (std::holds_alternative<std::vector<std::size_t>>(type)) {
+    return "\"type\": \"array\", \"minItems\": 1, "
+           "\"items\": { \"$ref\": \"#/definitions/count\" }";
+  }
+  return std::holds_alternative<std::optional<join::Interval>>(type)
+             ? "\"$ref\": \"#/definitions/interval_or_null\""
+             : "\"$ref\": \"#/definitions/isolated_or_null\"";
+}
 
 template <typename AnyRow>
-Types types_of(const join::Column<AnyRow>& column) {
-  // In the order of the alternatives of join::ColumnValue.
-  constexpr std::array words{"null",   "boolean", "integer", "number",
-                             "string", "array",   "array",   "object"};
-  Types types{words.at(column.type.index())};
-  if (column.may_be_unknown) types.insert("null");
-  return types;
-}
-
-Types types_in(const nlohmann::json& schema, const nlohmann::json& definitions) {
-  if (schema.contains("$ref")) {
-    const auto name = schema["$ref"].get<std::string>();
-    return types_in(definitions.at(name.substr(name.rfind('/') + 1)), definitions);
-  }
-  Types types;
-  for (const auto& part : schema.value("oneOf", nlohmann::json::array()))
-    types.merge(types_in(part, definitions));
-  for (const auto& value : schema.value("enum", nlohmann::json::array()))
-    types.insert(value.type_name());
-  if (schema.contains("type")) {
-    const auto& type = schema["type"];
-    type.is_array() ? types.merge(type.get<Types>()) : types.merge(Types{type});
-  }
-  return types;
-}
-
-// Of the items of `list`, in the report's schema.
-std::map<std::string, Types> required_members(const char* list) {
-  const auto schema = nlohmann::json::parse(read::read_text(kPages / "schemas/report.schema.json"));
-  const auto& definitions = schema["definitions"];
-  std::map<std::string, Types> members;
-  const auto& common = definitions["comparison"];
-  const auto& own = schema["properties"][list]["items"];
-  for (const auto* part : {&common, &own}) {
-    for (const std::string name : (*part)["required"]) {
-      const bool is_own = own["properties"].contains(name);
-      members.emplace(name, types_in((is_own ? own : common)["properties"].at(name), definitions));
+std::string row_schema(std::string_view name) {
+  std::string required;
+  std::string properties;
+  for (const report::Column<AnyRow>& column : report::columns_of<AnyRow>()) {
+    if (!column.shown.in_json) continue;
+    const char* comma = required.empty() ? "" : ", ";
+    required += fmt::format("{}\"{}\"", comma, column.name);
+    std::string members(column.shown.schema);
+    if (members.empty()) members = schema_of(column.type, column.may_be_unknown);
+    if (!column.shown.description.empty()) {
+      members +=
+          ", \"description\": " + nlohmann::json(std::string(column.shown.description)).dump();
     }
+    properties += fmt::format("{}        \"{}\": {{ {} }}", properties.empty() ? "" : ",\n",
+                              column.name, members);
   }
-  return members;
-}
-
-template <typename AnyRow>
-void check_members(const char* list) {
-  auto members = required_members(list);
-  for (const auto& column : join::columns_of<AnyRow>()) {
-    EXPECT_EQ(members[std::string(column.name)], types_of(column))
-        << "report.schema.json: " << column.name << " of " << list;
-    members.erase(std::string(column.name));
-  }
-  EXPECT_TRUE(members.empty()) << list << " has no column " << members.begin()->first;
+  return fmt::format(
+      "    \"{}\": {{\n      \"type\": \"object\",\n      \"required\": [{}],\n"
+      "      \"properties\": {{\n{}\n      }}\n    }}",
+      name, required, properties);
 }
 
 TEST(Pages, ReportSchema) {
-  check_members<join::Row>("rows");
-  check_members<join::MergedRow>("merged_rows");
+  check_part("schemas/report.schema.json", "\n    \"row\": {", "\n    \"run\": {",
+             fmt::format("\n{},\n{},", row_schema<join::Row>("row"),
+                         row_schema<join::MergedRow>("merged_row")));
 }
 
 }  // namespace
