@@ -2,10 +2,9 @@
 
 #include "cupti/cupti_launch.hpp"
 #include "cupti/cupti_records.hpp"
-#include "hook/guard.hpp"
-#include "launch/launch.hpp"
+#include "hook/observer.hpp"
+#include "launch/launch_filter.hpp"
 #include "record/run_record.hpp"
-#include "session/session.hpp"
 #include "sys/cupti_api.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/lifecycle.hpp"
@@ -18,11 +17,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace inline_prof::hook {
-
-constinit std::atomic<bool> cupti_sees_launches{false};
-
-namespace cupti {
+namespace inline_prof::cupti {
 namespace {
 
 constinit std::atomic<CUpti_SubscriberHandle> subscriber{nullptr};
@@ -38,8 +33,8 @@ constinit std::atomic<std::uint64_t> cross_checked_launches{0};
 
 // Between ENTER and EXIT of a launch, which come in one thread.
 struct OpenLaunch {
-  Launch launch{};
-  LaunchTicket ticket;
+  hook::Launch launch{};
+  hook::LaunchTicket ticket;
   timer::LaunchMark* mark = nullptr;
 };
 
@@ -58,24 +53,25 @@ struct ThreadState {
 void calibrate_at_first_launch(CUcontext context) {
   if (context == nullptr || this_thread.calibrated == context) return;
   this_thread.calibrated = context;
-  fenced("context", [&] { session::context_created(context); });
+  hook::report("context", [&](hook::Observer& session) { session.context_created(context); });
 }
 
-void enter_launch(const Launch& launch, CUcontext context) {
+void enter_launch(const hook::Launch& launch, CUcontext context) {
   OpenLaunch& open = this_thread.open;
   this_thread.has_open = false;
   open.ticket = {};
   timer::end_mark(std::exchange(open.mark, nullptr));  // of a launch whose end was not told
   if (!sys::may_be_armed(launch.function)) return;
-  if (is_one_of_several_threads()) open.mark = timer::mark_launch(launch.stream);
-  if (counting.load(std::memory_order_relaxed)) calibrate_at_first_launch(context);
+  if (launch::is_one_of_several_threads()) open.mark = timer::mark_launch(launch.stream);
+  if (launch::filter.has(launch::LaunchFilter::kCounting)) calibrate_at_first_launch(context);
   timer::LaunchSlot* counted = nullptr;
-  if (settle_launch(launch.function, launch.stream, counted)) {
+  if (launch::filter.settle(launch.function, launch.stream, counted)) {
     if (counted != nullptr) open.ticket.counted = &counted->count;
     return;
   }
-  fenced(launch.api, [&] { open.ticket = before_launch(launch); });
-  this_thread.has_open = open.ticket.kind != LaunchTicket::Kind::kNothing;
+  hook::report(launch.api,
+               [&](hook::Observer& session) { open.ticket = session.before_launch(launch); });
+  this_thread.has_open = open.ticket.kind != hook::LaunchTicket::Kind::kNothing;
   open.launch = launch;
 }
 
@@ -85,7 +81,9 @@ void exit_launch(bool launched) {
   open.ticket.counted = nullptr;
   if (this_thread.has_open) {
     this_thread.has_open = false;
-    fenced(open.launch.api, [&] { after_launch(open.launch, open.ticket, launched); });
+    hook::report(open.launch.api, [&](hook::Observer& session) {
+      session.after_launch(open.launch, open.ticket, launched);
+    });
   }
   timer::end_mark(std::exchange(open.mark, nullptr));
 }
@@ -99,10 +97,12 @@ void on_unload(CUpti_CallbackId id, const CUpti_CallbackData& call) {
   if (call.callbackSite != CUPTI_API_ENTER) return;
   if (id == CUPTI_DRIVER_TRACE_CBID_cuModuleUnload) {
     const auto& parameters = *static_cast<const cuModuleUnload_params*>(call.functionParams);
-    fenced("cuModuleUnload", [&] { session::module_gone(parameters.hmod); });
+    hook::report("cuModuleUnload",
+                 [&](hook::Observer& session) { session.module_gone(parameters.hmod); });
   } else {
     const auto& parameters = *static_cast<const cuLibraryUnload_params*>(call.functionParams);
-    fenced("cuLibraryUnload", [&] { session::library_gone(parameters.library); });
+    hook::report("cuLibraryUnload",
+                 [&](hook::Observer& session) { session.library_gone(parameters.library); });
   }
 }
 
@@ -115,14 +115,15 @@ void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) {
   // The return value is valid at exit only.
   const bool launched =
       !enters && *static_cast<const CUresult*>(call.functionReturnValue) == CUDA_SUCCESS;
-  const bool is_backend = cupti_sees_launches.load(std::memory_order_relaxed);
+  const bool is_backend = launch::filter.is_left_to_cupti();
   if (is_graph_launch(id)) {
-    if (is_backend && enters) count_graph_launch();
+    hook::Observer* session = hook::observer();
+    if (is_backend && enters && session != nullptr) session->count_graph_launch();
     return;
   }
   if (is_cross_check.load(std::memory_order_relaxed)) {
     this_thread.correlation_id = call.correlationId;
-    if (launched && counting.load(std::memory_order_relaxed)) {
+    if (launched && launch::filter.has(launch::LaunchFilter::kCounting)) {
       cross_checked_launches.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -134,9 +135,12 @@ void on_launch(CUpti_CallbackId id, const CUpti_CallbackData& call) {
 void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
   if (id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
     if (this_thread.calibrated == resource.context) this_thread.calibrated = nullptr;
-    fenced("context", [&] { session::context_gone(resource.context); });
+    hook::report("context",
+                 [&](hook::Observer& session) { session.context_gone(resource.context); });
   } else if (id == CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING) {
-    fenced("stream", [&] { session::stream_gone(resource.resourceHandle.stream); });
+    hook::report("stream", [&](hook::Observer& session) {
+      session.stream_gone(resource.resourceHandle.stream);
+    });
   }
 }
 
@@ -144,7 +148,7 @@ void on_resource(CUpti_CallbackId id, const CUpti_ResourceData& resource) {
 void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                           const void* data) {
   // Our own driver calls cause callbacks as well.
-  if (!sys::is_on() || HookGuard::is_inside()) return;
+  if (!sys::is_on() || hook::HookGuard::is_inside()) return;
   this_thread.in_callback = true;
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
     const auto& call = *static_cast<const CUpti_CallbackData*>(data);
@@ -231,7 +235,7 @@ void unsubscribe() {
 }
 
 void* unsubscribe_main(void*) {
-  fenced("CUPTI", [] { unsubscribe(); });
+  hook::fenced("CUPTI", [] { unsubscribe(); });
   return nullptr;
 }
 
@@ -251,7 +255,7 @@ std::string begin(Role role) {
   sys::call_when_off(&leave);
   if (role != Role::kCrossCheck) {
     enable_endings();
-    cupti_sees_launches.store(true);
+    launch::filter.leave_to_cupti();
   }
   enable_launches(true);
   return {};
@@ -290,5 +294,4 @@ std::optional<record::CrossCheck> collect() {
   return check;
 }
 
-}  // namespace cupti
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::cupti

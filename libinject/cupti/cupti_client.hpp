@@ -10,7 +10,7 @@ namespace inline_prof::record {
 struct CrossCheck;
 }
 
-namespace inline_prof::hook::cupti {
+namespace inline_prof::cupti {
 
 enum class Role { kBackend, kCrossCheck, kBoth };
 
@@ -35,4 +35,4 @@ void note_exit() noexcept;
 // What CUPTI has seen so far; empty without a cross-check.
 [[nodiscard]] std::optional<record::CrossCheck> collect();
 
-}  // namespace inline_prof::hook::cupti
+}  // namespace inline_prof::cupti

@@ -2,37 +2,31 @@
 
 #include "launch/launch_arguments.hpp"
 
-namespace inline_prof::hook::cupti {
+namespace inline_prof::cupti {
 namespace {
 
 // cuLaunchKernel_params and cuLaunchCooperativeKernel_params share these members' names.
 template <typename Parameters>
-Launch launch_from(const char* api, const Parameters& p, bool per_thread) noexcept {
+hook::Launch launch_from(const char* api, const Parameters& p, bool per_thread) noexcept {
   return {.api = api,
           .function = p.f,
-          .stream = explicit_stream(p.hStream, per_thread),
+          .stream = launch::explicit_stream(p.hStream, per_thread),
           .grid = {p.gridDimX, p.gridDimY, p.gridDimZ},
           .block = {p.blockDimX, p.blockDimY, p.blockDimZ},
           .cluster = {1, 1, 1},
           .dynamic_shared_bytes = p.sharedMemBytes};
 }
 
-std::optional<Launch> launch_from(const CUlaunchConfig* config, CUfunction function,
-                                  bool per_thread) noexcept {
+std::optional<hook::Launch> launch_from(const CUlaunchConfig* config, CUfunction function,
+                                        bool per_thread) noexcept {
   if (config == nullptr) return std::nullopt;
-  return Launch{.api = "cuLaunchKernelEx",
-                .function = function,
-                .stream = explicit_stream(config->hStream, per_thread),
-                .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
-                .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
-                .cluster = cluster_of(*config),
-                .dynamic_shared_bytes = config->sharedMemBytes,
-                .may_overlap = may_overlap(*config)};
+  return launch::launch_of("cuLaunchKernelEx", launch::explicit_stream(config->hStream, per_thread),
+                           *config, function);
 }
 
 }  // namespace
 
-std::optional<Launch> launch_of(CUpti_CallbackId id, const void* parameters) noexcept {
+std::optional<hook::Launch> launch_of(CUpti_CallbackId id, const void* parameters) noexcept {
   switch (id) {
     case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel:
       return launch_from("cuLaunchKernel", *static_cast<const cuLaunchKernel_params*>(parameters),
@@ -60,4 +54,4 @@ std::optional<Launch> launch_of(CUpti_CallbackId id, const void* parameters) noe
   }
 }
 
-}  // namespace inline_prof::hook::cupti
+}  // namespace inline_prof::cupti

@@ -1,15 +1,15 @@
 // CUPTI's launch callbacks and their parameters.
 #pragma once
 
-#include "entry/driver_functions.hpp"
-#include "launch/launch.hpp"
+#include "hook/driver_functions.hpp"
+#include "hook/launch.hpp"
 
 #include <cupti.h>
 
 #include <array>
 #include <optional>
 
-namespace inline_prof::hook::cupti {
+namespace inline_prof::cupti {
 
 // The driver's launch functions.  Runtime callbacks stay off: each runtime launch calls one of
 // these.
@@ -25,6 +25,7 @@ inline constexpr auto kLaunchIds = std::to_array<CUpti_CallbackId>({
 }
 
 // `parameters` are those of this id's callback.  Empty if the id is no kernel launch.
-[[nodiscard]] std::optional<Launch> launch_of(CUpti_CallbackId id, const void* parameters) noexcept;
+[[nodiscard]] std::optional<hook::Launch> launch_of(CUpti_CallbackId id,
+                                                    const void* parameters) noexcept;
 
-}  // namespace inline_prof::hook::cupti
+}  // namespace inline_prof::cupti

@@ -8,7 +8,7 @@
 #include <new>
 #include <unordered_map>
 
-namespace inline_prof::hook::cupti {
+namespace inline_prof::cupti {
 namespace {
 
 // The offsets of the members up to correlationId have been the same in every version since CUDA 11.
@@ -118,4 +118,4 @@ record::CrossCheck collect_records() {
   return check;
 }
 
-}  // namespace inline_prof::hook::cupti
+}  // namespace inline_prof::cupti

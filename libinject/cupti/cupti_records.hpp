@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace inline_prof::hook::cupti {
+namespace inline_prof::cupti {
 
 // From now on CUPTI records every kernel.  Returns an empty string, or why it does not.
 [[nodiscard]] std::string start_records();
@@ -18,4 +18,4 @@ void keep_record_of(std::uint32_t correlation_id) noexcept;
 // Flushes CUPTI's buffers and returns the times of the kept records that have arrived.
 [[nodiscard]] record::CrossCheck collect_records();
 
-}  // namespace inline_prof::hook::cupti
+}  // namespace inline_prof::cupti

@@ -8,7 +8,7 @@
 
 #include <dlfcn.h>
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 namespace {
 
 // Returned in two registers.  `jump` null: `result` is the answer.  Else the trampoline jumps there
@@ -43,11 +43,11 @@ bool is_main_program(void* handle) noexcept {
 }
 
 // In the global scope glibc would find our own export; what matters is what comes after it.
-FilterAnswer find_nvtx_entry(NvtxEntry& entry, void* handle) noexcept {
+FilterAnswer find_nvtx_entry(labels::NvtxEntry& entry, void* handle) noexcept {
   const bool is_global = handle == RTLD_DEFAULT || handle == RTLD_NEXT || is_main_program(handle);
   void* real = is_global ? sys::glibc_dlsym()(RTLD_NEXT, entry.symbol)
                          : sys::original_dlsym()(handle, entry.symbol);
-  return {.result = is_global ? real : wrap_nvtx_entry(entry, real), .jump = nullptr};
+  return {.result = is_global ? real : labels::wrap_nvtx_entry(entry, real), .jump = nullptr};
 }
 
 // For a function of a vendor's library.  dlsym does not find an export of ours that has a version,
@@ -83,7 +83,7 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
   if (hooked == nullptr) {
     if (libraries::LibraryCall* call = libraries::call_by_symbol(name))
       return find_call(*call, handle, caller);
-    if (NvtxEntry* entry = nvtx_entry(name)) return find_nvtx_entry(*entry, handle);
+    if (labels::NvtxEntry* nvtx = labels::nvtx_entry(name)) return find_nvtx_entry(*nvtx, handle);
     return pass_on();
   }
 
@@ -103,4 +103,4 @@ extern "C" [[gnu::visibility("hidden")]] FilterAnswer inline_prof_dlsym_filter(
   return {.result = wrap(*hooked, real), .jump = nullptr};
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::entry

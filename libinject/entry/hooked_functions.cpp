@@ -1,6 +1,6 @@
 #include "entry/hooked_functions.hpp"
 
-#include "entry/driver_functions.hpp"
+#include "hook/driver_functions.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/hot_line.hpp"
 #include "sys/original_dlsym.hpp"
@@ -12,7 +12,7 @@
 #include <new>
 #include <sched.h>
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 namespace {
 
 template <typename Function>
@@ -22,6 +22,10 @@ void* address(Function* function) {
 
 // Built at first use without a guard: the pieces are link-time addresses, but a reinterpret_cast is
 // no constant expression.  Two threads that race write the same values.
+using namespace hook;    // of the list
+using namespace launch;  // of the wrappers
+using namespace graphs;
+
 // clang-format takes the lists for one expression.
 // clang-format off
 #define INLINE_PROF_COUNT(...) +1
@@ -36,7 +40,7 @@ struct Table {
    (slot) == kPerThread ? nullptr : &originals[kSpare]},
 #define INLINE_PROF_CALL(symbol, name, version, slot, ...)            \
   {#symbol, #name, version, (slot) == kPerThread, address(hooked_##symbol), \
-   &call_originals[kIndexOf_##symbol], nullptr, nullptr},
+   &hook::call_originals[kIndexOf_##symbol], nullptr, nullptr},
       INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_LAUNCH)
       INLINE_PROF_HOOKED_CALLS(INLINE_PROF_CALL)
 #undef INLINE_PROF_LAUNCH
@@ -68,8 +72,6 @@ const Table& table() noexcept {
   return *reinterpret_cast<const Table*>(storage.data());
 }
 
-constinit std::atomic<unsigned long> unwrapped{0};
-
 struct DriverRange {
   const void* address;
   bool inside;
@@ -94,9 +96,6 @@ int look_for_driver(dl_phdr_info* library, std::size_t, void* data) {
 }
 
 }  // namespace
-
-constinit LaunchOriginals launch_originals;
-constinit std::array<std::atomic<void*>, kHookedCalls> call_originals;
 
 const HookedFunction* hooked_by_symbol(const char* symbol) noexcept {
   if (symbol == nullptr || symbol[0] != 'c' || symbol[1] != 'u') return nullptr;
@@ -150,17 +149,8 @@ void* wrap(const HookedFunction& hooked, void* real) noexcept {
       return hooked.spare_wrapper;
     }
   }
-  unwrapped.fetch_add(1, std::memory_order_relaxed);
+  hook::count_unwrapped();
   return real;
-}
-
-// A caller of our export would have reached the next library in the order that has the function.
-// What came in by dlopen(RTLD_LOCAL) stands in no order.
-void* find_original(const char* symbol) noexcept {
-  void* const next = sys::glibc_dlsym()(RTLD_NEXT, symbol);
-  if (next != nullptr) return next;
-  dlerror();  // NOLINT(concurrency-mt-unsafe): the application must not find our miss
-  return sys::find_loaded(sys::kDriverSoname, symbol);
 }
 
 bool is_inside_driver(const void* address) noexcept {
@@ -169,8 +159,4 @@ bool is_inside_driver(const void* address) noexcept {
   return range.inside;
 }
 
-unsigned long unwrapped_count() noexcept {
-  return unwrapped.load(std::memory_order_relaxed);
-}
-
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::entry

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 
 // One driver function.  `wrapper` forwards to `*real`.
 struct HookedFunction {
@@ -43,14 +43,7 @@ struct HookedFunction {
 // a wrapper, or `real` if both wrappers are taken.
 [[nodiscard]] void* wrap(const HookedFunction& hooked, void* real) noexcept;
 
-// Looks the driver's function up, for a program that calls our exported symbol and has never asked
-// for an address.  Null if libcuda is not loaded or lacks it.
-[[nodiscard]] void* find_original(const char* symbol) noexcept;
-
 // True for an address inside libcuda.  The driver's own look-ups are left alone.
 [[nodiscard]] bool is_inside_driver(const void* address) noexcept;
 
-// Number of driver functions that the application got unwrapped because both wrappers were taken.
-[[nodiscard]] unsigned long unwrapped_count() noexcept;
-
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::entry

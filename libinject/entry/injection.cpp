@@ -2,8 +2,8 @@
 // this (CUPTI 13.0 User Guide, "Injection").
 #include "entry/injection.hpp"
 
-#include "entry/start.hpp"
 #include "hook/export.hpp"
+#include "hook/start.hpp"
 #include "sys/original_dlsym.hpp"
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 INLINE_PROF_EXPORT int InitializeInjection();
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 namespace {
 
 constinit std::atomic<bool> injected{false};
@@ -34,13 +34,13 @@ bool came_by_injection() noexcept {
   return injected.load(std::memory_order_relaxed);
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::entry
 
 // Returns 1, as tools do.
 int InitializeInjection() {
-  using namespace inline_prof::hook;
-  if (is_preloaded()) return 1;  // the wrappers see everything
-  injected.store(true, std::memory_order_relaxed);
-  start_once();
+  using namespace inline_prof;
+  if (entry::is_preloaded()) return 1;  // the wrappers see everything
+  entry::injected.store(true, std::memory_order_relaxed);
+  hook::start_once();
   return 1;
 }

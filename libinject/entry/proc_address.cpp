@@ -1,9 +1,8 @@
 // cuGetProcAddress: the way in which cudart, cuBLAS, cuDNN and NCCL find the driver's functions.
-#include "entry/driver_functions.hpp"
 #include "entry/hooked_functions.hpp"
-#include "hook/export.hpp"
+#include "hook/driver_functions.hpp"
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 namespace {
 
 // If `caller` is inside libcuda, the driver looks up its own function and must get it.
@@ -16,14 +15,6 @@ void replace(const char* symbol, void** function, int version, cuuint64_t flags,
 }
 
 }  // namespace
-
-void* resolved(std::atomic<void*>& real, const char* symbol) noexcept {
-  void* known = real.load(std::memory_order_relaxed);
-  if (known != nullptr) return known;
-  void* found = find_original(symbol);
-  if (found != nullptr && real.compare_exchange_strong(known, found)) return found;
-  return known != nullptr ? known : found;
-}
 
 CUresult CUDAAPI hooked_cuGetProcAddress(const char* symbol, void** function, int version,
                                          cuuint64_t flags) {
@@ -44,4 +35,4 @@ CUresult CUDAAPI hooked_cuGetProcAddress_v2(const char* symbol, void** function,
   return result;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::entry

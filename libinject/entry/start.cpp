@@ -1,20 +1,20 @@
-#include "entry/start.hpp"
+#include "hook/start.hpp"
 
 #include "cupti/cupti_client.hpp"
 #include "entry/injection.hpp"
 #include "hook/guard.hpp"
 #include "session/session.hpp"
+#include "session/trigger.hpp"
 #include "sys/config.hpp"
 #include "sys/config_error.hpp"
 #include "sys/cuda_api.hpp"
-#include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
 #include <cstdlib>
 #include <pthread.h>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 namespace {
 
 // CUDA does not survive fork(), nor does our writer thread.  Nothing is freed: a thread that no
@@ -26,7 +26,9 @@ void stop_in_child() {
 
 void flush_at_exit() {
   cupti::note_exit();
-  fenced("exit", [] { session::finish_at_exit(); });
+  hook::fenced("exit", [] {
+    if (session::Session* session = session::the_session()) session->finish_at_exit();
+  });
 }
 
 // Decides how launches are seen, unless the user has.  False if that is impossible; then profiling
@@ -52,7 +54,7 @@ void begin_cupti(bool is_backend, bool is_cross_check) {
   const std::string why = cupti::begin(role);
   if (why.empty()) return;
   if (is_backend) return sys::turn_off("CUPTI", why.c_str());
-  session::say("no cross-check: " + why);
+  session::the_session()->warn("no cross-check: " + why);
 }
 
 // Reads files and the environment, and finds the driver.
@@ -78,7 +80,7 @@ void start() {
   auto starting = sys::Lifecycle::kStarting;
   sys::lifecycle.compare_exchange_strong(starting, sys::Lifecycle::kOn);
   try {
-    session::wait_for_trigger();
+    session::trigger::install(session::the_session()->config);
   } catch (const sys::ConfigError& error) {
     sys::turn_off("configuration", error.what());
   }
@@ -87,14 +89,8 @@ void start() {
 
 }  // namespace
 
-void start_once() noexcept {
-  // Every hooked context call and uncounted launch comes through here: a plain load first, so that
-  // threads do not fight over it.
-  if (sys::lifecycle.load(std::memory_order_acquire) != sys::Lifecycle::kDormant) return;
-  auto expected = sys::Lifecycle::kDormant;
-  if (!sys::lifecycle.compare_exchange_strong(expected, sys::Lifecycle::kStarting)) return;
+}  // namespace inline_prof::entry
 
-  sys::on_large_stack([] { fenced("start", start); });
+void inline_prof_start() {
+  inline_prof::entry::start();
 }
-
-}  // namespace inline_prof::hook

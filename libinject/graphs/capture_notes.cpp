@@ -1,13 +1,7 @@
 #include "graphs/capture_notes.hpp"
 
-#include "labels/label.hpp"
 #include "labels/layer_path.hpp"
-#include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
-#include "session/armed_event.hpp"
-#include "session/operator_calls.hpp"
-#include "session/phases.hpp"
-#include "session/state.hpp"
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
 
@@ -18,15 +12,8 @@
 #include <mutex>
 #include <vector>
 
-namespace inline_prof::hook {
-
-constinit std::atomic<int> open_captures{0};
-
-namespace capture_notes {
+namespace inline_prof::graphs::capture_notes {
 namespace {
-
-// Of all labels, for a capture that may be of a phase to come.
-constinit std::atomic<bool> gates_are_open{false};
 
 // Captured kernels beyond this get no notes: a program that captures anew in each iteration and
 // never destroys a graph must not fill its memory with them.
@@ -60,7 +47,7 @@ std::shared_ptr<const NodeNotes> labels_of_op(libraries::OpFrame& op, CUstream s
   libraries::OpPart& part = libraries::part_on(op, stream);
   if (!part.captured) {
     auto notes = std::make_shared<NodeNotes>();
-    notes->layer = current_layer();
+    notes->layer = labels::current_layer();
     notes->event_name = op.event_name;
     record::Op description = op.describe(op.call, stream);
     notes->is_collective = description.kind == op_kind_name(OpKind::kCollective);
@@ -72,48 +59,23 @@ std::shared_ptr<const NodeNotes> labels_of_op(libraries::OpFrame& op, CUstream s
   return part.captured;
 }
 
-std::shared_ptr<const NodeNotes> notes_now(const Launch& launch) {
+std::shared_ptr<const NodeNotes> notes_now(const hook::Launch& launch, NotesOfCall notes_of_call) {
   // The operation of an enclosing label stands for the whole label.
   auto& labels = open_labels().labels;
   if (!labels.empty() && labels.back().second->op) return labels.back().second;
   if (libraries::OpFrame* op = libraries::outermost_op()) return labels_of_op(*op, launch.stream);
   if (!labels.empty()) return labels.back().second;
-  if (auto of_call = operator_calls::notes_of_node(launch)) return of_call;
+  if (auto of_call = notes_of_call(launch)) return of_call;
   auto notes = std::make_shared<NodeNotes>();
-  notes->layer = current_layer();
+  notes->layer = labels::current_layer();
   return notes->layer.empty() ? nullptr : std::shared_ptr<const NodeNotes>(std::move(notes));
 }
 
 }  // namespace
 
-void capture_begins() noexcept {
-  open_captures.fetch_add(1, std::memory_order_relaxed);
-  look_at_every_launch();
-  const State* run = state();
-  if (run == nullptr || run->phase.load(std::memory_order_relaxed) != Phase::kMeasuring ||
-      !may_look_for_phase(*run))
-    return;
-  gates_are_open.store(true, std::memory_order_relaxed);
-  open_all_gates(true);
-}
-
-void capture_ends() noexcept {
-  int count = open_captures.load(std::memory_order_relaxed);
-  while (count > 0 && !open_captures.compare_exchange_weak(count, count - 1)) {
-  }
-  if (count > 1) return;
-  look_at_armed_launches();
-  if (!gates_are_open.exchange(false, std::memory_order_relaxed)) return;
-  const State* run = state();
-  // In a warm-up that has begun meanwhile they stay open.
-  if (run == nullptr || run->phase.load(std::memory_order_relaxed) < Phase::kMeasuring) return;
-  open_all_gates(false);
-  open_gates_of_armed();
-}
-
 void open_label(const char* name, std::unique_ptr<record::Op> op) {
   auto notes = std::make_shared<NodeNotes>();
-  notes->layer = current_layer();
+  notes->layer = labels::current_layer();
   notes->event_name = name;
   notes->op = std::move(op);
   open_labels().labels.emplace_back(name, std::move(notes));
@@ -126,9 +88,9 @@ void close_label(const char* name) {
   if (innermost != labels.rend()) labels.erase(std::next(innermost).base());
 }
 
-void note_captured_launch(const Launch& launch) {
+void note_captured_launch(const hook::Launch& launch, NotesOfCall notes_of_call) {
   const auto get_capture = sys::graph_api().get_capture;
-  auto notes = notes_now(launch);
+  auto notes = notes_now(launch, notes_of_call);
   if (get_capture == nullptr || notes == nullptr) return;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t id = 0;
@@ -176,5 +138,4 @@ void forget(CUgraph graph) {
   all.graphs.erase(known);
 }
 
-}  // namespace capture_notes
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs::capture_notes

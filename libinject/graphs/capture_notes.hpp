@@ -2,6 +2,7 @@
 // the library call or label around it.  A replay launches the kernel without any of this.
 #pragma once
 
+#include "hook/launch.hpp"
 #include "record/event_record.hpp"
 
 #include <cuda.h>
@@ -11,9 +12,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace inline_prof::hook {
-
-struct Launch;
+namespace inline_prof::graphs {
 
 // What the end of an operator's call says of one of its launches.
 struct CallNotes {
@@ -33,20 +32,16 @@ struct NodeNotes {
 
 using NotesByNode = std::unordered_map<CUgraphNode, std::shared_ptr<const NodeNotes>>;
 
-// Number of captures in progress.  While there are any, every launch is examined.
-extern constinit std::atomic<int> open_captures;
-
 namespace capture_notes {
-
-void capture_begins() noexcept;
-void capture_ends() noexcept;
 
 // PROFILE_RECORD, PROFILE_OP on this thread while something is captured.
 void open_label(const char* name, std::unique_ptr<record::Op> op);
 void close_label(const char* name);
 
 // The application's launch has become a node of the graph that its stream is captured into.
-void note_captured_launch(const Launch& launch);
+// `notes_of_call`: returns the notes of an operator's call, or null where none is open.
+using NotesOfCall = std::shared_ptr<NodeNotes> (*)(const hook::Launch& launch);
+void note_captured_launch(const hook::Launch& launch, NotesOfCall notes_of_call);
 
 // The application has cloned `original`: the notes hold for the nodes of `clone` as well.
 void copy(CUgraph original, CUgraph clone);
@@ -55,4 +50,4 @@ void copy(CUgraph original, CUgraph clone);
 void forget(CUgraph graph);
 
 }  // namespace capture_notes
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::graphs {
 namespace {
 
 std::string failed(const char* function, CUresult result) {
@@ -63,7 +63,7 @@ GraphClone::~GraphClone() {
 }
 
 bool GraphClone::copy(std::string& why_not) {
-  const std::lock_guard lock(graphs::mutex());
+  const std::lock_guard lock(mutex());
   const ExecutableGraph& graph = *nodes_.graph;
   if (graph.copy == nullptr || nodes_.last >= graph.nodes.size()) {
     why_not = graph.why_whole.empty() ? "the program has destroyed the graph" : graph.why_whole;
@@ -215,4 +215,4 @@ CUgraphNode GraphClone::clone_node_of(CUgraphNode node) const noexcept {
   return clone_node;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs

@@ -17,7 +17,9 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::graphs {
+
+inline constexpr const char* kChanged = "the program changed or destroyed the graph meanwhile";
 
 // `first` to `last`: indices into ExecutableGraph::nodes, which form a chain.
 struct TimedNodes {
@@ -84,4 +86,4 @@ class GraphClone {
   unsigned long long flags_ = 0;
 };
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace inline_prof::hook {
+namespace inline_prof::graphs {
 namespace {
 
 bool is_programmatic(const CUgraphEdgeData& edge) {
@@ -56,4 +56,4 @@ CUresult edges_from(CUgraphNode node, Edges& edges) {
   return ask(sys::graph_api().get_dependents, node, edges);
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::graphs {
 
 struct Edges {
   std::vector<CUgraphNode> nodes;  // at the other ends
@@ -23,4 +23,4 @@ struct Edges {
 [[nodiscard]] CUresult edges_to(CUgraphNode node, Edges& edges);
 [[nodiscard]] CUresult edges_from(CUgraphNode node, Edges& edges);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs

@@ -1,43 +1,45 @@
 // Wrappers of the functions that create, change and destroy graphs, and of stream capture.  Each
 // makes the application's call once, unchanged, and tells graphs/graph_registry.hpp of it.
-#include "entry/driver_functions.hpp"
-#include "entry/start.hpp"
-#include "graphs/clone_measurement.hpp"
 #include "graphs/graph_registry.hpp"
-#include "hook/guard.hpp"
-#include "launch/launch.hpp"
-#include "session/state.hpp"
+#include "graphs/live_clone.hpp"
+#include "hook/driver_functions.hpp"
+#include "hook/observer.hpp"
+#include "hook/start.hpp"
+#include "launch/launch_arguments.hpp"
+#include "launch/launch_filter.hpp"
 #include "sys/graph_api.hpp"
+#include "sys/lifecycle.hpp"
 #include "timer/driver_scope.hpp"
 
-namespace inline_prof::hook {
+namespace inline_prof::graphs {
 
 namespace {
 
 // Runs `note` if profiling is on and this is not one of our own calls.
 template <typename Note>
 void noted(const char* where, const Note& note) noexcept {
-  if (sys::is_on() && !cupti_sees_launches.load(std::memory_order_relaxed)) fenced(where, note);
+  if (sys::is_on() && !launch::filter.is_left_to_cupti()) hook::fenced(where, note);
 }
 
 // The same, and also after profiling has ended while there are still copies of graphs: what they
 // refer to must not live longer than in the application's own graph.
 template <typename Note>
 void released(const char* where, const Note& note) noexcept {
-  if (state() == nullptr || (!sys::is_on() && graphs::copy_bytes() == 0)) return;
-  fenced(where, note);
+  if (hook::observer() == nullptr || (!sys::is_on() && copy_bytes() == 0)) return;
+  hook::fenced(where, note);
 }
 
-CUresult made(CUresult result, const CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+CUresult instantiated(CUresult result, const CUgraphExec* exec, CUgraph graph,
+                      unsigned long long flags) {
   if (result != CUDA_SUCCESS || exec == nullptr || *exec == nullptr) return result;
-  start_once();
-  noted("cuGraphInstantiate", [&] { graphs::made(*exec, graph, flags); });
+  hook::start_once();
+  noted("cuGraphInstantiate", [&] { made(*exec, graph, flags); });
   return result;
 }
 
 CUresult updated(CUresult result, CUgraphExec exec, CUgraph graph) {
   if (result == CUDA_SUCCESS) {
-    noted("cuGraphExecUpdate", [&] { graphs::updated_from(exec, graph); });
+    noted("cuGraphExecUpdate", [&] { updated_from(exec, graph); });
   }
   return result;
 }
@@ -46,10 +48,10 @@ CUresult updated(CUresult result, CUgraphExec exec, CUgraph graph) {
 CUresult changed(CUresult result, CUgraphExec exec, CUgraphNode node) {
   if (result != CUDA_SUCCESS) return result;
   noted("cuGraphExecNodeSetParams", [&] {
-    const std::lock_guard lock(graphs::mutex());
-    const auto clone_node = graphs::clone_node_of(exec, node);
+    const std::lock_guard lock(mutex());
+    const auto clone_node = clone_node_of(exec, node);
     if (clone_node.graph == nullptr) return;
-    graphs::give_copy_up(*clone_node.graph, "the program changes nodes of it that are not kernels");
+    give_copy_up(*clone_node.graph, "the program changes nodes of it that are not kernels");
   });
   return result;
 }
@@ -63,17 +65,17 @@ CUresult set_kernel(CUgraphExec exec, CUgraphNode node, void* parameters) {
 void follow_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& wanted) {
   const auto& api = sys::graph_api();
   const timer::CaptureModeScope capture_mode;
-  const std::lock_guard lock(graphs::mutex());
-  const auto clone_node = graphs::clone_node_of(exec, node);
+  const std::lock_guard lock(mutex());
+  const auto clone_node = clone_node_of(exec, node);
   if (clone_node.graph == nullptr) return;
   clone_node.graph->generation.fetch_add(1, std::memory_order_release);
   if (clone_node.node == nullptr || api.set_kernel == nullptr || api.set_exec_kernel == nullptr ||
       api.set_kernel(clone_node.node, &wanted) != CUDA_SUCCESS) {
-    return graphs::give_copy_up(*clone_node.graph, "the program changes its kernels");
+    return give_copy_up(*clone_node.graph, "the program changes its kernels");
   }
   CUDA_KERNEL_NODE_PARAMS_v2 same = wanted;
-  clone_measurement::mirror(*clone_node.graph, clone_node.node, set_kernel, &same,
-                            clone_measurement::Mirrored::kAlways);
+  live_clone().mirror(*clone_node.graph, clone_node.node, set_kernel, &same,
+                      LiveClone::Mirrored::kAlways);
 }
 
 CUresult set_enabled(CUgraphExec exec, CUgraphNode node, void* is_enabled) {
@@ -82,60 +84,135 @@ CUresult set_enabled(CUgraphExec exec, CUgraphNode node, void* is_enabled) {
 
 void follow_enabled(CUgraphExec exec, CUgraphNode node, unsigned is_enabled) {
   const timer::CaptureModeScope capture_mode;
-  const std::lock_guard lock(graphs::mutex());
-  const auto clone_node = graphs::clone_node_of(exec, node);
+  const std::lock_guard lock(mutex());
+  const auto clone_node = clone_node_of(exec, node);
   if (clone_node.graph == nullptr) return;
   clone_node.graph->generation.fetch_add(1, std::memory_order_release);
   if (clone_node.node == nullptr || sys::graph_api().set_exec_enabled == nullptr) {
-    return graphs::give_copy_up(*clone_node.graph, "the program switches its nodes off and on");
+    return give_copy_up(*clone_node.graph, "the program switches its nodes off and on");
   }
   clone_node.place->is_enabled = is_enabled != 0;
-  clone_measurement::mirror(*clone_node.graph, clone_node.node, set_enabled, &is_enabled,
-                            clone_measurement::Mirrored::kNotIfTimed);
+  live_clone().mirror(*clone_node.graph, clone_node.node, set_enabled, &is_enabled,
+                      LiveClone::Mirrored::kNotIfTimed);
 }
 
 CUresult begun(CUresult result) {
-  if (result == CUDA_SUCCESS)
-    noted("cuStreamBeginCapture", [] { capture_notes::capture_begins(); });
+  if (result != CUDA_SUCCESS) return result;
+  noted("cuStreamBeginCapture", [] {
+    launch::filter.capture_begins();
+    if (hook::Observer* session = hook::observer()) session->capture_begins();
+  });
   return result;
 }
 
 // The capture is over, whatever the call has returned.
 CUresult ended(CUresult result) {
-  if (sys::is_on()) capture_notes::capture_ends();
+  if (sys::is_on() && launch::filter.capture_ends() == 0)
+    hook::report("cuStreamEndCapture", [](hook::Observer& session) { session.capture_ends(); });
   return result;
+}
+
+// --- cuGraphLaunch
+
+// While a kernel inside the graph is measured, a copy of the graph with events around that kernel
+// is launched instead.  If the driver refuses the copy, the application's own graph is launched.
+template <std::size_t kSlot>
+[[gnu::noinline]] CUresult graph_launch_unmarked(CUgraphExec exec, CUstream stream) {
+  const auto real = reinterpret_cast<Signature_cuGraphLaunch*>(
+      hook::resolved(hook::launch_originals.graph_launch[kSlot],
+                     kSlot == hook::kPerThread ? "cuGraphLaunch_ptsz" : "cuGraphLaunch"));
+  if (real == nullptr) return CUDA_ERROR_NOT_INITIALIZED;
+  hook::start_once();
+  if (!sys::is_on() || launch::filter.is_left_to_cupti()) return real(exec, stream);
+  hook::Launch launch{.api = "cuGraphLaunch",
+                      .function = nullptr,
+                      .stream = launch::explicit_stream(stream, kSlot == hook::kPerThread)};
+  hook::LaunchTicket ticket;
+  hook::report(launch.api, [&](hook::Observer& session) {
+    launch.graph = exec == nullptr ? nullptr : known_or_new(exec);
+    launch.function = reinterpret_cast<CUfunction>(launch.graph);
+    if (launch.graph != nullptr) {
+      ticket = session.before_launch(launch);
+    } else if (exec != nullptr) {
+      session.count_graph_launch();
+    }
+  });
+  bool launched = ticket.clone != nullptr && real(ticket.clone, stream) == CUDA_SUCCESS;
+  CUresult result = CUDA_SUCCESS;
+  if (!launched) {
+    result = real(exec, stream);
+    launched = ticket.clone == nullptr && result == CUDA_SUCCESS;
+  }
+  if (launch.graph != nullptr) {
+    hook::report(launch.api,
+                 [&](hook::Observer& session) { session.after_launch(launch, ticket, launched); });
+  }
+  return result;
+}
+
+template <std::size_t kSlot>
+[[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
+  if (!launch::filter.is_to_be_marked()) return graph_launch_unmarked<kSlot>(exec, stream);
+  const timer::MarkedLaunch mark(launch::explicit_stream(stream, kSlot == hook::kPerThread));
+  const auto real = reinterpret_cast<Signature_cuGraphLaunch*>(
+      hook::launch_originals.graph_launch[kSlot].load(std::memory_order_relaxed));
+  if (real != nullptr && launch::filter.only_marks(exec)) return real(exec, stream);
+  return graph_launch_unmarked<kSlot>(exec, stream);
+}
+
+template <std::size_t kSlot>
+CUresult graph_launch(CUgraphExec exec, CUstream stream) {
+  auto target = reinterpret_cast<Signature_cuGraphLaunch*>(
+      hook::launch_originals.graph_launch[kSlot].load(std::memory_order_relaxed));
+  if (target == nullptr || sys::may_be_armed(exec)) [[unlikely]] {
+    target = graph_launch_slowly<kSlot>;
+  }
+  return target(exec, stream);
 }
 
 }  // namespace
 
+CUresult CUDAAPI hooked_cuGraphLaunch(CUgraphExec graph, CUstream stream) {
+  return graph_launch<hook::kLegacy>(graph, stream);
+}
+
+CUresult CUDAAPI hooked_cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream) {
+  return graph_launch<hook::kPerThread>(graph, stream);
+}
+
+CUresult CUDAAPI hooked_cuGraphLaunch_spare(CUgraphExec graph, CUstream stream) {
+  return graph_launch<hook::kSpare>(graph, stream);
+}
+
 CUresult CUDAAPI hooked_cuGraphInstantiate(CUgraphExec* exec, CUgraph graph,
                                            CUgraphNode* error_node, char* log,
                                            std::size_t log_bytes) {
-  return made(original_cuGraphInstantiate(exec, graph, error_node, log, log_bytes), exec, graph, 0);
+  return instantiated(original_cuGraphInstantiate(exec, graph, error_node, log, log_bytes), exec,
+                      graph, 0);
 }
 
 CUresult CUDAAPI hooked_cuGraphInstantiate_v2(CUgraphExec* exec, CUgraph graph,
                                               CUgraphNode* error_node, char* log,
                                               std::size_t log_bytes) {
-  return made(original_cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes), exec, graph,
-              0);
+  return instantiated(original_cuGraphInstantiate_v2(exec, graph, error_node, log, log_bytes), exec,
+                      graph, 0);
 }
 
 CUresult CUDAAPI hooked_cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
                                                     unsigned long long flags) {
-  return made(original_cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph, flags);
+  return instantiated(original_cuGraphInstantiateWithFlags(exec, graph, flags), exec, graph, flags);
 }
 
 CUresult CUDAAPI hooked_cuGraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph,
                                                      CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
   const CUresult result = original_cuGraphInstantiateWithParams(exec, graph, parameters);
-  return made(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
+  return instantiated(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
 }
 
 CUresult CUDAAPI hooked_cuGraphInstantiateWithParams_ptsz(
     CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* parameters) {
   const CUresult result = original_cuGraphInstantiateWithParams_ptsz(exec, graph, parameters);
-  return made(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
+  return instantiated(result, exec, graph, parameters == nullptr ? 0 : parameters->flags);
 }
 
 CUresult CUDAAPI hooked_cuGraphExecUpdate(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node,
@@ -216,12 +293,12 @@ CUresult CUDAAPI hooked_cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node
 }
 
 CUresult CUDAAPI hooked_cuGraphExecDestroy(CUgraphExec exec) {
-  released("cuGraphExecDestroy", [&] { graphs::before_exec_is_destroyed(exec); });
+  released("cuGraphExecDestroy", [&] { before_exec_is_destroyed(exec); });
   return original_cuGraphExecDestroy(exec);
 }
 
 CUresult CUDAAPI hooked_cuGraphDestroy(CUgraph graph) {
-  released("cuGraphDestroy", [&] { graphs::before_graph_is_destroyed(graph); });
+  released("cuGraphDestroy", [&] { before_graph_is_destroyed(graph); });
   return original_cuGraphDestroy(graph);
 }
 
@@ -237,28 +314,28 @@ CUresult CUDAAPI hooked_cuGraphRetainUserObject(CUgraph graph, CUuserObject obje
                                                 unsigned flags) {
   const CUresult result = original_cuGraphRetainUserObject(graph, object, count, flags);
   if (result == CUDA_SUCCESS) {
-    noted("cuGraphRetainUserObject", [&] { graphs::references_held(graph); });
+    noted("cuGraphRetainUserObject", [&] { references_held(graph); });
   }
   return result;
 }
 
 CUresult CUDAAPI hooked_cuStreamBeginCapture(CUstream stream) {
-  start_once();
+  hook::start_once();
   return begun(original_cuStreamBeginCapture(stream));
 }
 
 CUresult CUDAAPI hooked_cuStreamBeginCapture_ptsz(CUstream stream) {
-  start_once();
+  hook::start_once();
   return begun(original_cuStreamBeginCapture_ptsz(stream));
 }
 
 CUresult CUDAAPI hooked_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-  start_once();
+  hook::start_once();
   return begun(original_cuStreamBeginCapture_v2(stream, mode));
 }
 
 CUresult CUDAAPI hooked_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
-  start_once();
+  hook::start_once();
   return begun(original_cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
 
@@ -266,7 +343,7 @@ CUresult CUDAAPI hooked_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph gra
                                                     const CUgraphNode* dependencies,
                                                     const CUgraphEdgeData* edges, std::size_t count,
                                                     CUstreamCaptureMode mode) {
-  start_once();
+  hook::start_once();
   return begun(
       original_cuStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode));
 }
@@ -276,7 +353,7 @@ CUresult CUDAAPI hooked_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgrap
                                                          const CUgraphEdgeData* edges,
                                                          std::size_t count,
                                                          CUstreamCaptureMode mode) {
-  start_once();
+  hook::start_once();
   return begun(
       original_cuStreamBeginCaptureToGraph_ptsz(stream, graph, dependencies, edges, count, mode));
 }
@@ -289,4 +366,4 @@ CUresult CUDAAPI hooked_cuStreamEndCapture_ptsz(CUstream stream, CUgraph* graph)
   return ended(original_cuStreamEndCapture_ptsz(stream, graph));
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs

@@ -1,11 +1,10 @@
 #include "graphs/graph_registry.hpp"
 
-#include "graphs/clone_measurement.hpp"
-#include "graphs/graph_events.hpp"
-#include "session/armed_event.hpp"
-#include "session/discovery.hpp"
-#include "session/phases.hpp"
-#include "session/state.hpp"
+#include "graphs/live_clone.hpp"
+#include "hook/observer.hpp"
+#include "launch/kernel_handles.hpp"
+#include "launch/kernel_name.hpp"
+#include "launch/launch_filter.hpp"
 #include "sys/graph_api.hpp"
 #include "sys/large_stack.hpp"
 #include "timer/driver_scope.hpp"
@@ -15,7 +14,7 @@
 #include <span>
 #include <unordered_set>
 
-namespace inline_prof::hook::graphs {
+namespace inline_prof::graphs {
 namespace {
 
 // Estimated size of a copied node; the driver does not tell it.
@@ -138,23 +137,23 @@ void read_kernel(CUgraphNode handle, GraphNode& node, Reading& reading) {
 }
 
 // Nothing of a node of another type, or of one that the driver does not show.
-Copy copy_of_node(CUgraphNode handle, CUgraphNodeType type) {
+launch::Copy copy_of_node(CUgraphNode handle, CUgraphNodeType type) {
   const auto& api = sys::graph_api();
   if (type == CU_GRAPH_NODE_TYPE_MEMCPY) {
     CUDA_MEMCPY3D box{};
     if (api.get_memcpy != nullptr && api.get_memcpy(handle, &box) == CUDA_SUCCESS)
-      return copy_of(&box);
+      return launch::copy_of(&box);
   } else if (type == CU_GRAPH_NODE_TYPE_MEMSET) {
     CUDA_MEMSET_NODE_PARAMS fill{};
     if (api.get_memset != nullptr && api.get_memset(handle, &fill) == CUDA_SUCCESS) {
-      return {.kind = CopyKind::kFill,
+      return {.kind = launch::CopyKind::kFill,
               .bytes = std::uint64_t{fill.elementSize} * fill.width * fill.height};
     }
   } else if (type == CU_GRAPH_NODE_TYPE_BATCH_MEM_OP) {
     CUDA_BATCH_MEM_OP_NODE_PARAMS operations{};
     if (api.get_memory_operations != nullptr &&
         api.get_memory_operations(handle, &operations) == CUDA_SUCCESS)
-      return copy_of(operations.paramArray, operations.count);
+      return launch::copy_of(operations.paramArray, operations.count);
   }
   return {};
 }
@@ -185,7 +184,7 @@ void read_node(CUgraphNode handle, const NotesByNode& notes, Reading& reading) {
       break;
     default:
       node.copied = copy_of_node(handle, node.type);
-      if (node.is_work()) node.function = key_of(node.copied.kind);
+      if (node.is_work()) node.function = launch::key_of(node.copied.kind);
       break;
   }
   if (const auto known = notes.find(handle); known != notes.end()) {
@@ -243,49 +242,57 @@ ExecutableGraph* vacant_graph(std::uint64_t signature) {
 // ones all the time must not wait for their copies.
 constexpr int kMostMadeLate = 64;
 
-bool is_of_a_phase_to_come(const State& run) {
-  return registry().made_late < kMostMadeLate &&
-         run.phase.load(std::memory_order_relaxed) == Phase::kMeasuring && may_look_for_phase(run);
+bool is_of_a_phase_to_come(const hook::GraphNeeds& needs) {
+  return registry().made_late < kMostMadeLate && needs.may_come_later;
 }
 
-struct Copy {
+// False if the schedule lists its events, and names nothing in `nodes`.
+bool is_asked_for(const hook::GraphNeeds& needs, const std::vector<GraphNode>& nodes) {
+  if (needs.names == nullptr) return true;
+  return std::any_of(nodes.begin(), nodes.end(), [&](const GraphNode& node) {
+    if (node.notes && needs.names->contains(node.notes->event_name)) return true;
+    return node.is_work() && needs.names->contains(launch::readable_kernel_name(
+                                 launch::identity_of(node.function).name));
+  });
+}
+
+struct PrivateCopy {
   CUgraph graph = nullptr;
   std::string why_not;
 };
 
 // Copying costs the application about as much as creating the graph, so it is done only if the copy
 // will be used.
-std::string why_not_worth_it(const State& run, std::uint64_t signature) {
+std::string why_not_worth_it(const hook::GraphNeeds& needs, std::uint64_t signature) {
   const std::lock_guard lock(mutex());
   const ExecutableGraph* known = vacant_graph(signature);
-  if (run.phase.load(std::memory_order_relaxed) < Phase::kMeasuring ||
-      (known == nullptr && is_of_a_phase_to_come(run))) {
+  if (!needs.is_planned || (known == nullptr && is_of_a_phase_to_come(needs))) {
     return known != nullptr && known->times_made > kOftenMade ? kMadeAnew : "";
   }
   return known == nullptr || !known->why_whole.empty() ? "it was made after the warm-up" : "";
 }
 
 // Sets the nodes' clones.
-Copy copy_of(CUgraph source, unsigned long long flags, Reading& reading) {
+PrivateCopy private_copy(CUgraph source, unsigned long long flags, Reading& reading,
+                         const hook::GraphNeeds* needs) {
   const auto& api = sys::graph_api();
-  const State* run = state();
   if (!reading.why_whole.empty()) return {.why_not = reading.why_whole};
   if (!api.can_time_nodes()) return {.why_not = "the driver is older than 12.3"};
   if ((flags & CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH) != 0) {
     return {.why_not = "it can be launched by the device"};
   }
-  if (run == nullptr) return {.why_not = "there is no run"};
-  if (std::string reason = why_not_worth_it(*run, reading.signature); !reason.empty()) {
+  if (needs == nullptr) return {.why_not = "there is no run"};
+  if (std::string reason = why_not_worth_it(*needs, reading.signature); !reason.empty()) {
     return {.why_not = std::move(reason)};
   }
   const std::uint64_t bytes = copy_bytes() + reading.nodes.size() * kBytesPerNode;
-  if (!schedule_asks_for(*run, reading.nodes)) {
+  if (!is_asked_for(*needs, reading.nodes)) {
     return {.why_not = "the schedule asks for nothing inside it"};
   }
-  if (bytes > run->config.graph_copies_mib << 20U) {
+  if (bytes > needs->most_copy_bytes) {
     return {.why_not = "copies of graphs would take more than INLINE_PROF_GRAPH_COPIES"};
   }
-  Copy copy;
+  PrivateCopy copy;
   if (const CUresult result = api.clone(&copy.graph, source); result != CUDA_SUCCESS) {
     return {.why_not = "cuGraphClone: error " + std::to_string(result)};
   }
@@ -318,7 +325,7 @@ void keep_one_of_each_kernel(Reading& reading) {
   reading.handles.clear();
 }
 
-void install(ExecutableGraph& graph, CUgraph source, Reading reading, Copy copy) {
+void install(ExecutableGraph& graph, CUgraph source, Reading reading, PrivateCopy copy) {
   drop_copy(graph);
   if (copy.graph == nullptr) keep_one_of_each_kernel(reading);
   graph.nodes = std::move(reading.nodes);
@@ -369,12 +376,9 @@ void vacate(ExecutableGraph& graph) {
 }
 
 // After the plan is made, only graphs in the plan matter.
-bool is_of_interest() {
-  const State* run = state();
-  if (run == nullptr) return false;
+bool is_of_interest(const hook::GraphNeeds& needs) {
   const std::lock_guard lock(mutex());
-  return run->phase.load(std::memory_order_relaxed) < Phase::kMeasuring ||
-         !registry().vacant.empty() || is_of_a_phase_to_come(*run);
+  return !needs.is_planned || !registry().vacant.empty() || is_of_a_phase_to_come(needs);
 }
 
 bool wants_room() {
@@ -396,12 +400,9 @@ ExecutableGraph* of(CUgraphExec exec) noexcept {
 
 ExecutableGraph* known_or_new(CUgraphExec exec) {
   if (ExecutableGraph* known = of(exec)) return known;
-  const State* run = state();
+  hook::Observer* session = hook::observer();
   const std::lock_guard lock(mutex());
-  if (is_full() || run == nullptr ||
-      run->phase.load(std::memory_order_relaxed) >= Phase::kMeasuring) {
-    return nullptr;
-  }
+  if (is_full() || session == nullptr || session->graph_needs().is_planned) return nullptr;
   ExecPlace* place = place_of(exec, true);
   if (place == nullptr) return nullptr;
   ExecutableGraph& graph = add(0);
@@ -418,17 +419,17 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
     vacate(*former);
     place_of(exec, true)->graph.store(nullptr, std::memory_order_release);
   }
-  note_hint_of_phase(kHintsOfGraph);
-  if (!is_of_interest()) return;
-  if (wants_room()) make_room_before_iterations(*state());
+  hook::Observer* session = hook::observer();
+  if (session == nullptr) return;
+  const hook::GraphNeeds needs = session->graph_is_made();
+  if (!is_of_interest(needs)) return;
+  if (wants_room()) session->make_room_for_graphs();
   const timer::CaptureModeScope capture_mode;
   Reading reading = read(source);
-  Copy copy = copy_of(source, flags, reading);
+  PrivateCopy copy = private_copy(source, flags, reading, &needs);
   const std::lock_guard lock(mutex());
   ExecPlace* place = place_of(exec, true);
-  if (state()->phase.load(std::memory_order_relaxed) == Phase::kMeasuring &&
-      vacant_graph(reading.signature) == nullptr)
-    ++registry().made_late;
+  if (needs.is_planned && vacant_graph(reading.signature) == nullptr) ++registry().made_late;
   ExecutableGraph* room = place == nullptr ? nullptr : graph_for(reading.signature);
   if (room == nullptr) {
     if (copy.graph != nullptr) sys::graph_api().destroy(copy.graph);
@@ -441,7 +442,8 @@ void made(CUgraphExec exec, CUgraph source, unsigned long long flags) {
   graph.generation.fetch_add(1, std::memory_order_release);
   graph.exec.store(exec, std::memory_order_release);
   place->graph.store(&graph, std::memory_order_release);
-  follow_new_exec(graph);
+  if ((launch::filter.is_boundary(&graph) || launch::filter.is_armed(&graph)) && sys::is_on())
+    launch::filter.add_handle(exec);
 }
 
 void updated_from(CUgraphExec exec, CUgraph source) {
@@ -459,7 +461,10 @@ void updated_from(CUgraphExec exec, CUgraph source) {
   }
   const timer::CaptureModeScope capture_mode;
   Reading reading = read(source);
-  Copy copy = copy_of(source, flags, reading);
+  hook::GraphNeeds needs;
+  hook::Observer* session = hook::observer();
+  if (session != nullptr) needs = session->graph_needs();
+  PrivateCopy copy = private_copy(source, flags, reading, session == nullptr ? nullptr : &needs);
   const std::lock_guard lock(mutex());
   install(*graph, source, std::move(reading), std::move(copy));
 }
@@ -475,7 +480,7 @@ void references_held(CUgraph source) {
 void before_exec_is_destroyed(CUgraphExec exec) {
   ExecutableGraph* graph = of(exec);
   if (graph == nullptr) return;
-  clone_measurement::destroy_clone_of(*graph);
+  live_clone().destroy_clone_of(*graph);
   const timer::CaptureModeScope capture_mode;
   const std::lock_guard lock(mutex());
   if (ExecPlace* place = place_of(exec, false))
@@ -497,7 +502,7 @@ void before_graph_is_destroyed(CUgraph source) {
     }
   }
   for (ExecutableGraph* graph : holding) {
-    clone_measurement::destroy_clone_of(*graph);
+    live_clone().destroy_clone_of(*graph);
     const timer::CaptureModeScope capture_mode;
     const std::lock_guard lock(mutex());
     give_copy_up(*graph, "others wait until all its copies are gone (NCCL, user objects)");
@@ -524,7 +529,8 @@ void forget_vacant() {
   const std::lock_guard lock(mutex());
   if (!is_full()) return;
   for (const auto& [signature, graph] : registry().vacant) {
-    if (is_boundary(graph)) return;  // it tells where iterations begin, and will be made again
+    if (launch::filter.is_boundary(graph))
+      return;  // it tells where iterations begin, and will be made again
   }
   registry().vacant.clear();
   registry().all.remove_if(
@@ -552,4 +558,4 @@ std::uint64_t copy_bytes() noexcept {
   return registry().copied_nodes.load(std::memory_order_relaxed) * kBytesPerNode;
 }
 
-}  // namespace inline_prof::hook::graphs
+}  // namespace inline_prof::graphs

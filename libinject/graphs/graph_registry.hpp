@@ -19,13 +19,13 @@
 #include <unordered_map>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::graphs {
 
 struct GraphNode {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   CUgraphNode copy = nullptr;     // the node in ExecutableGraph::copy, or null
   CUfunction function = nullptr;  // of a copy: its kind's key
-  Copy copied{};                  // by a node that copies, fills or is an operation on memory
+  launch::Copy copied{};          // by a node that copies, fills or is an operation on memory
   std::array<unsigned, 3> grid{};
   std::array<unsigned, 3> block{};
   unsigned dynamic_shared_bytes = 0;
@@ -67,8 +67,6 @@ struct ExecutableGraph {
 inline constexpr int kOftenMade = 3;
 inline constexpr const char* kMadeAnew = "the program makes it anew again and again";
 
-namespace graphs {
-
 // Held for look-ups and small changes; never while graphs are copied or instantiated.
 [[nodiscard]] std::mutex& mutex() noexcept;
 
@@ -108,5 +106,4 @@ void give_all_copies_up();
 [[nodiscard]] std::uint64_t copy_bytes() noexcept;
 [[nodiscard]] std::uint64_t registry_bytes();
 
-}  // namespace graphs
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::graphs

@@ -1,4 +1,4 @@
-// The process is about to end by a signal that a handler of ours has caught.
+// The end of the process by a signal that a handler of ours has caught.
 #pragma once
 
 #include <atomic>
@@ -10,5 +10,11 @@ extern constinit std::atomic<int> ending_signal;
 
 // Ends the process as the signal would have, once the file is written, or after two seconds.
 [[noreturn]] void wait_for_the_end() noexcept;
+
+// Restores the system's own handling of the signal.
+void restore_default_handler(int signal) noexcept;
+
+// Ends the process as the signal would have done by default.
+[[noreturn]] void die_of(int signal) noexcept;
 
 }  // namespace inline_prof::hook

@@ -1,22 +1,20 @@
 // Macro labels: "X.start" and "X.stop" are the two ends of event X.
 #pragma once
 
-#include "record/event_record.hpp"
-
 #include <inline_prof/abi.h>
 
 #include <atomic>
 #include <cstdint>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 
 // One event name.  Never destroyed, since call sites keep pointers to it.
 struct Label {
   std::string name;
   // Read by the call sites: 0 if a call would have no effect.
   std::uint32_t gate = 1;
-  bool was_unmatched = false;  // stopped without a start; with the state's mutex held
+  bool was_unmatched = false;  // stopped without a start; with the session's mutex held
 
   void open_gate(bool open) noexcept { __atomic_store_n(&gate, open ? 1U : 0U, __ATOMIC_RELAXED); }
 };
@@ -33,20 +31,17 @@ void open_all_gates(bool open);
 // Every event name met so far, for messages.
 [[nodiscard]] std::string met_label_names();
 
-struct LaunchSite;
+// True if there were more names than there is room for.
+[[nodiscard]] bool had_no_room();
 
-// A label that this thread has started, while events are being discovered.  Any thread may stop it.
-struct OpenLabel {
-  const void* stream;
-  record::EventRecord* event;
-  const LaunchSite* site;
-  int occurrence;
-  int discovery;  // State::discovery, then
-};
+// Null if there is no room.
+[[nodiscard]] Label* label_named(const std::string& name);
 
-// The innermost one on `stream` of this discovery that was not stopped; null if there is none.
-// With the state's mutex held.
-[[nodiscard]] const OpenLabel* innermost_label(const void* stream, int discovery) noexcept;
-void add_kernel_name(record::EventRecord& event, const std::string& kernel_name);
+// The end that a call site stands for; `site` may be null, and is bound to it.  Null if `text` ends
+// in neither ".start" nor ".stop", or there is no room: then the site's gate is shut.
+[[nodiscard]] const LabelEnd* end_at(inline_prof_site* site, const char* text);
 
-}  // namespace inline_prof::hook
+// Shuts the gate of a call site that is not needed any more.
+void shut(inline_prof_site* site) noexcept;
+
+}  // namespace inline_prof::labels

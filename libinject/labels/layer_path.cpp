@@ -1,7 +1,6 @@
 #include "labels/layer_path.hpp"
 
-#include "graphs/capture_notes.hpp"
-#include "session/phase.hpp"
+#include "launch/launch_filter.hpp"
 #include "sys/lifecycle.hpp"
 #include "sys/thread_memory.hpp"
 
@@ -12,7 +11,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 namespace {
 
 constexpr std::size_t kDeepest = 32;       // ranges below are counted and give no layer
@@ -98,8 +97,8 @@ void drop_ended(OpenRanges& ranges) noexcept {
 }
 
 bool is_wanted() noexcept {
-  return (counting.load(std::memory_order_relaxed) ||
-          open_captures.load(std::memory_order_relaxed) != 0) &&
+  using launch::LaunchFilter;
+  return launch::filter.has(LaunchFilter::kCounting | LaunchFilter::kCapturing) &&
          sys::lifecycle.load(std::memory_order_relaxed) != sys::Lifecycle::kOff;
 }
 
@@ -281,4 +280,4 @@ std::string current_layer() {
   return path;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

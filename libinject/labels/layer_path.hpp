@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 
 // Who pushed.  Each NVTX domain has a stack of its own (nvToolsExt.h 3, nvtxDomainCreate), and they
 // need not nest in one another: a pop takes the innermost range of its own owner.
@@ -38,4 +38,4 @@ void end_set_range(std::uint64_t id) noexcept;
 
 [[nodiscard]] std::string current_layer();
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

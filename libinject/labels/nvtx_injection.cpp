@@ -9,7 +9,7 @@
 INLINE_PROF_EXPORT int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table);
 INLINE_PROF_EXPORT int InitializeInjectionNvtx(NvtxGetExportTableFunc_t get_export_table);
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 
 constinit std::array<NvtxEntry, 2> nvtx_entries{{
     {.symbol = "InitializeInjectionNvtx2"},
@@ -83,14 +83,14 @@ void* wrap_nvtx_entry(NvtxEntry& entry, void* real) noexcept {
   return real;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
-  using namespace inline_prof::hook;
+  using namespace inline_prof::labels;
   return initialize(get_export_table, nvtx_entries[0].tools.load(std::memory_order_acquire));
 }
 
 int InitializeInjectionNvtx(NvtxGetExportTableFunc_t get_export_table) {
-  using namespace inline_prof::hook;
+  using namespace inline_prof::labels;
   return initialize(get_export_table, nvtx_entries[1].tools.load(std::memory_order_acquire));
 }

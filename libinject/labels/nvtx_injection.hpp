@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 
 // The functions by which NVTX initializes an injected library: version 3's, and that of the older
 // shared library.
@@ -22,4 +22,4 @@ extern constinit std::array<NvtxEntry, 2> nvtx_entries;
 // calls `real`; or `real` itself if another tool is chained already.
 [[nodiscard]] void* wrap_nvtx_entry(NvtxEntry& entry, void* real) noexcept;
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

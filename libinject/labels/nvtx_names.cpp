@@ -8,7 +8,7 @@
 #include <string>
 #include <unordered_map>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 namespace {
 
 // Limits of what an application can make us keep.  Further strings have no text, and further
@@ -208,4 +208,4 @@ bool is_library_domain(std::string_view name) noexcept {
   return false;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 
 // --- texts
 
@@ -38,4 +38,4 @@ RangeOwner owner_of(nvtxDomainHandle_t domain) noexcept;
 // True for domains in which NVIDIA's libraries annotate their own calls (docs/layers.md).
 bool is_library_domain(std::string_view name) noexcept;
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

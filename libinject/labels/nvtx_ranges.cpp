@@ -1,13 +1,12 @@
 #include "labels/nvtx_ranges.hpp"
 
-#include "hook/guard.hpp"
+#include "hook/observer.hpp"
 #include "labels/layer_path.hpp"
 #include "labels/nvtx_names.hpp"
-#include "session/iteration_boundary.hpp"
 
 #include <cstdint>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 
 constinit std::array<std::atomic<NvtxFunctionPointer>, kNvtxFunctions> nvtx_tools_functions{};
 constinit std::atomic<bool> has_nvtx_tool{false};
@@ -40,10 +39,15 @@ Function tools(Place place) noexcept {
   return reinterpret_cast<Function>(nvtx_tools_functions[place].load(std::memory_order_relaxed));
 }
 
+// True if it is a range with which iterations begin.
+bool encloses_iterations(const char* text) noexcept {
+  hook::Observer* session = hook::observer();
+  return text != nullptr && session != nullptr && session->range_opens(text);
+}
+
 void open_pushed(RangeOwner owner, const char* text) noexcept {
   if (owner == kNoLayers) return;
-  const bool is_mark = text != nullptr && note_range(text);
-  push_range(owner, is_mark ? nullptr : text);
+  push_range(owner, encloses_iterations(text) ? nullptr : text);
 }
 
 void close_pushed(RangeOwner owner) noexcept {
@@ -57,8 +61,7 @@ nvtxRangeId_t open_started(RangeOwner owner, const char* text, nvtxRangeId_t too
   const nvtxRangeId_t id =
       tools_id != 0 ? tools_id : last_id.fetch_add(1, std::memory_order_relaxed) + 1;
   if (owner == kNoLayers) return id;
-  const bool is_mark = text != nullptr && note_range(text);
-  start_range(id, is_mark ? nullptr : text);
+  start_range(id, encloses_iterations(text) ? nullptr : text);
   return id;
 }
 
@@ -149,7 +152,7 @@ template <typename Handle, typename Make, typename Remember>
 Handle handle_for(const char* where, Handle tools_handle, const Make& make,
                   const Remember& remember) noexcept {
   Handle handle = tools_handle;
-  fenced(where, [&] {
+  hook::fenced(where, [&] {
     if (!has_nvtx_tool.load(std::memory_order_relaxed)) {
       handle = make();
     } else if (handle != nullptr) {
@@ -222,4 +225,4 @@ const std::array<NvtxFunction, kNvtxFunctions>& nvtx_functions() noexcept {
   return functions;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstddef>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 
 // A function of NVTX that we implement.
 struct NvtxFunction {
@@ -23,4 +23,4 @@ inline constexpr std::size_t kNvtxFunctions = 16;
 extern constinit std::array<std::atomic<NvtxFunctionPointer>, kNvtxFunctions> nvtx_tools_functions;
 extern constinit std::atomic<bool> has_nvtx_tool;
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

@@ -1,41 +1,45 @@
 // Creation and destruction of contexts, streams and modules: calibration begins here, handles that
 // end are forgotten, and threads that get a context are expected to launch.
-#include "entry/driver_functions.hpp"
-#include "entry/start.hpp"
-#include "hook/guard.hpp"
-#include "launch/launching_threads.hpp"
-#include "session/session.hpp"
+#include "hook/driver_functions.hpp"
+#include "hook/observer.hpp"
+#include "hook/start.hpp"
+#include "sys/lifecycle.hpp"
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 namespace {
+
+template <typename Report>
+void tell(const char* where, const Report& report) noexcept {
+  if (sys::is_on()) hook::report(where, report);
+}
 
 CUresult created(CUresult result, CUcontext* context, const char* where) {
   if (result != CUDA_SUCCESS || context == nullptr || *context == nullptr) return result;
-  start_once();
-  if (sys::is_on()) fenced(where, [&] { session::context_created(*context); });
+  hook::start_once();
+  tell(where, [&](hook::Observer& session) { session.context_created(*context); });
   return result;
 }
 
 // This thread has a context, and may launch from now on.
 CUresult has_current(CUresult result, CUcontext context) {
   if (sys::this_thread.launches || result != CUDA_SUCCESS || context == nullptr) return result;
-  if (sys::is_on()) fenced("cuCtxSetCurrent", session::thread_may_launch);
+  tell("cuCtxSetCurrent", [](hook::Observer& session) { session.thread_may_launch(); });
   return result;
 }
 
-// After the call, since only the driver knows the reference count of a primary context.
 CUresult released(CUresult result, CUdevice device) {
-  if (sys::is_on()) {
-    fenced("cuDevicePrimaryCtxRelease", [&] { session::primary_context_released(device); });
-  }
+  tell("cuDevicePrimaryCtxRelease",
+       [&](hook::Observer& session) { session.primary_context_released(device); });
   return result;
 }
 
-// Before the call: afterwards the driver may already have reused the handle.
 void before_reset(CUdevice device) {
-  if (sys::is_on()) {
-    fenced("cuDevicePrimaryCtxReset", [&] { session::primary_context_reset(device); });
-  }
+  tell("cuDevicePrimaryCtxReset",
+       [&](hook::Observer& session) { session.primary_context_reset(device); });
+}
+
+void before_destroy(CUcontext context) {
+  tell("cuCtxDestroy", [&](hook::Observer& session) { session.context_gone(context); });
 }
 
 }  // namespace
@@ -99,28 +103,28 @@ CUresult CUDAAPI hooked_cuDevicePrimaryCtxReset_v2(CUdevice device) {
 }
 
 CUresult CUDAAPI hooked_cuCtxDestroy(CUcontext context) {
-  if (sys::is_on()) fenced("cuCtxDestroy", [&] { session::context_gone(context); });
+  before_destroy(context);
   return original_cuCtxDestroy(context);
 }
 
 CUresult CUDAAPI hooked_cuCtxDestroy_v2(CUcontext context) {
-  if (sys::is_on()) fenced("cuCtxDestroy", [&] { session::context_gone(context); });
+  before_destroy(context);
   return original_cuCtxDestroy_v2(context);
 }
 
 CUresult CUDAAPI hooked_cuModuleUnload(CUmodule module) {
-  if (sys::is_on()) fenced("cuModuleUnload", [&] { session::module_gone(module); });
+  tell("cuModuleUnload", [&](hook::Observer& session) { session.module_gone(module); });
   return original_cuModuleUnload(module);
 }
 
 CUresult CUDAAPI hooked_cuLibraryUnload(CUlibrary library) {
-  if (sys::is_on()) fenced("cuLibraryUnload", [&] { session::library_gone(library); });
+  tell("cuLibraryUnload", [&](hook::Observer& session) { session.library_gone(library); });
   return original_cuLibraryUnload(library);
 }
 
 CUresult CUDAAPI hooked_cuStreamDestroy_v2(CUstream stream) {
-  if (sys::is_on()) fenced("cuStreamDestroy", [&] { session::stream_gone(stream); });
+  tell("cuStreamDestroy", [&](hook::Observer& session) { session.stream_gone(stream); });
   return original_cuStreamDestroy_v2(stream);
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 alignas(256) constinit std::array<CopyKey, kCopyKinds> copy_keys;
 
@@ -216,4 +216,4 @@ Copy copy_of(const CUstreamBatchMemOpParams* operations, unsigned count) noexcep
   return all;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 enum class CopyKind : std::uint8_t {
   kHostToDevice,
@@ -73,4 +73,4 @@ extern constinit std::array<CopyKey, kCopyKinds> copy_keys;
 [[nodiscard]] Copy copy_of_boxes(const void* boxes, std::size_t count) noexcept;
 [[nodiscard]] Copy copy_of(const CUstreamBatchMemOpParams* operations, unsigned count) noexcept;
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

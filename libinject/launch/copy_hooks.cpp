@@ -2,21 +2,16 @@
 // the filter; what it copies is asked of the driver only where it is counted or may be measured.
 //
 // Where the host copies from or to a device in each iteration, that tells where iterations end.
-#include "entry/driver_functions.hpp"
-#include "entry/start.hpp"
-#include "hook/guard.hpp"
+#include "hook/driver_functions.hpp"
 #include "launch/copies.hpp"
 #include "launch/launch_arguments.hpp"
 #include "launch/observed.hpp"
 #include "launch/waits.hpp"
-#include "session/armed_event.hpp"
-#include "sys/cuda_api.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 namespace {
 
 // The filter's bits of all keys; every bit until a copy has counted them.
@@ -36,34 +31,6 @@ void count_copy_bits() noexcept {
           copy_bits.load(std::memory_order_relaxed)) != sys::kNoLaunch;
 }
 
-// The filter lets every launch through now and then: without a copy in the plan of the iteration
-// none is asked about.
-[[nodiscard]] bool none_is_looked_at() noexcept {
-  if (counting.load(std::memory_order_relaxed) ||
-      open_captures.load(std::memory_order_relaxed) != 0 ||
-      measures_everything.load(std::memory_order_relaxed) ||
-      sites_are_lost.load(std::memory_order_relaxed)) {
-    return false;
-  }
-  const auto count = armed_count.load(std::memory_order_acquire);
-  return std::none_of(armed_events.begin(), armed_events.begin() + count,
-                      [](const ArmedEvent& armed) {
-                        return is_copy(armed.function.load(std::memory_order_relaxed));
-                      });
-}
-
-// As settle_launch().  Copies of all threads share a few slots: they are counted as where several
-// threads launch.
-[[nodiscard]] bool settle_copy(const void* key, const void* stream,
-                               timer::LaunchSlot*& counted) noexcept {
-  if (open_captures.load(std::memory_order_relaxed) != 0) return false;
-  if (!counting.load(std::memory_order_relaxed)) return is_settled(key);
-  timer::LaunchSlot* slot = launch_table.find(key, stream);
-  if (slot == nullptr || !slot->count_quietly(true)) return false;
-  counted = slot;
-  return true;
-}
-
 // One call of the application's.  Without templates: there are some hundred wrappers.
 struct CopyCall {
   const char* api;
@@ -80,10 +47,10 @@ struct CopyCall {
 // gone when the call is made.
 [[gnu::noinline]] bool is_settled(const CopyCall& call, Copy& copy, timer::LaunchSlot*& counted) {
   bool settled = true;
-  fenced(call.api, [&] {
-    if (none_is_looked_at()) return;
+  hook::fenced(call.api, [&] {
+    if (!filter.examines_copies()) return;
     copy = call.describe(call.describe_call);
-    settled = copy.bytes == 0 || settle_copy(key_of(copy.kind), call.stream, counted);
+    settled = copy.bytes == 0 || filter.settle_copy(key_of(copy.kind), call.stream, counted);
   });
   return settled;
 }
@@ -96,22 +63,16 @@ CUresult copied_unmarked(const CopyCall& call) {
     if (result != CUDA_SUCCESS && counted != nullptr) timer::take_back(counted->count);
     return result;
   }
-  const Launch launch{.api = call.api,
-                      .function = key_of(copy.kind),
-                      .stream = call.stream,
-                      .grid = {},
-                      .block = {},
-                      .cluster = {},
-                      .dynamic_shared_bytes = 0,
-                      .copy = &copy};
+  const hook::Launch launch{
+      .api = call.api, .function = key_of(copy.kind), .stream = call.stream, .copy = &copy};
   return observed(launch, [&] { return call.made(); });
 }
 
 [[gnu::noinline]] CUresult copied_slowly(const CopyCall& call) {
-  start_once();
+  hook::start_once();
   count_copy_bits();
-  if (!sys::is_on() || cupti_sees_launches.load(std::memory_order_relaxed)) return call.made();
-  if (!is_to_be_marked()) return copied_unmarked(call);
+  if (!sys::is_on() || filter.is_left_to_cupti()) return call.made();
+  if (!filter.is_to_be_marked()) return copied_unmarked(call);
   const timer::MarkedLaunch mark(call.stream);
   return copied_unmarked(call);
 }
@@ -131,11 +92,11 @@ CUresult copied(const char* api, CUstream stream, const Describe& describe,
 }
 
 void note_copy(const char* where) noexcept {
-  if (!sys::is_on() || !looking_for_period.load(std::memory_order_relaxed)) return;
-  fenced(where, [] { note_host_wait(); });
+  if (!sys::is_on() || !filter.has(LaunchFilter::kSearching)) return;
+  hook::report(where, [](hook::Observer& session) { session.host_copies(); });
 }
 
-// What is done before a call.
+// Done before a call.
 HostWait note_nothing() noexcept {
   return HostWait(false);
 }
@@ -151,12 +112,12 @@ HostWait note_synchronous_copy(const char* where) noexcept {
   return HostWait(true);
 }
 
-// Of unified addresses.
+// For unified addresses.
 HostWait note_copy_between(CUdeviceptr to, CUdeviceptr from) noexcept {
-  if (sys::is_on() && looking_for_period.load(std::memory_order_relaxed)) {
-    fenced("cuMemcpyAsync", [&] {
+  if (sys::is_on() && filter.has(LaunchFilter::kSearching)) {
+    hook::report("cuMemcpyAsync", [&](hook::Observer& session) {
       const CopyKind kind = copy_between(to, from, 0).kind;
-      if (kind != CopyKind::kDeviceToDevice && kind != CopyKind::kPeer) note_host_wait();
+      if (kind != CopyKind::kDeviceToDevice && kind != CopyKind::kPeer) session.host_copies();
     });
   }
   return HostWait(false);
@@ -340,4 +301,4 @@ INLINE_PROF_COPY(cuStreamBatchMemOp_v2, _ptsz, stream,
 
 #undef INLINE_PROF_COPY
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

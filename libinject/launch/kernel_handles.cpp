@@ -1,7 +1,6 @@
 #include "launch/kernel_handles.hpp"
 
-#include "entry/driver_functions.hpp"
-#include "entry/hooked_functions.hpp"
+#include "hook/driver_functions.hpp"
 #include "hook/guard.hpp"
 #include "launch/copies.hpp"
 #include "sys/cuda_api.hpp"
@@ -10,7 +9,7 @@
 #include <mutex>
 #include <unordered_map>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 namespace {
 
 // Beyond this, further handles are not remembered.
@@ -38,7 +37,7 @@ bool names_are_needed() noexcept {
   static constinit std::atomic<Answer> answer{Answer::kUnknown};
   Answer known = answer.load(std::memory_order_relaxed);
   if (known == Answer::kUnknown) {
-    known = find_original("cuFuncGetName") == nullptr ? Answer::kYes : Answer::kNo;
+    known = hook::find_original("cuFuncGetName") == nullptr ? Answer::kYes : Answer::kNo;
     answer.store(known, std::memory_order_relaxed);
   }
   return known == Answer::kYes;
@@ -116,7 +115,7 @@ CUresult CUDAAPI hooked_cuModuleGetFunction(CUfunction* function, CUmodule modul
                                             const char* name) {
   const CUresult result = original_cuModuleGetFunction(function, module, name);
   if (result == CUDA_SUCCESS && names_are_needed()) {
-    fenced("cuModuleGetFunction", [&] { remember(*function, name, module); });
+    hook::fenced("cuModuleGetFunction", [&] { remember(*function, name, module); });
   }
   return result;
 }
@@ -124,7 +123,7 @@ CUresult CUDAAPI hooked_cuModuleGetFunction(CUfunction* function, CUmodule modul
 CUresult CUDAAPI hooked_cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, const char* name) {
   const CUresult result = original_cuLibraryGetKernel(kernel, library, name);
   if (result == CUDA_SUCCESS && names_are_needed()) {
-    fenced("cuLibraryGetKernel", [&] { remember(*kernel, name, library); });
+    hook::fenced("cuLibraryGetKernel", [&] { remember(*kernel, name, library); });
   }
   return result;
 }
@@ -132,9 +131,9 @@ CUresult CUDAAPI hooked_cuLibraryGetKernel(CUkernel* kernel, CUlibrary library, 
 CUresult CUDAAPI hooked_cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
   const CUresult result = original_cuKernelGetFunction(function, kernel);
   if (result == CUDA_SUCCESS && names_are_needed()) {
-    fenced("cuKernelGetFunction", [&] { remember_as(*function, kernel); });
+    hook::fenced("cuKernelGetFunction", [&] { remember_as(*function, kernel); });
   }
   return result;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -11,7 +11,7 @@
 #include <compare>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 struct KernelIdentity {
   const void* module = nullptr;
@@ -23,4 +23,4 @@ struct KernelIdentity {
 // The handle has just been launched, so it is valid now.
 [[nodiscard]] KernelIdentity identity_of(CUfunction function);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

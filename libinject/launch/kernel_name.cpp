@@ -6,7 +6,7 @@
 #include <cxxabi.h>
 #include <memory>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 namespace {
 
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
@@ -71,4 +71,4 @@ std::string readable_kernel_name(std::string_view mangled) {
   return readable.empty() ? "kernel_without_a_name" : readable;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 // An event name from a kernel's mangled name: no return type, no parameters, no blanks, since a
 // name with blanks cannot stand in a prof.schedule.
@@ -12,4 +12,4 @@ namespace inline_prof::hook {
 //   ampere_h16816gemm  ->  ampere_h16816gemm
 [[nodiscard]] std::string readable_kernel_name(std::string_view mangled);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -1,11 +1,13 @@
-// Helpers for a launch's arguments, as our wrappers and CUPTI's callbacks get them.
+// A launch's arguments, as our wrappers and CUPTI's callbacks get them.
 #pragma once
+
+#include "hook/launch.hpp"
 
 #include <cuda.h>
 
 #include <array>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 // A null stream is the legacy or the per-thread default stream, depending on the function called.
 [[nodiscard]] inline CUstream explicit_stream(CUstream stream, bool per_thread) noexcept {
@@ -34,4 +36,17 @@ namespace inline_prof::hook {
   return value != nullptr && value->programmaticStreamSerializationAllowed != 0;
 }
 
-}  // namespace inline_prof::hook
+[[nodiscard]] inline hook::Launch launch_of(const char* api, CUstream on,
+                                            const CUlaunchConfig& config,
+                                            CUfunction function) noexcept {
+  return {.api = api,
+          .function = function,
+          .stream = on,
+          .grid = {config.gridDimX, config.gridDimY, config.gridDimZ},
+          .block = {config.blockDimX, config.blockDimY, config.blockDimZ},
+          .cluster = cluster_of(config),
+          .dynamic_shared_bytes = config.sharedMemBytes,
+          .may_overlap = may_overlap(config)};
+}
+
+}  // namespace inline_prof::launch

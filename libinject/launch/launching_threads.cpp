@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 constinit std::atomic<bool> several_threads_launch{false};
 constinit std::atomic<bool> first_thread_counts{false};
@@ -51,4 +51,4 @@ void note_first_launch_of_thread() noexcept {
   first_thread_knows.store(true, std::memory_order_release);
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -7,7 +7,7 @@
 
 #include <atomic>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 // True once a second thread has launched.
 extern constinit std::atomic<bool> several_threads_launch;
@@ -38,4 +38,4 @@ void note_first_launch_of_thread() noexcept;
   return is_counted;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -1,26 +1,20 @@
-#include "entry/driver_functions.hpp"
-#include "hook/guard.hpp"
+#include "hook/driver_functions.hpp"
+#include "hook/observer.hpp"
+#include "launch/launch_filter.hpp"
 #include "launch/waits.hpp"
-#include "session/armed_event.hpp"
-#include "session/iteration_boundary.hpp"
 #include "sys/lifecycle.hpp"
 #include "timer/last_wait.hpp"
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 HostWait note_wait(const char* where) noexcept {
-  if (sys::is_on()) {
-    if (looking_for_period.load(std::memory_order_relaxed)) fenced(where, [] { note_host_wait(); });
-    if (hints_are_counted()) fenced(where, [] { note_hint_of_phase(); });
-  }
+  if (sys::is_on() && filter.wants_waits())
+    hook::report(where, [](hook::Observer& session) { session.host_waits(); });
   return HostWait(true);
 }
 
 std::optional<std::uint32_t> HostWait::time_of_call_us() noexcept {
-  if (armed_count.load(std::memory_order_relaxed) == 0 &&
-      !measures_everything.load(std::memory_order_relaxed)) {
-    return std::nullopt;
-  }
+  if (!filter.measures_something()) return std::nullopt;
   return timer::monotonic_us();
 }
 
@@ -48,4 +42,4 @@ CUresult CUDAAPI hooked_cuStreamSynchronize_ptsz(CUstream stream) {
   return original_cuStreamSynchronize_ptsz(stream);
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 
 // From before a call until after it.
 class HostWait {
@@ -29,4 +29,4 @@ class HostWait {
 // Notes that the host waits, by which iterations are found.
 [[nodiscard]] HostWait note_wait(const char* where) noexcept;
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -1,7 +1,6 @@
 #include "libraries/call_operation.hpp"
 
-#include "session/planning.hpp"
-#include "session/state.hpp"
+#include "hook/observer.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -72,16 +71,8 @@ std::string source_of(const LibraryCall& call) {
 }
 
 record::Op left_out(const LibraryCall& call, const std::string& why) {
-  hook::State* run = hook::state();
-  if (run == nullptr) return {};
-  const std::string warning = source_of(call) + ": " + why + ": its operation is not described";
-  bool was_said = false;
-  {
-    const std::lock_guard lock(run->run.mutex);
-    const auto& said = run->run.warnings;
-    was_said = std::find(said.begin(), said.end(), warning) != said.end();
-  }
-  if (!was_said) hook::warn(*run, warning);
+  if (hook::Observer* session = hook::observer())
+    session->warn_once(source_of(call) + ": " + why + ": its operation is not described");
   return {};
 }
 

@@ -4,7 +4,7 @@
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/conv_op.hpp"
-#include "session/phase.hpp"
+#include "launch/launch_filter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -141,7 +141,7 @@ struct SaidByExecute {
 
 // Descriptors are tracked until discovery ends; operations are not needed after that.
 bool is_followed() noexcept {
-  return hook::counting.load(std::memory_order_relaxed);
+  return launch::filter.has(launch::LaunchFilter::kCounting);
 }
 
 struct SetAttribute {

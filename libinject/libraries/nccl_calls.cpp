@@ -3,13 +3,13 @@
 // A call outside a group launches before it returns.  Inside a group nothing is launched until
 // ncclGroupEnd, where one kernel may do the work of several calls.  So during discovery the calls
 // of a thread's group are kept until then.
-#include "hook/guard.hpp"
+#include "hook/observer.hpp"
+#include "launch/launch_filter.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/communicators.hpp"
 #include "libraries/vendor_nccl.hpp"
-#include "session/phase.hpp"
-#include "session/state.hpp"
+#include "sys/process.hpp"
 
 #include <inline_prof/op_kind.hpp>
 
@@ -67,8 +67,8 @@ std::int64_t count_ranks(const void* comm, void* real) {
 
 Operation operation_of(const LibraryCall& call, void* real, const SaidByCollective& said,
                        std::size_t count, int type, const void* comm, const void* stream) {
-  const hook::State* run = hook::state();
-  const std::int64_t iteration = run == nullptr ? 0 : run->iteration.load();
+  const hook::Observer* session = hook::observer();
+  const std::int64_t iteration = session == nullptr ? 0 : session->iteration();
   Operation operation{.call = &call, .count = count, .stream = stream};
   operation.communicator = facts_of(comm, iteration, said.is_collective, count_ranks, real);
   if (type < 0 || static_cast<std::size_t>(type) >= nccl::kDataTypes.size()) return operation;
@@ -176,7 +176,7 @@ struct Collective {
   static int call(LibraryCall& call, int (*real)(A...) noexcept, A... arguments) {
     Operation operation;
     DescribeOp describe = describe_nothing;
-    if (hook::counting.load(std::memory_order_relaxed)) {
+    if (launch::filter.has(launch::LaunchFilter::kCounting)) {
       fenced_apart(call.symbol, [&] {
         operation = Says::operation(call, reinterpret_cast<void*>(real), arguments...);
         if (group.depth == 0) return;
@@ -298,8 +298,7 @@ struct InitAll {
     static constinit std::atomic<std::uint64_t> calls{0};
     const std::array<std::uint64_t, 2> key{static_cast<std::uint64_t>(getpid()),
                                            calls.fetch_add(1)};
-    const hook::State* run = hook::state();
-    const std::string host = run == nullptr ? "" : run->run.host_name;
+    const std::string host = sys::host_name();
     const std::uint64_t identity =
         hash_of(key.data(), sizeof key, hash_of(host.data(), host.size()));
     for (int i = 0; comms != nullptr && i < devices; ++i)

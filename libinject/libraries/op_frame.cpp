@@ -1,8 +1,6 @@
 #include "libraries/op_frame.hpp"
 
-#include "hook/guard.hpp"
-#include "session/armed_event.hpp"
-#include "session/state.hpp"
+#include "hook/observer.hpp"
 #include "sys/thread_memory.hpp"
 
 #include <array>
@@ -22,11 +20,9 @@ struct OpenOps {
 
 void close_part(OpPart& part) {
   if (part.pair == nullptr) return;
-  hook::State* run = hook::state();
   auto* pair = std::exchange(part.pair, nullptr);
-  if (run == nullptr) return;  // a forked child
-  if (part.armed == nullptr) return hook::close_pair(*run, part.stream, *pair);
-  hook::end_pair(*run, *part.armed, part.stream, *pair, true);
+  hook::Observer* session = hook::observer();
+  if (session != nullptr) session->end_pair(*pair, part.stream, part.pair_of);
 }
 
 void close_parts(OpFrame& frame) noexcept {
@@ -50,7 +46,7 @@ bool was_left(const OpenOps& open) noexcept {
 }
 
 void abandon(OpPart& part) noexcept {
-  if (part.pair != nullptr && hook::state() != nullptr) part.pair->timer->abandon(*part.pair);
+  if (part.pair != nullptr && hook::observer() != nullptr) part.pair->timer->abandon(*part.pair);
 }
 
 // A pair that was not closed in the call would hold everything since.

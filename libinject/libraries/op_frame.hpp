@@ -1,6 +1,7 @@
 // A library call (a GEMM, a convolution, a collective) and the launches inside it.
 #pragma once
 
+#include "hook/launch.hpp"
 #include "record/event_record.hpp"
 #include "timer/context_timer.hpp"
 
@@ -11,10 +12,9 @@
 #include <type_traits>
 #include <vector>
 
-namespace inline_prof::hook {
-struct ArmedEvent;
+namespace inline_prof::graphs {
 struct NodeNotes;
-}  // namespace inline_prof::hook
+}
 
 namespace inline_prof::libraries {
 
@@ -23,9 +23,9 @@ namespace inline_prof::libraries {
 struct OpPart {
   const void* stream = nullptr;
   record::EventRecord* event = nullptr;             // while events are discovered
-  hook::ArmedEvent* armed = nullptr;                // while the pair is open
+  hook::PairOf pair_of = hook::PairOf::kAnyLaunch;
   timer::ContextTimer::Pair* pair = nullptr;        // null: not open
-  std::shared_ptr<const hook::NodeNotes> captured;  // while the launches become nodes of a graph
+  std::shared_ptr<const graphs::NodeNotes> captured;  // while the launches become nodes of a graph
   bool is_learned = false;  // while operators are: its first launch was noted
 };
 

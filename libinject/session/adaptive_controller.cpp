@@ -1,10 +1,10 @@
 #include "session/adaptive_controller.hpp"
 
-#include "session/state.hpp"
+#include "session/session.hpp"
 
 #include <algorithm>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 namespace {
 
 // A sample that has not come when the GPU is this many iterations further will not come: the launch
@@ -35,14 +35,15 @@ double median_of_recent(const record::IterationTimes& times) {
 
 }  // namespace
 
-void AdaptiveController::hear_of_samples(State& state, std::int64_t iteration) {
+void AdaptiveController::hear_of_samples(Session& session, std::int64_t iteration) {
   std::int64_t oldest = iteration - kPatience;
-  for (const timer::ContextTimer& timer : state.timers) {
+  for (const timer::ContextTimer& timer : session.contexts.timers()) {
     if (timer.is_alive()) oldest -= std::max<std::int64_t>(timer.iterations_ahead(), 0);
   }
   std::erase_if(awaited_, [&](const Awaited& awaited) {
     // On several devices the first one speaks for all: they run the same program.
-    const record::EventRecord& event = *state.targets[awaited.target].events.front();
+    const record::EventRecord& event =
+        *session.phases.course().targets[awaited.target].events.front();
     if (const auto* sample = sample_of(event, awaited.iteration, awaited.samples_before)) {
       plan_.add(awaited.target, std::max(sample->measured_ms - bias_ms_, 0.0));
       return true;
@@ -53,18 +54,19 @@ void AdaptiveController::hear_of_samples(State& state, std::int64_t iteration) {
   });
 }
 
-std::vector<std::size_t> AdaptiveController::next(State& state, std::int64_t iteration) {
-  const record::IterationTimes& times = state.run.iteration_times;
+std::vector<std::size_t> AdaptiveController::next(Session& session, std::int64_t iteration) {
+  const record::IterationTimes& times = session.run.iteration_times;
   if (times.size() == 0) return {};
   if (times.size() != times_read_) iteration_ms_ = median_of_recent(times);
   times_read_ = times.size();
-  hear_of_samples(state, iteration);
+  hear_of_samples(session, iteration);
   if (iteration_ms_ <= 0) return {};
   auto targets = plan_.next(iteration, cost());
   for (const std::size_t target : targets) {
-    awaited_.push_back({.target = target,
-                        .iteration = iteration,
-                        .samples_before = state.targets[target].events.front()->sample_count()});
+    awaited_.push_back(
+        {.target = target,
+         .iteration = iteration,
+         .samples_before = session.phases.course().targets[target].events.front()->sample_count()});
   }
   return targets;
 }
@@ -82,4 +84,4 @@ std::vector<std::vector<std::size_t>> AdaptiveController::classes_without_sample
   return all;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

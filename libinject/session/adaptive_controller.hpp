@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 
-struct State;
+class Session;
 
 class AdaptiveController {
  public:
@@ -19,14 +19,14 @@ class AdaptiveController {
   AdaptiveController(schedule::AdaptivePlan plan, double bias_ms)
       : plan_(std::move(plan)), bias_ms_(bias_ms) {}
 
-  // The targets of `iteration`, an index into state.targets each.  None before the first iteration
-  // time is known, since the budget is a share of it.
-  [[nodiscard]] std::vector<std::size_t> next(State& state, std::int64_t iteration);
+  // The targets of `iteration`, an index into Course::targets each.  None before the first
+  // iteration time is known, since the budget is a share of it.
+  [[nodiscard]] std::vector<std::size_t> next(Session& session, std::int64_t iteration);
 
   [[nodiscard]] bool is_done() const { return plan_.is_done(); }
   // Below 0 where no iteration time is known yet.
   [[nodiscard]] std::int64_t iterations_left() const;
-  // The classes of which no sample came: their targets, indices into state.targets.
+  // The classes of which no sample came: their targets, indices into Course::targets.
   [[nodiscard]] std::vector<std::vector<std::size_t>> classes_without_samples() const;
 
  private:
@@ -40,7 +40,7 @@ class AdaptiveController {
   [[nodiscard]] schedule::PairCost cost() const {
     return {.iteration_ms = iteration_ms_, .pair_ms = 2 * bias_ms_};
   }
-  void hear_of_samples(State& state, std::int64_t iteration);
+  void hear_of_samples(Session& session, std::int64_t iteration);
 
   schedule::AdaptivePlan plan_;
   double bias_ms_ = 0;
@@ -49,4 +49,4 @@ class AdaptiveController {
   std::vector<Awaited> awaited_{};
 };
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

@@ -1,11 +1,6 @@
 #include "session/completeness.hpp"
 
-#include "graphs/clone_measurement.hpp"
-#include "session/phases.hpp"
-#include "session/planning.hpp"
-#include "session/rebinding.hpp"
-#include "session/run_controller.hpp"
-#include "session/state.hpp"
+#include "session/session.hpp"
 #include "sys/large_stack.hpp"
 #include "sys/lifecycle.hpp"
 
@@ -13,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 namespace {
 
 std::string text_of(std::int64_t number) {
@@ -21,8 +16,8 @@ std::string text_of(std::int64_t number) {
 }
 
 // What happened to the samples that were recorded, or were to be, and are not in the file.
-std::string causes(const State& state, std::uint64_t missing, std::uint64_t left_open) {
-  const record::Dropped& dropped = state.run.dropped;
+std::string causes(Session& session, std::uint64_t missing, std::uint64_t left_open) {
+  const record::Dropped& dropped = session.run.dropped;
   std::string text;
   std::uint64_t known = 0;
   const auto add = [&](std::uint64_t count, const char* what) {
@@ -52,20 +47,19 @@ struct Shortfall {
 };
 
 // An event of which no more samples are expected has a reason already.
-void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Shortfall& all) {
+void add_event(Session& session, record::EventRecord& event, std::int64_t wanted, Shortfall& all) {
   if (event.has(record::Flag::kNotMeasurable)) return;
   const std::int64_t missing = wanted - event.sample_count();
   all.wanted += wanted;
   if (missing <= 0) return;
   all.missing += missing;
   ++all.events;
-  const std::lock_guard lock(state.run.mutex);
+  const std::lock_guard lock(session.run.mutex);
   const bool has_reason = !event.reason.empty();
   event.reason.append(has_reason ? "; " : "")
       .append(text_of(missing) + " of " + text_of(wanted) + " samples are missing");
-  const auto site = state.site_of_event.find(&event);
-  if (site != state.site_of_event.end() && !has_handles(*site->second) &&
-      !site->second->stream->is_silent) {
+  const LaunchSite* site = session.sites.of_event(&event);
+  if (site != nullptr && !has_handles(*site) && !site->stream->is_silent) {
     event.reason.append(": the program destroyed its stream, context or module");
   } else if (event.was_left_open.load(std::memory_order_relaxed)) {
     all.left_open += missing;
@@ -76,40 +70,42 @@ void add_event(State& state, record::EventRecord& event, std::int64_t wanted, Sh
 }
 
 // Policy adaptive asks for no number of samples, but for at least one of each class.
-void add_empty_classes(State& state, Shortfall& all) {
-  for (const auto& members : state.adaptive->classes_without_samples()) {
+void add_empty_classes(Session& session, Shortfall& all) {
+  const Course& course = session.phases.course();
+  for (const auto& members : course.adaptive->classes_without_samples()) {
     ++all.missing;
     for (const std::size_t target : members) {
-      for (record::EventRecord* event : state.targets[target].events) {
+      for (record::EventRecord* event : course.targets[target].events) {
         ++all.events;
-        const std::lock_guard lock(state.run.mutex);
+        const std::lock_guard lock(session.run.mutex);
         event->reason = "no sample of its class came";
       }
     }
   }
 }
 
-Shortfall shortfall_of(State& state, bool ended_early) {
+Shortfall shortfall_of(Session& session, bool ended_early) {
+  const Course& course = session.phases.course();
   Shortfall all{.ended_early = ended_early};
-  if (state.adaptive) add_empty_classes(state, all);
-  const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
-  for (std::size_t i = 0; i < state.targets.size(); ++i) {
-    const bool is_visited = i >= state.plain_targets;
-    if (!is_visited && state.adaptive) continue;
-    for (record::EventRecord* event : state.targets[i].events) {
+  if (course.adaptive) add_empty_classes(session, all);
+  const bool is_one_shot = session.settings.mode == schedule::Mode::kOneShot;
+  for (std::size_t i = 0; i < course.targets.size(); ++i) {
+    const bool is_visited = i >= course.plain_targets;
+    if (!is_visited && course.adaptive) continue;
+    for (record::EventRecord* event : course.targets[i].events) {
       if (is_one_shot) {
-        add_event(state, *event, event->capacity(), all);
+        add_event(session, *event, event->capacity(), all);
       } else if (is_visited) {
         // Under policy adaptive one kernel of each class is measured; the others are not requested.
         if (event->capacity() > 0) {
-          add_event(state, *event, state.settings.repeat, all);
-        } else if (!state.adaptive && !event->has(record::Flag::kNotMeasurable)) {
-          const std::lock_guard lock(state.run.mutex);
+          add_event(session, *event, session.settings.repeat, all);
+        } else if (!course.adaptive && !event->has(record::Flag::kNotMeasurable)) {
+          const std::lock_guard lock(session.run.mutex);
           event->reason.append(event->reason.empty() ? "" : "; ")
               .append("the program ended before the turn of this kernel inside a graph");
         }
       } else {
-        add_event(state, *event, state.plan.samples_of(i), all);
+        add_event(session, *event, course.plan.samples_of(i), all);
       }
     }
   }
@@ -117,38 +113,42 @@ Shortfall shortfall_of(State& state, bool ended_early) {
 }
 
 // In one sentence; empty where all was recorded.
-std::string early_end(const State& state) {
-  const std::string at = "the program ended at iteration " + text_of(state.iteration.load());
-  const bool is_planned = position_of(state, state.iteration.load()) < state.plan.last_iteration();
-  if (state.adaptive) {
-    const std::int64_t left = state.adaptive->iterations_left();
-    const auto samples = static_cast<std::int64_t>(run_controller::samples_taken(state));
+std::string early_end(Session& session) {
+  const Course& course = session.phases.course();
+  const std::string at = "the program ended at iteration " + text_of(session.iteration());
+  const bool is_planned =
+      session.phases.position_of(session.iteration()) < course.plan.last_iteration();
+  if (course.adaptive) {
+    const std::int64_t left = course.adaptive->iterations_left();
+    const auto samples = static_cast<std::int64_t>(session.samples_taken());
     return at + " with " + text_of(samples) + " samples: " +
            (left < 0 ? "how long an iteration takes was not known yet"
                      : "about " + text_of(left) + " iterations more would have met the target");
   }
-  if (!is_planned && !clone_measurement::is_over(state)) {
+  if (!is_planned && !session.graph_kernels.is_over()) {
     return at + " before all kernels inside CUDA graphs were measured";
   }
-  const bool is_one_shot = state.settings.mode == schedule::Mode::kOneShot;
-  const std::int64_t last = is_one_shot ? state.settings.warmup + state.config.one_shot_iterations
-                                        : state.phase_start + state.plan.last_iteration();
+  const bool is_one_shot = session.settings.mode == schedule::Mode::kOneShot;
+  const std::int64_t last = is_one_shot
+                                ? session.settings.warmup + session.config.one_shot_iterations
+                                : session.phases.start() + course.plan.last_iteration();
   return at + " of " + text_of(last);
 }
 
 // The measured part of a run with iterations.
-bool settle_measured(State& state) {
-  const bool all_was_recorded = run_controller::everything_was_recorded(state);
-  const Shortfall all = shortfall_of(state, !all_was_recorded);
+bool settle_measured(Session& session) {
+  const Course& course = session.phases.course();
+  const bool all_was_recorded = session.controller.everything_was_recorded();
+  const Shortfall all = shortfall_of(session, !all_was_recorded);
   if (all_was_recorded && all.missing == 0) {
-    if (all.wanted == 0 && state.targets.empty() && state.courses.empty() &&
-        state.settings.mode != schedule::Mode::kData) {
-      warn(state, "no launch was met in the warm-up that could be measured: nothing was measured");
+    if (all.wanted == 0 && course.targets.empty() && !session.phases.some_are_planned() &&
+        session.settings.mode != schedule::Mode::kData) {
+      session.warn("no launch was met in the warm-up that could be measured: nothing was measured");
     }
-    if (state.run.iteration_times.size() == 0 && run_controller::samples_taken(state) > 0) {
-      warn(state,
-           "all samples were taken, but no iteration has a time: the streams that iterations are "
-           "timed on were gone before the next one began");
+    if (session.run.iteration_times.size() == 0 && session.samples_taken() > 0) {
+      session.warn(
+          "all samples were taken, but no iteration has a time: the streams that iterations are "
+          "timed on were gone before the next one began");
     }
     return true;
   }
@@ -158,13 +158,13 @@ bool settle_measured(State& state) {
   const std::string samples =
       text_of(all.wanted - all.missing) + " of " + text_of(all.wanted) + " samples were taken";
   if (!all_was_recorded) {
-    warn(state, early_end(state) + (state.adaptive ? "" : ": " + samples));
-  } else if (state.adaptive && all.wanted == 0) {
-    warn(state, text_of(all.missing) + " classes with " + of_events +
-                    " have no sample: " + causes(state, missing, 0));
+    session.warn(early_end(session) + (course.adaptive ? "" : ": " + samples));
+  } else if (course.adaptive && all.wanted == 0) {
+    session.warn(text_of(all.missing) + " classes with " + of_events +
+                 " have no sample: " + causes(session, missing, 0));
   } else {
-    warn(state, samples + "; the others, of " + of_events + ": " +
-                    causes(state, missing, static_cast<std::uint64_t>(all.left_open)));
+    session.warn(samples + "; the others, of " + of_events + ": " +
+                 causes(session, missing, static_cast<std::uint64_t>(all.left_open)));
   }
   // Where nothing came of all that was asked for, reasons do not make it complete.
   return all_was_recorded && all.missing < all.wanted;
@@ -190,53 +190,52 @@ std::string awaited(const sys::Config& config) {
   return {};
 }
 
-bool settle_by_phase(State& state) {
-  switch (state.phase.load(std::memory_order_relaxed)) {
-    case Phase::kBeforeIterations:
-    case Phase::kWithoutIterations:
-      if (!state.courses.empty()) {
-        warn(state, "the program ended while iterations were looked for, after iteration " +
-                        text_of(state.iteration.load()) + ": nothing behind it was measured");
+bool settle_by_phase(Session& session) {
+  switch (session.state()) {
+    case RunState::kBeforeIterations:
+    case RunState::kWithoutIterations:
+      if (session.phases.some_are_planned()) {
+        session.warn("the program ended while iterations were looked for, after iteration " +
+                     text_of(session.iteration()) + ": nothing behind it was measured");
         return false;
       }
-      warn(state,
-           "no iteration boundary was met (" + awaited(state.config) +
-               "): the whole run counts as one iteration, and " +
-               (run_controller::samples_taken(state) > 0 ? "labels were not measured"
-                                                         : "it ended before anything was timed"));
-      return run_controller::samples_taken(state) > 0;
-    case Phase::kUnitTests:
-      if (run_controller::samples_taken(state) == 0) {
-        warn(state, "no unit test ran more often than its warm-up of " +
-                        text_of(state.settings.warmup) + " runs: nothing was measured");
+      session.warn("no iteration boundary was met (" + awaited(session.config) +
+                   "): the whole run counts as one iteration, and " +
+                   (session.samples_taken() > 0 ? "labels were not measured"
+                                                : "it ended before anything was timed"));
+      return session.samples_taken() > 0;
+    case RunState::kUnitTests:
+      if (session.samples_taken() == 0) {
+        session.warn("no unit test ran more often than its warm-up of " +
+                     text_of(session.settings.warmup) + " runs: nothing was measured");
       }
       return true;
-    case Phase::kDiscovering:
-      if (!state.courses.empty()) {
-        warn(state,
-             "the program ended in the warm-up of a further phase, which began with "
-             "iteration " +
-                 text_of(state.phase_start + 1) + ": it was not measured");
+    case RunState::kDiscovering:
+      if (session.phases.some_are_planned()) {
+        session.warn(
+            "the program ended in the warm-up of a further phase, which began with "
+            "iteration " +
+            text_of(session.phases.start() + 1) + ": it was not measured");
         return false;
       }
-      warn(state, "the program ended in the warm-up, after iteration " +
-                      text_of(state.iteration.load()) + " of " + text_of(state.settings.warmup) +
-                      ": nothing was measured");
+      session.warn("the program ended in the warm-up, after iteration " +
+                   text_of(session.iteration()) + " of " + text_of(session.settings.warmup) +
+                   ": nothing was measured");
       return false;
     default:
-      return settle_measured(state);
+      return settle_measured(session);
   }
 }
 
 }  // namespace
 
-bool settle_completeness(State& state, End end) {
-  sys::on_large_stack([&] { settle_other_phases(state); });
-  const bool has_all = settle_by_phase(state);
-  if (has_all && end == End::kBySignal) warn(state, "the program was ended by a signal");
+bool settle_completeness(Session& session, End end) {
+  sys::on_large_stack([&] { session.phases.settle_others(); });
+  const bool has_all = settle_by_phase(session);
+  if (has_all && end == End::kBySignal) session.warn("the program was ended by a signal");
   const bool some_phase_is_measured =
-      state.courses.size() < 2 || run_controller::samples_taken(state) > 0;
+      session.phases.planned_count() < 2 || session.samples_taken() > 0;
   return has_all && some_phase_is_measured && end != End::kBySignal && *sys::off_reason() == '\0';
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

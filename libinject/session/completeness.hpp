@@ -6,9 +6,9 @@
 // run without iterations asks for as many samples as there is time for.
 #pragma once
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 
-struct State;
+class Session;
 
 enum class End {
   kMeasured,  // every sample has been recorded and read
@@ -17,7 +17,7 @@ enum class End {
 };
 
 // Decides, for good: a run ends once.  Says on stderr and in the file what is missing, and gives
-// each event that is short of samples its reason.  With the state's mutex held.
-[[nodiscard]] bool settle_completeness(State& state, End end);
+// each event that is short of samples its reason.  With the session's mutex held.
+[[nodiscard]] bool settle_completeness(Session& session, End end);
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

@@ -1,9 +1,11 @@
-// Where launches come from: kernels, labels and graphs, each on one stream.
+// Launch sites: kernels, labels and graphs, each on one stream.
 #pragma once
 
+#include "graphs/graph_registry.hpp"
+#include "hook/launch.hpp"
 #include "labels/label.hpp"
 #include "record/event_record.hpp"
-#include "timer/context_timer.hpp"
+#include "session/contexts.hpp"
 #include "timer/launch_table.hpp"
 
 #include <cuda.h>
@@ -12,21 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace inline_prof::hook {
-
-struct ExecutableGraph;
-
-struct StreamInfo {
-  CUstream handle = nullptr;
-  timer::ContextTimer* timer = nullptr;
-  int index = 0;  // in order of first appearance
-  std::uint64_t launches = 0;
-  bool is_alive = true;
-  // Not alive because nothing was launched there (rebinding.hpp): it may be again.
-  bool is_silent = false;
-  bool is_heard = false;  // while it is looked at: something that is not known is launched there
-  int silences = 0;       // in a row, each ended by another stream
-};
+namespace inline_prof::session {
 
 struct KernelInfo {
   std::string name;        // as the driver gives it
@@ -36,14 +24,25 @@ struct KernelInfo {
   bool is_copy = false;  // a copy counts as a launch of a kernel of its kind
 };
 
-// One kernel on one stream: its events, whichever of its handles is launched.
-struct KernelOnStream {
-  std::string event_name;
-  int handles = 0;
-  int next_occurrence = 0;
-};
+// What is launched: one member is set.
+struct Launched {
+  CUfunction function = nullptr;
+  labels::Label* label = nullptr;
+  graphs::ExecutableGraph* graph = nullptr;
 
-// What a slot of the launch table refers to: a kernel, a label or a graph on one stream.
+  // The key of its slots in the launch table.
+  [[nodiscard]] const void* key() const noexcept {
+    if (label != nullptr) return label;
+    if (graph != nullptr) return graph;
+    return function;
+  }
+};
+[[nodiscard]] inline Launched launched_by(const hook::Launch& launch) noexcept {
+  if (launch.graph != nullptr) return {.graph = launch.graph};
+  return {.function = launch.function};
+}
+
+// A kernel, a label or a graph on one stream: a slot of the launch table, and what is known of it.
 struct LaunchSite {
   timer::LaunchSlot* slot = nullptr;
   StreamInfo* stream = nullptr;
@@ -51,8 +50,8 @@ struct LaunchSite {
   const void* function = nullptr;
   // One of these is not null.
   const KernelInfo* kernel = nullptr;
-  Label* label = nullptr;
-  ExecutableGraph* graph = nullptr;
+  labels::Label* label = nullptr;
+  graphs::ExecutableGraph* graph = nullptr;
   record::LaunchShape first_shape;  // of a kernel
   bool may_overlap = false;         // Launch::may_overlap of its first launch
   std::string event_name;           // of a kernel, once it has one
@@ -63,7 +62,7 @@ struct LaunchSite {
   int open_occurrence = -1;                        // of a label that has started and not stopped
   std::uint32_t usual_count = 0;                   // launches in most iterations of the warm-up
   int usual_votes = 0;
-  std::uint32_t usual_shapes = 0;  // LaunchTable::shapes_of() in the first watched iterations ...
+  std::uint32_t usual_shapes = 0;  // LaunchTable::shapes_of() in the first compared iterations ...
   int shape_votes = 0;             // ... in so many; below 0: they differ
 };
 
@@ -74,11 +73,15 @@ struct LaunchSite {
 [[nodiscard]] inline bool is_kernel(const LaunchSite& site) noexcept {
   return site.kernel != nullptr && !is_copy(site);
 }
+// False if the handles of what is measured there have gone, and nothing has taken their place.
+[[nodiscard]] inline bool has_handles(const LaunchSite& site) noexcept {
+  return site.function != nullptr && site.stream->is_alive;
+}
+// Kernels that one launch runs.
+[[nodiscard]] inline std::uint32_t kernels_in(const graphs::ExecutableGraph* graph) noexcept {
+  if (graph == nullptr) return 1;
+  const auto kernels = graph->kernels.load(std::memory_order_relaxed);
+  return kernels == 0 ? 1 : kernels;
+}
 
-// What was launched inside a label, beside further labels.
-struct LabelInside {
-  std::vector<record::EventRecord*> ops;  // library calls
-  int other_launches = 0;
-};
-
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

@@ -1,21 +1,43 @@
-// Turns what was discovered into a plan.  With the state's mutex held.
+// From the warm-up to the plan: what was met becomes targets, the schedule chooses among them. With
+// the session's mutex held.
 #pragma once
 
-#include "record/event_record.hpp"
+#include "schedule/classes.hpp"
+#include "schedule/select.hpp"
+#include "session/phases.hpp"
 
-#include <functional>
+#include <cstddef>
 #include <string>
+#include <vector>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 
-struct State;
+class Session;
 
-void forget_events(State& state, const std::function<bool(const record::EventRecord&)>& unwanted);
-void make_plan(State& state);
-// What was discovered becomes what can be measured.
-void settle_discovery(State& state);
-void count_host_bytes(State& state);
-// Reports it on stderr and in prof.json; after profiling has been turned off, in prof.json only.
-void warn(State& state, std::string warning);
+class Planning {
+ public:
+  explicit Planning(Session& session) : session_(session) {}
 
-}  // namespace inline_prof::hook
+  void make_plan();
+  // Turns what was discovered into what can be measured.
+  void settle_discovery();
+  // Warns of names in the schedule that no event had.
+  void say_what_was_never_met();
+
+ private:
+  [[nodiscard]] bool plan_run();
+  [[nodiscard]] std::vector<schedule::MetEvent> gather_targets(std::vector<Target>& targets);
+  void close_open_labels();
+  void merge_ops_into_labels();
+  void leave_out_rare_events();
+  [[nodiscard]] std::vector<schedule::ClassMember> name_classes();
+  [[nodiscard]] double pair_ms();
+  void begin_adaptive(const std::vector<schedule::ClassMember>& members);
+  [[nodiscard]] schedule::Selection plain_part(const schedule::Selection& selection);
+  [[nodiscard]] std::vector<std::size_t> graph_targets() const;
+
+  Session& session_;
+  std::vector<std::string> never_met_;
+};
+
+}  // namespace inline_prof::session

@@ -3,12 +3,26 @@
 
 #include <cstdint>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 
-struct State;
+class Session;
 
-// At an iteration's start, with the state's mutex held: a line every few seconds.  Only where
-// INLINE_PROF_PROGRESS asks for it, and on rank 0 alone.
-void report_progress(const State& state, std::int64_t iteration);
+class Progress {
+ public:
+  explicit Progress(Session& session) : session_(session) {}
 
-}  // namespace inline_prof::hook
+  // Called at an iteration's start, with the session's mutex held: prints a line every few seconds.
+  // Only if INLINE_PROF_PROGRESS asks for it, and on rank 0 alone.
+  void report(std::int64_t iteration);
+
+ private:
+  // Iterations until the last sample; below 0 if that is not known.
+  [[nodiscard]] std::int64_t iterations_left(std::int64_t iteration) const;
+
+  Session& session_;
+  std::int64_t first_second_ = 0;
+  std::int64_t first_iteration_ = 0;
+  std::int64_t last_second_ = 0;
+};
+
+}  // namespace inline_prof::session

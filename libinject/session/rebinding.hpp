@@ -16,46 +16,64 @@
 
 #include <cuda.h>
 
-#include <atomic>
 #include <cstdint>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 
-struct Launch;
-struct State;
+class Session;
 
-// While sites that are being measured are lost: every launch is looked at.
-extern constinit std::atomic<bool> sites_are_lost;
+// With the session's mutex held, unless noted.
+class Rebinding {
+ public:
+  explicit Rebinding(Session& session) : session_(session) {}
 
-// With the state's mutex held.  Before the driver is told, so that the handle is not given out yet.
-void lose_stream(State& state, CUstream stream);
-void lose_context(State& state, timer::ContextTimer& timer);
-void lose_module(State& state, const void* module);
+  // Before the driver is told, so that the handle is not given out yet.
+  void lose_stream(CUstream stream);
+  void lose_context(timer::ContextTimer& timer);
+  void lose_module(const void* module);
 
-// What is launched: one of them is set.
-struct Launched {
-  CUfunction function = nullptr;
-  Label* label = nullptr;
-  ExecutableGraph* graph = nullptr;
+  // Returns the site whose place this takes, with its new handles; null if none was lost that fits.
+  [[nodiscard]] LaunchSite* rebind(const Launched& launched, CUstream stream);
+
+  // While sites are lost: the same for a launch that may be of a lost site.  Takes the mutex.
+  void note_launch(const Launched& launched, CUstream stream);
+  // While a boundary is lost: the same for a launch with which an iteration may begin.  Takes the
+  // mutex.
+  void note_boundary_launch(const Launched& launched, CUstream stream);
+
+  // The measured iterations begin: what was lost before is searched for.
+  void begin_search_if_lost();
+  // An iteration starts.  Streams on which nothing was launched in the last one count as lost.
+  void lose_silent_streams(std::int64_t iteration);
+  // Called once per iteration, after that.  Gives up after kIterationsOfSearch.
+  void go_on_searching();
+  // A phase ends: the search ends with it.
+  void forget();
+  // All sites are forgotten: none is lost any more.
+  void forget_lost_sites() noexcept { some_are_lost_ = false; }
+
+ private:
+  [[nodiscard]] bool is_measuring() const;
+  void begin_search();
+  void end_search();
+  void place(LaunchSite& site);
+  [[nodiscard]] bool lose_stream(StreamInfo& stream);
+  template <typename Predicate>
+  void lose_functions(const Predicate& is_gone);
+  template <typename Predicate>
+  [[nodiscard]] bool some_site(const Predicate& predicate) const;
+  [[nodiscard]] const KernelInfo* kernel_behind(CUfunction function);
+  void revive(StreamInfo& stream, CUstream handle);
+  [[nodiscard]] bool has_kernels(const StreamInfo& stream) const;
+  [[nodiscard]] bool is_silent(const StreamInfo& stream) const;
+
+  Session& session_;
+  bool some_are_lost_ = false;  // sites, whose handles have gone
+  int iterations_left_ = 0;     // of a search
+  int launches_left_ = 0;
+  bool is_counted_ = false;  // this iteration, from its start
+  std::int64_t next_attempt_ = 0;
+  int attempts_in_vain_ = 0;
 };
 
-// The site whose place this takes, with its new handles; null where none was lost that fits.  With
-// the state's mutex held.
-[[nodiscard]] LaunchSite* rebind(State& state, const Launched& launched, CUstream stream);
-
-// While sites_are_lost: the same for a launch that may be of a lost site.  Takes the mutex.
-void look_for_lost(State& state, const Launched& launched, CUstream stream);
-// While boundary_is_lost: the same for a launch with which an iteration may begin.
-void look_for_boundary(State& state, const Launched& launched, CUstream stream);
-// The measured iterations begin: what was lost before is looked for.  With the mutex held.
-void begin_search_if_lost(State& state);
-// One of them starts: what does not come back is not looked for without end.  With the mutex held.
-void search_on(State& state);
-// Before that: what was not launched in the iteration that ends.  With the mutex held.
-void look_for_silent_streams(State& state, std::int64_t iteration);
-// The sites are forgotten: none is lost any more.
-void forget_lost(State& state);
-// False where the handles of what is measured there have gone, and nothing has taken their place.
-[[nodiscard]] bool has_handles(const LaunchSite& site) noexcept;
-
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

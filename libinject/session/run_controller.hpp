@@ -1,25 +1,47 @@
-// The run's iterations: warm-up, plan, what each measures, overhead measurement, end.
+// The run's iterations: warm-up, plan, what each measures, overhead measurement, end.  With the
+// session's mutex held.
 #pragma once
 
-#include "session/state.hpp"
+#include <cstdint>
+#include <vector>
 
-namespace inline_prof::hook::run_controller {
+namespace inline_prof::session {
 
-// With the state's mutex held.  True once the run is over.
-[[nodiscard]] bool start_iteration(State& state);
+class Session;
 
-// One origin event on each device's busiest stream.
-void record_origins(State& state, std::int64_t iteration);
+class RunController {
+ public:
+  explicit RunController(Session& session) : session_(session) {}
 
-// Reads finished samples.  True once all recorded samples have been read.
-bool poll_all(State& state);
+  // True once the run is over.
+  [[nodiscard]] bool start_iteration();
 
-[[nodiscard]] std::uint64_t samples_taken(const State& state);
+  // True once every requested sample has been recorded.
+  [[nodiscard]] bool everything_was_recorded() const;
 
-// True once every requested sample has been recorded.
-[[nodiscard]] bool everything_was_recorded(const State& state);
+  // Writes the notes that can only be written once the run is over.
+  void close_record();
 
-// Notes that can only be written once the run is over.
-void close_record(State& state);
+ private:
+  // What one iteration measures.
+  struct Choice {
+    enum class Kind { kNothing, kTargets, kEverything, kOver } kind = Kind::kNothing;
+    std::vector<std::size_t> targets{};
+  };
 
-}  // namespace inline_prof::hook::run_controller
+  void start_in_warmup(std::int64_t iteration);
+  void start_measured_iteration(std::int64_t iteration);
+  [[nodiscard]] bool is_fresh_start(std::int64_t position) const;
+  [[nodiscard]] Choice choose(std::int64_t iteration);
+  [[nodiscard]] Choice choose_in_one_shot(std::int64_t iteration) const;
+  [[nodiscard]] Choice choose_by_need(std::int64_t iteration);
+  [[nodiscard]] Choice choose_from_plan(std::int64_t iteration) const;
+  [[nodiscard]] Choice choose_for_overhead(std::int64_t iteration) const;
+  [[nodiscard]] Choice choose_inside_graphs();
+  void carry_out(const Choice& choice, std::int64_t iteration);
+
+  Session& session_;
+  int draining_iterations_ = 0;
+};
+
+}  // namespace inline_prof::session

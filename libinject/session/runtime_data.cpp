@@ -1,10 +1,10 @@
 #include "session/runtime_data.hpp"
 
-#include "session/state.hpp"
+#include "session/session.hpp"
 
 #include <algorithm>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 namespace {
 
 // A run may request data in every iteration; beyond this the file would be unusable.
@@ -12,15 +12,15 @@ constexpr std::size_t kMostPerThread = 1'000'000;
 
 }  // namespace
 
-int record_data(const char* label, void* stream, const char* data, int device_id) {
-  State* run = state();
-  if (run == nullptr || label == nullptr) return 0;
-  const std::int64_t after_warmup = run->iteration.load() - run->settings.warmup;
-  if (after_warmup < 1 || after_warmup > run->config.data_iterations) return 0;
+int record_data(Session& session, const char* label, void* stream, const char* data,
+                int device_id) {
+  if (label == nullptr) return 0;
+  const std::int64_t after_warmup = session.iteration() - session.settings.warmup;
+  if (after_warmup < 1 || after_warmup > session.config.data_iterations) return 0;
   if (data == nullptr) return 1;
 
-  const std::lock_guard lock(run->run.mutex);
-  auto& all = run->run.runtime_data;
+  const std::lock_guard lock(session.run.mutex);
+  auto& all = session.run.runtime_data;
   auto mine = std::find_if(all.begin(), all.end(), [&](const record::RuntimeData& known) {
     return known.name == label && known.stream == stream && known.device_id == device_id;
   });
@@ -32,4 +32,4 @@ int record_data(const char* label, void* stream, const char* data, int device_id
   return 1;
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

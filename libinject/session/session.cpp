@@ -1,53 +1,39 @@
 #include "session/session.hpp"
 
 #include "cupti/cupti_client.hpp"
+#include "launch/launch_filter.hpp"
 #include "launch/launching_threads.hpp"
 #include "libraries/static_copies.hpp"
+#include "record/output_file.hpp"
 #include "schedule/error.hpp"
 #include "schedule/read_request.hpp"
-#include "session/armed_event.hpp"
-#include "session/completeness.hpp"
-#include "session/discovery.hpp"
-#include "session/phases.hpp"
-#include "session/planning.hpp"
-#include "session/rebinding.hpp"
-#include "session/run_controller.hpp"
-#include "session/state.hpp"
+#include "session/graph_events.hpp"
 #include "session/termination.hpp"
 #include "session/trigger.hpp"
-#include "session/without_iterations.hpp"
 #include "sys/config_error.hpp"
 #include "sys/cuda_api.hpp"
 #include "sys/lifecycle.hpp"
+#include "sys/log.hpp"
 #include "sys/process.hpp"
-#include "timer/calibration.hpp"
 #include "timer/device_facts.hpp"
 #include "timer/driver_scope.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <unistd.h>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 namespace {
 
-constinit std::atomic<State*> the_state{nullptr};
+constinit std::atomic<Session*> the_one{nullptr};
 
-}  // namespace
-
-State* state() noexcept {
-  return the_state.load(std::memory_order_acquire);
-}
-
-namespace session {
-namespace {
-
-// What the application has called before the first GPU call.
+// Calls of the application before the first GPU call.
 constinit std::atomic<std::int64_t> early_iterations{0};
 constinit std::atomic<bool> early_exit_when_done{false};
 
 constexpr int kExitWaitMs = 2000;
 constexpr int kExitPollMs = 200;
-constexpr int kLongestWriteMs = 60'000;  // where the user has asked for the end after the write
+constexpr int kLongestWriteMs = 60'000;  // if the user has asked for the end after the write
 
 schedule::Choices choices_of(const sys::Config& config) {
   schedule::Choices choices;
@@ -70,192 +56,109 @@ void check_settings(const schedule::Settings& settings) {
   }
 }
 
-void describe_run(State& state, const std::string& schedule_path) {
-  record::RunRecord& run = state.run;
-  run.host_name = sys::host_name();
-  run.command = sys::command_name();
-  run.started_at = sys::utc_time_now();
-  run.rank = state.config.rank;
-  run.world_size = state.config.world_size;
-  run.local_rank = state.config.local_rank;
-  run.mode = schedule::mode_name(state.settings.mode);
-  run.policy = schedule::policy_name(state.settings.policy);
-  run.backend = state.config.backend == sys::Backend::kCupti ? "cupti" : "driver";
-  run.schedule = schedule_path;
-  run.warmup = state.settings.warmup;
-  run.repeat = state.settings.repeat;
-  run.warnings = state.config.warnings;
-}
-
-record::WriteFacts write_facts(State& state) {
-  record::WriteFacts facts;
-  facts.process_id = state.process_id;
-  facts.libraries = timer::loaded_library_versions();
-  facts.cuda_errors = sys::vendor_error_count();
-  facts.cross_check = cupti::collect();
-  // Once, after the events are known: it reads the files of what is loaded.
-  if (state.phase.load() != Phase::kDiscovering && !state.static_copies) {
-    state.static_copies = libraries::static_copies(state.run);
-  }
-  if (state.static_copies) facts.not_seen = *state.static_copies;
-  const std::lock_guard lock(state.run.mutex);
-  facts.iteration_confidence =
-      state.run.iteration_source == "none" ? 0 : state.run.iteration_confidence;
-  return facts;
-}
-
-// Reads finished samples and reports what is missing, unless the run was over before.  Waits for
-// 200 ms at most.
-struct Closing {
-  bool is_complete;
-  bool was_over;
-};
-Closing close_run(State& state, End end) {
-  const std::lock_guard lock(state.mutex);
-  const Phase phase = state.phase.load(std::memory_order_relaxed);
-  if (phase == Phase::kDone) return {.is_complete = state.is_complete, .was_over = true};
-  for (int waited = 0; waited < kExitPollMs && !run_controller::poll_all(state); ++waited)
-    usleep(1000);
-  for (const timer::ContextTimer& timer : state.timers) {
-    state.run.dropped.not_ready_at_exit.fetch_add(timer.pending());
-  }
-  if (phase == Phase::kBeforeIterations && state.courses.empty()) list_unsampled(state);
-  if (phase == Phase::kBeforeIterations) static_cast<void>(count_calls(state));
-  if (phase == Phase::kWithoutIterations) extend_time_to_the_end(state);
-  if (phase < Phase::kMeasuring) fold_counts(state);
-  if (phase == Phase::kDiscovering && state.courses.empty()) {
-    // What the warm-up has met is all that there is.
-    const std::lock_guard run_lock(state.run.mutex);
-    state.run.phase_in_making = -1;
-  }
-  state.is_complete = settle_completeness(state, end);
-  run_controller::close_record(state);
-  state.phase.store(Phase::kDone, std::memory_order_release);
-  return {.is_complete = state.is_complete, .was_over = false};
-}
-
-// On the writer's thread: the process was told to end.
-void finish_and_die(int signal) {
-  if (State* run = state()) {
-    // First without a word to the driver: the interrupted thread may hold a lock of its.
-    if (run->phase.load() != Phase::kDone) run->writer->write_checkpoint_now();
-    const bool is_complete = close_run(*run, End::kBySignal).is_complete;
-    sys::turn_off_silently();
-    run->writer->write_now(is_complete);
-  }
-  die_of(signal);
-}
-
-// The writer thread's 10 ms, in a run without iterations.
-bool tick(State& state) {
-  if (clone_measurement::tick(state)) return true;
-  const std::lock_guard lock(state.mutex);
-  if (state.phase.load(std::memory_order_relaxed) != Phase::kWithoutIterations) return false;
-  choose_next_sample(state);
-  return true;
-}
-
-void make_writer(State& state, std::string path, std::string metrics_path) {
-  state.writer = std::make_unique<record::WriterThread>(
-      state.run,
-      record::WriterThread::Options{
-          .path = std::move(path),
-          .metrics_path = std::move(metrics_path),
-          .run_name = state.config.run_name.empty() ? state.run.command : state.config.run_name,
-          .checkpoint_seconds = static_cast<int>(state.config.checkpoint_seconds),
-          .tick = [&state] { return tick(state); },
-          .facts = [&state] { return write_facts(state); },
-          // In the warm-up events are still being described.
-          .ready =
-              [&state] {
-                const Phase phase = state.phase.load();
-                if (!state.run.phases.empty()) return true;
-                return phase != Phase::kDiscovering && phase != Phase::kUnitTests;
-              },
-          .on_signal = [](int signal) { finish_and_die(signal); },
-          .on_written = [] { leave_termination(); }});
-}
-
-bool counts(const State& state, Mark mark) {
+bool counts(const sys::Config& config, IterationMark mark) {
   using Source = sys::IterationSource;
-  switch (state.config.iteration_source) {
+  switch (config.iteration_source) {
     case Source::kAuto:
-      return mark != Mark::kRange;
+      return mark != IterationMark::kRange;
     case Source::kMacro:
-      return mark == Mark::kCall;
+      return mark == IterationMark::kCall;
     case Source::kOptimizer:
-      return mark != Mark::kLaunch;
+      return mark != IterationMark::kLaunch;
     case Source::kNvtx:
-      return mark == Mark::kRange;
+      return mark == IterationMark::kRange;
     case Source::kKernel:
     case Source::kPeriod:
-      return mark == Mark::kLaunch;
+      return mark == IterationMark::kLaunch;
   }
   return false;
 }
 
-std::string source_text(const State& state, Mark mark) {
+std::string source_text(const sys::Config& config, IterationMark mark) {
   using Source = sys::IterationSource;
-  switch (state.config.iteration_source) {
+  switch (config.iteration_source) {
     case Source::kOptimizer:
       return "optimizer";
     case Source::kNvtx:
-      return "nvtx:" + state.config.iteration_glob;
+      return "nvtx:" + config.iteration_glob;
     case Source::kKernel:
-      return "kernel:" + state.config.iteration_glob;
+      return "kernel:" + config.iteration_glob;
     case Source::kPeriod:
-      return "period:" + std::to_string(state.config.iteration_period);
+      return "period:" + std::to_string(config.iteration_period);
     case Source::kAuto:
     case Source::kMacro:
       break;
   }
-  return mark == Mark::kCall ? "macro" : "auto";
+  return mark == IterationMark::kCall ? "macro" : "auto";
 }
 
 }  // namespace
 
-bool begin(sys::Config config) {
-  prepare_for_launching_threads();
-  auto* fresh = new State(std::move(config));  // never destroyed: see state.hpp
-  fresh->began_s = monotonic_seconds();
-  fresh->process_id = getpid();
-  fresh->site_by_slot.resize(timer::LaunchTable::kSize);
+Session* the_session() noexcept {
+  return the_one.load(std::memory_order_acquire);
+}
+
+Session::Session(sys::Config wanted) : config(std::move(wanted)), process_id_(getpid()) {}
+
+bool Session::open() {
   try {
-    const std::string directory = fresh->config.directory_is_set ? fresh->config.directory : "";
-    auto found = schedule::find_request(fresh->config.schedule_path, directory);
-    fresh->request = std::move(found.request);
-    fresh->settings = schedule::settle(choices_of(fresh->config), fresh->request);
-    check_settings(fresh->settings);
-    describe_run(*fresh, found.path);
-    for (const std::string& warning : fresh->settings.warnings)
-      warn(*fresh, warning);
-    if (const auto* spec = std::get_if<schedule::Spec>(&fresh->request)) {
-      for (const std::string& warning : spec->warnings)
-        warn(*fresh, warning);
-    }
+    const std::string directory = config.directory_is_set ? config.directory : "";
+    auto found = schedule::find_request(config.schedule_path, directory);
+    request = std::move(found.request);
+    settings = schedule::settle(choices_of(config), request);
+    check_settings(settings);
+    describe_run(found.path);
   } catch (const schedule::ScheduleError& error) {
     sys::turn_off("schedule", error.what());
     return false;
   }
+  for (const std::string& warning : settings.warnings)
+    warn(warning);
+  if (const auto* spec = std::get_if<schedule::Spec>(&request)) {
+    for (const std::string& warning : spec->warnings)
+      warn(warning);
+  }
+  names_asked_for_ = names_asked_for(request);
+  if (!open_outputs()) return false;
+  exits_when_done_.store(config.exit_when_done || early_exit_when_done.load());
+  if (const auto early = early_iterations.load();
+      early > 0 && counts(config, IterationMark::kCall)) {
+    set_iteration(early);
+    run.iteration_source = "macro";
+    enter(RunState::kDiscovering);
+  }
+  using Source = sys::IterationSource;
+  if (settings.mode == schedule::Mode::kUnitTest) {
+    run.iteration_source = "unit_test";
+    enter(RunState::kUnitTests);
+  } else if (config.iteration_source == Source::kAuto ||
+             config.iteration_source == Source::kPeriod) {
+    launch::filter.add(launch::LaunchFilter::kSearching);
+  }
+  return true;
+}
+
+// Finds the names of prof.json and of the metrics, and makes the writer.
+bool Session::open_outputs() {
   std::string path;
   std::string metrics_path;
   try {
-    path = record::output_path({.output_template = fresh->config.output_template,
-                                .directory = fresh->config.directory,
-                                .directory_is_set = fresh->config.directory_is_set,
-                                .rank = fresh->config.rank},
-                               fresh->run.host_name, fresh->process_id);
-    if (!fresh->config.metrics_template.empty()) {
-      metrics_path = record::metrics_path(
-          {.output_template = fresh->config.metrics_template, .rank = fresh->config.rank},
-          fresh->run.host_name, fresh->process_id);
+    path = record::output_path({.output_template = config.output_template,
+                                .directory = config.directory,
+                                .directory_is_set = config.directory_is_set,
+                                .rank = config.rank},
+                               run.host_name, process_id_);
+    if (!config.metrics_template.empty()) {
+      metrics_path =
+          record::metrics_path({.output_template = config.metrics_template, .rank = config.rank},
+                               run.host_name, process_id_);
     }
   } catch (const sys::ConfigError& error) {
     sys::turn_off("configuration", error.what());
     return false;
   }
   if (metrics_path == path) {
-    sys::turn_off("configuration", ("INLINE_PROF_METRICS=" + fresh->config.metrics_template +
+    sys::turn_off("configuration", ("INLINE_PROF_METRICS=" + config.metrics_template +
                                     ": is the name of the profile; expected a file of its own")
                                        .c_str());
     return false;
@@ -267,73 +170,215 @@ bool begin(sys::Config config) {
       return false;
     }
   }
-  make_writer(*fresh, std::move(path), std::move(metrics_path));
-  fresh->exit_when_done.store(fresh->config.exit_when_done || early_exit_when_done.load());
-  if (const auto early = early_iterations.load(); early > 0 && counts(*fresh, Mark::kCall)) {
-    fresh->iteration.store(early);
-    fresh->run.iteration_source = "macro";
-    fresh->phase.store(Phase::kDiscovering);
-  }
-  using Source = sys::IterationSource;
-  const Source source = fresh->config.iteration_source;
-  looking_for_period.store((source == Source::kAuto || source == Source::kPeriod) &&
-                           fresh->settings.mode != schedule::Mode::kUnitTest);
-  if (fresh->settings.mode == schedule::Mode::kUnitTest) {
-    fresh->run.iteration_source = "unit_test";
-    fresh->phase.store(Phase::kUnitTests);
-  }
-  the_state.store(fresh, std::memory_order_release);
+  make_writer(std::move(path), std::move(metrics_path));
   return true;
 }
 
-void wait_for_trigger() {
-  if (const State* run = state()) trigger::install(run->config);
+void Session::describe_run(const std::string& schedule_path) {
+  run.host_name = sys::host_name();
+  run.command = sys::command_name();
+  run.started_at = sys::utc_time_now();
+  run.rank = config.rank;
+  run.world_size = config.world_size;
+  run.local_rank = config.local_rank;
+  run.mode = schedule::mode_name(settings.mode);
+  run.policy = schedule::policy_name(settings.policy);
+  run.backend = config.backend == sys::Backend::kCupti ? "cupti" : "driver";
+  run.schedule = schedule_path;
+  run.warmup = settings.warmup;
+  run.repeat = settings.repeat;
+  run.warnings = config.warnings;
 }
 
-void context_created(CUcontext context) {
-  State* run = state();
-  if (run == nullptr) return;
-  timer::ContextTimer* timer = nullptr;
+void Session::make_writer(std::string path, std::string metrics_path) {
+  writer = std::make_unique<record::WriterThread>(
+      run, record::WriterThread::Options{
+               .path = std::move(path),
+               .metrics_path = std::move(metrics_path),
+               .run_name = config.run_name.empty() ? run.command : config.run_name,
+               .checkpoint_seconds = static_cast<int>(config.checkpoint_seconds),
+               .tick = [this] { return tick(); },
+               .facts = [this] { return write_facts(); },
+               // In the warm-up events are still being described.
+               .ready =
+                   [this] {
+                     const RunState now = state();
+                     if (!run.phases.empty()) return true;
+                     return now != RunState::kDiscovering && now != RunState::kUnitTests;
+                   },
+               .on_signal = [this](int signal) { finish_and_die(signal); },
+               .on_written = [] { stop_listening_for_termination(); }});
+}
+
+void Session::start_writer() {
+  writer->start();
+  listen_for_termination(*writer);
+}
+
+record::WriteFacts Session::write_facts() {
+  record::WriteFacts facts;
+  facts.process_id = process_id_;
+  facts.libraries = timer::loaded_library_versions();
+  facts.cuda_errors = sys::vendor_error_count();
+  facts.cross_check = cupti::collect();
+  // Once, after the events are known: it reads the files of what is loaded.
+  if (state() != RunState::kDiscovering && !static_copies_) {
+    static_copies_ = libraries::static_copies(run);
+  }
+  if (static_copies_) facts.not_seen = *static_copies_;
+  const std::lock_guard lock(run.mutex);
+  facts.iteration_confidence = run.iteration_source == "none" ? 0 : run.iteration_confidence;
+  return facts;
+}
+
+// Called every 10 ms on the writer's thread.
+bool Session::tick() {
+  if (graph_kernels.tick()) return true;
+  const std::lock_guard lock(mutex);
+  if (state() != RunState::kWithoutIterations) return false;
+  without_iterations.choose_next_sample();
+  return true;
+}
+
+void Session::iteration_starts(IterationMark mark) {
+  if (!sys::is_on() || !counts(config, mark) || trigger::is_paused()) return;
+  bool is_over = false;
   {
-    const std::lock_guard lock(run->mutex);
-    for (const timer::ContextTimer& known : run->timers) {
-      if (known.context() == context && known.is_alive()) return;
+    const std::lock_guard lock(mutex);
+    // What was discovered up to the pause was not a whole iteration.
+    if (trigger::was_paused()) {
+      arming.void_iteration();
+      if (state() == RunState::kDiscovering) discovery.begin_anew();
     }
-    timer = timer_of(*run, context);
-    if (timer == nullptr) return;
-    // One set per device: the first context's.
-    if (!run->calibrated_devices.insert(timer->device_id()).second) return;
-    run->calibrating.fetch_add(1);
+    if (mark == IterationMark::kCall) launch::filter.remove(launch::LaunchFilter::kSearching);
+    if (run.iteration_source == "none") {
+      const std::lock_guard run_lock(run.mutex);
+      run.iteration_source = source_text(config, mark);
+    }
+    is_over = controller.start_iteration();
   }
-  timer::CalibrationResult result = timer::calibrate(context, timer->device_id());
-  const std::lock_guard lock(run->run.mutex);
-  run->calibrating.fetch_sub(1);
-  if (!result.note.empty()) run->run.warnings.push_back(std::move(result.note));
-  for (record::Calibration& each : result.states) {
-    run->run.calibrations.push_back(std::move(each));
-  }
-}
-
-void context_gone(CUcontext context) {
-  State* run = state();
-  if (run == nullptr) return;
-  clone_measurement::context_gone(context);
-  const std::lock_guard lock(run->mutex);
-  for (timer::ContextTimer& timer : run->timers) {
-    if (timer.context() == context) lose_context(*run, timer);
+  cupti::follow_filter();
+  if (is_over && exits_when_done()) {
+    static_cast<void>(writer->wait(kLongestWriteMs));
+    std::exit(0);  // NOLINT(concurrency-mt-unsafe): the user asked for it
   }
 }
 
-void primary_context_reset(CUdevice device) {
-  State* run = state();
-  if (run == nullptr) return;
-  const std::lock_guard lock(run->mutex);
-  for (timer::ContextTimer& timer : run->timers) {
-    if (timer.device_id() == device) lose_context(*run, timer);
+// Reads finished samples and reports what is missing, unless the run was over before.  Waits for
+// 200 ms at most.
+Session::Closing Session::close_run(End end) {
+  const std::lock_guard lock(mutex);
+  const RunState now = state();
+  if (now == RunState::kDone) return {.is_complete = is_complete_, .was_over = true};
+  for (int waited = 0; waited < kExitPollMs && !contexts.poll_all(); ++waited)
+    usleep(1000);
+  contexts.count_pending();
+  if (now == RunState::kBeforeIterations && !phases.some_are_planned())
+    without_iterations.list_unsampled();
+  if (now == RunState::kBeforeIterations) static_cast<void>(without_iterations.count_calls());
+  if (now == RunState::kWithoutIterations) without_iterations.extend_time_to_the_end();
+  if (now < RunState::kMeasuring) sites.fold_counts();
+  if (now == RunState::kDiscovering && !phases.some_are_planned()) {
+    // What the warm-up has met is all that there is.
+    const std::lock_guard run_lock(run.mutex);
+    run.phase_in_making = -1;
+  }
+  is_complete_ = settle_completeness(*this, end);
+  controller.close_record();
+  enter(RunState::kDone);
+  return {.is_complete = is_complete_, .was_over = false};
+}
+
+void Session::finish() {
+  contexts.count_pending();
+  for (timer::ContextTimer& timer : contexts.timers())
+    timer.destroy_events();
+  graph_kernels.finish();
+  is_complete_ = settle_completeness(*this, End::kMeasured);
+  controller.close_record();
+  enter(RunState::kDone);
+  one_shot.stop();
+  arming.disarm();
+  trigger::remove();
+  sys::turn_off_silently();
+  writer->finish(is_complete_);
+}
+
+void Session::finish_and_die(int signal) {
+  // First without a word to the driver: the interrupted thread may hold a lock of its.
+  if (state() != RunState::kDone) writer->write_checkpoint_now();
+  const bool is_complete = close_run(End::kBySignal).is_complete;
+  sys::turn_off_silently();
+  writer->write_now(is_complete);
+  hook::die_of(signal);
+}
+
+void Session::finish_at_exit() {
+  if (process_id_ != getpid()) return;
+  if (state() != RunState::kDone) {  // asks for no lock
+    {
+      const std::lock_guard lock(mutex);
+      if (sites.all().empty()) return;  // a context but no launch: nothing to report
+    }
+    const Closing closing = close_run(End::kExit);
+    if (!closing.was_over) {  // else another thread was quicker
+      sys::turn_off_silently();
+      return writer->finish_within(closing.is_complete, kExitWaitMs);
+    }
+  }
+  writer->wait_or_complain(kExitWaitMs);
+}
+
+void Session::warn(std::string warning) {
+  if (*sys::off_reason() == '\0') sys::say(sys::LogLevel::kWarning, "%s", warning.c_str());
+  const std::lock_guard lock(run.mutex);
+  run.add_warning(std::move(warning));
+}
+
+void Session::warn_once(std::string warning) {
+  {
+    const std::lock_guard lock(run.mutex);
+    if (std::find(run.warnings.begin(), run.warnings.end(), warning) != run.warnings.end()) return;
+  }
+  warn(std::move(warning));
+}
+
+void Session::count_host_bytes() {
+  std::uint64_t bytes = sizeof(Session) + sizeof launch::filter +
+                        contexts.timers().size() * sizeof(timer::ContextTimer);
+  bytes += graphs::copy_bytes() + graphs::registry_bytes();
+  for (std::size_t i = 0; i < run.events.size(); ++i)
+    bytes += sizeof(record::EventRecord) + run.events[i].capacity() * sizeof(record::Sample);
+  run.host_bytes.store(bytes);
+}
+
+std::uint64_t Session::samples_taken() const {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < run.events.size(); ++i)
+    count += run.events[i].sample_count();
+  return count;
+}
+
+void Session::context_created(CUcontext context) {
+  contexts.created(context);
+}
+
+void Session::context_gone(CUcontext context) {
+  graphs::live_clone().context_gone(context);
+  const std::lock_guard lock(mutex);
+  for (timer::ContextTimer& timer : contexts.timers()) {
+    if (timer.context() == context) rebinding.lose_context(timer);
   }
 }
 
-void primary_context_released(CUdevice device) {
+void Session::primary_context_reset(CUdevice device) {
+  const std::lock_guard lock(mutex);
+  for (timer::ContextTimer& timer : contexts.timers()) {
+    if (timer.device_id() == device) rebinding.lose_context(timer);
+  }
+}
+
+void Session::primary_context_released(CUdevice device) {
   const auto get_state = sys::cuda().cuDevicePrimaryCtxGetState;
   unsigned flags = 0;
   int active = 0;
@@ -343,103 +388,97 @@ void primary_context_released(CUdevice device) {
   primary_context_reset(device);
 }
 
-void stream_gone(CUstream stream) {
-  State* run = state();
-  if (run == nullptr) return;
-  const std::lock_guard lock(run->mutex);
-  lose_stream(*run, stream);
+void Session::stream_gone(CUstream stream) {
+  const std::lock_guard lock(mutex);
+  rebinding.lose_stream(stream);
 }
 
-void thread_may_launch() {
-  note_first_launch_of_thread();
-  State* run = state();
-  if (run == nullptr) return;
-  const std::lock_guard lock(run->mutex);
-  if (run->phase.load(std::memory_order_relaxed) == Phase::kMeasuring) expect_new_thread();
+void Session::module_gone(const void* module) {
+  const std::lock_guard lock(mutex);
+  rebinding.lose_module(module);
 }
 
-void module_gone(const void* module) {
-  State* run = state();
-  if (run == nullptr) return;
-  const std::lock_guard lock(run->mutex);
-  lose_module(*run, module);
-}
-
-void library_gone(CUlibrary library) {
-  State* run = state();
+void Session::library_gone(CUlibrary library) {
   const auto get_module = sys::cuda().cuLibraryGetModule;
-  if (run == nullptr || get_module == nullptr) return;
-  const std::lock_guard lock(run->mutex);
+  if (get_module == nullptr) return;
+  const std::lock_guard lock(mutex);
   // It has a module in each context in which one of its kernels was launched.
-  for (const timer::ContextTimer& timer : run->timers) {
+  for (const timer::ContextTimer& timer : contexts.timers()) {
     if (!timer.is_alive()) continue;
     const timer::ContextScope scope(timer.context());
     CUmodule module = nullptr;
-    if (scope && get_module(&module, library) == CUDA_SUCCESS) lose_module(*run, module);
+    if (scope && get_module(&module, library) == CUDA_SUCCESS) rebinding.lose_module(module);
   }
-  lose_module(*run, library);
+  rebinding.lose_module(library);
 }
 
-void iteration_starts(Mark mark) {
-  State* run = state();
-  if (run == nullptr) {
-    early_iterations.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  if (!sys::is_on() || !counts(*run, mark) || trigger::is_paused()) return;
-  bool is_over = false;
-  {
-    const std::lock_guard lock(run->mutex);
-    // What was discovered up to the pause was not a whole iteration.
-    if (trigger::was_paused()) {
-      void_iteration();
-      if (run->phase.load() == Phase::kDiscovering) forget_discovery(*run);
-    }
-    if (mark == Mark::kCall) looking_for_period.store(false);
-    if (run->run.iteration_source == "none") {
-      const std::lock_guard run_lock(run->run.mutex);
-      run->run.iteration_source = source_text(*run, mark);
-    }
-    is_over = run_controller::start_iteration(*run);
-  }
-  cupti::follow_filter();
-  if (is_over && run->exit_when_done.load()) {
-    static_cast<void>(run->writer->wait(kLongestWriteMs));
-    std::exit(0);  // NOLINT(concurrency-mt-unsafe): the user asked for it
-  }
+void Session::thread_may_launch() {
+  launch::note_first_launch_of_thread();
+  const std::lock_guard lock(mutex);
+  if (state() == RunState::kMeasuring) arming.expect_new_thread();
 }
 
-void say(std::string warning) {
-  if (State* run = state()) warn(*run, std::move(warning));
+void Session::host_copies() {
+  source.note_host_wait();
+}
+
+void Session::host_waits() {
+  source.note_host_wait();
+  source.note_hint();
+}
+
+bool Session::range_opens(const char* text) noexcept {
+  return source.note_range(text);
+}
+
+void Session::capture_begins() noexcept {
+  label_events.capture_begins();
+}
+
+void Session::capture_ends() noexcept {
+  label_events.capture_ends();
+}
+
+hook::GraphNeeds Session::graph_needs() {
+  const RunState now = state();
+  return {.is_planned = now >= RunState::kMeasuring,
+          .may_come_later = now == RunState::kMeasuring && phases.may_find_another(),
+          .names = names_asked_for_ ? &*names_asked_for_ : nullptr,
+          .most_copy_bytes = std::uint64_t{config.graph_copies_mib} << 20U};
+}
+
+hook::GraphNeeds Session::graph_is_made() {
+  source.note_hint(IterationSource::kHintsOfGraph);
+  return graph_needs();
+}
+
+void Session::make_room_for_graphs() {
+  discovery.make_room_before_iterations();
+}
+
+bool begin(sys::Config config) {
+  launch::prepare_for_launching_threads();
+  auto* fresh = new Session(std::move(config));  // never destroyed: see session.hpp
+  if (!fresh->open()) return false;
+  the_one.store(fresh, std::memory_order_release);
+  hook::set_observer(fresh);
+  return true;
+}
+
+void forget_everything() noexcept {
+  hook::set_observer(nullptr);
+  the_one.store(nullptr, std::memory_order_release);
+}
+
+void iteration_starts() {
+  Session* session = the_session();
+  if (session != nullptr) return session->iteration_starts(IterationMark::kCall);
+  early_iterations.fetch_add(1, std::memory_order_relaxed);
 }
 
 void exit_when_done() {
   early_exit_when_done.store(true);
-  if (State* run = state()) run->exit_when_done.store(true);
+  if (Session* session = the_session()) session->exit_when_done();
 }
 
-void finish_at_exit() {
-  State* run = state();
-  if (run == nullptr || run->process_id != getpid()) return;
-  if (run->phase.load(std::memory_order_acquire) == Phase::kDone) {  // asks for no lock
-    run->writer->wait_or_complain(kExitWaitMs);
-    return;
-  }
-  {
-    const std::lock_guard lock(run->mutex);
-    if (run->sites.empty()) return;  // a context but no launch: nothing to report
-  }
-  const Closing closing = close_run(*run, End::kExit);
-  if (!closing.was_over) {  // else another thread was quicker
-    sys::turn_off_silently();
-    return run->writer->finish_within(closing.is_complete, kExitWaitMs);
-  }
-  run->writer->wait_or_complain(kExitWaitMs);
-}
-
-void forget_everything() noexcept {
-  the_state.store(nullptr, std::memory_order_release);
-}
-
-}  // namespace session
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

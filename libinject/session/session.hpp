@@ -1,49 +1,176 @@
 // One run: warm-up, plan, one armed event an iteration, output, end.
 #pragma once
 
+#include "hook/observer.hpp"
+#include "record/run_record.hpp"
+#include "record/writer_thread.hpp"
+#include "schedule/request.hpp"
+#include "schedule/settings.hpp"
+#include "session/arming.hpp"
+#include "session/completeness.hpp"
+#include "session/contexts.hpp"
+#include "session/discovery.hpp"
+#include "session/graph_measurement.hpp"
+#include "session/iteration_source.hpp"
+#include "session/label_events.hpp"
+#include "session/one_shot.hpp"
+#include "session/operator_learning.hpp"
+#include "session/overhead.hpp"
+#include "session/phases.hpp"
+#include "session/planning.hpp"
+#include "session/progress.hpp"
+#include "session/rebinding.hpp"
+#include "session/run_controller.hpp"
+#include "session/run_state.hpp"
+#include "session/sites.hpp"
+#include "session/unit_test.hpp"
+#include "session/without_iterations.hpp"
 #include "sys/config.hpp"
 
 #include <cuda.h>
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
+#include <unordered_set>
+#include <vector>
 
-namespace inline_prof::hook::session {
+namespace inline_prof::session {
 
-// Takes the configuration and finds the schedule.  False if the run cannot be profiled as
-// configured; then profiling is off and the reason has been reported.
+// Composes the parts of a run.  Made at the first GPU call, never destroyed: hooks may be entered
+// while the process ends.
+class Session final : public hook::Observer {
+ public:
+  explicit Session(sys::Config wanted);
+
+  // Finds the schedule and the names of the files.  False if the run cannot be profiled as
+  // configured; then profiling is off and the reason has been reported.
+  [[nodiscard]] bool open();
+
+  [[nodiscard]] RunState state() const noexcept { return state_.load(std::memory_order_acquire); }
+  void enter(RunState state) noexcept { state_.store(state, std::memory_order_release); }
+  [[nodiscard]] std::int64_t iteration() const noexcept override {
+    return iteration_.load(std::memory_order_relaxed);
+  }
+  std::int64_t begin_iteration() noexcept { return iteration_.fetch_add(1) + 1; }
+  void set_iteration(std::int64_t iteration) noexcept { iteration_.store(iteration); }
+
+  // Several kinds of marks may come; the one that the user has chosen counts.
+  void iteration_starts(IterationMark mark);
+
+  // The process ends once prof.json is written.
+  void exit_when_done() noexcept { exits_when_done_.store(true); }
+  [[nodiscard]] bool exits_when_done() const noexcept { return exits_when_done_.load(); }
+
+  // Starts the thread that writes prof.json, once the plan is made.
+  void start_writer();
+  // Reads finished samples and writes the file.  Waits for 2 s at most.
+  void finish_at_exit();
+  // The same on the writer's thread, after a signal.
+  void finish_and_die(int signal);
+  // All samples are read: the hooks only forward, the file is written.
+  void finish();
+
+  // Reports it on stderr and in prof.json; after profiling has been turned off, in prof.json only.
+  void warn(std::string warning);
+  void count_host_bytes();
+  [[nodiscard]] std::uint64_t samples_taken() const;
+  // Launches of graphs that are not followed.
+  [[nodiscard]] std::uint64_t graph_launch_count() const noexcept {
+    return graph_launches_.load(std::memory_order_relaxed);
+  }
+
+  void count_refusal(timer::ContextTimer::BeginResult result) noexcept;
+
+  // --- reports of the wrappers (hook/observer.hpp)
+  [[nodiscard]] hook::LaunchTicket before_launch(const hook::Launch& launch) override;
+  void after_launch(const hook::Launch& launch, const hook::LaunchTicket& ticket,
+                    bool launched) override;
+  void end_pair(timer::ContextTimer::Pair& pair, const void* stream, hook::PairOf pair_of) override;
+  void count_graph_launch() noexcept override;
+  void context_created(CUcontext context) override;
+  void context_gone(CUcontext context) override;
+  void primary_context_reset(CUdevice device) override;
+  void primary_context_released(CUdevice device) override;
+  void stream_gone(CUstream stream) override;
+  void module_gone(const void* module) override;
+  void library_gone(CUlibrary library) override;
+  void thread_may_launch() override;
+  void host_waits() override;
+  void host_copies() override;
+  [[nodiscard]] bool range_opens(const char* text) noexcept override;
+  void capture_begins() noexcept override;
+  void capture_ends() noexcept override;
+  [[nodiscard]] hook::GraphNeeds graph_is_made() override;
+  [[nodiscard]] hook::GraphNeeds graph_needs() override;
+  void make_room_for_graphs() override;
+  void warn_once(std::string warning) override;
+
+  // --- set when the run is opened
+  const sys::Config config;
+  schedule::Request request;
+  schedule::Settings settings;
+  record::RunRecord run;
+  std::unique_ptr<record::WriterThread> writer;
+
+  // Guards what follows, unless a part says otherwise.  Held for look-ups and small insertions,
+  // never during I/O.
+  std::mutex mutex;
+  Contexts contexts{*this};
+  Sites sites{*this};
+  Discovery discovery{*this};
+  Arming arming{*this};
+  Rebinding rebinding{*this};
+  IterationSource source{*this};
+  Phases phases{*this};
+  Planning planning{*this};
+  GraphMeasurement graph_kernels{*this};
+  OperatorLearning operators{*this};
+  LabelEvents label_events{*this};
+  WithoutIterations without_iterations{*this};
+  OneShot one_shot{*this};
+  UnitTests unit_tests{*this};
+  Overhead overhead{*this};
+  RunController controller{*this};
+  Progress progress{*this};
+
+ private:
+  [[nodiscard]] bool open_outputs();
+  void make_writer(std::string path, std::string metrics_path);
+  void describe_run(const std::string& schedule_path);
+  [[nodiscard]] record::WriteFacts write_facts();
+  [[nodiscard]] bool tick();
+  struct Closing {
+    bool is_complete;
+    bool was_over;
+  };
+  [[nodiscard]] Closing close_run(End end);
+  [[nodiscard]] hook::LaunchTicket begin_captured_launch(const hook::Launch& launch);
+  void graph_was_launched();
+
+  int process_id_ = 0;
+  std::optional<std::vector<std::string>> static_copies_;           // the writer's alone
+  std::optional<std::unordered_set<std::string>> names_asked_for_;  // none: any
+  std::atomic<RunState> state_{RunState::kBeforeIterations};
+  std::atomic<std::int64_t> iteration_{0};
+  std::atomic<bool> exits_when_done_{false};
+  std::atomic<std::uint64_t> graph_launches_{0};  // of graphs that are not followed
+  bool is_complete_ = false;                      // once it is over
+};
+
+// Null before the first GPU call, and in a forked child.
+[[nodiscard]] Session* the_session() noexcept;
+
+// Makes the session and opens it, as Session::open().
 [[nodiscard]] bool begin(sys::Config config);
-
-// Nothing is measured until the user's trigger says so; without one, at once.  Throws ConfigError.
-void wait_for_trigger();
-
-// The application has created a context, in which nothing is running yet: it is calibrated.
-void context_created(CUcontext context);
-void context_gone(CUcontext context);
-void primary_context_released(CUdevice device);
-void primary_context_reset(CUdevice device);
-void stream_gone(CUstream stream);
-void module_gone(const void* module);
-void library_gone(CUlibrary library);
-
-// This thread has a context, and may launch from now on.
-void thread_may_launch();
-
-// What marks the start of an iteration.
-enum class Mark { kCall, kRange, kLaunch };
-
-// Of several kinds of marks, the one that the user has chosen counts.
-void iteration_starts(Mark mark);
-
-// A warning on stderr and in prof.json.
-void say(std::string warning);
-
-// The application asks for the process to end once prof.json is written.
-void exit_when_done();
-
-// Called when the process ends: reads finished samples and writes the file.  Waits for 2 s at most.
-void finish_at_exit();
-
 // Called in a forked child, which has no run.
 void forget_everything() noexcept;
 
-}  // namespace inline_prof::hook::session
+// Calls of the application that may come before the first GPU call.
+void iteration_starts();
+void exit_when_done();
+
+}  // namespace inline_prof::session

@@ -3,33 +3,21 @@
 #include "hook/ending.hpp"
 #include "hook/guard.hpp"
 #include "sys/held_signal.hpp"
-#include "sys/log.hpp"
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-namespace inline_prof::hook {
-
-constinit std::atomic<int> ending_signal{0};
+namespace inline_prof::session {
 
 namespace {
 
 constexpr std::array kSignals{SIGTERM, SIGINT, SIGHUP};
-constexpr int kLongestWaitMs = 2000;
-constexpr int kPollMs = 10;
 
 constinit std::atomic<record::WriterThread*> listener{nullptr};
 constinit std::atomic<pid_t> listening_process{0};
-
-void restore(int signal) noexcept {
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  sigaction(signal, &standard, nullptr);
-}
 
 void on_signal(int signal);
 
@@ -50,32 +38,20 @@ void on_signal(int signal) {
   } else if (writer == nullptr || listening_process.load() != getpid()) {
     // A forked child inherits the handler and not the writer's thread.  The signal comes when this
     // function returns.
-    restore(signal);
+    hook::restore_default_handler(signal);
     raise(signal);
   } else {
-    ending_signal.store(signal);
+    hook::ending_signal.store(signal);
     writer->wake_for_signal(signal);
     // Inside a call of ours this thread may hold what the writer needs: it waits when it leaves.
-    if (!HookGuard::is_inside()) wait_for_the_end();
+    if (!hook::HookGuard::is_inside()) hook::wait_for_the_end();
   }
   errno = error;
 }
 
 }  // namespace
 
-void wait_for_the_end() noexcept {
-  const sigset_t all = sys::all_but_faults();
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  for (int waited = 0; waited < kLongestWaitMs; waited += kPollMs)
-    usleep(kPollMs * 1000);
-  sys::say(sys::LogLevel::kError,
-           "prof.json was not written within %d ms after signal %d: the samples since the last "
-           "checkpoint are lost",
-           kLongestWaitMs, ending_signal.load());
-  die_of(ending_signal.load());
-}
-
-void watch_termination(record::WriterThread& writer) noexcept {
+void listen_for_termination(record::WriterThread& writer) noexcept {
   if (!writer.is_running()) return;
   listening_process.store(getpid());
   listener.store(&writer);
@@ -93,26 +69,13 @@ void watch_termination(record::WriterThread& writer) noexcept {
   }
 }
 
-void leave_termination() noexcept {
+void stop_listening_for_termination() noexcept {
   if (listener.exchange(nullptr) == nullptr) return;
   for (const int signal : kSignals) {
     struct sigaction now {};
-    if (sigaction(signal, nullptr, &now) == 0 && is_ours(now)) restore(signal);
+    if (sigaction(signal, nullptr, &now) == 0 && is_ours(now))
+      hook::restore_default_handler(signal);
   }
 }
 
-void die_of(int signal) noexcept {
-  restore(signal);
-  sigset_t only;
-  sigemptyset(&only);
-  sigaddset(&only, signal);
-  pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
-  // A filter of system calls may answer even here, and kill(-1) would reach every process.
-  if (const pid_t self = getpid(); self > 0) kill(self, signal);
-  raise(signal);
-  // Neither can fail, and the process must end all the same: with the status that a shell gives it.
-  syscall(SYS_exit_group, 128 + signal, 0, 0, 0, 0);
-  __builtin_unreachable();
-}
-
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

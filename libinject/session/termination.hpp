@@ -3,17 +3,14 @@
 
 #include "record/writer_thread.hpp"
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 
 // From now on `writer` hears of SIGTERM, SIGINT and SIGHUP where the application leaves them to the
 // system.  The application that asks later finds our handler; the one that sets its own replaces
 // it.
-void watch_termination(record::WriterThread& writer) noexcept;
+void listen_for_termination(record::WriterThread& writer) noexcept;
 
 // Restores the default handlers, unless the application has set its own.
-void leave_termination() noexcept;
+void stop_listening_for_termination() noexcept;
 
-// Ends the process as the signal would have done by default.
-[[noreturn]] void die_of(int signal) noexcept;
-
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace inline_prof::hook::trigger {
+namespace inline_prof::session::trigger {
 namespace {
 
 constexpr useconds_t kWatchMicroseconds = 100'000;
@@ -103,4 +103,4 @@ void remove() noexcept {
   watching_file.store(false);
 }
 
-}  // namespace inline_prof::hook::trigger
+}  // namespace inline_prof::session::trigger

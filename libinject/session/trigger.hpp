@@ -3,7 +3,7 @@
 
 #include "sys/config.hpp"
 
-namespace inline_prof::hook::trigger {
+namespace inline_prof::session::trigger {
 
 // Does nothing without a trigger in `config`.  Throws ConfigError if the application handles the
 // signal itself, or the thread that watches the file cannot be started.
@@ -17,4 +17,4 @@ void install(const sys::Config& config);
 
 void remove() noexcept;  // the run is over
 
-}  // namespace inline_prof::hook::trigger
+}  // namespace inline_prof::session::trigger

@@ -1,18 +1,8 @@
-// Mode unit_test: what runs between PROFILE_UNIT_TEST_START(name) and PROFILE_UNIT_TEST_STOP() is
-// one run of that test.  Its first runs are its warm-up; in later ones every event is measured.
 #include "session/unit_test.hpp"
 
-#include "labels/label.hpp"
-#include "launch/launch.hpp"
-#include "session/discovery.hpp"
-#include "session/one_shot.hpp"
-#include "session/planning.hpp"
-#include "session/run_controller.hpp"
-#include "session/state.hpp"
-#include "sys/hot_line.hpp"
-#include "sys/lifecycle.hpp"
+#include "session/session.hpp"
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 namespace {
 
 // Pairs of one context: two runs of the largest test.
@@ -21,73 +11,70 @@ constexpr std::size_t kEventPairs = 4096;
 // Tags differ above the 48 bits of an address.
 constexpr int kTagShift = 48;
 
-bool is_measured(const State& state, const UnitTest& test) {
-  return test.runs > state.settings.warmup &&
-         test.runs <= state.settings.warmup + state.settings.repeat;
-}
-
-void prepare_to_measure(State& state) {
-  settle_discovery(state);
-  for (std::size_t i = 0; i < state.run.events.size(); ++i)
-    state.run.events[i].reserve(static_cast<std::uint32_t>(state.settings.repeat));
-  for (timer::ContextTimer& timer : state.timers)
-    static_cast<void>(timer.create_events(kEventPairs));
-  count_host_bytes(state);
-}
-
-void end_run(State& state) {
-  stop_one_shot(state);
-  open_all_gates(true);  // other tests may be in their warm-up
-  sys::set_filter(sys::kEveryLaunch);
-  state.running_test = nullptr;
-}
-
 }  // namespace
 
-void start_unit_test(const char* name) {
-  State* run = state();
-  if (run == nullptr || name == nullptr || run->phase.load() != Phase::kUnitTests) return;
-  const std::lock_guard lock(run->mutex);
-  if (run->running_test != nullptr) {
-    warn(*run, "PROFILE_UNIT_TEST_START(\"" + std::string(name) + "\") inside test " +
-                   run->running_test->name + ": one test runs at a time");
-    end_run(*run);
-  }
-  UnitTest& test = run->unit_tests[name];
-  if (test.tag == 0) {
-    test.name = name;
-    test.tag = std::uintptr_t{run->unit_tests.size()} << kTagShift;
-  }
-  ++test.runs;
-  run->running_test = &test;
-  const std::int64_t number = run->iteration.fetch_add(1) + 1;
-  fold_counts(*run);
-  run_controller::poll_all(*run);
-  if (!is_measured(*run, test)) return;
-  if (test.runs == run->settings.warmup + 1) prepare_to_measure(*run);
-  run_controller::record_origins(*run, number);
-  run->run.armed_iterations.fetch_add(1, std::memory_order_relaxed);
-  begin_one_shot(*run);
+bool UnitTests::is_measured(const UnitTest& test) const {
+  return test.runs > session_.settings.warmup &&
+         test.runs <= session_.settings.warmup + session_.settings.repeat;
 }
 
-void stop_unit_test() {
-  State* run = state();
-  if (run == nullptr || run->phase.load() != Phase::kUnitTests) return;
-  const std::lock_guard lock(run->mutex);
-  if (run->running_test != nullptr) end_run(*run);
+void UnitTests::prepare_to_measure() {
+  session_.planning.settle_discovery();
+  for (std::size_t i = 0; i < session_.run.events.size(); ++i)
+    session_.run.events[i].reserve(static_cast<std::uint32_t>(session_.settings.repeat));
+  for (timer::ContextTimer& timer : session_.contexts.timers())
+    static_cast<void>(timer.create_events(kEventPairs));
+  session_.count_host_bytes();
 }
 
-LaunchTicket begin_unit_test_launch(State& state, const Launch& launch) {
+void UnitTests::end_run() {
+  session_.one_shot.stop();
+  labels::open_all_gates(true);  // other tests may be in their warm-up
+  running_.store(nullptr, std::memory_order_relaxed);
+}
+
+hook::LaunchTicket UnitTests::begin_launch(const hook::Launch& launch) {
   {
-    const std::lock_guard lock(state.mutex);
-    if (state.running_test == nullptr) return {};
-    if (!measures_everything.load(std::memory_order_relaxed)) {
-      return {.kind = state.running_test->runs <= state.settings.warmup
-                          ? LaunchTicket::Kind::kMeet
-                          : LaunchTicket::Kind::kNothing};
+    const std::lock_guard lock(session_.mutex);
+    if (running() == nullptr) return {};
+    if (!launch::filter.has(launch::LaunchFilter::kMeasuringAll)) {
+      return {.kind = running()->runs <= session_.settings.warmup
+                          ? hook::LaunchTicket::Kind::kMeet
+                          : hook::LaunchTicket::Kind::kNothing};
     }
   }
-  return begin_one_shot_launch(state, launch);
+  return session_.one_shot.begin_launch(launch);
 }
 
-}  // namespace inline_prof::hook
+void UnitTests::start(const char* name) {
+  if (name == nullptr || session_.state() != RunState::kUnitTests) return;
+  const std::lock_guard lock(session_.mutex);
+  if (running() != nullptr) {
+    session_.warn("PROFILE_UNIT_TEST_START(\"" + std::string(name) + "\") inside test " +
+                  running()->name + ": one test runs at a time");
+    end_run();
+  }
+  UnitTest& test = tests_[name];
+  if (test.tag == 0) {
+    test.name = name;
+    test.tag = std::uintptr_t{tests_.size()} << kTagShift;
+  }
+  ++test.runs;
+  running_.store(&test, std::memory_order_relaxed);
+  const std::int64_t number = session_.begin_iteration();
+  session_.sites.fold_counts();
+  session_.contexts.poll_all();
+  if (!is_measured(test)) return;
+  if (test.runs == session_.settings.warmup + 1) prepare_to_measure();
+  session_.contexts.record_origins(number);
+  session_.run.armed_iterations.fetch_add(1, std::memory_order_relaxed);
+  session_.one_shot.begin();
+}
+
+void UnitTests::stop() {
+  if (session_.state() != RunState::kUnitTests) return;
+  const std::lock_guard lock(session_.mutex);
+  if (running() != nullptr) end_run();
+}
+
+}  // namespace inline_prof::session

@@ -6,14 +6,14 @@
 #include "session/discovery.hpp"
 #include "session/planning.hpp"
 #include "session/run_controller.hpp"
-#include "session/state.hpp"
+#include "session/session.hpp"
 #include "session/termination.hpp"
 #include "sys/log.hpp"
 
 #include <algorithm>
 #include <limits>
 
-namespace inline_prof::hook {
+namespace inline_prof::session {
 namespace {
 
 constexpr std::uint32_t kFarthest = 2048;  // largest distance between two samples, in launches
@@ -22,19 +22,6 @@ constexpr std::uint32_t kNoLimit = std::numeric_limits<std::uint32_t>::max();
 bool wants_samples(const LaunchSite& site) {
   return site.sampled != nullptr &&
          (site.sampled->capacity() == 0 || site.sampled->sample_count() < site.sampled->capacity());
-}
-
-}  // namespace
-
-// The slot's limit is its trigger: the next launch at or above it leaves the quiet path and is
-// measured (before_launch), which sets the limit out of reach again.
-void choose_next_sample(State& state) {
-  for (std::size_t tried = 0; tried < state.sites.size(); ++tried) {
-    LaunchSite& site = *state.sites[state.next_sampled++ % state.sites.size()];
-    if (!wants_samples(site)) continue;
-    site.slot->limit.store(0, std::memory_order_relaxed);
-    return;
-  }
 }
 
 // The first samples come quickly, 1, 2, 4 ... launches apart; later ones 2048 launches apart.  A
@@ -46,37 +33,50 @@ std::uint32_t launches_to_next_sample(const LaunchSite& site) {
   return taken >= 11 ? kFarthest : 1U << taken;
 }
 
+}  // namespace
+
+// The slot's limit is its trigger: the next launch at or above it leaves the quiet path and is
+// measured (before_launch), which sets the limit out of reach again.
+void WithoutIterations::choose_next_sample() {
+  const auto& sites = session_.sites.all();
+  for (std::size_t tried = 0; tried < sites.size(); ++tried) {
+    LaunchSite& site = *sites[next_sampled_++ % sites.size()];
+    if (!wants_samples(site)) continue;
+    site.slot->limit.store(0, std::memory_order_relaxed);
+    return;
+  }
+}
+
 // Under the lock of the run's record: the event is seen by the writer at once.
-void sample_from_now_on(State& state, LaunchSite& site) {
+void WithoutIterations::sample_from_now_on(LaunchSite& site) {
   site.slot->limit.store(kNoLimit, std::memory_order_relaxed);
-  site.sampled = add_event(state, site, 0, {});
+  site.sampled = session_.discovery.add_event(site, 0, {});
   if (site.sampled == nullptr) return;
   site.sampled->add_flag(record::Flag::kAnyOccurrence);
   if (is_copy(site)) {
-    // Of any size.
     site.sampled->is_copy = true;
-    site.sampled->op =
-        std::make_unique<record::Op>(op_of({.kind = kind_of(site.function)}, "the driver"));
+    site.sampled->op = std::make_unique<record::Op>(
+        launch::op_of({.kind = launch::kind_of(site.function)}, "the driver"));
   } else {
     site.sampled->shape = site.first_shape;
   }
   if (site.may_overlap) site.sampled->add_flag(record::Flag::kPdlRemoved);
-  site.sampled->start_index = state.next_index++;
-  site.sampled->end_index = state.next_index++;
+  site.sampled->start_index = session_.discovery.next_index();
+  site.sampled->end_index = session_.discovery.next_index();
   site.slot->limit.store(0, std::memory_order_relaxed);  // its next launch is the first sample
 }
 
-void list_unsampled(State& state) {
-  const std::lock_guard lock(state.run.mutex);
-  for (LaunchSite* site : state.sites) {
+void WithoutIterations::list_unsampled() {
+  const std::lock_guard lock(session_.run.mutex);
+  for (const auto& site : session_.sites.all()) {
     if (site->kernel == nullptr) continue;
-    sample_from_now_on(state, *site);
+    sample_from_now_on(*site);
   }
 }
 
-std::uint64_t count_calls(State& state) {
+std::uint64_t WithoutIterations::count_calls() {
   std::uint64_t all = 0;
-  for (LaunchSite* site : state.sites) {
+  for (const auto& site : session_.sites.all()) {
     if (site->sampled == nullptr) continue;
     const std::uint64_t calls = site->slot->count.load();
     site->sampled->calls.store(calls);
@@ -85,55 +85,79 @@ std::uint64_t count_calls(State& state) {
   return all;
 }
 
-void note_time_so_far(State& state, float time_ms) {
-  const std::size_t read = std::min<std::size_t>(run_controller::samples_taken(state),
-                                                 state.launches_before_samples.size());
+void WithoutIterations::note_time_so_far(float time_ms) {
+  const std::size_t read =
+      std::min<std::size_t>(session_.samples_taken(), launches_before_samples_.size());
   if (read == 0) return;
-  state.run.iteration_times.set_only(time_ms);
-  state.launches_timed = state.launches_before_samples[read - 1];
+  session_.run.iteration_times.set_only(time_ms);
+  launches_timed_ = launches_before_samples_[read - 1];
 }
 
-void note_sample_begins(State& state) {
-  state.launches_before_samples.push_back(count_calls(state));
-}
-
-void extend_time_to_the_end(State& state) {
-  const std::uint64_t all = count_calls(state);
-  const record::IterationTimes& times = state.run.iteration_times;
-  if (times.size() == 0 || state.launches_timed <= state.launches_before_clock) return;
-  const auto timed = static_cast<double>(state.launches_timed - state.launches_before_clock);
-  state.run.iteration_times.set_only(
+void WithoutIterations::extend_time_to_the_end() {
+  const std::uint64_t all = count_calls();
+  const record::IterationTimes& times = session_.run.iteration_times;
+  if (times.size() == 0 || launches_timed_ <= launches_before_clock_) return;
+  const auto timed = static_cast<double>(launches_timed_ - launches_before_clock_);
+  session_.run.iteration_times.set_only(
       static_cast<float>(times[0] * static_cast<double>(all) / timed));
 }
 
-void begin_without_iterations(State& state) {
-  state.phase.store(Phase::kWithoutIterations, std::memory_order_relaxed);
+void WithoutIterations::begin() {
+  session_.enter(RunState::kWithoutIterations);
   {
-    const std::lock_guard lock(state.run.mutex);
-    for (LaunchSite* site : state.sites) {
+    const std::lock_guard lock(session_.run.mutex);
+    for (const auto& site : session_.sites.all()) {
       if (site->kernel == nullptr) continue;
       site->events.clear();
-      sample_from_now_on(state, *site);
+      sample_from_now_on(*site);
     }
-    state.run.iteration_times.restart(1);
+    session_.run.iteration_times.restart(1);
   }
-  state.launches_before_clock = count_calls(state);
-  state.launches_before_samples.clear();
-  state.launches_timed = 0;
-  count_host_bytes(state);
-  for (timer::ContextTimer& timer : state.timers) {
-    StreamInfo* stream = busiest_stream(state, timer);
+  launches_before_clock_ = count_calls();
+  launches_before_samples_.clear();
+  launches_timed_ = 0;
+  session_.count_host_bytes();
+  for (timer::ContextTimer& timer : session_.contexts.timers()) {
+    StreamInfo* stream = session_.contexts.busiest_stream(timer);
     if (stream != nullptr && timer.create_events()) timer.record_origin(stream->handle, 0);
   }
-  state.writer->start();
-  watch_termination(*state.writer);
+  session_.start_writer();
 }
 
-void leave_without_iterations(State& state) {
-  if (state.phase.load(std::memory_order_relaxed) == Phase::kWithoutIterations) {
+hook::LaunchTicket WithoutIterations::begin_launch(const hook::Launch& launch) {
+  using Kind = hook::LaunchTicket::Kind;
+  const std::lock_guard lock(session_.mutex);
+  LaunchSite* site = session_.sites.find(launch.function, launch.stream);
+  if (site == nullptr) return {.kind = Kind::kMeet};
+  // Not the warm-up: the site stays.
+  if (launch.copy == nullptr && launch::filter.has(launch::LaunchFilter::kSearching))
+    static_cast<void>(session_.source.add_launch(*site));
+  timer::LaunchSlot& slot = *site->slot;
+  const std::uint32_t count = slot.count.fetch_add(1, std::memory_order_relaxed);
+  hook::LaunchTicket ticket{.counted = &slot.count};
+  if (count < slot.limit.load(std::memory_order_relaxed)) return ticket;  // not its turn
+  const std::uint32_t pause = launches_to_next_sample(*site);
+  slot.limit.store(count < ~pause ? count + pause : kNoLimit, std::memory_order_relaxed);
+  if (site->sampled == nullptr) return ticket;
+  timer::ContextTimer* timer = site->stream->timer;
+  timer->poll(nullptr);
+  if (timer->last_sample_end_ms() > 0) note_time_so_far(timer->last_sample_end_ms());
+  if (pause == kNoLimit) return ticket;
+  site->sampled->reserve(static_cast<std::uint32_t>(session_.settings.repeat));
+  auto* pair = session_.arming.open_pair(*timer, launch.stream, *site->sampled, 0,
+                                         OtherThreads::kSpoilThePair);
+  if (pair == nullptr) return ticket;
+  launches_before_samples_.push_back(count_calls());
+  ticket.kind = Kind::kMeasured;
+  ticket.pair = pair;
+  return ticket;
+}
+
+void WithoutIterations::leave() {
+  if (session_.state() == RunState::kWithoutIterations) {
     sys::say(sys::LogLevel::kInfo, "iterations begin: what was sampled before them is left out");
   }
-  forget_discovery(state);
+  session_.discovery.begin_anew();
 }
 
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

@@ -1,26 +1,48 @@
-// A run in which no iteration is found: launches of every kernel are sampled in turn.  With the
-// state's mutex held.
+// A run in which no iteration is found: launches of every kernel are sampled in turn, one at a
+// time, and counted exactly.  In prof.json the whole run is one iteration.
 #pragma once
 
-#include <cstdint>
+#include "hook/launch.hpp"
 
-namespace inline_prof::hook {
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace inline_prof::session {
 
 struct LaunchSite;
-struct State;
+class Session;
 
-void begin_without_iterations(State& state);
-void sample_from_now_on(State& state, LaunchSite& site);
-std::uint64_t count_calls(State& state);  // of every event, so far; the sum of all
-// The run so far: up to the end of the sample that was read last.
-void note_time_so_far(State& state, float time_ms);
-void note_sample_begins(State& state);
-// The time of all launches, by that of those up to the last sample that was read.
-void extend_time_to_the_end(State& state);
-void list_unsampled(
-    State& state);  // the run was too short for samples: what it launched, and how often
-[[nodiscard]] std::uint32_t launches_to_next_sample(const LaunchSite& site);
-void leave_without_iterations(State& state);
-void choose_next_sample(State& state);
+class WithoutIterations {
+ public:
+  explicit WithoutIterations(Session& session) : session_(session) {}
 
-}  // namespace inline_prof::hook
+  // With the session's mutex held.
+  void begin();
+  void leave();
+  void sample_from_now_on(LaunchSite& site);
+  void choose_next_sample();
+  // The run was too short for samples: lists what it launched, and how often.
+  void list_unsampled();
+  // Counts the launches of every event so far; returns the sum of all.
+  std::uint64_t count_calls();
+  // Estimates the time of all launches by that of those up to the last sample that was read.
+  void extend_time_to_the_end();
+
+  // Takes the mutex.
+  [[nodiscard]] hook::LaunchTicket begin_launch(const hook::Launch& launch);
+
+ private:
+  // The run's time so far, up to the end of the sample that was read last.
+  void note_time_so_far(float time_ms);
+
+  Session& session_;
+  std::size_t next_sampled_ = 0;  // whose turn it is
+  // Launches before the clock started, before each sample, and before the sample at whose end the
+  // run's time was read last.
+  std::uint64_t launches_before_clock_ = 0;
+  std::vector<std::uint64_t> launches_before_samples_;
+  std::uint64_t launches_timed_ = 0;
+};
+
+}  // namespace inline_prof::session

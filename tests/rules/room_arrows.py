@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks who includes and links whom (docs/architecture.md, section "Rooms").
+"""Checks who includes and links whom, and which namespace a room has (docs/architecture.md, section "Components").
 
     room_arrows.py ROOT [EDGES]
 
@@ -13,17 +13,18 @@ import pathlib
 import re
 import sys
 
-# The rooms that a launch passes through.  The first five take the application's calls and CUPTI's callbacks;
-# the session decides what is measured, and calls back whom it arms.
+# The rooms that a launch passes through, each with those that it may use.  `hook` is below all of them: wrappers
+# report to the session by its Observer, and never include the session.  `entry` is above all: it starts a run.
+BELOW_HOOKS = {"base", "macros", "libinject/sys", "libinject/record", "libinject/timer"}
 HOOK_ROOMS = {
-    "entry": ("cupti", "labels", "libraries", "session"),
-    "launch": ("entry", "graphs", "session"),
-    "libraries": ("entry", "session"),
-    "labels": ("entry", "graphs", "session"),
-    "cupti": ("entry", "launch", "session"),
-    "graphs": ("entry", "labels", "launch", "libraries", "session"),
     "hook": (),
-    "session": ("cupti", "entry", "graphs", "labels", "launch", "libraries"),
+    "launch": ("hook",),
+    "libraries": ("hook", "launch"),
+    "labels": ("hook", "launch"),
+    "graphs": ("hook", "labels", "launch", "libraries"),
+    "cupti": ("hook", "launch"),
+    "session": ("cupti", "graphs", "hook", "labels", "launch", "libraries"),
+    "entry": ("cupti", "graphs", "hook", "labels", "launch", "libraries", "session"),
 }
 
 # A room may use itself and the rooms named here; nothing else of ours.  `libinject/run` may use only
@@ -36,8 +37,8 @@ ALLOWED = {
     "libinject/sys": {"base", "macros"},
     "libinject/record": {"base", "macros", "libinject/sys"},
     "libinject/timer": {"base", "macros", "libinject/sys", "libinject/record"},
-    **{f"libinject/{room}": {"base", "macros", "schedule", "libinject/sys", "libinject/record", "libinject/timer"}
-       | {f"libinject/{other}" for other in (*others, "hook")} for room, others in HOOK_ROOMS.items()},
+    **{f"libinject/{room}": BELOW_HOOKS | {f"libinject/{other}" for other in others}
+       | ({"schedule"} if room == "session" else set()) for room, others in HOOK_ROOMS.items()},
     "libinject/run": {"base", "macros", "libinject/sys", "libinject/libraries"},
     "analyzer/read": {"base", "macros"},
     "analyzer/model": {"base", "macros", "analyzer/read"},
@@ -143,6 +144,51 @@ def check_includes(root):
     return complaints
 
 
+# The namespace that a source file of the injected library opens, and names of other rooms that it only declares.
+OPENED = re.compile(r"^namespace inline_prof(?:::(\w+))?")
+DECLARED = re.compile(r"^(?:struct|class|enum class) \w+;$|^}.*$|^$")
+# Declares wrappers in the namespaces of the rooms that define them.
+SHARED_LIST = "libinject/hook/driver_functions.hpp"
+
+
+def complaints_about_namespaces(path, lines):
+    """A file of libinject/ROOM defines names in inline_prof::ROOM alone; elsewhere it may declare types."""
+    own = path.parts[1]
+    complaints = []
+    opened = [(number, match.group(1)) for number, line in enumerate(lines, start=1)
+              if (match := OPENED.match(line)) is not None]
+    for number, name in opened:
+        if name == own or path.as_posix() == SHARED_LIST:
+            continue
+        inside = lines[number:next((i for i, line in enumerate(lines[number:], number) if line.startswith("}")),
+                                   len(lines))]
+        if not all(DECLARED.match(line) for line in inside):
+            complaints.append(f"{path}:{number}: opens inline_prof::{name}: what {path.parent} defines is in "
+                              f"inline_prof::{own}")
+    return complaints
+
+
+def check_namespaces(root):
+    complaints = []
+    for file in sorted((root / "libinject").rglob("*.[ch]pp")):
+        path = file.relative_to(root)
+        if len(path.parts) > 2:
+            complaints += complaints_about_namespaces(path, file.read_text().splitlines())
+    return complaints
+
+
+def is_without_cycles():
+    """Whether the rooms can be put in an order in which each uses only those before it."""
+    below = {room: set(others) - {room} for room, others in ALLOWED.items()}
+    while below:
+        free = [room for room, others in below.items() if not others & below.keys()]
+        if not free:
+            return False
+        for room in free:
+            del below[room]
+    return True
+
+
 def may_link(folder, library_folder):
     """Whether some room in `folder` may use some room in `library_folder`.
 
@@ -182,7 +228,9 @@ def check_links(root, edges):
 
 def main(arguments):
     root = pathlib.Path(arguments[0]).resolve()
-    complaints = check_includes(root)
+    complaints = check_includes(root) + check_namespaces(root)
+    if not is_without_cycles():
+        complaints.append("tests/rules/room_arrows.py:1: its rooms use each other in a circle")
     if len(arguments) > 1:
         complaints += check_links(root, pathlib.Path(arguments[1]).read_text())
     print("\n".join(complaints) if complaints else "every arrow is allowed")

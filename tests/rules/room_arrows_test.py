@@ -17,7 +17,7 @@ class RoomArrows(unittest.TestCase):
         self.write("libinject/sys/config.hpp", "")
         self.write("libinject/record/ring.hpp", '#include "sys/config.hpp"\n')
         self.write("libinject/launch/launch.cpp",
-                   '#include "record/ring.hpp"\n#include "schedule/plan.hpp"\n#include <cuda.h>\n')
+                   '#include "record/ring.hpp"\n#include <cuda.h>\n')
         self.write("analyzer/read/prof.hpp", "#include <fmt/format.h>\n")
         self.write("analyzer/model/roofline.cpp", '#include "read/prof.hpp"\n')
 
@@ -41,6 +41,31 @@ class RoomArrows(unittest.TestCase):
     def test_the_timer_does_not_ask_the_schedule(self):
         self.write("libinject/timer/ring.cpp", '#include "schedule/plan.hpp"\n')
         self.assertEqual(len(self.complaints()), 1)
+
+    def test_no_wrapper_includes_the_session(self):
+        self.write("libinject/session/session.hpp", "")
+        self.write("libinject/graphs/hooks.cpp", '#include "session/session.hpp"\n')
+        self.assertEqual(len(self.complaints()), 1)
+        self.write("libinject/session/arming.cpp", '#include "graphs/clone.hpp"\n#include "schedule/plan.hpp"\n')
+        self.write("libinject/graphs/clone.hpp", "")
+        self.write("libinject/entry/start.cpp", '#include "session/session.hpp"\n')
+        self.assertEqual(len(self.complaints()), 1)
+
+    def test_the_rooms_have_no_circle(self):
+        self.assertTrue(room_arrows.is_without_cycles())
+        before = room_arrows.ALLOWED["libinject/hook"]
+        self.addCleanup(room_arrows.ALLOWED.update, {"libinject/hook": before})
+        room_arrows.ALLOWED["libinject/hook"] = before | {"libinject/session"}
+        self.assertFalse(room_arrows.is_without_cycles())
+
+    def test_a_room_defines_names_in_its_own_namespace(self):
+        self.write("libinject/launch/launch.hpp",
+                   "namespace inline_prof::graphs {\nstruct Graph;\n}\nnamespace inline_prof::launch {\nint a;\n}\n")
+        self.assertEqual(room_arrows.check_namespaces(self.root), [])
+        self.write("libinject/launch/launch.hpp", "\nnamespace inline_prof::graphs {\nint a;\n}\n")
+        self.assertEqual(room_arrows.check_namespaces(self.root), [
+            "libinject/launch/launch.hpp:2: opens inline_prof::graphs: what libinject/launch defines is in "
+            "inline_prof::launch"])
 
     def test_libinject_and_analyzer_never_meet(self):
         self.write("analyzer/join/join.cpp", '#include "../../libinject/sys/config.hpp"\n')

@@ -173,7 +173,7 @@ def exports_shown(tools, library):
 
 def check_exports(tools, library, sources):
     listed = names_in_list((sources / "exports.txt").read_text())
-    driver = functions_in(sources / "entry" / "driver_functions.hpp")
+    driver = functions_in(sources / "hook" / "driver_functions.hpp")
     calls = functions_in(sources / "libraries" / "call_list.h")
     marked = exports_marked_in(sources)
     shown = exports_shown(tools, library)

@@ -88,7 +88,7 @@ class PlantedViolations(unittest.TestCase):
     def sources(self, listed, marked, calls="", driver=""):
         self.write("libinject/exports.txt", "# a comment\n" + listed)
         self.write("libinject/libraries/call_list.h", f"/* X(not_this, 1) */\n{calls}")
-        self.write("libinject/entry/driver_functions.hpp", f"// X(not_that, 1)\n{driver}")
+        self.write("libinject/hook/driver_functions.hpp", f"// X(not_that, 1)\n{driver}")
         self.write("libinject/a.cpp", marked)
         return self.folder / "libinject"
 

@@ -2,7 +2,7 @@
 // passes.
 #include "entry/hooked_functions.hpp"
 
-#include "entry/driver_functions.hpp"
+#include "hook/driver_functions.hpp"
 
 #include <cuda.h>
 
@@ -11,8 +11,10 @@
 #include <array>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 namespace {
+
+using namespace hook;  // of the lists
 
 std::string symbol_for(const char* name, int version, std::uint64_t flags = 0) {
   const HookedFunction* hooked = hooked_by_request(name, version, flags);
@@ -50,7 +52,7 @@ TEST(HookedByRequest, FindsEachFunctionOfTheListByItsOwnNameAndVersion) {
     EXPECT_NE(hooked_by_symbol(symbol)->wrapper, nullptr) << symbol;
   };
 #define INLINE_PROF_EXPECT_FOUND(symbol, name, version, slot, ...) \
-  expect_found(#symbol, #name, version, (slot) == kPerThread);
+  expect_found(#symbol, #name, version, (slot) == hook::kPerThread);
   INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_EXPECT_FOUND)
   INLINE_PROF_HOOKED_CALLS(INLINE_PROF_EXPECT_FOUND)
 #undef INLINE_PROF_EXPECT_FOUND
@@ -96,10 +98,10 @@ TEST(Wrap, KeepsARealFunctionForEachWrapper) {
   EXPECT_EQ(wrap(*hooked, &originals[0]), hooked->wrapper);
   EXPECT_EQ(wrap(*hooked, &originals[0]), hooked->wrapper) << "asked for a second time";
   EXPECT_EQ(wrap(*hooked, &originals[1]), hooked->spare_wrapper);
-  const unsigned long before = unwrapped_count();
+  const unsigned long before = hook::unwrapped_count();
   EXPECT_EQ(wrap(*hooked, &originals[2]), &originals[2])
       << "no third wrapper: the application gets the real one";
-  EXPECT_EQ(unwrapped_count(), before + 1);
+  EXPECT_EQ(hook::unwrapped_count(), before + 1);
   EXPECT_EQ(hooked->real->load(), &originals[0]);
   EXPECT_EQ(hooked->spare_original->load(), &originals[1]);
   hooked->real->store(nullptr);
@@ -111,4 +113,4 @@ TEST(IsInsideDriver, SaysNoToThisProgram) {
 }
 
 }  // namespace
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::entry

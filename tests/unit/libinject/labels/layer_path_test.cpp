@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-namespace inline_prof::hook {
+namespace inline_prof::labels {
 namespace {
 
 // Each test on a thread of its own: a path belongs to a thread.
@@ -165,4 +165,4 @@ TEST(FollowRange, ALongPathIsCutAndOneWithoutRoomIsNone) {
 }
 
 }  // namespace
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::labels

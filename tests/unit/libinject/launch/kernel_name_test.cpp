@@ -5,7 +5,7 @@
 #include <ostream>
 #include <string>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 namespace {
 
 struct Name {
@@ -69,4 +69,4 @@ TEST(ReadableKernelNameOfACutlassKernel, IsWholeHoweverLong) {
 }
 
 }  // namespace
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

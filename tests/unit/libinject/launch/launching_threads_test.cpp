@@ -7,7 +7,7 @@
 #include <limits>
 #include <thread>
 
-namespace inline_prof::hook {
+namespace inline_prof::launch {
 namespace {
 
 // The first thread has read the count and has not written it when the second one comes.  Counts of
@@ -39,4 +39,4 @@ TEST(LaunchingThreads, TheSecondWaitsUntilTheFirstHasWrittenItsCount) {
 }
 
 }  // namespace
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::launch

@@ -1,10 +1,11 @@
 // The driver functions that applications get from us: the one list.
 //
-// From it come the table of entry/hooked_functions.cpp, the wrappers' declarations and exported
-// names, the originals behind them, and the list of exports that the link rules check.  A wrapper
-// is a function `hooked_SYMBOL` with the vendor's signature, which makes the application's call
-// once, unchanged, by `original_SYMBOL(...)`.  Only types that every toolkit since 12.4 declares
-// are used: CUexecAffinityParam and CUctxCreateParams are passed on as they come.
+// It gives the table of entry/hooked_functions.cpp, the wrappers' declarations and exported names,
+// the originals behind them, and the list of exports that the link rules check.  A wrapper is a
+// function `hooked_SYMBOL` with the vendor's signature, which makes the application's call once,
+// unchanged, by `original_SYMBOL(...)`.  Both stand in the namespace of the wrapper's folder.  Only
+// types that every toolkit since 12.4 declares are used: CUexecAffinityParam and CUctxCreateParams
+// are passed on as they come.
 #pragma once
 
 #include "sys/hot_line.hpp"
@@ -36,15 +37,16 @@ inline constexpr std::size_t kSpare = 2;
 //   kLegacy or kPerThread, signature, originals), the last one for launches only.
 //
 // clang-format off
-#define INLINE_PROF_HOOKED_LAUNCHES(X) \
+#define INLINE_PROF_HOOKED_KERNEL_LAUNCHES(X) \
   X(cuLaunchKernel, cuLaunchKernel, 4000, kLegacy, CUresult(INLINE_PROF_LAUNCH_TYPES, void**), sys::hot_line.kernel) \
   X(cuLaunchKernel_ptsz, cuLaunchKernel, 7000, kPerThread, CUresult(INLINE_PROF_LAUNCH_TYPES, void**), sys::hot_line.kernel) \
   X(cuLaunchKernelEx, cuLaunchKernelEx, 11060, kLegacy, CUresult(const CUlaunchConfig*, CUfunction, void**, void**), sys::hot_line.kernel_ex) \
   X(cuLaunchKernelEx_ptsz, cuLaunchKernelEx, 11060, kPerThread, CUresult(const CUlaunchConfig*, CUfunction, void**, void**), sys::hot_line.kernel_ex) \
-  X(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000, kLegacy, CUresult(INLINE_PROF_LAUNCH_TYPES), launch_originals.cooperative) \
-  X(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel, 9000, kPerThread, CUresult(INLINE_PROF_LAUNCH_TYPES), launch_originals.cooperative) \
-  X(cuGraphLaunch, cuGraphLaunch, 10000, kLegacy, CUresult(CUgraphExec, CUstream), launch_originals.graph_launch) \
-  X(cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kPerThread, CUresult(CUgraphExec, CUstream), launch_originals.graph_launch)
+  X(cuLaunchCooperativeKernel, cuLaunchCooperativeKernel, 9000, kLegacy, CUresult(INLINE_PROF_LAUNCH_TYPES), hook::launch_originals.cooperative) \
+  X(cuLaunchCooperativeKernel_ptsz, cuLaunchCooperativeKernel, 9000, kPerThread, CUresult(INLINE_PROF_LAUNCH_TYPES), hook::launch_originals.cooperative)
+#define INLINE_PROF_HOOKED_GRAPH_LAUNCHES(X) \
+  X(cuGraphLaunch, cuGraphLaunch, 10000, kLegacy, CUresult(CUgraphExec, CUstream), hook::launch_originals.graph_launch) \
+  X(cuGraphLaunch_ptsz, cuGraphLaunch, 10000, kPerThread, CUresult(CUgraphExec, CUstream), hook::launch_originals.graph_launch)
 
 // Copies, fills and operations of streams on memory; their wrappers are in launch/copy_hooks.cpp.
 #define INLINE_PROF_HOOKED_COPIES(X) \
@@ -126,8 +128,8 @@ inline constexpr std::size_t kSpare = 2;
   X(cuStreamBatchMemOp_v2_ptsz, cuStreamBatchMemOp, 11070, kPerThread, CUresult(CUstream, unsigned, CUstreamBatchMemOpParams*, unsigned))
 
 // Functions with one form for both kinds of default stream are kLegacy.
-#define INLINE_PROF_HOOKED_CALLS(X) \
-  INLINE_PROF_HOOKED_COPIES(X) \
+// Contexts, streams, modules and waits; the wrappers are in launch/ as well.
+#define INLINE_PROF_HOOKED_HANDLES(X) \
   X(cuDevicePrimaryCtxRetain, cuDevicePrimaryCtxRetain, 7000, kLegacy, CUresult(CUcontext*, CUdevice)) \
   X(cuDevicePrimaryCtxRelease, cuDevicePrimaryCtxRelease, 7000, kLegacy, CUresult(CUdevice)) \
   X(cuDevicePrimaryCtxRelease_v2, cuDevicePrimaryCtxRelease, 11000, kLegacy, CUresult(CUdevice)) \
@@ -151,9 +153,10 @@ inline constexpr std::size_t kSpare = 2;
   X(cuLibraryGetKernel, cuLibraryGetKernel, 12000, kLegacy, CUresult(CUkernel*, CUlibrary, const char*)) \
   X(cuKernelGetFunction, cuKernelGetFunction, 12000, kLegacy, CUresult(CUfunction*, CUkernel)) \
   X(cuModuleUnload, cuModuleUnload, 2000, kLegacy, CUresult(CUmodule)) \
-  X(cuLibraryUnload, cuLibraryUnload, 12000, kLegacy, CUresult(CUlibrary)) \
-  X(cuGetProcAddress, cuGetProcAddress, 11030, kLegacy, CUresult(const char*, void**, int, cuuint64_t)) \
-  X(cuGetProcAddress_v2, cuGetProcAddress, 12000, kLegacy, CUresult(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*)) \
+  X(cuLibraryUnload, cuLibraryUnload, 12000, kLegacy, CUresult(CUlibrary))
+
+// Graphs and captures; the wrappers are in graphs/.
+#define INLINE_PROF_HOOKED_GRAPHS(X) \
   X(cuGraphInstantiate, cuGraphInstantiate, 10000, kLegacy, CUresult(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t)) \
   X(cuGraphInstantiate_v2, cuGraphInstantiate, 11000, kLegacy, CUresult(CUgraphExec*, CUgraph, CUgraphNode*, char*, std::size_t)) \
   X(cuGraphInstantiateWithFlags, cuGraphInstantiateWithFlags, 11040, kLegacy, CUresult(CUgraphExec*, CUgraph, unsigned long long)) \
@@ -186,30 +189,21 @@ inline constexpr std::size_t kSpare = 2;
   X(cuStreamBeginCaptureToGraph_ptsz, cuStreamBeginCaptureToGraph, 12030, kPerThread, CUresult(CUstream, CUgraph, const CUgraphNode*, const CUgraphEdgeData*, std::size_t, CUstreamCaptureMode)) \
   X(cuStreamEndCapture, cuStreamEndCapture, 10000, kLegacy, CUresult(CUstream, CUgraph*)) \
   X(cuStreamEndCapture_ptsz, cuStreamEndCapture, 10000, kPerThread, CUresult(CUstream, CUgraph*))
+
+// Look-ups; the wrappers are in entry/.
+#define INLINE_PROF_HOOKED_LOOKUPS(X) \
+  X(cuGetProcAddress, cuGetProcAddress, 11030, kLegacy, CUresult(const char*, void**, int, cuuint64_t)) \
+  X(cuGetProcAddress_v2, cuGetProcAddress, 12000, kLegacy, CUresult(const char*, void**, int, cuuint64_t, CUdriverProcAddressQueryResult*))
 // clang-format on
 
-// cuda.h's own macros (cuCtxCreate -> cuCtxCreate_v4) stay out of the way: the C++ name is ours,
-// the exported symbol is the vendor's.
-#define INLINE_PROF_DECLARE_HOOK(symbol, name, version, slot, ...) \
-  using Signature_##symbol = __VA_ARGS__;                          \
-  Signature_##symbol hooked_##symbol __asm__(#symbol) __attribute__((visibility("default")));
-#define INLINE_PROF_DECLARE_LAUNCH(symbol, name, version, slot, signature, originals) \
-  INLINE_PROF_DECLARE_HOOK(symbol, name, version, slot, signature)
-INLINE_PROF_HOOKED_LAUNCHES(INLINE_PROF_DECLARE_LAUNCH)
-INLINE_PROF_HOOKED_CALLS(INLINE_PROF_DECLARE_HOOK)
-#undef INLINE_PROF_DECLARE_LAUNCH
-#undef INLINE_PROF_DECLARE_HOOK
-
-// Copies of the launch wrappers for a second address; cuLaunchKernel's is assembly.
-Signature_cuLaunchKernel hooked_cuLaunchKernel_spare __asm__("inline_prof_launch_kernel_spare");
-Signature_cuLaunchKernelEx hooked_cuLaunchKernelEx_spare;
-Signature_cuLaunchCooperativeKernel hooked_cuLaunchCooperativeKernel_spare;
-Signature_cuGraphLaunch hooked_cuGraphLaunch_spare;
-
-// Where cuLaunchKernel's assembly jumps when the filter lets a launch through (launch_hooks.cpp).
-Signature_cuLaunchKernel launch_counted_legacy __asm__("inline_prof_launch_counted_legacy");
-Signature_cuLaunchKernel launch_counted_per_thread __asm__("inline_prof_launch_counted_per_thread");
-Signature_cuLaunchKernel launch_counted_spare __asm__("inline_prof_launch_counted_spare");
+#define INLINE_PROF_HOOKED_LAUNCHES(X)  \
+  INLINE_PROF_HOOKED_KERNEL_LAUNCHES(X) \
+  INLINE_PROF_HOOKED_GRAPH_LAUNCHES(X)
+#define INLINE_PROF_HOOKED_CALLS(X) \
+  INLINE_PROF_HOOKED_COPIES(X)      \
+  INLINE_PROF_HOOKED_HANDLES(X)     \
+  INLINE_PROF_HOOKED_GRAPHS(X)      \
+  INLINE_PROF_HOOKED_LOOKUPS(X)
 
 enum HookedCall : std::size_t {
 #define INLINE_PROF_INDEX(symbol, ...) kIndexOf_##symbol,
@@ -227,8 +221,16 @@ struct LaunchOriginals {
 extern constinit LaunchOriginals launch_originals;
 extern constinit std::array<std::atomic<void*>, kHookedCalls> call_originals;
 
+// Looks the driver's function up, for a program that calls our exported symbol and has never asked
+// for an address.  Null if libcuda is not loaded or lacks it.
+[[nodiscard]] void* find_original(const char* symbol) noexcept;
+
 // The driver's function in `original`; looked up under `symbol` if it is not known yet.
-void* resolved(std::atomic<void*>& original, const char* symbol) noexcept;
+[[nodiscard]] void* resolved(std::atomic<void*>& original, const char* symbol) noexcept;
+
+// Driver functions that the application got unwrapped because all wrappers were taken.
+void count_unwrapped() noexcept;
+[[nodiscard]] unsigned long unwrapped_count() noexcept;
 
 // Calls the driver's function.  CUDA_ERROR_NOT_INITIALIZED if no loaded libcuda has it.
 template <std::size_t kIndex, typename Signature>
@@ -242,9 +244,51 @@ struct Original<kIndex, CUresult(A...)> {
     return function == nullptr ? CUDA_ERROR_NOT_INITIALIZED : function(arguments...);
   }
 };
-#define INLINE_PROF_ORIGINAL(symbol, ...) \
-  inline constexpr Original<kIndexOf_##symbol, Signature_##symbol> original_##symbol{#symbol};
-INLINE_PROF_HOOKED_CALLS(INLINE_PROF_ORIGINAL)
-#undef INLINE_PROF_ORIGINAL
 
 }  // namespace inline_prof::hook
+
+// cuda.h's own macros (cuCtxCreate -> cuCtxCreate_v4) stay out of the way: the C++ name is ours,
+// the exported symbol is the vendor's.
+#define INLINE_PROF_DECLARE_LAUNCH(symbol, name, version, slot, signature, originals) \
+  using Signature_##symbol = signature;                                               \
+  Signature_##symbol hooked_##symbol __asm__(#symbol) __attribute__((visibility("default")));
+#define INLINE_PROF_DECLARE_CALL(symbol, name, version, slot, ...)                                \
+  using Signature_##symbol = __VA_ARGS__;                                                         \
+  Signature_##symbol hooked_##symbol __asm__(#symbol) __attribute__((visibility("default")));     \
+  inline constexpr hook::Original<hook::kIndexOf_##symbol, Signature_##symbol> original_##symbol{ \
+      #symbol};
+
+namespace inline_prof::launch {
+
+INLINE_PROF_HOOKED_KERNEL_LAUNCHES(INLINE_PROF_DECLARE_LAUNCH)
+INLINE_PROF_HOOKED_COPIES(INLINE_PROF_DECLARE_CALL)
+INLINE_PROF_HOOKED_HANDLES(INLINE_PROF_DECLARE_CALL)
+
+// Copies of the launch wrappers for a second address; cuLaunchKernel's is assembly.
+Signature_cuLaunchKernel hooked_cuLaunchKernel_spare __asm__("inline_prof_launch_kernel_spare");
+Signature_cuLaunchKernelEx hooked_cuLaunchKernelEx_spare;
+Signature_cuLaunchCooperativeKernel hooked_cuLaunchCooperativeKernel_spare;
+
+// Where cuLaunchKernel's assembly jumps when the filter lets a launch through (launch_hooks.cpp).
+Signature_cuLaunchKernel launch_counted_legacy __asm__("inline_prof_launch_counted_legacy");
+Signature_cuLaunchKernel launch_counted_per_thread __asm__("inline_prof_launch_counted_per_thread");
+Signature_cuLaunchKernel launch_counted_spare __asm__("inline_prof_launch_counted_spare");
+
+}  // namespace inline_prof::launch
+
+namespace inline_prof::graphs {
+
+INLINE_PROF_HOOKED_GRAPH_LAUNCHES(INLINE_PROF_DECLARE_LAUNCH)
+INLINE_PROF_HOOKED_GRAPHS(INLINE_PROF_DECLARE_CALL)
+Signature_cuGraphLaunch hooked_cuGraphLaunch_spare;
+
+}  // namespace inline_prof::graphs
+
+namespace inline_prof::entry {
+
+INLINE_PROF_HOOKED_LOOKUPS(INLINE_PROF_DECLARE_CALL)
+
+}  // namespace inline_prof::entry
+
+#undef INLINE_PROF_DECLARE_CALL
+#undef INLINE_PROF_DECLARE_LAUNCH

@@ -2,104 +2,110 @@
 #include "graphs/capture_notes.hpp"
 #include "hook/export.hpp"
 #include "hook/guard.hpp"
-#include "labels/label_calls.hpp"
 #include "labels/layer_path.hpp"
-#include "session/operator_calls.hpp"
-#include "session/phase.hpp"
+#include "launch/launch_filter.hpp"
 #include "session/runtime_data.hpp"
 #include "session/session.hpp"
-#include "session/state.hpp"
-#include "session/unit_test.hpp"
 
 #include <inline_prof/abi.h>
 
 #include <cstdint>
 
-namespace inline_prof::hook {
+namespace inline_prof::entry {
 namespace {
+
+// Does nothing while profiling is off, or before the first GPU call.
+template <typename Work>
+void with_session(const char* where, const Work& work) noexcept {
+  session::Session* session = session::the_session();
+  if (sys::is_on() && session != nullptr) hook::fenced(where, [&] { work(*session); });
+}
 
 void abi_initialize(int, int exit_when_finished) noexcept {
   if (exit_when_finished != 0) session::exit_when_done();
 }
 
 void abi_iteration() noexcept {
-  fenced("PROFILE_ITERATION", [] { session::iteration_starts(session::Mark::kCall); });
+  hook::fenced("PROFILE_ITERATION", [] { session::iteration_starts(); });
 }
 
 void abi_record(inline_prof_site* site, const char* label, void* stream, int, int,
                 const char* extra_info) noexcept {
-  if (!sys::is_on()) return;
-  fenced("PROFILE_RECORD", [&] { record_label(site, label, stream, extra_info); });
+  with_session("PROFILE_RECORD", [&](session::Session& session) {
+    session.label_events.record(site, label, stream, extra_info);
+  });
 }
 
 int abi_record_data(const char* label, void* stream, const char* data, int device_id) noexcept {
   int wanted = 0;
-  if (!sys::is_on()) return wanted;
-  fenced("PROFILE_RECORD_DATA", [&] { wanted = record_data(label, stream, data, device_id); });
+  with_session("PROFILE_RECORD_DATA", [&](session::Session& session) {
+    wanted = session::record_data(session, label, stream, data, device_id);
+  });
   return wanted;
 }
 
 void abi_scope_push(const char* label, void*) noexcept {
   // Also while profiling is off: pushes and pops must stay balanced.
-  push_range(kScopeOwner, label);
+  labels::push_range(labels::kScopeOwner, label);
 }
 
 void abi_scope_pop() noexcept {
-  pop_range(kScopeOwner);
+  labels::pop_range(labels::kScopeOwner);
 }
 
 void abi_unit_test_start(const char* name) noexcept {
-  if (!sys::is_on()) return;
-  fenced("PROFILE_UNIT_TEST_START", [&] { start_unit_test(name); });
+  with_session("PROFILE_UNIT_TEST_START",
+               [&](session::Session& session) { session.unit_tests.start(name); });
 }
 void abi_unit_test_stop() noexcept {
-  if (!sys::is_on()) return;
-  fenced("PROFILE_UNIT_TEST_STOP", [] { stop_unit_test(); });
+  with_session("PROFILE_UNIT_TEST_STOP",
+               [](session::Session& session) { session.unit_tests.stop(); });
 }
 
 void abi_op(inline_prof_site*, const char* label, const char* kind,
             const inline_prof_attribute* attributes, int attribute_count) noexcept {
-  if (!sys::is_on()) return;
-  fenced("PROFILE_OP", [&] { describe_label(label, kind, attributes, attribute_count); });
+  with_session("PROFILE_OP", [&](session::Session& session) {
+    session.label_events.describe(label, kind, attributes, attribute_count);
+  });
 }
 
 std::uint32_t abi_wants() noexcept {
   if (sys::lifecycle.load(std::memory_order_relaxed) == sys::Lifecycle::kOff) return 0;
-  const State* run = state();
-  const bool is_over = run != nullptr && run->phase.load(std::memory_order_relaxed) == Phase::kDone;
-  if (is_over) return 0;
-  operator_calls::note_asking();
-  return INLINE_PROF_WANTS_LABELS | INLINE_PROF_WANTS_ITERATIONS |
-         (counting.load(std::memory_order_relaxed) ||
-                  open_captures.load(std::memory_order_relaxed) != 0
-              ? INLINE_PROF_WANTS_LAYERS
-              : 0U) |
-         (run != nullptr && operator_calls::are_wanted(*run) ? INLINE_PROF_WANTS_OPERATORS : 0U);
+  const session::Session* session = session::the_session();
+  if (session != nullptr && session->state() == session::RunState::kDone) return 0;
+  using launch::LaunchFilter;
+  session::OperatorLearning::note_asking();
+  std::uint32_t wanted = INLINE_PROF_WANTS_LABELS | INLINE_PROF_WANTS_ITERATIONS;
+  if (launch::filter.has(LaunchFilter::kCounting | LaunchFilter::kCapturing))
+    wanted |= INLINE_PROF_WANTS_LAYERS;
+  if (session != nullptr && session->operators.are_wanted()) wanted |= INLINE_PROF_WANTS_OPERATORS;
+  return wanted;
 }
 
 void abi_layer_set(std::uint64_t id, const char* path) noexcept {
-  set_range(id, path);
+  labels::set_range(id, path);
 }
 
 void abi_layer_end(std::uint64_t id) noexcept {
-  end_set_range(id);
+  labels::end_set_range(id);
 }
 
 void abi_layer_follow(std::uint64_t id, const char* const* path) noexcept {
-  follow_range(id, path);
+  labels::follow_range(id, path);
 }
 
 void abi_call_open() noexcept {
-  operator_calls::open();
+  session::OperatorLearning::open_call();
 }
 
 int abi_call_launches() noexcept {
-  return operator_calls::launches();
+  return session::OperatorLearning::launches_in_call();
 }
 
 void abi_call_close(const char* name, const char* layer, const inline_prof_work* works,
                     int work_count) noexcept {
-  fenced("call_close", [&] { operator_calls::close(name, layer, works, work_count); });
+  hook::fenced("call_close",
+               [&] { session::OperatorLearning::close_call(name, layer, works, work_count); });
 }
 
 constexpr inline_prof_abi kTable{
@@ -123,8 +129,8 @@ constexpr inline_prof_abi kTable{
 };
 
 }  // namespace
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::entry
 
 INLINE_PROF_EXPORT const inline_prof_abi* inline_prof_abi_v1() {
-  return &inline_prof::hook::kTable;
+  return &inline_prof::entry::kTable;
 }

@@ -1,14 +1,9 @@
-#include "session/operator_calls.hpp"
+#include "session/operator_learning.hpp"
 
-#include "graphs/capture_notes.hpp"
-#include "labels/label.hpp"
 #include "labels/layer_path.hpp"
 #include "launch/kernel_handles.hpp"
-#include "launch/launch.hpp"
 #include "libraries/op_frame.hpp"
-#include "session/launch_site.hpp"
-#include "session/planning.hpp"
-#include "session/state.hpp"
+#include "session/session.hpp"
 #include "sys/thread_memory.hpp"
 
 #include <inline_prof/op_kind.hpp>
@@ -19,7 +14,7 @@
 #include <mutex>
 #include <string_view>
 
-namespace inline_prof::hook::operator_calls {
+namespace inline_prof::session {
 namespace {
 
 // Of one call: one that launches more is not described.
@@ -30,7 +25,7 @@ constexpr std::size_t kLongestName = 80;  // of a kernel in a warning
 struct CallLaunch {
   std::string kernel;  // empty: a library's, which describes it itself
   double threads = 0;
-  std::shared_ptr<CallNotes> notes;
+  std::shared_ptr<graphs::CallNotes> notes;
 };
 
 struct OpenCall {
@@ -39,24 +34,15 @@ struct OpenCall {
   std::vector<CallLaunch> launches;
 };
 
-[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<OpenCall> open_call;
-
-// Without a framework's package nobody would answer, and the look at each launch be for nothing.
-std::atomic<bool> some_ask{false};
-
-// Whether the application says where iterations begin.
-bool says_iterations(const State& state) {
-  const std::string& source = state.run.iteration_source;
-  return source == "macro" || source == "optimizer";
-}
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<OpenCall> this_call;
 
 // Null outside all calls.
 OpenCall* call_now() noexcept {
-  OpenCall* const call = open_call.get();
+  OpenCall* const call = this_call.get();
   return call == nullptr || call->depth == 0 ? nullptr : call;
 }
 
-double threads_of(const Launch& launch) noexcept {
+double threads_of(const hook::Launch& launch) noexcept {
   double threads = 1;
   for (const unsigned side : launch.grid)
     threads *= side;
@@ -66,14 +52,15 @@ double threads_of(const Launch& launch) noexcept {
 }
 
 // What the end of its call will say of this launch; null outside all calls.
-std::shared_ptr<CallNotes> notes_to_be(const Launch& launch, const std::string& kernel) {
+std::shared_ptr<graphs::CallNotes> notes_to_be(const hook::Launch& launch,
+                                               const std::string& kernel) {
   OpenCall* const call = call_now();
   if (call == nullptr) return nullptr;
   if (call->launches.size() == kMostLaunches) {
     call->is_too_long = true;
     return nullptr;
   }
-  auto notes = std::make_shared<CallNotes>();
+  auto notes = std::make_shared<graphs::CallNotes>();
   call->launches.push_back({.kernel = kernel, .threads = threads_of(launch), .notes = notes});
   return notes;
 }
@@ -119,21 +106,21 @@ record::Op op_of(const inline_prof_work& work, const char* name, double from, do
 }
 
 void describe_launches(std::vector<CallLaunch>& launches, const char* name, const char* layer,
-                       const inline_prof_work* works, int work_count) {
-  const auto none = static_cast<std::size_t>(std::max(work_count, 0));
-  std::vector<std::size_t> work_of(launches.size(), none);
+                       const inline_prof_work* tasks, int task_count) {
+  const auto none = static_cast<std::size_t>(std::max(task_count, 0));
+  std::vector<std::size_t> task_of(launches.size(), none);
   std::vector<double> threads(none, 0);
   for (std::size_t i = 0; i < launches.size(); ++i) {
     if (launches[i].kernel.empty()) continue;
-    for (std::size_t work = 0; work < none && work_of[i] == none; ++work) {
-      if (works[work].kind != nullptr && fits(works[work], launches[i].kernel)) work_of[i] = work;
+    for (std::size_t work = 0; work < none && task_of[i] == none; ++work) {
+      if (tasks[work].kind != nullptr && fits(tasks[work], launches[i].kernel)) task_of[i] = work;
     }
-    if (work_of[i] != none) threads[work_of[i]] += launches[i].threads;
+    if (task_of[i] != none) threads[task_of[i]] += launches[i].threads;
   }
   std::vector<double> before(none, 0);
   for (std::size_t i = 0; i < launches.size(); ++i) {
-    const std::size_t work = work_of[i];
-    CallNotes& notes = *launches[i].notes;
+    const std::size_t work = task_of[i];
+    graphs::CallNotes& notes = *launches[i].notes;
     if (layer != nullptr) notes.layer = layer;
     if (launches[i].kernel.empty()) continue;
     if (work == none) {
@@ -143,31 +130,8 @@ void describe_launches(std::vector<CallLaunch>& launches, const char* name, cons
     }
     const double from = before[work] / threads[work];
     before[work] += launches[i].threads;
-    notes.op = op_of(works[work], name, from, before[work] / threads[work]);
+    notes.op = op_of(tasks[work], name, from, before[work] / threads[work]);
   }
-}
-
-LearnedKernel& learned_kernel(State& state, const LaunchSite& site, std::string layer) {
-  return state
-      .learned_kernels[{site.function, table_key(state, site.stream->handle), std::move(layer)}];
-}
-
-LearnedKernel& learned_library_call(State& state, const Launch& launch,
-                                    const libraries::OpFrame& op) {
-  LearnedKernel& learned =
-      state.learned_kernels[{op.event_name, table_key(state, launch.stream), ""}];
-  learned.is_library_call = true;
-  return learned;
-}
-
-// Its first launch on each stream becomes an event.
-void note_library_call(State& state, const Launch& launch, libraries::OpFrame& op) {
-  libraries::OpPart& part = libraries::part_on(op, launch.stream);
-  if (part.is_learned || !current_layer().empty()) return;
-  part.is_learned = true;
-  LearnedKernel& learned = learned_library_call(state, launch, op);
-  if (learned.launches.size() == record::EventList::kCapacity) return;
-  learned.launches.push_back({.grid = launch.grid, .notes = notes_to_be(launch, "")});
 }
 
 bool are_alike(const LearnedLaunch& left, const LearnedLaunch& right) {
@@ -191,87 +155,124 @@ const LearnedLaunch* only_launch_with(const LearnedKernel& learned,
   return found;
 }
 
-// Whether the application has said any operator.
-bool were_learned(const State& state) {
-  return std::any_of(
-      state.learned_kernels.begin(), state.learned_kernels.end(), [](const auto& entry) {
-        const auto& launches = entry.second.launches;
-        return std::any_of(launches.begin(), launches.end(),
-                           [](const LearnedLaunch& launch) { return launch.notes != nullptr; });
-      });
-}
-
 }  // namespace
 
-void open() noexcept {
-  OpenCall* const call = open_call.make();
+void OperatorLearning::open_call() noexcept {
+  OpenCall* const call = this_call.make();
   if (call == nullptr || ++call->depth > 1) return;
   call->launches.clear();
   call->is_too_long = false;
 }
 
-int launches() noexcept {
+int OperatorLearning::launches_in_call() noexcept {
   OpenCall* const call = call_now();
   if (call == nullptr) return 0;
   if (call->launches.empty()) --call->depth;
   return static_cast<int>(call->launches.size());
 }
 
-void close(const char* name, const char* layer, const inline_prof_work* works, int work_count) {
+void OperatorLearning::close_call(const char* name, const char* layer,
+                                  const inline_prof_work* tasks, int task_count) {
   OpenCall* const call = call_now();
   if (call == nullptr || --call->depth > 0 || call->launches.empty()) return;
-  State* run = state();
-  if (run == nullptr) return call->launches.clear();
-  if (call->is_too_long) work_count = 0;
-  const std::lock_guard lock(run->mutex);
-  describe_launches(call->launches, name == nullptr ? "" : name, layer, works, work_count);
+  Session* session = the_session();
+  if (session == nullptr) return call->launches.clear();
+  if (call->is_too_long) task_count = 0;
+  const std::lock_guard lock(session->mutex);
+  describe_launches(call->launches, name == nullptr ? "" : name, layer, tasks, task_count);
   call->launches.clear();
 }
 
-void note_asking() noexcept {
-  some_ask.store(true, std::memory_order_relaxed);
+void OperatorLearning::describe(record::EventRecord& event, const graphs::CallNotes& notes) {
+  if (notes.op.kind.empty()) return;
+  event.op = std::make_unique<record::Op>(notes.op);
+  if (event.layer_name.empty()) event.layer_name = notes.layer;
 }
 
-bool are_wanted(const State& state) noexcept {
-  return state.asks_for_operators.load(std::memory_order_relaxed);
+std::shared_ptr<graphs::NodeNotes> OperatorLearning::notes_of_node(const hook::Launch& launch) {
+  if (call_now() == nullptr) return nullptr;
+  auto notes = std::make_shared<graphs::NodeNotes>();
+  notes->layer = labels::current_layer();
+  notes->of_call = notes_to_be(launch, launch::identity_of(launch.function).name);
+  return notes;
 }
 
-void iteration_starts(State& state, std::int64_t position) {
-  const std::int64_t half = state.settings.warmup / 2;
-  const bool is_wanted = half >= 1 && position == half && some_ask.load(std::memory_order_relaxed);
-  const bool is_soon = half > 1 && position == half - 1 && !says_iterations(state);
-  state.asks_for_operators.store(is_wanted || is_soon, std::memory_order_relaxed);
-  state.learns_operators.store(is_wanted, std::memory_order_relaxed);
+// Whether the application says where iterations begin.
+bool OperatorLearning::says_iterations() const {
+  const std::string& source = session_.run.iteration_source;
+  return source == "macro" || source == "optimizer";
+}
+
+LearnedKernel& OperatorLearning::learned_kernel(const LaunchSite& site, std::string layer) {
+  return learned_[{site.function, session_.unit_tests.key_of(site.stream->handle),
+                   std::move(layer)}];
+}
+
+LearnedKernel& OperatorLearning::learned_library_call(const hook::Launch& launch,
+                                                      const libraries::OpFrame& op) {
+  LearnedKernel& learned = learned_[{op.event_name, session_.unit_tests.key_of(launch.stream), ""}];
+  learned.is_library_call = true;
+  return learned;
+}
+
+// Its first launch on each stream becomes an event.
+void OperatorLearning::note_library_call(const hook::Launch& launch, libraries::OpFrame& op) {
+  libraries::OpPart& part = libraries::part_on(op, launch.stream);
+  if (part.is_learned || !labels::current_layer().empty()) return;
+  part.is_learned = true;
+  LearnedKernel& learned = learned_library_call(launch, op);
+  if (learned.launches.size() == record::EventList::kCapacity) return;
+  learned.launches.push_back({.grid = launch.grid, .notes = notes_to_be(launch, "")});
+}
+
+// Whether the application has said any operator.
+bool OperatorLearning::were_learned() const {
+  return std::any_of(learned_.begin(), learned_.end(), [](const auto& entry) {
+    const auto& launches = entry.second.launches;
+    return std::any_of(launches.begin(), launches.end(),
+                       [](const LearnedLaunch& launch) { return launch.notes != nullptr; });
+  });
+}
+
+bool OperatorLearning::are_wanted() const noexcept {
+  return asks_.load(std::memory_order_relaxed);
+}
+
+void OperatorLearning::iteration_starts(std::int64_t position) {
+  const std::int64_t half = session_.settings.warmup / 2;
+  const bool is_wanted = half >= 1 && position == half && some_ask_.load(std::memory_order_relaxed);
+  const bool is_soon = half > 1 && position == half - 1 && !says_iterations();
+  asks_.store(is_wanted || is_soon, std::memory_order_relaxed);
+  learns_.store(is_wanted, std::memory_order_relaxed);
   if (!is_wanted) return;
-  state.learned_kernels.clear();
+  learned_.clear();
   // Each launch is looked at, also of those that are known.
-  for (const LaunchSite* site : state.sites)
+  for (const auto& site : session_.sites.all())
     site->slot->limit.store(0, std::memory_order_relaxed);
 }
 
-void warmup_ends(State& state) noexcept {
-  state.asks_for_operators.store(false, std::memory_order_relaxed);
-  state.learns_operators.store(false, std::memory_order_relaxed);
+void OperatorLearning::warmup_ends() noexcept {
+  asks_.store(false, std::memory_order_relaxed);
+  learns_.store(false, std::memory_order_relaxed);
 }
 
-void note_launch(State& state, const LaunchSite& site, const Launch& launch) {
-  if (!state.learns_operators.load(std::memory_order_relaxed)) return;
+void OperatorLearning::note_launch(const LaunchSite& site, const hook::Launch& launch) {
+  if (!learns_.load(std::memory_order_relaxed)) return;
   if (site.kernel == nullptr || launch.copy != nullptr) return;
   // What is part of a label or of a library's call is described there.
-  if (innermost_label(launch.stream, state.discovery) != nullptr) return;
-  if (libraries::OpFrame* op = libraries::outermost_op())
-    return note_library_call(state, launch, *op);
-  LearnedKernel& learned = learned_kernel(state, site, current_layer());
+  if (session_.label_events.innermost(launch.stream) != nullptr) return;
+  if (libraries::OpFrame* op = libraries::outermost_op()) return note_library_call(launch, *op);
+  LearnedKernel& learned = learned_kernel(site, labels::current_layer());
   if (learned.launches.size() == record::EventList::kCapacity) return;
   learned.name = site.kernel->event_name.substr(0, kLongestName);
   learned.launches.push_back(
       {.grid = launch.grid, .notes = notes_to_be(launch, site.kernel->name)});
 }
 
-void describe_event(State& state, const LaunchSite& site, const Launch& launch,
-                    record::EventRecord& event) {
-  if (state.learned_kernels.empty()) return;
-  LearnedKernel& learned = learned_kernel(state, site, event.layer_name);
+void OperatorLearning::describe_event(const LaunchSite& site, const hook::Launch& launch,
+                                      record::EventRecord& event) {
+  if (learned_.empty()) return;
+  LearnedKernel& learned = learned_kernel(site, event.layer_name);
   learned.name = site.kernel->event_name.substr(0, kLongestName);
   const std::size_t place = learned.events.size();
   learned.events.push_back(&event);
@@ -281,10 +282,10 @@ void describe_event(State& state, const LaunchSite& site, const Launch& launch,
   describe(event, *same.notes);
 }
 
-void name_library_event(State& state, const Launch& launch, const libraries::OpFrame& op,
-                        record::EventRecord& event) {
-  if (state.learned_kernels.empty() || !event.layer_name.empty()) return;
-  LearnedKernel& learned = learned_library_call(state, launch, op);
+void OperatorLearning::name_library_event(const hook::Launch& launch, const libraries::OpFrame& op,
+                                          record::EventRecord& event) {
+  if (learned_.empty() || !event.layer_name.empty()) return;
+  LearnedKernel& learned = learned_library_call(launch, op);
   const std::size_t place = learned.events.size();
   learned.events.push_back(&event);
   if (place >= learned.launches.size()) return;
@@ -292,11 +293,11 @@ void name_library_event(State& state, const Launch& launch, const libraries::OpF
   if (same.notes != nullptr) event.layer_name = same.notes->layer;
 }
 
-void settle(State& state) {
+void OperatorLearning::settle() {
   std::size_t other = 0;
   std::string first;
-  if (!were_learned(state)) return state.learned_kernels.clear();
-  for (const auto& [key, learned] : state.learned_kernels) {
+  if (!were_learned()) return learned_.clear();
+  for (const auto& [key, learned] : learned_) {
     const std::size_t count = learned.events.size();
     if (learned.launches.size() == count) continue;
     if (learned.is_library_call) {
@@ -316,26 +317,12 @@ void settle(State& state) {
     first = learned.name + " " + std::to_string(learned.launches.size()) + " times instead of " +
             std::to_string(count);
   }
-  state.learned_kernels.clear();
+  learned_.clear();
   if (other == 0) return;
-  warn(state,
-       "the iteration in which operators were learned launched " + first +
-           (other == 1 ? "" : ", and differed in " + std::to_string(other - 1) + " more kernels") +
-           ": what is not alike in them is not known");
+  session_.warn(
+      "the iteration in which operators were learned launched " + first +
+      (other == 1 ? "" : ", and differed in " + std::to_string(other - 1) + " more kernels") +
+      ": what is not alike in them is not known");
 }
 
-void describe(record::EventRecord& event, const CallNotes& notes) {
-  if (notes.op.kind.empty()) return;
-  event.op = std::make_unique<record::Op>(notes.op);
-  if (event.layer_name.empty()) event.layer_name = notes.layer;
-}
-
-std::shared_ptr<NodeNotes> notes_of_node(const Launch& launch) {
-  if (call_now() == nullptr) return nullptr;
-  auto notes = std::make_shared<NodeNotes>();
-  notes->layer = current_layer();
-  notes->of_call = notes_to_be(launch, identity_of(launch.function).name);
-  return notes;
-}
-
-}  // namespace inline_prof::hook::operator_calls
+}  // namespace inline_prof::session

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <atomic>
+namespace inline_prof::session {
 
-namespace inline_prof::hook {
-
-enum class Phase : int {
+// How far the run is.
+enum class RunState : int {
   kBeforeIterations,   // launches are counted, no iteration has begun
   kWithoutIterations,  // none will: launches of every kernel are sampled in turn
   kDiscovering,        // warm-up
@@ -15,7 +14,4 @@ enum class Phase : int {
   kDone,
 };
 
-// True from start-up until the plan is made: every launch is counted.
-extern constinit std::atomic<bool> counting;
-
-}  // namespace inline_prof::hook
+}  // namespace inline_prof::session

@@ -1,0 +1,335 @@
+#include "session/iteration_source.hpp"
+
+#include "base/glob.hpp"
+#include "launch/launch_filter.hpp"
+#include "schedule/iteration_follower.hpp"
+#include "session/session.hpp"
+#include "sys/hot_line.hpp"
+#include "sys/large_stack.hpp"
+#include "sys/thread_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace inline_prof::session {
+namespace {
+
+// Number of streams that are searched; the busiest ones have the program's work.
+constexpr std::size_t kMostSearches = 16;
+
+// After a million launches without a period, the program has none or one that is too long.
+constexpr std::uint64_t kLongestSearch = std::uint64_t{1} << 20U;
+// Behind it, where the program has left its iterations.
+constexpr std::uint64_t kLongestSearchAgain = std::uint64_t{256} << 10U;
+
+// What hints at iterations that come no more: waits of the host, graphs that are made.  More than
+// there usually are between two iterations.
+constexpr std::uint32_t kFewestHints = 32;
+constexpr std::uint32_t kHintsPerUsual = 4;
+
+// PyTorch's own range around an optimizer's step (torch/optim/optimizer.py, profile_hook_step).
+constexpr const char* kOptimizerRange = "Optimizer.step*";
+
+// A graph launch counts as launches of all its kernels, so that a period is accepted as soon as if
+// the program launched them itself.
+constexpr std::uint32_t kMostInReplay = 512;  // a cap: larger counts change nothing
+
+std::uint32_t launches_of(const LaunchSite& site) {
+  if (site.graph == nullptr) return 1;
+  return std::min(kernels_in(site.graph), kMostInReplay);
+}
+
+bool append(Search& search, const LaunchSite& site) {
+  const void* function = site.slot->function.load(std::memory_order_relaxed);
+  const auto [known, is_new] =
+      search.symbols.try_emplace(function, static_cast<std::uint32_t>(search.functions.size()));
+  if (is_new) search.functions.push_back(function);
+  const sys::ThreadState* before = std::exchange(search.thread, &sys::this_thread);
+  if (before != nullptr && before != search.thread) search.finder.add_turn();
+  using Added = schedule::IterationFinder::Added;
+  const Added added = search.finder.append(known->second, launches_of(site));
+  bool has_changed = added == Added::kAndChanged;
+  if (added == Added::kAndIsDue) sys::on_large_stack([&] { has_changed = search.finder.look(); });
+  return has_changed;
+}
+
+bool confirmed_otherwise(schedule::IterationFinder& finder) {
+  bool has_changed = false;
+  sys::on_large_stack([&] { has_changed = finder.confirm(); });
+  return has_changed;
+}
+
+}  // namespace
+
+void IterationSource::note_found(const schedule::FoundIteration& found) {
+  const std::lock_guard lock(session_.run.mutex);
+  session_.run.iteration_confidence = found.confidence;
+  session_.run.iteration_launches = static_cast<std::int64_t>(found.launches_per_iteration);
+  session_.run.other_period = static_cast<std::int64_t>(found.other_period);
+}
+
+void IterationSource::forget() {
+  launch::filter.ask_for_hints(false);
+  for (std::size_t i = 0; i < kBoundaries; ++i)
+    launch::filter.set_boundary(i, nullptr);
+  stream_.store(nullptr, std::memory_order_relaxed);
+  follower_.store(nullptr, std::memory_order_release);
+  for (auto& [stream, search] : searches_)
+    search.is_followed = false;
+  set_lost(false);
+  is_guessed_ = false;
+}
+
+// No iteration has begun yet, and all sites are forgotten.  With the mutex held.
+void IterationSource::begin_warmup_again() {
+  forget();
+  session_.arming.disarm();
+  sys::on_large_stack([&] { session_.discovery.begin_anew(); });
+  if (!session_.phases.some_are_planned()) {
+    session_.set_iteration(0);
+    const std::lock_guard run_lock(session_.run.mutex);
+    session_.run.iteration_source = "none";
+    session_.run.phase_in_making = -1;  // what is met from now on is no phase's
+  }
+  session_.enter(RunState::kBeforeIterations);
+  launch::filter.add(launch::LaunchFilter::kSearching);
+}
+
+void IterationSource::forget_lost() {
+  if (!is_lost()) return;
+  forget();
+  follow_again();
+}
+
+void IterationSource::note_kernel(const hook::Launch& launch, const KernelInfo& kernel) {
+  if (session_.config.iteration_source != sys::IterationSource::kKernel ||
+      stream_.load(std::memory_order_relaxed) != nullptr) {
+    return;
+  }
+  const std::string& glob = session_.config.iteration_glob;
+  if (!base::glob_matches(glob, kernel.name) && !base::glob_matches(glob, kernel.event_name)) {
+    return;
+  }
+  launch::filter.set_boundary(0, launch.function);
+  stream_.store(launch.stream, std::memory_order_release);
+}
+
+// Iterations start at what was found on `site`'s stream from now on.  False as long as a kernel of
+// it has not been launched again since the sites were forgotten.
+bool IterationSource::follow(const LaunchSite& site, Search& search) {
+  const schedule::FoundIteration& found = *search.finder.found();
+  const std::array<const void*, kBoundaries> functions{search.functions[found.anchor],
+                                                       search.functions[found.first]};
+  std::array<const LaunchSite*, kBoundaries> edges{};
+  for (std::size_t i = 0; i < kBoundaries; ++i) {
+    edges[i] = session_.sites.find(functions[i], site.stream->handle);
+    if (edges[i] == nullptr) return false;
+  }
+  follower_.store(new schedule::IterationFollower(found), std::memory_order_release);
+  for (std::size_t i = 0; i < kBoundaries; ++i) {
+    graphs_[i].store(edges[i]->graph, std::memory_order_relaxed);
+    launch::filter.set_boundary(i, functions[i]);
+  }
+  stream_.store(site.stream->handle, std::memory_order_release);
+  search.is_followed = true;
+  is_guessed_ = true;
+  note_found(found);
+  return true;
+}
+
+bool IterationSource::add_launch(const LaunchSite& site) {
+  auto& all = searches_;
+  if (!all.contains(site.stream) && all.size() == kMostSearches) return true;
+  Search& search = all.try_emplace(site.stream, session_.config.iteration_period).first->second;
+  ++search.launches;
+  const bool is_first = !session_.phases.some_are_planned();
+  if (++searched_launches_ > (is_first ? kLongestSearch : kLongestSearchAgain)) {
+    give_up();
+    if (is_first) return true;
+    sys::on_large_stack([&] {
+      session_.warn("the launches stopped repeating after iteration " +
+                    std::to_string(session_.iteration()) + ", and " +
+                    std::to_string(kLongestSearchAgain) + " further ones hold no iterations");
+      session_.phases.stop_search();
+    });
+    return false;
+  }
+  const bool has_changed = append(search, site);
+  if (is_guessed()) {
+    if (!has_changed || !search.is_followed) return true;
+    search.is_due = search.finder.found().has_value();
+    // What looked like iterations in the warm-up were parts of one.
+    if (session_.state() == RunState::kDiscovering) {
+      begin_warmup_again();
+      return false;
+    }
+    forget();
+  } else if (has_changed) {
+    search.is_due = search.finder.found().has_value();
+  }
+  if (search.is_due && is_busiest(search)) search.is_due = !follow(site, search);
+  return true;
+}
+
+bool IterationSource::confirm() {
+  if (!launch::filter.has(launch::LaunchFilter::kSearching) || !is_guessed()) return true;
+  for (auto& [stream, search] : searches_) {
+    if (!search.is_followed || !search.finder.found()) continue;
+    if (confirmed_otherwise(search.finder)) {
+      search.is_due = search.finder.found().has_value();
+      begin_warmup_again();
+      return false;
+    }
+    note_found(*search.finder.found());
+  }
+  give_up();  // looking any further
+  return true;
+}
+
+void IterationSource::count_hints_from_now_on() {
+  const std::uint32_t so_far = hints_.exchange(0, std::memory_order_relaxed);
+  if (launch::filter.wants_hints())
+    usual_hints_.store(std::max(usual_hints_.load(std::memory_order_relaxed), so_far),
+                       std::memory_order_relaxed);
+  launch::filter.ask_for_hints(is_guessed() && session_.phases.may_find_another());
+}
+
+void IterationSource::give_up() {
+  launch::filter.remove(launch::LaunchFilter::kSearching);
+  sys::on_large_stack([this] { searches_.clear(); });
+}
+
+bool IterationSource::is_busiest(const Search& search) const {
+  for (const auto& [stream, other] : searches_) {
+    if (other.launches > search.launches) return false;
+  }
+  return true;
+}
+
+const graphs::ExecutableGraph* IterationSource::boundary_graph(
+    const void* function) const noexcept {
+  for (const auto& each : graphs_) {
+    const graphs::ExecutableGraph* graph = each.load(std::memory_order_relaxed);
+    if (graph == function) return graph;
+  }
+  return nullptr;
+}
+
+// What was found is followed as soon as it is launched again.
+void IterationSource::follow_again() {
+  for (auto& [stream, search] : searches_)
+    search.is_due = search.finder.found().has_value();
+}
+
+std::uint64_t IterationSource::filter_bits() const noexcept {
+  std::uint64_t filter = sys::kNoLaunch;
+  for (std::size_t i = 0; i < kBoundaries; ++i) {
+    const void* function = launch::filter.boundary(i);
+    if (function == nullptr) continue;
+    const graphs::ExecutableGraph* graph = boundary_graph(function);
+    if (graph != nullptr) function = graph->exec.load(std::memory_order_acquire);
+    filter |= std::uint64_t{1} << sys::filter_bit(function);
+  }
+  return filter;
+}
+
+bool IterationSource::move(const void* old_function, const void* old_stream, const void* function,
+                           const void* stream) noexcept {
+  // Both functions are on one stream, and move one after the other.
+  const void* known = stream_.load(std::memory_order_relaxed);
+  if (known != old_stream && known != stream) return false;
+  bool has_moved = false;
+  for (std::size_t i = 0; i < kBoundaries; ++i) {
+    if (launch::filter.boundary(i) != old_function) continue;
+    launch::filter.set_boundary(i, function);
+    has_moved = true;
+  }
+  if (has_moved) stream_.store(stream, std::memory_order_release);
+  return has_moved;
+}
+
+void IterationSource::note_host_wait() {
+  if (!launch::filter.has(launch::LaunchFilter::kSearching)) return;
+  const std::lock_guard lock(session_.mutex);
+  for (auto& [stream, search] : searches_)
+    search.finder.add_wait();
+}
+
+// In the warm-up the search goes on.  Later the program has left its training loop: no further
+// iteration starts.
+void IterationSource::lose_period() {
+  const std::lock_guard lock(session_.mutex);
+  if (session_.state() == RunState::kDiscovering) {
+    follow_again();
+    return begin_warmup_again();
+  }
+  if (session_.state() == RunState::kMeasuring && session_.phases.may_find_another()) {
+    sys::on_large_stack([&] {
+      session_.phases.leave(session_.phases.last_good(), "iterations came no more");
+      forget_searches();
+    });
+    searched_launches_ = 0;
+    return begin_warmup_again();
+  }
+  forget();
+  is_guessed_ = true;  // what was measured came from a period
+  session_.arming.disarm();
+  if (session_.state() != RunState::kMeasuring) return;  // all is recorded
+  session_.warn("the launches stopped repeating after iteration " +
+                std::to_string(session_.iteration()) + ": no iterations are seen any more");
+}
+
+void IterationSource::note_hint(std::uint32_t weight) {
+  if (!launch::filter.wants_hints()) return;
+  const std::uint32_t most =
+      kFewestHints + kHintsPerUsual * usual_hints_.load(std::memory_order_relaxed);
+  if (hints_.fetch_add(weight, std::memory_order_relaxed) + weight < most) return;
+  launch::filter.ask_for_hints(false);
+  lose_period();
+}
+
+bool IterationSource::starts_with(const hook::Launch& launch) {
+  if (!launch::filter.is_boundary(launch.function) ||
+      stream_.load(std::memory_order_acquire) != launch.stream) {
+    return false;
+  }
+  schedule::IterationFollower* period = follower_.load(std::memory_order_acquire);
+  if (period == nullptr) return true;  // the kernel that the user named
+  // If a second thread launches the same kernel on the same stream at the same time, their order is
+  // undefined.
+  if (is_following_.test_and_set(std::memory_order_acquire)) return false;
+  using schedule::Step;
+  Step step = Step::kNothing;
+  if (launch.function == launch::filter.boundary(1)) {
+    step = period->on_first();
+  }
+  if (launch.function == launch::filter.boundary(0)) {
+    const Step at_anchor = period->on_anchor();
+    if (at_anchor == Step::kVoid || at_anchor == Step::kBroken) step = at_anchor;
+  }
+  const bool is_lost = period->is_lost();
+  is_following_.clear(std::memory_order_release);
+  if (is_lost) lose_period();
+  if (step == Step::kVoid || step == Step::kBroken || step == Step::kStartsAgain) {
+    session_.arming.void_iteration();
+  }
+  return step == Step::kStarts || step == Step::kStartsAgain;
+}
+
+bool IterationSource::note_range(const char* text) noexcept {
+  const auto source = session_.config.iteration_source;
+  const bool is_asked_for =
+      source == sys::IterationSource::kNvtx || source == sys::IterationSource::kOptimizer;
+  if (!is_asked_for || session_.state() == RunState::kDone) return false;
+  bool fits = false;
+  hook::fenced("iteration", [&] {
+    // Not one expression: its type would be a string of its own, gone at the semicolon.
+    std::string_view glob = kOptimizerRange;
+    if (source == sys::IterationSource::kNvtx) glob = session_.config.iteration_glob;
+    fits = base::glob_matches(glob, text);
+    if (fits) session_.iteration_starts(IterationMark::kRange);
+  });
+  return fits && source == sys::IterationSource::kNvtx;
+}
+
+}  // namespace inline_prof::session

@@ -1,0 +1,117 @@
+// Decides where an iteration starts if the application makes no call that says so: at a range of
+// its own (NVTX), at a kernel that the user names, or at the launches that a period was found to
+// begin with.
+#pragma once
+
+#include "launch/launch_filter.hpp"
+#include "schedule/iteration_finder.hpp"
+#include "session/launch_site.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+namespace inline_prof::schedule {
+class IterationFollower;
+}
+namespace inline_prof::sys {
+struct ThreadState;
+}
+
+namespace inline_prof::session {
+
+class Session;
+
+enum class IterationMark { kCall, kRange, kLaunch };
+
+// A stream's launches so far in a run whose iterations are searched for.  Slots of the launch table
+// do not last as long as a search: functions do.
+struct Search {
+  explicit Search(std::size_t period) : finder(period) {}
+  schedule::IterationFinder finder;
+  std::uint64_t launches = 0;
+  const sys::ThreadState* thread = nullptr;  // that made the last one
+  std::vector<const void*> functions;        // by the finder's symbol
+  std::unordered_map<const void*, std::uint32_t> symbols;
+  bool is_due = false;       // found, and not followed yet
+  bool is_followed = false;  // its iterations are the run's; two devices have streams of one handle
+};
+
+// With the session's mutex held, unless noted.
+class IterationSource {
+ public:
+  explicit IterationSource(Session& session) : session_(session) {}
+
+  // The iterations come from a period, and not from a mark.
+  [[nodiscard]] bool is_guessed() const noexcept { return is_guessed_; }
+
+  // Called before each examined launch, without the mutex: true if an iteration starts with it.
+  [[nodiscard]] bool starts_with(const hook::Launch& launch);
+  // Checks whether a new kernel is the one that the user has named.
+  void note_kernel(const hook::Launch& launch, const KernelInfo& kernel);
+  // The application opens an NVTX range.  Starts an iteration if the user's pattern matches.  True
+  // if the user has named this range.  Has a fence of its own; takes the mutex.
+  [[nodiscard]] bool note_range(const char* text) noexcept;
+
+  // While iterations are searched for: adds one launch, in stream order, after it was made.  False
+  // if the warm-up has begun again, and `site` is gone.
+  [[nodiscard]] bool add_launch(const LaunchSite& site);
+  // Before the plan is made: checks the period once more, and ends the search.  False if it was a
+  // part of a longer one: the warm-up has begun again.
+  [[nodiscard]] bool confirm();
+  void forget_searches() { searches_.clear(); }
+
+  // While a boundary's stream, context or module is gone: what takes its place is searched for
+  // before each launch, since an iteration may begin with that.  Needs no mutex.
+  [[nodiscard]] bool is_lost() const noexcept { return is_lost_.load(std::memory_order_relaxed); }
+  void set_lost(bool lost) noexcept { is_lost_.store(lost, std::memory_order_relaxed); }
+  // A boundary has another handle, or is on another stream, from now on.  False if it is none.
+  bool move(const void* old_function, const void* old_stream, const void* function,
+            const void* stream) noexcept;
+  // All sites are forgotten, a lost boundary's among them.
+  void forget_lost();
+  // The filter bits of the boundaries' handles.
+  [[nodiscard]] std::uint64_t filter_bits() const noexcept;
+
+  // The host waits for the device, or copies: takes the mutex if iterations are searched for.
+  void note_host_wait();
+  // Something hints that the period has ended: a wait of the host, a graph that is made, which
+  // counts as kHintsOfGraph waits.  Takes the mutex once there are too many.
+  static constexpr std::uint32_t kHintsOfGraph = 8;
+  void note_hint(std::uint32_t weight = 1);
+  // A measured iteration starts.
+  void count_hints_from_now_on();
+
+ private:
+  static constexpr std::size_t kBoundaries = launch::LaunchFilter::kBoundaries;
+
+  [[nodiscard]] bool follow(const LaunchSite& site, Search& search);
+  void follow_again();
+  void note_found(const schedule::FoundIteration& found);
+  void forget();
+  void give_up();
+  void begin_warmup_again();
+  void lose_period();
+  [[nodiscard]] bool is_busiest(const Search& search) const;
+  [[nodiscard]] const graphs::ExecutableGraph* boundary_graph(const void* function) const noexcept;
+
+  Session& session_;
+  bool is_guessed_ = false;
+  std::map<const StreamInfo*, Search> searches_;
+  std::uint64_t searched_launches_ = 0;
+  // The stream of the first match: the same kernel on another device starts no iteration.
+  std::atomic<const void*> stream_{nullptr};
+  std::array<std::atomic<const graphs::ExecutableGraph*>, kBoundaries> graphs_{};
+  std::atomic<bool> is_lost_{false};
+  // Tells which of the boundaries' launches start an iteration; null for a named kernel.  Its
+  // launches come one after the other: they are those of one stream.
+  std::atomic_flag is_following_ = ATOMIC_FLAG_INIT;
+  std::atomic<schedule::IterationFollower*> follower_{nullptr};  // never freed
+  std::atomic<std::uint32_t> hints_{0};
+  std::atomic<std::uint32_t> usual_hints_{0};
+};
+
+}  // namespace inline_prof::session

@@ -1,0 +1,241 @@
+#include "session/label_events.hpp"
+
+#include "graphs/capture_notes.hpp"
+#include "launch/launch_filter.hpp"
+#include "session/session.hpp"
+#include "session/trigger.hpp"
+#include "sys/thread_memory.hpp"
+#include "timer/driver_scope.hpp"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace inline_prof::session {
+namespace {
+
+constexpr std::size_t kDeepestLabel = 32;  // deeper ones are measured, but have no kernel names
+constexpr std::size_t kMostPending = 64;   // operations that were described but not started yet
+
+struct PendingOps {
+  std::vector<std::pair<const labels::Label*, record::Op>> ops;
+};
+
+struct ThreadNotes {
+  std::array<LabelEvents::Open, kDeepestLabel> open{};
+  std::size_t open_count = 0;
+  std::unique_ptr<PendingOps> pending;
+};
+
+[[gnu::tls_model("initial-exec")]] constinit thread_local sys::PerThread<ThreadNotes> thread_notes;
+
+CUstream stream_of_label(void* stream) noexcept {
+  return stream == nullptr ? CU_STREAM_LEGACY : static_cast<CUstream>(stream);
+}
+
+// The state was read before the lock was taken: the plan may have been made meanwhile.
+bool is_discovering(RunState state) {
+  return state == RunState::kDiscovering || state == RunState::kUnitTests;
+}
+
+std::unique_ptr<record::Op> take_pending_op(const labels::Label& label) {
+  ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr || notes->pending == nullptr) return nullptr;
+  auto& ops = notes->pending->ops;
+  const auto mine =
+      std::find_if(ops.begin(), ops.end(), [&](const auto& op) { return op.first == &label; });
+  if (mine == ops.end()) return nullptr;
+  auto op = std::make_unique<record::Op>(std::move(mine->second));
+  ops.erase(mine);
+  return op;
+}
+
+bool is_open(const LabelEvents::Open& label, int discovery) noexcept {
+  return label.discovery == discovery && label.site->open_occurrence == label.occurrence;
+}
+
+// Those that another thread has stopped make room.
+void note_open(const LabelEvents::Open& label) noexcept {
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  const auto begin = notes->open.begin();
+  const auto end = begin + static_cast<std::ptrdiff_t>(notes->open_count);
+  const auto kept = std::remove_if(
+      begin, end, [&](const LabelEvents::Open& each) { return !is_open(each, label.discovery); });
+  notes->open_count = static_cast<std::size_t>(kept - begin);
+  if (notes->open_count < kDeepestLabel) notes->open[notes->open_count++] = label;
+}
+
+// Before the first iteration labels are only needed for captures.
+void note_captured_label(const labels::LabelEnd& end) {
+  namespace notes = graphs::capture_notes;
+  if (!end.is_start) return notes::close_label(end.label->name.c_str());
+  notes::open_label(end.label->name.c_str(), take_pending_op(*end.label));
+}
+
+}  // namespace
+
+const LabelEvents::Open* LabelEvents::innermost(const void* stream) const noexcept {
+  const ThreadNotes* const notes = thread_notes.get();
+  if (notes == nullptr) return nullptr;
+  for (std::size_t i = notes->open_count; i > 0; --i) {
+    const Open& label = notes->open[i - 1];
+    if (label.stream == stream && is_open(label, session_.discovery.number())) return &label;
+  }
+  return nullptr;
+}
+
+void LabelEvents::say_unmatched() {
+  if (unmatched_ <= 1) return;
+  session_.warn(std::to_string(unmatched_) + " labels were stopped without having been started");
+}
+
+void LabelEvents::capture_begins() noexcept {
+  if (session_.state() != RunState::kMeasuring || !session_.phases.may_find_another()) return;
+  capture_opened_gates_.store(true, std::memory_order_relaxed);
+  labels::open_all_gates(true);
+}
+
+void LabelEvents::capture_ends() noexcept {
+  if (!capture_opened_gates_.exchange(false, std::memory_order_relaxed)) return;
+  // In a warm-up that has begun meanwhile they stay open.
+  if (session_.state() < RunState::kMeasuring) return;
+  labels::open_all_gates(false);
+  session_.arming.open_gates();
+}
+
+void LabelEvents::start_in_warmup(labels::Label& label, CUstream stream, bool is_captured) {
+  auto op = take_pending_op(label);
+  if (is_captured) {
+    graphs::capture_notes::open_label(label.name.c_str(),
+                                      op ? std::make_unique<record::Op>(*op) : nullptr);
+  }
+  const std::lock_guard lock(session_.mutex);
+  if (!is_discovering(session_.state())) return;
+  LaunchSite* site = session_.sites.of_label(label, stream);
+  if (site == nullptr) return;
+  const std::uint32_t occurrence = site->slot->count.fetch_add(1, std::memory_order_relaxed);
+  if (occurrence >= site->events.size() || site->events[occurrence] == nullptr) {
+    record::EventRecord* event = session_.discovery.add_event(*site, occurrence, {});
+    if (event == nullptr) return;
+    event->start_index = session_.discovery.next_index();
+    event->end_index = -1;
+    event->op = std::move(op);
+    if (is_captured) event->add_flag(record::Flag::kRecaptured);
+  }
+  site->open_occurrence = static_cast<int>(occurrence);
+  note_open({.stream = stream,
+             .event = site->events[occurrence],
+             .site = site,
+             .occurrence = site->open_occurrence,
+             .discovery = session_.discovery.number()});
+}
+
+void LabelEvents::stop_in_warmup(labels::Label& label, CUstream stream) {
+  const std::lock_guard lock(session_.mutex);
+  if (!is_discovering(session_.state())) return;
+  LaunchSite* site = session_.sites.find(&label, stream);
+  if (site == nullptr || site->open_occurrence < 0) {
+    // The first one is said; their number follows at the end.
+    if (!label.was_unmatched && unmatched_++ == 0)
+      session_.warn(label.name +
+                    ".stop was met without a .start before it in the warm-up: a label "
+                    "that is open where an iteration begins is not measured there");
+    label.was_unmatched = true;
+    return;
+  }
+  record::EventRecord* event = site->events[static_cast<std::size_t>(site->open_occurrence)];
+  if (event->end_index < 0) event->end_index = session_.discovery.next_index();
+  site->open_occurrence = -1;
+}
+
+void LabelEvents::record_armed(const labels::LabelEnd& end, CUstream stream,
+                               const char* extra_info) {
+  ArmedEvent* armed = session_.arming.find(end.label, stream);
+  if (armed == nullptr) return;
+  if (end.is_start) {
+    WantedOccurrence* wanted = session_.arming.count_occurrence(*armed);
+    if (wanted == nullptr) return;
+    // Launches of other threads are allowed between the events: a backward pass runs on its own
+    // thread.
+    auto* pair = session_.arming.begin_pair(*armed, *wanted, OtherThreads::kAreWelcome);
+    if (pair == nullptr) return;
+    if (extra_info != nullptr) extra_of(*pair).start = extra_info;
+    armed->pair.store(pair, std::memory_order_release);
+    return;
+  }
+  auto* pair = armed->pair.exchange(nullptr, std::memory_order_acq_rel);
+  if (pair == nullptr) return;
+  if (extra_info != nullptr) extra_of(*pair).stop = extra_info;
+  session_.arming.end_pair(stream, *pair, true);
+}
+
+void LabelEvents::record_in_unit_test(const labels::LabelEnd& end, CUstream stream,
+                                      const char* extra_info) {
+  if (session_.unit_tests.running() == nullptr) return;
+  if (launch::filter.has_acquired(launch::LaunchFilter::kMeasuringAll)) {
+    return session_.one_shot.record_label(end, stream, extra_info);
+  }
+  if (end.is_start) return start_in_warmup(*end.label, stream, false);
+  stop_in_warmup(*end.label, stream);
+}
+
+void LabelEvents::record(inline_prof_site* site, const char* text, void* stream,
+                         const char* extra_info) {
+  if (text == nullptr || trigger::is_paused()) return;
+  const RunState state = session_.state();
+  if (state == RunState::kDone) return labels::shut(site);
+  const labels::LabelEnd* end = labels::end_at(site, text);
+  if (end == nullptr) return;
+  using launch::LaunchFilter;
+  CUstream on = stream_of_label(stream);
+  const bool is_captured = launch::filter.has(LaunchFilter::kCapturing) && timer::is_capturing(on);
+  if (is_captured && state != RunState::kOverheadMeasurement &&
+      (state != RunState::kDiscovering || !end->is_start)) {
+    note_captured_label(*end);
+  }
+  if (state == RunState::kMeasuring || state == RunState::kOverheadMeasurement) {
+    if (launch::filter.has(LaunchFilter::kSitesLost))
+      session_.rebinding.note_launch({.label = end->label}, on);
+    if (launch::filter.has_acquired(LaunchFilter::kMeasuringAll)) {
+      return session_.one_shot.record_label(*end, on, extra_info);
+    }
+    record_armed(*end, on, extra_info);
+  } else if (state == RunState::kUnitTests) {
+    record_in_unit_test(*end, on, extra_info);
+  } else if (state == RunState::kDiscovering) {
+    if (end->is_start) return start_in_warmup(*end->label, on, is_captured);
+    stop_in_warmup(*end->label, on);
+  }
+}
+
+void LabelEvents::describe(const char* text, const char* kind,
+                           const inline_prof_attribute* attributes, int attribute_count) {
+  if (text == nullptr || kind == nullptr) return;
+  if (session_.state() != RunState::kDiscovering &&
+      !launch::filter.has(launch::LaunchFilter::kCapturing)) {
+    return;
+  }
+  record::Op op{.kind = kind, .attributes = {}, .source = "PROFILE_OP"};
+  for (int i = 0; i < attribute_count; ++i) {
+    const inline_prof_attribute& attribute = attributes[i];
+    if (attribute.name == nullptr) continue;
+    if (attribute.text != nullptr) {
+      op.attributes.emplace_back(attribute.name, std::string(attribute.text));
+    } else {
+      op.attributes.emplace_back(attribute.name, attribute.value);
+    }
+  }
+  const labels::Label* label = labels::label_named(text);
+  if (label == nullptr) return;
+  ThreadNotes* const notes = thread_notes.make();
+  if (notes == nullptr) return;
+  if (notes->pending == nullptr) notes->pending = std::make_unique<PendingOps>();
+  auto& ops = notes->pending->ops;
+  std::erase_if(ops, [&](const auto& pending) { return pending.first == label; });
+  if (ops.size() < kMostPending) ops.emplace_back(label, std::move(op));
+}
+
+}  // namespace inline_prof::session

@@ -1,0 +1,59 @@
+// PROFILE_RECORD and PROFILE_OP in a run.
+#pragma once
+
+#include "labels/label.hpp"
+#include "record/event_record.hpp"
+#include "session/run_state.hpp"
+
+#include <inline_prof/abi.h>
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <string>
+
+namespace inline_prof::session {
+
+struct LaunchSite;
+class Session;
+
+class LabelEvents {
+ public:
+  explicit LabelEvents(Session& session) : session_(session) {}
+
+  // The calls of abi.h.  These take the session's mutex.
+  void record(inline_prof_site* site, const char* text, void* stream, const char* extra_info);
+  void describe(const char* text, const char* kind, const inline_prof_attribute* attributes,
+                int attribute_count);
+
+  // A label that this thread has started, while events are being discovered.  Any thread may stop
+  // it.
+  struct Open {
+    const void* stream;
+    record::EventRecord* event;
+    const LaunchSite* site;
+    int occurrence;
+    int discovery;  // Discovery::number(), then
+  };
+  // The innermost label on `stream` of this discovery that was not stopped; null if there is none.
+  // With the session's mutex held, as for say_unmatched().
+  [[nodiscard]] const Open* innermost(const void* stream) const noexcept;
+  // Warns of labels that were stopped but not started.
+  void say_unmatched();
+
+  // All gates are open during a capture that may be of a phase to come.
+  void capture_begins() noexcept;
+  void capture_ends() noexcept;
+
+ private:
+  void start_in_warmup(labels::Label& label, CUstream stream, bool is_captured);
+  void stop_in_warmup(labels::Label& label, CUstream stream);
+  void record_armed(const labels::LabelEnd& end, CUstream stream, const char* extra_info);
+  void record_in_unit_test(const labels::LabelEnd& end, CUstream stream, const char* extra_info);
+
+  Session& session_;
+  std::size_t unmatched_ = 0;
+  std::atomic<bool> capture_opened_gates_{false};
+};
+
+}  // namespace inline_prof::session
