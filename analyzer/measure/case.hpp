@@ -1,4 +1,4 @@
-// One thing to be timed alone on a GPU.
+// A case: an operation that is timed alone on a GPU.
 #pragma once
 
 #include "read/op.hpp"
@@ -10,10 +10,10 @@
 
 namespace inline_prof::measure {
 
-// What the L2 holds when the work begins: what the same work left there, or nothing of it.
+// Contents of the L2 when the work begins: those that the same work left there, or nothing of it.
 enum class L2State : std::uint8_t { kWarm, kCold };
 
-// What the GPU has done before: nothing that takes much power, or the same work for a while.
+// Work of the GPU before: nothing that takes much power, or the same work for a while.
 enum class Load : std::uint8_t { kBurst, kSustained };
 
 struct Case {
@@ -29,7 +29,7 @@ class Skipped : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Attributes of a case's operation; throw Skipped if they are absent or of another type.
+// Return attributes of an operation; throw Skipped if they are absent or of another type.
 [[nodiscard]] std::int64_t integer(const read::Op& op, std::string_view name);
 [[nodiscard]] std::int64_t integer_or(const read::Op& op, std::string_view name,
                                       std::int64_t otherwise);

@@ -1,5 +1,4 @@
-#include "measure/case_files.hpp"
-
+#include "measure/suites.hpp"
 #include "read/measurements/measurements.hpp"
 
 #include <inline_prof/op_kind.hpp>

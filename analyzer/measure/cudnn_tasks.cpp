@@ -16,7 +16,7 @@ namespace {
 constexpr float kOne = 1.0F;
 constexpr float kZero = 0.0F;
 
-// What the three directions have of their own, under one name.
+// The functions of one direction.
 template <typename Algorithm, typename Choose, typename Workspace, typename Run>
 struct DirectionFunctions {
   using Algorithms = Algorithm;
@@ -77,7 +77,7 @@ struct CudnnFunctions {
   }
 };
 
-// One number for both sides, or a list of two; `name`_w for the width alone.
+// Reads one number for both sides, or a list of two; `name`_w is the width alone.
 std::array<int, 2> sides(const read::Op& op, const std::string& name, std::int64_t otherwise) {
   const auto list = op.get<std::vector<std::int64_t>>(name);
   if (list && list->size() != 2) {
@@ -153,7 +153,8 @@ std::string version_of(const CudnnFunctions& dnn) {
   return fmt::format("cudnn {}.{}.{}", version / 10000, version % 10000 / 100, version % 100);
 }
 
-// In the order of the functions' parameters: two tensors that are read, and one that is written.
+// Prepares a convolution.  Tensors are in the order of the functions' parameters: two that are
+// read, and one that is written.
 template <typename Functions, typename First, typename Second, typename Result>
 Work work_of(const CudnnFunctions& dnn, cudnnHandle_t handle, Gpu& gpu,
              const std::shared_ptr<Layer>& layer, const Functions& functions,

@@ -1,4 +1,4 @@
-#include "measure/gemm_grid.hpp"
+#include "measure/suites.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -30,10 +30,10 @@ class Grid {
   explicit Grid(std::int64_t multiple) : multiple_(multiple) {}
 
   void add(std::int64_t m, std::int64_t n, std::int64_t k) {
-    const Product product{rounded(m), rounded(n), rounded(k)};
+    const GridShape product{rounded(m), rounded(n), rounded(k)};
     if (seen_.emplace(product.m, product.n, product.k).second) products_.push_back(product);
   }
-  [[nodiscard]] std::vector<Product> take() { return std::move(products_); }
+  [[nodiscard]] std::vector<GridShape> take() { return std::move(products_); }
 
  private:
   [[nodiscard]] std::int64_t rounded(std::int64_t side) const {
@@ -42,7 +42,7 @@ class Grid {
 
   std::int64_t multiple_;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen_;
-  std::vector<Product> products_;
+  std::vector<GridShape> products_;
 };
 
 void add_spread(Grid& grid) {
@@ -98,7 +98,7 @@ void add_long(Grid& grid) {
 
 }  // namespace
 
-std::vector<Product> gemm_grid(std::int64_t sm_count, std::int64_t multiple) {
+std::vector<GridShape> gemm_grid(std::int64_t sm_count, std::int64_t multiple) {
   Grid grid(multiple);
   add_spread(grid);
   add_waves(grid, std::max<std::int64_t>(1, sm_count));

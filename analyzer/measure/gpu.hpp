@@ -13,6 +13,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace inline_prof::measure {
 
@@ -91,5 +92,17 @@ struct Work {
   bool stand_in = false;        // another kernel than the one that a run had
   std::int64_t algorithm = -1;  // its number, where the library has several
 };
+
+struct LaunchedKernel {
+  std::string name;  // as the driver spells it
+  std::int64_t blocks = 0;
+};
+
+// Captures the work into a graph and returns the kernels of its nodes; none if the work cannot be
+// captured or the driver is too old to tell names.
+[[nodiscard]] std::vector<LaunchedKernel> launched_kernels(const Work& work, const Gpu& gpu);
+
+// Returns the one that multiplies, if its name says so, else the first; null for none.
+[[nodiscard]] const LaunchedKernel* main_kernel(const std::vector<LaunchedKernel>& kernels);
 
 }  // namespace inline_prof::measure

@@ -11,7 +11,7 @@
 namespace inline_prof::measure {
 namespace {
 
-// Of products of sizes, so that a table of absurd size is refused and does not wrap around.
+// Multiplies sizes.  Throws Skipped for an absurd size, which would wrap around.
 std::size_t product(std::initializer_list<std::int64_t> sides) {
   double all = 1;
   std::size_t result = 1;
@@ -156,7 +156,7 @@ Work embedding_work(const read::Op& op, Gpu& gpu) {
   launch_fill_indices(gpu.stream(), indices, lookups, lookup.rows, number_or(op, "zipf_alpha", 0),
                       3);
   lookup.indices = indices;
-  // What a run looks up with is a kernel of its own.
+  // Cases of a run have no such attribute; its own kernel looks up.
   const bool stand_in = op.find("zipf_alpha") == nullptr;
   constexpr float kRate = 1e-6F;
   if (pass == "forward") {

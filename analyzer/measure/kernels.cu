@@ -164,8 +164,8 @@ __device__ float warp_largest(float value) {
   return value;
 }
 
-// Of all threads of a block of kThreads; every thread gets it.  The 32 lanes that add up at the end
-// see each of the 8 warps' values four times.
+// Returns the sum over a block of kThreads to every thread.  The 32 lanes that add up at the end see
+// each of the 8 warps' values four times.
 __device__ float block_sum(float value) {
   constexpr float kRepeats = static_cast<float>(kWarp * kWarp) / kThreads;
   __shared__ float of_warps[kThreads / kWarp];

@@ -1,6 +1,4 @@
-#include "measure/launched_kernels.hpp"
-
-#include "measure/dynamic_library.hpp"
+#include "measure/gpu.hpp"
 
 #include <cuda.h>
 

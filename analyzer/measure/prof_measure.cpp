@@ -5,7 +5,6 @@
 // 3 nothing could be measured here (no GPU, too little memory, libraries absent), 4 the time was up
 // before all was measured: --resume goes on.
 #include "base/command_line.hpp"
-#include "measure/case_files.hpp"
 #include "measure/gpu.hpp"
 #include "measure/result_table.hpp"
 #include "measure/run_cases.hpp"
@@ -66,7 +65,7 @@ void list_suites() {
   }
 }
 
-// What there is to do, and where it goes.
+// The cases to measure, and their tables.
 class Plan {
  public:
   explicit Plan(const Arguments& arguments) : arguments_(arguments) {
@@ -130,7 +129,7 @@ class Plan {
   std::vector<TableToMake> tables_to_make_;
 };
 
-// Facts for the shapes; a machine without a GPU has those of an H200, and finds out later.
+// Returns the facts of the GPU; without one those of an H200, since opening it says later why.
 GpuFacts facts_of(int device) {
   GpuFacts facts;
   int count = 0;

@@ -12,10 +12,10 @@
 
 namespace inline_prof::measure {
 
-// What was found out about one case, by column; "time_us" among them.
+// The results of one case, by column; "time_us" among them.
 using Cells = std::map<std::string, std::string, std::less<>>;
 
-// Columns behind those that tell the rows apart, in every table.
+// Returns the columns behind those that tell the rows apart, in every table.
 [[nodiscard]] const std::vector<std::string_view>& measured_columns();
 
 enum class IfThere : std::uint8_t { kRefuse, kReplace, kResume };
@@ -55,8 +55,8 @@ class ResultTable {
   bool is_changed_ = false;
 };
 
-// What an attribute says in a cell: an empty one where the operation does not have it, and the
-// whole operation in the column "operation", of replayed ones.
+// Returns the cell of an attribute: empty if the operation does not have it.  The column
+// "operation", of replayed operations, has the whole one.
 [[nodiscard]] std::string cell_of(const read::Op& op, std::string_view column);
 
 }  // namespace inline_prof::measure

@@ -2,7 +2,6 @@
 
 #include "base/random.hpp"
 #include "measure/gpu.hpp"
-#include "measure/launched_kernels.hpp"
 #include "measure/pacing.hpp"
 #include "measure/stopwatch.hpp"
 #include "measure/tasks.hpp"

@@ -38,7 +38,7 @@ class Stopwatch {
     cudaEvent_t stop = nullptr;
   };
 
-  // What keeps the stream busy in front of a pair.
+  // Work that keeps the stream busy in front of a pair.
   struct Front {
     bool hold_back = true;
     std::size_t runs = 0;

@@ -1,7 +1,5 @@
 #include "measure/suites.hpp"
 
-#include "measure/gemm_grid.hpp"
-
 #include <inline_prof/op_kind.hpp>
 
 #include <fmt/format.h>
@@ -38,7 +36,7 @@ void add_products(Ops& ops, const GpuFacts& gpu, const char* type, const char* c
   const std::string operand = text(type) == "tf32" ? "f32" : type;
   const auto grid = gemm_grid(gpu.sm_count, is_f8 ? 16 : 1);
   for (std::size_t i = 0; i < grid.size(); i += every) {
-    const Product& product = grid[i];
+    const GridShape& product = grid[i];
     // tf32 is f32 whose products may round: the type is that of the tensors' use, as models name
     // it.
     Attributes attributes{{"m", product.m},
@@ -70,7 +68,7 @@ Ops gemm_quantise_ops(const GpuFacts& gpu) {
   return ops;
 }
 
-// What one element costs each of our streaming kernels, in bytes.
+// Bytes that each of our streaming kernels moves for one element.
 struct Stream {
   const char* kernel;
   std::int64_t read_bytes;
@@ -207,14 +205,11 @@ Ops bandwidth_ops(const GpuFacts& gpu) {
          {0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 4.0, 16.0, 64.0}) {
       const auto bytes =
           static_cast<std::int64_t>(share * static_cast<double>(gpu.l2_bytes)) / 4096 * 4096;
-      const bool is_copy = text(kernel) == "copy";
-      ops.push_back(op_of("bandwidth", {{"kernel", text(kernel)},
-                                        {"read_bytes", text(kernel) == "write" ? 0
-                                                       : is_copy               ? bytes / 2
-                                                                               : bytes},
-                                        {"write_bytes", text(kernel) == "read" ? 0
-                                                        : is_copy              ? bytes / 2
-                                                                               : bytes}}));
+      const std::string name = text(kernel);
+      const std::int64_t most = name == "copy" ? bytes / 2 : bytes;  // in one direction
+      ops.push_back(op_of("bandwidth", {{"kernel", name},
+                                        {"read_bytes", name == "write" ? 0 : most},
+                                        {"write_bytes", name == "read" ? 0 : most}}));
     }
   }
   return ops;

@@ -1,5 +1,6 @@
-// What cuDNN gives back of a graph's convolutions, on a machine with a GPU: the injected library
-// follows plans as it does because of two of these answers (libinject/libraries/backend_plans.cpp).
+// Asks cuDNN what it gives back of a graph's convolutions, on a machine with a GPU: two of the
+// answers are why the injected library follows plans as it does
+// (libinject/libraries/backend_plans.cpp).
 //
 //   38  the operations of a finalized graph are not given back
 //   44  the tensors of a finalized convolution have the groups as a dimension: images {n, g, c / g,

@@ -56,7 +56,7 @@ class Descriptor {
     return *this;
   }
 
-  // Of an attribute that is one number: the library refuses to be asked for more.
+  // Reads an attribute that is one number: the library refuses to be asked for more.
   [[nodiscard]] std::int64_t integer_of(cudnnBackendAttributeName_t name) const {
     std::int64_t value = 0;
     std::int64_t count = 0;
@@ -73,7 +73,7 @@ class Descriptor {
     values.resize(static_cast<std::size_t>(count));
     return values;
   }
-  // A descriptor that this one refers to.
+  // Returns a descriptor that this one refers to.
   [[nodiscard]] Descriptor read(cudnnBackendAttributeName_t name,
                                 cudnnBackendDescriptorType_t type) const {
     Descriptor found(type);

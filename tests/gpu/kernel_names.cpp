@@ -1,5 +1,5 @@
-// What the analyzer makes of kernels' names: a line for each line `KIND R S STRIDE ROWS COLUMNS K
-// BATCH BLOCKS NAME` on stdin.
+// Prints how the analyzer reads kernels' names, for each line `KIND R S STRIDE ROWS COLUMNS K BATCH
+// BLOCKS NAME` on stdin:
 //
 //   gemm  "TILE tile of the name, TILE splits SPLITS" or "-" for what is not found
 //   conv  the algorithm, and the tile of its product; "-" for a name of no convolution

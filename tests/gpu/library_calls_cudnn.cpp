@@ -85,7 +85,7 @@ struct Layer {
   cudnnConvolutionDescriptor_t how = nullptr;
 };
 
-// Where the algorithm is not given, the heuristic's first one.
+// Returns a forward call by the given algorithm, or by the heuristic's first one.
 NamedCalls::Call forward(cudnnHandle_t handle, const Memory& memory, const Shape& shape,
                          int algorithm = -1) {
   const Layer layer(shape);

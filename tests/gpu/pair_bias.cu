@@ -1,57 +1,52 @@
-// What a pair of CUDA events adds to the time of the kernel between them.
+// Measures the time that a pair of CUDA events adds to the kernel between them (claims 12 to 16,
+// 58).
 //
 //   pair_bias [--repeats N] OUT.json
 //
-// Kernels of known length run between two events in three states, those of the injected library's
-// calibration:
+// Kernels of known length run between two events in the states of the injected library's
+// calibration, and in two more:
 //
-//   idle   the stream is empty when the pair is recorded
-//   busy   the stream is held back by a long kernel until the pairs are queued
-//   graph  the events and the kernel are nodes of a graph
-//   large  as busy, with so many blocks that they fill every SM
-//   beside as busy, while another stream has work of its own all the time
+//   idle    the stream is empty when the pair is recorded
+//   busy    a long kernel holds the stream back until the pairs are queued
+//   graph   the events and the kernel are nodes of a graph
+//   large   as busy, with so many blocks that they fill every SM
+//   beside  as busy, while another stream has work of its own all the time
 //
-// A kernel's own time is read inside it, from globaltimer: first to last instruction of its only
-// thread.  Launch and completion of the kernel are not in it; how much they take is seen from
-// CUPTI's timestamps, when the same program runs under census_cupti.cpp (pair_bias_report.py joins
-// the two by the order of launches).
+// A kernel's own time is read inside it, from globaltimer: first to last instruction of its first
+// block. Launch and completion are not in it; CUPTI's timestamps have them, when the same program
+// runs under census_cupti.cpp (pairs.py joins the two by the order of launches).
 #include "gpu_check.hpp"
 #include "spin_kernels.cuh"
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <string>
-#include <vector>
 
 namespace {
 
-using inline_prof::gpu_test::check;
-using inline_prof::gpu_test::global_ns;
-using inline_prof::gpu_test::KernelTimes;
+using namespace inline_prof::gpu_test;
 
 __global__ void spin(std::int64_t cycles, KernelTimes* times) {
   if (blockIdx.x == 0) {
-    inline_prof::gpu_test::spin_and_note(cycles, times);
+    spin_and_note(cycles, times);
   } else {
-    inline_prof::gpu_test::spin_cycles(cycles);
+    spin_cycles(cycles);
   }
 }
 
-// The same under another name: what must not be counted among the measured launches.
+// The same under another name, which is not counted among the measured launches.
 __global__ void hold(std::int64_t cycles) {
-  inline_prof::gpu_test::spin_cycles(cycles);
+  spin_cycles(cycles);
 }
 
 __global__ void empty_kernel() {}
 
-// Smallest step of the global timer that `samples` readings show.
-__global__ void timer_step(int samples, std::uint64_t* step_ns) {
+// Finds the smallest step of the global timer in many readings.
+__global__ void timer_step(std::uint64_t* step_ns) {
   std::uint64_t smallest = UINT64_MAX;
   std::uint64_t previous = global_ns();
-  for (int i = 0; i < samples; ++i) {
+  for (int i = 0; i < 100'000; ++i) {
     const std::uint64_t now = global_ns();
     if (now != previous && now - previous < smallest) smallest = now - previous;
     previous = now;
@@ -59,15 +54,13 @@ __global__ void timer_step(int samples, std::uint64_t* step_ns) {
   *step_ns = smallest;
 }
 
-enum class What { kNothing, kEmptyKernel, kSpin };
-
 struct Row {
-  const char* state;
-  What what;
+  std::string state;
+  std::string kernel;  // "", "empty_kernel" or "spin"
   double target_us;
-  std::vector<float> pair_us;
-  std::vector<double> inner_us;
-  int tight_count;  // pairs whose first event had not happened when the launch had returned
+  std::vector<double> pair_us{};
+  std::vector<double> inner_us{};
+  int tight_count = 0;  // pairs whose first event had not happened when the launch had returned
 };
 
 class Bench {
@@ -77,76 +70,59 @@ class Bench {
     check(cudaStreamCreateWithFlags(&other_, cudaStreamNonBlocking), "cudaStreamCreate");
     check(cudaDeviceGetAttribute(&sm_count_, cudaDevAttrMultiProcessorCount, 0),
           "cudaDeviceGetAttribute");
-    check(cudaMalloc(&times_, sizeof(KernelTimes) * kPairsPerHold), "cudaMalloc");
+    times_ = static_cast<KernelTimes*>(take_memory(sizeof(KernelTimes) * kPairsPerHold));
     for (Pair& pair : pairs_) {
       check(cudaEventCreate(&pair.start), "cudaEventCreate");
       check(cudaEventCreate(&pair.stop), "cudaEventCreate");
     }
-    warm_up();
+    cycles_per_us_ = cycles_per_us_when_warm(stream_);
+    auto* step_ns = static_cast<std::uint64_t*>(take_memory(sizeof(std::uint64_t)));
+    timer_step<<<1, 1, 0, stream_>>>(step_ns);
+    check(cudaStreamSynchronize(stream_), "timer_step");
+    check(cudaMemcpy(&timer_step_ns_, step_ns, sizeof timer_step_ns_, cudaMemcpyDeviceToHost),
+          "cudaMemcpy");
   }
 
-  [[nodiscard]] double cycles_per_us() const { return cycles_per_us_; }
-  [[nodiscard]] std::uint64_t timer_step_ns() const { return timer_step_ns_; }
-
-  Row idle(What what, double target_us) {
-    Row row{"idle", what, target_us, {}, {}, 0};
-    for (int i = 0; i < repeats_; ++i) {
-      check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
-      queue_pair(row, 0);
-      read_pairs(row, 1);
+  void measure(const std::string& state, const std::string& kernel, double target_us) {
+    Row row{state, kernel, target_us};
+    if (state == "idle") {
+      idle(row);
+    } else if (state == "graph") {
+      graph(row);
+    } else {
+      blocks_ = state == "large" ? static_cast<unsigned>(sm_count_) : 1;
+      if (state == "beside") keep_other_stream_busy(target_us);
+      busy(row);
+      blocks_ = 1;
+      check(cudaStreamSynchronize(other_), "cudaStreamSynchronize");
     }
-    return row;
+    rows_.push_back(row);
   }
 
-  Row busy(What what, double target_us) {
-    Row row{"busy", what, target_us, {}, {}, 0};
-    for (int done = 0; done < repeats_; done += kPairsPerHold) {
-      hold<<<1, 1, 0, stream_>>>(static_cast<std::int64_t>(kHoldUs * cycles_per_us_));
-      const int count = std::min(kPairsPerHold, repeats_ - done);
-      for (int i = 0; i < count; ++i)
-        queue_pair(row, i);
-      read_pairs(row, count);
+  [[nodiscard]] bool write(const char* path) const {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
+    std::FILE* file = std::fopen(path, "w");
+    if (file == nullptr) return false;
+    std::fprintf(
+        file, "{\"device\": \"%s\", \"cycles_per_us\": %.1f, \"timer_step_ns\": %llu, \"rows\": [",
+        properties.name, cycles_per_us_, static_cast<unsigned long long>(timer_step_ns_));
+    for (const Row& row : rows_) {
+      std::fprintf(file,
+                   "%s\n {\"state\": \"%s\", \"kernel\": \"%s\", \"target_us\": %g, \"tight\": %d",
+                   &row == rows_.data() ? "" : ",", row.state.c_str(), row.kernel.c_str(),
+                   row.target_us, row.tight_count);
+      for (const auto& [name, values] :
+           {std::pair{"pair_us", &row.pair_us}, std::pair{"inner_us", &row.inner_us}}) {
+        std::fprintf(file, ",\n  \"%s\": [", name);
+        for (std::size_t i = 0; i < values->size(); ++i)
+          std::fprintf(file, "%s%.3f", i == 0 ? "" : ", ", (*values)[i]);
+        std::fprintf(file, "]");
+      }
+      std::fprintf(file, "}");
     }
-    return row;
-  }
-
-  // The kernel's own time is that of its first block, which the others resemble.
-  Row large(double target_us) {
-    blocks_ = static_cast<unsigned>(sm_count_);
-    Row row = busy(What::kSpin, target_us);
-    blocks_ = 1;
-    row.state = "large";
-    return row;
-  }
-
-  Row beside(double target_us) {
-    constexpr double kNeighbourUs = 500;
-    const double all_us = repeats_ * (target_us + kHoldUs / kPairsPerHold);
-    for (int i = 0; i < static_cast<int>(all_us / kNeighbourUs) + 1; ++i)
-      hold<<<1, 1, 0, other_>>>(static_cast<std::int64_t>(kNeighbourUs * cycles_per_us_));
-    Row row = busy(What::kSpin, target_us);
-    check(cudaStreamSynchronize(other_), "cudaStreamSynchronize");
-    row.state = "beside";
-    return row;
-  }
-
-  Row graph(What what, double target_us) {
-    Row row{"graph", what, target_us, {}, {}, 0};
-    cudaGraph_t graph = nullptr;
-    cudaGraphExec_t exec = nullptr;
-    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin capture");
-    check(cudaEventRecordWithFlags(pairs_[0].start, stream_, cudaEventRecordExternal), "record");
-    launch(what, target_us, 0);
-    check(cudaEventRecordWithFlags(pairs_[0].stop, stream_, cudaEventRecordExternal), "record");
-    check(cudaStreamEndCapture(stream_, &graph), "end capture");
-    check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
-    for (int i = 0; i < repeats_; ++i) {
-      check(cudaGraphLaunch(exec, stream_), "cudaGraphLaunch");
-      read_pairs(row, 1);
-    }
-    check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
-    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
-    return row;
+    std::fprintf(file, "]}\n");
+    return std::fclose(file) == 0;
   }
 
  private:
@@ -159,34 +135,65 @@ class Bench {
     cudaEvent_t stop;
   };
 
-  void warm_up() {
-    cycles_per_us_ = inline_prof::gpu_test::cycles_per_us_when_warm(stream_);
-    std::uint64_t* step_ns = nullptr;
-    check(cudaMalloc(&step_ns, sizeof *step_ns), "cudaMalloc");
-    timer_step<<<1, 1, 0, stream_>>>(100'000, step_ns);
-    check(cudaStreamSynchronize(stream_), "timer_step");
-    check(cudaMemcpy(&timer_step_ns_, step_ns, sizeof timer_step_ns_, cudaMemcpyDeviceToHost),
-          "cudaMemcpy");
-    check(cudaFree(step_ns), "cudaFree");
+  [[nodiscard]] std::int64_t cycles(double us) const {
+    return static_cast<std::int64_t>(us * cycles_per_us_);
   }
 
-  void launch(What what, double target_us, int slot) {
-    if (what == What::kEmptyKernel) {
-      empty_kernel<<<1, 1, 0, stream_>>>();
-    } else if (what == What::kSpin) {
-      spin<<<blocks_, 1, 0, stream_>>>(static_cast<std::int64_t>(target_us * cycles_per_us_),
-                                       times_ + slot);
+  void idle(Row& row) {
+    for (int i = 0; i < repeats_; ++i) {
+      check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+      queue_pair(row, 0);
+      read_pairs(row, 1);
     }
+  }
+
+  void busy(Row& row) {
+    for (int done = 0; done < repeats_; done += kPairsPerHold) {
+      hold<<<1, 1, 0, stream_>>>(cycles(kHoldUs));
+      const int count = std::min(kPairsPerHold, repeats_ - done);
+      for (int i = 0; i < count; ++i)
+        queue_pair(row, i);
+      read_pairs(row, count);
+    }
+  }
+
+  void graph(Row& row) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin capture");
+    check(cudaEventRecordWithFlags(pairs_[0].start, stream_, cudaEventRecordExternal), "record");
+    launch(row, 0);
+    check(cudaEventRecordWithFlags(pairs_[0].stop, stream_, cudaEventRecordExternal), "record");
+    check(cudaStreamEndCapture(stream_, &graph), "end capture");
+    check(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+    for (int i = 0; i < repeats_; ++i) {
+      check(cudaGraphLaunch(exec, stream_), "cudaGraphLaunch");
+      read_pairs(row, 1);
+    }
+    check(cudaGraphExecDestroy(exec), "cudaGraphExecDestroy");
+    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  }
+
+  void keep_other_stream_busy(double target_us) {
+    constexpr double kNeighbourUs = 500;
+    const double all_us = repeats_ * (target_us + kHoldUs / kPairsPerHold);
+    for (int i = 0; i < static_cast<int>(all_us / kNeighbourUs) + 1; ++i)
+      hold<<<1, 1, 0, other_>>>(cycles(kNeighbourUs));
+  }
+
+  void launch(const Row& row, int slot) {
+    if (row.kernel == "empty_kernel") empty_kernel<<<1, 1, 0, stream_>>>();
+    if (row.kernel == "spin")
+      spin<<<blocks_, 1, 0, stream_>>>(cycles(row.target_us), times_ + slot);
     check(cudaGetLastError(), "launch");
   }
 
   void queue_pair(Row& row, int slot) {
     check(cudaEventRecord(pairs_[slot].start, stream_), "cudaEventRecord");
-    launch(row.what, row.target_us, slot);
+    launch(row, slot);
     if (cudaEventQuery(pairs_[slot].start) == cudaErrorNotReady) {
       ++row.tight_count;
-      static_cast<void>(
-          cudaGetLastError());  // "not ready" would be taken for the next call's error
+      static_cast<void>(cudaGetLastError());  // or the next call would be blamed for "not ready"
     }
     check(cudaEventRecord(pairs_[slot].stop, stream_), "cudaEventRecord");
   }
@@ -194,15 +201,12 @@ class Bench {
   void read_pairs(Row& row, int count) {
     check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
     KernelTimes times[kPairsPerHold] = {};
-    if (row.what == What::kSpin) {
-      check(cudaMemcpy(times, times_, sizeof(KernelTimes) * static_cast<std::size_t>(count),
-                       cudaMemcpyDeviceToHost),
-            "cudaMemcpy");
-    }
+    if (row.kernel == "spin")
+      check(cudaMemcpy(times, times_, sizeof times, cudaMemcpyDeviceToHost), "cudaMemcpy");
     for (int i = 0; i < count; ++i) {
       float ms = 0;
       check(cudaEventElapsedTime(&ms, pairs_[i].start, pairs_[i].stop), "cudaEventElapsedTime");
-      row.pair_us.push_back(ms * 1e3F);
+      row.pair_us.push_back(static_cast<double>(ms) * 1e3);
       row.inner_us.push_back(static_cast<double>(times[i].last_ns - times[i].first_ns) * 1e-3);
     }
   }
@@ -216,51 +220,8 @@ class Bench {
   Pair pairs_[kPairsPerHold] = {};
   double cycles_per_us_ = 0;
   std::uint64_t timer_step_ns_ = 0;
+  std::vector<Row> rows_;
 };
-
-const char* kernel_name(What what) {
-  switch (what) {
-    case What::kNothing:
-      return "";
-    case What::kEmptyKernel:
-      return "empty_kernel";
-    case What::kSpin:
-      return "spin";
-  }
-  return "";
-}
-
-template <typename Value>
-void write_list(std::FILE* file, const char* name, const std::vector<Value>& values) {
-  std::fprintf(file, "\"%s\": [", name);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    std::fprintf(file, "%s%.3f", i == 0 ? "" : ", ", static_cast<double>(values[i]));
-  }
-  std::fprintf(file, "]");
-}
-
-bool write_json(const char* path, const Bench& bench, const std::vector<Row>& rows) {
-  cudaDeviceProp properties{};
-  check(cudaGetDeviceProperties(&properties, 0), "cudaGetDeviceProperties");
-  std::FILE* file = std::fopen(path, "w");
-  if (file == nullptr) return false;
-  std::fprintf(file, "{\"device\": \"%s\", \"cycles_per_us\": %.1f, \"timer_step_ns\": %llu,\n",
-               properties.name, bench.cycles_per_us(),
-               static_cast<unsigned long long>(bench.timer_step_ns()));
-  std::fprintf(file, " \"rows\": [\n");
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    const Row& row = rows[i];
-    std::fprintf(file,
-                 "  {\"state\": \"%s\", \"kernel\": \"%s\", \"target_us\": %g, \"tight\": %d,\n   ",
-                 row.state, kernel_name(row.what), row.target_us, row.tight_count);
-    write_list(file, "pair_us", row.pair_us);
-    std::fprintf(file, ",\n   ");
-    write_list(file, "inner_us", row.inner_us);
-    std::fprintf(file, "}%s\n", i + 1 == rows.size() ? "" : ",");
-  }
-  std::fprintf(file, " ]}\n");
-  return std::fclose(file) == 0;
-}
 
 }  // namespace
 
@@ -278,25 +239,17 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: pair_bias [--repeats N] OUT.json\n");
     return 2;
   }
-  inline_prof::gpu_test::skip_without_gpu();
-
+  skip_without_gpu();
   Bench bench(repeats);
-  std::vector<Row> rows;
-  const auto measure = [&](What what, double target_us) {
-    rows.push_back(bench.idle(what, target_us));
-    rows.push_back(bench.busy(what, target_us));
-    rows.push_back(bench.graph(what, target_us));
-  };
-  measure(What::kNothing, 0);
-  measure(What::kEmptyKernel, 0);
+  for (const char* kernel : {"", "empty_kernel"}) {
+    for (const char* state : {"idle", "busy", "graph"})
+      bench.measure(state, kernel, 0);
+  }
   for (const double target_us : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0}) {
-    measure(What::kSpin, target_us);
-    rows.push_back(bench.large(target_us));
-    rows.push_back(bench.beside(target_us));
+    for (const char* state : {"idle", "busy", "graph", "large", "beside"})
+      bench.measure(state, "spin", target_us);
   }
-  if (!write_json(path, bench, rows)) {
-    std::fprintf(stderr, "pair_bias: cannot write %s\n", path);
-    return 1;
-  }
-  return 0;
+  if (bench.write(path)) return 0;
+  std::fprintf(stderr, "pair_bias: cannot write %s\n", path);
+  return 1;
 }

@@ -1,4 +1,4 @@
-// What the GPU programs share that run kernels of known length.
+// Kernels of known length, for the GPU programs.
 #pragma once
 
 #include "gpu_check.hpp"

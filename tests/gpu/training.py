@@ -35,20 +35,20 @@ def first_kernel(event):
 
 
 def launches_in_order(profile):
-    """(first kernel, grid) of each event, as an iteration launches them."""
+    """Returns (first kernel, grid) of each event, as an iteration launches them."""
     events = sorted(profile["events"], key=lambda event: event["start_index"])
     return [(first_kernel(event), tuple(event.get("grid", ()))) for event in events]
 
 
 def turned_by(found, marked):
-    """How many launches after the marked one the found iteration begins; None if it is another one."""
+    """Returns how many launches after the marked one the found iteration begins; None if it is another one."""
     if len(found) != len(marked):
         return None
     return next((turn for turn in range(len(marked)) if marked[turn:] + marked[:turn] == found), None)
 
 
 def difference(found, marked):
-    """Where the orders of launches part, in words."""
+    """Returns in words how the orders of launches differ."""
     place = next((i for i, (a, b) in enumerate(zip(found, marked)) if a != b), min(len(found), len(marked)))
     return " ".join(f"{who} launch {place} of {len(order)} is "
                     f"{' '.join(map(str, order[place])) if place < len(order) else 'not there'};"
@@ -72,7 +72,7 @@ def check_found(profile):
 
 
 def compare_iterations(found, marked, may_begin_with=()):
-    """Figures in words; raises Failure unless the found iteration is the marked one.
+    """Raises Failure unless the found iteration is the marked one; returns figures in words.
 
     Where labels make other events of the marked one's launches, only the first kernel is compared:
     one of may_begin_with.
@@ -99,7 +99,7 @@ def compare_iterations(found, marked, may_begin_with=()):
 
 
 def count_iterations(profile, steps):
-    """The same for how many were found; only of a run that was measured to its end."""
+    """Raises Failure unless about all steps were found; for a run that was measured to its end."""
     count = len(profile["iter_time_ms"])
     launches = max(1, len(profile["events"]))
     most_missing = 2 * WARMUP + LAUNCHES_TO_FIND / launches
@@ -110,7 +110,7 @@ def count_iterations(profile, steps):
 
 
 def pair_us(profile):
-    """What a pair costs behind other work: each of its records takes what a pair reads too much."""
+    """Returns the cost of a pair behind other work: each of its records takes the time that a pair reads too much."""
     for row in profile["calibration"]:
         if row["state"] != "busy":
             continue
@@ -155,7 +155,7 @@ def judge_budget(profile, budget_percent):
 
 
 def compare_layers(profile, expected):
-    """Of a loop that says which path each launch of a step has."""
+    """Raises Failure unless each launch has the layer that the loop says."""
     found = [event["layer_name"] for event in sorted(profile["events"], key=lambda event: event["start_index"])]
     if len(found) != len(expected):
         raise Failure(f"{len(found)} events, a step has {len(expected)} launches")
@@ -167,7 +167,7 @@ def compare_layers(profile, expected):
 
 
 def compare_paths(profile, paths):
-    """Of a loop that only knows which ranges there were: no others are layers, and all innermost ones are."""
+    """Raises Failure unless the layers are ranges, and all innermost ranges are layers."""
     found = {event["layer_name"] for event in profile["events"]} - {""}
     others = found - set(paths)
     if others:

@@ -1,6 +1,4 @@
-// What prof-measure decides without a GPU: shapes, repeats, tables.
-#include "measure/case_files.hpp"
-#include "measure/gemm_grid.hpp"
+// Tests of prof-measure that need no GPU: shapes, repeats, tables.
 #include "measure/pacing.hpp"
 #include "measure/result_table.hpp"
 #include "measure/suites.hpp"
@@ -58,7 +56,7 @@ TEST(GemmGrid, HasEveryShapeOnceAndOnlyMultiples) {
   for (const std::int64_t multiple : {1, 16}) {
     const auto grid = gemm_grid(132, multiple);
     std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> shapes;
-    for (const Product& product : grid) {
+    for (const GridShape& product : grid) {
       shapes.emplace(product.m, product.n, product.k);
       for (const std::int64_t side : {product.m, product.n, product.k}) {
         EXPECT_GE(side, 1);
@@ -73,7 +71,7 @@ TEST(GemmGrid, HasEveryShapeOnceAndOnlyMultiples) {
 
 TEST(GemmGrid, FillsWavesOfThisGpuAndOneTileMore) {
   std::set<std::int64_t> tiles;
-  for (const Product& product : gemm_grid(108, 1)) {
+  for (const GridShape& product : gemm_grid(108, 1)) {
     if (product.m % 128 == 0 && product.n % 128 == 0)
       tiles.insert(product.m / 128 * (product.n / 128));
   }
@@ -264,7 +262,7 @@ TEST(Turns, GoToTheTableWithTheLeastTimeInTheOrderGiven) {
   EXPECT_EQ(name_of(turns.next()), "quick2");
   turns.add_time("quick", 1);
   EXPECT_EQ(name_of(turns.next()), "quick3");
-  // What a table leaves goes to the others.
+  // The others get the time that a table leaves.
   EXPECT_EQ(name_of(turns.next()), "slow2");
   EXPECT_EQ(turns.left(), 0U);
   EXPECT_EQ(name_of(turns.next()), "none");
