@@ -1,4 +1,4 @@
-// The device, its two streams, cuBLAS and NCCL on it, and what orders the streams.
+// The device, its two streams with the events that order them, cuBLAS and NCCL.
 #pragma once
 
 #include "device_array.hpp"

@@ -1,15 +1,15 @@
-// Trains a small network on several ranks, and says whether all of them have learnt the same.
+// Trains a small network on several ranks, and checks that all of them have learnt the same.
 //
 // Exit status: 0 done, 1 the ranks differ or a call failed, 2 the command line is wrong.
 #include "device.hpp"
 #include "network.hpp"
 #include "options.hpp"
 #include "ranks.hpp"
+#include "training.hpp"
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 
 namespace {
 
@@ -56,11 +56,8 @@ int run_rank(const allreduce::Options& options, const allreduce::Ranks& ranks) {
 int main(int argc, char** argv) {
   allreduce::Options options;
   if (const auto status = allreduce::parse_options(argc, argv, options)) return *status;
-  try {
+  return example::run_program("allreduce", [&] {
     const allreduce::Ranks ranks(options);
     return ranks.is_parent() ? ranks.wait() : run_rank(options, ranks);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "allreduce: %s\n", error.what());
-    return 1;
-  }
+  });
 }

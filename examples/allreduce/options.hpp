@@ -17,8 +17,7 @@ struct Options {
   std::string id_file;  // for ranks that a launcher has started
 };
 
-// Returns the exit status where the program is not to run: 0 after --help, 2 for a wrong command
-// line.
+// Returns the exit status if the program ends here: 0 after --help, 2 for a wrong command line.
 std::optional<int> parse_options(int argc, char** argv, Options& options);
 
 }  // namespace allreduce

@@ -20,7 +20,7 @@ struct Options {
   BlockShape shape() const { return {batch, channels, extent}; }
 };
 
-// Gives the exit status if the program is to end now: 0 after --help, 2 for a wrong command line.
+// Returns the exit status if the program ends here: 0 after --help, 2 for a wrong command line.
 std::optional<int> parse_options(int argc, char** argv, Options& options);
 
 }  // namespace conv

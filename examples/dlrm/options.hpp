@@ -22,7 +22,7 @@ struct Options {
   Shape shape() const { return {batch, tables, rows, bag, dim}; }
 };
 
-// Gives the exit status if the program is to end now: 0 after --help, 2 for a wrong command line.
+// Returns the exit status if the program ends here: 0 after --help, 2 for a wrong command line.
 std::optional<int> parse_options(int argc, char** argv, Options& options);
 
 }  // namespace dlrm

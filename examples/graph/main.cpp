@@ -5,6 +5,7 @@
 #include "base/command_line.hpp"
 #include "device.hpp"
 #include "model.hpp"
+#include "training.hpp"
 #include "transformer.hpp"
 
 #include <inline_prof/profile.h>
@@ -12,7 +13,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <vector>
 
 namespace {
@@ -117,11 +117,5 @@ int main(int argc, char** argv) {
                   .check(not_negative())
                   .shows_default();
             });
-  if (status) return *status;
-  try {
-    return run(options);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "graph: %s\n", error.what());
-    return 1;
-  }
+  return status ? *status : example::run_program("graph", [&] { return run(options); });
 }

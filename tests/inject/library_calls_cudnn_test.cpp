@@ -1,4 +1,4 @@
-// What cuDNN's calls say of their launches (hosts/host_library_calls_cudnn.cpp).
+// Calls of cuDNN describe their launches (hosts/host_library_calls_cudnn.cpp).
 #include "run_host.hpp"
 
 #include <gtest/gtest.h>

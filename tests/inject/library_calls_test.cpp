@@ -1,4 +1,4 @@
-// What calls of cuBLAS say of their launches, and that the program gets the library's own answers.
+// Calls of cuBLAS describe their launches, and the program gets the library's own results.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>

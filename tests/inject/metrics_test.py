@@ -37,7 +37,7 @@ def metric_names(text):
 
 
 def wait_for(question, what):
-    """What `question` answers, once that is true; asks at most ten times a second."""
+    """Returns the first true answer of `question`; asks at most ten times a second."""
     end = time.monotonic() + PATIENCE_S
     while time.monotonic() < end:
         answer = question()
@@ -148,7 +148,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual((found["metric"]["rank"], found["metric"]["run"], found["metric"]["gpu"]),
                          ("1", "host_training", "0"))
         self.assertGreater(float(found["value"][1]), 0)
-        # What the dashboard asks for, as it stands there.
+        # The dashboard's own expressions.
         for expression in dashboard_expressions():
             asked = expression.replace("$run", ".*").replace("$host", ".*")
             self.assertTrue(ask(asked), asked)

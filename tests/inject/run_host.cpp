@@ -58,7 +58,7 @@ std::vector<char*> pointers_to(Texts& texts) {
   return pointers;
 }
 
-// Everything the process says, or what it has said when its time is over.
+// Returns all that the process prints, or has printed when its time is over.
 std::string read_until(int pipe, std::chrono::steady_clock::time_point deadline, bool& in_time) {
   std::string text;
   std::array<char, 65536> buffer{};
@@ -76,9 +76,9 @@ std::string read_until(int pipe, std::chrono::steady_clock::time_point deadline,
   }
 }
 
-// What no program may go beyond with the library in it, whatever it does: docs/development.md.
+// Limits for every program with the library in it: docs/development.md.
 constexpr long kMostLines = 2 * (64 + 1);  // libinject/sys/log.hpp
-// The program and the simulated driver included, and this process, from which it was forked.
+// With the program and the simulated driver, and this process, from which it was forked.
 constexpr long kMostMib = 96;
 constexpr long kMostCpuSeconds = 40;
 

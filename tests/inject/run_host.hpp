@@ -59,21 +59,21 @@ struct ProfiledRun : HostRun {
   nlohmann::json profile;
 };
 
-// The first texts, then the others.
+// Returns the first texts, then the others.
 [[nodiscard]] Texts joined(Texts first, const Texts& others);
 [[nodiscard]] Texts lines_of(const std::string& text);
-// What the program printed, without the lines of the library.
+// Returns the program's own lines.
 [[nodiscard]] std::string without_our_lines(const std::string& output);
-// The event of this name and occurrence in its stream.  Throws if there is none.
+// Returns the event of this name and occurrence in its stream.  Throws if there is none.
 [[nodiscard]] const nlohmann::json& event_named(const nlohmann::json& profile,
                                                 const std::string& name, int occurrence = 0);
 // A simulated GPU on which kernel_0_, kernel_1_ ... take `first_us`, `first_us + step_us` ...
 [[nodiscard]] std::string model_of_numbered_kernels(int first_us, int step_us,
                                                     const std::string& other_members);
-// The time of such a kernel's event.
+// Returns the time of such a kernel by its event's name.
 [[nodiscard]] double numbered_kernel_us(const nlohmann::json& event, int first_us, int step_us);
 [[nodiscard]] double median(std::vector<double> values);
-// The median of an event's samples, -1 if it has none.
+// Returns the median of an event's samples, -1 if it has none.
 [[nodiscard]] double median_us(const nlohmann::json& event);
 
 }  // namespace inline_prof::test

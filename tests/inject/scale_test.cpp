@@ -1,4 +1,4 @@
-// What the library takes from a program: launches (none), memory, stack, locks and clocks.
+// The library's use of memory, stack, locks and clocks is bounded, and no launch is lost.
 #include "run_host.hpp"
 
 #include <gmock/gmock.h>

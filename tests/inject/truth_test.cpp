@@ -20,11 +20,11 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kSeeds = 20;
+constexpr int kSeeds = 10;
 constexpr double kJitterUs = 0.3;
 constexpr double kNoise = 0.03;
 constexpr double kCalibrationPairs = 64;
-// What a kernel adds to a chain is the median of 16 pairs around nine, less that of 64 around one,
+// A kernel's share of a chain is the median of 16 pairs around nine, less that of 64 around one,
 // over 8.  Their kernels of 2 us scatter by 0.06 us each, which is 0.18 us for nine.
 const double kChainErrorUs = std::hypot(kJitterUs, 0.18) * 1.25 / 4 / 8 + kJitterUs * 1.25 / 8 / 8;
 constexpr std::uint64_t kIterations = 4200;  // some 80 kernels of 50 samples each

@@ -14,7 +14,7 @@ Work = collections.namedtuple("Work", "begin end asked waited")
 
 
 def works_of(folder, process):
-    """What the process's device did, in the order in which it began."""
+    """Returns the work of the process's device, in the order in which it began."""
     works = []
     with open(folder / "timeline", encoding="utf-8") as lines:
         for line in lines:
@@ -38,7 +38,7 @@ def gap_by_reason(work, ended, is_first):
 
 
 def true_parts(folder, process, first, last):
-    """Of the iterations from mark `first` to mark `last`, those of middling length: (us of an iteration, {reason: us})."""
+    """Returns means of the iterations of middling length from mark `first` to mark `last`: (us of an iteration, {reason: us})."""
     marks = sorted(map(int, (folder / f"libraries/steps.{process}").read_text().split()))
     iterations = {}  # number: {reason, or "length": ns}
     ended = number_before = None

@@ -1,4 +1,4 @@
-"""What the reports of the real programs say of their kernels' operations."""
+"""Checks what the reports of the real programs say about their kernels' operations."""
 
 import collections
 import random

@@ -246,7 +246,7 @@ def launches_in_timeline(folder):
 
 
 def launches_in_order(folder):
-    """What the program itself launches: (kernels of each process, in their order; kernels of each graph that ran, by their
+    """Returns the program's own launches: (kernels of each process, in their order; kernels of each graph that ran, by their
     nodes). Clones of graphs are ours."""
     launched, graphs = {}, {}
     with open(folder / "timeline", encoding="utf-8") as lines:
@@ -312,7 +312,7 @@ def share_within_truth(profile, truth, only_tight):
 
 
 def check_profile(program, folder, said):
-    """What a profile must be, whatever found its iterations. Returns it, and words for the table."""
+    """Checks a profile, whatever found its iterations. Returns it, and words for the table."""
     files = sorted(folder.glob("prof.r*.json"))
     if len(files) != program.ranks:
         raise Failed(f"{len(files)} profiles: expected {program.ranks}; "
@@ -475,12 +475,12 @@ def analysis_of(options, *arguments):
 
 
 def check_end(options, program, folder, profile):
-    """Of a run that took its last sample: what was measured or seen is the iteration, and nothing of ours is left in
-    PyTorch's tables and modules."""
+    """Checks a run that took its last sample: its events make up the iteration, and nothing of ours is left in PyTorch's
+    tables and modules."""
     steps_behind_gpu = 64  # at most: a sample is read once the GPU is there
     if not profile["complete"]:
         return ""
-    # Of two phases the second has all its samples.
+    # The second of two phases has all its samples.
     analysis = analysis_of(options, folder / "prof.r0.json", *(["--phase", 2] if program.switches else []))
     idle_percent = analysis["shares"]["idle"]
     most = 2.0 + share_of_copies(folder)
@@ -560,7 +560,7 @@ def check(options, program, way, folder, bare):
     if program.switches:
         words += check_phases(program, way, options, profile)
     if way == "torch":
-        # Where a compiler's cache is cold, kernels are tried.
+        # A compiler with a cold cache tries kernels.
         if bare.launches and not program.chooses and program.name not in operators.COMPILED:
             check_same_launches(program, bare.launches, launches_in_order(folder))
         words += check_end(options, program, folder, profile)

@@ -275,7 +275,7 @@ def mamba(steps):
 
 @program(FIRST)
 def eight_micro_steps(steps):
-    """Of few launches each."""
+    """Steps of few launches."""
     model = nn.Sequential(nn.Linear(64, 128), nn.LayerNorm(128), nn.ReLU(), nn.Dropout(0.1), nn.Linear(128, 10)).to(GPU)
     optimizer = torch.optim.RMSprop(model.parameters())
     for _ in range(steps):
@@ -655,7 +655,7 @@ def attention_network(steps):
 
 @program(SECOND)
 def six_micro_steps(steps):
-    """Of a convolutional network; gradients are clipped and the loss is read."""
+    """Steps of a convolutional network; gradients are clipped and the loss is read."""
     model = torchvision.models.resnet18(num_classes=10).to(GPU)
     optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
     for _ in range(steps):

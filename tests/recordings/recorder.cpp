@@ -50,7 +50,7 @@ class Recording {
     return *recording;
   }
 
-  // Of a call that the device sees: 'k' and a kernel, 'g' and a graph.
+  // Records a call that the device sees: 'k' and a kernel, 'g' and a graph.
   void launched(char kind, const void* handle, CUstream stream) {
     const std::lock_guard lock(mutex_);
     auto& known = kind == 'g' ? graphs_ : kernels_;
@@ -124,7 +124,7 @@ bool is_captured(CUstream stream) {
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// What is captured is launched with its graph.
+// A captured kernel is launched with its graph.
 void kernel_launched(CUfunction function, CUstream stream) {
   if (!is_captured(stream)) Recording::instance().launched('k', function, stream);
 }

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string>
 
-// What a program does that can run without the library.
+// Declared as in a program that can run without the library.
 extern "C" [[gnu::weak]] int cublasSgemm_v2(void*, int, int, int, int, int, const float*,
                                             const float*, int, const float*, int, const float*,
                                             float*, int);
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
   say_where("first", one);
   say_where("third", three);
 
-  // What the library throws goes through.
+  // Exceptions that the library throws pass through.
   int caught = 0;
   try {
     call(one, -1);

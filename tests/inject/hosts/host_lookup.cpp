@@ -1,5 +1,6 @@
-// Looks driver functions up in every way that libraries do, and says what it found.  Each way gets
-// a pointer that launches; the simulated GPU's own count must agree.
+// Looks driver functions up in every way that libraries do, and prints what it found.  Each way
+// gets a pointer that launches; the simulated GPU's own count must agree.  Not linked with the
+// driver.
 #include <cuda.h>
 
 #include <cstdio>
@@ -17,34 +18,35 @@ using Launch = CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, 
 
 void* driver = nullptr;
 
+[[noreturn]] void fail(const char* what) {
+  std::printf("host: no %s\n", what);
+  std::exit(1);
+}
+
 template <typename Function>
 Function find(const char* name) {
   auto* function = reinterpret_cast<Function>(dlsym(driver, name));
-  if (function == nullptr) {
-    std::printf("no %s\n", name);
-    std::exit(1);
-  }
+  if (function == nullptr) fail(name);
   return function;
+}
+
+const char* presence(const void* address) {
+  return address == nullptr ? "absent" : "present";
 }
 
 }  // namespace
 
 int main() {
   // Nothing is loaded yet: a probe must see nothing, whatever a preloaded library exports.
-  std::printf("before: default %s\n",
-              dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr ? "absent" : "present");
-  std::printf("error %s\n", dlerror() == nullptr ? "absent" : "present");
-  std::printf("next %s\n", dlsym(RTLD_NEXT, "cuLaunchKernel") == nullptr ? "absent" : "present");
+  std::printf("before: default %s\n", presence(dlsym(RTLD_DEFAULT, "cuLaunchKernel")));
+  std::printf("error %s\n", presence(dlerror()));
+  std::printf("next %s\n", presence(dlsym(RTLD_NEXT, "cuLaunchKernel")));
 
   driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (driver == nullptr) {
-    std::printf("%s\n", dlerror());
-    return 1;
-  }
+  if (driver == nullptr) fail(dlerror());
   // RTLD_LOCAL: the global scope still has none of it.
-  std::printf("local: default %s\n",
-              dlsym(RTLD_DEFAULT, "cuLaunchKernel") == nullptr ? "absent" : "present");
-  std::printf("unknown %s\n", dlsym(driver, "cuNoSuchCall") == nullptr ? "absent" : "present");
+  std::printf("local: default %s\n", presence(dlsym(RTLD_DEFAULT, "cuLaunchKernel")));
+  std::printf("unknown %s\n", presence(dlsym(driver, "cuNoSuchCall")));
 
   find<Init>("cuInit")(0);
   CUcontext context = nullptr;

@@ -86,7 +86,7 @@ CUDA_MEMCPY3D box_of(const Place& place) {
   return box;
 }
 
-// What each of them copies is what the last one has left.
+// Each call copies the result of the one before.
 void step(Place& place, unsigned char value) {
   Memory& memory = place.memory;
   CUstream stream = place.stream;

@@ -1,5 +1,5 @@
-// Marks its launches with NVTX in every way that there is.  Each launch of an iteration is the next
-// occurrence of one kernel, so that the layers in prof.json stand in the order of the code below.
+// Encloses its launches in NVTX ranges of every kind.  Each launch of an iteration is the next
+// occurrence of one kernel, so that the layers in prof.json have the order of the code below.
 //
 // --marked: iterations are ranges "step N", and no macro says where they begin.
 // --hostile N: N different labels, and as many names of strings and domains, instead.
@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
   stream = host::open_stream();
 
   const Names names;
-  // What the application gets back is what NVTX gives it, with or without us.
+  // The application gets NVTX's own results, with or without the library.
   const int pushed = nvtxRangePushA("x");
   const int popped = nvtxRangePop();
   std::printf("push %d pop %d\n", pushed, popped);

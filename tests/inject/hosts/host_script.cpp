@@ -1,4 +1,4 @@
-// Runs a program that is written down in a file, a step a line (random_hosts.py draws such files):
+// Runs a program from a file, a step a line (random_hosts.py draws such files):
 //
 //   host_script FILE
 //
@@ -93,7 +93,7 @@ std::string module_text(const std::string& prefix, int kernels) {
   return text;
 }
 
-// What a context had is gone with it.
+// Everything that a context had is gone with it.
 void forget_objects() {
   modules.clear();
   graphs.clear();

@@ -379,7 +379,7 @@ void little_address_space() {
   open_gpu();
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);
-  // What is there stays; nothing new of any size can be had.
+  // Memory that is mapped stays; no more can be mapped.
   limit.rlim_cur = 1 << 20;
   setrlimit(RLIMIT_AS, &limit);
   for (int i = 0; i < 100; ++i) {

@@ -40,7 +40,7 @@ STACK = re.compile(r"%[re]?[sb]p\b|\[sp\b|\bsp,|^(push|pop|call|enter|leave|ret)
 CALL = re.compile(r"^(call|bl|blr)\b")
 INDIRECT_JUMP = re.compile(r"^(jmp\s+\*|br\s)")
 PADDING = re.compile(r"^(nop|xchg\s+%ax,%ax|data16|cs nop|int3|endbr64|bti)")
-# What the compiler's start files and, on aarch64, libgcc bring; everything else must be a static
+# Functions of the compiler's start files and, on aarch64, of libgcc.  Everything else must be a static
 # initialiser of libstdc++.
 START_FILES = {"frame_dummy", "register_tm_clones", "init_have_lse_atomics"}
 

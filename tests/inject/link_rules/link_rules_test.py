@@ -38,44 +38,40 @@ class PlantedViolations(unittest.TestCase):
                        check=True)
         return result
 
+    def expect(self, rule, source, *complaints, options=()):
+        library = self.compile(source, *options)
+        self.assertEqual(list(rule(TOOLS, library)), list(complaints))
+
     def test_a_plain_library_breaks_no_rule(self):
-        library = self.compile(PLAIN)
-        self.assertEqual(list(link_rules.check_needed(TOOLS, library)), [])
-        self.assertEqual(list(link_rules.check_symbol_versions(TOOLS, library)), [])
-        self.assertEqual(list(link_rules.check_size(library)), [])
-        self.assertEqual(list(link_rules.check_load_time(TOOLS, library)), [])
-        self.assertEqual(list(link_rules.check_imports(TOOLS, library)), [])
-        self.assertEqual(list(link_rules.check_thread_memory(TOOLS, library)), [])
+        for rule in (link_rules.check_needed, link_rules.check_symbol_versions, link_rules.check_load_time,
+                     link_rules.check_imports, link_rules.check_thread_memory):
+            self.expect(rule, PLAIN)
+        self.assertEqual(list(link_rules.check_size(self.compile(PLAIN))), [])
 
     def test_another_library_is_needed(self):
         self.compile("int g(void) { return 1; }\n", "-Wl,-soname,libother.so.3")
         (self.folder / "liba.so").rename(self.folder / "libother.so")
-        library = self.compile("int g(void); int f(void) { return g(); }\n", f"-L{self.folder}",
-                               "-lother", "-lc")
-        self.assertEqual(list(link_rules.check_needed(TOOLS, library)),
-                         ["needs libother.so.3, which is none of glibc's own libraries"])
+        self.expect(link_rules.check_needed, "int g(void); int f(void) { return g(); }\n",
+                    "needs libother.so.3, which is none of glibc's own libraries",
+                    options=(f"-L{self.folder}", "-lother", "-lc"))
 
     def test_a_function_has_a_name_that_applications_may_use(self):
-        library = self.compile("#include <unistd.h>\nint f(void) { return link(\"a\", \"b\"); }\n")
-        self.assertEqual(list(link_rules.check_imports(TOOLS, library)),
-                         ["calls link, which an application may define: see sys/system_calls.cpp"])
+        self.expect(link_rules.check_imports, "#include <unistd.h>\nint f(void) { return link(\"a\", \"b\"); }\n",
+                    "calls link, which an application may define: see sys/system_calls.cpp")
 
     def test_threads_need_more_than_late_libraries_get(self):
-        library = self.compile("_Thread_local char big[300];\nchar *f(void) { return big; }\n")
-        self.assertEqual(list(link_rules.check_thread_memory(TOOLS, library)),
-                         ["has 300 bytes of thread-local memory, expected at most 256"])
+        self.expect(link_rules.check_thread_memory, "_Thread_local char big[300];\nchar *f(void) { return big; }\n",
+                    "has 300 bytes of thread-local memory, expected at most 256")
 
     def test_a_symbol_is_newer_than_2_17(self):
         # arc4random came with 2.36.
-        library = self.compile("#include <stdlib.h>\n"
-                               "unsigned f(void) { return arc4random(); }\n")
-        self.assertEqual(list(link_rules.check_symbol_versions(TOOLS, library)),
-                         ["needs symbol version GLIBC_2.36: newer than GLIBC_2.17"])
+        self.expect(link_rules.check_symbol_versions,
+                    "#include <stdlib.h>\nunsigned f(void) { return arc4random(); }\n",
+                    "needs symbol version GLIBC_2.36: newer than GLIBC_2.17")
 
     def test_libgcc_is_needed(self):
-        source = ('void* g(void) __asm__("_Unwind_Resume");\n'
-                  'void* f(void) { return g(); }\n')
-        library = self.compile(source, "-shared-libgcc", "-Wl,--no-as-needed", "-lgcc_s")
+        library = self.compile('void* g(void) __asm__("_Unwind_Resume");\nvoid* f(void) { return g(); }\n',
+                               "-shared-libgcc", "-Wl,--no-as-needed", "-lgcc_s")
         self.assertEqual(list(link_rules.check_needed(TOOLS, library)),
                          ["needs libgcc_s.so.1, which is none of glibc's own libraries"])
         self.assertIn("needs symbol version GCC_3.0: only GLIBC is allowed",
@@ -99,53 +95,37 @@ class PlantedViolations(unittest.TestCase):
         return list(link_rules.check_exports(TOOLS, self.compile(source, *options),
                                              self.sources(listed, marked, calls, driver)))
 
-    def test_exports_agree(self):
-        marked = "INLINE_PROF_EXPORT const table* two() {\n  return &all(1);\n}\n"
-        self.assertEqual(self.exports("int one; int two;\n", "two\n", marked,
-                                      driver="X(one, one, 4000)\n"), [])
-
-    def test_a_driver_function_is_not_exported(self):
-        self.assertEqual(self.exports("int one;\n", "one\n", self.MARKED, driver="X(two, two, 4000)\n"),
-                         ["two stands in the lists and is not exported"])
-
-    def test_a_mark_is_missing(self):
-        self.assertEqual(self.exports("int one;\n", "one\n", "// INLINE_PROF_EXPORT int one();\n"),
-                         ["one stands in exports.txt and is not marked in the sources"])
-
-    def test_the_list_misses_a_name(self):
-        marked = self.MARKED + "INLINE_PROF_EXPORT int two();\n"
-        self.assertEqual(self.exports("int one; int two;\n", "one\n", marked),
-                         ["two is marked in the sources and does not stand in exports.txt",
-                          "two is exported and does not stand in the lists"])
-
-    def test_the_library_shows_too_little(self):
-        self.assertEqual(self.exports("static int one; int* f(void);\n", "one\n", self.MARKED),
-                         ["one stands in the lists and is not exported"])
-
-    CALL = ('int one; int w;\n'
-            '__asm__(".symver w, call@V_2, remove");\n')
+    CALL = 'int one; int w;\n__asm__(".symver w, call@V_2, remove");\n'
     MARKED = "INLINE_PROF_EXPORT int one();\n"
 
-    def test_a_library_call_with_its_version_is_right(self):
-        self.assertEqual(self.exports(self.CALL, "one\n", self.MARKED, "X(call, 32)\n",
-                                      "V_1 { }; V_2 { };\n"), [])
+    def test_exports_agree(self):
+        marked = "INLINE_PROF_EXPORT const table* two() {\n  return &all(1);\n}\n"
+        self.assertEqual(self.exports("int one; int two;\n", "two\n", marked, driver="X(one, one, 4000)\n"), [])
+        # A library call with its version.
+        self.assertEqual(self.exports(self.CALL, "one\n", self.MARKED, "X(call, 32)\n", "V_1 { }; V_2 { };\n"), [])
 
-    def test_a_library_call_is_not_exported(self):
-        self.assertEqual(self.exports("int one;\n", "one\n", self.MARKED, "X(call, 32)\n"),
-                         ["call stands in the lists and is not exported"])
-
-    def test_a_library_call_answers_to_everybody(self):
-        self.assertEqual(self.exports("int one; int call;\n", "one\n", self.MARKED,
-                                      "X(call, 32)\n", "V_1 { }; V_2 { global: call; };\n"),
-                         ["call@@V_2 answers to its version: only library calls do, and to nobody else"])
+    def test_exports_differ(self):
+        for complaints, arguments in (
+                (["two stands in the lists and is not exported"],
+                 {"source": "int one;\n", "driver": "X(two, two, 4000)\n"}),
+                (["one stands in exports.txt and is not marked in the sources"],
+                 {"source": "int one;\n", "marked": "// INLINE_PROF_EXPORT int one();\n"}),
+                (["two is marked in the sources and does not stand in exports.txt",
+                  "two is exported and does not stand in the lists"],
+                 {"source": "int one; int two;\n", "marked": self.MARKED + "INLINE_PROF_EXPORT int two();\n"}),
+                (["one stands in the lists and is not exported"], {"source": "static int one; int* f(void);\n"}),
+                (["call stands in the lists and is not exported"], {"source": "int one;\n", "calls": "X(call, 32)\n"}),
+                (["call@@V_2 answers to its version: only library calls do, and to nobody else"],
+                 {"source": "int one; int call;\n", "calls": "X(call, 32)\n",
+                  "versions": "V_1 { }; V_2 { global: call; };\n"})):
+            with self.subTest(complaints[0]):
+                self.assertEqual(self.exports(**{"listed": "one\n", "marked": self.MARKED, **arguments}), complaints)
 
     CONSTRUCTOR = ("int seen;\n"
                    "__attribute__((constructor)) static void at_load(void) { seen = 1; }\n")
 
     def test_a_constructor_runs(self):
-        library = self.compile(self.CONSTRUCTOR)
-        self.assertEqual(list(link_rules.check_load_time(TOOLS, library)),
-                         ["runs at_load at load time"])
+        self.expect(link_rules.check_load_time, self.CONSTRUCTOR, "runs at_load at load time")
 
     def test_an_object_of_ours_has_a_constructor(self):
         file = self.compile(self.CONSTRUCTOR, kind="-c")
@@ -160,7 +140,7 @@ class PlantedViolations(unittest.TestCase):
 
     def test_the_one_constructor_is_right(self):
         source = self.CONSTRUCTOR.replace("at_load", "inline_prof_set_nvtx_path")
-        self.assertEqual(list(link_rules.check_load_time(TOOLS, self.compile(source))), [])
+        self.expect(link_rules.check_load_time, source)
         self.assertEqual(list(link_rules.check_objects(TOOLS, [self.own_object(source)])), [])
 
     def test_a_second_constructor_beside_it_is_seen(self):

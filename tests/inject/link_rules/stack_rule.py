@@ -53,7 +53,7 @@ CALLING_BACK = {"dl_iterate_phdr", "pthread_once"}
 NO_RETURN = re.compile(r"__throw_|rethrow_exception|__cxa_(throw|rethrow|bad|allocate_exception|call_unexpected)|"
                        r"_Unwind_Resume|terminate|^abort|^exit|__assert|__stack_chk_fail")
 
-# What is read of an instruction: others neither lead anywhere nor say how much of the stack is in use.
+# Instructions that are read: others neither lead anywhere nor change how much of the stack is in use.
 PREFIXES = ("bnd ", "notrack ", "rex.", "addr32 ", "data16 ")
 READ = ("call", "j", "lea", "push", "sub", *PREFIXES)
 DIRECT = re.compile(r"(call|jmp|j[a-z]+)\s+([0-9a-f]+) <")
@@ -113,7 +113,7 @@ def addresses_in_data(tools, library):
 
 
 def most_in_use(lines):
-    """Of a function that addresses its frame by another register than the stack pointer."""
+    """Returns the stack of a function that addresses its frame by another register than the stack pointer."""
     pushed = sum(8 for line in lines if line.startswith("push"))
     room = [int(found[1], 16) for found in (re.match(r"sub\s+\$0x([0-9a-f]+),%rsp", line) for line in lines) if found]
     return 16 + pushed + max(room, default=0)
@@ -159,7 +159,7 @@ class Code:
         self.exported = set(names_in(tools.readelf("--dyn-syms", library))) & set(self.functions)
         self.stubs = read_code(tools, library, self.functions)
         self.in_data = addresses_in_data(tools, library) & set(self.functions)
-        # Where exceptions are caught, which no call leads to.
+        # Code that catches exceptions, to which no call leads.
         self.cold = {name[:-len(".cold")]: address for address, name in self.mangled.items()
                      if name.endswith(".cold") and address in self.functions}
         self.known = {}
@@ -209,7 +209,7 @@ class Code:
             if isinstance(step, str):
                 below, path = 8 + GLIBC_BYTES.get(step, OTHER_BYTES), [step]
             else:
-                # What is entered for the second time has no part in the first one's cycle.
+                # A function that is entered for the second time is not in the first one's cycle.
                 inside = () if is_once else (*above, address)
                 below, path = self.deepest(step, inside, is_once_done or is_once)
                 path = [self.name(step), *path]

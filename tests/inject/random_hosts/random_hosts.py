@@ -31,8 +31,8 @@ import time
 KERNELS = 4  # of a module, as in host_script.cpp
 PER_THREAD = 1
 RUN_SECONDS = 100  # a program that hangs; the longest takes 5 s on an idle machine
-# What the library may add to the largest resident memory, with what the simulated driver needs for what the library
-# asks of it (events, and copies of graphs, which have a bound of their own).  Seen: 6 MiB.
+# Resident memory that the library may add, with the simulated driver's for the library's events and copies of graphs,
+# which have a bound of their own.  Seen: 6 MiB.
 MOST_KIB = 16 * 1024
 # Processor time, all threads: calibration, the search for iterations and the file, and what counting and measuring
 # cost a call.  Seen on a loaded machine with two cores: 0.1 s, and 1.4 us a call of 280,000.
@@ -199,7 +199,7 @@ def draw_host(seed):
     if has(0.1):
         body.append(f"badlaunch 0 0 {streams[0]}")
 
-    # What comes and goes.
+    # Streams, modules, contexts and processes that come and go.
     every = draw.choice([1, 1, 7, 13])
     also = random.Random(f"{seed}: streams that stay")  # whose draws leave the others as they are
     if created and also.random() < 0.15:
@@ -226,7 +226,7 @@ def draw_host(seed):
     if has(0.05):
         body.append(f"!{draw.randrange(40)} fork")
 
-    # Where iterations begin, and how long the program goes on.
+    # The begin of iterations, and their number.
     draw.shuffle(body) if has(0.1) else None
     source = draw.choice(["macro", "macro", "macro", "auto", "none"])
     if source == "macro":
@@ -393,7 +393,7 @@ def duration_of(kernel):
 
 
 def check_harm(bare, ours):
-    """What the program gave by itself it gives under the library."""
+    """Yields each difference between the two runs."""
     if bare.status == 124:
         return  # its own fault
     if ours.status != bare.status:
@@ -478,7 +478,7 @@ def check_words(host, bare, ours):
 
 
 def check_counts(host, bare, ours):
-    """Where the whole run is one iteration every launch is counted."""
+    """Yields a launch that is not counted in a run that is one iteration as a whole."""
     profile = ours.profile
     if (profile is None or ours.truth is None or profile["profiler"]["iteration_source"] != "none"
             or not profile["complete"] or host.settings.get("INLINE_PROF_MODE") == "data"
@@ -510,7 +510,7 @@ def failures(host, build):
 
 
 def kinds(found):
-    """What is wrong, without names and numbers."""
+    """Returns the complaints without names and numbers."""
     return {re.sub(r"\b[a-z]*\d[\w.~]*|\bno samples|'.*'", "*", text, flags=re.I) for text in found}
 
 

@@ -189,32 +189,20 @@ void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* memory, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
 
+// Must be part of its caller: the return address tells who allocates.
+#define INLINE_PROF_OR_FAIL(allocation) \
+  must_fail(__builtin_return_address(0)) ? (errno = ENOMEM, nullptr) : (allocation)
+
 void* malloc(std::size_t size) {
-  if (must_fail(__builtin_return_address(0))) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return __libc_malloc(size);
+  return INLINE_PROF_OR_FAIL(__libc_malloc(size));
 }
 void* calloc(std::size_t count, std::size_t size) {
-  if (must_fail(__builtin_return_address(0))) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return __libc_calloc(count, size);
+  return INLINE_PROF_OR_FAIL(__libc_calloc(count, size));
 }
 void* realloc(void* memory, std::size_t size) {
-  if (must_fail(__builtin_return_address(0))) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return __libc_realloc(memory, size);
+  return INLINE_PROF_OR_FAIL(__libc_realloc(memory, size));
 }
 void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  if (must_fail(__builtin_return_address(0))) {
-    errno = ENOMEM;
-    return nullptr;
-  }
-  return __libc_memalign(alignment, size);
+  return INLINE_PROF_OR_FAIL(__libc_memalign(alignment, size));
 }
 }

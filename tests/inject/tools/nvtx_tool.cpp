@@ -54,74 +54,21 @@ std::string message(const nvtxEventAttributes_t* event) {
   }
 }
 
-int push_a(const char* text) {
-  log(std::string("push ") + (text == nullptr ? "(null)" : text));
-  return 7;
+std::string in(nvtxDomainHandle_t domain) {
+  return " in " + number(domain);
 }
-int push_w(const wchar_t*) {
-  log("push wide");
-  return 8;
-}
-int push_ex(const nvtxEventAttributes_t* event) {
-  log("push attributes " + message(event));
-  return 9;
-}
-int pop() {
-  log("pop");
-  return 6;
-}
-nvtxRangeId_t start_a(const char* text) {
+
+nvtxRangeId_t started(const std::string& line) {
   const std::uint64_t id = next_id();
-  log("start " + std::string(text) + " " + std::to_string(id));
+  log(line + " " + std::to_string(id));
   return id;
 }
-void end(nvtxRangeId_t id) {
-  log("end " + std::to_string(id));
-}
-void mark_a(const char* text) {
-  log("mark " + std::string(text));
-}
-int domain_push(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  log("push in " + number(domain) + " " + message(event));
-  return 3;
-}
-int domain_pop(nvtxDomainHandle_t domain) {
-  log("pop in " + number(domain));
-  return 2;
-}
-nvtxRangeId_t domain_start(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  const std::uint64_t id = next_id();
-  log("start in " + number(domain) + " " + message(event) + " " + std::to_string(id));
-  return id;
-}
-void domain_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
-  log("end in " + number(domain) + " " + std::to_string(id));
-}
-void domain_mark(nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-  log("mark in " + number(domain) + " " + message(event));
-}
-nvtxDomainHandle_t create_a(const char* name) {
-  auto* made = reinterpret_cast<nvtxDomainHandle_t>(next_handle());
-  log("domain " + std::string(name) + " " + number(made));
-  return made;
-}
-nvtxDomainHandle_t create_w(const wchar_t*) {
-  auto* made = reinterpret_cast<nvtxDomainHandle_t>(next_handle());
-  log("wide domain " + number(made));
-  return made;
-}
-void destroy(nvtxDomainHandle_t domain) {
-  log("destroy " + number(domain));
-}
-nvtxStringHandle_t register_a(nvtxDomainHandle_t domain, const char* text) {
-  auto* made = reinterpret_cast<nvtxStringHandle_t>(next_handle());
-  log("string " + std::string(text) + " in " + number(domain) + " " + number(made));
-  return made;
-}
-nvtxStringHandle_t register_w(nvtxDomainHandle_t domain, const wchar_t*) {
-  auto* made = reinterpret_cast<nvtxStringHandle_t>(next_handle());
-  log("wide string in " + number(domain) + " " + number(made));
-  return made;
+
+template <typename Handle>
+Handle made(const std::string& line) {
+  auto* handle = reinterpret_cast<Handle>(next_handle());
+  log(line + " " + number(handle));
+  return handle;
 }
 
 template <typename Function>
@@ -140,24 +87,62 @@ extern "C" [[gnu::visibility("default")]] int InitializeInjectionNvtx2(
   callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE, &core, nullptr);
   callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &core2, nullptr);
   const std::string takes = std::getenv("NVTX_TOOL_TAKES");
-  take(core, NVTX_CBID_CORE_RangePushA, push_a);
-  take(core, NVTX_CBID_CORE_RangePushW, push_w);
-  take(core, NVTX_CBID_CORE_RangePushEx, push_ex);
-  take(core, NVTX_CBID_CORE_RangePop, pop);
-  take(core, NVTX_CBID_CORE_RangeStartA, start_a);
-  take(core, NVTX_CBID_CORE_RangeEnd, end);
-  take(core2, NVTX_CBID_CORE2_DomainRangePushEx, domain_push);
-  take(core2, NVTX_CBID_CORE2_DomainRangePop, domain_pop);
-  take(core2, NVTX_CBID_CORE2_DomainRangeStartEx, domain_start);
-  take(core2, NVTX_CBID_CORE2_DomainRangeEnd, domain_end);
+  using Event = const nvtxEventAttributes_t*;
+  using Domain = nvtxDomainHandle_t;
+  take(
+      core, NVTX_CBID_CORE_RangePushA, +[](const char* text) {
+        log(std::string("push ") + (text == nullptr ? "(null)" : text));
+        return 7;
+      });
+  take(
+      core, NVTX_CBID_CORE_RangePushW, +[](const wchar_t*) { return log("push wide"), 8; });
+  take(
+      core, NVTX_CBID_CORE_RangePushEx,
+      +[](Event event) { return log("push attributes " + message(event)), 9; });
+  take(
+      core, NVTX_CBID_CORE_RangePop, +[] { return log("pop"), 6; });
+  take(
+      core, NVTX_CBID_CORE_RangeStartA,
+      +[](const char* text) { return started(std::string("start ") + text); });
+  take(
+      core, NVTX_CBID_CORE_RangeEnd, +[](nvtxRangeId_t id) { log("end " + std::to_string(id)); });
+  take(
+      core2, NVTX_CBID_CORE2_DomainRangePushEx, +[](Domain domain, Event event) {
+        return log("push" + in(domain) + " " + message(event)), 3;
+      });
+  take(
+      core2, NVTX_CBID_CORE2_DomainRangePop,
+      +[](Domain domain) { return log("pop" + in(domain)), 2; });
+  take(
+      core2, NVTX_CBID_CORE2_DomainRangeStartEx, +[](Domain domain, Event event) {
+        return started("start" + in(domain) + " " + message(event));
+      });
+  take(
+      core2, NVTX_CBID_CORE2_DomainRangeEnd,
+      +[](Domain domain, nvtxRangeId_t id) { log("end" + in(domain) + " " + std::to_string(id)); });
   if (takes == "nothing") return 0;
   if (takes == "ranges") return 1;
-  take(core, NVTX_CBID_CORE_MarkA, mark_a);
-  take(core2, NVTX_CBID_CORE2_DomainMarkEx, domain_mark);
-  take(core2, NVTX_CBID_CORE2_DomainCreateA, create_a);
-  take(core2, NVTX_CBID_CORE2_DomainCreateW, create_w);
-  take(core2, NVTX_CBID_CORE2_DomainDestroy, destroy);
-  take(core2, NVTX_CBID_CORE2_DomainRegisterStringA, register_a);
-  take(core2, NVTX_CBID_CORE2_DomainRegisterStringW, register_w);
+  take(
+      core, NVTX_CBID_CORE_MarkA, +[](const char* text) { log(std::string("mark ") + text); });
+  take(
+      core2, NVTX_CBID_CORE2_DomainMarkEx,
+      +[](Domain domain, Event event) { log("mark" + in(domain) + " " + message(event)); });
+  take(
+      core2, NVTX_CBID_CORE2_DomainCreateA,
+      +[](const char* name) { return made<Domain>(std::string("domain ") + name); });
+  take(
+      core2, NVTX_CBID_CORE2_DomainCreateW,
+      +[](const wchar_t*) { return made<Domain>("wide domain"); });
+  take(
+      core2, NVTX_CBID_CORE2_DomainDestroy,
+      +[](Domain domain) { log("destroy " + number(domain)); });
+  take(
+      core2, NVTX_CBID_CORE2_DomainRegisterStringA, +[](Domain domain, const char* text) {
+        return made<nvtxStringHandle_t>(std::string("string ") + text + in(domain));
+      });
+  take(
+      core2, NVTX_CBID_CORE2_DomainRegisterStringW, +[](Domain domain, const wchar_t*) {
+        return made<nvtxStringHandle_t>("wide string" + in(domain));
+      });
   return 1;
 }

@@ -29,7 +29,7 @@ void set(Second state) {
   changed.notify_all();
 }
 
-// Of the thread whose launches come first; the other one's end.
+// A launching thread.  Its end frees the other one.
 struct Thread {
   bool is_second = false;
   ~Thread() {

@@ -1,4 +1,4 @@
-"""What goes wrong in the middle, and a driver that is too old: python3 bad_inputs.py {unsimulated,old_driver} [--steps N]."""
+"""Fails in the middle, or on a driver that is too old: python3 bad_inputs.py {unsimulated,old_driver} [--steps N]."""
 
 import argparse
 import warnings

@@ -39,6 +39,6 @@ if __name__ == "__main__":
             d = cupy.maximum(a, b)
         side.synchronize()
     cupy.cuda.Device().synchronize()
-    # What was copied comes back; what a kernel computes is zero here.
+    # Copies come back; the results of kernels are zero here.
     assert (cupy.asnumpy(x) == numbers).all()
     print("sum", float(total), "registers", saxpy.num_regs, "product", c.shape, "largest", d.shape)

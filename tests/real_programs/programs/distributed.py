@@ -17,7 +17,7 @@ def model():
 
 
 def exchanged(rank):
-    """What the ranks get from each other: programs check it."""
+    """Checks that the ranks get each other's values, as programs do."""
     total = torch.full((8,), float(rank + 1)).cuda()
     distributed.all_reduce(total)
     every = [torch.empty(4, device="cuda") for _ in range(distributed.get_world_size())]

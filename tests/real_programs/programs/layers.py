@@ -1,4 +1,4 @@
-"""What cuDNN has functions of its own for: batch norms, recurrent networks, attention, CTC: python3 layers.py [--steps N]."""
+"""Runs layers for which cuDNN has functions of its own: batch norms, recurrent networks, attention, CTC: python3 layers.py [--steps N]."""
 
 import argparse
 

@@ -1,5 +1,5 @@
-"""What launches in which module, forward and backward: functions put around `forward`, and hooks on autograd's nodes; and what
-element-wise operators read and write: a dispatch mode during a few calls of the model. They know nothing of the profiler."""
+"""Finds the module of each launch, forward and backward, by functions around `forward` and hooks on autograd's nodes, and the bytes
+of element-wise operators, by a dispatch mode during a few calls of the model. Knows nothing of the profiler."""
 
 import atexit
 import bisect

@@ -1,4 +1,4 @@
-"""Where a loop's steps begin, for the recorder of launches (tests/recordings), if it is preloaded, and for those who ask later."""
+"""Marks the begin of a loop's steps, for the recorder of launches (tests/recordings), if it is preloaded, and for later readers."""
 
 import ctypes
 import time

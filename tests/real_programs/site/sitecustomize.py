@@ -1,6 +1,6 @@
-"""Writes down, when a program ends, the CUDA libraries that it had loaded and what the profiler's hooks have left in PyTorch:
-REAL_PROGRAMS_LIBRARIES names the folder, in which the simulated GPU writes what was true for each process, too. With
-REAL_PROGRAMS_STEPS=1 also when its steps ended."""
+"""Records at a program's end which CUDA libraries it had loaded and what the profiler's hooks have left in PyTorch, in the
+folder REAL_PROGRAMS_LIBRARIES, where the simulated GPU writes each process's truth, too. With REAL_PROGRAMS_STEPS=1 also
+when its steps ended."""
 
 import atexit
 import os
@@ -52,7 +52,7 @@ class StepsFinder:
                 lambda optimizer, *_: self.ends.setdefault(id(optimizer), []).append(time.monotonic_ns()))
 
     def write(self, folder):
-        # Of several optimizers the one that steps last; of a loop that replays their steps what it says itself.
+        # The optimizer that steps last, or the loop's own marks if it replays the steps.
         last = max(self.ends.values(), key=lambda ends: ends[-1], default=[])
         ends = max(last, getattr(sys.modules.get("steps"), "times", []), key=len)
         with open(os.path.join(folder, f"steps.{os.getpid()}"), "w", encoding="utf-8") as file:
