@@ -9,23 +9,10 @@
 namespace inline_prof::base {
 namespace {
 
+constexpr std::size_t kLongestQuote = 80;  // one line of a terminal
+
 constexpr bool is_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
-}
-
-// Length of the UTF-8 sequence that starts at `text`, 0 if none does.
-std::size_t sequence_length(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text.front());
-  const std::size_t length = first < 0x80U              ? 1
-                             : (first & 0xE0U) == 0xC0U ? 2
-                             : (first & 0xF0U) == 0xE0U ? 3
-                             : (first & 0xF8U) == 0xF0U ? 4
-                                                        : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!is_continuation(text[i])) return 0;
-  }
-  return length;
 }
 
 // Position of the parenthesis that opens the parameter list at the end, npos if there is none.
@@ -49,6 +36,54 @@ std::size_t columns(std::string_view text) {
   return count;
 }
 
+std::size_t utf8_length(std::string_view text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
+  };
+  const auto is_tail = [](unsigned value) { return (value & 0xC0U) == 0x80U; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return is_tail(byte(1)) ? 2 : 0;
+  if (first >= 0xE0 && first <= 0xEF) {
+    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
+    const unsigned high = first == 0xED ? 0x9F : 0xBF;
+    return byte(1) >= low && byte(1) <= high && is_tail(byte(2)) ? 3 : 0;
+  }
+  if (first >= 0xF0 && first <= 0xF4) {
+    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
+    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
+    return byte(1) >= low && byte(1) <= high && is_tail(byte(2)) && is_tail(byte(3)) ? 4 : 0;
+  }
+  return 0;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::string_view hex_digits = "0123456789abcdef";
+  std::size_t length = text.size();
+  if (length > kLongestQuote) {
+    length = kLongestQuote;
+    // At most three steps back: text that is not UTF-8 is cut where it is.
+    for (int step = 0; step < 3 && is_continuation(text[length]); ++step) {
+      --length;
+    }
+  }
+
+  std::string result = "\"";
+  for (const char byte : text.substr(0, length)) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (code < 0x20 || code == 0x7F) {
+      result += "\\x";
+      result += hex_digits[code >> 4U];
+      result += hex_digits[code & 0xFU];
+    } else {
+      if (byte == '"' || byte == '\\') result += '\\';
+      result += byte;
+    }
+  }
+  result += length < text.size() ? "...\"" : "\"";
+  return result;
+}
+
 std::string printable(std::string_view text) {
   // Nearly all names are nothing else.
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
@@ -56,7 +91,7 @@ std::string printable(std::string_view text) {
   std::string result(text.substr(0, static_cast<std::size_t>(plain)));
   text.remove_prefix(static_cast<std::size_t>(plain));
   while (!text.empty()) {
-    const std::size_t length = sequence_length(text);
+    const std::size_t length = utf8_length(text, 0);
     const auto first = static_cast<unsigned char>(text.front());
     // C0, DEL, and C1, which in UTF-8 is 0xC2 0x80 to 0xC2 0x9F.
     const bool control =

@@ -1,8 +1,9 @@
 #pragma once
 
+#include "base/text.hpp"
+
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 namespace inline_prof::schedule {
 
@@ -18,8 +19,6 @@ class ScheduleError : public std::runtime_error {
       : std::runtime_error(file + ": " + place + ": " + what) {}
 };
 
-// `text` in double quotes, fit for one line of a message: control bytes and quotes are escaped, and
-// what is longer than 80 bytes is cut.
-[[nodiscard]] std::string in_quotes(std::string_view text);
+using base::in_quotes;
 
 }  // namespace inline_prof::schedule

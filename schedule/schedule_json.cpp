@@ -1,7 +1,7 @@
 #include "schedule/schedule_json.hpp"
 
+#include "base/json.hpp"
 #include "schedule/error.hpp"
-#include "schedule/json_tree.hpp"
 #include "schedule/nearest_word.hpp"
 #include "schedule/settings.hpp"
 
@@ -18,6 +18,15 @@
 namespace inline_prof::schedule {
 namespace {
 
+using base::described;
+using base::JsonError;
+using base::JsonMember;
+using base::JsonValue;
+
+constexpr base::JsonRules kRules{.max_depth = 32,          // a schedule.json is four deep
+                                 .max_values = 1'000'000,  // about 150 MB as a tree
+                                 .has_comments = true};
+
 constexpr std::array<std::string_view, 9> kTopKeys{
     "warmup", "repeat", "mode", "policy", "seed", "budget", "target_ci", "layers", "patterns"};
 constexpr std::array<std::string_view, 6> kLayerKeys{
@@ -31,6 +40,45 @@ constexpr std::size_t kMostWarnings = 10;
 
 // Each is compared with each event that is met, on a thread of the application's.
 constexpr std::size_t kMostPatterns = 1000;
+
+// Returns `line 4, column 12`, both counted from 1, columns in bytes.
+std::string json_place(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 is 0
+  return "line " + std::to_string(std::count(before.begin(), before.end(), '\n') + 1) +
+         ", column " + std::to_string(before.size() - line_start + 1);
+}
+
+std::string complaint(std::string_view text, const JsonError& error) {
+  switch (error.kind) {
+    case JsonError::Kind::kSyntax:
+      break;
+    case JsonError::Kind::kEndsEarly:
+      return "the end of the text, expected the rest of a JSON value";
+    case JsonError::Kind::kNumber:
+      return "a number too large, expected one that fits";
+    case JsonError::Kind::kTwice:
+      return "the key " + in_quotes(error.key) + " again after " +
+             json_place(text, error.first_offset) + ", expected it once";
+    case JsonError::Kind::kTooDeep:
+      return "values nested more than " + std::to_string(kRules.max_depth) +
+             " deep, expected a schedule";
+    case JsonError::Kind::kTooMany:
+      return "one more value, expected at most " + std::to_string(kRules.max_values) +
+             ": larger than any schedule";
+  }
+  return in_quotes(text.substr(error.begin, error.end - error.begin)) + ", expected valid JSON";
+}
+
+JsonValue parsed(std::string_view text, const std::string& file) {
+  try {
+    return base::parse_json(text, kRules);
+  } catch (const JsonError& error) {
+    const bool ends = error.kind == JsonError::Kind::kEndsEarly;
+    throw ScheduleError(file, json_place(text, ends ? text.size() : error.begin),
+                        complaint(text, error));
+  }
+}
 
 class Reader {
  public:
@@ -77,37 +125,13 @@ class Reader {
   }
   [[noreturn]] void fail(const JsonValue& value, std::string_view name,
                          const std::string& expected) const {
-    fail(value.offset, in_quotes(name) + " is " + found(value) + ", expected " + expected);
-  }
-
-  [[nodiscard]] static std::string found(const JsonValue& value) {
-    switch (value.kind) {
-      case Kind::kNull:
-        return "null";
-      case Kind::kBoolean:
-        return value.boolean ? "true" : "false";
-      case Kind::kInteger:
-        return (value.is_negative ? "-" : "") + std::to_string(value.magnitude);
-      case Kind::kReal: {
-        // Shortest text that reads back as the same number, in every locale.
-        std::array<char, 32> digits{};
-        const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value.real);
-        return {digits.data(), end.ptr};
-      }
-      case Kind::kString:
-        return in_quotes(value.text);
-      case Kind::kArray:
-        return "an array";
-      case Kind::kObject:
-        break;
-    }
-    return "an object";
+    fail(value.offset, in_quotes(name) + " is " + described(value) + ", expected " + expected);
   }
 
   [[nodiscard]] const std::vector<JsonMember>& members(const JsonValue& value,
                                                        const std::string& name) const {
     if (value.kind != Kind::kObject) {
-      fail(value.offset, name + " is " + found(value) + ", expected an object");
+      fail(value.offset, name + " is " + described(value) + ", expected an object");
     }
     return value.members;
   }
@@ -215,8 +239,8 @@ class Reader {
     for (const JsonMember& element : member.value.members) {
       const JsonValue& name = element.value;
       if (name.kind != Kind::kString || name.text.empty()) {
-        fail(name.offset,
-             "an event of " + in_quotes(member.key) + " is " + found(name) + ", expected a name");
+        fail(name.offset, "an event of " + in_quotes(member.key) + " is " + described(name) +
+                              ", expected a name");
       }
       names.push_back(name.text);
     }
@@ -348,7 +372,7 @@ Spec parse_schedule_json(std::string_view text, const std::string& file) {
                         std::to_string(text.size()) + " bytes, expected at most " +
                             std::to_string(kMaxFileBytes) + ": larger than any schedule");
   }
-  return Reader(text, file).read(parse_json(text, file));
+  return Reader(text, file).read(parsed(text, file));
 }
 
 }  // namespace inline_prof::schedule

@@ -11,10 +11,11 @@
 namespace inline_prof::read {
 namespace {
 
-bool holds_events(const nlohmann::json& list) {
-  return list.empty() || !list.front().is_object() ||
-         !(list.front().contains("nodes") || list.front().contains("trace") ||
-           list.front().contains("works"));
+bool holds_events(const base::JsonValue& list) {
+  if (list.members.empty()) return true;
+  const base::JsonValue& first = list.members.front().value;
+  return first.find("nodes") == nullptr && first.find("trace") == nullptr &&
+         first.find("works") == nullptr;
 }
 
 std::variant<Trace, IterationGraph, WorkGraph> read_one(const TreeNode& node,
@@ -29,7 +30,7 @@ std::variant<Trace, IterationGraph, WorkGraph> read_one(const TreeNode& node,
 
 IterationFile read_iteration_file(const std::filesystem::path& file) {
   const std::string label = file.string();
-  const nlohmann::json document = parse_json(read_text(file), label);
+  const base::JsonValue document = parse_json(read_text(file), label);
   const TreeNode root(document, label);
   IterationFile result;
   if (!root.is_array()) {

@@ -80,7 +80,7 @@ LayerRule read_rule(const TreeNode& node, const Variables& variables) {
 }  // namespace
 
 Layers read_layers(std::string_view text, const std::string& label) {
-  const nlohmann::json document = parse_json(text, label);
+  const base::JsonValue document = parse_json(text, label);
   const TreeNode root(document, label);
   // A misspelt member would silently leave layers without a prediction, so none is skipped here.
   root.each_member([](std::string_view key, const TreeNode& value) {

@@ -49,7 +49,7 @@ std::optional<double> optional_bandwidth(const TreeNode& object, std::string_vie
 }  // namespace
 
 Machine read_machine(std::string_view text, const std::string& label) {
-  const nlohmann::json document = parse_json(text, label);
+  const base::JsonValue document = parse_json(text, label);
   const TreeNode root(document, label);
 
   Machine machine;

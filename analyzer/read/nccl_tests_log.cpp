@@ -198,7 +198,7 @@ NcclTiming timing_of(const TreeNode& node) {
 }
 
 std::vector<NcclTest> parse_json_log(const std::string& text, const std::string& label) {
-  const nlohmann::json document = parse_json(text, label);
+  const base::JsonValue document = parse_json(text, label);
   const TreeNode root(document, label);
   NcclTest test;
   root.member("results").each_element([&](const TreeNode& node) {

@@ -14,21 +14,25 @@ using nlohmann::json;
 constexpr const char* kSchema = "inline_prof_params/1";
 
 // An optional member that has to be an object.
-json object_or_empty(const json& document, const TreeNode& root, const char* name) {
-  if (!root.has(name)) return json::object();
-  if (!document[name].is_object()) root.member(name).fail("expected an object");
-  return document[name];
+void set_object(json& member, const json& document, const TreeNode& root, const char* name) {
+  if (!root.has(name)) return;
+  if (!root.member(name).is_object()) root.member(name).fail("expected an object");
+  member = document[name];
 }
 
 }  // namespace
 
+base::JsonValue tree_of(const char* name, const json& value) {
+  return base::parse_json(json{{name, value}}.dump());
+}
+
 double Parameters::number(std::string_view name) const {
-  const json root{{"parameters", parameters}};
+  const base::JsonValue root = tree_of("parameters", parameters);
   return TreeNode(root, label).member("parameters").member(name).number();
 }
 
 std::vector<double> Parameters::numbers(std::string_view name) const {
-  const json root{{"parameters", parameters}};
+  const base::JsonValue root = tree_of("parameters", parameters);
   std::vector<double> values;
   TreeNode(root, label).member("parameters").member(name).each_element([&](const TreeNode& value) {
     values.push_back(value.number());
@@ -38,8 +42,9 @@ std::vector<double> Parameters::numbers(std::string_view name) const {
 
 Parameters parse_parameters(std::string_view text, const std::string& label,
                             std::string_view model) {
-  const json document = parse_json(text, label);
-  const TreeNode root(document, label);
+  const base::JsonValue tree = parse_json(text, label);
+  const TreeNode root(tree, label);
+  const json document = json::parse(text);  // the models take values of this library
   const std::string schema = root.member("schema").text();
   if (schema != kSchema) {
     root.member("schema").fail(fmt::format("this build reads {}, found {}", kSchema, schema));
@@ -58,13 +63,13 @@ Parameters parse_parameters(std::string_view text, const std::string& label,
     });
   }
   static_cast<void>(root.member("parameters"));
-  parameters.parameters = object_or_empty(document, root, "parameters");
+  set_object(parameters.parameters, document, root, "parameters");
   if (root.has("covariance")) {
     if (!root.member("covariance").is_array()) root.member("covariance").fail("expected an array");
     parameters.covariance = document["covariance"];
   }
-  parameters.residual = object_or_empty(document, root, "residual");
-  parameters.conformal = object_or_empty(document, root, "conformal");
+  set_object(parameters.residual, document, root, "residual");
+  set_object(parameters.conformal, document, root, "conformal");
   if (root.has("trained_on")) {
     parameters.trained_rows = root.member("trained_on").member("rows").count();
   }

@@ -38,6 +38,9 @@ struct Parameters {
                                           std::string_view model);
 [[nodiscard]] Parameters read_parameters(const std::filesystem::path& file, std::string_view model);
 
+// Returns {"NAME": value} as a tree, whose complaints name the place in a file of parameters.
+[[nodiscard]] base::JsonValue tree_of(const char* name, const nlohmann::json& value);
+
 // The same parameters always give the same bytes.
 [[nodiscard]] std::string parameters_text(const Parameters& parameters);
 

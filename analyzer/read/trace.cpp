@@ -145,7 +145,7 @@ Trace trace_from(const TreeNode& node, const std::string& label) {
 }
 
 Trace parse_trace(std::string_view text, const std::string& label) {
-  const nlohmann::json document = parse_json(text, label);
+  const base::JsonValue document = parse_json(text, label);
   const TreeNode root(document, label);
   return trace_from(root.is_array() ? root : root.member("traceEvents"), label);
 }

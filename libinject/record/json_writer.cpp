@@ -1,5 +1,7 @@
 #include "record/json_writer.hpp"
 
+#include "base/text.hpp"
+
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -7,33 +9,6 @@
 #include <cstdio>
 
 namespace inline_prof::record {
-namespace {
-
-// Length of the UTF-8 sequence that starts at `at`; 0 where there is none (The Unicode Standard
-// 15.0, table 3-7: no overlong forms, no surrogates, nothing above U+10FFFF).
-std::size_t utf8_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : 0U;
-  };
-  const auto is_tail = [](unsigned value) { return (value & 0xC0U) == 0x80U; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return is_tail(byte(1)) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = first == 0xED ? 0x9F : 0xBF;
-    return byte(1) >= low && byte(1) <= high && is_tail(byte(2)) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
-    return byte(1) >= low && byte(1) <= high && is_tail(byte(2)) && is_tail(byte(3)) ? 4 : 0;
-  }
-  return 0;
-}
-
-}  // namespace
-
 void JsonWriter::separate() {
   if (needs_comma_) out_.push_back(',');
   needs_comma_ = true;
@@ -74,7 +49,7 @@ void JsonWriter::quoted(std::string_view value) {
       std::snprintf(escape.data(), escape.size(), "\\u%04x", static_cast<unsigned>(byte));
       out_.append(escape.data());
       ++i;
-    } else if (const std::size_t length = utf8_length(value, i); length > 0) {
+    } else if (const std::size_t length = base::utf8_length(value, i); length > 0) {
       out_.append(value, i, length);
       i += length;
     } else {

@@ -1,12 +1,11 @@
 #include "record/metrics_text.hpp"
 
 #include "base/median.hpp"
-#include "base/text.hpp"
+#include "base/prometheus.hpp"
 #include "record/overhead_measurement.hpp"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,45 +18,8 @@
 namespace inline_prof::record {
 namespace {
 
-// Without the locale, whose decimal point may be a comma.
-std::string number(double value) {
-  std::array<char, 32> text{};
-  const auto end =
-      std::to_chars(text.data(), text.data() + text.size(), value, std::chars_format::general, 9);
-  return {text.data(), end.ptr};
-}
-
-std::string label(std::string_view name, std::string_view value) {
-  std::string text(name);
-  text += "=\"";
-  for (const char c : base::printable(value)) {
-    if (c == '\\' || c == '"') text += '\\';
-    text += c;
-  }
-  return text + '"';
-}
-
-// One metric: its head stands once, before its values, and not at all if there are none.
-class Gauge {
- public:
-  Gauge(std::string& out, std::string_view name, std::string_view help)
-      : out_(out), name_(name), help_(help) {}
-
-  void add(const std::string& labels, double value) {
-    if (!has_head_) {
-      out_.append("# HELP ").append(name_).append(" ").append(help_).append("\n");
-      out_.append("# TYPE ").append(name_).append(" gauge\n");
-      has_head_ = true;
-    }
-    out_.append(name_).append("{").append(labels).append("} ").append(number(value)).append("\n");
-  }
-
- private:
-  std::string& out_;
-  std::string_view name_;
-  std::string_view help_;
-  bool has_head_ = false;
-};
+using base::Gauge;
+using base::Labels;
 
 constexpr std::array<std::string_view, 5> kPhases{"forward", "backward", "optimizer", "collective",
                                                   "other"};
@@ -91,9 +53,9 @@ class MetricsText {
  public:
   MetricsText(const RunRecord& run, const WriteFacts& facts, const std::string& run_name)
       : run_(run), facts_(facts) {
-    labels_ = label("host", run.host_name);
-    if (run.rank) labels_ += "," + label("rank", std::to_string(*run.rank));
-    labels_ += "," + label("run", run_name);
+    labels_ = Labels{{"host", run.host_name}};
+    if (run.rank) labels_ = labels_.with("rank", std::to_string(*run.rank));
+    labels_ = labels_.with("run", run_name);
   }
 
   std::string write() {
@@ -106,8 +68,8 @@ class MetricsText {
   }
 
  private:
-  [[nodiscard]] std::string labels_of(int device_id) const {
-    return labels_ + "," + label("gpu", std::to_string(device_id));
+  [[nodiscard]] Labels labels_of(int device_id) const {
+    return labels_.with("gpu", std::to_string(device_id));
   }
 
   // What a pair of events takes around nothing, while the GPU is busy.
@@ -175,7 +137,7 @@ class MetricsText {
     int first = timed_.empty() ? 0 : timed_.begin()->first;
     for (const DeviceInfo& device : run_.devices)
       first = std::min(first, device.device_id);
-    const std::string labels = labels_of(first);
+    const Labels labels = labels_of(first);
     Gauge(out_, "inline_prof_live_iteration_seconds",
           "Median time of the last 1024 iterations at most.")
         .add(labels, *iteration_s_);
@@ -198,8 +160,7 @@ class MetricsText {
         if (timed.is_leaf) seconds[phase_of(*timed.event)] += timed.in_iteration_s;
       }
       for (const std::string_view phase : kPhases)
-        gauge.add(labels_of(device_id) + "," + label("phase", phase),
-                  seconds[phase] / *iteration_s_);
+        gauge.add(labels_of(device_id).with("phase", phase), seconds[phase] / *iteration_s_);
     }
   }
 
@@ -217,7 +178,7 @@ class MetricsText {
                                &std::pair<std::string_view, double>::second);
       layers.resize(std::min(layers.size(), kMostLayersInMetrics));
       for (const auto& [layer, time_s] : layers)
-        gauge.add(labels_of(device_id) + "," + label("layer", layer), time_s);
+        gauge.add(labels_of(device_id).with("layer", layer), time_s);
     }
   }
 
@@ -245,7 +206,7 @@ class MetricsText {
 
   const RunRecord& run_;
   const WriteFacts& facts_;
-  std::string labels_;
+  Labels labels_;
   std::string out_;
   std::uint64_t samples_ = 0;
   std::optional<double> iteration_s_;

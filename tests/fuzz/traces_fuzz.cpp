@@ -30,7 +30,7 @@ void read_trace(const std::string& text) {
 }
 
 void read_graph(const std::string& text) {
-  const nlohmann::json document = read::parse_json(text, "fuzz");
+  const base::JsonValue document = read::parse_json(text, "fuzz");
   require_finite(model::walk(read::graph_from(read::TreeNode(document, "fuzz"), "fuzz")));
 }
 

@@ -31,7 +31,7 @@ void require_times(const model::Timetable& table, std::size_t works) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    const nlohmann::json document = read::parse_json(fuzz::as_text(data, size), "fuzz");
+    const base::JsonValue document = read::parse_json(fuzz::as_text(data, size), "fuzz");
     const model::LongestPath path(read::work_graph_from(read::TreeNode(document, "fuzz")));
     require_times(path.timetable(), path.graph().works.size());
   } catch (const read::InputError&) {

@@ -90,7 +90,7 @@ json conformal_json(const ConformalTable& table) {
 MaternProcess read_residual(const read::Parameters& parameters, std::size_t point_size,
                             const FeaturesOf& features) {
   if (parameters.residual.empty()) return {};
-  const json document{{"residual", parameters.residual}};
+  const base::JsonValue document = read::tree_of("residual", parameters.residual);
   const read::TreeNode node = read::TreeNode(document, parameters.label).member("residual");
   const read::TreeNode kind = node.member("kind");
   if (kind.text() != kKind) kind.fail(fmt::format("expected \"{}\"", kKind));
@@ -135,7 +135,7 @@ MaternProcess read_residual(const read::Parameters& parameters, std::size_t poin
 
 LocalScale read_local_scale(const read::Parameters& parameters) {
   if (!parameters.residual.contains("usual_errors")) return {};
-  const json document{{"residual", parameters.residual}};
+  const base::JsonValue document = read::tree_of("residual", parameters.residual);
   const read::TreeNode residual = read::TreeNode(document, parameters.label).member("residual");
   const read::TreeNode node = residual.member("usual_errors");
   const std::vector<double> errors = number_list(node);
@@ -151,7 +151,7 @@ LocalScale read_local_scale(const read::Parameters& parameters) {
 
 ConformalTable read_conformal(const read::Parameters& parameters) {
   if (parameters.conformal.empty()) return {};
-  const json document{{"conformal", parameters.conformal}};
+  const base::JsonValue document = read::tree_of("conformal", parameters.conformal);
   std::map<std::string, std::vector<double>, std::less<>> scores;
   const read::TreeNode node = read::TreeNode(document, parameters.label).member("conformal");
   node.member("scores").each_member([&](std::string_view regime, const read::TreeNode& values) {

@@ -252,10 +252,10 @@ Profile check_document(FoundProfile found, const std::string& label) {
 }
 
 FoundProfile read_tree(const std::string& text, const std::string& label) {
-  const nlohmann::json document = parse_json(text, label);
+  const base::JsonValue document = parse_json(text, label);
   const TreeNode root(document, label);
   // The schema first: a newer file may differ in anything else.
-  if (document.is_object() && root.has(format::kSchema.key)) {
+  if (root.has(format::kSchema.key)) {
     check_schema(root.member(format::kSchema.key).text(), Complaints(label));
   }
   return read_document(root);

@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"TextAfterTheEnd", "{} x", "s.json: line 1, column 4: \"x\", expected valid JSON"},
         BadInput{"NotUtf8", "{\"a\xFF\": 1}",
                  "s.json: line 1, column 2: \"\\\"a\xFF\", expected valid JSON"},
-        BadInput{"ZeroByte", "{}\n\0"s, "s.json: line 2, column 1: a zero byte, expected text"},
+        BadInput{"ZeroByte", "{}\n\0"s, R"(s.json: line 2, column 1: "\x00", expected valid JSON)"},
         BadInput{"NumberTooLarge", "{\"warmup\": 1e999}",
                  "s.json: line 1, column 12: a number too large, expected one that fits"},
         BadInput{"KeyTwice", "{\"layers\": {\"a\": {},\n  \"b\": {}, \"a\": {}}}",

@@ -111,7 +111,7 @@ CalibratedCollectives::CalibratedCollectives(const read::Parameters& parameters,
                                              std::string_view machine_id)
     : trained_machine_(parameters.machine),
       is_transfer_(!machine_id.empty() && machine_id != parameters.machine) {
-  const nlohmann::json document{{"parameters", parameters.parameters}};
+  const base::JsonValue document = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode groups =
       read::TreeNode(document, parameters.label).member("parameters").member(kCollectiveGroups);
   groups.each_member([&](std::string_view name, const read::TreeNode& group) {

@@ -103,7 +103,7 @@ Eigen::MatrixXd covariance_of(const read::Parameters& parameters, std::size_t si
   const bool is_usable = parameters.covariance.is_array() && parameters.covariance.size() == size;
   Eigen::MatrixXd covariance = transfer_variance * Eigen::MatrixXd::Identity(count, count);
   if (is_transfer || !is_usable) return covariance;
-  const nlohmann::json document{{"covariance", parameters.covariance}};
+  const base::JsonValue document = read::tree_of("covariance", parameters.covariance);
   Eigen::Index i = 0;
   read::TreeNode(document, parameters.label)
       .member("covariance")

@@ -96,7 +96,7 @@ std::vector<NamedCurve> curves_of_table(const read::Table& table,
 
 std::vector<NamedCurve> curves_of_parameters(const std::string& text, const std::string& label) {
   const read::Parameters parameters = read::parse_parameters(text, label, "collective");
-  const nlohmann::json root{{"parameters", parameters.parameters}};
+  const base::JsonValue root = read::tree_of("parameters", parameters.parameters);
   const read::TreeNode list = read::TreeNode(root, label).member("parameters").member("curves");
   std::vector<NamedCurve> curves;
   list.each_element([&](const read::TreeNode& node) {
