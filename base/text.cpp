@@ -84,6 +84,13 @@ std::string in_quotes(std::string_view text) {
   return result;
 }
 
+std::size_t printable_length(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text.front());
+  const std::size_t length = utf8_length(text, 0);
+  const bool is_c1 = length == 2 && first == 0xC2U && static_cast<unsigned char>(text[1]) < 0xA0U;
+  return first < 0x20U || first == 0x7FU || is_c1 ? 0 : length;
+}
+
 std::string printable(std::string_view text) {
   // Nearly all names are nothing else.
   const auto is_plain = [](char c) { return c >= ' ' && c <= '~'; };
@@ -91,14 +98,8 @@ std::string printable(std::string_view text) {
   std::string result(text.substr(0, static_cast<std::size_t>(plain)));
   text.remove_prefix(static_cast<std::size_t>(plain));
   while (!text.empty()) {
-    const std::size_t length = utf8_length(text, 0);
-    const auto first = static_cast<unsigned char>(text.front());
-    // C0, DEL, and C1, which in UTF-8 is 0xC2 0x80 to 0xC2 0x9F.
-    const bool control =
-        first < 0x20U || first == 0x7FU ||
-        (length == 2 && first == 0xC2U && static_cast<unsigned char>(text[1]) < 0xA0U);
-    const std::size_t taken = length == 0 ? 1 : length;
-    if (length == 0 || control) {
+    const std::size_t taken = std::max<std::size_t>(utf8_length(text, 0), 1);
+    if (printable_length(text) == 0) {
       result += '?';
     } else {
       result += text.substr(0, taken);

@@ -18,6 +18,10 @@ namespace inline_prof::base {
 // what is longer than 80 bytes is cut.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
+// Returns the length of the UTF-8 sequence that `text` begins with; 0 if it begins with none, or
+// with a control character (C0, DEL, or C1: U+0080 to U+009F).
+[[nodiscard]] std::size_t printable_length(std::string_view text);
+
 // `text` without control characters, which could do anything to a terminal, and with bytes that are
 // no UTF-8 replaced: each of them becomes a '?'.
 [[nodiscard]] std::string printable(std::string_view text);

@@ -35,7 +35,7 @@ constinit std::atomic<std::uint64_t> cross_checked_launches{0};
 struct OpenLaunch {
   hook::Launch launch{};
   hook::LaunchTicket ticket;
-  timer::LaunchMark* mark = nullptr;
+  timer::LaunchUnderWay* under_way = nullptr;
 };
 
 struct ThreadState {
@@ -60,9 +60,9 @@ void enter_launch(const hook::Launch& launch, CUcontext context) {
   OpenLaunch& open = this_thread.open;
   this_thread.has_open = false;
   open.ticket = {};
-  timer::end_mark(std::exchange(open.mark, nullptr));  // of a launch whose end was not told
+  timer::end_launch(std::exchange(open.under_way, nullptr));  // of a launch whose end was not told
   if (!sys::may_be_armed(launch.function)) return;
-  if (launch::is_one_of_several_threads()) open.mark = timer::mark_launch(launch.stream);
+  if (launch::is_one_of_several_threads()) open.under_way = timer::begin_launch(launch.stream);
   if (launch::filter.has(launch::LaunchFilter::kCounting)) calibrate_at_first_launch(context);
   timer::LaunchSlot* counted = nullptr;
   if (launch::filter.settle(launch.function, launch.stream, counted)) {
@@ -85,7 +85,7 @@ void exit_launch(bool launched) {
       session.after_launch(open.launch, open.ticket, launched);
     });
   }
-  timer::end_mark(std::exchange(open.mark, nullptr));
+  timer::end_launch(std::exchange(open.under_way, nullptr));
 }
 
 // MODULE_UNLOAD_STARTING would tell of every module that goes, but not by its handle.
@@ -211,7 +211,7 @@ void enable_launches(bool on) {
     static_cast<void>(
         sys::cupti().cuptiEnableCallback(on ? 1 : 0, handle, CUPTI_CB_DOMAIN_DRIVER_API, id));
   }
-  if (!on) timer::forget_marks();
+  if (!on) timer::forget_launches();
 }
 
 // What ends handles.

@@ -153,7 +153,7 @@ template <std::size_t kSlot>
 template <std::size_t kSlot>
 [[gnu::noinline]] CUresult graph_launch_slowly(CUgraphExec exec, CUstream stream) {
   if (!launch::filter.is_to_be_marked()) return graph_launch_unmarked<kSlot>(exec, stream);
-  const timer::MarkedLaunch mark(launch::explicit_stream(stream, kSlot == hook::kPerThread));
+  const timer::LaunchScope under_way(launch::explicit_stream(stream, kSlot == hook::kPerThread));
   const auto real = reinterpret_cast<Signature_cuGraphLaunch*>(
       hook::launch_originals.graph_launch[kSlot].load(std::memory_order_relaxed));
   if (real != nullptr && launch::filter.only_marks(exec)) return real(exec, stream);

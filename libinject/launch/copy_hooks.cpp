@@ -73,7 +73,7 @@ CUresult copied_unmarked(const CopyCall& call) {
   count_copy_bits();
   if (!sys::is_on() || filter.is_left_to_cupti()) return call.made();
   if (!filter.is_to_be_marked()) return copied_unmarked(call);
-  const timer::MarkedLaunch mark(call.stream);
+  const timer::LaunchScope under_way(call.stream);
   return copied_unmarked(call);
 }
 

@@ -6,7 +6,7 @@
 #include "launch/launching_threads.hpp"
 #include "sys/hot_line.hpp"
 #include "timer/launch_table.hpp"
-#include "timer/stream_watch.hpp"
+#include "timer/stream_sharing.hpp"
 
 #include <array>
 #include <atomic>
@@ -119,8 +119,8 @@ class LaunchFilter {
     return is_left_to_cupti_.load(std::memory_order_relaxed);
   }
   void leave_to_cupti() noexcept { is_left_to_cupti_.store(true); }
-  // Whether our wrappers mark this launch (timer/stream_watch.hpp): no other thread can look for a
-  // mark, or spoil a pair, while only one launches.
+  // Whether our wrappers mark this launch (timer/stream_sharing.hpp): no other thread can look for
+  // a mark, or spoil a pair, while only one launches.
   [[nodiscard]] bool is_to_be_marked() const noexcept {
     return is_one_of_several_threads() && !is_left_to_cupti();
   }
@@ -142,7 +142,7 @@ class LaunchFilter {
     return (why & kExamined) == 0 && !is_boundary(function) && !is_armed(function);
   }
   [[nodiscard]] bool is_held_open() const noexcept {
-    return has(~0U) || timer::open_watches.load(std::memory_order_relaxed) != 0;
+    return has(~0U) || timer::exclusive_uses.load(std::memory_order_relaxed) != 0;
   }
 
   std::atomic<std::uint32_t> reasons_{kCounting};

@@ -100,7 +100,7 @@ struct Wrapper<Call, kSlot, CUresult(A...)> {
 
   [[gnu::noinline]] static CUresult marked(A... arguments) {
     if (!Call::see(arguments...).is_complete) return unmarked(arguments...);
-    const timer::MarkedLaunch mark(stream_of(arguments...));
+    const timer::LaunchScope under_way(stream_of(arguments...));
     return unmarked(arguments...);
   }
 

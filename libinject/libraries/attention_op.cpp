@@ -13,7 +13,8 @@ namespace inline_prof::libraries {
 namespace {
 
 constexpr std::size_t kDimensions = 4;
-// Of queries with keys and of scores with values; backwards the first again, and four gradients.
+// Forward: queries with keys, scores with values. Backward: queries with keys again, and four
+// gradients.
 constexpr std::ptrdiff_t kForwardProducts = 2;
 constexpr std::ptrdiff_t kBackwardProducts = 5;
 
@@ -21,21 +22,17 @@ std::optional<record::Op> described(const GraphTensor& queries, std::int64_t kv_
                                     std::int64_t kv_length, bool is_causal, bool is_backward,
                                     const char* source) {
   if (queries.type == nullptr) return std::nullopt;
-  record::Op op{
-      .kind = std::string(op_kind_name(OpKind::kAttention)), .attributes = {}, .source = source};
-  const auto add = [&](const char* name, record::OpValue value) {
-    op.attributes.emplace_back(name, std::move(value));
-  };
-  add("batch", queries.sizes[0]);
-  add("heads", queries.sizes[1]);
-  add("kv_heads", kv_heads);
-  add("q_len", queries.sizes[2]);
-  add("kv_len", kv_length);
-  add("head_dim", queries.sizes[3]);
-  add("causal", is_causal);
-  add("type", std::string(queries.type));
-  add("pass", std::string(is_backward ? "backward" : "forward"));
-  return op;
+  return record::Op{.kind = std::string(op_kind_name(OpKind::kAttention)),
+                    .attributes = {{"batch", queries.sizes[0]},
+                                   {"heads", queries.sizes[1]},
+                                   {"kv_heads", kv_heads},
+                                   {"q_len", queries.sizes[2]},
+                                   {"kv_len", kv_length},
+                                   {"head_dim", queries.sizes[3]},
+                                   {"causal", is_causal},
+                                   {"type", queries.type},
+                                   {"pass", is_backward ? "backward" : "forward"}},
+                    .source = source};
 }
 
 }  // namespace

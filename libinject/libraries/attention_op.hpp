@@ -1,5 +1,5 @@
-// Attention, from the operations of one of cuDNN's graphs: one operation, or the products and
-// pointwise operations that make it up.
+// Recognises attention in the operations of one of cuDNN's graphs: one operation, or the products
+// and pointwise operations that make it up.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -16,19 +16,20 @@ struct GraphTensor {
   bool is_virtual = false;  // lives inside the graph's kernels only
 };
 
-// What is known of one operation of a graph.
+// One operation of a graph.
 struct GraphPart {
   enum class Kind : std::uint8_t { kOther, kProduct, kPointwise, kForward, kBackward };
 
   Kind kind = Kind::kOther;
   std::int64_t mode = -1;  // of a pointwise operation: cuDNN's enumerator
-  // A product's factors and result.  Of attention in one operation: queries, keys, and nothing.
+  // A product's factors and result. For attention in one operation: queries, keys, and nothing.
   GraphTensor first;
   GraphTensor second;
   GraphTensor result;
 };
 
-// Empty if the parts are not attention of four-dimensional tensors {batch, heads, length, size}.
+// Returns nothing if the parts are not attention of four-dimensional tensors {batch, heads, length,
+// size}.
 [[nodiscard]] std::optional<record::Op> attention_op(const std::vector<GraphPart>& parts,
                                                      const char* source);
 

@@ -15,12 +15,12 @@
 namespace inline_prof::libraries {
 namespace {
 
-// Tracked descriptors at most.  A model has some hundred plans; a program that never destroys any
-// is no longer tracked beyond this.
+// The most descriptors that are tracked. A model has some hundred plans; a program that never
+// destroys any is no longer tracked beyond this.
 constexpr std::size_t kMostDescriptors = 65536;
 constexpr std::int64_t kMostDimensions = 8;  // CUDNN_DIM_MAX
 
-// What a convolution descriptor holds.
+// The contents of a convolution descriptor.
 struct Settings {
   std::vector<std::int64_t> stride;
   std::vector<std::int64_t> pad;
@@ -31,9 +31,9 @@ struct Settings {
 struct PlanBook {
   std::mutex mutex;
   std::unordered_map<const void*, std::shared_ptr<const record::Op>> operations;
-  // By operation descriptor, which does not return all of them (kKinds).
+  // Settings by operation descriptor, which does not return all of them (kKinds).
   std::unordered_map<const void*, Settings> settings;
-  // By operation descriptor: what attention is recognised by.
+  // The parts of attention, by operation descriptor.
   std::unordered_map<const void*, GraphPart> parts;
 };
 
@@ -101,7 +101,7 @@ std::vector<std::int64_t> integers(const Backend& backend, void* descriptor, int
   return values;
 }
 
-// Of an attribute that is one number: the library refuses to be asked for more (cuDNN 9.19).
+// Reads an attribute that is one number: the library refuses to be asked for more (cuDNN 9.19).
 std::optional<std::int64_t> integer(const Backend& backend, void* descriptor, int name) {
   std::int64_t value = 0;
   std::int64_t count = 0;
@@ -141,10 +141,10 @@ Settings read_settings(const Backend& backend, void* convolution) {
           .spatial_dimensions = integer(backend, convolution, cudnn::kConvolutionSpatialDims)};
 }
 
-// The names of one kind of convolution's attributes.  An operation gives its tensors back by them;
-// of the convolution descriptors cuDNN 9.19 gives back that of a forward one alone (backward data
-// has its own by the name of backward filter, which has an empty one).  So those are read when the
-// host hands them over.
+// The names of one kind of convolution's attributes. An operation returns its tensors by them, but
+// cuDNN 9.19 returns only the convolution descriptor of a forward one: backward data has its own
+// under the name of backward filter, which has an empty one. So those descriptors are read when the
+// application sets them.
 struct Names {
   const char* direction;
   int convolution;
@@ -160,8 +160,8 @@ constexpr std::array kKinds{
     Names{"backward_filter", cudnn::kBackwardFilterConvolution, cudnn::kBackwardFilterFilter,
           cudnn::kBackwardFilterImage, cudnn::kBackwardFilterOutput}};
 
-// A finalized operation has the groups as a dimension of their own: images {n, g, c / g, h, w},
-// filters {g, k / g, c / g, r, s}.
+// A finalized operation has the groups as a separate dimension: images {n, g, c / g, h, w}, filters
+// {g, k / g, c / g, r, s}.
 void merge_image_groups(std::vector<std::int64_t>& sizes, std::vector<std::int64_t>* strides) {
   if (sizes.size() != 5) return;
   sizes[2] *= sizes[1];
@@ -223,8 +223,8 @@ std::vector<GraphPart> parts_of(const void* const* operations, std::int64_t coun
   return parts;
 }
 
-// The first of a graph's operations that is a convolution, with which the others are fused; or all
-// of them, where they are attention.
+// Returns the first of a graph's operations that is a convolution, with which the others are fused;
+// or attention, which all of them together are.
 std::shared_ptr<const record::Op> operation_of_graph(void* real, const void* elements,
                                                      std::int64_t count) {
   constexpr const char* kSource = "cudnnBackendExecute";
@@ -253,7 +253,7 @@ std::int64_t pointwise_mode(const Backend& backend, void* pointwise) {
   return mode;
 }
 
-// Notes what attention is recognised by; false where the attribute is another one.
+// Notes an attribute of attention. Returns false if the attribute is another one.
 bool note_part(void* real, const void* operation, int name, void* value) {
   using Kind = GraphPart::Kind;
   struct Meaning {

@@ -15,14 +15,14 @@
 
 namespace inline_prof::libraries {
 
-// To be called after the application has set or read an attribute that holds descriptors.  `real`
-// is the function that it called.
+// Called after the application has set or read an attribute that holds descriptors. `real` is the
+// function that it called.
 void note_descriptors_set(void* real, void* descriptor, int name, const void* elements,
                           std::int64_t count);
 void note_descriptors_read(void* descriptor, const void* elements, std::int64_t count);
 void forget_descriptor(const void* descriptor);
 
-// Empty if the plan has neither, or was made from a serialized form.
+// Returns nothing if the plan has neither, or was made from a serialized form.
 [[nodiscard]] std::optional<record::Op> operation_of_plan(const void* plan);
 
 }  // namespace inline_prof::libraries

@@ -1,4 +1,5 @@
-// Which functions of which libraries are wrapped.  Data only, so that prof-run can use it as well.
+// The names of the wrapped functions and of their libraries. Data only, so that prof-run can use it
+// as well.
 #pragma once
 
 #include "libraries/call_list.h"

@@ -7,61 +7,53 @@
 #include <cublas_api.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <library_types.h>
 
 namespace inline_prof::libraries {
 
+namespace {
+
+struct TypeName {
+  int type;
+  const char* name;
+};
+
+template <std::size_t N>
+const char* name_in(const std::array<TypeName, N>& names, int type) noexcept {
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [&](const TypeName& each) { return each.type == type; });
+  return found == names.end() ? nullptr : found->name;
+}
+
+constexpr int kR4fE2m1 = 33;  // CUDA_R_4F_E2M1, which library_types.h has since 12.8
+constexpr std::array kNumberTypes{
+    TypeName{CUDA_R_64F, "f64"},        TypeName{CUDA_R_32F, "f32"},
+    TypeName{CUDA_R_16F, "f16"},        TypeName{CUDA_R_16BF, "bf16"},
+    TypeName{CUDA_R_8F_E4M3, "f8e4m3"}, TypeName{CUDA_R_8F_E5M2, "f8e5m2"},
+    TypeName{kR4fE2m1, "f4e2m1"},       TypeName{CUDA_R_8I, "i8"},
+    TypeName{CUDA_R_32I, "i32"},        TypeName{CUDA_R_64I, "i64"}};
+constexpr std::array kComputeTypes{TypeName{CUBLAS_COMPUTE_16F, "f16"},
+                                   TypeName{CUBLAS_COMPUTE_16F_PEDANTIC, "f16"},
+                                   TypeName{CUBLAS_COMPUTE_32F_FAST_16F, "f16"},
+                                   TypeName{CUBLAS_COMPUTE_32F_FAST_16BF, "bf16"},
+                                   TypeName{CUBLAS_COMPUTE_32F_FAST_TF32, "tf32"},
+                                   TypeName{CUBLAS_COMPUTE_32F, "f32"},
+                                   TypeName{CUBLAS_COMPUTE_32F_PEDANTIC, "f32"},
+                                   TypeName{CUBLAS_COMPUTE_64F, "f64"},
+                                   TypeName{CUBLAS_COMPUTE_64F_PEDANTIC, "f64"},
+                                   TypeName{CUBLAS_COMPUTE_32I, "i32"},
+                                   TypeName{CUBLAS_COMPUTE_32I_PEDANTIC, "i32"}};
+
+}  // namespace
+
 const char* number_type_of(int cuda_data_type) noexcept {
-  // Not in every toolkit's library_types.h (12.8).
-  constexpr int cuda_r_4f_e2m1 = 33;
-  switch (cuda_data_type) {
-    case CUDA_R_64F:
-      return "f64";
-    case CUDA_R_32F:
-      return "f32";
-    case CUDA_R_16F:
-      return "f16";
-    case CUDA_R_16BF:
-      return "bf16";
-    case CUDA_R_8F_E4M3:
-      return "f8e4m3";
-    case CUDA_R_8F_E5M2:
-      return "f8e5m2";
-    case cuda_r_4f_e2m1:
-      return "f4e2m1";
-    case CUDA_R_8I:
-      return "i8";
-    case CUDA_R_32I:
-      return "i32";
-    case CUDA_R_64I:
-      return "i64";
-    default:
-      return nullptr;
-  }
+  return name_in(kNumberTypes, cuda_data_type);
 }
 
 const char* compute_type_of(int cublas_compute_type) noexcept {
-  switch (cublas_compute_type) {
-    case CUBLAS_COMPUTE_16F:
-    case CUBLAS_COMPUTE_16F_PEDANTIC:
-    case CUBLAS_COMPUTE_32F_FAST_16F:
-      return "f16";
-    case CUBLAS_COMPUTE_32F_FAST_16BF:
-      return "bf16";
-    case CUBLAS_COMPUTE_32F_FAST_TF32:
-      return "tf32";
-    case CUBLAS_COMPUTE_32F:
-    case CUBLAS_COMPUTE_32F_PEDANTIC:
-      return "f32";
-    case CUBLAS_COMPUTE_64F:
-    case CUBLAS_COMPUTE_64F_PEDANTIC:
-      return "f64";
-    case CUBLAS_COMPUTE_32I:
-    case CUBLAS_COMPUTE_32I_PEDANTIC:
-      return "i32";
-    default:
-      return nullptr;
-  }
+  return name_in(kComputeTypes, cublas_compute_type);
 }
 
 std::string source_of(const LibraryCall& call) {
@@ -81,24 +73,19 @@ record::Op left_out(const LibraryCall& call, const char* what, std::int64_t valu
 }
 
 record::Op gemm_op(const LibraryCall& call, const Product& product) {
-  record::Op op{.kind = std::string(op_kind_name(OpKind::kGemm)),
-                .attributes = {},
-                .source = source_of(call)};
-  const auto add = [&](const char* name, record::OpValue value) {
-    op.attributes.emplace_back(name, std::move(value));
-  };
-  add("m", product.m);
-  add("n", product.n);
-  add("k", product.k);
-  add("batch", product.batch);
-  add("a_type", std::string(product.a_type));
-  add("b_type", std::string(product.b_type));
-  add("c_type", std::string(product.c_type));
-  add("compute_type", std::string(product.compute_type));
-  add("trans_a", product.trans_a);
-  add("trans_b", product.trans_b);
-  add("epilogue", product.epilogue);
-  return op;
+  return {.kind = std::string(op_kind_name(OpKind::kGemm)),
+          .attributes = {{"m", product.m},
+                         {"n", product.n},
+                         {"k", product.k},
+                         {"batch", product.batch},
+                         {"a_type", product.a_type},
+                         {"b_type", product.b_type},
+                         {"c_type", product.c_type},
+                         {"compute_type", product.compute_type},
+                         {"trans_a", product.trans_a},
+                         {"trans_b", product.trans_b},
+                         {"epilogue", product.epilogue}},
+          .source = source_of(call)};
 }
 
 }  // namespace inline_prof::libraries

@@ -9,14 +9,14 @@
 
 namespace inline_prof::libraries {
 
-// The name of a cudaDataType as in op_kind.hpp.  Null for complex types and for types that this
-// library does not know.
+// Returns the name of a cudaDataType as in op_kind.hpp. Null for complex types and for types that
+// this library does not know.
 [[nodiscard]] const char* number_type_of(int cuda_data_type) noexcept;
 
-// The same for a cublasComputeType_t.  Null also for the emulated types.
+// Does the same for a cublasComputeType_t. Null also for the emulated types.
 [[nodiscard]] const char* compute_type_of(int cublas_compute_type) noexcept;
 
-// The function's name as in the application's source: "cublasSgemm" for cublasSgemm_v2.
+// Returns the function's name as in the application's source: "cublasSgemm" for cublasSgemm_v2.
 [[nodiscard]] std::string source_of(const LibraryCall& call);
 
 // Returns no operation, and warns once for each function and reason.
@@ -39,7 +39,7 @@ struct Product {
   std::string epilogue = "none";
 };
 
-// No type is null.
+// No type of `product` is null.
 [[nodiscard]] record::Op gemm_op(const LibraryCall& call, const Product& product);
 
 }  // namespace inline_prof::libraries

@@ -16,7 +16,7 @@ namespace inline_prof::libraries {
 // frame.  The compiler's own clean-up would call the unwinder that is linked statically into this
 // library, while the application's is the one that runs.  So the real function is declared
 // noexcept, and a personality routine of ours, which calls no unwinder, closes the frame
-// (op_unwind.cpp).
+// (op_frame.cpp).
 template <typename Function>
 struct Quiet;
 template <typename R, typename... A>
@@ -24,12 +24,13 @@ struct Quiet<R(A...)> {
   using Pointer = R (*)(A...) noexcept;
 };
 
-// In the function whose frame holds the OpScope, which must not be inlined.  0x1b: the encoding of
-// the address, relative and signed, in four bytes (DWARF, Linux Standard Base 5.0, 10.5.1).
+// Goes into the function whose frame holds the OpScope, which must not be inlined. 0x1b: the
+// encoding of the address, relative and signed, in four bytes (DWARF, Linux Standard Base 5.0,
+// 10.5.1).
 #define INLINE_PROF_CLOSE_WHERE_UNWOUND() \
   __asm__ volatile(".cfi_personality 0x1b, inline_prof_close_unwound")
 
-// fenced(), but in a frame of its own, for the same reason.
+// Does what fenced() does, in a frame of its own, for the same reason.
 template <typename Work>
 [[gnu::noinline]] void fenced_apart(const char* where, const Work& work) noexcept {
   hook::fenced(where, work);

@@ -15,7 +15,7 @@ struct Communicator {
   std::uint64_t splits = 0;
 };
 
-// A communicator that the group's end will make.
+// A communicator that NCCL creates at the group's end.
 struct Pending {
   const void* thread;
   void** comm;
@@ -34,7 +34,7 @@ CommunicatorBook& communicator_book() {
   return *communicators;
 }
 
-// Identifies this thread.
+// Returns a pointer that identifies this thread.
 const void* calling_thread() noexcept {
   return __builtin_thread_pointer();
 }

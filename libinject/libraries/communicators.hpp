@@ -1,5 +1,5 @@
-// NCCL communicators: an identity that is the same on all ranks, and the number of collectives so
-// far in the iteration.
+// Tracks NCCL communicators: an identity that is the same on all ranks, and the number of
+// collectives so far in the iteration.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ const char* layout_of(const Convolution& convolution) {
   return nullptr;
 }
 
-// One number where the dimensions agree.
+// Returns one number if the dimensions agree.
 record::OpValue value_of(const std::vector<std::int64_t>& values) {
   if (values[0] == values[1]) return values[0];
   return values;
@@ -42,28 +42,25 @@ std::optional<record::Op> conv_op(const Convolution& convolution, const char* so
   }
   const char* layout = layout_of(convolution);
   if (layout == nullptr || convolution.type == nullptr) return std::nullopt;
-  record::Op op{
-      .kind = std::string(op_kind_name(OpKind::kConv)), .attributes = {}, .source = source};
-  const auto add = [&](const char* name, record::OpValue value) {
-    op.attributes.emplace_back(name, std::move(value));
-  };
-  add("n", convolution.image[0]);
-  add("c", convolution.image[1]);
-  add("h", convolution.image[2]);
-  add("w", convolution.image[3]);
-  add("k", convolution.output[1]);
-  add("r", convolution.filter[2]);
-  add("s", convolution.filter[3]);
-  add("p", convolution.output[2]);
-  add("q", convolution.output[3]);
-  add("stride", value_of(convolution.stride));
-  add("pad", value_of(convolution.pad));
-  add("dilation", value_of(convolution.dilation));
-  add("groups", convolution.groups);
-  add("type", std::string(convolution.type));
-  add("layout", std::string(layout));
-  add("direction", std::string(convolution.direction));
-  if (convolution.algorithm >= 0) add("algo", convolution.algorithm);
+  record::Op op{.kind = std::string(op_kind_name(OpKind::kConv)),
+                .attributes = {{"n", convolution.image[0]},
+                               {"c", convolution.image[1]},
+                               {"h", convolution.image[2]},
+                               {"w", convolution.image[3]},
+                               {"k", convolution.output[1]},
+                               {"r", convolution.filter[2]},
+                               {"s", convolution.filter[3]},
+                               {"p", convolution.output[2]},
+                               {"q", convolution.output[3]},
+                               {"stride", value_of(convolution.stride)},
+                               {"pad", value_of(convolution.pad)},
+                               {"dilation", value_of(convolution.dilation)},
+                               {"groups", convolution.groups},
+                               {"type", convolution.type},
+                               {"layout", layout},
+                               {"direction", convolution.direction}},
+                .source = source};
+  if (convolution.algorithm >= 0) op.attributes.emplace_back("algo", convolution.algorithm);
   return op;
 }
 

@@ -1,4 +1,4 @@
-// A convolution, from the descriptors of cuDNN's older API or of its graph API.
+// Makes a convolution from the descriptors of cuDNN's older API or of its graph API.
 #pragma once
 
 #include "record/event_record.hpp"
@@ -24,8 +24,8 @@ struct Convolution {
   std::int64_t algorithm = -1;  // cuDNN's enumerator; -1: unknown
 };
 
-// Empty if prof.json cannot express it: not two spatial dimensions, a layout that is neither NCHW
-// nor NHWC, or another data type.  `source`: the function that was called.
+// Returns nothing if prof.json cannot express it: not two spatial dimensions, a layout that is
+// neither NCHW nor NHWC, or another data type. `source`: the function that was called.
 [[nodiscard]] std::optional<record::Op> conv_op(const Convolution& convolution, const char* source);
 
 }  // namespace inline_prof::libraries

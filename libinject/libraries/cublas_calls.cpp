@@ -65,7 +65,7 @@ struct Types {
   int compute;
 };
 
-// Of cublasSgemm and its like, by the letter.  prof.json has no complex types.
+// Returns the types of cublasSgemm and its like, by the letter. prof.json has no complex types.
 Types types_of(const LibraryCall& call) noexcept {
   constexpr std::size_t letter = sizeof "cublas" - 1;
   switch (call.symbol[letter]) {
@@ -82,8 +82,8 @@ Types types_of(const LibraryCall& call) noexcept {
   }
 }
 
-// The handle's cublasMath_t (cublas_api.h), which sets the precision of f32 products.  -1: not
-// available.
+// Returns the handle's cublasMath_t (cublas_api.h), which sets the precision of f32 products. -1:
+// not available.
 int math_mode(void* real, void* handle) {
   using GetMathMode = int (*)(void*, int*);
   const auto get = reinterpret_cast<GetMathMode>(function_beside(real, "cublasGetMathMode"));
@@ -91,7 +91,7 @@ int math_mode(void* real, void* handle) {
   return get != nullptr && get(handle, &mode) == CUBLAS_STATUS_SUCCESS ? mode : -1;
 }
 
-// Null as for compute_type_of.
+// Returns null as compute_type_of does.
 const char* compute_type_name(const Types& types, void* real, void* handle) {
   const bool by_handle =
       types.compute == CUBLAS_COMPUTE_32F && types.a == CUDA_R_32F && types.b == CUDA_R_32F;
@@ -138,7 +138,7 @@ struct Said {
   static constexpr int kNotThere = CUBLAS_STATUS_NOT_INITIALIZED;
 };
 
-// Where a form has what the others do not, counted from 0; 0 where it has none.
+// The positions of a form's own arguments, counted from 0; 0 if it has none.
 struct Positions {
   std::size_t batch = 0;
   std::size_t a_type = 0;

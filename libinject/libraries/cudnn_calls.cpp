@@ -1,10 +1,10 @@
 // cuDNN: the three convolution functions of the older API, and execution plans of the graph API.
 #include "hook/guard.hpp"
+#include "launch/launch_filter.hpp"
 #include "libraries/backend_plans.hpp"
 #include "libraries/call_operation.hpp"
 #include "libraries/call_wrapper.hpp"
 #include "libraries/conv_op.hpp"
-#include "launch/launch_filter.hpp"
 
 #include <algorithm>
 #include <array>
@@ -51,7 +51,7 @@ struct Described {
   void* convolution;
 };
 
-// Vectors stay empty where a getter fails; then there is no operation.
+// Leaves vectors empty if a getter fails; then there is no operation.
 Convolution read(const Getters& get, const Described& call) {
   Convolution read;
   read.direction = call.direction;
@@ -177,7 +177,8 @@ struct DestroyDescriptor {
   static constexpr int kNotThere = cudnn::kNotInitialized;
   static constexpr bool kOpensFrame = false;
   static int call(LibraryCall& call, Quiet<cudnn::BackendDestroy>::Pointer real, void* descriptor) {
-    // Before the call: afterwards another thread may already have a new descriptor at this address.
+    // Done before the call: afterwards another thread may already have a new descriptor at this
+    // address.
     if (is_followed()) fenced_apart(call.symbol, [&] { forget_descriptor(descriptor); });
     return real(descriptor);
   }

@@ -1,5 +1,5 @@
-// Which function a call would have reached without us.  RTLD_NEXT does not suffice: it does not see
-// libraries loaded by dlopen(RTLD_LOCAL), as all of them are under Python.
+// Finds the function that a call would have reached without us. RTLD_NEXT does not suffice: it does
+// not see libraries loaded by dlopen(RTLD_LOCAL), as all of them are under Python.
 #include "hook/guard.hpp"
 #include "libraries/library_calls.hpp"
 #include "sys/large_stack.hpp"
@@ -92,7 +92,7 @@ void* in_any_copy(const LibraryCall& call) {
   }
 }
 
-// Never closed: a remembered function must not belong to an unloaded library.
+// Never closes the library: a remembered function must not belong to an unloaded one.
 void keep_loaded(void* function) {
   Dl_info library{};
   if (dladdr(function, &library) == 0 || library.dli_fname == nullptr) return;

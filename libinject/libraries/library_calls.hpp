@@ -24,14 +24,14 @@ struct CallingObject {
   std::atomic<void*> real{nullptr};
 };
 
-// Functions that dlsym may find under one name.  Two: a program has one copy of a library, or a
+// The functions that dlsym may find under one name. Two: a program has one copy of a library, or a
 // second one that came with a Python package.
 inline constexpr std::size_t kCallLookups = 2;
 
 struct LibraryCall {
   const char* symbol;
   VendorLibrary library;
-  // The wrapper that forwards to `looked_up[which]`.
+  // Returns the wrapper that forwards to `looked_up[which]`.
   void* (*wrapper)(std::size_t which) noexcept;
 
   std::array<std::atomic<void*>, kCallLookups> looked_up{};
@@ -48,16 +48,16 @@ enum CallIndex : std::size_t {
 
 extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
 
-// By exact name; null if it is not wrapped.  Takes no lock and does not allocate, since the dlsym
-// filter calls it.
+// Finds a call by its exact name; null if it is not wrapped. Takes no lock and does not allocate,
+// since the dlsym filter calls it.
 [[nodiscard]] LibraryCall* call_by_symbol(const char* symbol) noexcept;
 
-// What the application gets in place of `real`, which dlsym has found: a wrapper, or `real` itself
-// if all wrappers are taken by other copies of the library.
+// Returns what dlsym gives the application in place of `real`: a wrapper, or `real` itself if all
+// wrappers are taken by other copies of the library.
 [[nodiscard]] void* wrap_call(LibraryCall& call, void* real) noexcept;
 
-// The function that a call from `caller` would reach without us: in the object that contains
-// `caller` and its dependencies, else in any loaded copy of the library; null if there is none.
+// Finds the function that a call from `caller` would reach without us: in the object that contains
+// `caller` and its dependencies, else in any loaded copy of the library. Null if there is none.
 // That library stays loaded from then on.
 [[nodiscard]] void* find_original_call(LibraryCall& call, const void* caller) noexcept;
 
@@ -73,19 +73,19 @@ extern constinit std::array<LibraryCall, kCallNames.size()> library_calls;
   return find_original_call(call, caller);
 }
 
-// In the object that contains `caller` and its dependencies; null if it is not there, with the
-// reason in dlerror().
+// Searches the object that contains `caller` and its dependencies. Null if it is not there, with
+// the reason in dlerror().
 [[nodiscard]] void* find_in_scope_of(const void* caller, const char* symbol) noexcept;
 
-// False for a library whose symbols have no versions; then our export has none either.
+// Returns false for a library whose symbols have no versions; then our export has none either.
 [[nodiscard]] inline bool has_version(const LibraryCall& call) noexcept {
   return name_of(call.library).has_versions;
 }
 
-// True for an address inside libinline_prof.so.
+// Returns true for an address inside libinline_prof.so.
 [[nodiscard]] bool is_ours(const void* address) noexcept;
 
-// Another function of the copy of the library that contains `real`; null if it has none.
+// Finds another function of the copy of the library that contains `real`; null if it has none.
 [[nodiscard]] void* function_beside(void* real, const char* symbol) noexcept;
 
 }  // namespace inline_prof::libraries

@@ -1,8 +1,8 @@
 // NCCL: collectives, sends and receives, alone and in groups.
 //
-// A call outside a group launches before it returns.  Inside a group nothing is launched until
-// ncclGroupEnd, where one kernel may do the work of several calls.  So during discovery the calls
-// of a thread's group are kept until then.
+// A call outside a group launches before it returns. Inside a group nothing is launched until
+// ncclGroupEnd, where one kernel may do the work of several calls. So while events are discovered,
+// a group's calls are kept until its end.
 #include "hook/observer.hpp"
 #include "launch/launch_filter.hpp"
 #include "libraries/call_operation.hpp"
@@ -145,7 +145,7 @@ record::Op describe_group(const void* call, const void* stream) {
   return op_of(first, "group", nullptr, 0, bytes, mine.size());
 }
 
-// The event's name, the same on all streams: the plan refers to the event by it.
+// Returns the event's name, the same on all streams: the plan refers to the event by it.
 [[gnu::noinline]] const char* name_of_group(const std::vector<Operation>& operations) noexcept {
   const char* name = operations.empty() ? nullptr : operations.front().name;
   for (const Operation& each : operations) {
@@ -249,8 +249,8 @@ struct Noticed {
 
 // --- the functions
 
-// Every one of them has one or two buffers, the count, the type, the operation or root or peer,
-// and at the end the communicator and the stream.
+// Reads the arguments. Each function has one or two buffers, the count, the type, the operation or
+// root or peer, and at the end the communicator and the stream.
 template <const SaidByCollective& kWhat>
 struct SaidBy {
   static constexpr SaidByCollective kSaid = kWhat;
@@ -292,7 +292,7 @@ struct InitRankScalable {
   }
 };
 
-// All ranks are in this process, so that its number and a counter say which communicator it is.
+// Makes an identity of the process's number and a counter: all ranks are in this process.
 struct InitAll {
   static void made(void** comms, int devices, const int*) {
     static constinit std::atomic<std::uint64_t> calls{0};

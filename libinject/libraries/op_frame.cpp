@@ -4,6 +4,7 @@
 #include "sys/thread_memory.hpp"
 
 #include <array>
+#include <cstdint>
 
 namespace inline_prof::libraries {
 namespace {
@@ -11,8 +12,8 @@ namespace {
 struct OpenOps {
   OpFrame frame;  // of the outermost call
   const OpScope* scope = nullptr;
-  std::uint64_t mark = 0;
-  int depth = 0;  // of calls that are open; 0: none
+  std::uint64_t number = 0;  // of the outermost scope so far
+  int depth = 0;             // of calls that are open; 0: none
   alignas(std::max_align_t) std::array<unsigned char, kLongestCall> call{};
 };
 
@@ -34,22 +35,22 @@ void close_parts(OpFrame& frame) noexcept {
   });
 }
 
-// Where the stack stands: everything that is still open lies above.
+// Returns the stack's end: everything that is still open lies above.
 [[gnu::noinline]] std::uintptr_t stack_now() noexcept {
   return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
-// The outermost call was left without a word, by a jump.
+// Returns true if a jump left the outermost call without its destructor.
 bool was_left(const OpenOps& open) noexcept {
   return reinterpret_cast<std::uintptr_t>(open.scope) <= stack_now() ||
-         open.scope->mark() != open.mark;
+         open.scope->number() != open.number;
 }
 
 void abandon(OpPart& part) noexcept {
   if (part.pair != nullptr && hook::observer() != nullptr) part.pair->timer->abandon(*part.pair);
 }
 
-// A pair that was not closed in the call would hold everything since.
+// Gives up the pairs of a call that was left: they would time everything since.
 void forget(OpenOps& open) noexcept {
   abandon(open.frame.first);
   if (open.frame.more != nullptr) {
@@ -77,14 +78,14 @@ void* OpScope::open(const char* event_name, DescribeOp describe) noexcept {
   open->frame.describe = describe;
   open->frame.call = open->call.data();
   open->scope = this;
-  mark_ = ++open->mark;
+  number_ = ++open->number;
   return open->call.data();
 }
 
 void OpScope::close() noexcept {
   OpenOps* const open = open_ops.get();
   if (open == nullptr || open->depth == 0) return;
-  if (open->scope == this && mark_ == open->mark) return close_outermost(*open);
+  if (open->scope == this && number_ == open->number) return close_outermost(*open);
   if (open->depth > 1) --open->depth;
 }
 
@@ -112,6 +113,19 @@ OpPart& part_on(OpFrame& frame, const void* stream) {
   OpPart part;
   part.stream = stream;
   return frame.more->emplace_back(std::move(part));
+}
+
+// A personality routine (Itanium C++ ABI: Exception Handling, 1.6.2) of the wrappers.  It is called
+// twice for each frame: to search for a handler, of which there is none, and to clean up.
+extern "C" [[gnu::visibility("hidden")]] int inline_prof_close_unwound(int, int actions,
+                                                                       std::uint64_t,
+                                                                       void* unwinding,
+                                                                       void*) noexcept;
+int inline_prof_close_unwound(int, int actions, std::uint64_t, void*, void*) noexcept {
+  constexpr int clean_up = 2;         // _UA_CLEANUP_PHASE
+  constexpr int continue_unwind = 8;  // _URC_CONTINUE_UNWIND
+  if ((actions & clean_up) != 0) close_innermost_op();
+  return continue_unwind;
 }
 
 }  // namespace inline_prof::libraries

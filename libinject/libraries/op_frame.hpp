@@ -22,35 +22,35 @@ namespace inline_prof::libraries {
 // streams.
 struct OpPart {
   const void* stream = nullptr;
-  record::EventRecord* event = nullptr;             // while events are discovered
+  record::EventRecord* event = nullptr;  // while events are discovered
   hook::PairOf pair_of = hook::PairOf::kAnyLaunch;
-  timer::ContextTimer::Pair* pair = nullptr;        // null: not open
+  timer::ContextTimer::Pair* pair = nullptr;          // null: not open
   std::shared_ptr<const graphs::NodeNotes> captured;  // while the launches become nodes of a graph
-  bool is_learned = false;  // while operators are: its first launch was noted
+  bool is_learned = false;  // while operators are learned: its first launch was noted
 };
 
-// The operation of the launches on `stream`; an empty kind where it is not known.  Asked for once
+// Returns the operation of the launches on `stream`; an empty kind if it is not known. Called once
 // per new event, while events are discovered.
 using DescribeOp = record::Op (*)(const void* call, const void* stream);
 
-// Kept by the thread and not on the wrapper's stack: a signal handler of the application's may
-// leave the vendor's function by siglongjmp(), and no wrapper would say that its frame is gone.
+// The open call of a thread. Not on the wrapper's stack: a signal handler of the application's may
+// leave the vendor's function by siglongjmp(), and no wrapper would report that its frame is gone.
 struct OpFrame {
   const char* event_name = nullptr;  // "gemm", "conv.forward", "all_reduce"
   DescribeOp describe = nullptr;
   const void* call = nullptr;  // a copy of the wrapper's arguments, for `describe`
 
-  // Filled in by the launches inside.
+  // The launches inside fill in these.
   OpPart first{};
   std::unique_ptr<std::vector<OpPart>> more{};  // further streams
 };
 
-// Bytes of the longest list of arguments: a matrix product's with its two scales.
+// The size of the longest list of arguments: a matrix product's with its two scales.
 inline constexpr std::size_t kLongestCall = 320;
 
-// While it lives, this thread is in a vendor call.  Nested ones belong to the outermost: one
-// library's call into another is part of the application's call.  Nothing is described unless a
-// launch inside asks.
+// The scope of a vendor call on this thread. Nested calls belong to the outermost: one library's
+// call into another is part of the application's call. Nothing is described unless a launch inside
+// asks.
 class OpScope {
  public:
   template <typename Call>
@@ -60,29 +60,29 @@ class OpScope {
   }
   ~OpScope() {
     close();  // ends pairs that are still open
-    mark_ = 0;
+    number_ = 0;
   }
   OpScope(const OpScope&) = delete;
   OpScope& operator=(const OpScope&) = delete;
 
-  [[nodiscard]] std::uint64_t mark() const noexcept { return mark_; }
+  [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
 
  private:
-  // Where the arguments go; null in a nested call.
+  // Returns the place for the arguments; null in a nested call.
   void* open(const char* event_name, DescribeOp describe) noexcept;
   void close() noexcept;
 
-  // Tells this object from what stands in its place once it was left without its destructor.
-  volatile std::uint64_t mark_ = 0;
+  // Distinguishes this object from what takes its place once it was left without its destructor.
+  volatile std::uint64_t number_ = 0;
 };
 
-// Of a wrapper that is being unwound.
+// Called when a wrapper is unwound.
 void close_innermost_op() noexcept;
 
-// Null where this thread is in no vendor call.
+// Returns null if this thread is in no vendor call.
 [[nodiscard]] OpFrame* outermost_op() noexcept;
 
-// The frame's part on `stream`, created if missing.
+// Returns the frame's part on `stream`, created if missing.
 [[nodiscard]] OpPart& part_on(OpFrame& frame, const void* stream);
 
 }  // namespace inline_prof::libraries

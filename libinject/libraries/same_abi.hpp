@@ -1,5 +1,5 @@
-// Whether two function types have the same calling convention.  The wrappers have plain types where
-// the vendor has handles and enumerations; where a vendor's header is installed, it must agree.
+// Compares the calling conventions of two function types. The wrappers have plain types where the
+// vendor has handles and enumerations; where a vendor's header is installed, it must agree.
 #pragma once
 
 #include <type_traits>

@@ -101,7 +101,7 @@ class File {
   int file_;
 };
 
-// Libraries whose functions the file defines itself.
+// Returns the libraries whose functions the file defines itself.
 std::set<VendorLibrary> libraries_in(const std::string& path) {
   std::set<VendorLibrary> found;
   const File file(path);

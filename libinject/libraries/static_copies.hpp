@@ -8,10 +8,10 @@
 
 namespace inline_prof::libraries {
 
-// "libcublas inside libfoo.so: static copy, kernels timed, shapes missing", if a kernel without an
-// operation has a name like such a library's, and a loaded file defines the library's functions in
-// its symbol table.  A stripped file is not recognised.  Reads files, so not for the application's
-// threads.
+// Returns lines such as "libcublas inside libfoo.so: static copy, kernels timed, shapes missing".
+// There is one if a kernel without an operation has a name like such a library's, and a loaded file
+// defines the library's functions in its symbol table. A stripped file is not recognised. Reads
+// files, so it must not run on the application's threads.
 [[nodiscard]] std::vector<std::string> static_copies(record::RunRecord& run);
 
 }  // namespace inline_prof::libraries

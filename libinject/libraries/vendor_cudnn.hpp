@@ -3,6 +3,7 @@
 // Library".  Handles and descriptors are void*, enumerations int: the ABI passes both alike.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -59,32 +60,13 @@ inline constexpr int kAttentionForwardKeys = 2801;
 inline constexpr int kAttentionBackwardQueries = 2851;
 inline constexpr int kAttentionBackwardKeys = 2852;
 
-// prof.json's name of a cudnnDataType_t; null if it has none.
+// Returns prof.json's name of a cudnnDataType_t; null if it has none.
 [[nodiscard]] inline const char* type_name(int type) noexcept {
-  switch (type) {
-    case 0:
-      return "f32";
-    case 1:
-      return "f64";
-    case 2:
-      return "f16";
-    case 3:
-      return "i8";
-    case 4:
-      return "i32";
-    case 9:
-      return "bf16";
-    case 10:
-      return "i64";
-    case 12:
-      return "f8e4m3";
-    case 13:
-      return "f8e5m2";
-    case 16:
-      return "f4e2m1";
-    default:
-      return nullptr;
-  }
+  constexpr std::array<const char*, 17> names{
+      "f32",  "f64", "f16",   "i8",     "i32",    nullptr, nullptr, nullptr, nullptr,
+      "bf16", "i64", nullptr, "f8e4m3", "f8e5m2", nullptr, nullptr, "f4e2m1"};
+  const auto place = static_cast<std::size_t>(type);
+  return type >= 0 && place < names.size() ? names[place] : nullptr;
 }
 
 using Forward = int(void* handle, const void* alpha, void* x_desc, const void* x, void* w_desc,

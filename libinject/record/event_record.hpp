@@ -1,4 +1,4 @@
-// What prof.json says of one event, and its samples.
+// One event of prof.json, and its samples.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ using OpValue = std::variant<std::int64_t, std::string, bool, std::vector<std::i
 struct Op {
   std::string kind;  // a name from op_kind.hpp
   std::vector<std::pair<std::string, OpValue>> attributes;
-  std::string source;  // where it comes from:  "PROFILE_OP", "cublasGemmEx"
+  std::string source;  // who described it: "PROFILE_OP", "cublasGemmEx"
 };
 
 struct LaunchShape {
@@ -39,28 +39,29 @@ struct ExtraInfos {
 };
 
 struct Sample {
-  float measured_ms = 0;  // raw event-pair time, never corrected
+  float measured_ms = 0;  // the pair's own time, never corrected
   float offset_ms = 0;    // from the iteration's origin event; negative on other streams at times
   std::int64_t iteration = 0;
-  std::int8_t tight = -1;            // 1, 0, or -1: not known
-  float after_wait_us = -1;          // of the launching thread's, for the device; below 0: no wait
+  std::int8_t tight = -1;  // 1, 0, or -1: not known
+  float after_wait_us =
+      -1;  // since the launching thread waited for the device; below 0: it has not
   std::uint32_t correlation_id = 0;  // CUPTI's, of the launch; 0: not known, or several launches
   std::unique_ptr<ExtraInfos> extra;
 };
 
-// What an event is beside a kernel or a label on a stream; names in prof_writer.cpp.
+// The kind of an event, unless it is a kernel or a label on a stream; names in prof_writer.cpp.
 enum class Flag : std::uint8_t {
   kAnyOccurrence,  // samples come from any of its occurrences
   kGraphNode,      // kernels inside a CUDA graph
   kGraphChild,     // a graph inside a CUDA graph
   kGraphWhole,     // a whole CUDA graph
-  kRecaptured,     // recorded while the application captures it anew, in each iteration
+  kRecaptured,     // captured anew in each iteration
   kNotMeasurable,
   kPdlRemoved,  // it may overlap with a neighbour, but not while it is timed
 };
 
-// Written by host threads, read by the writer thread: everything but `calls` and the samples stands
-// still once the event is in an EventList.
+// Application threads write it, the writer thread reads it. Only `calls` and the samples change
+// once the event is in an EventList.
 struct EventRecord {
   std::string event_name;
   std::string layer_name;
@@ -71,7 +72,7 @@ struct EventRecord {
   std::int64_t start_index = 0;
   std::int64_t end_index = 0;
   int occurrence = 0;
-  std::uint32_t launch_occurrence = 0;  // of the kernel that it begins with, or of the label
+  std::uint32_t launch_occurrence = 0;  // of its first kernel, or of the label
   int phase = 0;                        // index in RunRecord::phases
   std::string class_name;               // of launches that are alike; empty: not known
   bool is_copy = false;   // no kernel: a copy, a fill, or a stream's operation on memory
@@ -80,11 +81,11 @@ struct EventRecord {
   int last_node = -1;
   std::uint8_t flags = 0;            // bits of Flag; changed with RunRecord::mutex held
   std::string reason;                // why it is not timed as others are; the same mutex
-  std::optional<LaunchShape> shape;  // of the first launch met; labels have none
+  std::optional<LaunchShape> shape;  // of the first launch; labels have none
   std::unique_ptr<Op> op;
 
   std::atomic<std::uint64_t> calls{1};
-  // A label that was to be measured had not been stopped when the next iteration began.
+  // The label was still open when the next iteration began.
   std::atomic<bool> was_left_open{false};
 
   void add_flag(Flag flag) {
@@ -95,13 +96,13 @@ struct EventRecord {
   }
   [[nodiscard]] bool is_inside_graph() const { return first_node >= 0; }
 
-  // Room for `capacity` samples; the first call only.
+  // Makes room for `capacity` samples. Only the first call has an effect.
   void reserve(std::uint32_t capacity) {
     if (samples_) return;
     samples_ = std::make_unique<Sample[]>(capacity);
     capacity_ = capacity;
   }
-  // False if it is full.  One writer at a time.
+  // Returns false if it is full. One writer at a time.
   bool add(Sample sample) {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     if (count == capacity_) return false;
@@ -109,7 +110,7 @@ struct EventRecord {
     count_.store(count + 1, std::memory_order_release);
     return true;
   }
-  // Forgets the last samples, those of an iteration after `last`.  With RunRecord::mutex held.
+  // Drops the samples of iterations after `last`. Called with RunRecord::mutex held.
   void forget_samples_after(std::int64_t last) {
     std::uint32_t count = count_.load(std::memory_order_relaxed);
     while (count > 0 && samples_[count - 1].iteration > last)
@@ -128,15 +129,15 @@ struct EventRecord {
   std::atomic<std::uint32_t> count_{0};
 };
 
-// Events in the order in which they were met.  Grows at its end only, and never moves an event, so
-// that a reader needs no lock.
+// The list of events, in the order of their first launch. It only grows and never moves an event,
+// so readers need no lock.
 class EventList {
  public:
-  // 65536: a step of a thousand layers with a few dozen launches each; more are counted as not
+  // 65536: a step of a thousand layers with a few dozen launches each. More are counted as not
   // seen.
   static constexpr std::size_t kCapacity = 65536;
 
-  // Null if the list is full.  One caller at a time.
+  // Returns null if the list is full. One caller at a time.
   EventRecord* add(std::unique_ptr<EventRecord> event) {
     const std::size_t count = count_.load(std::memory_order_relaxed);
     if (count >= kCapacity) return nullptr;
@@ -145,8 +146,8 @@ class EventList {
     count_.store(count + 1, std::memory_order_release);
     return events_[count].get();
   }
-  // Hides the events that are `unwanted`.  They are kept, since samples may still arrive.  Only
-  // while there are no readers.
+  // Hides the events that are `unwanted`. They are kept, since samples may still arrive. Called
+  // only while there are no readers.
   template <typename Predicate>
   void remove_if(const Predicate& unwanted) {
     const std::size_t count = count_.load(std::memory_order_relaxed);

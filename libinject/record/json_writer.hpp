@@ -23,7 +23,7 @@ class JsonWriter {
   void number(double value);  // 9 significant digits: a float comes back as it was
   void boolean(bool value);
   void null();
-  void new_line() { out_.push_back('\n'); }  // only for the reader's eyes
+  void new_line() { out_.push_back('\n'); }  // for people who read the file
 
   // Writes `given` as a `Value`, one of the types of prof_format.hpp.
   template <typename Value, typename Given>

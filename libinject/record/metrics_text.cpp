@@ -21,11 +21,11 @@ namespace {
 using base::Gauge;
 using base::Labels;
 
-constexpr std::array<std::string_view, 5> kPhases{"forward", "backward", "optimizer", "collective",
+constexpr std::array<std::string_view, 5> kPasses{"forward", "backward", "optimizer", "collective",
                                                   "other"};
 
-// By the operation where it says so, else by the words that labels use.
-std::string_view phase_of(const EventRecord& event) {
+// Returns the pass that the operation names, else the one that the words of the label suggest.
+std::string_view pass_of(const EventRecord& event) {
   std::string words = event.layer_name + "." + event.event_name;
   if (event.op) {
     if (event.op->kind == "collective") return "collective";
@@ -61,7 +61,7 @@ class MetricsText {
   std::string write() {
     gather();
     add_iteration();
-    add_phases();
+    add_passes();
     add_layers();
     add_samples();
     return std::move(out_);
@@ -72,7 +72,7 @@ class MetricsText {
     return labels_.with("gpu", std::to_string(device_id));
   }
 
-  // What a pair of events takes around nothing, while the GPU is busy.
+  // Returns the time of a pair around nothing, while the GPU is busy.
   [[nodiscard]] double bias_us(int device_id) const {
     double other = 0;
     for (const Calibration& calibration : run_.calibrations) {
@@ -95,7 +95,7 @@ class MetricsText {
         times_ms.push_back(event.sample(k).measured_ms);
       const double middle_us = base::median_and_interval95(times_ms).median * 1e3;
       auto calls = static_cast<double>(event.calls.load(std::memory_order_relaxed));
-      if (event.has(Flag::kAnyOccurrence))  // there they are of the whole run
+      if (event.has(Flag::kAnyOccurrence))  // these count the whole run
         calls /= std::max(1.0, static_cast<double>(run_.iteration_times.size()));
       const double time_us = std::max(0.0, middle_us - bias_us(event.device_id));
       by_stream[{event.device_id, event.stream_index}].push_back(
@@ -133,7 +133,7 @@ class MetricsText {
       times_ms.push_back(run_.iteration_times[i]);
     const base::MedianAndInterval middle = base::median_and_interval95(times_ms);
     iteration_s_ = middle.median * 1e-3;
-    // The times are those of the device with the lowest number.
+    // The iteration times are those of the device with the lowest number.
     int first = timed_.empty() ? 0 : timed_.begin()->first;
     for (const DeviceInfo& device : run_.devices)
       first = std::min(first, device.device_id);
@@ -150,17 +150,17 @@ class MetricsText {
         .add(labels, middle.ci95->upper * 1e-3);
   }
 
-  void add_phases() {
+  void add_passes() {
     if (!iteration_s_ || !(*iteration_s_ > 0)) return;
     Gauge gauge(out_, "inline_prof_live_phase_share_ratio",
                 "Time of a phase's measured events over the time of an iteration.");
     for (const auto& [device_id, events] : timed_) {
       std::map<std::string_view, double> seconds;
       for (const Timed& timed : events) {
-        if (timed.is_leaf) seconds[phase_of(*timed.event)] += timed.in_iteration_s;
+        if (timed.is_leaf) seconds[pass_of(*timed.event)] += timed.in_iteration_s;
       }
-      for (const std::string_view phase : kPhases)
-        gauge.add(labels_of(device_id).with("phase", phase), seconds[phase] / *iteration_s_);
+      for (const std::string_view pass : kPasses)
+        gauge.add(labels_of(device_id).with("phase", pass), seconds[pass] / *iteration_s_);
     }
   }
 

@@ -1,4 +1,4 @@
-// RunRecord -> the text that Prometheus reads (docs/distributed.md).
+// Writes a RunRecord as the text that Prometheus reads (docs/distributed.md).
 #pragma once
 
 #include "record/prof_writer.hpp"

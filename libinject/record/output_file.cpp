@@ -22,7 +22,7 @@
 namespace inline_prof::record {
 namespace {
 
-// After this many files of the same name something else is wrong.
+// With this many files of the same name something else is wrong.
 constexpr int kMostNumbers = 10000;
 
 std::string reason(const std::string& path, const char* what, int error) {
@@ -106,8 +106,8 @@ bool make_directories(const std::string& directory) {
 
 constexpr std::string_view kTemporary = ".tmp.";
 
-// Names in `directory` that begin with `stem`.  By the system call: readdir() is a name that a
-// program may give to a function of its own.
+// Returns the names in `directory` that begin with `stem`. Uses the system call, because a program
+// may have a function of its own named readdir.
 std::vector<std::string> names_with(const std::string& directory, std::string_view stem) {
   std::vector<std::string> names;
   const int folder = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -125,7 +125,7 @@ std::vector<std::string> names_with(const std::string& directory, std::string_vi
       std::uint16_t length = 0;
       std::memcpy(&length, entry + length_at, sizeof length);
       const std::string_view name = entry + name_at;
-      // A process id, and a number where that was not enough.
+      // The rest of the name is a process id, with a number if that was not enough.
       if (name.starts_with(stem) && name.size() > stem.size() &&
           name.find_first_not_of("0123456789.", stem.size()) == std::string_view::npos) {
         names.emplace_back(name);
@@ -137,7 +137,8 @@ std::vector<std::string> names_with(const std::string& directory, std::string_vi
   return names;
 }
 
-// Temporary files of processes that are gone.  One that is still being written is locked.
+// Removes the temporary files of processes that are gone. A file that is still being written is
+// locked.
 void remove_dead_temporaries(const std::string& wanted) {
   const std::string directory = directory_of(wanted);
   const std::string stem = wanted.substr(wanted.rfind('/') + 1) + std::string(kTemporary);
@@ -154,16 +155,16 @@ void remove_dead_temporaries(const std::string& wanted) {
   }
 }
 
-// A file that is locked and still has its name; nobody else takes it away then.
+// Locks the file. Returns false if another process has it or has removed its name.
 bool take(int file) {
   struct stat facts {};
-  // Without locks on this file system nobody can take it for a dead one.
+  // If this file system has no locks, no process can take the file for an abandoned one.
   if (flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
   return fstat(file, &facts) != 0 || facts.st_nlink > 0;
 }
 
-// Creates a file beside `wanted` and puts its name into `name`; -1 and errno where it cannot.  The
-// process id alone is no name of our own: two containers on one disk may both be process 17.
+// Creates a file beside `wanted` and puts its name into `name`. Returns -1 and sets errno if it
+// cannot. The process id alone is not unique: two containers on one disk may both be process 17.
 int create_temporary(const std::string& wanted, std::string& name) {
   const std::string stem = wanted + std::string(kTemporary) + std::to_string(getpid());
   for (int number = 0; number < kMostNumbers; ++number) {
@@ -188,9 +189,9 @@ int write_all(int file, const std::string& text) {
     if (written <= 0) return written < 0 ? errno : ENOSPC;
     done += static_cast<std::size_t>(written);
   }
-  // Some file systems say only when a descriptor is closed that there was no room; ours stays open
-  // for its lock.  No fsync(): it may take as long as the disk likes, and what the kernel has
-  // outlives the application.
+  // Some file systems report only on close that there was no room; our own descriptor stays open
+  // for its lock. No fsync(): it has no time limit, and the kernel keeps the data when the
+  // application ends.
   const auto other = static_cast<int>(syscall(SYS_fcntl, file, F_DUPFD_CLOEXEC, 0, 0, 0));
   if (other < 0) return errno;
   return close(other) == 0 ? 0 : errno;
@@ -211,7 +212,7 @@ class Temporary {
   [[nodiscard]] int file() const { return file_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Takes the place of whatever stands there.
+  // Replaces an existing file.
   [[nodiscard]] bool replace(const std::string& path) {
     was_moved_ = rename(name_.c_str(), path.c_str()) == 0;
     return was_moved_;
@@ -266,7 +267,7 @@ std::string prepare_directory(const std::string& path) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) {
     return reason(directory, "no file can be created there", errno);
   }
-  // A number in the name would make a file beside a device that the user has named.
+  // A numbered file beside a device would not be what the user asked for.
   if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
     return path + ": is no regular file; expected the name of one, or one that nothing has yet";
   }
@@ -284,7 +285,7 @@ std::string OutputFile::write(const std::string& text) {
   if (!taken_.empty()) {
     return temporary.replace(taken_) ? "" : reason(taken_, "cannot be replaced", errno);
   }
-  // link() fails where a name is taken, so that two processes never share one.
+  // link() fails if the name is taken, so two processes never share one.
   for (int number = 0; number < kMostNumbers; ++number) {
     const std::string name = number == 0 ? wanted_ : numbered(wanted_, number);
     if (link(temporary.name().c_str(), name.c_str()) == 0) {

@@ -15,7 +15,7 @@ constexpr std::size_t kBlocksInAGroup = 4;
 constexpr int kResamples = 4000;
 constexpr double kLongestWait = 1e12;  // iterations
 
-// Logarithm of armed / unarmed in four blocks; empty where they are no group.
+// Returns the logarithm of armed / unarmed in four blocks; nothing if they are no group.
 std::optional<double> contrast(std::span<const BlockTimes> group) {
   const bool outer = group[0].armed;
   if (group[1].armed == outer || group[2].armed == outer || group[3].armed != outer)
@@ -48,7 +48,7 @@ MeanAndError mean_and_error(const std::vector<double>& values) {
   return {.mean = mean, .error = std::sqrt(squares / (n - 1) / n)};
 }
 
-// Lower and upper end of the 95 % interval of the mean.
+// Returns the lower and upper end of the 95 % interval of the mean.
 std::pair<double, double> bootstrap_t_interval(const std::vector<double>& values) {
   const MeanAndError whole = mean_and_error(values);
   if (!(whole.error > 0)) return {whole.mean, whole.mean};
@@ -60,7 +60,7 @@ std::pair<double, double> bootstrap_t_interval(const std::vector<double>& values
     for (double& value : resample)
       value = values[random() % values.size()];
     const MeanAndError part = mean_and_error(resample);
-    // All groups of the resample may be one and the same.
+    // All groups of a resample may be the same.
     if (part.error > 1e-9 * whole.error) ratios.push_back((part.mean - whole.mean) / part.error);
   }
   std::sort(ratios.begin(), ratios.end());

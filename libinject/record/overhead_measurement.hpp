@@ -1,5 +1,4 @@
-// The overhead measurement: what measuring costs, from alternating blocks of armed and unarmed
-// iterations.
+// Computes the cost of measuring from alternating blocks of armed and unarmed iterations.
 #pragma once
 
 #include "record/run_record.hpp"
@@ -25,8 +24,8 @@ struct OverheadMeasurement {
   // Empty below kFewestGroups groups.
   std::optional<double> slowdown_percent{};
   std::optional<std::pair<double, double>> ci95_percent{};
-  // How many more iterations would narrow the interval to the resolution; its width falls with the
-  // square root of their number. 0: it is narrow enough; empty: unknown.
+  // The number of further iterations that would narrow the interval to the resolution; its width
+  // falls with the square root of their number. 0: it is narrow enough; empty: unknown.
   std::optional<std::int64_t> iterations_needed{};
 };
 

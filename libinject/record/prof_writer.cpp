@@ -206,7 +206,7 @@ class ProfWriter {
     json_.end_array();
   }
 
-  // Left out where no thread has waited.
+  // Leaves the list out if no thread has waited.
   void write_after_wait(const EventRecord& event, std::uint32_t samples) {
     bool any = false;
     for (std::uint32_t i = 0; i < samples; ++i)
@@ -217,7 +217,7 @@ class ProfWriter {
     });
   }
 
-  // The original left these lists empty where no extra information was given.
+  // The original profiler left these lists empty where no extra information was given.
   void extra_infos(const format::Field<format::List<format::Text>>& field, const EventRecord& event,
                    std::uint32_t samples, std::string ExtraInfos::*info) {
     const auto text_of = [info](const Sample& sample) {
@@ -416,7 +416,7 @@ std::string event_list_hash(const EventList& events) {
     }
     hash = (hash ^ 0xFFU) * 1099511628211ULL;  // "ab","c" differs from "a","bc"
   };
-  // Devices by order of appearance: the rank chooses the device, and ranks must agree.
+  // Devices count by order of appearance: the rank chooses the device, and ranks must agree.
   std::vector<int> devices;
   for (std::size_t i = 0; i < events.size(); ++i) {
     const EventRecord& event = events[i];

@@ -1,4 +1,4 @@
-// RunRecord -> the text of prof.json, generation 3 (docs/prof_json.md).
+// Writes a RunRecord as the text of prof.json, generation 3 (docs/prof_json.md).
 #pragma once
 
 #include "record/run_record.hpp"
@@ -24,8 +24,9 @@ struct WriteFacts {
 // The caller holds `run.mutex`.
 [[nodiscard]] std::string prof_json(RunRecord& run, const WriteFacts& facts);
 
-// FNV-1a over event names, layers, occurrences, devices and streams in order, devices and streams
-// by order of appearance: equal on ranks that run the same program.  16 hexadecimal digits.
+// Returns FNV-1a over event names, layers, occurrences, devices and streams in order: equal on
+// ranks that run the same program. Devices and streams count by order of appearance. 16 hexadecimal
+// digits.
 [[nodiscard]] std::string event_list_hash(const EventList& events);
 
 }  // namespace inline_prof::record

@@ -49,7 +49,7 @@ struct Calibration {
 // CUPTI's results, as a cross-check of ours.
 struct CrossCheck {
   std::uint32_t version = 0;   // of its interface, 130001
-  std::uint64_t launches = 0;  // in the time in which RunRecord::launches_seen counted
+  std::uint64_t launches = 0;  // while RunRecord::launches_seen counted
   std::uint64_t dropped_records = 0;
   std::unordered_map<std::uint32_t, double> times_us;  // by correlation id
 };
@@ -68,21 +68,21 @@ struct Dropped {
   std::atomic<std::uint64_t> stale_graph{0};
   std::atomic<std::uint64_t> interleaved_launch{0};
   std::atomic<std::uint64_t> irregular_iteration{0};
-  std::atomic<std::uint64_t> destroyed{0};  // with the stream, context or module
+  std::atomic<std::uint64_t> destroyed{0};  // because the stream, context or module was
 };
 
 // Iteration times of the device with the lowest number, in iteration order.  One thread at a time
 // writes; others may read meanwhile.
 class IterationTimes {
  public:
-  // Empties the list and makes room.  Not while somebody reads: RunRecord::mutex.
+  // Empties the list and makes room. Called with RunRecord::mutex held, while nobody reads.
   void restart(std::size_t capacity) {
     count_.store(0, std::memory_order_relaxed);
     times_ms_ = std::make_unique<float[]>(capacity);
     iterations_ = std::make_unique<std::uint32_t[]>(capacity);
     capacity_ = capacity;
   }
-  // Makes room for so many more; as restart().
+  // Makes room for `more` times. Called as restart().
   void grow(std::size_t more) {
     const std::size_t count = size();
     auto times_ms = std::make_unique<float[]>(count + more);
@@ -101,7 +101,7 @@ class IterationTimes {
     iterations_[count] = static_cast<std::uint32_t>(iteration);
     count_.store(count + 1, std::memory_order_release);
   }
-  // For a run without iterations: one time that grows.
+  // Sets the only time, which grows, of a run without iterations.
   void set_only(float time_ms) {
     if (capacity_ == 0) return;
     std::atomic_ref(times_ms_[0]).store(time_ms, std::memory_order_relaxed);
@@ -120,20 +120,20 @@ class IterationTimes {
   std::atomic<std::size_t> count_{0};
 };
 
-// Iterations that launch the same; a run has one such phase or several, which may come in turns.
+// A phase: iterations that launch the same. A run has one or several, which may alternate.
 struct PhaseRecord {
   struct Stretch {
     std::int64_t first = 0;  // iteration
-    std::int64_t last = 0;   // below `first` while it goes on
+    std::int64_t last = 0;   // below `first` while the phase lasts
   };
   std::vector<Stretch> stretches{};
   double started_after_s = 0;  // of the first stretch, since profiling began
-  std::string source{};        // what told where iterations begin
+  std::string source{};        // how the start of iterations was found
   double confidence = 1;
-  std::string reason{};              // why it was looked for
+  std::string reason{};              // why the search for it began
   std::int64_t kernel_launches = 0;  // in an iteration
   std::int64_t graph_launches = 0;
-  std::int64_t graph_kernels = 0;  // in those
+  std::int64_t graph_kernels = 0;  // in these graph launches
   bool is_measured = false;        // it has a list of events
 
   [[nodiscard]] bool has(std::int64_t iteration) const {
@@ -160,13 +160,13 @@ struct RunRecord {
   std::string mode = "fine_grained";
   std::string policy = "in_order";
   std::string backend = "driver";
-  std::string schedule;  // the file's path; empty: everything met
+  std::string schedule;  // the file's path; empty: every event is measured
   std::int64_t warmup = 0;
   std::int64_t repeat = 0;
   std::string iteration_source = "none";
   double iteration_confidence = 1;      // 0..1; below 1 where a period was found
   std::int64_t iteration_launches = 0;  // of the period that was found; 0: none was
-  std::int64_t other_period = 0;        // launches of another one that fits, too; 0: none does
+  std::int64_t other_period = 0;        // launches of another period that fits, too; 0: none does
 
   EventList events;
   IterationTimes iteration_times;
@@ -176,12 +176,12 @@ struct RunRecord {
   std::atomic<std::uint64_t> launches_seen{0};
   std::atomic<std::uint64_t> graph_launches_seen{0};
   std::atomic<std::uint64_t> host_bytes{0};
-  std::atomic<std::int64_t> last_iteration{0};  // that has begun
+  std::atomic<std::int64_t> last_iteration{0};  // begun last
 
   // Everything below is guarded by `mutex`.
   std::mutex mutex;
   std::vector<PhaseRecord> phases;
-  int phase_in_making = -1;  // its events are still being described; -1: none is
+  int phase_in_making = -1;  // the phase whose events are still being described; -1: none
   std::vector<DeviceInfo> devices;
   std::vector<Calibration> calibrations;
   std::vector<RuntimeData> runtime_data;
@@ -190,8 +190,8 @@ struct RunRecord {
   std::vector<std::string> not_seen;
   std::vector<std::string> warnings;
 
-  // With the mutex held.  True if it is new and among the first kMostWarnings: a program may misuse
-  // thousands of labels.
+  // Adds a warning, with the mutex held. Returns true if it is new and among the first
+  // kMostWarnings: a program may misuse thousands of labels.
   static constexpr std::size_t kMostWarnings = 1000;
   bool add_warning(std::string warning) {
     if (warnings.size() > kMostWarnings) return false;

@@ -19,13 +19,13 @@ using sys::kNanosecondsPerSecond;
 
 constexpr long kTickNanoseconds = 10'000'000;
 
-// A busy machine gives the writer little time: as long as it gets as much as this in one wait, it
-// is waited for again.  A disk that does not answer costs no processor's time.
+// On a busy machine the writer gets little time. The wait is repeated as long as the writer used
+// this much in the last one. A disk that does not answer uses no processor time.
 constexpr long kLeastWorkNanoseconds = 20'000'000;
 constexpr int kMostWaits = 10;
 
-// Of the writer's thread, which may be gone: by the number that Linux has for such a clock
-// (include/linux/posix-timers.h).  0 before it runs.
+// Returns the processor time of the writer's thread, which may be gone: by the number that Linux
+// has for such a clock (include/linux/posix-timers.h). 0 before it runs.
 long processor_time_of(int thread) noexcept {
   if (thread == 0) return 0;
   timespec time{};
@@ -58,7 +58,8 @@ void* WriterThread::main(void* self) {
   return nullptr;
 }
 
-// Waits until another thread wakes this one, or `nanoseconds` have passed; true for the latter.
+// Waits until another thread wakes this one, or `nanoseconds` have passed. Returns true for the
+// latter.
 bool WriterThread::sleep(long nanoseconds) {
   const timespec until = sys::from_now(nanoseconds);
   return sem_timedwait(&wake_, &until) != 0 && errno == ETIMEDOUT;
@@ -82,8 +83,8 @@ void WriterThread::loop() {
     if (!timed_out) continue;
     if (ticking) ticking = options_.tick();
     since_checkpoint += pause;
-    // The application has left its main thread and all others: the process ends with this one, and
-    // its exit handler asks for the file.
+    // All threads of the application have ended: the process ends with this one, and its exit
+    // handler asks for the file.
     if (!ticking || since_checkpoint % sys::kLongestSleepNanoseconds == 0) {
       if (sys::only_quiet_threads_are_left()) {
         running_ = false;
@@ -113,7 +114,7 @@ void WriterThread::finish(bool complete) {
 void WriterThread::finish_within(bool complete, int milliseconds) {
   finish(complete);
   if (!is_running()) start();
-  // On a thread of the application's.
+  // This runs on a thread of the application's.
   if (!is_running()) return sys::on_large_stack([&] { write_now(complete); });
   wait_or_complain(milliseconds);
 }

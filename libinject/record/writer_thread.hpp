@@ -14,7 +14,8 @@
 
 namespace inline_prof::record {
 
-// Started once, after the warm-up; a process that measures nothing has no thread of ours.
+// The writer thread. It starts once, after the warm-up; a process that measures nothing has no
+// thread of ours.
 class WriterThread {
  public:
   struct Options {
@@ -25,12 +26,12 @@ class WriterThread {
     // Called every 10 ms while it returns true; for a run without iterations.
     std::function<bool()> tick = {};
     std::function<WriteFacts()> facts;
-    // False while the record is being put together: then no checkpoint is written.  Asked with the
-    // record's mutex held.  Empty: always true.
+    // Returns false while the record is incomplete, when no checkpoint may be written. Called with
+    // the record's mutex held. Empty: always true.
     std::function<bool()> ready = {};
     // Called on this thread after wake_for_signal(), with the signal.
     std::function<void(int)> on_signal = {};
-    // Called after the final file; a signal that came before it is still told to on_signal.
+    // Called after the final file. An earlier signal is still reported to on_signal.
     std::function<void()> on_written = {};
   };
 
@@ -42,29 +43,29 @@ class WriterThread {
     sem_init(&wake_, 0, 0);
   }
 
-  // Does nothing if it is running.  If it cannot be started, that is reported once, and the file is
-  // written at the end only.
+  // Starts the thread, unless it is running. If that fails, it is reported once, and the file is
+  // only written at the end.
   void start();
 
   // Asks the thread for the final file, and returns at once.
   void finish(bool complete);
 
-  // Has the final file written, by a thread of ours where one can be had, and waits for it, for
-  // `milliseconds` at most, ten times as long while that thread is at work: says so where it takes
-  // longer.  For the end of the application.
+  // Has the final file written, by a thread of ours if possible, and waits for it: `milliseconds`
+  // at most, ten times as long while that thread works. Reports if it takes longer. Called when the
+  // application ends.
   void finish_within(bool complete, int milliseconds);
-  void wait_or_complain(int milliseconds);  // where the file was asked for before
+  void wait_or_complain(int milliseconds);  // if finish() was called before
 
   // Asks for a tick now.
   void nudge() noexcept;
 
-  // From a signal handler.
+  // Called from a signal handler.
   void wake_for_signal(int signal) noexcept;
 
-  // Waits until the final file is written, or for `milliseconds`.  False if it is not.
+  // Waits until the final file is written, or for `milliseconds`. Returns false if it is not.
   [[nodiscard]] bool wait(int milliseconds);
 
-  // Writes on the caller's thread, for the end of the process.
+  // Writes on the caller's thread, at the end of the process.
   void write_now(bool complete);
   void write_checkpoint_now();
 
@@ -84,7 +85,7 @@ class WriterThread {
   OutputFile file_;
   OutputFile metrics_;
   std::atomic<bool> running_{false};
-  std::atomic<int> thread_{0};  // the kernel's number of it
+  std::atomic<int> thread_{0};  // the kernel's number of the thread
   bool complaint_made_ = false;
   bool metrics_complaint_made_ = false;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;

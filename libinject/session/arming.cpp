@@ -4,7 +4,7 @@
 #include "libraries/op_frame.hpp"
 #include "session/session.hpp"
 #include "sys/hot_line.hpp"
-#include "timer/stream_watch.hpp"
+#include "timer/stream_sharing.hpp"
 
 #include <algorithm>
 
@@ -70,19 +70,19 @@ timer::ContextTimer::Pair* Arming::open_pair(timer::ContextTimer& timer, CUstrea
                                              record::EventRecord& event, std::int64_t iteration,
                                              OtherThreads others,
                                              timer::ContextTimer::Captures captures) {
-  timer::StreamWatch* watch = nullptr;
+  timer::ExclusiveUse* use = nullptr;
   if (others == OtherThreads::kSpoilThePair) {
     launch::filter.open();
-    watch = timer::open_watch(stream);
+    use = timer::begin_exclusive_use(stream);
   }
   timer::ContextTimer::Pair* pair = nullptr;
   const auto result = timer.begin(stream, event, iteration, pair, captures);
   if (result == timer::ContextTimer::BeginResult::kOk) {
-    pair->watch = watch;
+    pair->exclusive_use = use;
     return pair;
   }
   session_.count_refusal(result);
-  if (watch != nullptr) timer::close_watch(*watch);
+  if (use != nullptr) timer::end_exclusive_use(*use);
   launch::filter.refresh();
   return nullptr;
 }

@@ -5,7 +5,7 @@
 #include "session/session.hpp"
 #include "session/trigger.hpp"
 #include "timer/driver_scope.hpp"
-#include "timer/stream_watch.hpp"
+#include "timer/stream_sharing.hpp"
 
 namespace inline_prof::session {
 

@@ -115,7 +115,8 @@ const Variable& variable(std::string_view name) {
   throw ConfigError(std::string(name) + ": not in the table");
 }
 
-// An empty value counts as unset, as shells that clear a variable expect.
+// Returns the variable's value. An empty one counts as unset, as shells that clear a variable
+// expect.
 std::optional<std::string> value_of(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): only read here
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -138,8 +139,7 @@ std::optional<std::int64_t> integer(const char* name, std::int64_t lowest, std::
   return parsed;
 }
 
-// `name` comes first, then the original profiler's or our former name for the same thing.  Both are
-// checked.
+// Reads `name`, else `alias`, the original profiler's name for the same. Both are checked.
 std::optional<std::int64_t> integer(const char* name, const char* alias, std::int64_t lowest,
                                     std::int64_t highest) {
   const auto value = integer(name, lowest, highest);
@@ -151,7 +151,7 @@ bool flag(const char* name) {
   return integer(name, 0, 1).value_or(0) == 1;
 }
 
-// The value itself, which must be one of `allowed`.
+// Returns the value, which must be one of `allowed`.
 template <std::size_t N>
 std::optional<std::string> keyword(const char* name,
                                    const std::array<std::string_view, N>& allowed) {
@@ -167,8 +167,8 @@ constexpr std::array<std::string_view, 3> kPolicies{"in_order", "interleaved", "
 // In the order of the original's numbers; data has none there.
 constexpr std::array<std::string_view, 4> kModes{"fine_grained", "one_shot", "unit_test", "data"};
 
-// A number above `lowest` and below `highest`, or equal to it where that is `included`.  Without
-// the locale: "0.1" is a tenth everywhere.
+// Reads a number above `lowest` and below `highest`, or equal to it if that is `included`.
+// Independent of the locale: "0.1" is a tenth everywhere.
 std::optional<double> decimal(const char* name, double lowest, double highest, bool included) {
   const auto text = value_of(name);
   if (!text) return std::nullopt;
@@ -179,7 +179,7 @@ std::optional<double> decimal(const char* name, double lowest, double highest, b
   return parsed;
 }
 
-// In percent.  "0.1%" and "0.001" are the same, as they are in a schedule.json.
+// Reads the budget in percent. "0.1%" and "0.001" are the same, as in a schedule.json.
 std::optional<double> budget() {
   constexpr const char* name = "INLINE_PROF_BUDGET";
   const auto text = value_of(name);
@@ -278,7 +278,7 @@ void read_rank(Config& config) {
   }
 }
 
-// What all ranks of a run call it: the job that torchrun or a scheduler gave a name.
+// Returns the job's name, which is the same on all ranks: torchrun's or the scheduler's.
 std::string run_name() {
   for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "PBS_JOBID"}) {
     const auto value = value_of(name);
@@ -287,7 +287,7 @@ std::string run_name() {
   return "";
 }
 
-// "0,2,8-15"
+// Reads a list such as "0,2,8-15".
 bool rank_is_wanted(std::int64_t rank) {
   const auto text = value_of("INLINE_PROF_RANKS");
   if (!text || *text == "all") return true;

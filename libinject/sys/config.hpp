@@ -1,4 +1,4 @@
-// The one table of environment variables, and what was read from them.
+// The table of environment variables, and the settings that were read from them.
 #pragma once
 
 #include <array>
@@ -18,30 +18,31 @@ struct Variable {
   const char* meaning;
 };
 
-// Every name the injected library knows, in the order in which users should read them.
+// Returns every variable that the injected library knows, in the order in which users should read
+// them.
 [[nodiscard]] std::span<const Variable> variables();
 
-// What marks the start of an iteration.
+// Tells where iterations begin.
 enum class IterationSource {
-  kAuto,       // the macro where it is called, else the period of the launches
+  kAuto,       // the macro if it is called, else the period of the launches
   kMacro,      // PROFILE_ITERATION() or the C call
   kNvtx,       // an NVTX range whose text fits the glob
-  kKernel,     // each launch of the first kernel met whose name fits the glob
-  kPeriod,     // so many launches after the one before
-  kOptimizer,  // the optimizer's step, as the Python half or an NVTX range of PyTorch's says it
+  kKernel,     // each launch of the first kernel whose name fits the glob
+  kPeriod,     // a given number of launches
+  kOptimizer,  // the optimizer's step, reported by the Python package or by PyTorch's NVTX ranges
 };
 
-// How launches are seen.
+// The way in which launches are observed.
 enum class Backend { kDriver, kCupti };
 
-// What starts and stops measuring; by default it starts at once.
+// The trigger of measuring; without one, it starts at once.
 enum class Trigger { kNone, kSignal, kFile };
 
 struct Config {
-  std::string schedule_path;  // empty: look in the places of docs/configuration.md
+  std::string schedule_path;  // empty: search the places of docs/configuration.md
   std::string output_template;
   std::string metrics_template;  // empty: no such file
-  std::string run_name;          // the job's, for the metrics; empty: none
+  std::string run_name;          // the job's name, for the metrics; empty: none
   std::string directory;
   bool directory_is_set = false;
   std::optional<std::int64_t> warmup;  // environment only; a schedule's own value comes second
@@ -63,7 +64,7 @@ struct Config {
   std::int64_t overhead_iterations = 1024;  // at most, after the last sample; 0: not measured
   IterationSource iteration_source = IterationSource::kAuto;
   std::string iteration_glob;
-  std::size_t iteration_period = 0;  // launches, of kPeriod
+  std::size_t iteration_period = 0;  // number of launches, for kPeriod
   Trigger trigger = Trigger::kNone;
   int trigger_signal = 0;
   std::string trigger_file;
@@ -78,8 +79,8 @@ struct Config {
   std::vector<std::string> warnings;  // unknown names; each was reported on stderr
 };
 
-// Empty if profiling is not wanted (disabled, or this rank is not in INLINE_PROF_RANKS).  Throws
-// ConfigError naming variable, value and what is allowed.
+// Reads the environment. Returns nothing if profiling is not wanted (disabled, or this rank is not
+// in INLINE_PROF_RANKS). Throws ConfigError naming variable, value and the allowed range.
 [[nodiscard]] std::optional<Config> read_config();
 
 }  // namespace inline_prof::sys

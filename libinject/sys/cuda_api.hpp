@@ -1,6 +1,6 @@
 // The driver's functions that we call ourselves, found in the libcuda that the application has
-// loaded.  Always the driver's own functions, never our wrappers.  An older driver may lack some;
-// then what needs them is not done.
+// loaded. They are the driver's own, never our wrappers. An older driver may lack some; features
+// that need them are left out then.
 #pragma once
 
 #include <cuda.h>
@@ -61,7 +61,7 @@ struct CudaApi {
 // Fills the table.  Returns null, or the name of the first required function that is missing.
 [[nodiscard]] const char* load_cuda() noexcept;
 
-// After load_cuda() has returned null.
+// Called after load_cuda() has returned null.
 [[nodiscard]] const CudaApi& cuda() noexcept;
 
 inline constexpr const char* kDriverSoname = "libcuda.so.1";

@@ -8,7 +8,7 @@
 namespace inline_prof::sys {
 namespace {
 
-// The newest first.  A CUPTI that is newer than the driver says so when it is subscribed to.
+// The newest first. A CUPTI that is newer than the driver reports it on subscription.
 constexpr std::array kSonames{"libcupti.so.13", "libcupti.so.12"};
 
 constinit CuptiApi cupti_functions;

@@ -34,7 +34,7 @@ struct CuptiApi {
 // string, or the reason of failure.
 [[nodiscard]] std::string load_cupti();
 
-// After load_cupti() has returned an empty string.
+// Called after load_cupti() has returned an empty string.
 [[nodiscard]] const CuptiApi& cupti() noexcept;
 
 }  // namespace inline_prof::sys

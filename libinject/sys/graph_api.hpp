@@ -1,4 +1,4 @@
-// The driver's graph functions that we call ourselves.  Apart from cuda_api.hpp, since most
+// The driver's graph functions that we call ourselves. Separate from cuda_api.hpp, since most
 // programs have no graphs, and drivers before 12.3 lack some of these: then graphs are timed as a
 // whole.
 #pragma once
@@ -54,11 +54,11 @@ struct GraphApi {
   INLINE_PROF_GRAPH_FUNCTIONS(INLINE_PROF_MEMBER)
 #undef INLINE_PROF_MEMBER
 
-  // True if every function is there that timing a node needs.
+  // Returns true if every function is there that timing a node needs.
   [[nodiscard]] bool can_time_nodes() const noexcept;
 };
 
-// Looked up at the first call, which must come after load_cuda().
+// Looks the functions up at the first call, which must come after load_cuda().
 [[nodiscard]] const GraphApi& graph_api() noexcept;
 
 }  // namespace inline_prof::sys

@@ -1,5 +1,5 @@
-// A signal that our own system calls may raise: SIGPIPE if stderr is a pipe without a reader,
-// SIGXFSZ if the application limits the size of files (RLIMIT_FSIZE).
+// Holds back signals that our own system calls may raise: SIGPIPE if stderr is a pipe without a
+// reader, SIGXFSZ if the application limits the size of files (RLIMIT_FSIZE).
 #pragma once
 
 #include <csignal>
@@ -9,8 +9,8 @@
 
 namespace inline_prof::sys {
 
-// All signals except those that a fault of the thread itself raises: if these are blocked, the
-// process is killed without a handler.
+// Returns all signals except those that a fault of the thread itself raises: if these are blocked,
+// the process is killed without a handler.
 [[nodiscard]] inline sigset_t all_but_faults() noexcept {
   sigset_t signals;
   sigfillset(&signals);
@@ -48,7 +48,7 @@ class HeldSignal {
   bool is_held_ = false;
 };
 
-// All that can be held back, from this thread.
+// Blocks all signals that can be held back on this thread.
 class HeldSignals {
  public:
   HeldSignals() noexcept {

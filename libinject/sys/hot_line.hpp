@@ -1,4 +1,4 @@
-// What every launch of the application reads: one cache line.
+// The data that every launch of the application reads: one cache line.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ inline constexpr std::uint64_t kEveryLaunch = ~0ULL;  // start-up, and while lau
 inline constexpr std::size_t kSlotsPerFunction = 3;
 
 // `filter` holds a bit per armed function handle (filter_bit); if it is set, the exact check
-// follows.  `kernel` and `kernel_ex` are the driver's functions behind our wrappers: they stand
-// here so that a launch that is not measured touches this line and nothing else of ours.
+// follows. `kernel` and `kernel_ex` are the driver's functions behind our wrappers. They are here
+// so that a launch that is not measured touches no other memory of ours.
 struct alignas(64) HotLine {
   std::atomic<std::uint64_t> filter{kEveryLaunch};
   std::array<std::atomic<void*>, kSlotsPerFunction> kernel{};

@@ -1,4 +1,4 @@
-// For work that needs more stack than an application's thread may have.
+// Runs work that needs more stack than an application's thread may have.
 #pragma once
 
 #include <exception>
@@ -7,12 +7,12 @@
 
 namespace inline_prof::sys {
 
-// Calls `work(argument)` on a stack of ours with 1 MiB; on the thread's own stack if that cannot be
-// allocated.  No signal comes meanwhile: a handler could not leave such a stack by a jump, and a
-// garbage collector that stops threads by one would look for roots there.  `work` must not throw.
+// Calls `work(argument)` on a stack of ours with 1 MiB, or on the thread's own stack if that cannot
+// be allocated. Signals are held back: a handler could not leave such a stack by a jump, and a
+// garbage collector that stops threads by one would look for roots there. `work` must not throw.
 void call_on_large_stack(void (*work)(void*) noexcept, void* argument) noexcept;
 
-// The same for work that may throw: the exception comes out here.
+// Does the same for work that may throw.
 template <typename Work>
 void on_large_stack(Work&& work) {
   struct Call {

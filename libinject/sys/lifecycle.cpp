@@ -19,7 +19,7 @@ constinit std::atomic<unsigned> vendor_errors_in_a_row{0};
 // One failed event is dropped; a mechanism that fails this often in a row is broken.
 constexpr unsigned kErrorsInARow = 16;
 
-// Written once, by the thread that switches off; others read it once it is whole.
+// Written once, by the thread that switches off; others read it once it is complete.
 constinit char reason[256] = "";
 constinit std::atomic<bool> has_reason{false};
 

@@ -18,10 +18,10 @@ extern constinit std::atomic<Lifecycle> lifecycle;
 // plain jump from here on.  Only the first call prints.
 void turn_off(const char* where, const char* why) noexcept;
 
-// What turn_off printed, "where: why"; empty if it has printed nothing.
+// Returns what turn_off printed, "where: why"; empty if it has printed nothing.
 [[nodiscard]] const char* off_reason() noexcept;
 
-// As turn_off, but for a regular end (the work is done, or the user has disabled it).
+// Ends profiling for a regular reason: the work is done, or the user has disabled it.
 void turn_off_silently() noexcept;
 
 // Sets which launches are examined (hot_line.hpp).  Off is final: if another thread turns profiling
@@ -29,12 +29,12 @@ void turn_off_silently() noexcept;
 void set_filter(std::uint64_t filter) noexcept;
 void add_to_filter(std::uint64_t bits) noexcept;
 
-// `handler` is called once, by whoever ends profiling: anywhere, inside any call of the
-// application's.
+// Registers `handler`, which is called once when profiling ends: on any thread, inside any call of
+// the application's.
 void call_when_off(void (*handler)() noexcept) noexcept;
 
-// A single failed driver call costs one sample.  After sixteen in a row the mechanism does not work
-// here, and profiling ends.
+// Counts a failed driver call, which costs one sample. After sixteen in a row the mechanism does
+// not work here, and profiling ends.
 void count_vendor_error(const char* function, int code) noexcept;
 void count_vendor_success() noexcept;
 [[nodiscard]] unsigned long vendor_error_count() noexcept;

@@ -1,5 +1,6 @@
 #include "sys/log.hpp"
 
+#include "base/text.hpp"
 #include "sys/held_signal.hpp"
 #include "sys/large_stack.hpp"
 
@@ -18,11 +19,11 @@ namespace {
 
 constinit std::atomic<LogLevel> wanted{LogLevel::kWarning};
 
-// Two kinds of lines, so that warnings never take the place of the error that explains them.
+// Two counters, so that warnings never use up the lines of the error that explains them.
 constinit std::atomic<int> errors_said{0};
 constinit std::atomic<int> others_said{0};
 
-// What stderr was when the library was loaded.  Written before the application has threads.
+// The file that stderr was when the library was loaded. Written before the application has threads.
 struct StderrFile {
   bool is_known = false;
   bool is_open = false;
@@ -47,39 +48,10 @@ bool is_still_stderr() noexcept {
   return now.is_open && now.device == first_stderr.device && now.inode == first_stderr.inode;
 }
 
-// A full pipe without a reader would block the application.
+// Returns false if the write would block, as on a full pipe without a reader.
 bool has_room() noexcept {
   pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return poll(&ready, 1, 0) == 1 && (ready.revents & POLLOUT) != 0;
-}
-
-// Bytes of the UTF-8 character that `text` begins with; 0 where it begins with none, or with a
-// control character.  The ranges are those of the Unicode Standard 15.0, table 3-7, without the C1
-// controls, U+0080 to U+009F.
-std::size_t printable_length(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : static_cast<unsigned char>(0);
-  };
-  const auto is_between = [&](std::size_t i, unsigned low, unsigned high) {
-    return byte(i) >= low && byte(i) <= high;
-  };
-  const unsigned first = byte(0);
-  if (first >= 0x20 && first < 0x7F) return 1;
-  if (first == 0xC2) return is_between(1, 0xA0, 0xBF) ? 2 : 0;
-  if (first > 0xC2 && first <= 0xDF) return is_between(1, 0x80, 0xBF) ? 2 : 0;
-  if (first >= 0xE0 && first <= 0xEF) {
-    const unsigned low = first == 0xE0 ? 0xA0 : 0x80;
-    const unsigned high = first == 0xED ? 0x9F : 0xBF;
-    return is_between(1, low, high) && is_between(2, 0x80, 0xBF) ? 3 : 0;
-  }
-  if (first >= 0xF0 && first <= 0xF4) {
-    const unsigned low = first == 0xF0 ? 0x90 : 0x80;
-    const unsigned high = first == 0xF4 ? 0x8F : 0xBF;
-    const bool is_whole =
-        is_between(1, low, high) && is_between(2, 0x80, 0xBF) && is_between(3, 0x80, 0xBF);
-    return is_whole ? 4 : 0;
-  }
-  return 0;
 }
 
 void write_line(const char* format, va_list& arguments) noexcept {
@@ -96,7 +68,7 @@ void write_line(const char* format, va_list& arguments) noexcept {
   const HeldSignal held(SIGPIPE);
   if (!is_still_stderr() || !has_room()) return;
   const ssize_t written = write(STDERR_FILENO, line, length);
-  static_cast<void>(written);  // a full disk behind stderr is the application's business
+  static_cast<void>(written);  // an error, such as a full disk, is not ours to report
 }
 
 // The line takes 3 KiB of stack.
@@ -121,7 +93,7 @@ void note_stderr() noexcept {
 
 void make_printable(std::span<char> text) noexcept {
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = printable_length({text.data() + i, text.size() - i});
+    const std::size_t length = base::printable_length({text.data() + i, text.size() - i});
     if (length == 0) text[i] = '?';
     i += length == 0 ? 1 : length;
   }
@@ -132,7 +104,7 @@ void say(LogLevel level, const char* format, ...) noexcept {
   auto& said = level == LogLevel::kError ? errors_said : others_said;
   const int before = said.fetch_add(1, std::memory_order_relaxed);
   if (before >= kMostLines) {
-    // Kept at this value, so that it does not overflow.
+    // Stored again, so that the counter does not overflow.
     said.store(kMostLines + 1, std::memory_order_relaxed);
     if (before > kMostLines) return;
   }

@@ -8,16 +8,17 @@ namespace inline_prof::sys {
 
 enum class LogLevel : int { kQuiet, kError, kWarning, kInfo };
 
-// Sets what is printed from now on; kWarning until the configuration is read.
+// Sets the level of printed messages; kWarning until the configuration is read.
 void set_log_level(LogLevel level) noexcept;
 
-// Remembers what stderr is.  If descriptor 2 is something else later on, the application has closed
-// stderr and opened a file or a socket of its own there, and nothing is written any more.  Called
+// Remembers what stderr is. If descriptor 2 is something else later on, the application has closed
+// stderr and opened a file or a socket of its own there, and nothing is written any more. Called
 // when the library is loaded; an application that opens such a file does so before its first GPU
 // call.
 void note_stderr() noexcept;
 
-// Lines of a process at most, errors and other lines each; then one line says that there were more.
+// The most lines of a process, errors and other lines each; then one line says that there were
+// more.
 inline constexpr int kMostLines = 64;
 
 // Writes "inline_prof: " and the message as one line, with one write(2), if `level` is wanted.
@@ -26,11 +27,10 @@ inline constexpr int kMostLines = 64;
 // the line.
 [[gnu::format(printf, 2, 3)]] void say(LogLevel level, const char* format, ...) noexcept;
 
-// As say() at kWarning, for lines that the user has asked for: they are not counted.
+// Writes a line at kWarning that the user has asked for, without counting it.
 [[gnu::format(printf, 1, 2)]] void say_progress(const char* format, ...) noexcept;
 
-// Puts '?' in the place of each byte that may make a terminal do something, and of each that is no
-// UTF-8.
+// Replaces each byte that may control a terminal, and each that is no UTF-8, by '?'.
 void make_printable(std::span<char> text) noexcept;
 
 }  // namespace inline_prof::sys

@@ -1,10 +1,9 @@
-// What keeps the library loadable on glibc 2.17 although it is built on a newer one.
+// Keeps the library loadable on glibc 2.17 although it is built on a newer one.
 //
 // Static libstdc++ and libgcc call functions that are newer than 2.17, or that moved from
-// libpthread and libdl into libc under a new version in 2.32 to 2.34.  Each gets a hidden
-// definition here that forwards to the old version, or does the same by older means.  Being hidden
-// they are ours alone; the application keeps its own.  The test inject.symbol_versions reads the
-// result.
+// libpthread and libdl into libc under a new version in 2.32 to 2.34. Each gets a hidden definition
+// here that forwards to the old version, or does the same by older means. Being hidden, they are
+// used by this library alone. The test inject.symbol_versions reads the result.
 //
 // Left out of sanitizer builds: there the run-time library must see these calls itself.
 #include <cerrno>
@@ -24,8 +23,8 @@
 // The C++ names are ours, the symbols are glibc's: the headers' own declarations stay out of it.
 #define INLINE_PROF_HIDDEN_AS(symbol) __asm__(symbol) __attribute__((visibility("hidden")))
 
-// Defines `symbol` as a jump to the oldest version of itself.  Attributes and argument types do not
-// matter: whatever stands in the argument registers is passed on.
+// Defines `symbol` as a jump to the oldest version of itself. Attributes and argument types do not
+// matter: the argument registers are passed on unchanged.
 #define INLINE_PROF_FORWARD(symbol)                                                            \
   __asm__(".symver inline_prof_old_" symbol ", " symbol "@" INLINE_PROF_BASE_VERSION);         \
   __asm__(".text\n.hidden " symbol "\n.globl " symbol "\n.type " symbol ", %function\n" symbol \
@@ -64,8 +63,8 @@ INLINE_PROF_FORWARD("pthread_rwlock_unlock");
 
 namespace inline_prof::sys {
 
-// 2.25 and 2.36; std::random_device wants them, which nothing of ours uses but the linker cannot
-// leave out.
+// Since 2.25 and 2.36. std::random_device needs them; we do not use it, but the linker cannot leave
+// it out.
 int entropy_by_system_call(void* buffer, std::size_t length) INLINE_PROF_HIDDEN_AS("getentropy");
 int entropy_by_system_call(void* buffer, std::size_t length) {
   if (length > 256) {
@@ -90,7 +89,8 @@ unsigned random_by_system_call() {
   return value;
 }
 
-// 2.32.  False: libstdc++ then counts references with atomic instructions, which is always right.
+// Since 2.32. False: libstdc++ then counts references with atomic instructions, which is always
+// right.
 extern char process_has_one_thread INLINE_PROF_HIDDEN_AS("__libc_single_threaded");
 char process_has_one_thread = 0;
 
@@ -129,9 +129,9 @@ int look(dl_phdr_info* library, std::size_t, void* data) {
 
 }  // namespace
 
-// 2.35: how libgcc's unwinder of GCC 12 finds a function's unwind table (libgcc,
-// unwind-dw2-fde-dip.c, uses dlfo_eh_frame alone).  Rebuilt on dl_iterate_phdr, which is what it
-// used before.
+// Since 2.35. libgcc's unwinder of GCC 12 finds a function's unwind table by it (libgcc,
+// unwind-dw2-fde-dip.c, uses dlfo_eh_frame alone). Rebuilt on dl_iterate_phdr, which it used
+// before.
 int find_object(void* address, dl_find_object* result) INLINE_PROF_HIDDEN_AS("_dl_find_object");
 int find_object(void* address, dl_find_object* result) {
   *result = {};

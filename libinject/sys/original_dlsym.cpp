@@ -30,7 +30,7 @@ constinit std::atomic<DlsymFunction> glibc{nullptr};
 DlsymFunction glibc_dlsym() noexcept {
   DlsymFunction function = glibc.load(std::memory_order_relaxed);
   if (function != nullptr) return function;
-  // By its version, which only glibc's has.
+  // Looked up by its version, which only glibc's has.
   function = reinterpret_cast<DlsymFunction>(
       inline_prof_dlvsym(RTLD_NEXT, "dlsym", INLINE_PROF_DL_VERSION));
   if (function == nullptr) std::abort();  // no glibc: nothing in this process could have started
@@ -57,7 +57,7 @@ void* find_loaded_here(const char* soname, const char* name) noexcept {
   }
   void* function = glibc_dlsym()(library, name);
   if (function == nullptr) dlerror();  // NOLINT(concurrency-mt-unsafe): nor this one
-  dlclose(library);  // gives back the count that dlopen took; the application's own keeps it loaded
+  dlclose(library);  // releases dlopen's count; the application's own keeps it loaded
   return function;
 }
 

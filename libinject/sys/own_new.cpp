@@ -1,12 +1,12 @@
-// operator new for this library alone: a process without memory loses its profile, and nothing
-// else.
+// Defines operator new for this library alone: a process without memory loses its profile, and
+// nothing else.
 //
-// The standard says that operator new throws where there is no memory, which would end the
-// application in a function of ours that is noexcept, in a callback of the loader's, or where the
-// exception itself has no room.  So what was begun is finished from a reserve, profiling ends, and
-// nothing more is asked for.  A request that the reserve has no room for throws, as all did.
+// The standard says that operator new throws if there is no memory, which would end the application
+// in a function of ours that is noexcept, in a callback of the loader's, or if the exception itself
+// has no room. So work that has begun is finished from a reserve, profiling ends, and no more
+// memory is requested. A request that does not fit into the reserve throws.
 //
-// Left out of sanitizer builds: there the run-time library has an operator of its own.
+// Left out of sanitizer builds: there the run-time library has an operator new of its own.
 #include "sys/lifecycle.hpp"
 
 #include <atomic>
@@ -18,7 +18,7 @@
 namespace inline_prof::sys {
 namespace {
 
-// Zero pages of the kernel's until somebody writes there.
+// These stay zero pages of the kernel's until they are written.
 constexpr std::size_t kReserveBytes = std::size_t{1} << 20U;
 alignas(64) constinit char reserve[kReserveBytes] = {};
 constinit std::atomic<std::size_t> reserve_used{0};
@@ -29,7 +29,7 @@ bool is_of_reserve(const void* memory) noexcept {
 }
 
 void* take_from_reserve(std::size_t size) noexcept {
-  constexpr std::size_t alignment = 64;  // as much as any type of ours asks for
+  constexpr std::size_t alignment = 64;  // the largest of our types
   if (size > kReserveBytes) return nullptr;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   const std::size_t begin = reserve_used.fetch_add(rounded, std::memory_order_relaxed);

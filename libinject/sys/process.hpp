@@ -9,8 +9,8 @@ namespace inline_prof::sys {
 [[nodiscard]] std::string command_name();  // last part of the program's path
 [[nodiscard]] std::string utc_time_now();  // 2026-11-21T01:02:03Z
 
-// The version in "NVRM version: ... 580.159.03 ..." of /proc/driver/nvidia/version; empty without
-// the kernel driver.
+// Returns the version in "NVRM version: ... 580.159.03 ..." of /proc/driver/nvidia/version; empty
+// without the kernel driver.
 [[nodiscard]] std::string kernel_driver_version();
 
 }  // namespace inline_prof::sys

@@ -21,7 +21,7 @@ constinit std::atomic<long> quiet_threads{0};
 struct Start {
   void* (*main)(void*);
   void* argument;
-  sigset_t mask;  // of the thread that asked
+  sigset_t mask;  // of the starting thread
 };
 
 void* run(void* data) {
@@ -35,7 +35,7 @@ void* run(void* data) {
   return result;
 }
 
-// A thread is born with the mask of the one that starts it.
+// A thread inherits the signal mask of the thread that starts it.
 int start(pthread_t& thread, const pthread_attr_t* attributes, void* (*main)(void*),
           void* argument) noexcept {
   auto* const data = new (std::nothrow) Start{.main = main, .argument = argument, .mask = {}};
@@ -67,8 +67,8 @@ int start_quiet_detached_thread(void* (*main)(void*), void* argument) noexcept {
   return error;
 }
 
-// proc_pid_stat(5): "pid (name) state ...", the number of threads is the 20th field.  The folder's
-// file and not the process's: that one adds the times of all threads up.
+// Reads the number of threads, the 20th field of "pid (name) state ..." (proc_pid_stat(5)). The
+// thread's file and not the process's: that one adds up the times of all threads.
 bool only_quiet_threads_are_left() noexcept {
   char path[64] = "/proc/self/task/";
   constexpr std::size_t prefix = sizeof "/proc/self/task/" - 1;

@@ -1,9 +1,9 @@
-// System calls under the names of glibc's functions, for this library alone.
+// Defines system calls under the names of glibc's functions, for this library alone.
 //
 // A program may define functions of its own named `link`, `open` or `access`: ISO C leaves these
-// names to it.  Ours would then be calls of the application's functions, with arguments of which it
-// knows nothing.  So each gets a hidden definition here that asks the kernel itself, for the static
-// C++ library's calls, too.  The test inject.LinkRules reads which of glibc's functions are left.
+// names to it. Our calls would then reach the application's functions. So each gets a hidden
+// definition here that asks the kernel itself, for the static C++ library's calls, too. The test
+// inject.LinkRules reads which of glibc's functions are left.
 //
 // Left out of sanitizer builds: there the run-time library must see these calls itself.
 #include <cerrno>
@@ -190,7 +190,7 @@ int own_gethostname(char* to, std::size_t size) {
   return 0;
 }
 
-// Without glibc's extension: a buffer must be given.
+// Lacks glibc's extension: a buffer must be given.
 char* own_getcwd(char* to, std::size_t size) INLINE_PROF_HIDDEN_AS("getcwd");
 char* own_getcwd(char* to, std::size_t size) {
   const int length = call(SYS_getcwd, to, size);
@@ -257,7 +257,7 @@ int own_sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time)
 
 }  // namespace inline_prof::sys
 
-// The kernel wants to know how a handler returns, which glibc keeps to itself: by its own name for
+// The kernel must be told how a handler returns, which glibc keeps to itself: by its own name for
 // the function, which no application may use.
 #if defined(__x86_64__)
 #define INLINE_PROF_BASE_VERSION "GLIBC_2.2.5"

@@ -16,7 +16,7 @@ constinit pthread_once_t key_once = PTHREAD_ONCE_INIT;
 constinit pthread_key_t key = 0;
 constinit bool has_key = false;
 
-// Called again where another destructor of the thread's has made new blocks meanwhile.
+// The thread's other destructors may have made new blocks meanwhile; then this is called again.
 void free_blocks(void* first) {
   for (auto* block = static_cast<Block*>(first); block != nullptr;) {
     Block* const next = block->next;

@@ -1,9 +1,8 @@
-// What a thread keeps for us, beyond a few bytes.
+// Memory of a thread, beyond a few bytes.
 //
-// Thread-local variables of ours are initial-exec: the default model may call malloc on a thread's
-// first access, inside a hook.  A library that is loaded by the running application gets such
-// memory from a surplus that all of them share, 1,664 bytes in glibc 2.36, so that only pointers
-// stand there.
+// Our thread-local variables are initial-exec: the default model may call malloc on a thread's
+// first access, inside a hook. A library that is loaded late gets such memory from a surplus that
+// all of them share, 1,664 bytes in glibc 2.36, so only pointers are kept there.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +10,8 @@
 
 namespace inline_prof::sys {
 
-// `size` bytes until the calling thread ends; then `destroy` is called on them and `place`, a
-// thread-local pointer to them, becomes null again.  Null where there is no memory.
+// Allocates `size` bytes until the calling thread ends; then `destroy` is called on them and
+// `place`, a thread-local pointer to them, becomes null again. Null if there is no memory.
 [[nodiscard]] void* allocate_for_thread(std::size_t size, void** place,
                                         void (*destroy)(void*) noexcept) noexcept;
 

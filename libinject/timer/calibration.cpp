@@ -2,7 +2,7 @@
 
 #include "sys/graph_api.hpp"
 #include "timer/driver_scope.hpp"
-#include "timer/hold_watch.hpp"
+#include "timer/hold_limit.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,12 +31,12 @@ constexpr auto kLongestHold = std::chrono::milliseconds(2);
 constexpr auto kLongestMeasure = std::chrono::milliseconds(20);
 
 // Polls of an event between two readings of the clock.
-constexpr int kPollsPerLook = 64;
+constexpr int kPollsPerCheck = 64;
 
-// A pair that is not ready after so long, and so many looks, will not be: this thread yields after
-// each look, and on a busy machine gets its 20 ms of the processor in half a minute.
+// A pair that is not ready after this time and this many checks never will be. The thread yields
+// after each check, so on a busy machine 20 ms of processor time can take half a minute.
 constexpr auto kLongestWait = std::chrono::milliseconds(200);
-constexpr int kFewestLooks = 16;
+constexpr int kFewestChecks = 16;
 
 // PTX and not a cubin: the driver translates it for every GPU it supports.  An entry that returns.
 constexpr char kEmptyKernel[] =
@@ -54,9 +54,8 @@ std::chrono::nanoseconds thread_time() {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// Time that this thread spent on one measurement: a busy machine does not cut it short.  Looks are
-// microseconds apart; where they are not, somebody else had the processor, whom a virtual machine
-// may count as this thread.
+// Measures the time that this thread spent on one measurement; time of other threads does not
+// count. Checks are microseconds apart. Where they are not, another thread had the processor.
 class TimeSpent {
  public:
   [[nodiscard]] bool is_too_long() {
@@ -87,7 +86,7 @@ class Calibrator {
 
   ~Calibrator() {
     release();  // never leave a stream waiting
-    watch_.reset();
+    limit_.reset();
     const auto& cuda = sys::cuda();
     for (Pair& pair : pairs_) {
       if (pair.start != nullptr) cuda.cuEventDestroy(pair.start);
@@ -110,7 +109,7 @@ class Calibrator {
       result.note.append(reason);
     } else {
       measure("busy", &Calibrator::fill_busy, result);
-      if (watch_->has_ended_one()) {
+      if (limit_->has_ended_one()) {
         result.note.append(result.note.empty() ? "" : "; ");
         result.note.append("busy calibration cut short: launches wait until they have run");
       }
@@ -126,7 +125,7 @@ class Calibrator {
     CUevent start = nullptr;
     CUevent stop = nullptr;
   };
-  // Fills in `count` times of pairs around so many kernels.
+  // Appends `count` times of pairs around `kernels` kernels.
   using Fill = bool (Calibrator::*)(int kernels, std::size_t count, std::vector<double>& times_us);
 
   bool create(std::string& note) {
@@ -196,13 +195,13 @@ class Calibrator {
     if (cuda.cuMemHostGetDevicePointer(&device_flag_, memory, 0) != CUDA_SUCCESS) {
       return "pinned memory has no device address";
     }
-    watch_ = std::make_unique<HoldWatch>();
-    if (!watch_->start(flag_)) return "no thread that could end a hold";
+    limit_ = std::make_unique<HoldLimit>();
+    if (!limit_->start(flag_)) return "no thread that could end a hold";
     return nullptr;
   }
 
   void release() noexcept {
-    if (watch_) watch_->end();
+    if (limit_) limit_->end();
     // A plain store is enough: the memory is host memory that the GPU polls.
     if (flag_ != nullptr) __atomic_store_n(flag_, holds_, __ATOMIC_RELEASE);
   }
@@ -225,9 +224,9 @@ class Calibrator {
     const auto begin = Clock::now();
     CUresult state = CUDA_SUCCESS;
     for (int polls = 1; (state = cuda.cuEventQuery(pair.stop)) == CUDA_ERROR_NOT_READY; ++polls) {
-      if (polls % kPollsPerLook != 0) continue;
+      if (polls % kPollsPerCheck != 0) continue;
       if (time_spent_.is_too_long()) return false;
-      is_stuck_ = polls >= kFewestLooks * kPollsPerLook && Clock::now() - begin > kLongestWait;
+      is_stuck_ = polls >= kFewestChecks * kPollsPerCheck && Clock::now() - begin > kLongestWait;
       if (is_stuck_) return false;
       sched_yield();
     }
@@ -250,7 +249,7 @@ class Calibrator {
   bool fill_busy(int kernels, std::size_t count, std::vector<double>& times_us) {
     while (times_us.size() < count) {
       ++holds_;
-      watch_->begin(holds_);
+      limit_->begin(holds_);
       if (sys::cuda().cuStreamWaitValue32(stream_, device_flag_, holds_,
                                           CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
         release();
@@ -266,7 +265,7 @@ class Calibrator {
         if (recorded) ++queued;
       }
       release();
-      if (watch_->has_ended_one()) {  // nothing was held back
+      if (limit_->has_ended_one()) {  // launches did not wait
         times_us.clear();
         return false;
       }
@@ -330,7 +329,7 @@ class Calibrator {
     return true;
   }
 
-  // As many as could be read in time.
+  // Returns as many times as could be read before the time limit.
   std::vector<double> filled(Fill fill, int kernels, std::size_t count) {
     std::vector<double> times_us;
     times_us.reserve(count);
@@ -367,7 +366,7 @@ class Calibrator {
 
   int device_id_;
   TimeSpent time_spent_;
-  bool is_stuck_ = false;  // the device does nothing that it is told
+  bool is_stuck_ = false;  // the device does not finish its work
   CUstream stream_ = nullptr;
   std::array<Pair, kPairsPerHold> pairs_{};
   CUmodule module_ = nullptr;
@@ -375,7 +374,7 @@ class Calibrator {
   volatile std::uint32_t* flag_ = nullptr;
   CUdeviceptr device_flag_ = 0;
   std::uint32_t holds_ = 0;
-  std::unique_ptr<HoldWatch> watch_;
+  std::unique_ptr<HoldLimit> limit_;
 };
 
 }  // namespace

@@ -12,14 +12,14 @@
 namespace inline_prof::timer {
 namespace {
 
-// Pair::state.  free -> open (begin) -> pending (end) -> free (read); in a capture pending comes
-// after captured.
+// States of a pair: free -> open (begin) -> pending (end) -> free (read). In a capture, captured
+// comes before pending.
 constexpr int kFree = 0;
 constexpr int kOpen = 1;
 constexpr int kPending = 2;
 constexpr int kCaptured = 3;
 
-// Unfinished pairs that one poll asks for: more than one, since streams finish out of order.
+// A poll asks for this many unfinished pairs: more than one, since streams finish out of order.
 constexpr int kMostUnfinished = 4;
 
 bool succeeded(const char* function, CUresult result) noexcept {
@@ -114,7 +114,7 @@ void ContextTimer::destroy_events() noexcept {
     event = nullptr;
   };
   for (Pair& pair : pairs()) {
-    // The thread that has a pair open is about to record its stop event: leave that pair alone.
+    // Leaves open pairs alone: their threads are about to record the stop event.
     for (int expected : {kFree, kPending, kCaptured}) {
       if (!pair.state.compare_exchange_strong(expected, kOpen, std::memory_order_acquire)) continue;
       destroy(pair.start);
@@ -141,7 +141,7 @@ ContextTimer::BeginResult ContextTimer::begin(CUstream stream, record::EventReco
   }
   found->is_captured = is_captured;
   if (!record(found->start, stream, is_captured)) {
-    found->is_captured = false;  // nothing of it is in the graph
+    found->is_captured = false;  // the graph has no node of this pair
     abandon(*found);
     return BeginResult::kDriverError;
   }
@@ -173,7 +173,7 @@ ContextTimer::BeginResult ContextTimer::take(record::EventRecord& event, std::in
   found->correlation_id = 0;
   found->tight = -1;
   found->after_wait_us = since_last_wait_us();
-  found->watch = nullptr;
+  found->exclusive_use = nullptr;
   found->is_captured = false;
   pair = found;
   return BeginResult::kOk;
@@ -232,8 +232,8 @@ ContextTimer::EndResult ContextTimer::end(CUstream stream, Pair& pair) noexcept 
     abandon(pair);
     return EndResult::kDriverError;
   }
-  StreamWatch* const watch = std::exchange(pair.watch, nullptr);
-  if (watch != nullptr && close_watch(*watch)) {
+  ExclusiveUse* const use = std::exchange(pair.exclusive_use, nullptr);
+  if (use != nullptr && end_exclusive_use(*use)) {
     abandon(pair);
     return EndResult::kSpoiled;
   }
@@ -242,8 +242,8 @@ ContextTimer::EndResult ContextTimer::end(CUstream stream, Pair& pair) noexcept 
     pair.state.store(kCaptured, std::memory_order_release);
     return EndResult::kOk;
   }
-  // Asked last, so that the question does not stand between the launch and the stop event: if the
-  // GPU has not even reached the start by now, all three were queued behind other work.
+  // Asked last, so that the query does not stand between the launch and the stop event. If the GPU
+  // has not even reached the start by now, all three were queued behind other work.
   const CUresult start = sys::cuda().cuEventQuery(pair.start);
   pair.tight = -1;
   if (start == CUDA_ERROR_NOT_READY) pair.tight = 1;
@@ -253,7 +253,8 @@ ContextTimer::EndResult ContextTimer::end(CUstream stream, Pair& pair) noexcept 
 }
 
 void ContextTimer::abandon(Pair& pair) noexcept {
-  if (StreamWatch* const watch = std::exchange(pair.watch, nullptr)) close_watch(*watch);
+  if (ExclusiveUse* const use = std::exchange(pair.exclusive_use, nullptr))
+    end_exclusive_use(*use);
   pair.extra.reset();
   // Without new events the ring has one pair less.
   if (pair.is_captured && !renew(pair)) return;
@@ -271,7 +272,7 @@ void ContextTimer::record_origin(CUstream stream, std::int64_t iteration) noexce
   const CaptureModeScope capture_mode;
   if (!context || is_capturing(stream)) return;
   Origin& origin = origins_[static_cast<std::size_t>(iteration) % kRing];
-  // The one that stood here is a whole ring old: samples that still want it are dropped when read.
+  // The previous origin here is a whole ring old. Samples that still need it are dropped when read.
   origin.iteration.store(-1, std::memory_order_release);
   if (!succeeded("cuEventRecord", sys::cuda().cuEventRecord(origin.event, stream))) return;
   origin.iteration.store(iteration, std::memory_order_release);
@@ -333,8 +334,8 @@ void ContextTimer::poll(record::IterationTimes* times) noexcept {
     const ContextScope context(context_);
     const CaptureModeScope capture_mode;
     if (context) {
-      // Pairs are handed out in turn, so this meets the oldest first.  An application that runs far
-      // ahead leaves many unfinished ones; asking for all of them would cost it dearly.
+      // Pairs are handed out in turn, so this visits the oldest first. An application that runs far
+      // ahead leaves many unfinished ones, and asking for all of them would be expensive.
       const std::size_t oldest = next_pair_.load(std::memory_order_relaxed);
       int unfinished = 0;
       for (std::size_t i = 0; i < pair_count_ && unfinished < kMostUnfinished; ++i) {

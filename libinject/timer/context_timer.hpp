@@ -4,7 +4,7 @@
 #include "record/event_record.hpp"
 #include "record/run_record.hpp"
 #include "sys/cuda_api.hpp"
-#include "timer/stream_watch.hpp"
+#include "timer/stream_sharing.hpp"
 
 #include <array>
 #include <atomic>
@@ -17,10 +17,9 @@ namespace inline_prof::timer {
 
 class ContextTimer {
  public:
-  // 256 pairs, 256 origins: the application may run this many armed iterations ahead of the GPU
-  // before a sample is dropped.
+  // The application may run 256 armed iterations ahead of the GPU before a sample is dropped.
   static constexpr std::size_t kRing = 256;
-  // What one iteration of mode one_shot may take at most; a pair is two events of the driver's.
+  // A cap for one iteration of mode one_shot; a pair is two events of the driver's.
   static constexpr std::size_t kMostPairs = 16384;
 
   ContextTimer(CUcontext context, int device_id) : context_(context), device_id_(device_id) {}
@@ -28,15 +27,15 @@ class ContextTimer {
   [[nodiscard]] CUcontext context() const noexcept { return context_; }
   [[nodiscard]] int device_id() const noexcept { return device_id_; }
   [[nodiscard]] bool is_alive() const noexcept { return alive_.load(std::memory_order_acquire); }
-  // The application is about to destroy the context, and our events with it.  Returns how many
-  // samples are lost.
+  // Called before the application destroys the context, and our events with it. Returns the number
+  // of samples lost.
   std::size_t forget() noexcept;
-  // A context of the same device stands for it from now on.  False while a pair of the old one is
-  // being recorded.  Makes its events anew if it had some.
+  // Replaces the context by another of the same device, and makes the events anew if there were
+  // some. Returns false while a pair of the old context is being recorded.
   [[nodiscard]] bool revive(CUcontext context);
 
-  // Creates the events, `pair_count` pairs within kRing and kMostPairs.  False if that fails.
-  // Once, before any record.
+  // Creates the events, with `pair_count` pairs within kRing and kMostPairs. Called once, before
+  // any record. Returns false if that fails.
   [[nodiscard]] bool create_events(std::size_t pair_count = kRing);
   void destroy_events() noexcept;
 
@@ -50,20 +49,20 @@ class ContextTimer {
     std::int64_t iteration = 0;
     std::int8_t tight = -1;
     float after_wait_us = -1;
-    std::uint32_t correlation_id = 0;  // CUPTI's, of the one launch between the events
-    StreamWatch* watch = nullptr;      // a launch of another thread on the stream spoils it
-    bool is_captured = false;          // its events stand in a graph of the application's for good
-    std::atomic<bool> discard{false};  // read, and not kept
+    std::uint32_t correlation_id = 0;       // CUPTI's, of the one launch between the events
+    ExclusiveUse* exclusive_use = nullptr;  // a launch of another thread on the stream spoils it
+    bool is_captured = false;               // its events are nodes of a graph of the application's
+    std::atomic<bool> discard{false};       // read, and not kept
     std::unique_ptr<record::ExtraInfos> extra;
   };
 
   enum class BeginResult { kOk, kRingFull, kCapturing, kDriverError };
 
-  // What happens on a stream that the application captures: nothing, or the events become nodes of
-  // its graph, which each replay records.
+  // On a stream that the application captures, either nothing is recorded, or the events become
+  // nodes of its graph, which each replay records.
   enum class Captures { kAreLeftAlone, kGetNodes };
 
-  // Records the start event on `stream`.  The caller is the application's thread, at its launch.
+  // Records the start event on `stream`. Called by the application's thread at its launch.
   [[nodiscard]] BeginResult begin(CUstream stream, record::EventRecord& event,
                                   std::int64_t iteration, Pair*& pair,
                                   Captures captures = Captures::kAreLeftAlone) noexcept;
@@ -73,34 +72,34 @@ class ContextTimer {
   EndResult end(CUstream stream, Pair& pair) noexcept;
   void abandon(Pair& pair) noexcept;
 
-  // For a pair that a graph launch on `stream` records: before and after the launch.  The sample is
-  // tight where the launch stands in the queue.
+  // Called before and after a launch of a graph that records the pair on `stream`. The sample is
+  // tight if the launch stands in the queue.
   [[nodiscard]] BeginResult take_for_replay(CUstream stream, record::EventRecord& event,
                                             std::int64_t iteration, Pair*& pair) noexcept;
   void hand_over(Pair& pair) noexcept;
-  // A graph that contains captured pairs was launched.
+  // Called when a graph that contains captured pairs was launched.
   void hand_captured_over() noexcept;
   [[nodiscard]] bool has_captured() const noexcept {
     return captured_.load(std::memory_order_acquire) != 0;
   }
 
-  // What was recorded in a later iteration is read, and not kept.
+  // Drops the samples of later iterations when they are read.
   void discard_after(std::int64_t iteration) noexcept;
 
-  // Records this iteration's origin on `stream`; nothing if the stream is capturing or the ring is
-  // full of origins that are still needed.
+  // Records this iteration's origin on `stream`. Does nothing if the stream is capturing, or if the
+  // ring is full of origins that are still needed.
   void record_origin(CUstream stream, std::int64_t iteration) noexcept;
 
   [[nodiscard]] bool has_origin(std::int64_t iteration) noexcept {
     return origin_of(iteration) != nullptr;
   }
 
-  // Reads what has finished; never waits.  One thread at a time, others return at once.  Iteration
-  // times go to `times` unless it is null.
+  // Reads what has finished, without waiting. One thread at a time; others return at once. Appends
+  // iteration times to `times` unless it is null.
   void poll(record::IterationTimes* times) noexcept;
 
-  // Milliseconds from the origin of `iteration` to the end of the sample read last; for runs
-  // without iterations.
+  // Returns the milliseconds from the origin of `iteration` to the end of the sample read last, for
+  // runs without iterations.
   [[nodiscard]] float last_sample_end_ms() const noexcept {
     return last_end_ms_.load(std::memory_order_relaxed);
   }
@@ -108,12 +107,12 @@ class ContextTimer {
   [[nodiscard]] std::size_t pending() const noexcept {
     return pending_.load(std::memory_order_acquire);
   }
-  // Iterations that the application has begun and the GPU has not, as far as the last poll knows.
+  // Returns how many iterations the application has begun and the GPU has not, as of the last poll.
   [[nodiscard]] std::int64_t iterations_ahead() const noexcept {
     return last_origin_.load(std::memory_order_relaxed) -
            first_unread_origin_.load(std::memory_order_relaxed);
   }
-  // Origins whose iteration time is not read yet.
+  // Returns true if the time of an iteration is still to be read.
   [[nodiscard]] bool origins_pending() const noexcept;
 
  private:
@@ -126,7 +125,7 @@ class ContextTimer {
   [[nodiscard]] Pair* free_pair() noexcept;
   [[nodiscard]] BeginResult take(record::EventRecord& event, std::int64_t iteration,
                                  Pair*& pair) noexcept;
-  // A replay may record the captured pair's events at any time from now on: it gets new ones.
+  // Gives the pair new events: a replay may record the captured ones at any time from now on.
   [[nodiscard]] bool renew(Pair& pair) noexcept;
   [[nodiscard]] Origin* origin_of(std::int64_t iteration) noexcept;
   void read_pair(Pair& pair) noexcept;
@@ -140,7 +139,7 @@ class ContextTimer {
   std::size_t pair_count_ = 0;
   std::atomic<std::size_t> next_pair_{0};
   std::atomic<std::size_t> pending_{0};
-  std::atomic<std::size_t> captured_{0};  // recorded into a graph that was not replayed yet
+  std::atomic<std::size_t> captured_{0};  // recorded into a graph that has not been replayed yet
   std::array<Origin, kRing> origins_{};
   std::atomic<std::int64_t> first_unread_origin_{-1};
   std::atomic<std::int64_t> last_origin_{-1};

@@ -9,11 +9,11 @@
 
 namespace inline_prof::timer {
 
-// Adds what the driver says of `device`, once per device.  The device's number in prof.json is the
-// process's own ordinal, as CUDA_VISIBLE_DEVICES leaves it.
+// Adds what the driver says about `device`, once per device. The device's number in prof.json is
+// the process's own ordinal, as CUDA_VISIBLE_DEVICES leaves it.
 void add_device_facts(record::RunRecord& run, CUdevice device);
 
-// Versions of the vendor libraries that are loaded now: {"cublas": "13.1.0"}.
+// Returns the versions of the vendor libraries that are loaded now: {"cublas": "13.1.0"}.
 [[nodiscard]] std::map<std::string, std::string> loaded_library_versions();
 
 }  // namespace inline_prof::timer

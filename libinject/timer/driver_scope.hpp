@@ -5,15 +5,16 @@
 
 namespace inline_prof::timer {
 
-// True if an event recorded on `stream` would become part of the application's graph.  For the
-// legacy stream the query itself fails while another stream is capturing; that counts as capturing.
+// Returns true if an event recorded on `stream` would become part of the application's graph. For
+// the legacy stream the query itself fails while another stream is capturing; that counts as
+// capturing.
 [[nodiscard]] inline bool is_capturing(CUstream stream) noexcept {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   return sys::cuda().cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
          status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// Makes `context` current and gives the thread back with the context it had.
+// Makes `context` current, and restores the thread's context at the end.
 class ContextScope {
  public:
   explicit ContextScope(CUcontext context) noexcept {

@@ -1,5 +1,5 @@
-// When a thread of the application's last came back from a call that waits for the device: in
-// microseconds, on a clock that begins anew after 71 minutes.
+// The time at which a thread of the application last returned from a call that waits for the
+// device, in microseconds, on a clock that wraps after 71 minutes.
 #pragma once
 
 #include "sys/thread_state.hpp"
@@ -16,7 +16,7 @@ namespace inline_prof::timer {
                                     static_cast<std::uint64_t>(now.tv_nsec) / 1'000U);
 }
 
-// A call that comes back sooner has found the device without work.
+// A call that returns sooner found the device without work.
 inline constexpr std::uint32_t kLeastWaitUs = 5;
 
 inline void note_end_of_wait(std::uint32_t called_us) noexcept {
@@ -25,7 +25,7 @@ inline void note_end_of_wait(std::uint32_t called_us) noexcept {
   sys::this_thread.last_wait_ended_us = now_us == 0 ? 1 : now_us;
 }
 
-// Microseconds since then; below 0: this thread has not waited.
+// Returns the microseconds since then; below 0 if this thread has not waited.
 [[nodiscard]] inline float since_last_wait_us() noexcept {
   if (sys::this_thread.last_wait_ended_us == 0) return -1;
   return static_cast<float>(monotonic_us() - sys::this_thread.last_wait_ended_us);

@@ -8,7 +8,7 @@
 
 namespace inline_prof::timer {
 
-// A launch that was counted has failed.  The count may have begun anew meanwhile.
+// Uncounts a launch that failed. The count may have been reset meanwhile.
 inline void take_back(std::atomic<std::uint32_t>& count) noexcept {
   auto now = count.load(std::memory_order_relaxed);
   while (now > 0 && !count.compare_exchange_weak(now, now - 1, std::memory_order_relaxed)) {
@@ -20,28 +20,28 @@ struct LaunchSlot {
   std::atomic<const void*> function{nullptr};
   std::atomic<const void*> stream{nullptr};
   std::atomic<std::uint32_t> count{0};  // in this iteration
-  std::atomic<std::uint32_t> limit{0};  // at or above this count the launch is examined
-  std::atomic<void*> owner{nullptr};    // the caller's: what is known of the pair
+  std::atomic<std::uint32_t> limit{0};  // from this count on each launch is examined
+  std::atomic<void*> owner{nullptr};    // the caller's record of the pair
 
-  // The site has another slot from now on.
+  // Takes over from `old`, which its owner leaves.
   void take_counts_of(const LaunchSlot& old) noexcept {
     owner.store(old.owner.load(std::memory_order_relaxed), std::memory_order_release);
     count.fetch_add(old.count.load(std::memory_order_relaxed), std::memory_order_relaxed);
     limit.store(old.limit.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
 
-  // Counts one launch; false where the caller must look at it.  A program of one thread has a load
-  // and a store: the locked instruction that several threads need costs 5 ns.  From one to the
-  // other: launch/launching_threads.hpp.
+  // Counts one launch. Returns false if the caller must examine it. With one launching thread this
+  // is a load and a store; the locked instruction that several threads need costs 5 ns
+  // (launch/launching_threads.hpp).
   [[nodiscard]] bool count_quietly(bool several_threads) noexcept {
-    auto site = count.load(std::memory_order_relaxed);
-    if (site >= limit.load(std::memory_order_relaxed)) return false;
+    auto launches = count.load(std::memory_order_relaxed);
+    if (launches >= limit.load(std::memory_order_relaxed)) return false;
     if (!several_threads) {
-      count.store(site + 1, std::memory_order_relaxed);
+      count.store(launches + 1, std::memory_order_relaxed);
       return true;
     }
-    while (!count.compare_exchange_weak(site, site + 1, std::memory_order_relaxed)) {
-      if (site >= limit.load(std::memory_order_relaxed)) return false;
+    while (!count.compare_exchange_weak(launches, launches + 1, std::memory_order_relaxed)) {
+      if (launches >= limit.load(std::memory_order_relaxed)) return false;
     }
     return true;
   }
@@ -50,11 +50,11 @@ struct LaunchSlot {
 class LaunchTable {
  public:
   // 8192 slots, 256 KiB that stay untouched until used: a model of a few hundred kernels on a few
-  // streams and eight devices.  Beyond that launches are forwarded and counted as lost.
+  // streams and eight devices. Launches beyond that are forwarded and counted as lost.
   static constexpr std::size_t kSize = 8192;
   static constexpr std::size_t kLongestProbe = 64;
 
-  // Null if it is not in the table.
+  // Returns null if it is not in the table.
   [[nodiscard]] LaunchSlot* find(const void* function, const void* stream) noexcept {
     std::size_t at = home(function, stream);
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
@@ -66,7 +66,7 @@ class LaunchTable {
     return nullptr;
   }
 
-  // Null if all probed slots are taken.  One caller at a time; readers need no lock.
+  // Returns null if all probed slots are taken. One caller at a time; readers need no lock.
   [[nodiscard]] LaunchSlot* insert(const void* function, const void* stream) noexcept {
     std::size_t at = home(function, stream);
     for (std::size_t probe = 0; probe < kLongestProbe; ++probe, at = (at + 1) % kSize) {
@@ -84,8 +84,7 @@ class LaunchTable {
     return nullptr;
   }
 
-  // Those that were placed after it are still found, and the next one may have the place.  The
-  // table's own address stands for it: no function has that.
+  // Empties the slot. `this` marks a deleted slot, so that entries placed after it are still found.
   void vacate(LaunchSlot& slot) noexcept { slot.function.store(this, std::memory_order_release); }
 
   // A lookup that runs meanwhile may miss its entry.
@@ -94,8 +93,8 @@ class LaunchTable {
       slot.function.store(nullptr, std::memory_order_release);
   }
 
-  // The sum of the launches' hashes, while they are watched.  Beside the slots, of which two make a
-  // cache line.
+  // Returns the sum of the launches' hashes, which phases are told apart by. Kept apart from the
+  // slots, of which two fill a cache line.
   [[nodiscard]] std::atomic<std::uint32_t>& shapes_of(const LaunchSlot& slot) noexcept {
     return shapes_[index_of(slot)];
   }

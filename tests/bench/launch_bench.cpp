@@ -14,7 +14,7 @@
 // kernel is armed; the copy also while every one is counted.
 //
 // --two-threads: a second thread has launched on the same streams before, so that launches are
-// marked (libinject/timer/stream_watch.hpp).
+// marked (libinject/timer/stream_sharing.hpp).
 //
 // Prints Google Benchmark's table, then the medians and what each adds to `direct`.  The program
 // starts itself again with the injected library preloaded.

@@ -1,25 +1,25 @@
-#include "timer/hold_watch.hpp"
+#include "timer/hold_limit.hpp"
 
 #include "sys/quiet_thread.hpp"
 
 namespace inline_prof::timer {
 namespace {
 
-// A hold lasts 2 ms at most where launches do not block and the thread gets to run, which on a busy
-// system may take a while; this one looks twice before it ends one.
-constexpr long kLookNanoseconds = 150'000'000;
+// A hold lasts 2 ms at most where launches do not block, longer if the thread does not get to run.
+// This thread checks twice before it ends one.
+constexpr long kCheckNanoseconds = 150'000'000;
 
 }  // namespace
 
-bool HoldWatch::start(volatile std::uint32_t* flag) {
+bool HoldLimit::start(volatile std::uint32_t* flag) {
   flag_ = flag;
   if (sem_init(&wake_, 0, 0) != 0) return false;
-  is_running_ = sys::start_quiet_thread(thread_, &HoldWatch::main, this) == 0;
+  is_running_ = sys::start_quiet_thread(thread_, &HoldLimit::main, this) == 0;
   if (!is_running_) sem_destroy(&wake_);
   return is_running_;
 }
 
-HoldWatch::~HoldWatch() {
+HoldLimit::~HoldLimit() {
   if (!is_running_) return;
   is_over_.store(true, std::memory_order_release);
   sem_post(&wake_);
@@ -27,20 +27,20 @@ HoldWatch::~HoldWatch() {
   sem_destroy(&wake_);
 }
 
-void* HoldWatch::main(void* self) {
-  static_cast<HoldWatch*>(self)->loop();
+void* HoldLimit::main(void* self) {
+  static_cast<HoldLimit*>(self)->loop();
   return nullptr;
 }
 
-void HoldWatch::loop() {
+void HoldLimit::loop() {
   std::uint32_t seen = 0;
   while (!is_over_.load(std::memory_order_acquire)) {
-    const timespec until = sys::from_now(kLookNanoseconds);
+    const timespec until = sys::from_now(kCheckNanoseconds);
     static_cast<void>(sem_timedwait(&wake_, &until));
     const std::uint32_t hold = hold_.load(std::memory_order_acquire);
     if (hold != 0 && hold == seen && !is_over_.load(std::memory_order_acquire)) {
       has_ended_one_.store(true, std::memory_order_release);
-      // What is held may be over by now: a later hold waits for a larger number.
+      // A store for a hold that is over does no harm: a later hold waits for a larger number.
       __atomic_store_n(flag_, hold, __ATOMIC_RELEASE);
     }
     seen = hold;

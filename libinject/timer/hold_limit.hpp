@@ -8,26 +8,26 @@
 
 namespace inline_prof::timer {
 
-// Work is held back behind a value that the GPU waits for in host memory.  Where a launch returns
-// only when it has run (CUDA_LAUNCH_BLOCKING, tools that look at one kernel at a time), the thread
-// that holds never comes to store that value: this one stores it then.
-class HoldWatch {
+// A thread that ends a hold. Work is held back behind a value that the GPU waits for in host
+// memory. Where a launch returns only after it has run (CUDA_LAUNCH_BLOCKING, tools that run one
+// kernel at a time), the holding thread never gets to store that value, and this thread stores it.
+class HoldLimit {
  public:
-  HoldWatch() = default;
-  HoldWatch(const HoldWatch&) = delete;
-  HoldWatch& operator=(const HoldWatch&) = delete;
-  // The thread has ended when this returns.
-  ~HoldWatch();
+  HoldLimit() = default;
+  HoldLimit(const HoldLimit&) = delete;
+  HoldLimit& operator=(const HoldLimit&) = delete;
+  // Waits until the thread has ended.
+  ~HoldLimit();
 
-  // False: there is no thread, and nothing may be held.
+  // Returns false if there is no thread; then nothing may be held.
   [[nodiscard]] bool start(volatile std::uint32_t* flag);
 
-  // From now on `hold` is stored after some milliseconds, unless it is over before.  Holds are
-  // counted upwards from 1.
+  // Begins a hold, which ends after some milliseconds at the latest. Holds are counted upwards from
+  // 1.
   void begin(std::uint32_t hold) { hold_.store(hold, std::memory_order_release); }
   void end() { hold_.store(0, std::memory_order_release); }
 
-  // True if a hold had to be ended.
+  // Returns true if a hold had to be ended.
   [[nodiscard]] bool has_ended_one() const {
     return has_ended_one_.load(std::memory_order_acquire);
   }

@@ -1,4 +1,4 @@
-#include "timer/stream_watch.hpp"
+#include "timer/stream_sharing.hpp"
 
 #include "sys/thread_state.hpp"
 
@@ -9,16 +9,16 @@
 
 namespace inline_prof::timer {
 
-constinit std::atomic<int> open_watches{0};
+constinit std::atomic<int> exclusive_uses{0};
 
 namespace {
 
-constexpr std::size_t kMostMarks = 64;  // launches at the same moment: threads, not launches
+constexpr std::size_t kMostUnderWay = 64;  // one for each thread
 
-constinit std::array<StreamWatch, kMostWatches> watches;
-constinit std::array<LaunchMark, kMostMarks> marks;
-constinit StreamWatch no_room;  // of a pair that found none
-constinit LaunchMark crowd;     // stands for the launches that found none
+constinit std::array<ExclusiveUse, kMostExclusiveUses> uses;
+constinit std::array<LaunchUnderWay, kMostUnderWay> under_way;
+constinit ExclusiveUse no_room;  // stands for a pair that found no place
+constinit LaunchUnderWay crowd;  // stands for the launches that found no place
 constinit std::atomic<int> launches_in_crowd{0};
 
 struct ThreadOnStream {
@@ -30,7 +30,7 @@ constexpr std::size_t kLongestProbe = 16;
 constinit std::array<ThreadOnStream, kMostStreams> threads_on_streams;
 constexpr char kSeveral = 0;
 
-// Identifies this thread.
+// Returns a pointer that identifies this thread.
 const void* this_thread() noexcept {
   return &sys::this_thread;
 }
@@ -41,18 +41,18 @@ std::size_t hash(const void* pointer) noexcept {
   return static_cast<std::size_t>((address >> 4) * 0x9E3779B97F4A7C15ULL >> 32);
 }
 
-void spoil_watches_on(const void* stream) noexcept {
-  for (StreamWatch& watch : watches) {
-    if (watch.stream.load() != stream) continue;
-    if (watch.thread.load(std::memory_order_relaxed) != this_thread()) watch.is_spoiled.store(true);
+void spoil_uses_of(const void* stream) noexcept {
+  for (ExclusiveUse& use : uses) {
+    if (use.stream.load() != stream) continue;
+    if (use.thread.load(std::memory_order_relaxed) != this_thread()) use.is_spoiled.store(true);
   }
 }
 
 bool others_launch_on(const void* stream) noexcept {
   if (launches_in_crowd.load() != 0) return true;
-  for (const LaunchMark& mark : marks) {
-    if (mark.stream.load() == stream &&
-        mark.thread.load(std::memory_order_relaxed) != this_thread()) {
+  for (const LaunchUnderWay& launch : under_way) {
+    if (launch.stream.load() == stream &&
+        launch.thread.load(std::memory_order_relaxed) != this_thread()) {
       return true;
     }
   }
@@ -61,47 +61,47 @@ bool others_launch_on(const void* stream) noexcept {
 
 }  // namespace
 
-StreamWatch* open_watch(const void* stream) noexcept {
+ExclusiveUse* begin_exclusive_use(const void* stream) noexcept {
   if (stream == CU_STREAM_PER_THREAD) return nullptr;
-  open_watches.fetch_add(1);
+  exclusive_uses.fetch_add(1);
   const std::size_t first = hash(this_thread());
-  for (std::size_t i = 0; i < kMostWatches; ++i) {
-    StreamWatch& watch = watches[(first + i) % kMostWatches];
+  for (std::size_t i = 0; i < kMostExclusiveUses; ++i) {
+    ExclusiveUse& use = uses[(first + i) % kMostExclusiveUses];
     const void* nobody = nullptr;
-    if (watch.thread.load(std::memory_order_relaxed) != nullptr ||
-        !watch.thread.compare_exchange_strong(nobody, this_thread())) {
+    if (use.thread.load(std::memory_order_relaxed) != nullptr ||
+        !use.thread.compare_exchange_strong(nobody, this_thread())) {
       continue;
     }
-    watch.is_spoiled.store(false);
-    watch.stream.store(stream);
-    if (others_launch_on(stream)) watch.is_spoiled.store(true);
-    return &watch;
+    use.is_spoiled.store(false);
+    use.stream.store(stream);
+    if (others_launch_on(stream)) use.is_spoiled.store(true);
+    return &use;
   }
   return &no_room;
 }
 
-bool close_watch(StreamWatch& watch) noexcept {
+bool end_exclusive_use(ExclusiveUse& use) noexcept {
   bool is_spoiled = true;
-  if (&watch != &no_room) {
-    is_spoiled = watch.is_spoiled.load();
-    watch.stream.store(nullptr);
-    watch.thread.store(nullptr);
+  if (&use != &no_room) {
+    is_spoiled = use.is_spoiled.load();
+    use.stream.store(nullptr);
+    use.thread.store(nullptr);
   }
-  open_watches.fetch_sub(1);
+  exclusive_uses.fetch_sub(1);
   return is_spoiled;
 }
 
-LaunchMark* mark_launch(const void* stream) noexcept {
+LaunchUnderWay* begin_launch(const void* stream) noexcept {
   if (stream == CU_STREAM_PER_THREAD) return nullptr;
   note_thread_on(stream);
-  LaunchMark* mine = nullptr;
+  LaunchUnderWay* mine = nullptr;
   const std::size_t first = hash(this_thread());
-  for (std::size_t i = 0; i < kMostMarks && mine == nullptr; ++i) {
-    LaunchMark& mark = marks[(first + i) % kMostMarks];
+  for (std::size_t i = 0; i < kMostUnderWay && mine == nullptr; ++i) {
+    LaunchUnderWay& launch = under_way[(first + i) % kMostUnderWay];
     const void* nobody = nullptr;
-    if (mark.stream.load(std::memory_order_relaxed) == nullptr &&
-        mark.stream.compare_exchange_strong(nobody, stream)) {
-      mine = &mark;
+    if (launch.stream.load(std::memory_order_relaxed) == nullptr &&
+        launch.stream.compare_exchange_strong(nobody, stream)) {
+      mine = &launch;
     }
   }
   if (mine != nullptr) {
@@ -110,29 +110,30 @@ LaunchMark* mark_launch(const void* stream) noexcept {
     launches_in_crowd.fetch_add(1);
     mine = &crowd;
   }
-  if (open_watches.load() != 0) spoil_watches_on(stream);
+  if (exclusive_uses.load() != 0) spoil_uses_of(stream);
   return mine;
 }
 
-// The thread first: whoever takes the place next has not been here yet.
-void end_mark(LaunchMark* mark) noexcept {
-  if (mark == nullptr) return;
-  if (mark == &crowd) {
+// Clears the thread first: it must not be stored once another thread has taken the place.
+void end_launch(LaunchUnderWay* launch) noexcept {
+  if (launch == nullptr) return;
+  if (launch == &crowd) {
     auto now = launches_in_crowd.load();
     while (now > 0 && !launches_in_crowd.compare_exchange_weak(now, now - 1)) {
     }
     return;
   }
   const void* mine = this_thread();
-  if (mark->thread.load(std::memory_order_relaxed) != mine) return;  // forgotten meanwhile
-  mark->thread.store(nullptr, std::memory_order_relaxed);
-  mark->stream.store(nullptr, std::memory_order_release);
+  if (launch->thread.load(std::memory_order_relaxed) != mine)
+    return;  // forget_launches() ran meanwhile
+  launch->thread.store(nullptr, std::memory_order_relaxed);
+  launch->stream.store(nullptr, std::memory_order_release);
 }
 
-void forget_marks() noexcept {
-  for (LaunchMark& mark : marks) {
-    mark.thread.store(nullptr);
-    mark.stream.store(nullptr);
+void forget_launches() noexcept {
+  for (LaunchUnderWay& launch : under_way) {
+    launch.thread.store(nullptr);
+    launch.stream.store(nullptr);
   }
   launches_in_crowd.store(0);
 }
