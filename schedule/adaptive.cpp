@@ -20,15 +20,15 @@ constexpr double kSmallShare = 0.005;
 // %.
 constexpr std::size_t kFewestOfALargeClass = 10;
 constexpr std::size_t kMostTriesInVain = 32;
-// What was given this many iterations ago without an answer will get none: the injected library
-// reads its samples sooner.
+// An event that was returned this many iterations ago has lost its sample: the injected library
+// reads samples sooner.
 constexpr std::int64_t kLongestFlight = 64;
 
 double middle_of(std::vector<double> values) {
   return values.empty() ? 0 : base::median(std::move(values));
 }
 
-std::int64_t largest_power_of_two(double value) {  // not above it; value >= 1
+std::int64_t largest_power_of_two(double value) {  // the largest not above `value`, which is >= 1
   return static_cast<std::int64_t>(std::exp2(std::floor(std::log2(value))));
 }
 
@@ -43,7 +43,7 @@ PairRate pair_rate(double budget_percent, const PairCost& cost, bool in_powers_o
             .pairs = in_powers_of_two ? static_cast<std::size_t>(largest_power_of_two(pairs))
                                       : static_cast<std::size_t>(pairs)};
   }
-  // A pair every so many iterations; at most a million.
+  // One pair every `every` iterations, at most a million.
   const double every = std::min(std::ceil(1 / std::max(allowed, 1e-6)), 1e6);
   const auto rounded = largest_power_of_two(every);
   const bool is_power = static_cast<double>(rounded) == every;
@@ -78,8 +78,8 @@ AdaptivePlan::AdaptivePlan(const std::vector<ClassMember>& events, std::vector<I
     first = std::min(first, range.start);
     last = std::max(last, range.end);
   }
-  // A quarter of the mean distance of kMostPairs, and no more than four launches: pairs do not
-  // wait for each other, and neighbours can still be measured soon.
+  // A quarter of the mean distance of kMostPairs, and at most four launches: pairs do not wait for
+  // each other, and neighbours can still be measured soon.
   if (last > first) {
     const std::int64_t quarter = (last - first) / (4 * static_cast<std::int64_t>(kMostPairs));
     least_distance_ = std::clamp<std::int64_t>(quarter, 1, 8);
@@ -265,7 +265,8 @@ double AdaptivePlan::share(const ClassState& state) const {
   return std::min(state.middle_ms * static_cast<double>(state.what.members.size()) / step, 1.0);
 }
 
-// The interval's half width over the median that `samples` will give, at most 1.
+// Returns the half width of the interval over the median that `samples` samples will give, at most
+// 1.
 double AdaptivePlan::doubt(const ClassState& state, std::size_t samples) const {
   if (!state.median) return 1;
   const double width = state.median->relative_half_width();
@@ -278,7 +279,7 @@ bool AdaptivePlan::is_exhausted(const ClassState& state) const {
                      [&](std::size_t event) { return samples_of_[event] >= repeat_; });
 }
 
-// Whether the class would still need a sample if it had so many.
+// Returns true if the class would still need a sample if it had so many.
 bool AdaptivePlan::needs_more(const ClassState& state, std::size_t samples) const {
   if (state.tries_in_vain >= kMostTriesInVain || is_exhausted(state)) return false;
   if (samples < base::kFewestForInterval) return true;

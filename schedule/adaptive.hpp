@@ -1,4 +1,4 @@
-// Policy adaptive: what is measured next depends on the samples so far.
+// Policy adaptive: the samples so far decide what is measured next.
 #pragma once
 
 #include "base/median.hpp"
@@ -24,10 +24,10 @@ struct PairCost {
   double pair_ms = 0;       // GPU time that a pair adds, above 0
 };
 
-// At most so many pairs in an iteration, whatever the budget allows.
+// The most pairs in an iteration, whatever the budget allows.
 inline constexpr std::size_t kMostPairs = 32;
 
-// Iterations to one with pairs, and how many these have: {1, 32} or {3, 1}.
+// One of `every` iterations has pairs, and so many: {1, 32} or {3, 1}.
 struct PairRate {
   std::int64_t every = 1;
   std::size_t pairs = 1;
@@ -35,8 +35,8 @@ struct PairRate {
   bool operator==(const PairRate&) const = default;
 };
 
-// `budget_percent` of the iteration in pairs.  `in_powers_of_two`: rounded down to one, so that
-// ranks whose clocks differ a little find the same.
+// Returns the rate that fits into `budget_percent` of the iteration. `in_powers_of_two`: rounded
+// down to one, so that ranks whose clocks differ a little get the same.
 [[nodiscard]] PairRate pair_rate(double budget_percent, const PairCost& cost,
                                  bool in_powers_of_two);
 
@@ -53,31 +53,31 @@ struct PairRate {
 // event in the same iteration without talking to each other.
 class AdaptivePlan {
  public:
-  // `events` and `ranges` have equal sizes.  Throws ScheduleError as check() does.
+  // Takes `events` and `ranges` of equal sizes. Throws ScheduleError as check() does.
   AdaptivePlan(const std::vector<ClassMember>& events, std::vector<IndexRange> ranges,
                const Settings& settings, bool is_one_of_several_ranks);
 
-  // Events to measure in `iteration`, which only ever grows: none, one, or several that do not
-  // overlap and have some launches between them.
+  // Returns the events to measure in `iteration`, which only ever grows: none, one, or several that
+  // do not overlap and have some launches between them.
   [[nodiscard]] std::vector<std::size_t> next(std::int64_t iteration, const PairCost& cost);
 
-  // A sample of an event that next() has given has come, or will never come.
+  // Called when the sample of an event that next() has returned arrives, or is lost.
   void add(std::size_t event, double measured_ms);
   void lose(std::size_t event);
 
   [[nodiscard]] bool is_done() const;
 
-  // From the samples so far and the square root law: an interval's width falls as 1 / sqrt(n).
-  // 0 when done.
+  // Estimates the iterations left from the samples so far and the square root law: an interval's
+  // width falls as 1 / sqrt(n). 0 when done.
   [[nodiscard]] std::int64_t iterations_left(const PairCost& cost) const;
 
-  // The classes as they are by now, those that were split off behind the others.
+  // The present state of a class. Classes that were split off come behind the others.
   struct Class {
     EventClass what{};
     std::size_t sample_count = 0;
     std::optional<base::MedianAndInterval> median_ms{};  // empty below kFewestForInterval samples
     double share = 0;                                    // of the iteration, 0..1; 0 if unknown
-    bool is_known = false;                               // well enough
+    bool is_known = false;                               // known well enough
     bool was_given_up = false;                           // no sample came
   };
   [[nodiscard]] std::vector<Class> classes() const;
@@ -119,17 +119,17 @@ class AdaptivePlan {
   std::vector<std::size_t> class_of_{};    // by event
   std::vector<std::size_t> samples_of_{};  // by event
   std::vector<IndexRange> ranges_{};       // by event
-  std::int64_t least_distance_ = 1;        // of two events in an iteration, in start_index
+  std::int64_t least_distance_ = 1;        // between two events of an iteration, in start_index
   std::size_t repeat_ = 0;
   std::int64_t warmup_ = 0;
   std::uint64_t seed_ = 0;
   double target_ = 0;
   double budget_percent_ = 0;
   bool in_rounds_ = false;
-  double iteration_ms_ = 0;  // as last told
+  double iteration_ms_ = 0;  // as given last
 };
 
-// How many iterations policy adaptive takes with `event_count` events in `class_count` classes:
+// The number of iterations of policy adaptive with `event_count` events in `class_count` classes:
 // kFewestForInterval samples of each class at least, `repeat` of each event at most.
 struct IterationBounds {
   std::int64_t least = 0;

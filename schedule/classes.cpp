@@ -13,7 +13,7 @@
 namespace inline_prof::schedule {
 namespace {
 
-// By a heap, since std::sort calls itself: this runs where 3 KiB of stack may be too many.
+// Sorts by a heap, since std::sort calls itself: this runs where 3 KiB of stack may be too many.
 template <typename T>
 void sort_flat(std::vector<T>& values) {
   std::make_heap(values.begin(), values.end());
@@ -40,7 +40,7 @@ struct NamePattern {
 
 NamePattern pattern_of(std::string_view label) {
   NamePattern pattern;
-  std::size_t text = 0;  // where the text begins that is not put away yet
+  std::size_t text = 0;  // the start of the text that is not yet stored
   for (std::size_t i = 0; i < label.size(); ++i) {
     if (!is_digit(label[i])) continue;
     std::size_t end = i;
@@ -74,8 +74,8 @@ std::string common_name(const std::vector<NamePattern>& patterns) {
   return name;
 }
 
-// Two-sided probability that two samples of one distribution differ in rank at least as much as
-// these.
+// Returns the two-sided probability that two samples of one distribution differ in rank at least as
+// much as these.
 double rank_sum_probability(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<std::pair<double, bool>> all;  // value, is of a
   all.reserve(a.size() + b.size());

@@ -1,4 +1,4 @@
-// Events that are expected to take the same time: the same launch in another layer.
+// Groups events that are expected to take the same time: the same launch in another layer.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace inline_prof::schedule {
 
-// What identifies equal events.
+// The facts that identify equal events.
 struct ClassMember {
   std::string event{};
   std::string layer{};   // may be empty
@@ -34,20 +34,18 @@ struct EventClass {
 // only, the second one's gets " #2".  Classes are in order of their first members.
 [[nodiscard]] std::vector<EventClass> make_classes(const std::vector<ClassMember>& events);
 
-// Whether the members of a class take the same time after all.  Gives groups of indices into
+// Tests whether the members of a class take the same time after all. Returns groups of indices into
 // `samples` that agree, the one with the fastest members first; one group if all do.
 //
-// Members are put in the order of their medians.  One leaves the group of those before it where
-//   - a two-sided rank-sum test against all samples of the group says so: H. B. Mann, D. R.
-//   Whitney,
-//     "On a test of whether one of two random variables is stochastically larger than the other",
-//     The Annals of Mathematical Statistics 18(1), 1947, doi:10.1214/aoms/1177730491, in its normal
-//     approximation with the correction for ties;
-//   - at a level of 0.1 % divided by the number of members: O. J. Dunn, "Multiple comparisons among
-//     means", Journal of the American Statistical Association 56(293), 1961,
-//     doi:10.1080/01621459.1961.10482090;
-//   - and the medians are more than 2 % apart: less is not worth a class.
-// Members with fewer than 8 samples are not tested; they stay in the largest group.
+// Members are put in the order of their medians. A member leaves the group of those before it if
+// the medians are more than 2 % apart, and a two-sided rank-sum test against all samples of the
+// group rejects equality at a level of 0.1 % divided by the number of members: H. B. Mann, D. R.
+// Whitney, "On a test of whether one of two random variables is stochastically larger than the
+// other", The Annals of Mathematical Statistics 18(1), 1947, doi:10.1214/aoms/1177730491, in its
+// normal approximation with the correction for ties; O. J. Dunn, "Multiple comparisons among
+// means", Journal of the American Statistical Association 56(293), 1961,
+// doi:10.1080/01621459.1961.10482090. Members with fewer than 8 samples are not tested; they stay
+// in the largest group.
 [[nodiscard]] std::vector<std::vector<std::size_t>> groups_that_agree(
     const std::vector<std::vector<double>>& samples);
 

@@ -7,13 +7,13 @@
 
 namespace inline_prof::schedule {
 
-// The prof.schedule for `keys`: settings.repeat samples of each, from iteration settings.warmup + 1
-// on, in the order of settings.policy.  Throws ScheduleError if there is nothing to measure, and as
-// Plan does.
+// Returns the prof.schedule for `keys`: settings.repeat samples of each, from iteration
+// settings.warmup + 1 on, in the order of settings.policy. Throws ScheduleError if there is nothing
+// to measure, and as Plan does.
 [[nodiscard]] SampleList expand(const std::vector<EventKey>& keys, const Settings& settings);
 
-// The same for the layers of `spec`, in the order in which the original profiler's generator wrote
-// them (listed_events()).  Patterns need the events of a run and are not looked at: see select().
+// Does the same for the layers of `spec`, in the order in which the original profiler's generator
+// wrote them (listed_events()). Patterns need the events of a run and are left out: see select().
 [[nodiscard]] SampleList expand(const Spec& spec, const Settings& settings);
 
 }  // namespace inline_prof::schedule

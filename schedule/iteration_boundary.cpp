@@ -10,7 +10,7 @@ namespace {
 // The first iterations may launch more or fewer than later ones: a run's segments differ by less.
 constexpr double kDifferentSegment = 0.25;  // of the cycle's launches are missing or too many
 
-// Launches of the cycle that a segment has too few or too many of; others are not looked at.
+// Counts the launches of the cycle that a segment has too few or too many of; others are ignored.
 std::size_t deviation(Launches segment, const Cycle& cycle) {
   std::vector<int> counts(cycle.varies.size());
   for (const std::uint32_t kernel : cycle.steady)
@@ -39,7 +39,7 @@ class Alignment {
         cycle_(cycle),
         gap_cost_(std::min(kMostGapCost, static_cast<double>(log.weight_of(cycle.steady)) / 4)) {}
 
-  // Launches of `before` that belong to the cycle, counted from its end, and how many of the
+  // The launches of `before` that belong to the cycle, counted from its end, and how many of the
   // cycle's they cover.
   struct Extent {
     std::size_t launches = 0;
@@ -71,7 +71,8 @@ class Alignment {
  private:
   static constexpr double kMostGapCost = 8;
   static constexpr std::size_t kLongestGap = 4096;
-  // Launches in a row behind a gap; fewer where gaps are usual, as while kernels are tried.
+  // Launches in a row that must fit behind a gap; fewer where gaps are usual, as while kernels are
+  // tried.
   static constexpr std::size_t kSureMatch = 4;
   static constexpr std::size_t kUsualMatch = 2;
   static constexpr int kUsualGaps = 4;
@@ -93,7 +94,7 @@ class Alignment {
     return true;
   }
 
-  // The shortest gap on either side behind which the two go on together.
+  // Crosses the shortest gap on either side behind which the two continue together.
   [[nodiscard]] bool cross_gap() {
     score_ -= gap_cost_ / ++gaps_;
     std::size_t missing = 0;
@@ -121,7 +122,8 @@ class Alignment {
   int gaps_ = 0;
 };
 
-// What is before the first whole iteration, at most: a share of the launches between two waits.
+// The most that may come before the first whole iteration: a share of the launches between two
+// waits.
 constexpr double kMostInCommon = 0.2;
 
 Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary) {
@@ -140,8 +142,7 @@ Boundary behind_wait(const LaunchLog& log, const Cycle& cycle, Boundary boundary
     boundary.steady_index = (boundary.steady_index + size - behind) % size;
     return boundary;
   }
-  // Nothing was launched before that might look like the end of an iteration, or the host waited
-  // for it.
+  // True if no launch before might look like the end of an iteration, or if the host waited for it.
   const bool begins_there = boundary.first_launch + log.dropped() == 0 || is_behind_one;
   if (early == 0 ||
       (boundary.is_known && (begins_there || static_cast<double>(early) > kMostInCommon * between)))

@@ -1,4 +1,4 @@
-// Where the iterations of a cycle begin: the cycle itself has no beginning.
+// Finds where the iterations of a cycle begin: the cycle itself has no beginning.
 #pragma once
 
 #include "schedule/recurrence.hpp"
@@ -17,11 +17,11 @@ struct Boundary {
   bool is_sure = false;  // nothing is launched before, or the host waits there
 };
 
-// The periodic part is followed back from the run's first anchor to where it begins.  Launches that
-// only the first iteration has (an optimizer sets up its state) do not stop the search.
+// Follows the periodic part back from the run's first anchor to its beginning. Launches that only
+// the first iteration has (an optimizer sets up its state) do not stop the search.
 //
-// What was launched before may end as an iteration does (a prompt's pass and a token): the boundary
-// would be early by those launches.  Where the host waits soon after, in each iteration, iterations
+// The launches before may end as an iteration does (a prompt's pass and a token): the boundary
+// would be early by those launches. Where the host waits soon after, in each iteration, iterations
 // begin there.
 [[nodiscard]] Boundary find_boundary(const LaunchLog& log, std::span<const std::uint32_t> positions,
                                      const Cycle& cycle);

@@ -20,9 +20,9 @@ constexpr std::size_t kTimesLookedBack = 3;  // as many segments as are needed
 constexpr std::size_t kEnoughAlike = 2;
 constexpr std::ptrdiff_t kAnchorsLookedInto = 3;  // launch by launch
 constexpr std::size_t kShortestStructured = 16;   // launches, some of them three times
-constexpr std::size_t kFewestLaunches = 2048;     // of any answer: needed_structured_segments() ...
-constexpr std::uint32_t kMostEarning = 16;        // of a graph's kernels
-constexpr std::size_t kFewestPaced = 200;         // ... or needed_paced_segments(), of 10 launches
+constexpr std::size_t kFewestLaunches = 2048;  // for any answer: needed_structured_segments() ...
+constexpr std::uint32_t kMostEarning = 16;     // of a graph's kernels
+constexpr std::size_t kFewestPaced = 200;      // ... or needed_paced_segments(), of 10 launches
 // Accumulations have up to 16 micro-steps, as a rule, and up to 64.
 constexpr double kMostWhereMicroSteps = 0.88;
 constexpr std::size_t kUsualMicroSteps = 16;
@@ -40,7 +40,7 @@ struct Gaps {
   std::size_t irregular = 0;
 };
 
-// Empty where they are not nearly equal.  Sorts `gaps`.
+// Returns nothing if they are not nearly equal. Sorts `gaps`.
 std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t since_last) {
   if (gaps.size() + 1 < kFewestPositions) return std::nullopt;
   std::size_t least = gaps.front();
@@ -54,7 +54,7 @@ std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t sin
   const auto middle = gaps.begin() + static_cast<std::ptrdiff_t>(gaps.size() / 2);
   std::nth_element(gaps.begin(), middle, gaps.end());
   const std::size_t gap = *middle;
-  // What has not been launched for two rounds is no longer a candidate.
+  // A kernel that has not been launched for two rounds is no longer a candidate.
   if (since_last > 2 * gap) return std::nullopt;
   const auto irregular = static_cast<std::size_t>(std::count_if(
       gaps.begin(), gaps.end(), [&](std::size_t g) { return 4 * g < 3 * gap || 4 * g > 5 * gap; }));
@@ -62,7 +62,8 @@ std::optional<Gaps> regular_gaps(std::vector<std::size_t>& gaps, std::size_t sin
   return Gaps{.median = gap, .irregular = irregular};
 }
 
-// The last kernel of the iteration that is launched once in it, always, and in no evaluation.
+// Returns the last kernel of the iteration that is launched exactly once in it, and in no
+// evaluation.
 std::optional<std::size_t> last_anchor(const std::vector<std::uint32_t>& iteration,
                                        const Cycle& cycle) {
   std::vector<std::uint32_t> times(cycle.varies.size());
@@ -88,8 +89,8 @@ bool is_repetition(const std::vector<bool>& word) {
   return false;
 }
 
-// The kernel whose launches, together with those of the iteration's first one, tell soonest where
-// in the iteration one is.  `may_repeat`: of several equal places, any will do.
+// Finds the kernel whose launches, together with those of the iteration's first one, tell soonest
+// the position in the iteration. `may_repeat`: of several equal positions, any will do.
 std::optional<Word> shortest_word(const std::vector<std::uint32_t>& iteration,
                                   std::size_t kernel_count, bool may_repeat) {
   const std::uint32_t first = iteration.front();
@@ -141,8 +142,8 @@ IterationFinder::Added IterationFinder::append(std::uint32_t symbol, std::uint32
   allowance_ += kWorkALaunch * static_cast<Allowance>(std::clamp(kernels, 1U, kMostEarning));
   seen_ += kernels;
   if (seen_ < (log_.is_paced() ? kFewestPaced : kFewestLaunches)) return Added::kQuietly;
-  if (kernel == watched_ && watched_runs_ > 0 && log_.runs(kernel) >= watched_runs_) {
-    watched_runs_ = 0;
+  if (kernel == awaited_ && awaited_runs_ > 0 && log_.runs(kernel) >= awaited_runs_) {
+    awaited_runs_ = 0;
     next_look_ = launch_count();
   }
   const bool is_due = (seen_ >= next_look_at_seen_ || launch_count() >= next_look_) &&
@@ -177,7 +178,7 @@ bool IterationFinder::look() {
   next_look_at_seen_ = seen_ + std::clamp<std::uint64_t>(launches / 3, 16, kMostBetweenLooks);
   next_look_ = UINT64_MAX;
   soonest_look_ = launch_count() + kFewestBetweenLooks;
-  watched_runs_ = 0;
+  awaited_runs_ = 0;
   next_try_.resize(log_.kernel_count());
   if (found_ && still_holds()) return false;
   std::vector<Candidate> all = kernels();
@@ -218,7 +219,7 @@ std::vector<IterationFinder::Candidate> IterationFinder::kernels() {
   return result;
 }
 
-// Where nothing that is launched tells an iteration's end, the host may.
+// The host's waits as an anchor, if no launch tells an iteration's end.
 std::optional<IterationFinder::Candidate> IterationFinder::waits() {
   const auto all = log_.waits();
   if (all.size() < kFewestPositions) return std::nullopt;
@@ -258,7 +259,7 @@ std::vector<IterationFinder::Candidate> IterationFinder::triples() {
   return result;
 }
 
-// The last ones, ascending.
+// Returns the last positions, ascending.
 std::vector<std::uint32_t> IterationFinder::positions(const Anchor& anchor, std::size_t most) {
   const Launches all = log_.launches();
   std::vector<std::uint32_t> result;
@@ -284,7 +285,7 @@ std::vector<std::uint32_t> IterationFinder::positions(const Anchor& anchor, std:
   return result;
 }
 
-// Of those at nearly one distance the most regular come first.
+// Sorts; among candidates at nearly one distance the most regular come first.
 void IterationFinder::sort(std::vector<Candidate>& all) {
   std::sort(all.begin(), all.end(),
             [](const Candidate& a, const Candidate& b) { return a.gap < b.gap; });
@@ -303,7 +304,8 @@ std::vector<IterationFinder::Candidate>::iterator IterationFinder::end_of_group(
                       [&](const Candidate& one) { return 32 * one.gap > 33 * group->gap; });
 }
 
-// So many segments prove a cycle, at least; a look is due when they will be there.
+// Returns the number of segments that prove a cycle at least; a look is due when they will be
+// there.
 std::size_t IterationFinder::fewest_segments(const Candidate& candidate) {
   const std::size_t weight = candidate.gap * log_.weight(candidate.anchor.kernel);
   const std::size_t needed = needed_segments(weight);
@@ -317,13 +319,13 @@ std::size_t IterationFinder::fewest_segments(const Candidate& candidate) {
   return fewest;
 }
 
-// At least a 32nd more launches each time: looking costs some passes over them.
+// Waits for at least a 32nd more launches each time: a look costs some passes over them.
 void IterationFinder::look_after(std::size_t launches) {
   const std::size_t least = std::max(kFewestBetweenLooks, log_.launches().size() / 32);
   next_look_ = std::min(next_look_, launch_count() + std::max(launches, least));
 }
 
-// The cycle of one candidate, if it is proven.  Its last segments tell first.
+// Returns the cycle of one candidate, if it is proven. Its last segments tell first.
 std::optional<Cycle> IterationFinder::proven(Candidate& candidate, Readings readings,
                                              std::size_t& alike) {
   const std::size_t needed = needed_segments(candidate.gap * log_.weight(candidate.anchor.kernel));
@@ -348,17 +350,17 @@ std::optional<Cycle> IterationFinder::proven(Candidate& candidate, Readings read
   const std::size_t missing =
       cycle->needed_soonest - std::min(cycle->needed_soonest, cycle->regular);
   if (anchor_.is_alone && !anchor_.is_wait && cycle->is_settled) {
-    watched_ = anchor_.kernel;
-    watched_runs_ = log_.runs(watched_) + missing;
+    awaited_ = anchor_.kernel;
+    awaited_runs_ = log_.runs(awaited_) + missing;
   } else {
     look_after(std::max<std::size_t>(missing, 1) * candidate.gap);
   }
   return std::nullopt;
 }
 
-// Equal segments are looked for from short ones to long ones, so that an evaluation at every n-th
-// iteration is no part of it; hashes tell whether they are equal.  Where there is nothing between
-// them, and where launches vary, so that each has to be looked at, the outermost ones come first.
+// Searches equal segments from short ones to long ones, so that an evaluation at every n-th
+// iteration is no part of it; hashes tell whether they are equal. If there is nothing between them,
+// or if launches vary, so that each must be compared, the outermost ones come first.
 std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, Readings readings) {
   std::vector<std::vector<Candidate>::iterator> groups;
   for (auto group = all.begin(); group != all.end(); group = end_of_group(all, group))
@@ -405,7 +407,7 @@ std::optional<Cycle> IterationFinder::first_proven(std::vector<Candidate>& all, 
 bool IterationFinder::still_holds() {
   positions_ = positions(anchor_, SIZE_MAX);
   if (positions_.size() < kFewestPositions) return false;
-  // A long evaluation, or the end of the training; or that of a loop in the set-up.
+  // This may be a long evaluation, the end of the training, or the end of a loop in the set-up.
   const std::size_t since = log_.launches().size() - positions_.back();
   const std::size_t length = (positions_.back() - positions_.front()) / (positions_.size() - 1);
   if (since > 2 * length) return since <= positions_.back() - positions_.front();
@@ -421,10 +423,11 @@ bool IterationFinder::still_holds() {
 
 Readings IterationFinder::readings_of_anchor(Readings readings) const {
   if (!anchor_.is_alone) return Readings::kEqualOnly;
-  return anchor_.is_wait && readings == Readings::kAll ? Readings::kMarked : readings;
+  return anchor_.is_wait && readings == Readings::kAll ? Readings::kBetweenWaits : readings;
 }
 
-// A launch was added: that many of the last ones are those of `period_` launches before.
+// Called after a launch was added. Counts how many of the last launches equal those of `period_`
+// launches before.
 bool IterationFinder::given_is_seen() {
   const Launches launches = log_.launches();
   const std::size_t count = launches.size();
@@ -449,7 +452,7 @@ bool IterationFinder::settle_on_given() {
 }
 
 bool IterationFinder::settle_on(const Cycle& cycle) {
-  const Boundary boundary = is_marked(cycle)
+  const Boundary boundary = begins_at_waits(cycle)
                                 ? Boundary{.first_launch = positions_[cycle.first_segment],
                                            .is_known = true,
                                            .is_sure = true}
@@ -468,12 +471,12 @@ bool IterationFinder::settle_on(const Cycle& cycle) {
   return settle(iteration, cycle, std::move(found));
 }
 
-bool IterationFinder::is_marked(const Cycle& cycle) const {
+bool IterationFinder::begins_at_waits(const Cycle& cycle) const {
   return anchor_.is_wait && period_ == 0 && cycle.steady_share < kMostlySteady;
 }
 
-// Their first launch may be of a kernel that varies: it is the first, or the n-th, of them behind
-// the anchor, always.
+// Their first launch may be of a kernel that varies: it is always the first, or the n-th, of that
+// kernel behind the anchor.
 bool IterationFinder::begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const {
   constexpr std::size_t looked_at = 16;
   const Launches all = log_.launches();
@@ -495,7 +498,7 @@ bool IterationFinder::begin_behind_waits(FoundIteration& found, std::uint32_t an
   return true;
 }
 
-// What tells a follower where `iteration`, as it begins, begins.
+// Sets what a follower needs to find the beginning of `iteration`.
 bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                              FoundIteration found) {
   const std::uint32_t first = iteration.front();
@@ -507,7 +510,7 @@ bool IterationFinder::settle(const std::vector<std::uint32_t>& iteration, const 
         1 + static_cast<std::size_t>(std::count(anchor + 1, iteration.end(), first));
     found.firsts_before_anchor =
         static_cast<std::size_t>(std::count(iteration.begin(), anchor + 1, first));
-    if (!is_marked(cycle)) {
+    if (!begins_at_waits(cycle)) {
       anchor_ = {.kernel = *anchor};
     } else if (!begin_behind_waits(found, *anchor)) {
       return std::exchange(found_, std::nullopt).has_value();

@@ -42,9 +42,9 @@ struct FoundIteration {
   std::size_t firsts_after_anchor = 1;  // at least 1
   std::size_t firsts_before_anchor =
       1;  // in an iteration, its first launch included; 0: any number
-  // Where no kernel is launched once an iteration: the order in which an iteration launches the
-  // two, from its beginning, true for `first`.  It is no repetition of a shorter one, unless its
-  // length was given.
+  // The order in which an iteration launches the two, from its beginning, true for `first`, if no
+  // kernel is launched once an iteration. It is no repetition of a shorter one, unless its length
+  // was given.
   std::vector<bool> word{};                // empty: `anchor` is launched once
   std::size_t launches_per_iteration = 0;  // median
   std::size_t periods_seen = 0;
@@ -59,45 +59,45 @@ struct FoundIteration {
 
 class IterationFinder {
  public:
-  // Launches that are kept; never fewer than half of them.  Iterations of which ten have room there
-  // are found: 13,107 launches.
+  // The most launches that are kept; never fewer than half of them. Iterations of which ten fit are
+  // found: 13,107 launches.
   static constexpr std::size_t kMostLaunches = LaunchLog::kMostLaunches;
   // Programs with more kernels than this on one stream are not searched.
   static constexpr std::size_t kMostKernels = std::size_t{16} << 10U;
-  // Launches that may be visited again for each one added; for a graph, up to 16 times as many.
+  // The launches that may be visited again for each one added; for a graph, up to 16 times as many.
   static constexpr std::ptrdiff_t kWorkALaunch = 8;
-  // And before any was added: a short program has few.
+  // The same before any was added: a short program has few.
   static constexpr std::ptrdiff_t kWorkAtFirst = 8192;
-  // Of an iteration that is given.
+  // The longest iteration that may be given.
   static constexpr std::size_t kLongestGiven = std::size_t{64} << 10U;  // launches
 
-  // `period`: launches of an iteration, where they are known: it begins where they begin to repeat,
-  // three times in a row, and nothing else is looked for.  0: they are not.
+  // `period`: the launches of an iteration, if known: it begins where they begin to repeat, three
+  // times in a row, and nothing else is searched for. 0: unknown.
   explicit IterationFinder(std::size_t period = 0) : period_(period) {}
 
-  // `symbol` stands for a kernel, or for a graph of `kernels` ones.  True where found() has
-  // changed.  The sequence is looked at when it has grown by a third, and when an iteration that
-  // has been seen some times will have been seen often enough.  May allocate.
+  // Adds a launch: `symbol` stands for a kernel, or for a graph of `kernels` ones. Returns true if
+  // found() has changed. The sequence is searched when it has grown by a third, and when an
+  // iteration that has been seen some times will have been seen often enough. May allocate.
   bool add(std::uint32_t symbol, std::uint32_t kernels = 1) {
     const Added added = append(symbol, kernels);
     return added == Added::kAndIsDue ? look() : added == Added::kAndChanged;
   }
 
-  // The two parts of it: a look takes 4 KiB of stack.
+  // The two parts of add(): a look takes 4 KiB of stack.
   enum class Added : std::uint8_t { kQuietly, kAndChanged, kAndIsDue };
   [[nodiscard]] Added append(std::uint32_t symbol, std::uint32_t kernels = 1);
-  // True where found() has changed.
+  // Searches the sequence. Returns true if found() has changed.
   [[nodiscard]] bool look();
 
-  // The host waited for the device, or copied from or to it, after the launch added last.  Where it
-  // does so in each iteration, this tells the end of an iteration from the end of a set-up that has
-  // the same last launches.
+  // Notes that the host waited for the device, or copied from or to it, after the launch added
+  // last. If it does so in each iteration, this tells the end of an iteration from the end of a
+  // set-up that has the same last launches.
   void add_wait();
-  // The launch that comes next is made by another thread than the one added last, as where a
-  // framework has a thread for backward passes.  A loop over layers is one thread's.
+  // Notes that another thread makes the next launch, as where a framework has a thread for backward
+  // passes. A loop over layers is one thread's.
   void add_turn();
 
-  // Looks at what was found once more, as before something is made of it.  True as for add().
+  // Checks the found iteration once more, before it is used. Returns true as add() does.
   bool confirm();
 
   // The confidence is the share of answers that were right over the programs of
@@ -121,7 +121,8 @@ class IterationFinder {
   }
 
  private:
-  // Occurrences of a kernel, or of a kernel that two given ones follow, or of the host's waits.
+  // An anchor: the occurrences of a kernel, or of a kernel that two given ones follow, or of the
+  // host's waits.
   struct Anchor {
     std::uint32_t kernel = 0;
     bool is_alone = true;
@@ -147,15 +148,15 @@ class IterationFinder {
   [[nodiscard]] std::vector<std::uint32_t> positions(const Anchor& anchor, std::size_t most);
   [[nodiscard]] std::size_t fewest_segments(const Candidate& candidate);
   void look_after(std::size_t launches);
-  // A cycle that is proven, with its anchor in anchor_ and all its positions in positions_.
+  // Returns a proven cycle, with its anchor in anchor_ and all its positions in positions_.
   [[nodiscard]] std::optional<Cycle> proven(Candidate& candidate, Readings readings,
                                             std::size_t& alike);
   [[nodiscard]] std::optional<Cycle> first_proven(std::vector<Candidate>& all, Readings readings);
   [[nodiscard]] bool still_holds();
   [[nodiscard]] bool settle_on(const Cycle& cycle);
   [[nodiscard]] Readings readings_of_anchor(Readings readings) const;
-  // The host's waits are where iterations of which little is steady begin.
-  [[nodiscard]] bool is_marked(const Cycle& cycle) const;
+  // Returns true if the host's waits are where the iterations begin: little else is steady.
+  [[nodiscard]] bool begins_at_waits(const Cycle& cycle) const;
   [[nodiscard]] bool begin_behind_waits(FoundIteration& found, std::uint32_t anchor) const;
   [[nodiscard]] bool settle(const std::vector<std::uint32_t>& iteration, const Cycle& cycle,
                             FoundIteration found);
@@ -172,14 +173,14 @@ class IterationFinder {
       UINT64_MAX;  // launch_count() by then: something will have been seen often enough
   std::uint64_t soonest_look_ = 0;  // launch_count() by then, at least
   std::ptrdiff_t allowance_ = kWorkAtFirst;
-  // An anchor that has to come so many times; 0: none.
-  std::uint32_t watched_ = 0;
-  std::size_t watched_runs_ = 0;
+  // The anchor that has to come so many times; 0: none.
+  std::uint32_t awaited_ = 0;
+  std::size_t awaited_runs_ = 0;
   bool gave_up_ = false;
-  Anchor anchor_{};  // of the cycle that was found, or is looked at
+  Anchor anchor_{};  // of the cycle that was found, or is being examined
   std::vector<std::uint32_t> positions_{};
   LaunchTriples triples_{};
-  // By kernel: not before so many launches is it looked at launch by launch again.
+  // By kernel: the number of launches before which it is not examined again.
   std::vector<std::uint64_t> next_try_{};
   std::optional<FoundIteration> found_{};
   bool boundary_is_sure_ = false;  // of what was found

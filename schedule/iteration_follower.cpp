@@ -15,8 +15,8 @@ Step IterationFollower::on_first() noexcept {
     return Step::kStarts;
   }
   if (before_anchor_ == 0 || firsts_ <= before_anchor_) return Step::kNothing;
-  // More than an iteration has before its anchor.  Where it has one only, each further one is a
-  // start, and the last of them is the iteration's; where it has several, none can be told apart.
+  // There are more than an iteration has before its anchor. If it has only one, each further one is
+  // a start, and the last is the iteration's; if it has several, none can be told apart.
   if (before_anchor_ == 1) return Step::kStartsAgain;
   return firsts_ == before_anchor_ + 1 ? Step::kVoid : Step::kNothing;
 }
@@ -56,8 +56,8 @@ Step IterationFollower::on_letter(bool is_first) noexcept {
   return place == 0 ? Step::kStarts : Step::kNothing;
 }
 
-// The letters are the word from some place on; from one only, unless it is a repetition.  If they
-// are not, as many further ones are looked at.
+// The letters are the word from some place on, and from one place only, unless the word is a
+// repetition. Otherwise as many further ones are read.
 void IterationFollower::find_place_in_word() noexcept {
   letters_seen_ = 0;
   for (std::size_t place = 0; place < word_.size(); ++place) {

@@ -1,4 +1,4 @@
-// Where iterations begin, once they have been found: from the launches of two kernels only.
+// Follows iterations once they have been found, from the launches of two kernels only.
 #pragma once
 
 #include "schedule/iteration_finder.hpp"
@@ -18,8 +18,8 @@ enum class Step : std::uint8_t {
   kBroken,       // the pattern does not hold; the next start is good again
 };
 
-// Told of every launch of `anchor` and of `first` on the stream, in their order, and of nothing
-// else.  Where one kernel is both, on_first() comes before on_anchor() for each launch.
+// A follower. It is told of every launch of `anchor` and of `first` on the stream, in their order,
+// and of nothing else. If one kernel is both, on_first() comes before on_anchor() for each launch.
 class IterationFollower {
  public:
   static constexpr std::size_t kLongestWord = 512;
@@ -33,11 +33,11 @@ class IterationFollower {
   [[nodiscard]] Step on_first() noexcept;
   [[nodiscard]] Step on_anchor() noexcept;
 
-  // The program has changed: three iterations in a row did not match.
+  // Returns true if the program has changed: three iterations in a row did not match.
   [[nodiscard]] bool is_lost() const noexcept { return breaks_ >= 3; }
 
  private:
-  // Where the anchor is launched several times an iteration.
+  // Used if the anchor is launched several times an iteration.
   [[nodiscard]] Step on_letter(bool is_first) noexcept;
   void find_place_in_word() noexcept;
 
@@ -50,9 +50,9 @@ class IterationFollower {
   int breaks_ = 0;          // in a row
 
   std::vector<bool> word_;     // FoundIteration::word
-  std::vector<bool> letters_;  // the last ones, while the place is looked for
+  std::vector<bool> letters_;  // the last ones, while the place is searched for
   std::size_t letters_seen_ = 0;
-  std::optional<std::size_t> next_letter_{};  // its place in the word, where that is known
+  std::optional<std::size_t> next_letter_{};  // its place in the word, if known
 };
 
 }  // namespace inline_prof::schedule

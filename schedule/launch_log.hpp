@@ -1,5 +1,5 @@
-// The launches of one stream as the search for iterations keeps them: a bounded number of the last
-// ones, with what a look at them needs, so that a look visits few of them again.
+// The launches of one stream for the search for iterations: a bounded number of the last ones, with
+// links and hashes, so that a search visits few of them again.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace inline_prof::schedule {
 
 using Launches = std::span<const std::uint32_t>;  // kernels numbered from 0, in launch order
 
-// A hash of a sequence is a polynomial in this, of its kernels' own hashes.
+// The hash of a sequence is a polynomial in this number, of its kernels' own hashes.
 struct HashBase {
   static constexpr std::uint64_t kValue = 0x9e3779b97f4a7c15U;
   static constexpr std::size_t kSmallPowers = 512;
@@ -34,7 +34,7 @@ class LaunchLog {
   // one where the thread changed, 4 each.
   static constexpr std::size_t kMostLaunches = std::size_t{256} << 10U;  // 6 MiB
 
-  // The number of the kernel that `symbol` stands for; a new one for a new symbol.
+  // Returns the number of the kernel that `symbol` stands for; a new one for a new symbol.
   [[nodiscard]] std::uint32_t number_of(std::uint32_t symbol) {
     return symbol < numbers_.size() && numbers_[symbol] != kNone ? numbers_[symbol]
                                                                  : number_of_other(symbol);
@@ -50,9 +50,9 @@ class LaunchLog {
     hashes_.push_back(before * HashBase::kValue + mixed(kernel));
     link(launches_.size() - 1);
   }
-  // The host waited for the device before the launch that comes next.
+  // Notes that the host waited for the device before the next launch.
   void append_wait() { append_place(waits_); }
-  // Another thread than that of the last launch makes the launch that comes next.
+  // Notes that another thread than that of the last launch makes the next one.
   void append_turn() { append_place(turns_); }
   void clear();
 
@@ -60,15 +60,15 @@ class LaunchLog {
   [[nodiscard]] std::size_t kernel_count() const { return symbols_.size(); }
   [[nodiscard]] Launches launches() const { return launches_; }
   [[nodiscard]] std::uint64_t dropped() const { return dropped_; }  // launches before those
-  // Indices of launches before which the host waited, ascending.
+  // Returns the indices of launches before which the host waited, ascending.
   [[nodiscard]] std::span<const std::uint32_t> waits() const { return waits_; }
-  // Those that another thread made than the launch before; likewise.
+  // Returns the indices of launches that another thread made than the one before, ascending.
   [[nodiscard]] std::span<const std::uint32_t> turns() const { return turns_; }
-  // The host does something that may come once an iteration.
+  // Returns true if the host does something that may come once an iteration.
   [[nodiscard]] bool is_paced() const { return !waits_.empty() || !turns_.empty(); }
 
-  // Launches of one kernel in a row are a run; those of a graph are runs of one.  Links of the
-  // first launches of a kernel's runs, from the last one back; kNone where there is none.
+  // Launches of one kernel in a row are a run; those of a graph are runs of one. These are the
+  // links of the first launches of a kernel's runs, from the last one back; kNone if there is none.
   [[nodiscard]] std::uint32_t last_of(std::size_t kernel) const { return last_[kernel]; }
   [[nodiscard]] std::uint32_t before(std::size_t launch) const { return before_[launch]; }
   [[nodiscard]] std::size_t runs(std::size_t kernel) const { return runs_[kernel]; }
@@ -77,18 +77,18 @@ class LaunchLog {
            weights_[launches_[launch]] != 1;
   }
 
-  // Kernels that a launch of `kernel` stands for: a graph's, else 1.
+  // Returns the number of kernels that a launch of `kernel` stands for: a graph's, else 1.
   [[nodiscard]] std::uint32_t weight(std::size_t kernel) const { return weights_[kernel]; }
   [[nodiscard]] std::size_t weight_of(Launches segment) const;
 
-  // Equal for equal sequences; for others by chance only, 1 in 2^64.
+  // Returns a hash: equal for equal sequences, for others by chance only, 1 in 2^64.
   [[nodiscard]] std::uint64_t hash(std::size_t begin, std::size_t end) const {
     if (begin == end) return 0;
     const std::size_t length = end - begin;
     return hashes_[end - 1] - hash_up_to(begin) * kPowers[length % HashBase::kSmallPowers] *
                                   kLargePowers[length / HashBase::kSmallPowers];
   }
-  // Of launch `begin` and the two behind it.
+  // Returns the hash of launch `begin` and the two behind it.
   [[nodiscard]] std::uint64_t hash_of_three(std::size_t begin) const {
     return hashes_[begin + 2] - hash_up_to(begin) * kPowers[3];
   }

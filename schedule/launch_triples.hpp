@@ -1,4 +1,4 @@
-// Where each three launches in a row came among the last ones, for the search for iterations.
+// Knows where each three launches in a row came among the last ones, for the search for iterations.
 #pragma once
 
 #include "schedule/launch_log.hpp"
@@ -11,22 +11,23 @@ namespace inline_prof::schedule {
 
 class LaunchTriples {
  public:
-  // Those of the last launches are known, at least; of up to twice as many.
+  // At least this many of the last launches are known, and up to twice as many.
   static constexpr std::size_t kLastLaunches = std::size_t{32} << 10U;
 
   struct Triple {
     std::uint64_t hash = 0;
-    std::uint32_t last = 0;  // one more than where it begins, see begin(); 0: nowhere
+    std::uint32_t last = 0;  // one more than its begin, see last(); 0: nowhere
     std::uint32_t times = 0;
   };
 
-  // What was appended since.  As many launches were visited.
+  // Adds the launches that were appended since the last update. Returns the number of launches
+  // visited.
   std::size_t update(const LaunchLog& log);
 
   [[nodiscard]] const std::vector<Triple>& all() const { return triples_; }
-  // In the log of the last update.
+  // Returns the index in the log of the last update.
   [[nodiscard]] std::size_t last(const Triple& triple) const { return begin_ + triple.last - 1; }
-  // From each to the one before it, the newest first, `most` at most.
+  // Lists the distances from each to the one before it, the newest first, `most` at most.
   void gaps_of(const Triple& triple, std::size_t most, std::vector<std::size_t>& gaps) const;
 
  private:

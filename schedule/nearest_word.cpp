@@ -11,8 +11,8 @@ namespace {
 // Longer words are compared by their first bytes only.
 constexpr std::size_t kLongestWord = 64;
 
-// How many bytes must be put in, taken out or replaced to turn `a` into `b`.
-// V. Levenshtein, "Binary codes capable of correcting deletions, insertions and reversals", Soviet
+// Returns how many bytes must be inserted, removed or replaced to turn `a` into `b`. V.
+// Levenshtein, "Binary codes capable of correcting deletions, insertions and reversals", Soviet
 // Physics Doklady 10(8), 1966; row by row as in R. Wagner and M. Fischer, "The string-to-string
 // correction problem", Journal of the ACM 21(1), 1974, doi:10.1145/321796.321811.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

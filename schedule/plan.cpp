@@ -12,7 +12,7 @@
 namespace inline_prof::schedule {
 namespace {
 
-// `round_count` permutations of the events, one after the other.
+// Returns `round_count` permutations of the events, one after the other.
 std::vector<std::uint32_t> interleave(std::size_t event_count, std::size_t round_count,
                                       std::uint64_t seed) {
   base::SplitMix64 random(seed);

@@ -1,4 +1,4 @@
-// Which event an iteration measures.
+// Plans which event an iteration measures.
 #pragma once
 
 #include "schedule/settings.hpp"
@@ -18,7 +18,7 @@ struct Turn {
   bool operator==(const Turn&) const = default;
 };
 
-// Throws ScheduleError where all samples together are more than kMaxSamples: there must be room for
+// Throws ScheduleError if all samples together are more than kMaxSamples: there must be room for
 // each before the first is taken.
 void check_samples(std::size_t event_count, std::int64_t repeat);
 
@@ -41,15 +41,15 @@ class Plan {
   Plan(std::size_t event_count, std::int64_t warmup, std::int64_t repeat, Policy policy,
        std::uint64_t seed);
 
-  // Given: as a prof.schedule says.  `turns` ascend in their iterations, all after `warmup`, and
-  // name events below `event_count`; throws std::invalid_argument if not.
+  // Given by a prof.schedule. `turns` ascend in their iterations, all after `warmup`, and name
+  // events below `event_count`; throws std::invalid_argument if not.
   Plan(std::size_t event_count, std::int64_t warmup, std::vector<Turn> turns);
 
-  // Index into the chosen events; empty in the warm-up, in a gap of the list, and after the end.
-  // Allocates nothing; takes the logarithm of the number of samples at most.
+  // Returns the index into the chosen events; nothing in the warm-up, in a gap of the list, and
+  // after the end. Allocates nothing; takes the logarithm of the number of samples at most.
   [[nodiscard]] std::optional<std::size_t> event_at(std::int64_t iteration) const noexcept;
 
-  // The last iteration that measures; the last of the warm-up where none does.
+  // Returns the last iteration that measures; the last of the warm-up if none does.
   [[nodiscard]] std::int64_t last_iteration() const noexcept;
 
   [[nodiscard]] std::int64_t sample_count() const noexcept;

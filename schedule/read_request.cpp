@@ -90,7 +90,7 @@ std::string read_text(const std::string& path, Accept accept, std::size_t max_by
       if (errno == EINTR) continue;
       throw ScheduleError(path, "read", error_text(errno) + ", expected text");
     }
-    // The size was only a promise: a file can grow, and a stream has none.
+    // The size may be wrong: a file can grow, and a stream has none.
     if (static_cast<std::size_t>(count) > max_bytes - text.size()) {
       fail_too_large(path, "more than " + std::to_string(max_bytes), max_bytes);
     }
@@ -124,7 +124,7 @@ FoundRequest find_request(const std::string& named, const std::string& profiling
     if (directory.empty()) continue;
     for (const char* name : {"schedule.json", "prof.schedule", "prof.events"}) {
       const std::string path = directory == "." ? name : directory + "/" + name;
-      // Only "is not there" leads on to the next.
+      // Only a missing file leads to the next one.
       if (access(path.c_str(), F_OK) != 0 && (errno == ENOENT || errno == ENOTDIR)) continue;
       return {.path = path, .request = read_request(path)};
     }

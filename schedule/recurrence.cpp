@@ -11,8 +11,8 @@
 namespace inline_prof::schedule {
 namespace {
 
-// Shares and counts that decide.  Chosen so that the programs of iteration_finder_test.cpp are
-// found and those without a period are not; none is at its limit there.
+// Limits of the decisions. Chosen so that the programs of iteration_finder_test.cpp are found and
+// those without a period are not; none is at its limit there.
 constexpr double kLeastSteadyShare = 0.75;      // of an iteration's launches
 constexpr double kLeastEvenShare = 0.2;         // the same, where segments are even
 constexpr double kOtherSegment = 0.2;           // of a cycle's launches differ: not mere variation
@@ -23,7 +23,7 @@ constexpr std::size_t kMoreThanACopy = 8;  // kernels: a copy with a change of t
 constexpr std::size_t kMoreThanALayer =
     24;                                   // kernels: a layer's forward or backward pass has fewer
 constexpr std::size_t kMostWindow = 128;  // segments compared launch by launch
-// An evaluation has so many launches in a row in common with the iteration: half a layer.
+// An evaluation has this many launches in a row in common with the iteration: half a layer.
 constexpr std::size_t kFewestInCommon = 8;
 constexpr std::size_t kEnoughInCommon = 24;
 
@@ -44,8 +44,8 @@ std::vector<std::size_t> gaps_of(const std::vector<std::size_t>& places) {
   return gaps;
 }
 
-// How often each hash was added.  Few of them differ, as a rule: an allocation for each, as in a
-// standard container, takes longer than everything else.
+// Counts how often each hash was added. Few of them differ, as a rule: an allocation for each, as
+// in a standard container, takes longer than everything else.
 class HashCounts {
  public:
   struct Entry {
@@ -99,7 +99,7 @@ struct Reading {
 
 enum class Kind : std::uint8_t { kRegular, kInterrupted, kOther };
 
-// What is left where a group of up to four launches that is repeated at once counts once.
+// Returns the segment with each group of up to four launches that is repeated at once counted once.
 std::vector<std::uint32_t> even_form(Launches segment) {
   constexpr std::size_t longest = 4;
   std::vector<std::uint32_t> left(segment.size());
@@ -123,8 +123,8 @@ std::size_t even_length(Launches segment) {
   return even_form(segment).size();
 }
 
-// Equal parts but for some launches, each another kernel at the same place: variants of one for
-// data that lie differently in memory, say, which come and go in turn.
+// Returns true if the parts are equal except for some launches, each another kernel at the same
+// place: variants of one for data that lie differently in memory, say, which alternate.
 bool is_made_of_variants(Launches launches) {
   constexpr std::size_t most_parts = 16;
   constexpr std::size_t shortest_part = 16;
@@ -152,7 +152,7 @@ class Study {
         Allowance& allowance)
       : log_(log),
         may_be_interrupted_(readings != Readings::kEqualOnly),
-        is_marked_(readings == Readings::kMarked),
+        are_between_waits_(readings == Readings::kBetweenWaits),
         launches_(log.launches()),
         positions_(positions),
         kernel_count_(log.kernel_count()),
@@ -183,7 +183,7 @@ class Study {
     return reading ? follow_back(std::move(*reading)) : std::nullopt;
   }
 
-  // So many segments are there that it is worth while to look launch by launch.
+  // Returns true if there are enough segments to compare them launch by launch.
   [[nodiscard]] bool may_be_proven() const { return segment_count() >= fewest_; }
 
   [[nodiscard]] std::optional<Cycle> varying() {
@@ -210,7 +210,7 @@ class Study {
     return kept;
   }
 
-  // The segment that most of the last ones equal.
+  // Takes the segment that most of the last ones equal.
   [[nodiscard]] std::optional<Reading> equal_segments() const {
     std::size_t best = 0;
     std::size_t most = 0;
@@ -256,7 +256,7 @@ class Study {
     return result;
   }
 
-  // How often each kernel is launched in a segment tells which ones vary.
+  // Counts each kernel's launches in a segment: these tell which kernels vary.
   [[nodiscard]] std::optional<Reading> similar_segments() {
     const Different different = different_segments();
     const std::size_t size = different.segments.size();
@@ -277,7 +277,7 @@ class Study {
       even.push_back(even_length(segment(i)));
     const std::size_t usual_even = most_frequent(different, [&](std::size_t i) { return even[i]; });
     const auto is_other = [&](std::size_t i) {
-      return even[i] != usual_even && !is_marked(segment(different.segments[i])) &&
+      return even[i] != usual_even && !is_between_waits(segment(different.segments[i])) &&
              static_cast<double>(deviations[i]) > kOtherSegment * static_cast<double>(usual_length);
     };
     bool all_are_even = true;
@@ -310,7 +310,7 @@ class Study {
     return reading;
   }
 
-  // Of each kernel in each of some segments.
+  // The launches of each kernel in each of some segments.
   struct LaunchCounts {
     std::vector<std::uint32_t> kernels;  // those that occur
     std::vector<std::uint32_t> counts;   // by (kernel, segment)
@@ -341,7 +341,7 @@ class Study {
     return result;
   }
 
-  // The value that most segments have, the least of several; few values differ, as a rule.
+  // Returns the value that most segments have, the least of several; few values differ, as a rule.
   template <typename Value>
   static std::size_t most_frequent(const Different& different, const Value& value) {
     const std::size_t size = different.segments.size();
@@ -367,13 +367,13 @@ class Study {
         ->first;
   }
 
-  [[nodiscard]] bool is_marked(Launches launches) const {
-    return is_marked_ && 2 * launches.size() >= length_ && launches.size() <= 2 * length_;
+  [[nodiscard]] bool is_between_waits(Launches launches) const {
+    return are_between_waits_ && 2 * launches.size() >= length_ && launches.size() <= 2 * length_;
   }
 
   static std::size_t distance(std::size_t a, std::size_t b) { return a > b ? a - b : b - a; }
 
-  // From the last segment backwards as far as the reading holds.
+  // Follows the segments from the last one backwards as far as the reading holds.
   [[nodiscard]] std::optional<Cycle> follow_back(Reading reading) {
     std::vector<bool> interrupts(kernel_count_);
     std::vector<std::size_t> regular;  // segments of the run, newest first
@@ -430,7 +430,7 @@ class Study {
     return cycle;
   }
 
-  // Equal segments are looked into once.
+  // Classifies a segment; equal ones are examined once.
   [[nodiscard]] Kind kind_of(std::size_t i, Reading& reading, std::vector<bool>& interrupts) {
     const std::uint64_t key = hash(i);
     if (!reading.may_vary && key == reading.hash) return Kind::kRegular;
@@ -438,12 +438,12 @@ class Study {
     allowance_ -= static_cast<Allowance>(2 * segment(i).size());
     const std::size_t steady = reading.steady.size();
     const Kind kind = has_note(i, reading) ? Kind::kRegular : classify(i, reading, interrupts);
-    // More varies now than before: other segments are seen with new eyes.
+    // More kernels vary now, so earlier answers may be wrong.
     if (reading.steady.size() != steady) kinds_.clear();
     return kinds_.insert_or_assign(key, kind).first->second;
   }
 
-  // Of a cycle that has come since its anchor was first launched.
+  // Returns the segments needed of a cycle that has come since its anchor was first launched.
   [[nodiscard]] std::size_t needed_of(const Cycle& cycle, const std::vector<std::size_t>& regular,
                                       const Reading& reading) {
     const std::size_t kernels = kernels_of(reading.steady);
@@ -456,8 +456,8 @@ class Study {
     return is_structured ? needed_structured_segments(weight_) : needed_;
   }
 
-  // The segment is a regular one in which the host reads something more: the mean of the losses,
-  // say, every ten iterations.
+  // Returns true for a regular segment in which the host reads something more, such as the mean of
+  // the losses every ten iterations.
   [[nodiscard]] bool has_note(std::size_t i, const Reading& reading) const {
     constexpr std::size_t longest_note = 4;
     const Launches launches = segment(i);
@@ -475,7 +475,7 @@ class Study {
     return wait != waits.end() && *wait <= positions_[i] + head + inserted;
   }
 
-  // The newest ones, of which one may lack a launch.
+  // Examines the newest ones, of which one may lack a launch.
   [[nodiscard]] bool are_made_of_variants(const std::vector<std::size_t>& regular) const {
     if (is_made_of_variants(segment(regular[0]))) return true;
     return regular.size() > 1 && hash(regular[1]) != hash(regular[0]) &&
@@ -489,7 +489,7 @@ class Study {
                                     first);
   }
 
-  // What happens on the host once per outer period tells that the inner ones are its parts.
+  // Host activity once per outer period tells that the inner periods are its parts.
   [[nodiscard]] bool waits_only_in(const std::vector<std::size_t>& interrupted,
                                    const std::vector<std::size_t>& regular) const {
     const auto has_waits = [&](std::size_t i) { return waits_in(i) != 0; };
@@ -508,8 +508,8 @@ class Study {
     return kernels;
   }
 
-  // Where most of the last segments have one of `places`, waits of the host or changes of the
-  // thread; an evaluation may have its own.
+  // Returns the places of waits of the host, or of changes of the thread, that most of the last
+  // segments share; an evaluation may have its own.
   [[nodiscard]] std::vector<std::size_t> common_places(std::span<const std::uint32_t> places,
                                                        const std::vector<std::size_t>& regular,
                                                        const Reading& reading) {
@@ -542,10 +542,10 @@ class Study {
     return result;
   }
 
-  // The largest part that comes three times in a row or more and is a good part of the cycle.
+  // Finds the largest part that comes three times in a row or more and is a good part of the cycle.
   void look_inside(Cycle& cycle, const std::vector<std::uint32_t>& steady) {
     constexpr std::size_t tried = 12;
-    // From each launch to the next one of its kernel.
+    // The distance from each launch to the next one of its kernel.
     std::vector<std::pair<std::uint32_t, std::size_t>> gaps;
     std::vector<std::size_t> last(kernel_count_, steady.size());
     for (std::size_t i = 0; i < steady.size(); ++i) {
@@ -596,13 +596,13 @@ class Study {
         is_evaluation(kept, reading, interrupts, waits_in(i) > reading.waits))
       return Kind::kInterrupted;
     const bool is_even = reading.even_length != 0 && even_length(launches) == reading.even_length;
-    if (reading.may_vary && vary_more(kept, reading, is_even || is_marked(launches)))
+    if (reading.may_vary && vary_more(kept, reading, is_even || is_between_waits(launches)))
       return Kind::kRegular;
     return Kind::kOther;
   }
 
-  // `kept` is the cycle with a block of further launches at one place, most of kernels it knows; or
-  // of any, if it is long and the host waits for a result.
+  // Returns true if `kept` is the cycle with a block of further launches at one place: most of
+  // kernels it knows, or of any if it is long and the host waits for a result.
   [[nodiscard]] bool is_evaluation(const std::vector<std::uint32_t>& kept, const Reading& reading,
                                    std::vector<bool>& interrupts, bool host_waits) {
     const auto& steady = reading.steady;
@@ -640,7 +640,8 @@ class Study {
     return true;
   }
 
-  // A long one that both have.  A network's head, or its optimizer's step, has none of its blocks'.
+  // Returns true if both have a long stretch in common. A network's head, or its optimizer's step,
+  // has none of its blocks'.
   static bool has_stretch_of(Launches block, Launches steady) {
     const std::size_t length = std::clamp(steady.size() / 4, kFewestInCommon, kEnoughInCommon);
     if (block.size() < length || steady.size() < length || 5 * block.size() < steady.size())
@@ -661,8 +662,8 @@ class Study {
     return false;
   }
 
-  // Kernels that are launched more or less often in `kept` vary from now on, if they are few and
-  // the rest is as before.
+  // Lets kernels vary from now on that are launched more or less often in `kept`, if they are few
+  // and the rest is as before.
   [[nodiscard]] bool vary_more(const std::vector<std::uint32_t>& kept, Reading& reading,
                                bool may_differ) {
     count(reading.steady, 1);
@@ -707,7 +708,7 @@ class Study {
     std::size_t launches = 0;
     for (const std::size_t i : regular)
       launches += segment(i).size();
-    if (is_marked_ && reading.may_vary) return kernels_of(steady) >= kMoreThanACopy;
+    if (are_between_waits_ && reading.may_vary) return kernels_of(steady) >= kMoreThanACopy;
     const double least = reading.even_length == 0 ? kLeastSteadyShare : kLeastEvenShare;
     return static_cast<double>(steady.size() * regular.size()) >=
            least * static_cast<double>(launches);
@@ -718,8 +719,8 @@ class Study {
            kernels.end();
   }
 
-  // Evaluations come every n iterations.  Interruptions at random are batches of another kind.
-  // `first` is the run's first segment, `regular` counts its regular ones.
+  // Returns true for evaluations, which come every n iterations. Interruptions at random are
+  // batches of another kind. `first` is the run's first segment, `regular` counts its regular ones.
   static bool are_evaluations(const std::vector<std::size_t>& interrupted, std::size_t first,
                               std::size_t regular) {
     if (interrupted.empty()) return true;
@@ -733,8 +734,8 @@ class Study {
     return are_all_equal(gaps) && before <= gaps.front() && behind < gaps.front();
   }
 
-  // Equal segments in a row before the run: a loop that ended, or the micro-steps before an
-  // optimizer's step.  The run has to outlast it.
+  // Returns the longest row of equal segments before the run: a loop that ended, or the micro-steps
+  // before an optimizer's step. The run has to outlast it.
   [[nodiscard]] std::size_t longest_run_before(std::size_t end, const Reading& reading) {
     std::size_t longest = 0;
     std::size_t run = 0;
@@ -756,13 +757,15 @@ class Study {
     return known->second == Kind::kRegular;
   }
 
-  // Each segment as long as the one before or longer: no iteration yet, but a sequence that grows.
+  // Returns true if each segment is as long as the one before or longer: no iteration yet, but a
+  // sequence that grows.
   static bool grows_or_shrinks(const std::vector<std::size_t>& lengths) {
     return lengths.front() != lengths.back() && (std::is_sorted(lengths.begin(), lengths.end()) ||
                                                  std::is_sorted(lengths.rbegin(), lengths.rend()));
   }
 
-  // `places` (ascending, below `end`) may be every k-th one of 0..end-1, for some k.
+  // Returns true if `places` (ascending, below `end`) may be every k-th one of 0..end-1, for some
+  // k.
   static bool fits_a_period(const std::vector<std::size_t>& places, std::size_t end) {
     const auto gaps = gaps_of(places);
     if (gaps.empty()) return true;
@@ -772,7 +775,7 @@ class Study {
 
   enum class Rare : std::uint8_t { kRegular, kUndecided, kIrregular };
 
-  // Those of `regular` at these places, than the others.
+  // Returns true if the segments of `regular` at these places are longer than the others.
   [[nodiscard]] bool are_longer(const std::vector<std::size_t>& places,
                                 std::span<const std::size_t> regular) const {
     std::vector<std::size_t> with;
@@ -814,7 +817,7 @@ class Study {
 
   const LaunchLog& log_;
   bool may_be_interrupted_;
-  bool is_marked_;
+  bool are_between_waits_;
   Launches launches_;
   std::span<const std::uint32_t> positions_;
   std::size_t kernel_count_;

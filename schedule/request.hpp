@@ -1,4 +1,4 @@
-// What a user asks for: the three files that may say it, as plain values.  Every member has an
+// A user's request: the three files that may hold it, as plain values. Every member has an
 // initialiser, so that an initialiser list may name some of them only.
 //
 // The formats and their meaning are in docs/schedule.md.
@@ -17,15 +17,15 @@ namespace inline_prof::schedule {
 enum class Mode : std::uint8_t { kFineGrained, kOneShot, kData, kUnitTest };
 enum class Policy : std::uint8_t { kInOrder, kInterleaved, kAdaptive };
 
-// The words that stand for them in files, in the environment and on command lines; `..._from_name`
-// is empty for any other word.
+// The words for them in files, in the environment and on command lines. `..._from_name` returns
+// nothing for any other word.
 [[nodiscard]] std::string_view mode_name(Mode mode);
 [[nodiscard]] std::optional<Mode> mode_from_name(std::string_view name);
 [[nodiscard]] std::string_view policy_name(Policy policy);
 [[nodiscard]] std::optional<Policy> policy_from_name(std::string_view name);
 
-// Bounds on what is read.  All are far above any real request; they keep a wrong file from taking
-// the application's memory.
+// Limits on input. All are far above any real request; they keep a wrong file from taking the
+// application's memory.
 inline constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20U;
 inline constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10U;
 inline constexpr std::int64_t kMaxSamples = 4'000'000;  // at 4 ms an iteration: 4.4 hours
@@ -34,11 +34,11 @@ inline constexpr std::int64_t kMaxWarmup = 1'000'000'000;
 inline constexpr std::int64_t kMaxRepeat = 1'000'000;
 inline constexpr std::int64_t kMaxIteration = 1'000'000'000'000;  // sums of three stay exact
 
-// One thing that can be measured.
+// An event that can be measured.
 struct EventKey {
   std::string event{};
   std::string layer{};  // empty: any layer
-  int occurrence = 0;   // how often the event was met before on its stream in the same iteration
+  int occurrence = 0;   // how often the event came before on
 
   bool operator==(const EventKey&) const = default;
   auto operator<=>(const EventKey&) const = default;
@@ -100,7 +100,7 @@ struct Pattern {
   bool operator==(const Pattern&) const = default;
 };
 
-// What may be said about how to measure; what is empty is decided elsewhere (settings.hpp).
+// The settings of a request; an empty one is decided elsewhere (settings.hpp).
 struct Choices {
   std::optional<std::int64_t> warmup{};  // iterations, up to kMaxWarmup
   std::optional<std::int64_t> repeat{};  // samples of each event, 1 to kMaxRepeat
@@ -124,11 +124,13 @@ struct Spec : Choices {
 
 using Request = std::variant<std::monostate /* everything met */, SampleList, EventNames, Spec>;
 
-// The events of the layers that are not switched off, in the order in which the original profiler
-// scheduled its dictionary: layer by layer, as written; in a layer forward, backward, the others.
+// Returns the events of the layers that are not switched off, in the order in which the original
+// profiler scheduled its dictionary: layer by layer, as written; in a layer forward, backward, the
+// others.
 [[nodiscard]] std::vector<EventKey> listed_events(const Spec& spec);
 
-// False: `spec` only says how to measure, or what to leave out; everything else met is measured.
+// Returns false if `spec` only says how to measure, or what to leave out; then everything else is
+// measured.
 [[nodiscard]] bool asks_for_events(const Spec& spec);
 
 }  // namespace inline_prof::schedule

@@ -35,10 +35,10 @@ constexpr std::array<std::string_view, 6> kLayerKeys{
 constexpr std::array<std::string_view, 2> kEventKeys{"event", "occurrence"};
 constexpr std::array<std::string_view, 4> kPatternKeys{"match", "kernel", "op", "enabled"};
 
-// A schedule with more slips than this has one cause for all of them.
+// With more warnings than this all have one cause.
 constexpr std::size_t kMostWarnings = 10;
 
-// Each is compared with each event that is met, on a thread of the application's.
+// Each is compared with each new event, on a thread of the application's.
 constexpr std::size_t kMostPatterns = 1000;
 
 // Returns `line 4, column 12`, both counted from 1, columns in bytes.
@@ -107,7 +107,7 @@ class Reader {
  private:
   using Kind = JsonValue::Kind;
 
-  // What a run has written, given where what it is to measure belongs.
+  // Refuses a prof.json that was given as a schedule.
   void refuse_prof_json(const JsonValue& root) const {
     const auto is_of_schedule = [](const JsonMember& member) {
       return std::ranges::find(kTopKeys, member.key) != kTopKeys.end();
@@ -157,7 +157,7 @@ class Reader {
     return member.value.boolean;
   }
 
-  // `what` is only put into words where there is room: a place is counted from the file's start.
+  // `what` is only called if there is room: a place is counted from the file's start.
   template <typename What>
   void warn(const What& what) {
     if (warnings_.size() >= kMostWarnings) {
@@ -343,7 +343,7 @@ class Reader {
     return text;
   }
 
-  // The usual slip in a long dictionary is an occurrence that was not counted up.
+  // The usual mistake in a long dictionary is an occurrence that was not counted up.
   void warn_of_shared_events(const Spec& spec) {
     std::map<EventKey, std::string> first_layer;
     for (const EventKey& key : listed_events(spec)) {

@@ -8,13 +8,14 @@
 
 namespace inline_prof::schedule {
 
-// Throws ScheduleError, with line and column, for text that is not JSON, for a value of a wrong
-// type or out of range, and for "layers" that name nothing.  A key it does not know may come from
-// a newer version: it is left out, and Spec::warnings names it and the nearest known one.
+// Parses a schedule.json. Throws ScheduleError, with line and column, for text that is not JSON,
+// for a value of a wrong type or out of range, and for "layers" that name nothing. An unknown key
+// may come from a newer version: it is left out, and Spec::warnings names it and the nearest known
+// one.
 [[nodiscard]] Spec parse_schedule_json(std::string_view text, const std::string& file);
 
-// What parse_schedule_json() reads back as it was given, warnings apart.  Throws ScheduleError,
-// with the name, where a name is not UTF-8.
+// Returns the text that parse_schedule_json() reads back as `spec`, without the warnings. Throws
+// ScheduleError, with the name, if a name is not UTF-8.
 [[nodiscard]] std::string write_schedule_json(const Spec& spec);
 
 }  // namespace inline_prof::schedule

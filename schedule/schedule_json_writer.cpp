@@ -12,13 +12,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A new member at the end of `object`.  ordered_json itself looks through all keys before it adds
-// one, which takes hours for a long list of layers.
+// Appends a member to `object`. ordered_json itself looks through all keys before it adds one,
+// which takes hours for a long list of layers.
 void append(Json& object, const std::string& key, Json value) {
   object.get_ref<Json::object_t&>().Container::emplace_back(key, std::move(value));
 }
 
-// A name as JSON, or ScheduleError where it is not UTF-8.
+// Returns the name, or throws ScheduleError if it is not UTF-8.
 const std::string& writable(const std::string& name) {
   try {
     static_cast<void>(Json(name).dump());

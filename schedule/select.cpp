@@ -16,7 +16,7 @@ namespace {
 
 using NameAndOccurrence = std::pair<std::string_view, int>;
 
-// Which entry of a request each met event answers to, by the rule in select.hpp.
+// Finds the entry of a request that each event belongs to, by the rule in select.hpp.
 class Matcher {
  public:
   Matcher(const std::vector<EventKey>& keys, const std::vector<MetEvent>& met)
@@ -32,8 +32,8 @@ class Matcher {
     }
   }
 
-  // Indices of the met events that answer to this key, ascending.
-  [[nodiscard]] const std::vector<std::size_t>& site_of(std::size_t key) const {
+  // Returns the indices of the events that belong to this key, ascending.
+  [[nodiscard]] const std::vector<std::size_t>& members_of(std::size_t key) const {
     return site_of_key_[key];
   }
 
@@ -52,8 +52,7 @@ class Matcher {
   std::vector<std::vector<std::size_t>> site_of_key_;
 };
 
-// How often each event name is met in an iteration: what a user needs to see why an occurrence was
-// not found.
+// Counts each event name in an iteration: a user needs this to see why an occurrence was not found.
 class NearMisses {
  public:
   explicit NearMisses(const std::vector<MetEvent>& met) {
@@ -104,7 +103,7 @@ Selection select_names(const EventNames& events, const std::vector<MetEvent>& me
 }
 
 Selection select_samples(const SampleList& list, const std::vector<MetEvent>& met) {
-  // Distinct keys in order of first appearance, and which of them each sample wants.
+  // Distinct keys in order of first appearance, and the one that each sample wants.
   std::vector<EventKey> keys;
   std::vector<std::size_t> key_of_sample;
   std::map<EventKey, std::size_t> index_of;
@@ -120,7 +119,7 @@ Selection select_samples(const SampleList& list, const std::vector<MetEvent>& me
   const NearMisses near_misses(met);
   std::vector<std::optional<std::size_t>> position(keys.size());  // of each key among the chosen
   for (std::size_t key = 0; key < keys.size(); ++key) {
-    const std::vector<std::size_t>& candidates = matcher.site_of(key);
+    const std::vector<std::size_t>& candidates = matcher.members_of(key);
     if (candidates.empty()) {
       selection.never_met.push_back(near_misses.describe_miss(keys[key]));
       continue;
@@ -172,10 +171,10 @@ Selection select_spec(const Spec& spec, const std::vector<MetEvent>& met) {
   const Matcher matcher(keys, met);
   const NearMisses near_misses(met);
   for (std::size_t key = 0; key < keys.size(); ++key) {
-    if (matcher.site_of(key).empty()) {
+    if (matcher.members_of(key).empty()) {
       asked.never_met.push_back(near_misses.describe_miss(keys[key]));
     }
-    for (const std::size_t i : matcher.site_of(key)) {
+    for (const std::size_t i : matcher.members_of(key)) {
       is_listed[i] = true;
       choose(asked, i, keys[key].layer.empty() ? met[i].layer : keys[key].layer);
     }
@@ -190,7 +189,7 @@ Selection select_spec(const Spec& spec, const std::vector<MetEvent>& met) {
       is_listed[i] = true;
     }
   }
-  // A pattern may be written in the words of "layers", which the program itself does not know.
+  // A pattern may use the words of "layers", which the program itself does not know.
   for (std::size_t c = 0; c < asked.chosen.size(); ++c) {
     for (std::size_t p = 0; p < spec.patterns.size(); ++p) {
       if (fits(spec.patterns[p], met[asked.chosen[c]], asked.layers[c])) has_fitted[p] = true;

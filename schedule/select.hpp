@@ -1,4 +1,4 @@
-// Which of the events that a run has met are measured.
+// Selects the events of a run that are measured.
 #pragma once
 
 #include "schedule/plan.hpp"
@@ -10,8 +10,8 @@
 
 namespace inline_prof::schedule {
 
-// An event that was met in the warm-up, in the order of first appearance.  (event, layer,
-// occurrence) is unique: the same event on several devices is one.
+// An event of the warm-up, in the order of first appearance. (event, layer, occurrence) is unique:
+// the same event on several devices is one.
 struct MetEvent {
   std::string event{};
   std::string layer{};  // from the scopes around it; may be empty
@@ -20,19 +20,19 @@ struct MetEvent {
 };
 
 struct Selection {
-  std::vector<std::size_t> chosen{};     // indices into the met events, in measuring order
-  std::vector<std::string> layers{};     // of each chosen event: the request's word, else as met
+  std::vector<std::size_t> chosen{};     // indices into the run's events, in measuring order
+  std::vector<std::string> layers{};     // of each chosen event: the request's word, else the run's
   std::vector<Turn> turns{};             // a prof.schedule's iterations; empty for other requests
-  std::vector<std::string> never_met{};  // what was asked for and has not been met, a phrase each
+  std::vector<std::string> never_met{};  // requested events that did not occur, a phrase each
   std::vector<std::string> warnings{};   // whole sentences
 };
 
-// A met event answers to the entry of the request with its event, occurrence and layer; else to the
-// first with its event, its occurrence and no layer; else to the first with its event and
+// Selects. An event belongs to the entry of the request with its event, occurrence and layer; else
+// to the first with its event, its occurrence and no layer; else to the first with its event and
 // occurrence, whose layer it then gets.
 [[nodiscard]] Selection select(const Request& request, const std::vector<MetEvent>& met);
 
-// The plan for a selection from `request`.  Throws as Plan does.
+// Returns the plan for a selection from `request`. Throws as Plan does.
 [[nodiscard]] Plan make_plan(const Request& request, const Selection& selection,
                              const Settings& settings);
 

@@ -20,7 +20,7 @@ void override_with(Settings& settings, const Choices& choices) {
   if (choices.target_ci) settings.target_ci = choices.target_ci;
 }
 
-// What is in `environment` and cannot change what a prof.schedule says.
+// Warns of settings in `environment` that have no effect on a prof.schedule.
 void warn_of_no_effect(const Choices& environment, const SampleList& list, Settings& settings) {
   const auto warn = [&](std::string_view what) {
     settings.warnings.push_back(std::string(what) +

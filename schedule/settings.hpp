@@ -1,4 +1,4 @@
-// How a request is measured, once every source has had its say.
+// Settles how a request is measured, from all sources.
 #pragma once
 
 #include "schedule/request.hpp"
@@ -10,7 +10,7 @@
 
 namespace inline_prof::schedule {
 
-// Of policy adaptive, where nobody says otherwise.
+// The defaults of policy adaptive.
 inline constexpr double kDefaultBudgetPercent = 0.1;
 inline constexpr double kDefaultTargetCi = 0.03;
 
@@ -23,12 +23,12 @@ struct Settings {
   std::uint64_t seed = 1;
   std::optional<double> budget_percent{};
   std::optional<double> target_ci{};
-  std::vector<std::string> warnings{};  // what was said and has no effect
+  std::vector<std::string> warnings{};  // settings that have no effect
 };
 
-// `environment` (or a command line) beats the request's file, which beats the default.  A
-// prof.schedule says itself which iteration measures what: it keeps its own warm-up, and repeat,
-// policy and seed have no effect on it.
+// Settles the settings. `environment` (or a command line) comes before the request's file, which
+// comes before the default. A prof.schedule says itself which iteration measures what: it keeps its
+// own warm-up, and repeat, policy and seed have no effect on it.
 //
 // Throws what check() throws.
 [[nodiscard]] Settings settle(const Choices& environment, const Request& request);
@@ -36,8 +36,8 @@ struct Settings {
 // Throws ScheduleError, a sentence, for a value out of range.
 void check(const Settings& settings);
 
-// "0.1%" or "0.001": both are 0.1 percent.  Empty for another text and for a share that is not
-// above 0 % and up to 100 %.
+// Reads "0.1%" or "0.001": both are 0.1 percent. Returns nothing for another text and for a share
+// that is not above 0 % and up to 100 %.
 [[nodiscard]] std::optional<double> budget_percent_from(std::string_view text);
 
 }  // namespace inline_prof::schedule

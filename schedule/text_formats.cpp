@@ -29,7 +29,7 @@ bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(), is_control);
 }
 
-// The whole of `text` as a decimal integer; empty for anything else, also where it does not fit.
+// Returns `text` as a decimal integer; nothing for anything else, also if it does not fit.
 template <typename Integer>
 std::optional<Integer> whole_integer(std::string_view text) {
   Integer value = 0;
@@ -39,7 +39,7 @@ std::optional<Integer> whole_integer(std::string_view text) {
   return value;
 }
 
-// The lines of a text that are not empty, without their ends.
+// Iterates over the lines of a text that are not empty, without their ends.
 class Lines {
  public:
   Lines(std::string_view text, const std::string& file) : rest_(text), file_(file) {
@@ -91,7 +91,7 @@ class Lines {
 
 using SampleFields = std::array<std::string_view, 4>;
 
-// Empty where there are not exactly four fields; a field may be empty.
+// Returns nothing if there are not exactly four fields; a field may be empty.
 std::optional<SampleFields> split_sample(std::string_view line) {
   SampleFields fields;
   for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -265,7 +265,7 @@ std::string write_prof_schedule(const SampleList& list) {
 std::string write_prof_events(const EventNames& events) {
   if (events.names.empty()) throw ScheduleError("a prof.events needs at least one event");
   std::string text;
-  // At the very start it would be taken for the file's own mark; an empty line is skipped.
+  // At the very start the mark would be taken for the file's own; an empty line is skipped.
   if (events.names.front().starts_with(kByteOrderMark)) text += '\n';
   for (const std::string& name : events.names) {
     if (name.empty() || name.size() > kMaxNameBytes || has_control(name) || name.starts_with(' ') ||

@@ -22,11 +22,11 @@ namespace inline_prof::schedule {
 // prof.events: an event name per line.
 [[nodiscard]] EventNames parse_prof_events(std::string_view text, const std::string& file);
 
-// True where the first line is an integer and nothing else, as in a prof.schedule.
+// Returns true if the first line is an integer and nothing else, as in a prof.schedule.
 [[nodiscard]] bool starts_with_an_integer_line(std::string_view text);
 
-// What the parser above reads back as it was given.  Throw ScheduleError, with the name, where a
-// name cannot stand in the format, and where samples are out of order or missing.
+// Return the text that the parsers above read back. Throw ScheduleError, with the name, if a name
+// cannot stand in the format, and if samples are out of order or missing.
 [[nodiscard]] std::string write_prof_schedule(const SampleList& list);
 [[nodiscard]] std::string write_prof_events(const EventNames& events);
 

@@ -8,10 +8,10 @@
 namespace inline_prof::record {
 
 struct OutputNaming {
-  std::string output_template;  // INLINE_PROF_OUT or _METRICS; empty: by directory, host and rank
+  std::string output_template{};  // INLINE_PROF_OUT or _METRICS; empty: by directory, host and rank
   std::string directory = ".";
   bool directory_is_set = false;
-  std::optional<std::int64_t> rank;
+  std::optional<std::int64_t> rank{};
 };
 
 // Returns prof.json, DIR/HOST.prof.json, DIR/HOST.rankN.prof.json, or the template with %h %p %r

@@ -1,4 +1,4 @@
-// Runs a program and keeps what it says.
+// Runs a program and keeps its output.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace inline_prof::run {
 
 struct Outcome {
   int exit_status = -1;  // -1: not started, or ended by a signal
-  std::string output;    // standard output and standard error, as they came
+  std::string output;    // standard output and standard error, in the order of writing
 };
 
 // `command[0]` is a path.  `variables` are set in the child's environment only.

@@ -60,7 +60,7 @@ Check check_library(const std::string& library_path) {
   return {"library", State::kOk, library_path};
 }
 
-// A child that shows what it has loaded.
+// Starts a child that lists what it has loaded.
 Check check_preload(const std::string& library_path) {
   const std::string cat = find_program("cat");
   if (cat.empty()) return {"preload", State::kWarn, "not tried: there is no program cat"};
@@ -118,7 +118,7 @@ Check check_directory(const sys::Config& config) {
   return {"directory", State::kOk, directory};
 }
 
-// Includes the directory, since the configuration says which it is.
+// Includes the directory, which the configuration names.
 void check_configuration(std::vector<Check>& checks) {
   try {
     const auto config = sys::read_config();

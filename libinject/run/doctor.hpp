@@ -1,4 +1,4 @@
-// prof-run doctor: whether a program could be profiled here, check by check.
+// prof-run doctor: checks whether a program could be profiled here.
 #pragma once
 
 #include <string>
@@ -14,18 +14,18 @@ struct Check {
   std::string text;
 };
 
-// `library_path` is the library's path, empty where it was not found; `command` the program, empty
-// where none was named.
+// Runs the checks. `library_path` is empty if the library was not found, `command` if no program
+// was named.
 [[nodiscard]] std::vector<Check> examine(const std::string& library_path,
                                          const std::string& command);
 
-// One line a check: `OK    glibc        2.36`
+// Returns one line a check: `OK    glibc        2.36`
 [[nodiscard]] std::string as_table(const std::vector<Check>& checks);
 
-// {"schema": "inline_prof_doctor/1", "ok": BOOL, "checks": [{"name", "state", "text"}]}
+// Returns {"schema": "inline_prof_doctor/1", "ok": BOOL, "checks": [{"name", "state", "text"}]}
 [[nodiscard]] std::string as_json(const std::vector<Check>& checks);
 
-// False where a check failed.
+// Returns false if a check failed.
 [[nodiscard]] bool is_well(const std::vector<Check>& checks);
 
 }  // namespace inline_prof::run

@@ -16,7 +16,7 @@
 namespace inline_prof::run {
 namespace {
 
-// "libcublas" of "libcublas.so".
+// Returns "libcublas" for "libcublas.so".
 std::string_view short_name(const libraries::VendorLibraryName& library) {
   const std::string_view stem = library.stem;
   return stem.substr(0, stem.find('.'));
@@ -28,7 +28,7 @@ bool is_a_vendors(const std::string& path) {
                      [&](const auto& each) { return name.starts_with(short_name(each)); });
 }
 
-// The program and what it is linked with, the vendors' own files left out.
+// Returns the program and what it is linked with, without the vendors' own files.
 std::vector<std::string> files_of(const std::string& program, const std::string& interpreter) {
   std::vector<std::string> files{program};
   const Outcome list =

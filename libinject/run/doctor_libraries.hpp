@@ -1,4 +1,4 @@
-// prof-run doctor: whether the calls of a program's libraries can say what they compute.
+// prof-run doctor: checks whether the calls of a program's libraries can be described.
 #pragma once
 
 #include "run/doctor.hpp"
@@ -8,8 +8,8 @@
 
 namespace inline_prof::run {
 
-// `program` is the path of an ELF file with a dynamic linker.  What it loads while it runs is not
-// seen.
+// `program` is the path of an ELF file with a dynamic linker. Libraries that it loads while it runs
+// are not seen.
 [[nodiscard]] std::vector<Check> check_vendor_libraries(const std::string& program);
 
 }  // namespace inline_prof::run

@@ -11,7 +11,7 @@
 namespace inline_prof::run {
 namespace {
 
-// Reads without trusting a single offset of the file.
+// Reads a file without trusting its offsets.
 class Reader {
  public:
   explicit Reader(const std::string& path) : file_(path, std::ios::binary) {}
@@ -22,7 +22,7 @@ class Reader {
     if (!read(offset, reinterpret_cast<char*>(&value), sizeof value)) return std::nullopt;
     return value;
   }
-  // Empty where the file is shorter.
+  // Returns nothing if the file is shorter.
   std::string text(std::size_t offset, std::size_t length) {
     constexpr std::size_t longest = std::size_t{1} << 30;
     if (length > longest) return "";
@@ -112,7 +112,7 @@ std::optional<ElfFile> read_elf(const std::string& path, WhichSymbols which) {
 }
 
 bool has_static_cuda_runtime(const ElfFile& file) {
-  // nvcc puts device code into .nv_fatbin and has the runtime register it at load time: where that
+  // nvcc puts device code into .nv_fatbin and has the runtime register it at load time. If that
   // function comes from no library, the runtime is in the file itself.
   return file.sections.contains(".nv_fatbin") &&
          !file.undefined.contains("__cudaRegisterFatBinary");

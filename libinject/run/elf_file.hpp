@@ -1,4 +1,4 @@
-// What an ELF file says of itself, as far as a launcher must know before it starts a program.
+// Reads the facts of an ELF file that a launcher must know before it starts a program.
 #pragma once
 
 #include <optional>
@@ -10,20 +10,20 @@ namespace inline_prof::run {
 struct ElfFile {
   bool is_64_bit = false;
   std::string interpreter;          // the dynamic linker; empty: linked statically
-  std::set<std::string> sections;   // names; empty where they were stripped
-  std::set<std::string> undefined;  // dynamic symbols that other files must bring
+  std::set<std::string> sections;   // names; empty if they were stripped
+  std::set<std::string> undefined;  // dynamic symbols that other files must define
   std::set<std::string> defined;    // dynamic symbols that other files may use
-  std::set<std::string> hidden;     // further ones of the symbol table; empty where it was stripped
+  std::set<std::string> hidden;     // further ones of the symbol table; empty if it was stripped
 };
 
 enum class WhichSymbols { kDynamic, kAll };  // kAll: `hidden`, too
 
-// Empty where the file cannot be read or is no ELF file of this machine's byte order.  Of a 32-bit
-// file only `is_64_bit` is known.
+// Returns nothing if the file cannot be read or is no ELF file of this machine's byte order. For a
+// 32-bit file only `is_64_bit` is known.
 [[nodiscard]] std::optional<ElfFile> read_elf(const std::string& path,
                                               WhichSymbols which = WhichSymbols::kDynamic);
 
-// True for a program with device code that brings its own CUDA runtime.
+// Returns true for a program with device code that contains its own CUDA runtime.
 [[nodiscard]] bool has_static_cuda_runtime(const ElfFile& file);
 
 }  // namespace inline_prof::run

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kWidth = 96;
 constexpr std::string_view kIndent = "    ";
 
-// `text` in lines of at most kWidth characters, each with the indent before it.
+// Returns `text` in lines of at most kWidth characters, each indented.
 std::string wrapped(std::string_view text) {
   std::string lines;
   while (!text.empty()) {

@@ -12,8 +12,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first of `places`, relative to this program's folder, that holds `file`.  What is installed
-// comes before what a build has: an environment may lie in a clone of the sources.
+// Returns the first of `places`, relative to this program's folder, that holds `file`. The
+// installation comes before a build tree: an environment may lie in a clone of the sources.
 fs::path find_near_us(std::initializer_list<const char*> places, const char* file) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

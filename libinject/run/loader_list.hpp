@@ -1,4 +1,4 @@
-// What the dynamic linker lists for a program (ldd's way of asking).
+// Reads the dynamic linker's list of a program's libraries, as ldd shows it.
 #pragma once
 
 #include <string>

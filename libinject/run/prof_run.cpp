@@ -1,9 +1,9 @@
-// prof-run: starts a program under the injected library, says what the injected library can be
-// told, and looks for what would keep it from working.
+// prof-run: starts a program under the injected library, lists its settings, and looks for what
+// would keep it from working.
 //
-// Exit status: the program's own; 127 where it is not found, 126 where it cannot be started, 2 for
-// a wrong command line, 1 where the library is missing, the program cannot be simulated, or the
-// doctor has found a fault.
+// Exit status: the program's own; 127 if it is not found, 126 if it cannot be started, 2 for a
+// wrong command line, 1 if the library is missing, the program cannot be simulated, or the doctor
+// has found a fault.
 #include "base/command_line.hpp"
 #include "run/doctor.hpp"
 #include "run/environment_table.hpp"
@@ -48,8 +48,8 @@ constexpr const char* kExamples =
 
 using cli::UsageError;
 
-// An option that sets one of the injected library's variables; the table of variables has the
-// words.
+// An option that sets one of the injected library's variables; the table of variables has its
+// description.
 struct Setting {
   const char* option;
   const char* variable;
@@ -89,7 +89,7 @@ std::string description_of(const char* name) {
   throw std::logic_error(fmt::format("{} is not in the table of variables", name));
 }
 
-// What follows the options: the command, without the `--` that may stand before it.
+// Returns the command behind the options, without the `--` that may stand before it.
 std::vector<std::string> command_in(std::vector<std::string> rest) {
   if (!rest.empty() && rest.front() == "--") {
     rest.erase(rest.begin());
@@ -103,7 +103,7 @@ void say(const std::string& words) {
   fmt::print(stderr, "prof-run: {}\n", words);
 }
 
-// Gives a variable another value for a while.
+// Sets a variable for the scope's duration.
 class VariableForNow {
  public:
   VariableForNow(const char* name, const char* value) : name_(name) {
@@ -128,15 +128,14 @@ class VariableForNow {
   bool was_set_ = false;
 };
 
-// What the injected library would refuse is refused here, before anything runs.  Throws
-// ConfigError.
+// Refuses what the injected library would refuse, before anything runs. Throws ConfigError.
 void check_settings() {
   {
     // A disabled run reads the log level and nothing else.
     const VariableForNow disabled("INLINE_PROF_DISABLE", "1");
     static_cast<void>(sys::read_config());
   }
-  // Unknown names are left to the injected library to warn of, once.
+  // The injected library warns of unknown names itself.
   const VariableForNow quiet("INLINE_PROF_LOG", "quiet");
   static_cast<void>(sys::read_config());
 }
@@ -150,7 +149,7 @@ void apply_settings(const Options& options) {
   check_settings();
 }
 
-// What LD_PRELOAD names beside our library: another copy of it, of another version perhaps, would
+// Returns what LD_PRELOAD names beside our library. Another copy of it is left out: it would
 // measure the same launches.
 std::string other_preloads(const std::string& library_path) {
   const char* before = std::getenv("LD_PRELOAD");
@@ -181,7 +180,7 @@ void preload(const std::string& library_path) {
         fmt::format("{}: LD_PRELOAD cannot hold a path with a blank or a colon", library_path));
   }
   setenv("LD_PRELOAD", (library_path + other_preloads(library_path)).c_str(), 1);
-  // The library would set it itself; a tool of the user's stays, and is chained.
+  // The library would set it itself. A tool that the user has set stays, and is chained.
   setenv("NVTX_INJECTION64_PATH", library_path.c_str(), 0);
 }
 
@@ -198,7 +197,7 @@ void simulate(const std::string& command) {
   setenv("LD_LIBRARY_PATH", library_path_with(folder).c_str(), 1);
 }
 
-// Comes back only where the program cannot be started.
+// Returns only if the program cannot be started.
 int become(const std::vector<std::string>& command) {
   std::vector<std::string> arguments = command;
   std::vector<char*> pointers;
@@ -229,7 +228,7 @@ void start_with_python() {
   setenv("PYTHONPATH", value.c_str(), 1);
 }
 
-// A job that was queued for hours runs all the same: what keeps it from being profiled is said
+// A job that was queued for hours runs in any case; what keeps it from being profiled is reported
 // once.
 void prepare_profiling() {
   const std::string library_path = find_library();
@@ -243,7 +242,7 @@ void prepare_profiling() {
   } catch (const std::runtime_error& error) {
     say(fmt::format("{}: the program runs without being profiled", error.what()));
   }
-  // A user who sits in front of a terminal sees how far it is.
+  // A user at a terminal sees the progress.
   if (isatty(STDERR_FILENO) != 0) setenv("INLINE_PROF_PROGRESS", "1", 0);
 }
 
@@ -266,7 +265,7 @@ int run_doctor(const Options& options) {
   return is_well(checks) ? 0 : kFailed;
 }
 
-// Declares what is on the command line behind the program's name, or behind "doctor".
+// Declares the options of prof-run, or of prof-run doctor.
 void declare(cli::Command& app, bool is_doctor, Options& options) {
   app.add_rest(options.command);
   app.add_option("--format", options.format, "table or json").check(cli::one_of({"table", "json"}));

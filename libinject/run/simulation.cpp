@@ -17,7 +17,7 @@
 namespace inline_prof::run {
 namespace {
 
-// Libraries that talk to a driver: with the real file in place of a simulated one nothing works.
+// Libraries that call a driver: the real file in place of a simulated one does not work.
 constexpr std::array<std::string_view, 13> kVendorLibraries{
     "libcuda.so",  "libcudart.so",     "libcublas.so",   "libcublasLt.so", "libcudnn",
     "libcufft.so", "libcurand.so",     "libcusolver.so", "libcusparse.so", "libcupti.so",
@@ -39,7 +39,7 @@ bool is_vendor_function(std::string_view name) {
          std::isupper(static_cast<unsigned char>(name[2])) != 0;
 }
 
-// The name after `undefined symbol: `, without a version.
+// Returns the name after `undefined symbol: `, without a version.
 std::string symbol_in(std::string_view line) {
   constexpr std::string_view before = "undefined symbol: ";
   const auto at = line.find(before);
@@ -67,8 +67,8 @@ std::string why_not_simulated(const std::string& program, const std::string& fol
         program);
   }
 
-  // What ldd -r does.  The dynamic linker itself is started, so that nothing but the list can come
-  // of it.
+  // Does what ldd -r does. The dynamic linker itself is started, so that it only lists and runs
+  // nothing.
   const Outcome list =
       run_child({file->interpreter, program}, {{"LD_LIBRARY_PATH", library_path_with(folder)},
                                                {"LD_TRACE_LOADED_OBJECTS", "1"},

@@ -4,8 +4,8 @@
  *
  *     const struct inline_prof_abi* (*get)(void) = dlsym(RTLD_DEFAULT, "inline_prof_abi_v1");
  *
- * and gets a null `get` where the library is not loaded.  The macros (profile.h) do this; a Python
- * or Fortran host does it by hand.  The table only ever grows at its end: a caller checks `size`
+ * and gets a null `get` if the library is not loaded.  The macros (profile.h) do this; a Python or
+ * Fortran host does it by hand.  The table only ever grows at its end: a caller checks `size`
  * before it uses a member that is newer than its own header.
  *
  * Every function may be called from any thread, returns at once, and never fails.
@@ -21,11 +21,11 @@ extern "C" {
 
 #define INLINE_PROF_ABI_SYMBOL "inline_prof_abi_v1"
 
-/* `device_id` where the caller does not know: the device of the thread's current context. */
+/* A `device_id` that the caller does not know: the device of the thread's current context. */
 #define INLINE_PROF_DEVICE_UNKNOWN (-1)
 
-/* One call site's memory, zeroed before its first use.  A site is used with one label only; where
- * the label can change between calls, pass a null site.
+/* One call site's memory, zeroed before its first use.  A site is used with one label only; if the
+ * label can change between calls, pass a null site.
  *
  * Threads share a site.  The library stores `gate` once, with release order, after `label`; callers
  * load it with acquire order, and the word behind it in any order.  The library touches a site only
@@ -35,17 +35,17 @@ struct inline_prof_site {
   void* label;          /* the library's own */
 };
 
-/* One attribute of an operation: an integer, or a string where `text` is not null. */
+/* One attribute of an operation: an integer, or a string if `text` is not null. */
 struct inline_prof_attribute {
   const char* name;
   const char* text;
   int64_t value;
 };
 
-/* What launches of a call compute: those with one of the words of `kernel`, which stand between
- * '|', in their kernel's name, or, where it is null, those that no work before this one fits.
- * Attributes named `..._bytes` and `flops` are those of all these launches together, shared out by
- * their threads; with `is_each`, those of each. */
+/* The work of some launches of a call: the launches whose kernel's name contains one of the words
+ * of `kernel`, which are separated by '|', or, if it is null, all that no earlier work fits.
+ * Attributes named `..._bytes` and `flops` count all these launches together, divided among them by
+ * their threads; with `is_each`, they count each launch. */
 struct inline_prof_work {
   const char* kernel;
   const char* kind; /* a word of op_kind.hpp */
@@ -69,8 +69,8 @@ struct inline_prof_abi {
   void (*record)(struct inline_prof_site* site, const char* label, void* stream, int device_id,
                  int could_be_in_cuda_graph, const char* extra_info);
 
-  /* PROFILE_RECORD_DATA: 1 where data are wanted in this iteration.  With `data` not null they are
-   * taken. */
+  /* PROFILE_RECORD_DATA: returns 1 if data are wanted in this iteration.  Takes `data` if it is not
+   * null. */
   int (*record_data)(const char* label, void* stream, const char* data, int device_id);
 
   /* PROFILE_SCOPE: a layer name for what this thread does until the matching pop. */
@@ -86,42 +86,42 @@ struct inline_prof_abi {
   void (*op)(struct inline_prof_site* site, const char* label, const char* kind,
              const struct inline_prof_attribute* attributes, int attribute_count);
 
-  /* What is still of use to the library: the sum of the INLINE_PROF_WANTS_* below; 0 once profiling
-   * has ended, which it does for good.  An application that names things at a cost of its own asks
-   * once an iteration. */
+  /* Returns which calls the library still uses: the sum of the INLINE_PROF_WANTS_* below; 0 once
+   * profiling has ended, which is final.  An application for which names are expensive asks once an
+   * iteration. */
   uint32_t (*wants)(void);
 
-  /* The layer of what this thread does from now on, instead of what the last call with the same
-   * `id` said; a null or empty `path`: none.  `id` is the caller's choice, belongs to one thread at
-   * a time, and is not 0. */
+  /* Sets the layer of this thread from now on, in place of that of the last call with the same
+   * `id`; a null or empty `path`: none.  `id` is the caller's choice, belongs to one thread at a
+   * time, and is not 0. */
   void (*layer_set)(uint64_t id, const char* path);
 
-  /* Ends what `id` said, on whatever thread that was. */
+  /* Ends the layer of `id`, on whichever thread it was set. */
   void (*layer_end)(uint64_t id);
 
-  /* As layer_set, but without a call at each change: the layer of this thread is the text that
+  /* Does what layer_set does, without a call at each change: the layer is the text that
    * `*path` points to when the library reads it, until layer_set with the same `id`, layer_end, or
    * the end of INLINE_PROF_WANTS_LAYERS.  A null `*path` means no layer.  `path` and the text must
    * stay valid meanwhile, and only this thread may write `*path`. */
   void (*layer_follow)(uint64_t id, const char* const* path);
 
-  /* From here to call_close, what this thread launches is one call of the application's, such as an
-   * operator of a framework.  Of use while INLINE_PROF_WANTS_OPERATORS, and while a graph is
-   * captured.  A call inside a call is part of it. */
+  /* Opens a call: from here to call_close, the launches of this thread are one call of the
+   * application's, such as an operator of a framework.  Used while INLINE_PROF_WANTS_OPERATORS, and
+   * while a graph is captured.  A call inside a call is part of it. */
   void (*call_open)(void);
 
-  /* Launches of the open call so far, without those of labels and, inside a layer, of library
-   * calls, which are described there.  A call of none is over with this, and has no call_close. */
+  /* Returns the launches of the open call so far, without those of labels and, inside a layer, of
+   * library calls, which are described there.  0 ends the call, which then has no call_close. */
   int (*call_launches)(void);
 
-  /* Ends the call, named `name`, and describes its launches.  What no work fits is known by the
-   * name alone, and so is a call of more than 65536 launches.  `layer`, which may be null, is that
-   * of the launches where nothing else says one. */
+  /* Ends the call, named `name`, and describes its launches.  Launches that no work fits have the
+   * name alone, and so does a call of more than 65536 launches.  `layer`, which may be null, is the
+   * layer of launches that have no other. */
   void (*call_close)(const char* name, const char* layer, const struct inline_prof_work* works,
                      int work_count);
 };
 
-#define INLINE_PROF_WANTS_LAYERS 1u     /* scope_push, layer_*: new events are looked for */
+#define INLINE_PROF_WANTS_LAYERS 1u     /* scope_push, layer_*: new events are discovered */
 #define INLINE_PROF_WANTS_LABELS 2u     /* record, op */
 #define INLINE_PROF_WANTS_ITERATIONS 4u /* iteration */
 #define INLINE_PROF_WANTS_OPERATORS 8u  /* call_*: in one iteration of the warm-up */

@@ -9,7 +9,7 @@
 
 namespace inline_prof::test {
 
-// How a test program comes by the fake library.  Each program defines one of them.
+// Returns the fake library. Each program defines this in its own way.
 const inline_prof_fake& fake();
 
 // The calls since clear().

@@ -23,7 +23,7 @@ struct inline_prof_fake {
   void (*clear)(void);
   /* 0 closes every site that was seen since the last clear(), 1 opens it. */
   void (*set_gate)(uint32_t open);
-  /* What the next reader of the table finds in its member `size`. */
+  /* Sets the member `size` that the next reader of the table finds. */
   void (*set_size)(uint64_t size);
   /* How often inline_prof_abi_v1() was called since the process started. */
   int (*lookup_count)(void);

@@ -1,4 +1,4 @@
-/* What an application writes, in C (host_calls.c) and in a shared library whose own symbols are
+/* The calls of an application, in C (host_calls.c) and in a shared library whose own symbols are
  * hidden (plugin.cpp). */
 #pragma once
 

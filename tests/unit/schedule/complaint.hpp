@@ -8,7 +8,7 @@
 
 namespace inline_prof::schedule {
 
-// What `work` complains about, or "no complaint".
+// Returns the message of the exception that `work` throws, or "no complaint".
 template <typename Work>
 std::string complaint_of(Work&& work) {
   try {

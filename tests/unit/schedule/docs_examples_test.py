@@ -29,7 +29,7 @@ def output_of(command, folder, program):
     if words[0] == "prof-schedule":
         words[0] = program
     run = subprocess.run(words, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
-    # Where the schedule itself goes to standard output, the page leaves out the summary.
+    # If the schedule itself goes to standard output, the page leaves out the summary.
     return run.stdout if command.endswith("-o -") else run.stderr + run.stdout
 
 

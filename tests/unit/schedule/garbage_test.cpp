@@ -1,4 +1,4 @@
-// Whatever stands in a file, a parser gives a request or a ScheduleError, and nothing else.
+// For any file a parser returns a request or throws a ScheduleError.
 #include "schedule/error.hpp"
 #include "schedule/read_request.hpp"
 #include "schedule/schedule_json.hpp"

@@ -17,7 +17,7 @@ namespace {
 
 using test::LaunchProgram;
 
-// What the injected library does with a program: find, then follow.
+// Does what the injected library does with a program: find, then follow.
 struct Outcome {
   std::optional<FoundIteration> found;  // the first one
   std::uint64_t found_at = 0;           // launches that had been added
@@ -425,7 +425,7 @@ TEST(IterationFinder, IsAsSureAsLaplaceAfterAWhile) {
     ASSERT_TRUE(finder.found());
     const auto periods = static_cast<double>(finder.found()->periods_seen);
     EXPECT_GE(periods, 90);
-    // Where the host never waits, the last launches of the set-up might be the end of an iteration.
+    // If the host never waits, the last launches of the set-up might be the end of an iteration.
     EXPECT_DOUBLE_EQ(finder.found()->confidence, waits ? (periods + 1) / (periods + 2) : 0.9);
   }
 }

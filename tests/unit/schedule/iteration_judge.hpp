@@ -72,7 +72,7 @@ inline bool is_right(const Sequence& sequence, const FoundIteration& found, std:
     if (symbol == found.first) handle(follower.on_first());
     if (symbol == found.anchor) handle(follower.on_anchor());
   }
-  // What comes behind the last iteration, an evaluation, looks like a start.
+  // An evaluation behind the last iteration looks like a start.
   while (!followed.empty() && followed.back() > starts.back())
     followed.pop_back();
   if (followed.size() < 5) return false;

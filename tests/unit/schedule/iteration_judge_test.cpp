@@ -45,7 +45,7 @@ TEST(IterationJudge, ClaimsNothingWhereThereIsNone) {
   EXPECT_EQ(count(judgements(), Verdict::kRightlyNone), 12U);
 }
 
-// Of the answers given with a confidence, about that share is right, and none above 0.9 is wrong.
+// About the share of answers that their confidence says is right, and none above 0.9 is wrong.
 TEST(IterationJudge, IsRightAsOftenAsItIsConfident) {
   for (const Judgement& one : judgements()) {
     for (const Answer& answer : one.answers)

@@ -60,7 +60,7 @@ inline Recording read_recording(const std::filesystem::path& path) {
   return result;
 }
 
-// Those of a folder in tests/data/recordings, or of that itself; ascending by name.
+// Reads the recordings of a folder in tests/data/recordings, or that itself; ascending by name.
 inline std::vector<Recording> read_recordings(const std::filesystem::path& folder = {}) {
   const std::filesystem::path all = INLINE_PROF_TEST_DATA "/recordings";
   std::vector<std::filesystem::path> paths;
@@ -74,8 +74,8 @@ inline std::vector<Recording> read_recordings(const std::filesystem::path& folde
   return result;
 }
 
-// What the search for iterations is told of the stream with the most launches: the others are
-// searched as well, but no iteration is taken from them.
+// Returns the sequence of the stream with the most launches: the others are searched as well, but
+// no iteration is taken from them.
 inline Sequence sequence_of(const Recording& recording) {
   std::vector<std::size_t> launches(1);
   std::size_t stream = 0;

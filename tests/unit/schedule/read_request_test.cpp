@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <string>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::schedule {
 namespace {
@@ -49,13 +52,25 @@ TEST_F(ReadRequest, ReadsAFile) {
   EXPECT_EQ(std::get<SampleList>(read_request(file("x", kScheduleFile))).warmup, 10);
 }
 
-TEST_F(ReadRequest, RefusesAFileThatIsNotThere) {
-  EXPECT_EQ(complaint(path("x")),
-            path("x") + ": open: No such file or directory, expected a readable file");
-}
-
-TEST_F(ReadRequest, RefusesAFolder) {
-  EXPECT_EQ(complaint(path("")), path("") + ": type: a directory, expected a regular file");
+// Opening a pipe as usual would wait for a writer: the application would hang.
+TEST_F(ReadRequest, RefusesWhatIsNoRegularFileAtOnce) {
+  const std::string pipe = path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string empty = file("x.json", "");
+  const std::string huge = file("huge", "10\n");
+  ASSERT_EQ(truncate(huge.c_str(), std::int64_t{1} << 40), 0);  // sparse: takes no room
+  for (const auto& [name, expected] : std::vector<std::pair<std::string, std::string>>{
+           {path("x"), "open: No such file or directory, expected a readable file"},
+           {path(""), "type: a directory, expected a regular file"},
+           {pipe, "type: a pipe, expected a regular file"},
+           {"/dev/zero", "type: a character device, expected a regular file"},
+           {empty, "size: 0 bytes, expected a schedule"},
+           {huge,
+            "size: 1099511627776 bytes, expected at most 67108864: larger than any file of this "
+            "kind"},
+       }) {
+    EXPECT_EQ(complaint(name), name + ": " + expected);
+  }
   EXPECT_EQ(complaint(path(""), Accept::kAnyStream),
             path("") + ": type: a directory, expected a regular file");
 }
@@ -65,30 +80,6 @@ TEST_F(ReadRequest, RefusesAFileThatMayNotBeRead) {
   const std::string secret = file("x", kScheduleFile);
   ASSERT_EQ(chmod(secret.c_str(), 0), 0);
   EXPECT_EQ(complaint(secret), secret + ": open: Permission denied, expected a readable file");
-}
-
-TEST_F(ReadRequest, RefusesAnEmptyFile) {
-  const std::string empty = file("x.json", "");
-  EXPECT_EQ(complaint(empty), empty + ": size: 0 bytes, expected a schedule");
-}
-
-TEST_F(ReadRequest, RefusesAHugeFileBeforeReadingIt) {
-  const std::string huge = file("x", "10\n");
-  ASSERT_EQ(truncate(huge.c_str(), std::int64_t{1} << 40), 0);  // sparse: takes no room
-  EXPECT_EQ(complaint(huge), huge +
-                                 ": size: 1099511627776 bytes, expected at most 67108864: larger "
-                                 "than any file of this kind");
-}
-
-// Opening it as usual would wait for a writer: the application would hang.
-TEST_F(ReadRequest, RefusesAPipeAtOnce) {
-  const std::string pipe = path("pipe");
-  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(complaint(pipe), pipe + ": type: a pipe, expected a regular file");
-}
-
-TEST_F(ReadRequest, RefusesDevicesAtOnce) {
-  EXPECT_EQ(complaint("/dev/zero"), "/dev/zero: type: a character device, expected a regular file");
 }
 
 TEST_F(ReadRequest, RefusesASocket) {

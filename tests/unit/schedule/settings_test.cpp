@@ -60,15 +60,17 @@ TEST(Settle, TakesAdaptiveWithItsTargetAndBudget) {
   EXPECT_EQ(settings.budget_percent, 1);
 }
 
-TEST(Settle, RefusesATargetOrABudgetOutOfRange) {
-  Choices choices;
-  choices.target_ci = 1.0;
-  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
-            "a target_ci of 1.000000, expected a number between 0 and 1");
-  choices = {};
-  choices.budget_percent = 0.0;
-  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
-            "a budget of 0.000000%, expected one above 0% and up to 100%");
+TEST(Settle, RefusesNumbersOutOfRange) {
+  struct {
+    Choices choices;
+    const char* complaint;
+  } const rows[]{
+      {{.warmup = -1}, "a warm-up of -1 iterations, expected 0 to 1000000000"},
+      {{.repeat = 0}, "0 repeats of an event, expected 1 to 1000000"},
+      {{.target_ci = 1.0}, "a target_ci of 1.000000, expected a number between 0 and 1"},
+      {{.budget_percent = 0.0}, "a budget of 0.000000%, expected one above 0% and up to 100%"}};
+  for (const auto& row : rows)
+    EXPECT_EQ(complaint_of([&] { return settle(row.choices, {}); }), row.complaint);
 }
 
 TEST(Budget, IsAPercentageOrAFraction) {
@@ -78,17 +80,6 @@ TEST(Budget, IsAPercentageOrAFraction) {
   EXPECT_EQ(budget_percent_from("1"), 100);
   for (const char* text : {"", "%", "0%", "0", "-1%", "101%", "1.5", "0.1 %", "nan", "inf%", "1%%"})
     EXPECT_EQ(budget_percent_from(text), std::nullopt) << text;
-}
-
-TEST(Settle, RefusesNumbersOutOfRange) {
-  Choices choices;
-  choices.warmup = -1;
-  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
-            "a warm-up of -1 iterations, expected 0 to 1000000000");
-  choices = {};
-  choices.repeat = 0;
-  EXPECT_EQ(complaint_of([&] { return settle(choices, {}); }),
-            "0 repeats of an event, expected 1 to 1000000");
 }
 
 TEST(Names, AreReadBack) {

@@ -1,5 +1,5 @@
-// What the injected library reads of a graph's convolutions, a line for each: by the library that
-// is loaded, the vendor's or the simulated one.  Neither needs a GPU for it.
+// Prints a line for each convolution that the injected library reads from a graph, by the library
+// that is loaded, the vendor's or the simulated one. Neither needs a GPU for it.
 #include "cudnn_graph.hpp"
 #include "libraries/backend_plans.hpp"
 

@@ -1,4 +1,4 @@
-// Which vendor functions are wrapped, and by which name.
+// The wrapped vendor functions and their names.
 #include "libraries/library_calls.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What we declare of the vendors' functions, against their headers where they are installed.
+// Compares our declarations of the vendors' functions with their headers where they are installed.
 #include "libraries/same_abi.hpp"
 #include "libraries/vendor_cudnn.hpp"
 #include "libraries/vendor_nccl.hpp"

@@ -1,4 +1,4 @@
-// Whatever happens, nothing that stood there before is lost and no temporary file is left behind.
+// In every case no earlier file is lost and no temporary file is left behind.
 #include "record/output_file.hpp"
 
 #include "temporary_folder.hpp"
@@ -30,21 +30,15 @@ using testing::UnorderedElementsAre;
 
 class OutputFileTest : public test::TemporaryFolder {};
 
-TEST_F(OutputFileTest, TakesTheNameThatWasAskedFor) {
+TEST_F(OutputFileTest, TakesTheNameThatWasAskedForAndReplacesItsOwnFile) {
   OutputFile file(path("prof.json"));
   EXPECT_EQ(file.path(), "");
-  EXPECT_EQ(file.write("one"), "");
-  EXPECT_EQ(file.path(), path("prof.json"));
-  EXPECT_EQ(content("prof.json"), "one");
-  EXPECT_THAT(names(), ElementsAre("prof.json"));
-}
-
-TEST_F(OutputFileTest, ReplacesItsOwnFile) {
-  OutputFile file(path("prof.json"));
-  EXPECT_EQ(file.write("one"), "");
-  EXPECT_EQ(file.write("two"), "");
-  EXPECT_EQ(content("prof.json"), "two");
-  EXPECT_THAT(names(), ElementsAre("prof.json"));
+  for (const char* text : {"one", "two"}) {
+    EXPECT_EQ(file.write(text), "");
+    EXPECT_EQ(file.path(), path("prof.json"));
+    EXPECT_EQ(content("prof.json"), text);
+    EXPECT_THAT(names(), ElementsAre("prof.json"));
+  }
 }
 
 struct Numbering {
@@ -84,13 +78,16 @@ INSTANTIATE_TEST_SUITE_P(
                     Numbering{"NothingButTheEnding", ".json", ".json.1", ".json.2"}),
     [](const auto& row) { return row.param.name; });
 
-TEST_F(OutputFileTest, TakesAwayWhatKilledRunsHaveLeft) {
+TEST_F(OutputFileTest, TakesAwayTemporaryFilesOfTheDeadAndNoOthers) {
   file("prof.json.tmp.17", "half");
+  file("prof.json.tmp.17.2", "half");
   file("prof.json.tmp.4711.1", "half");
   file("other.json.tmp.17", "not of this name");
+  file("prof.json.tmp.of_the_user", "kept");
   OutputFile output(path("prof.json"));
   EXPECT_EQ(output.write("one"), "");
-  EXPECT_THAT(names(), ElementsAre("other.json.tmp.17", "prof.json"));
+  EXPECT_THAT(names(),
+              UnorderedElementsAre("other.json.tmp.17", "prof.json", "prof.json.tmp.of_the_user"));
 }
 
 TEST_F(OutputFileTest, LeavesWhatARunningProcessWrites) {
@@ -110,18 +107,12 @@ TEST_F(OutputFileTest, IsNoDevice) {
   EXPECT_THAT(prepare_directory(path("prof.json")), HasSubstr("is no regular file"));
 }
 
-TEST_F(OutputFileTest, LeavesADirectoryOfThatNameAlone) {
+TEST_F(OutputFileTest, LeavesADirectoryAndABrokenLinkOfThatNameAlone) {
   std::filesystem::create_directory(path("prof.json"));
+  std::filesystem::create_symlink("/nowhere/at/all", path("prof.1.json"));
   OutputFile file(path("prof.json"));
   EXPECT_EQ(file.write("one"), "");
-  EXPECT_EQ(file.path(), path("prof.1.json"));
-}
-
-TEST_F(OutputFileTest, LeavesALinkThatPointsNowhereAlone) {
-  std::filesystem::create_symlink("/nowhere/at/all", path("prof.json"));
-  OutputFile file(path("prof.json"));
-  EXPECT_EQ(file.write("one"), "");
-  EXPECT_EQ(file.path(), path("prof.1.json"));
+  EXPECT_EQ(file.path(), path("prof.2.json"));
 }
 
 // As many ranks as there are in a large node, all without a rank in the environment.
@@ -163,7 +154,7 @@ TEST_F(OutputFileTest, NamesTheFolderThatIsNotThere) {
   EXPECT_EQ(file.path(), "");
 }
 
-// Root may write everywhere: as another user, in a child.
+// Root may write everywhere, so a child runs as another user.
 TEST_F(OutputFileTest, SaysWhereNothingCanBeWritten) {
   std::filesystem::create_directory(path("locked"));
   std::filesystem::permissions(folder(), std::filesystem::perms::all);
@@ -234,15 +225,6 @@ TEST_F(OutputFileTest, PassesOverATemporaryFileThatSomebodyIsWriting) {
   EXPECT_EQ(content("prof.json"), "one");
   EXPECT_EQ(content(theirs), "not ours");
   close(held);
-}
-
-TEST_F(OutputFileTest, TakesAwayTemporaryFilesOfTheDeadAndNoOthers) {
-  file("prof.json.tmp.17", "cut off");
-  file("prof.json.tmp.17.2", "cut off");
-  file("prof.json.tmp.of_the_user", "kept");
-  OutputFile ours(path("prof.json"));
-  EXPECT_EQ(ours.write("one"), "");
-  EXPECT_THAT(names(), UnorderedElementsAre("prof.json", "prof.json.tmp.of_the_user"));
 }
 
 TEST_F(OutputFileTest, MakesEveryMissingFolder) {

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace inline_prof::record {
 namespace {
@@ -27,25 +29,6 @@ std::string templated(const std::string& pattern, std::optional<std::int64_t> ra
       {.output_template = pattern, .directory = "d", .directory_is_set = true, .rank = rank});
 }
 
-// Without a template.
-std::string in_directory(const std::string& directory,
-                         std::optional<std::int64_t> rank = std::nullopt) {
-  OutputNaming naming;
-  naming.directory = directory;
-  naming.directory_is_set = true;
-  naming.rank = rank;
-  return named(naming);
-}
-
-std::string complaint_about(const std::string& pattern) {
-  try {
-    static_cast<void>(templated(pattern));
-  } catch (const sys::ConfigError& error) {
-    return error.what();
-  }
-  return "no complaint";
-}
-
 TEST(MetricsPath, IsOfARankOrOfAProcess) {
   const auto path = [](const std::string& pattern, std::optional<std::int64_t> rank) {
     return metrics_path({.output_template = pattern, .rank = rank}, kHost, kProcess);
@@ -59,17 +42,12 @@ TEST(MetricsPath, IsOfARankOrOfAProcess) {
   EXPECT_THROW(static_cast<void>(path("/m/", 3)), sys::ConfigError);
 }
 
-TEST(OutputPath, IsProfJsonWhereNothingIsKnown) {
+TEST(OutputPath, WithoutATemplateHasDirectoryHostAndRank) {
   EXPECT_EQ(named({}), "prof.json");
-}
-
-TEST(OutputPath, TakesTheHostWhereADirectoryIsSet) {
-  EXPECT_EQ(in_directory("/out"), "/out/n046.prof.json");
-  EXPECT_EQ(in_directory("out"), "out/n046.prof.json");
-}
-
-TEST(OutputPath, TakesTheRankWhereThereIsOne) {
-  EXPECT_EQ(in_directory("/out", 3), "/out/n046.rank3.prof.json");
+  EXPECT_EQ(named({.directory = "/out", .directory_is_set = true}), "/out/n046.prof.json");
+  EXPECT_EQ(named({.directory = "out", .directory_is_set = true}), "out/n046.prof.json");
+  EXPECT_EQ(named({.directory = "/out", .directory_is_set = true, .rank = 3}),
+            "/out/n046.rank3.prof.json");
   OutputNaming rank_alone;
   rank_alone.rank = 0;
   EXPECT_EQ(named(rank_alone), "./n046.rank0.prof.json");
@@ -82,66 +60,40 @@ TEST(OutputPath, IsAbsoluteSinceTheHostMayChangeItsDirectory) {
   EXPECT_EQ(output_path(naming, kHost, kProcess).front(), '/');
 }
 
-TEST(OutputPath, LetsTheTemplateBeatDirectoryAndRank) {
-  EXPECT_EQ(templated("/x/run.json", 3), "/x/run.json");
-}
-
-TEST(OutputPath, ReplacesHostProcessAndRank) {
-  EXPECT_EQ(templated("/x/%h-%p-%r.json", 12), "/x/n046-4711-12.json");
-}
-
-TEST(OutputPath, CountsAProcessWithoutARankAsRankZero) {
-  EXPECT_EQ(templated("%r.json"), "0.json");
-}
-
-TEST(OutputPath, ReplacesVariablesOfTheEnvironment) {
+TEST(OutputPath, FollowsTheTemplate) {
   test::Environment environment;
   environment.set("JOB", "7%h");
-  EXPECT_EQ(templated("/x/%q{JOB}/%h.json"), "/x/7%h/n046.json");  // what a value says stays
-}
-
-TEST(OutputPath, TakesAnEmptyVariableAsItIs) {
-  test::Environment environment;
-  environment.set("JOB", "");
-  EXPECT_EQ(templated("/x/a%q{JOB}b.json"), "/x/ab.json");
-}
-
-TEST(OutputPath, WritesTwoPercentSignsAsOne) {
+  environment.set("NOTHING", "");
+  EXPECT_EQ(templated("/x/run.json", 3), "/x/run.json");
+  EXPECT_EQ(templated("/x/%h-%p-%r.json", 12), "/x/n046-4711-12.json");
+  EXPECT_EQ(templated("%r.json"), "0.json");
+  EXPECT_EQ(templated("/x/%q{JOB}/%h.json"), "/x/7%h/n046.json");  // a value is not replaced again
+  EXPECT_EQ(templated("/x/a%q{NOTHING}b.json"), "/x/ab.json");
   EXPECT_EQ(templated("/x/100%%.json"), "/x/100%.json");
   EXPECT_EQ(templated("/x/%%h.json"), "/x/%h.json");
 }
 
-TEST(OutputPath, RefusesAnUnknownWord) {
-  EXPECT_EQ(complaint_about("/x/%d.json"),
-            "INLINE_PROF_OUT=/x/%d.json: unknown %d; known are %h, %p, %r, %q{VAR} and %%");
-}
-
-TEST(OutputPath, RefusesAPercentSignAtTheEnd) {
-  EXPECT_EQ(complaint_about("/x/prof%"),
-            "INLINE_PROF_OUT=/x/prof%: a % at the end; known are %h, %p, %r, %q{VAR} and %%");
-}
-
-TEST(OutputPath, RefusesAVariableWithoutBraces) {
-  const char* expected = ": %q is not followed by {VAR}; known are %h, %p, %r, %q{VAR} and %%";
-  for (const char* pattern : {"%qJOB.json", "%q", "%q{JOB.json"}) {
-    EXPECT_EQ(complaint_about(pattern), std::string("INLINE_PROF_OUT=") + pattern + expected);
-  }
-}
-
-TEST(OutputPath, RefusesAVariableThatIsNotSet) {
+TEST(OutputPath, RefusesATemplateThatItCannotFollow) {
   test::Environment environment;
   environment.clear("INLINE_PROF_TEST_ABSENT");
-  EXPECT_EQ(
-      complaint_about("%q{INLINE_PROF_TEST_ABSENT}.json"),
-      "INLINE_PROF_OUT=%q{INLINE_PROF_TEST_ABSENT}.json: the variable INLINE_PROF_TEST_ABSENT "
-      "is not set; known are %h, %p, %r, %q{VAR} and %%");
-}
-
-TEST(OutputPath, RefusesADirectoryInPlaceOfAFile) {
-  EXPECT_EQ(
-      complaint_about("/x/%h/"),
-      "INLINE_PROF_OUT=/x/%h/: names a directory; a file is expected, INLINE_PROF_DIR sets the "
-      "directory");
+  const std::string known = "; known are %h, %p, %r, %q{VAR} and %%";
+  const std::string no_braces = "%q is not followed by {VAR}" + known;
+  for (const auto& [pattern, complaint] : std::vector<std::pair<std::string, std::string>>{
+           {"/x/%d.json", "unknown %d" + known},
+           {"/x/prof%", "a % at the end" + known},
+           {"%qJOB.json", no_braces},
+           {"%q", no_braces},
+           {"%q{JOB.json", no_braces},
+           {"%q{INLINE_PROF_TEST_ABSENT}.json",
+            "the variable INLINE_PROF_TEST_ABSENT is not set" + known},
+           {"/x/%h/", "names a directory; a file is expected, INLINE_PROF_DIR sets the directory"},
+       }) {
+    try {
+      ADD_FAILURE() << templated(pattern);
+    } catch (const sys::ConfigError& error) {
+      EXPECT_EQ(error.what(), "INLINE_PROF_OUT=" + pattern + ": " + complaint);
+    }
+  }
 }
 
 }  // namespace

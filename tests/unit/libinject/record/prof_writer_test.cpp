@@ -1,4 +1,4 @@
-// What the injected library writes, read back with a parser that is not ours.
+// Reads prof.json back with a parser that is not ours.
 #include "record/prof_writer.hpp"
 
 #include "record/run_to_write.hpp"

@@ -193,7 +193,7 @@ TEST_F(WriterThreadTest, SaysOnceThatCheckpointsFail) {
   std::filesystem::remove(path("later"));
   testing::internal::CaptureStderr();
   thread.start();
-  // Two checkpoints' time, so that a second complaint would be heard.
+  // Two checkpoints' time, enough for a second complaint.
   EXPECT_FALSE(thread.wait(2500));
   std::filesystem::create_directory(path("later"));
   thread.finish(true);

@@ -1,4 +1,4 @@
-// Each variable: default, who beats whom, and the sentence about a value that cannot be followed.
+// Each variable: default, precedence, and the message about a bad value.
 #include "sys/config.hpp"
 
 #include "sys/config_error.hpp"

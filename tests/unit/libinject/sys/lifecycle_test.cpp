@@ -39,7 +39,7 @@ TEST(Lifecycle, SaysNothingWhereTheEndIsNoFault) {
   EXPECT_EXIT(end(), testing::ExitedWithCode(0), "^$");
 }
 
-// Another thread may be about to say which launches it wants to see.
+// Another thread may be about to set the filter.
 TEST(Lifecycle, LetsNobodyLookAtLaunchesOnceItIsOff) {
   const auto look = [] {
     set_filter(2);

@@ -8,7 +8,7 @@
 namespace inline_prof::sys {
 namespace {
 
-// What a thread of ours sees, and the word that it is done.
+// The facts that a thread of ours finds, and its signal that it is done.
 struct Seen {
   sigset_t mask{};
   sem_t done{};

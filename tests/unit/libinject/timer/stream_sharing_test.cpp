@@ -51,7 +51,7 @@ TEST(ExclusiveUse, IsSpoiledByALaunchThatBeganBefore) {
   is_over.notify_one();
   other.join();
   EXPECT_TRUE(end_exclusive_use(*use));
-  EXPECT_FALSE(end_exclusive_use(*begin_exclusive_use(stream_at(0x1000))));  // it has ended
+  EXPECT_FALSE(end_exclusive_use(*begin_exclusive_use(stream_at(0x1000))));  // ended
 }
 
 TEST(ExclusiveUse, IsNotSpoiledOnOtherStreams) {
@@ -83,11 +83,13 @@ TEST(ExclusiveUse, SeesLaunchesForWhichThereIsNoPlace) {
   for (int i = 0; i < 100; ++i)
     marks.push_back(begin_launch(stream_at(0x3000)));
   bool is_spoiled = false;
-  on_another_thread([&] { is_spoiled = end_exclusive_use(*begin_exclusive_use(stream_at(0x1000))); });
+  on_another_thread(
+      [&] { is_spoiled = end_exclusive_use(*begin_exclusive_use(stream_at(0x1000))); });
   EXPECT_TRUE(is_spoiled);
   for (LaunchUnderWay* mark : marks)
     end_launch(mark);
-  on_another_thread([&] { is_spoiled = end_exclusive_use(*begin_exclusive_use(stream_at(0x3000))); });
+  on_another_thread(
+      [&] { is_spoiled = end_exclusive_use(*begin_exclusive_use(stream_at(0x3000))); });
   EXPECT_FALSE(is_spoiled);
 }
 
@@ -98,7 +100,7 @@ TEST(ExclusiveUse, ForgetsMarksWhoseEndIsNotTold) {
   on_another_thread([&] {
     is_spoiled = end_exclusive_use(*begin_exclusive_use(stream_at(0x1000)));
     const LaunchScope other(stream_at(0x1000));
-    end_launch(mark);  // too late: nobody's
+    end_launch(mark);  // too late: the place is free
   });
   EXPECT_FALSE(is_spoiled);
 }
@@ -109,10 +111,10 @@ TEST(ExclusiveUse, KnowsWhereThreadsMeet) {
   EXPECT_FALSE(threads_meet_on(stream_at(0x10000)));
   on_another_thread([] { note_thread_on(stream_at(0x10000)); });
   EXPECT_TRUE(threads_meet_on(stream_at(0x10000)));
-  EXPECT_TRUE(threads_meet_on(stream_at(0x20000)));  // never heard of
+  EXPECT_TRUE(threads_meet_on(stream_at(0x20000)));  // unknown
 }
 
-// Of two threads that launch and measure on one stream, no pair holds a launch of the other unseen.
+// Two threads launch and measure on one stream; no pair may contain an unseen launch of the other.
 TEST(ExclusiveUse, MissesNoLaunch) {
   std::atomic<int> launched_by_other{0};
   std::atomic<bool> is_over{false};
