@@ -102,17 +102,17 @@ constexpr std::array kVariables{
              "a one-shot run measures every n-th iteration"},
 };
 
-[[noreturn]] void refuse(const char* name, std::string_view value, std::string_view allowed) {
-  std::string message(name);
-  message.append("=").append(value.substr(0, 80)).append(": expected ").append(allowed);
-  throw ConfigError(message);
-}
-
 const Variable& variable(std::string_view name) {
   for (const Variable& known : kVariables) {
     if (name == known.name) return known;
   }
   throw ConfigError(std::string(name) + ": not in the table");
+}
+
+[[noreturn]] void refuse(const char* name, std::string_view value) {
+  std::string message(name);
+  message.append("=").append(value.substr(0, 80)).append(": expected ");
+  throw ConfigError(message.append(variable(name).range));
 }
 
 // Returns the variable's value. An empty one counts as unset, as shells that clear a variable
@@ -131,41 +131,54 @@ std::optional<Integer> number(std::string_view text) {
   return parsed;
 }
 
-std::optional<std::int64_t> integer(const char* name, std::int64_t lowest, std::int64_t highest) {
+// Reads an integer within the variable's range, "LOWEST to HIGHEST".
+template <typename Integer = std::int64_t>
+std::optional<Integer> integer(const char* name) {
   const auto text = value_of(name);
   if (!text) return std::nullopt;
-  const auto parsed = number<std::int64_t>(*text);
-  if (!parsed || *parsed < lowest || *parsed > highest) refuse(name, *text, variable(name).range);
+  constexpr std::string_view to = " to ";
+  const std::string_view range = variable(name).range;
+  const std::size_t between = range.find(to);
+  const auto lowest = number<Integer>(range.substr(0, between));
+  const auto highest = number<Integer>(range.substr(between + to.size()));
+  const auto parsed = number<Integer>(*text);
+  if (!parsed || *parsed < lowest || *parsed > highest) refuse(name, *text);
   return parsed;
 }
 
 // Reads `name`, else `alias`, the original profiler's name for the same. Both are checked.
-std::optional<std::int64_t> integer(const char* name, const char* alias, std::int64_t lowest,
-                                    std::int64_t highest) {
-  const auto value = integer(name, lowest, highest);
-  const auto value_of_alias = integer(alias, lowest, highest);
+std::optional<std::int64_t> integer(const char* name, const char* alias) {
+  const auto value = integer(name);
+  const auto value_of_alias = integer(alias);
   return value ? value : value_of_alias;
 }
 
-bool flag(const char* name) {
-  return integer(name, 0, 1).value_or(0) == 1;
-}
-
-// Returns the value, which must be one of `allowed`.
-template <std::size_t N>
-std::optional<std::string> keyword(const char* name,
-                                   const std::array<std::string_view, N>& allowed) {
+// Returns the value, which must be one of the words of the variable's range, and its place there.
+struct Word {
+  std::string text;
+  std::size_t place = 0;
+};
+std::optional<Word> word_in_range(const char* name) {
   auto text = value_of(name);
   if (!text) return std::nullopt;
-  for (const auto known : allowed) {
-    if (*text == known) return text;
+  std::string_view rest = variable(name).range;
+  for (std::size_t place = 0;; ++place) {
+    const std::size_t comma = rest.find(", ");
+    if (rest.substr(0, comma) == *text) return Word{.text = *std::move(text), .place = place};
+    if (comma == std::string_view::npos) refuse(name, *text);
+    rest.remove_prefix(comma + 2);
   }
-  refuse(name, *text, variable(name).range);
 }
 
-constexpr std::array<std::string_view, 3> kPolicies{"in_order", "interleaved", "adaptive"};
-// In the order of the original's numbers; data has none there.
-constexpr std::array<std::string_view, 4> kModes{"fine_grained", "one_shot", "unit_test", "data"};
+std::optional<std::string> keyword(const char* name) {
+  auto found = word_in_range(name);
+  return found ? std::optional(std::move(found->text)) : std::nullopt;
+}
+
+bool flag(const char* name, bool by_default = false) {
+  const auto found = word_in_range(name);
+  return found ? found->text == "1" : by_default;
+}
 
 // Reads a number above `lowest` and below `highest`, or equal to it if that is `included`.
 // Independent of the locale: "0.1" is a tenth everywhere.
@@ -174,7 +187,7 @@ std::optional<double> decimal(const char* name, double lowest, double highest, b
   if (!text) return std::nullopt;
   const auto parsed = number<double>(*text);
   if (!parsed || !(*parsed > lowest) || *parsed > highest || (!included && *parsed == highest)) {
-    refuse(name, *text, variable(name).range);
+    refuse(name, *text);
   }
   return parsed;
 }
@@ -188,15 +201,16 @@ std::optional<double> budget() {
   const bool is_percentage = digits.ends_with('%');
   if (is_percentage) digits.remove_suffix(1);
   const double percent = number<double>(digits).value_or(0) * (is_percentage ? 1 : 100);
-  if (!(percent > 0 && percent <= 100)) refuse(name, *text, variable(name).range);
+  if (!(percent > 0 && percent <= 100)) refuse(name, *text);
   return percent;
 }
 
 std::optional<std::string> mode() {
-  auto ours = keyword("INLINE_PROF_MODE", kModes);
-  const auto original = integer("PROFILING_MODE", 0, 2);
+  constexpr std::array<const char*, 3> originals{"fine_grained", "one_shot", "unit_test"};
+  auto ours = keyword("INLINE_PROF_MODE");
+  const auto original = word_in_range("PROFILING_MODE");
   if (ours || !original) return ours;
-  return std::string(kModes[static_cast<std::size_t>(*original)]);
+  return originals[original->place];
 }
 
 constexpr std::size_t kLongestPeriod = 65536;  // schedule::IterationFinder::kLongestGiven
@@ -229,7 +243,7 @@ void read_iteration_source(Config& config) {
     if (config.iteration_period == 0 || config.iteration_period > kLongestPeriod) break;
     return;
   }
-  refuse(name, *text, variable(name).range);
+  refuse(name, *text);
 }
 
 void read_trigger(Config& config) {
@@ -244,7 +258,7 @@ void read_trigger(Config& config) {
     config.trigger = Trigger::kFile;
     config.trigger_file = text->substr(file_prefix.size());
   } else {
-    refuse(name, *text, variable(name).range);
+    refuse(name, *text);
   }
 }
 
@@ -291,9 +305,7 @@ std::string run_name() {
 bool rank_is_wanted(std::int64_t rank) {
   const auto text = value_of("INLINE_PROF_RANKS");
   if (!text || *text == "all") return true;
-  const auto refuse_ranks = [&] {
-    refuse("INLINE_PROF_RANKS", *text, variable("INLINE_PROF_RANKS").range);
-  };
+  const auto refuse_ranks = [&] { refuse("INLINE_PROF_RANKS", *text); };
   bool wanted = false;
   std::string_view rest = *text;
   while (true) {
@@ -327,18 +339,6 @@ void warn_of_unknown_names(Config& config) {
   }
 }
 
-constexpr std::array<std::string_view, 2> kBackends{"driver", "cupti"};
-constexpr std::array<std::string_view, 2> kCrossChecks{"none", "cupti"};
-constexpr std::array<std::string_view, 4> kLevels{"quiet", "error", "warning", "info"};
-
-void read_log_level() {
-  const auto level = keyword("INLINE_PROF_LOG", kLevels);
-  if (!level) return;
-  for (std::size_t i = 0; i < kLevels.size(); ++i) {
-    if (*level == kLevels[i]) set_log_level(static_cast<LogLevel>(i));
-  }
-}
-
 }  // namespace
 
 std::span<const Variable> variables() {
@@ -346,7 +346,8 @@ std::span<const Variable> variables() {
 }
 
 std::optional<Config> read_config() {
-  read_log_level();
+  if (const auto level = word_in_range("INLINE_PROF_LOG"))
+    set_log_level(static_cast<LogLevel>(level->place));
   if (flag("INLINE_PROF_DISABLE")) return std::nullopt;
 
   Config config;
@@ -364,44 +365,37 @@ std::optional<Config> read_config() {
   config.directory_is_set = directory.has_value();
   config.directory = directory.value_or(".");
 
-  config.warmup = integer("INLINE_PROF_WARMUP", "PROFILING_WARMUP_ITERS", 0, 1'000'000'000);
-  config.repeat = integer("INLINE_PROF_REPEAT", "PROFILING_REPEAT_TIMES_PER_EVENT", 1, 1'000'000);
-  config.policy = keyword("INLINE_PROF_POLICY", kPolicies);
+  config.warmup = integer("INLINE_PROF_WARMUP", "PROFILING_WARMUP_ITERS");
+  config.repeat = integer("INLINE_PROF_REPEAT", "PROFILING_REPEAT_TIMES_PER_EVENT");
+  config.policy = keyword("INLINE_PROF_POLICY");
   config.budget_percent = budget();
   config.target_ci = decimal("INLINE_PROF_TARGET_CI", 0, 1, false);
-  if (const auto text = value_of("INLINE_PROF_SEED")) {
-    const auto seed = number<std::uint64_t>(*text);
-    if (!seed) refuse("INLINE_PROF_SEED", *text, variable("INLINE_PROF_SEED").range);
-    config.seed = *seed;
-    config.seed_is_set = true;
-  }
+  const auto seed = integer<std::uint64_t>("INLINE_PROF_SEED");
+  config.seed = seed.value_or(config.seed);
+  config.seed_is_set = seed.has_value();
   config.exit_when_done = flag("INLINE_PROF_EXIT_WHEN_DONE");
   config.progress = flag("INLINE_PROF_PROGRESS");
   static_cast<void>(flag("INLINE_PROF_TORCH"));  // read by Python; only checked here
-  config.follows_phases = integer("INLINE_PROF_PHASES", 0, 1).value_or(1) == 1;
-  config.data_iterations = integer("PROFILING_DATA_COLLECTION_ITERS", 0, 1'000'000).value_or(0);
-  config.checkpoint_seconds = integer("INLINE_PROF_CHECKPOINT", 1, 86'400).value_or(30);
+  config.follows_phases = flag("INLINE_PROF_PHASES", true);
+  config.data_iterations = integer("PROFILING_DATA_COLLECTION_ITERS").value_or(0);
+  config.checkpoint_seconds = integer("INLINE_PROF_CHECKPOINT").value_or(30);
   config.mode = mode();
   config.one_shot_iterations =
-      integer("PROFILING_REPEAT_ITERS", 1, 1'000'000'000).value_or(config.one_shot_iterations);
-  config.one_shot_every =
-      integer("PROFILING_RECORD_EVERY_N", 1, 1'000'000).value_or(config.one_shot_every);
-  config.overhead_iterations =
-      integer("INLINE_PROF_OVERHEAD", 0, 1'000'000).value_or(config.overhead_iterations);
+      integer("PROFILING_REPEAT_ITERS").value_or(config.one_shot_iterations);
+  config.one_shot_every = integer("PROFILING_RECORD_EVERY_N").value_or(config.one_shot_every);
+  config.overhead_iterations = integer("INLINE_PROF_OVERHEAD").value_or(config.overhead_iterations);
   read_iteration_source(config);
   read_trigger(config);
 
-  if (const auto name = keyword("INLINE_PROF_BACKEND", kBackends)) {
+  if (const auto name = keyword("INLINE_PROF_BACKEND")) {
     config.backend = *name == "cupti" ? Backend::kCupti : Backend::kDriver;
   }
-  config.cupti_cross_check =
-      keyword("INLINE_PROF_CROSS_CHECK", kCrossChecks).value_or("none") == "cupti";
+  config.cupti_cross_check = keyword("INLINE_PROF_CROSS_CHECK").value_or("none") == "cupti";
 
   config.graph_copies_mib =
-      static_cast<std::uint64_t>(integer("INLINE_PROF_GRAPH_COPIES", 0, 1'048'576)
-                                     .value_or(static_cast<std::int64_t>(config.graph_copies_mib)));
-  config.graph_warmup = integer("PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT", 0, 1'000'000)
-                            .value_or(config.graph_warmup);
+      integer<std::uint64_t>("INLINE_PROF_GRAPH_COPIES").value_or(config.graph_copies_mib);
+  config.graph_warmup =
+      integer("PROFILING_WARMUP_AFTER_CUDAGRAPH_REINIT").value_or(config.graph_warmup);
 
   warn_of_unknown_names(config);
   return config;

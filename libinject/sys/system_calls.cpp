@@ -94,10 +94,12 @@ std::uint64_t& bits_of(sigset_t* set) noexcept {
 
 }  // namespace
 
-#define INLINE_PROF_CALL(result, name, parameters, ...)      \
+#define INLINE_PROF_DEFINE(result, name, parameters)         \
   result own_##name parameters INLINE_PROF_HIDDEN_AS(#name); \
-  result own_##name parameters {                             \
-    return call<result>(__VA_ARGS__);                        \
+  result own_##name parameters
+#define INLINE_PROF_CALL(result, name, parameters, ...) \
+  INLINE_PROF_DEFINE(result, name, parameters) {        \
+    return call<result>(__VA_ARGS__);                   \
   }
 
 // --- files
@@ -124,8 +126,7 @@ INLINE_PROF_CALL(int, unlink, (const char* path), SYS_unlinkat, AT_FDCWD, path, 
 INLINE_PROF_CALL(ssize_t, write, (int file, const void* from, std::size_t size), SYS_write, file,
                  from, size)
 
-int own_open(const char* path, int flags, ...) INLINE_PROF_HIDDEN_AS("open");
-int own_open(const char* path, int flags, ...) {
+INLINE_PROF_DEFINE(int, open, (const char* path, int flags, ...)) {
   std::va_list more;
   va_start(more, flags);
   const auto mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : mode_t{0};
@@ -133,8 +134,7 @@ int own_open(const char* path, int flags, ...) {
   return call(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-int own_poll(pollfd* files, nfds_t count, int milliseconds) INLINE_PROF_HIDDEN_AS("poll");
-int own_poll(pollfd* files, nfds_t count, int milliseconds) {
+INLINE_PROF_DEFINE(int, poll, (pollfd * files, nfds_t count, int milliseconds)) {
   timespec left{.tv_sec = milliseconds / 1000, .tv_nsec = milliseconds % 1000 * 1'000'000L};
   return call(SYS_ppoll, files, count, milliseconds < 0 ? nullptr : &left, nullptr,
               kKernelSetBytes);
@@ -142,9 +142,9 @@ int own_poll(pollfd* files, nfds_t count, int milliseconds) {
 
 // --- memory
 
-void* own_mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset)
-    INLINE_PROF_HIDDEN_AS("mmap");
-void* own_mmap(void* at, std::size_t size, int protection, int flags, int file, off_t offset) {
+INLINE_PROF_DEFINE(void*, mmap,
+                   (void* at, std::size_t size, int protection, int flags, int file,
+                    off_t offset)) {
   const long result = call<long>(SYS_mmap, at, size, protection, flags, file, offset);
   return reinterpret_cast<void*>(result);  // NOLINT(performance-no-int-to-ptr): MAP_FAILED is -1
 }
@@ -154,31 +154,22 @@ INLINE_PROF_CALL(int, munmap, (void* at, std::size_t size), SYS_munmap, at, size
 
 // --- this process
 
-pid_t own_getpid() INLINE_PROF_HIDDEN_AS("getpid");
-pid_t own_getpid() {
-  return call<pid_t>(SYS_getpid);
-}
+INLINE_PROF_CALL(pid_t, getpid, (), SYS_getpid)
 INLINE_PROF_CALL(int, kill, (pid_t process, int signal), SYS_kill, process, signal)
 
-int own_raise(int signal) INLINE_PROF_HIDDEN_AS("raise");
-int own_raise(int signal) {
+INLINE_PROF_DEFINE(int, raise, (int signal)) {
   return call(SYS_tgkill, call(SYS_getpid), call(SYS_gettid), signal);
 }
 
-int own_sched_yield() INLINE_PROF_HIDDEN_AS("sched_yield");
-int own_sched_yield() {
-  return call(SYS_sched_yield);
-}
+INLINE_PROF_CALL(int, sched_yield, (), SYS_sched_yield)
 
-int own_usleep(useconds_t microseconds) INLINE_PROF_HIDDEN_AS("usleep");
-int own_usleep(useconds_t microseconds) {
+INLINE_PROF_DEFINE(int, usleep, (useconds_t microseconds)) {
   const timespec time{.tv_sec = microseconds / 1'000'000,
                       .tv_nsec = static_cast<long>(microseconds % 1'000'000) * 1000};
   return call(SYS_nanosleep, &time, nullptr);
 }
 
-int own_gethostname(char* to, std::size_t size) INLINE_PROF_HIDDEN_AS("gethostname");
-int own_gethostname(char* to, std::size_t size) {
+INLINE_PROF_DEFINE(int, gethostname, (char* to, std::size_t size)) {
   utsname names{};
   if (call(SYS_uname, &names) != 0) return -1;
   const std::size_t length = __builtin_strlen(names.nodename) + 1;
@@ -191,57 +182,47 @@ int own_gethostname(char* to, std::size_t size) {
 }
 
 // Lacks glibc's extension: a buffer must be given.
-char* own_getcwd(char* to, std::size_t size) INLINE_PROF_HIDDEN_AS("getcwd");
-char* own_getcwd(char* to, std::size_t size) {
+INLINE_PROF_DEFINE(char*, getcwd, (char* to, std::size_t size)) {
   const int length = call(SYS_getcwd, to, size);
   if (length > 0 && to[0] != '/') errno = ENOENT;  // "(unreachable)..."
   return length > 0 && to[0] == '/' ? to : nullptr;
 }
 
-long own_syscall(long number, long a, long b, long c, long d, long e)
-    INLINE_PROF_HIDDEN_AS("syscall");
-long own_syscall(long number, long a, long b, long c, long d, long e) {
+INLINE_PROF_DEFINE(long, syscall, (long number, long a, long b, long c, long d, long e)) {
   return call<long>(number, a, b, c, d, e);
 }
 
 // --- signals
 
-int own_sigemptyset(sigset_t* set) INLINE_PROF_HIDDEN_AS("sigemptyset");
-int own_sigemptyset(sigset_t* set) {
+INLINE_PROF_DEFINE(int, sigemptyset, (sigset_t * set)) {
   *set = {};
   return 0;
 }
 
-int own_sigfillset(sigset_t* set) INLINE_PROF_HIDDEN_AS("sigfillset");
-int own_sigfillset(sigset_t* set) {
+INLINE_PROF_DEFINE(int, sigfillset, (sigset_t * set)) {
   __builtin_memset(set, 0xFF, sizeof *set);
   // glibc's own (nptl: SIGCANCEL, SIGSETXID) stay free, as with its function of this name.
   bits_of(set) &= ~(bit_of(32) | bit_of(33));
   return 0;
 }
 
-int own_sigaddset(sigset_t* set, int signal) INLINE_PROF_HIDDEN_AS("sigaddset");
-int own_sigaddset(sigset_t* set, int signal) {
+INLINE_PROF_DEFINE(int, sigaddset, (sigset_t * set, int signal)) {
   bits_of(set) |= bit_of(signal);
   return 0;
 }
 
-int own_sigdelset(sigset_t* set, int signal) INLINE_PROF_HIDDEN_AS("sigdelset");
-int own_sigdelset(sigset_t* set, int signal) {
+INLINE_PROF_DEFINE(int, sigdelset, (sigset_t * set, int signal)) {
   bits_of(set) &= ~bit_of(signal);
   return 0;
 }
 
-int own_sigismember(const sigset_t* set, int signal) INLINE_PROF_HIDDEN_AS("sigismember");
-int own_sigismember(const sigset_t* set, int signal) {
+INLINE_PROF_DEFINE(int, sigismember, (const sigset_t* set, int signal)) {
   return (bits_of(const_cast<sigset_t*>(set)) & bit_of(signal)) != 0 ? 1 : 0;
 }
 
 INLINE_PROF_CALL(int, sigpending, (sigset_t * set), SYS_rt_sigpending, set, kKernelSetBytes)
 
-int own_pthread_sigmask(int how, const sigset_t* set, sigset_t* before)
-    INLINE_PROF_HIDDEN_AS("pthread_sigmask");
-int own_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
+INLINE_PROF_DEFINE(int, pthread_sigmask, (int how, const sigset_t* set, sigset_t* before)) {
   const int saved_errno = errno;
   const bool failed = call(SYS_rt_sigprocmask, how, set, before, kKernelSetBytes) != 0;
   const int error = failed ? errno : 0;
@@ -249,9 +230,8 @@ int own_pthread_sigmask(int how, const sigset_t* set, sigset_t* before) {
   return error;
 }
 
-int own_sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time)
-    INLINE_PROF_HIDDEN_AS("sigtimedwait");
-int own_sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
+INLINE_PROF_DEFINE(int, sigtimedwait,
+                   (const sigset_t* set, siginfo_t* info, const timespec* time)) {
   return call(SYS_rt_sigtimedwait, set, info, time, kKernelSetBytes);
 }
 
