@@ -18,6 +18,8 @@
 //
 // Prints Google Benchmark's table, then the medians and what each adds to `direct`.  The program
 // starts itself again with the injected library preloaded.
+#include "injected.hpp"
+
 #include <inline_prof/profile.h>
 
 #include <cuda.h>
@@ -34,11 +36,9 @@
 #include <fstream>
 #include <map>
 #include <mutex>
-#include <sched.h>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -48,13 +48,6 @@ constexpr std::size_t kStreams = 4;
 constexpr std::size_t kBytes = 4096;
 constexpr int kWarmup = 10;
 constexpr int kFirstMeasured = 12;
-
-// dlsym's version in every glibc of this machine.
-#if defined(__aarch64__)
-constexpr const char* kVersion = "GLIBC_2.17";
-#else
-constexpr const char* kVersion = "GLIBC_2.2.5";
-#endif
 
 using LaunchKernel = decltype(&cuLaunchKernel);
 
@@ -71,46 +64,17 @@ struct Bench {
   std::vector<CUfunction> kernels;
   std::array<CUstream, kStreams> streams{};
 };
-Bench bench;
-
-[[noreturn]] void fail(const char* what) {
-  std::fprintf(stderr, "launch_bench: %s failed\n", what);
-  std::exit(1);
-}
+Bench it;
 
 void check(CUresult result, const char* what) {
-  if (result != CUDA_SUCCESS) fail(what);
+  if (result != CUDA_SUCCESS) bench::fail(what);
 }
 
 // --- set-up
 
-void start_again_with_library(char** argv) {
-  const auto folder = std::filesystem::temp_directory_path() /
-                      ("inline_prof_launch_bench_" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  std::ofstream(folder / "prof.events") << "armed_kernel\n";
-  setenv("LD_PRELOAD", INLINE_PROF_BENCH_LIBRARY, 1);
-  setenv("LD_LIBRARY_PATH", INLINE_PROF_BENCH_SIMGPU, 1);
-  setenv("SIMGPU_LAUNCH", "null", 1);
-  setenv("INLINE_PROF_DIR", folder.c_str(), 1);
-  setenv("INLINE_PROF_SCHEDULE", (folder / "prof.events").c_str(), 1);
-  setenv("INLINE_PROF_WARMUP", std::to_string(kWarmup).c_str(), 1);
-  setenv("INLINE_PROF_REPEAT", "1000", 1);
-  // The same launches again and again would be taken for iterations.
-  setenv("INLINE_PROF_ITERATION", "macro", 1);
-  setenv("INLINE_PROF_LOG", "quiet", 1);
-  setenv("INLINE_PROF_BENCH_FOLDER", folder.c_str(), 1);
-  execv("/proc/self/exe", argv);
-  fail("execv");
-}
-
 void find_both_launches() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
-  void* libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr || libc == nullptr) fail("dlopen");
-  // glibc's own dlsym leads past the injected library's.
-  const auto original_dlsym =
-      reinterpret_cast<void* (*)(void*, const char*)>(dlvsym(libc, "dlsym", kVersion));
+  if (driver == nullptr) bench::fail("dlopen");
   using GetProcAddress = decltype(&cuGetProcAddress_v2);
   const auto find = [](GetProcAddress get, const char* name, int version) {
     void* address = nullptr;
@@ -119,19 +83,19 @@ void find_both_launches() {
     return address;
   };
   const auto direct =
-      reinterpret_cast<GetProcAddress>(original_dlsym(driver, "cuGetProcAddress_v2"));
+      reinterpret_cast<GetProcAddress>(bench::find_original(driver, "cuGetProcAddress_v2"));
   const auto hooked = reinterpret_cast<GetProcAddress>(dlsym(driver, "cuGetProcAddress_v2"));
-  bench.direct = reinterpret_cast<LaunchKernel>(find(direct, "cuLaunchKernel", 4000));
-  bench.hooked = reinterpret_cast<LaunchKernel>(find(hooked, "cuLaunchKernel", 4000));
+  it.direct = reinterpret_cast<LaunchKernel>(find(direct, "cuLaunchKernel", 4000));
+  it.hooked = reinterpret_cast<LaunchKernel>(find(hooked, "cuLaunchKernel", 4000));
   using Replay = decltype(&cuGraphLaunch);
-  bench.direct_replay = reinterpret_cast<Replay>(find(direct, "cuGraphLaunch", 10000));
-  bench.hooked_replay = reinterpret_cast<Replay>(find(hooked, "cuGraphLaunch", 10000));
+  it.direct_replay = reinterpret_cast<Replay>(find(direct, "cuGraphLaunch", 10000));
+  it.hooked_replay = reinterpret_cast<Replay>(find(hooked, "cuGraphLaunch", 10000));
   using Copy = decltype(&cuMemcpyDtoDAsync);
-  bench.direct_copy = reinterpret_cast<Copy>(find(direct, "cuMemcpyDtoDAsync", 3020));
-  bench.hooked_copy = reinterpret_cast<Copy>(find(hooked, "cuMemcpyDtoDAsync", 3020));
-  if (bench.direct == bench.hooked || bench.direct_replay == bench.hooked_replay ||
-      bench.direct_copy == bench.hooked_copy) {
-    fail("finding the injected library");
+  it.direct_copy = reinterpret_cast<Copy>(find(direct, "cuMemcpyDtoDAsync", 3020));
+  it.hooked_copy = reinterpret_cast<Copy>(find(hooked, "cuMemcpyDtoDAsync", 3020));
+  if (it.direct == it.hooked || it.direct_replay == it.hooked_replay ||
+      it.direct_copy == it.hooked_copy) {
+    bench::fail("finding the injected library");
   }
 }
 
@@ -149,22 +113,22 @@ void make_kernels() {
     entry("kernel_" + std::to_string(i));
   CUmodule module = nullptr;
   check(cuModuleLoadData(&module, text.c_str()), "cuModuleLoadData");
-  check(cuModuleGetFunction(&bench.armed, module, "armed_kernel"), "cuModuleGetFunction");
-  bench.kernels.resize(kKernels);
+  check(cuModuleGetFunction(&it.armed, module, "armed_kernel"), "cuModuleGetFunction");
+  it.kernels.resize(kKernels);
   for (std::size_t i = 0; i < kKernels; ++i) {
-    check(cuModuleGetFunction(&bench.kernels[i], module, ("kernel_" + std::to_string(i)).c_str()),
+    check(cuModuleGetFunction(&it.kernels[i], module, ("kernel_" + std::to_string(i)).c_str()),
           "cuModuleGetFunction");
   }
-  for (CUstream& stream : bench.streams) {
+  for (CUstream& stream : it.streams) {
     check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   }
-  for (CUdeviceptr& memory : bench.memory)
+  for (CUdeviceptr& memory : it.memory)
     check(cuMemAlloc(&memory, kBytes), "cuMemAlloc");
   CUgraph graph = nullptr;
   CUgraphNode node = nullptr;
   check(cuGraphCreate(&graph, 0), "cuGraphCreate");
   check(cuGraphAddEmptyNode(&node, graph, nullptr, 0), "cuGraphAddEmptyNode");
-  check(cuGraphInstantiate(&bench.exec, graph, 0), "cuGraphInstantiate");
+  check(cuGraphInstantiate(&it.exec, graph, 0), "cuGraphInstantiate");
 }
 
 void launch(LaunchKernel launch_kernel, CUfunction kernel, CUstream stream) {
@@ -173,8 +137,8 @@ void launch(LaunchKernel launch_kernel, CUfunction kernel, CUstream stream) {
 
 template <typename EachLaunch>
 void launch_all(const EachLaunch& each) {
-  for (CUstream stream : bench.streams) {
-    for (CUfunction kernel : bench.kernels)
+  for (CUstream stream : it.streams) {
+    for (CUfunction kernel : it.kernels)
       each(kernel, stream);
   }
 }
@@ -213,11 +177,11 @@ void run(benchmark::State& state, const EachLaunch& each) {
 }
 
 void direct(benchmark::State& state) {
-  run(state, [](CUfunction kernel, CUstream stream) { launch(bench.direct, kernel, stream); });
+  run(state, [](CUfunction kernel, CUstream stream) { launch(it.direct, kernel, stream); });
 }
 
 void hooked(benchmark::State& state) {
-  run(state, [](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
+  run(state, [](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
 }
 
 void original(benchmark::State& state) {
@@ -230,10 +194,10 @@ void original(benchmark::State& state) {
     return all;
   }();
   for (auto _ : state) {
-    for (CUstream stream : bench.streams) {
+    for (CUstream stream : it.streams) {
       for (std::size_t i = 0; i < kKernels; ++i) {
         bookkeeping.record(names[i] + ".start", stream);
-        launch(bench.direct, bench.kernels[i], stream);
+        launch(it.direct, it.kernels[i], stream);
         bookkeeping.record(names[i] + ".stop", stream);
       }
     }
@@ -241,58 +205,23 @@ void original(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kKernels * kStreams));
 }
 
-void replays(benchmark::State& state, decltype(&cuGraphLaunch) replay) {
+void replay(benchmark::State& state, decltype(&cuGraphLaunch) function) {
   run(state,
-      [&](CUfunction, CUstream stream) { benchmark::DoNotOptimize(replay(bench.exec, stream)); });
+      [&](CUfunction, CUstream stream) { benchmark::DoNotOptimize(function(it.exec, stream)); });
 }
 
-void direct_replay(benchmark::State& state) {
-  replays(state, bench.direct_replay);
-}
-
-void hooked_replay(benchmark::State& state) {
-  replays(state, bench.hooked_replay);
-}
-
-void copies(benchmark::State& state, decltype(&cuMemcpyDtoDAsync) copy) {
+void copy(benchmark::State& state, decltype(&cuMemcpyDtoDAsync) function) {
   run(state, [&](CUfunction, CUstream stream) {
-    benchmark::DoNotOptimize(copy(bench.memory[1], bench.memory[0], kBytes, stream));
+    benchmark::DoNotOptimize(function(it.memory[1], it.memory[0], kBytes, stream));
   });
 }
 
-void direct_copy(benchmark::State& state) {
-  copies(state, bench.direct_copy);
+// Returns the name of a file that asks for one kernel.
+std::string schedule_file() {
+  const auto file = std::filesystem::temp_directory_path() / "inline_prof_launch_bench.events";
+  std::ofstream(file) << "armed_kernel\n";
+  return file.string();
 }
-
-void hooked_copy(benchmark::State& state) {
-  copies(state, bench.hooked_copy);
-}
-
-// Prints as usual, and keeps every repetition's processor time per launch: other
-// programs on this machine do not count.
-class Collector : public benchmark::ConsoleReporter {
- public:
-  Collector() : ConsoleReporter(isatty(STDOUT_FILENO) != 0 ? OO_ColorTabular : OO_Tabular) {}
-
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& each : runs) {
-      if (each.run_type != Run::RT_Iteration) continue;
-      times_ns_[each.run_name.function_name].push_back(each.GetAdjustedCPUTime() /
-                                                       static_cast<double>(kKernels * kStreams));
-    }
-    ConsoleReporter::ReportRuns(runs);
-  }
-
-  [[nodiscard]] double median_ns(const std::string& name) {
-    auto& times = times_ns_[name];
-    if (times.empty()) return 0;
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
-  }
-
- private:
-  std::map<std::string, std::vector<double>> times_ns_;
-};
 
 // Added times below this are noise; a ratio to them would say nothing.
 constexpr double kSmallestAddedNs = 0.5;
@@ -304,57 +233,46 @@ void print_line(const char* name, double median, double base) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (std::getenv("INLINE_PROF_BENCH_FOLDER") == nullptr) start_again_with_library(argv);
-  const std::filesystem::path folder = std::getenv("INLINE_PROF_BENCH_FOLDER");
-
-  cpu_set_t one_core;
-  CPU_ZERO(&one_core);
-  CPU_SET(static_cast<std::size_t>(sched_getcpu()), &one_core);
-  sched_setaffinity(0, sizeof one_core, &one_core);
-
-  // Defaults first: what the user gives comes later and wins.
-  std::vector<std::string> arguments{
-      argv[0], "--benchmark_repetitions=15", "--benchmark_enable_random_interleaving=true",
-      "--benchmark_min_time=0.02", "--benchmark_report_aggregates_only=false"};
   bool two_threads = false;
+  std::vector<std::string> options;
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "--two-threads") {
       two_threads = true;
     } else {
-      arguments.emplace_back(argv[i]);
+      options.emplace_back(argv[i]);
     }
   }
-  std::vector<char*> pointers;
-  pointers.reserve(arguments.size());
-  for (std::string& argument : arguments)
-    pointers.push_back(argument.data());
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
+  // The same launches again and again would be taken for iterations.
+  bench::start_again_with_library(argv, {{"INLINE_PROF_SCHEDULE", schedule_file()},
+                                         {"INLINE_PROF_WARMUP", std::to_string(kWarmup)},
+                                         {"INLINE_PROF_REPEAT", "1000"},
+                                         {"INLINE_PROF_ITERATION", "macro"}});
+  bench::initialize(argv[0], options);
 
   find_both_launches();
   make_kernels();
 
-  Collector collector;
+  bench::Collector collector(static_cast<double>(kKernels * kStreams));
   // No iteration has begun: once each kernel has been met often enough, the injected library only
   // counts.
   const auto launch_often = [] {
     for (int i = 0; i < 5000; ++i) {
-      launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
+      launch_all([](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
     }
   };
   launch_often();
   if (two_threads) std::thread(launch_often).join();
   benchmark::RegisterBenchmark("discovery/direct", direct);
   benchmark::RegisterBenchmark("discovery/injected", hooked);
-  benchmark::RegisterBenchmark("counted copy/direct", direct_copy);
-  benchmark::RegisterBenchmark("counted copy/injected", hooked_copy);
+  benchmark::RegisterBenchmark("counted copy/direct", copy, it.direct_copy);
+  benchmark::RegisterBenchmark("counted copy/injected", copy, it.hooked_copy);
   benchmark::RunSpecifiedBenchmarks(&collector);
   benchmark::ClearRegisteredBenchmarks();
 
   // The warm-up, and the first measured iteration, which never ends: one kernel stays armed.
   const auto step = [] {
-    launch(bench.hooked, bench.armed, bench.streams[0]);
-    launch_all([](CUfunction kernel, CUstream stream) { launch(bench.hooked, kernel, stream); });
+    launch(it.hooked, it.armed, it.streams[0]);
+    launch_all([](CUfunction kernel, CUstream stream) { launch(it.hooked, kernel, stream); });
   };
   for (int i = 0; i < kWarmup; ++i) {
     PROFILE_ITERATION();
@@ -369,14 +287,14 @@ int main(int argc, char** argv) {
     if (two_threads) std::thread(step).join();
   }
   PROFILE_ITERATION();
-  launch(bench.hooked, bench.armed, bench.streams[0]);
+  launch(it.hooked, it.armed, it.streams[0]);
   benchmark::RegisterBenchmark("measuring/direct", direct);
   benchmark::RegisterBenchmark("measuring/injected", hooked);
   benchmark::RegisterBenchmark("measuring/original", original);
-  benchmark::RegisterBenchmark("replay/direct", direct_replay);
-  benchmark::RegisterBenchmark("replay/injected", hooked_replay);
-  benchmark::RegisterBenchmark("copy/direct", direct_copy);
-  benchmark::RegisterBenchmark("copy/injected", hooked_copy);
+  benchmark::RegisterBenchmark("replay/direct", replay, it.direct_replay);
+  benchmark::RegisterBenchmark("replay/injected", replay, it.hooked_replay);
+  benchmark::RegisterBenchmark("copy/direct", copy, it.direct_copy);
+  benchmark::RegisterBenchmark("copy/injected", copy, it.hooked_copy);
   benchmark::RunSpecifiedBenchmarks(&collector);
 
   const double discovery_base = collector.median_ns("discovery/direct");
@@ -390,9 +308,9 @@ int main(int argc, char** argv) {
   print_line("discovery", discovery, discovery_base);
   print_line("original's bookkeeping", with_original, base);
   const double replay_base = collector.median_ns("replay/direct");
-  const double replay = collector.median_ns("replay/injected");
+  const double replayed = collector.median_ns("replay/injected");
   print_line("replay, direct", replay_base, replay_base);
-  print_line("replay", replay, replay_base);
+  print_line("replay", replayed, replay_base);
   const double copy_base = collector.median_ns("copy/direct");
   print_line("copy, direct", copy_base, copy_base);
   print_line("copy", collector.median_ns("copy/injected"), copy_base);
@@ -403,8 +321,7 @@ int main(int argc, char** argv) {
   std::printf(
       "goals: measuring <= +3 ns %s, discovery <= +8 ns %s, >= 40 times %s, replay <= +10 ns %s\n",
       measuring - base <= 3 ? "met" : "MISSED", discovery - discovery_base <= 8 ? "met" : "MISSED",
-      ratio >= 40 ? "met" : "MISSED", replay - replay_base <= 10 ? "met" : "MISSED");
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
+      ratio >= 40 ? "met" : "MISSED", replayed - replay_base <= 10 ? "met" : "MISSED");
+  bench::remove_folder();
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 
 namespace inline_prof::fuzz {
@@ -18,6 +19,19 @@ inline void require(bool holds, const char* property) {
 
 inline std::string_view as_text(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
+}
+
+// Requires that a text which `parse` accepts reads back as it was once `write` has written it.
+template <typename Error, typename Parse, typename Write>
+int require_round_trip(std::string_view text, const Parse& parse, const Write& write) {
+  std::optional<decltype(parse(text))> first;
+  try {
+    first = parse(text);
+  } catch (const Error&) {
+    return 0;
+  }
+  require(parse(write(*first)) == *first, "what was written is what was read");
+  return 0;
 }
 
 }  // namespace inline_prof::fuzz
