@@ -1,6 +1,6 @@
-"""python3 -m inline_prof: what there is, and whether PyTorch's modules would be named.
+"""python3 -m inline_prof: reports what is found, and whether PyTorch's modules would be named.
 
-Exit status 0 where they would, 1 where not."""
+Exit status 0 if they would, else 1."""
 
 import os
 import sys

@@ -65,14 +65,14 @@ _MOST_KNOWN = 4096
 
 
 def _as_read(attributes):
-    """A dict of integers and strings, as the library reads it."""
+    """Converts a dict of integers and strings to what the library reads."""
     return (Attribute * len(attributes))(*[
         (name.encode(), value.encode(), 0) if isinstance(value, str) else (name.encode(), None, int(value))
         for name, value in attributes.items()])
 
 
 class Abi:
-    """The functions that Python has a use for, under plain names."""
+    """The functions that Python uses, under plain names."""
 
     def __init__(self, table):
         self._table = table  # keeps the functions' memory
@@ -96,8 +96,8 @@ class Abi:
         self._op(None, label, kind, given, len(attributes))
 
     def call_close(self, name, layer, works):
-        """Ends the call that call_open() began: its name (bytes), the layer (bytes or None) of launches outside all layers, and
-        what they compute, each with `kernel`, `kind`, `attributes` and `is_each`."""
+        """Ends the call that call_open() began.  `name` is bytes; `layer` (bytes or None) is that of launches outside all
+        layers; `works` say what the launches compute: `kernel`, `kind`, `attributes` and `is_each`."""
         if not works:
             return self._call_close(name, layer, None, 0)
         given = self._known_works.get(id(works))
@@ -124,12 +124,12 @@ class Abi:
         return array.array("Q", [0])
 
     def layer_follow(self, key, word):
-        """From now on this thread's layer is what `word`, of layer_word(), says at the time."""
+        """Lets this thread's layer follow `word`, which layer_word() has made."""
         self._layer_follow(key, word.buffer_info()[0])
 
 
 def address_of(text):
-    """Where the characters of `text` (bytes) are, as long as it is alive."""
+    """Returns the address of the characters of `text` (bytes), valid as long as it is alive."""
     return ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p).value
 
 
@@ -138,9 +138,7 @@ class AbiError(Exception):
 
 
 def find():
-    """The Abi of the library in this process; None where there is none.
-
-    Raises AbiError for a library that is older than this package."""
+    """Returns the Abi of the library in this process, None without one.  Raises AbiError if it is older than this package."""
     try:
         get_table = getattr(ctypes.PyDLL(None), SYMBOL)
     except (AttributeError, OSError):
@@ -158,7 +156,7 @@ def find():
 
 
 def library_path():
-    """The file that the library in this process came from; None where there is none."""
+    """Returns the file of the library in this process, None without one."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as maps:
             for line in maps:

@@ -1,4 +1,4 @@
-"""Runs as tables of Parquet files, for DuckDB, Spark and what else reads them (docs/dataset.md).
+"""Writes runs as tables of Parquet files, for DuckDB, Spark and other readers (docs/dataset.md).
 
     python3 -m inline_prof.dataset FOLDER... -o DIR [--run NAME] [--machine MACHINE]
 
@@ -18,12 +18,12 @@ from . import reports
 
 SCHEMA_VERSION = 1
 
-# What one row group holds: large enough for its dictionaries, small enough for a reader's memory.
+# Rows of a row group: enough for its dictionaries, few enough for a reader's memory.
 _ROWS_OF_A_GROUP = 1 << 20
 
 
 class DatasetError(Exception):
-    """The dataset was not written; the text says why, and what stood there still does."""
+    """The dataset was not written, and the files there are unchanged; the text says why."""
 
 
 def _import(name):
@@ -34,7 +34,7 @@ def _import(name):
 
 
 class _Staging:
-    """Files appear in a hidden folder of the dataset first: what fails half-way leaves it as it was."""
+    """Collects files in a hidden folder of the dataset, so that a failure half-way leaves the dataset as it was."""
 
     def __init__(self, dataset):
         self.dataset = dataset
@@ -74,7 +74,7 @@ class _Staging:
 
 
 def _refuse_other(dataset, versions_of):
-    """Readers take all files of a table together: a dataset has one kind of file, and one version."""
+    """Raises DatasetError if the dataset has files of another kind or version: readers take all files of a table together."""
     for folder, _, names in os.walk(os.path.join(dataset, "run")):
         for name in sorted(names):
             file = os.path.join(folder, name)
@@ -145,7 +145,7 @@ def _versions_by_duckdb(file):
     return [row[0] for row in rows]
 
 
-# What counts up is small as differences.
+# These columns count up: their differences are small.
 _COUNTING = {"number", "event_index", "iteration", "start_index", "end_index"}
 
 
@@ -200,10 +200,8 @@ def _environment():
 
 
 def write(folders, output, run=None, machine=None, analyzer=None, engine=None):
-    """Writes the runs in `folders` as tables below `output`, as Parquet where pyarrow or duckdb is there.
-
-    `engine`: "pyarrow", "duckdb" or "csv" instead of the first of them that there is.  Returns which it
-    was.  Raises DatasetError."""
+    """Writes the runs in `folders` as tables below `output`.  Returns the engine used: "pyarrow", "duckdb" or "csv", the first
+    that is installed unless `engine` names one.  Raises DatasetError."""
     analyzer = analyzer or reports.find_analyzer()
     if analyzer is None:
         raise DatasetError("prof-analyze is neither beside libinline_prof.so nor on PATH")
@@ -255,7 +253,7 @@ def _stream(pa, command, staging):
 
 
 def schema():
-    """{table: {column: type}} as docs/dataset.md has it, without the folders `run` and `host`."""
+    """Returns {table: {column: type}} as in docs/dataset.md, without the folders `run` and `host`."""
     with open(os.path.join(os.path.dirname(__file__), "dataset_schema.json"), encoding="utf-8") as file:
         return json.load(file)["tables"]
 

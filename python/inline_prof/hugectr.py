@@ -13,8 +13,8 @@ import os
 
 from .profiles import ProfileError, read
 
-# How often an event of this name was met before, in the DLRM that HugeCTR's notebook profiles: its
-# fully connected layers share one event name, forward in their order and backward in reverse.
+# The occurrence of each layer's events in the DLRM that HugeCTR's notebook profiles: its fully connected
+# layers share one event name, forward in their order and backward in reverse.
 _FULLY_CONNECTED = ["BottomMLP.fc1", "BottomMLP.fc2", "BottomMLP.fc3", "TopMLP.fc4", "TopMLP.fc5",
                     "TopMLP.fc6", "TopMLP.fc7"]
 _OCCURRENCES = {name: (i, len(_FULLY_CONNECTED) - 1 - i) for i, name in enumerate(_FULLY_CONNECTED)}
@@ -24,7 +24,7 @@ _DIRECTIONS = ("forward", "backward")
 
 
 def _occurrences(layer, events):
-    """(forward, backward) of a layer, by its own word or by the table above."""
+    """Returns the (forward, backward) occurrence of a layer, as given or by the table above."""
     known = _OCCURRENCES.get(layer, (None, None))
     found = tuple(events.get(direction + "_occurrence", default)
                   for direction, default in zip(_DIRECTIONS, known))
@@ -36,8 +36,7 @@ def _occurrences(layer, events):
 
 
 def _directions_of(layer, events):
-    """A layer's events by direction; a plain list has `bprop` or `backward` in those of the
-    backward pass."""
+    """Returns a layer's events by direction.  In a plain list, `bprop` or `backward` tells the backward pass."""
     if isinstance(events, dict):
         unknown = [key for key in events
                    if key not in ("forward_events", "backward_events", "forward_occurrence",
@@ -55,7 +54,7 @@ def _directions_of(layer, events):
 
 
 def _check_word(layer, word):
-    """What would part a line wrongly, or be another name in the file, is refused."""
+    """Raises ValueError for a word that would split a line wrongly or change in the file."""
     if not word:
         trouble = "an empty name"
     elif any(character.isspace() for character in word):
@@ -86,7 +85,7 @@ def generate_schedule(schedule, repeat_for_each_event=50, warmup_iterations=10,
     for layer, given in schedule.items():
         events = _directions_of(layer, given)
         occurrences = _occurrences(layer, events)
-        # In the dictionary's own order, as the original took it.
+        # The dictionary's order, as in the original.
         for key in (key for key in events if key.endswith("_events")):
             occurrence = occurrences[_DIRECTIONS.index(key[:-len("_events")])]
             for event in events[key]:
@@ -105,8 +104,7 @@ def _mean(values):
 
 
 def _timeline(events):
-    """{device: {stream: [event]}} in the order of start_index; streams are numbered as they are
-    met, over all devices."""
+    """Returns {device: {stream: [event]}} in the order of start_index.  Streams are numbered in order over all devices."""
     result = {}
     streams = {}
     for event in sorted(events, key=lambda event: event["start_index"]):
@@ -127,7 +125,7 @@ def _timeline(events):
 
 
 def _profiles_in(folder):
-    """The paths of a folder's profiles, sorted; at least one."""
+    """Returns the sorted paths of a folder's profiles, at least one."""
     if not os.path.isdir(folder):
         found = "a file" if os.path.exists(folder) else "nothing"
         raise ProfileError("%s: found %s, expected a folder with *.prof.json files" % (folder, found))
@@ -138,8 +136,8 @@ def _profiles_in(folder):
 
 
 def parse_result(prof_dir="."):
-    """Every *.prof.json in `prof_dir`, also prof.json: a list of {host_name, avg_iter_time_ms,
-    timeline}.  Raises ProfileError, also where there is none; the original gave an empty list."""
+    """Reads every *.prof.json in `prof_dir`, also prof.json.  Returns a list of {host_name, avg_iter_time_ms, timeline}.
+    Raises ProfileError, also without a file; the original returned an empty list."""
     profiles = [read(path) for path in _profiles_in(os.fspath(prof_dir))]
     return [{"host_name": profile.get("host_name", ""),
              "avg_iter_time_ms": _mean(profile["iter_time_ms"]),
@@ -147,7 +145,7 @@ def parse_result(prof_dir="."):
 
 
 def print_result(result):
-    """The result as indented JSON."""
+    """Prints the result as indented JSON."""
     print(json.dumps(result, indent=2))
 
 
@@ -157,7 +155,7 @@ _COLORS = ("steelblue", "mediumorchid", "yellowgreen", "lightcoral")
 
 
 def _pyplot():
-    """matplotlib.pyplot; None, with a sentence, where it is not installed."""
+    """Returns matplotlib.pyplot, or None, with a message, if it is not installed."""
     try:
         import matplotlib.pyplot
     except ImportError:
@@ -167,7 +165,7 @@ def _pyplot():
 
 
 def _rows(timeline):
-    """Puts events that overlap into rows: [(row, event)]."""
+    """Yields (row, event): events that overlap are in different rows."""
     ends = []
     for event in timeline:
         start = event["avg_iter_start_to_event_start_time_ms"]
@@ -179,7 +177,7 @@ def _rows(timeline):
 
 
 def timeline_chart(result):
-    """A bar an event, a group of rows a stream, and the whole iteration below; gives the figure."""
+    """Draws a bar per event, a group of rows per stream, and the whole iteration below.  Returns the figure."""
     pyplot = _pyplot()
     if pyplot is None:
         return None
@@ -213,8 +211,8 @@ def timeline_chart(result):
 
 
 def scaling_chart(results, names, show_iter_time=True):
-    """Three bars a run: the iteration, unless `show_iter_time` is false; its events, the mean over
-    devices; their slowest device.  Gives the figure."""
+    """Draws three bars per run: the iteration, unless `show_iter_time` is false; its events, the mean over devices; their
+    slowest device.  Returns the figure."""
     if len(results) != len(names):
         raise ValueError("found %d names for %d results, expected as many" %
                          (len(names), len(results)))

@@ -1,7 +1,4 @@
-"""Hooks PyTorch at the moment when the program has imported it.
-
-Importing PyTorch is the program's affair: whether, when, and which one.
-"""
+"""Hooks PyTorch when the program has imported it, and never imports it itself."""
 
 import sys
 
@@ -9,7 +6,7 @@ from . import abi
 
 
 class _Loader:
-    """A module's own loader, with one thing to do after it."""
+    """Wraps a module's own loader, and calls a function after it."""
 
     def __init__(self, loader, finder):
         self._loader = loader
@@ -72,7 +69,7 @@ def _say(error):
 
 
 def call_after_import(name, work):
-    """Calls `work` once the program has imported the module `name`; gives what takes that back."""
+    """Calls `work` once the program has imported the module `name`.  Returns a function that takes this back."""
     if name in sys.modules:
         work()
         return lambda: None
@@ -86,7 +83,7 @@ def _set_hooks():
 
 
 def hook_torch_when_imported():
-    """Does nothing where the library is not preloaded."""
+    """Sets the hooks once PyTorch is imported.  Does nothing without the preloaded library."""
     try:
         found = abi.find()
     except abi.AbiError as error:

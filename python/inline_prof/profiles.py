@@ -1,4 +1,4 @@
-"""prof.json as plain dicts, every generation in the form of the newest.
+"""Reads prof.json as plain dicts, every generation in the form of the newest.
 
 docs/prof_json.md says what the members mean.
 """
@@ -28,7 +28,7 @@ def _fail(path, place, words):
 
 
 def _in_json_words(value):
-    """What stands in the file, as somebody who has not read it with Python would say it."""
+    """Names a value in JSON's words, not in Python's."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):
@@ -41,7 +41,7 @@ def _fail_type(path, place, expected, value):
 
 
 def _load(path):
-    # Opening a pipe that nobody writes to would never end.
+    # Opening a pipe without a writer would block for ever.
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise ProfileError("%s: expected a regular file" % path)
     try:
@@ -75,7 +75,7 @@ def _list_of_times(path, place, values):
 
 
 def _check_words_and_numbers(path, place, members):
-    """Members with a default are of the default's kind; a stream may be a number as well."""
+    """Checks that members have the type of their default; a stream may also be a number."""
     for key, default in _EVENT_DEFAULTS.items():
         value = members[key]
         is_index = isinstance(value, int) and not isinstance(value, bool)
@@ -107,13 +107,13 @@ def _event(path, index, event, name_key):
 
 
 def _one_shot_iterations(events):
-    """The first device's series: a one-shot file has its iterations as events."""
+    """Returns the first device's series: a one-shot file has its iterations as events."""
     series = [event for event in events if event["event_name"] == "iteration"]
     return list(series[0]["measured_times_ms"]) if series else []
 
 
 def read(path):
-    """The profile in `path` as a dict.
+    """Returns the profile in `path` as a dict.
 
     `generation` is 1, 2 or 3; the other members are those of generation 3, also for files of the
     original inline profiler: every event has `event_name`, `layer_name`, `device_id`, `stream`,
@@ -155,8 +155,8 @@ def _median(values):
 
 
 def frame(path):
-    """The events of `path` as a pandas.DataFrame: what read() gives, without `op`'s nesting, and
-    with `samples` and `median_us`.  Raises ImportError where pandas is not installed."""
+    """Returns the events of `path` as a pandas.DataFrame: those of read(), with `op` flattened, and with `samples` and
+    `median_us`.  Raises ImportError without pandas."""
     import pandas
 
     rows = []

@@ -9,11 +9,11 @@ from . import abi
 
 
 class ReportError(Exception):
-    """prof-analyze is missing, or has refused its input; the text is what it said."""
+    """prof-analyze is missing or refused its input; the text is its message."""
 
 
 def _candidates():
-    """Beside the library in this process, beside this package, on PATH."""
+    """Yields paths beside the library in this process, beside this package, and on PATH."""
     library = abi.library_path()
     if library is not None:
         folder = os.path.dirname(os.path.realpath(library))
@@ -30,7 +30,7 @@ def _candidates():
 
 
 def find_analyzer():
-    """The path of prof-analyze; None where there is none."""
+    """Returns the path of prof-analyze, None without one."""
     for candidate in _candidates():
         if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
             return os.path.normpath(candidate)
@@ -38,7 +38,7 @@ def find_analyzer():
 
 
 def _each_path(given):
-    """Paths, and what lists of paths hold: as strings."""
+    """Yields the given paths, and those in lists of paths, as strings."""
     for one in given:
         if isinstance(one, (str, bytes, os.PathLike)):
             yield os.fspath(one)
@@ -49,9 +49,9 @@ def _each_path(given):
 
 
 def report(*paths, **options):
-    """What `prof-analyze PATHS...` prints; with format="json" as a dict.
+    """Returns the output of `prof-analyze PATHS...`; with format="json" as a dict.
 
-    Paths are files of one run, one for each rank, or folders of them: one by one or as a list.
+    Paths are files of one run, one per rank, or folders of them, given one by one or as a list.
     Options are prof-analyze's, without their dashes and with `_` for `-`: report("prof.json",
     machine="h200-sxm-141gb", top=10, event_bias="off").  True is an option without a value.  Raises
     ReportError."""
@@ -65,7 +65,7 @@ def report(*paths, **options):
         command.append("--" + name.replace("_", "-"))
         if value is not True:
             command.append(os.fspath(value) if hasattr(value, "__fspath__") else str(value))
-    # The analyzer is a program of its own: it is not measured.
+    # The analyzer itself is not measured.
     environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
                           check=False)

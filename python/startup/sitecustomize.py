@@ -1,7 +1,7 @@
 """Python runs this before a program that prof-run has started with INLINE_PROF_TORCH=1.
 
-It hides itself, sees to it that PyTorch is hooked once the program imports it, and runs the
-sitecustomize that Python would have found without it.
+It hides itself, hooks PyTorch once the program imports it, and runs the sitecustomize that Python would have found
+without it.
 """
 
 
@@ -34,7 +34,7 @@ def _run_the_users():
 
     spec = importlib.machinery.PathFinder.find_spec(__name__, sys.path)
     if spec is None or spec.loader is None:
-        # What `import sitecustomize` ends with where there is none; site expects it.
+        # site expects this error if there is no sitecustomize.
         raise ImportError("No module named %r" % __name__, name=__name__)
     module = importlib.util.module_from_spec(spec)
     sys.modules[__name__] = module

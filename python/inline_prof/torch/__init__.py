@@ -13,7 +13,7 @@ import sys
 
 from .. import abi as _abi
 
-# A notebook may reload this module: what is set stays what there is.
+# A notebook may reload this module, whose hooks stay set.
 _is_reloaded = "_active" in globals()
 if not _is_reloaded:
     _active = None  # the session.Session
@@ -21,7 +21,7 @@ if not _is_reloaded:
 
 
 def install():
-    """Sets the hooks, once.  True where they are set, then or before."""
+    """Sets the hooks, once.  Returns whether they are set."""
     global _active
     if _active is not None:
         return True
@@ -38,7 +38,7 @@ def install():
         from . import session  # needs PyTorch
 
         _active = session.Session(abi, on_end=_forget, say=_say)
-    except Exception as error:  # no PyTorch, or one without what the hooks need
+    except Exception as error:  # no PyTorch, or one that the hooks do not know
         _say("no module names: %s: %s" % (type(error).__name__, error))
         return False
     return True
@@ -51,12 +51,12 @@ def remove():
 
 
 def is_active():
-    """Whether the hooks are set."""
+    """Returns whether the hooks are set."""
     return _active is not None
 
 
 def iteration():
-    """An iteration begins here; from the first call on optimizers' steps do not say so."""
+    """Begins an iteration.  From the first call on, optimizers' steps no longer do."""
     if _active is not None:
         _active.iteration()
     else:
@@ -73,12 +73,12 @@ def _forget():
 def _say(words):
     try:
         sys.stderr.write("inline_prof: %s\n" % (words,))
-    except Exception:  # closed: there is nobody to tell
+    except Exception:  # stderr is closed
         pass
 
 
 def _stop_in_child():
-    """A forked child, such as a worker of a DataLoader, is not measured."""
+    """Ends the hooks in a forked child, such as a worker of a DataLoader: it is not measured."""
     global _forked
     _forked = True
     remove()

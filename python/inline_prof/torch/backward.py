@@ -1,12 +1,11 @@
-"""The path in the backward pass.
+"""Sets the path in the backward pass.
 
-Autograd runs the nodes of its graph in the reverse of the order in which they were made, and its numbers grow as nodes are
-made.  So it is enough to write down the next number where a module is entered and left: when a backward pass begins, its graph
-is gone through once, and a hook is set where nodes of another module begin, which names it.  A hook looks at nothing and
-changes nothing.
+Autograd numbers the nodes of its graph as they are made, and runs them in reverse.  So the hooks on modules only note the next
+number when a module is entered and left.  When a backward pass begins, its graph is walked once, and a hook that names the
+module is set where its nodes begin.  A hook reads and changes nothing.
 
-Numbers are a thread's own.  What other threads than the first one call, and what is computed again in a backward pass, has its
-hooks at once: on the nodes that made a module's output and its input, which is where the module's caller goes on.
+Each thread has numbers of its own.  Modules called by other threads than the first, and those computed again in a backward
+pass, get their hooks at once, on the nodes that made the module's output and input: there the module's caller goes on.
 """
 
 import bisect
@@ -32,12 +31,12 @@ current_node = getattr(torch._C, "_current_autograd_node", None)
 
 
 class Spans:
-    """Which module the nodes of autograd's graph were made in, by their numbers: those of the first thread that calls modules."""
+    """Maps the numbers of autograd's nodes to the modules that made them, for the first thread that calls modules."""
 
     def __init__(self):
         self.numbers, self.places = [], []
         self.thread = None
-        self.outside = Place(0, "")  # what calls a root has no layer
+        self.outside = Place(0, "")  # the caller of a root has no layer
 
     def begin(self, thread):
         """`thread` is the first that calls a module."""
@@ -52,7 +51,7 @@ class Spans:
             del self.numbers[:_MOST_SPANS // 2], self.places[:_MOST_SPANS // 2]
 
     def nodes_by_place(self, nodes):
-        """[(number, place, node)] of `nodes` and what leads to them, in the order in which a backward pass goes."""
+        """Returns [(number, place, node)] of `nodes` and their predecessors, in the order of a backward pass."""
         seen, left = set(nodes), list(nodes)
         while left:
             for each, _ in left.pop().next_functions:
@@ -76,17 +75,17 @@ class Backward:
         self._threads = threads
         self._guard = guard
         self._set_here = []  # Threads with a path that a node's hook set
-        self._is_open = False  # somebody waits for the end of this backward pass
+        self._is_open = False  # a hook has run in this backward pass
         self._carriers = []
-        self._passes = []  # an entry for each that is open: what is computed again may begin one
+        self._passes = []  # an entry per open pass: a recomputation may begin another
         self.spans = Spans()
         self.is_on = True
         self.mark_node = self._marker(False)
         self._has_tried_carriers = False
-        # What torch.autograd.backward() and its relatives call; None: another PyTorch.
+        # The function behind torch.autograd.backward() and its relatives; None in another PyTorch.
         self._original = number_of_next_node and getattr(torch.autograd, "_engine_run_backward", None)
         if self._original is None:
-            self.spans.thread = threads.mine  # of nobody: all hooks are set at once
+            self.spans.thread = threads.mine  # notes no nodes: all hooks are set at once
         else:
             self._ours = torch.autograd._engine_run_backward = self._around(self._original)
 
@@ -95,8 +94,8 @@ class Backward:
 
     @staticmethod
     def _carriers_work():
-        """Not before the program's own first pass: a pass starts CUDA and autograd's threads, and a child that is forked behind it
-        can have neither."""
+        """Tries carriers out in a backward pass.  Not before the program's own first pass: a pass starts CUDA and autograd's
+        threads, and a child forked later can have neither."""
         seen = []
         try:
             with _disable_current_modes(), torch.enable_grad():
@@ -107,24 +106,24 @@ class Backward:
                 result.grad_fn._register_hook_dict(carrier)
                 torch.autograd.backward(result)
             return len(seen) == 1 and float(leaf.grad) == 2.0
-        except Exception:  # another PyTorch: the public way it is
+        except Exception:  # another PyTorch: use the public way
             return False
 
     def refill(self):
-        """Makes carriers, where a few new tensors disturb nobody."""
+        """Makes carriers, between iterations, when a few new tensors do no harm."""
         if len(self._carriers) < _CARRIERS // 4:
             self._carriers.extend(torch.zeros(_CARRIERS).unbind())
         self.spans.trim()
 
     def _carrier_of(self, place):
-        """None where none is left, until refill()."""
+        """Returns the carrier of a place; None if there is none until refill()."""
         if place.carrier is None and self._carriers:
             place.carrier = self._carriers.pop()
             place.carrier._backward_hooks = {0: self._entering(place.backward)}
         return place.carrier
 
     def _marker(self, carriers_work):
-        """mark_node(node, place): names a node, which has had no MARK before."""
+        """Returns mark_node(node, place), which names a node without MARK."""
         carrier_of = self._carrier_of
 
         def mark_node(node, place):
@@ -156,7 +155,7 @@ class Backward:
         return entering
 
     def stop(self):
-        """No names are wanted any more."""
+        """Stops naming nodes."""
         self.is_on = False
         self.spans.clear()
 
@@ -172,7 +171,7 @@ class Backward:
             try:
                 node = value.grad_fn
             except RuntimeError:
-                return  # a view that autograd refuses, as it will tell whoever uses it
+                return  # a view that autograd refuses, with a message for whoever uses it
             if node is not None:
                 words = node.metadata
                 if MARK not in words:
@@ -190,10 +189,10 @@ class Backward:
     # --- a pass
 
     def _enter(self, thread, path):
-        """The first of our hooks on this thread in a pass."""
+        """Called by the first of our hooks on this thread in a pass."""
         if not self._is_open:
-            # A callback is freed by autograd's thread, later than the pass returns: where the program ends meanwhile, PyTorch
-            # ends it with "terminate called". So it is only for passes that were begun in another way than through ours.
+            # Autograd's thread frees a callback after the pass has returned. If the program ends meanwhile, PyTorch ends it with
+            # "terminate called". So callbacks are only for passes that did not begin through our function.
             if not self._passes:
                 torch.autograd.Variable._execution_engine.queue_callback(self._end_guarded)
             self._is_open = True
@@ -220,8 +219,8 @@ class Backward:
         return run_backward
 
     def _begin(self, outputs):
-        """A backward pass begins at `outputs`, tensors or GradientEdges: gives this thread if it has noted nodes until now, which
-        it does not during the pass."""
+        """Begins a backward pass from `outputs`, tensors or GradientEdges.  Returns this thread if it noted nodes until now,
+        which it does not during the pass."""
         is_outermost = not self._passes
         self._passes.append(None)
         try:
@@ -262,7 +261,7 @@ class Backward:
             self._guard(error)
 
     def end(self):
-        """The pass is over, or was given up: no thread is in it any more."""
+        """Ends the pass, complete or not: no thread is in it any more."""
         self._is_open = False
         mine = self._threads.mine
         ended, self._set_here = self._set_here, []

@@ -1,4 +1,4 @@
-"""Optimizers' steps inside a CUDA graph: they are called while it is captured, and each replay makes them again."""
+"""Finds optimizers' steps inside CUDA graphs: they are called during the capture, and each replay makes them again."""
 
 import functools
 import threading
@@ -8,7 +8,7 @@ import torch
 
 
 class Captures:
-    """Knows which graphs hold a step, by ours in the place of three methods of torch.cuda.CUDAGraph."""
+    """Knows which graphs hold a step, by replacing three methods of torch.cuda.CUDAGraph."""
 
     def __init__(self, guard, on_replayed_steps, learning):
         self._guard = guard
@@ -36,7 +36,7 @@ class Captures:
                 setattr(torch.cuda.CUDAGraph, name, original)
 
     def takes_step(self, optimizer):
-        """Whether this step is captured, and made by replays alone."""
+        """Returns whether this step is being captured: only replays make it."""
         steps = self._open.get(threading.get_ident())
         if steps is None:
             return False
@@ -75,7 +75,7 @@ class Captures:
             steps = self._steps.get(graph)
             if steps:
                 try:
-                    # The graph stands for an optimizer that is gone.
+                    # The graph stands in for an optimizer that is gone.
                     self._on_replayed_steps([step() or graph for step in steps])
                 except Exception as error:
                     self._guard(error)

@@ -1,7 +1,6 @@
-"""What a module or function computes, in the words of PROFILE_OP.
+"""Describes what modules and functions compute, in the words of PROFILE_OP.
 
-Known by the name of their class, so that nothing of theirs is imported.  Each description is
-(label, kind, attributes of one call, names of the autograd node that is its backward pass).
+Modules are known by the names of their classes, so that nothing is imported.
 """
 
 import sys
@@ -18,7 +17,7 @@ _TYPES = {
 
 
 def type_name(dtype):
-    """PROFILE_OP's word for a torch.dtype or for FBGEMM's SparseType; None for another one."""
+    """Returns PROFILE_OP's word for a torch.dtype or FBGEMM's SparseType, None if it has none."""
     return _TYPES.get(str(getattr(dtype, "value", dtype)).rpartition(".")[2])
 
 
@@ -170,8 +169,7 @@ _MODULES = {
 
 
 def plain_class(module):
-    """A module's class, as its program has written it: PyTorch's fully_shard() makes a class FSDP...
-    of it and FSDPModule."""
+    """Returns a module's class as the program wrote it: fully_shard() derives a class from it and FSDPModule."""
     kind = type(module)
     bases = kind.__bases__
     is_sharded = len(bases) == 2 and bases[0].__name__ == "FSDPModule"
@@ -179,7 +177,7 @@ def plain_class(module):
 
 
 def of_module(module):
-    """The Description of a module; None for one that is not known."""
+    """Returns the Description of a module, None if it is unknown."""
     name = plain_class(module).__name__
     if name.endswith("RMSNorm"):
         return _RMS_NORM
@@ -214,7 +212,7 @@ def _flash(_, args):
 
 
 def functions():
-    """Functions without a module: (namespace, name, names of their arguments, Description)."""
+    """Returns functions without a module: (namespace, name, names of their arguments, Description)."""
     found = [
         (torch.nn.functional, "scaled_dot_product_attention",
          ("query", "key", "value", "attn_mask", "dropout_p", "is_causal"),
@@ -222,8 +220,8 @@ def functions():
         (torch, "_grouped_mm", ("self", "mat2"),
          Description("grouped_gemm", "grouped_gemm", _grouped_mm)),
     ]
-    # What flash_attn_func() calls, also where that was imported by name.  torch.compile's tracer knows
-    # an autograd.Function by its `apply`, so a program that has loaded the tracer keeps its own.
+    # flash_attn_func() calls this, also if it was imported by name.  torch.compile's tracer knows an
+    # autograd.Function by its `apply`, so a program that has loaded the tracer keeps its own.
     flash = getattr(sys.modules.get("flash_attn.flash_attn_interface"), "FlashAttnFunc", None)
     if flash is not None and "torch._dynamo" not in sys.modules:
         found.append((flash, "apply", ("q", "k", "v", "dropout_p", "softmax_scale", "causal"),
@@ -231,14 +229,13 @@ def functions():
     return found
 
 
-# Of each element of a parameter: how many tensors of its size an optimizer reads and writes.
+# How many tensors of a parameter's size an optimizer reads and writes.
 _TRAFFIC = {"Adam": (4, 3), "AdamW": (4, 3), "NAdam": (4, 3), "RAdam": (4, 3), "Adagrad": (3, 2),
             "RMSprop": (3, 2), "FusedAdam": (4, 3)}
 
 
 def of_step(optimizer):
-    """{read_bytes, write_bytes} of an optimizer's step, with its state in the parameters' type;
-    None for one that is not known."""
+    """Returns {read_bytes, write_bytes} of an optimizer's step, with its state in the parameters' type; None if unknown."""
     name = type(optimizer).__name__
     read = write = 0
     for group in optimizer.param_groups:

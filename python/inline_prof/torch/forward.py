@@ -1,4 +1,4 @@
-"""The path in the forward pass: global module hooks, which leave modules as they are."""
+"""Sets the path in the forward pass, by global module hooks, which leave modules as they are."""
 
 import sys
 
@@ -7,12 +7,12 @@ import torch
 from .backward import number_of_next_node
 from .compiling import is_compiling
 
-# What every call of a module runs, with the module as `self`.
+# The code that every call of a module runs, with the module as `self`.
 _CALL = torch.nn.Module._call_impl.__code__
 
 
 def _modules_at_work(frame):
-    """ids of the modules whose calls enclose `frame`, innermost first; its own call is first."""
+    """Returns the ids of the modules whose calls enclose `frame`, innermost first, beginning with its own."""
     keys = []
     while frame is not None:
         if frame.f_code is _CALL:
@@ -22,10 +22,10 @@ def _modules_at_work(frame):
 
 
 def _drop_left_behind(stack, frame):
-    """Takes places off that were left by an exception: their modules' calls are no longer open."""
+    """Removes places left behind by an exception: their modules' calls are no longer open."""
     at_work = _modules_at_work(frame)
     if not at_work:
-        return  # the program calls modules in a way of its own
+        return  # the program calls modules in its own way
     del at_work[0]
     kept = []
     for place in stack:
@@ -36,18 +36,18 @@ def _drop_left_behind(stack, frame):
 
 
 def make_hooks(threads, places, backward, shapes, guard, on_root):
-    """The two global hooks.  Everything they touch is a local of this function, and what is common is
-    written out: they run at every call of every module."""
+    """Returns the two global hooks.  They run at every call of every module, so all they use are locals of this function, and
+    the common case is written out."""
     roots = places.roots
     mark = backward.mark
     spans = backward.spans
-    # "The nodes that are made from now on are made in this place" is an entry in both.
+    # An entry in both says: nodes made from now on belong to this place.
     numbers, placed, outside = spans.numbers, spans.places, spans.outside
 
     def find_place(thread, module):
         stack = thread.stack
         if stack:
-            # Not a child that is known: see whether what is open is still open.
+            # Not a known child: check whether the open modules are still open.
             _drop_left_behind(stack, sys._getframe(2))
             thread.set(stack[-1] if stack else thread.base)
         if not stack:

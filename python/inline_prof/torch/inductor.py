@@ -1,8 +1,7 @@
-"""What Inductor has compiled: the bytes of its Triton kernels, and the modules that each was fused from.
+"""Describes the kernels that Inductor has compiled: their bytes, and the modules that each was fused from.
 
-Nothing is traced or compiled anew.  A kernel's source says what it loads and stores; the comments in the code that
-calls it name the nodes of the graph that it was made from, and that graph, as Inductor was given it, says in which
-module each node was called.
+Nothing is traced or compiled anew.  A kernel's source shows what it loads and stores.  Comments in the code that calls it
+name the nodes of the graph that it was made from, and the graph given to Inductor has the module of each node.
 """
 
 import functools
@@ -25,7 +24,7 @@ _PARAMETER = re.compile(r"(?i)l_self_(?:modules_)?(\w+)_(?:parameters|buffers)_"
 
 
 def module_of(stack):
-    """("blocks", "0", "mlp") of a node's nn_module_stack, as seen from the module that was compiled."""
+    """Returns a node's module, from its nn_module_stack, as seen from the compiled one: ("blocks", "0", "mlp")."""
     words = ()
     for name, _ in (stack or {}).values():
         text = re.sub(r"^L\['\w+'\]", "", str(name))
@@ -35,7 +34,7 @@ def module_of(stack):
 
 
 def common_start(modules):
-    """Of several modules the one around them all."""
+    """Returns the module around several ones."""
     modules = list(modules)
     shortest = min(modules, key=len)
     for i, word in enumerate(shortest):
@@ -45,7 +44,7 @@ def common_start(modules):
 
 
 class Graph:
-    """Where the nodes of a graph were called, by their names."""
+    """The modules that called the nodes of a graph, by the nodes' names."""
 
     def __init__(self, graph):
         self.modules = {}
@@ -84,31 +83,31 @@ class Code:
         if graph is None:
             return
         for number, nodes, operations, arguments in called:
-            # In a backward pass nodes have names of their own: what was saved for it, and the parameters, say more.
+            # In a backward pass nodes have other names: saved tensors and parameters say more.
             found = [graph.modules[name] for name in nodes if name in graph.modules]
             if not found:
                 found = [graph.modules[name] for name in
                          (forward_names.get(each, each) for each in arguments | set(nodes)) if name in graph.modules]
             if not found:
                 continue
-            # A library's kernel does the last operation alone; the others are what led to its inputs.
+            # A library's kernel does only the last operation; the others made its inputs.
             is_fused = ".run(" in lines[number - 1]
             self.calls[number] = (common_start(found), len(operations)) if is_fused else (found[-1], 1)
 
     @staticmethod
     def _graph_of(called, graphs):
-        """The graph that knows most of the names."""
+        """Returns the graph that knows most of the names."""
         names = {name for _, nodes, _, arguments in called for name in (*nodes, *arguments)}
         return max(graphs, key=lambda graph: len(names & graph.modules.keys()), default=None)
 
 
 def _bytes(tensor, elements, times):
-    """Of a tensor that is met `times` times by a kernel of so many elements: not more than it has."""
+    """Returns the bytes of a tensor that a kernel of so many elements uses `times` times: at most those it has."""
     return min(distinct_bytes(tensor), times * elements * tensor.element_size())
 
 
 def works_of_kernel(kernel, args):
-    """[Work] of one call of a compiled kernel: (CachingAutotuner, arguments)."""
+    """Returns the [Work] of one call of a compiled kernel, a CachingAutotuner."""
     loads, stores = {}, {}
     source = kernel.fn.src
     for counts, pattern in ((loads, _LOADED), (stores, _STORED)):
@@ -125,7 +124,7 @@ def works_of_kernel(kernel, args):
     write = sum(_bytes(tensor, elements, stores[name]) for name, tensor in tensors.items() if name in stores)
     meta = getattr(kernel, "inductor_meta", None) or {}
     told = meta.get("kernel_num_gb")
-    if told:  # Inductor's own count, which says what indices leave out
+    if told:  # Inductor's own count, which knows what indices leave out
         read = max(int(told * 1e9) - write, 0)
     if read + write == 0:
         return []
@@ -134,7 +133,7 @@ def works_of_kernel(kernel, args):
 
 
 class Inductor:
-    """Describes calls of compiled kernels, and gives them their modules' path, while that is wanted."""
+    """Describes calls of compiled kernels and gives them their modules' path, while the library wants it."""
 
     def __init__(self, abi, threads, guard):
         self._abi, self._threads, self._guard = abi, threads, guard
@@ -146,12 +145,12 @@ class Inductor:
         self._patched = []  # (owner, name, original, ours)
         self.is_on = True
         self._is_over = False
-        self.outermost = ""  # the path around compiled modules where hooks on modules do not say it
+        self.outermost = ""  # the path around compiled modules without hooks on modules
 
     # --- what is replaced, and put back
 
     def look(self):
-        """At the end of an iteration: puts ours in the place of what has been imported since."""
+        """Called at the end of an iteration: replaces functions of modules imported since."""
         if self._is_over:
             return
         compiling = sys.modules.get("torch._inductor.compile_fx")
@@ -177,7 +176,7 @@ class Inductor:
         self._patched.append((owner, name, original, ours))
 
     def pause(self):
-        """What is compiled is still noted: it may be what the program launches next."""
+        """Stops describing calls.  Graphs are still noted: the program may launch them next."""
         if self.is_on:
             self.is_on = False
             self._put_back(lambda name: name != "compile_fx")
@@ -254,11 +253,11 @@ class Inductor:
             if found is None:
                 found = self._works[key] = works_of_kernel(kernel, args)
             return found
-        except Exception:  # another PyTorch: its name and grid it is
+        except Exception:  # another PyTorch: known by its name and grid
             return ()
 
     def _enter(self, frame):
-        """Sets the path of the call in `frame`.  Gives the thread and the path before it."""
+        """Sets the path of the call in `frame`.  Returns the thread and its path before."""
         try:
             thread = self._threads.mine
             before = thread.path

@@ -1,8 +1,8 @@
-"""Learns what each launch of an iteration computes: a dispatch mode that sees every call of an ATen operator, also in
-autograd's threads, for one iteration of the warm-up.
+"""Learns what each launch computes, by a dispatch mode that sees every call of an ATen operator for one iteration of the
+warm-up, also in autograd's threads.
 
-The mode lies below all others, so that one of the program's own is entered and left as without it, and sees what they
-make of a call.  It passes each call on once, unchanged, and looks at the results.
+The mode lies below all others: the program's own modes are entered and left as without it, and it sees what they make of a
+call.  It passes each call on once, unchanged, and looks at the results.
 """
 
 import sys
@@ -23,7 +23,7 @@ _count = getattr(torch._C, "_len_torch_dispatch_stack", None)
 _at = getattr(torch._C, "_get_dispatch_stack_at", None)
 _disable_tracer = getattr(torch, "_disable_dynamo", lambda function, **_: function)
 _OVERLOAD = torch._ops.OpOverload
-_OWN_DISPATCH = Tensor.__torch_dispatch__  # of a tensor that has none of its own
+_OWN_DISPATCH = Tensor.__torch_dispatch__  # the default
 
 is_possible = None not in (_push, _pop, _count, _at)
 
@@ -33,7 +33,7 @@ class _Mode(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls):
-        return False  # which would be two functions more around each call, in programs that compile nothing, too
+        return False  # True would put two more functions around each call, also in programs that compile nothing
 
     @classmethod
     def ignore_compile_internals(cls):
@@ -44,7 +44,7 @@ class _Mode(TorchDispatchMode):
         self.abi, self.threads, self.guard = abi, threads, guard
         self.outside = Outside()
         self.entries = {}  # operator -> operators.Entry
-        self.works = {}  # what tells calls apart -> [operators.Work]
+        self.works = {}  # signature of a call -> [operators.Work]
         self.is_on = True
 
     def entry_of(self, func):
@@ -102,13 +102,13 @@ class _Mode(TorchDispatchMode):
 
 
 class _ModeBesideCompiled(_Mode):
-    """The tracer leaves its frames alone."""
+    """The mode for programs with compiled parts: the tracer leaves its frames alone."""
 
     __torch_dispatch__ = _disable_tracer(_Mode.__torch_dispatch__, recursive=True)
 
 
 def _rebuild(change):
-    """Takes all modes off this thread's stack, and puts back what `change` makes of them."""
+    """Replaces all modes on this thread's stack by what `change` makes of them."""
     modes = [_pop(None) for _ in range(_count())][::-1]
     for mode in change(modes):
         _push(mode)
@@ -124,7 +124,7 @@ class Learning:
         self._is_of_capture = False
 
     def follow(self, is_wanted):
-        """At the end of each iteration."""
+        """Called at the end of each iteration."""
         if self._is_of_capture:
             return
         if is_wanted and self._mode is None and is_possible:
@@ -133,7 +133,7 @@ class Learning:
             self.end()
 
     def capture_begins(self):
-        """What a graph launches is said while it is captured; a replay says nothing."""
+        """Sets the mode for a capture: a replay calls no operators."""
         if self._mode is None and is_possible and self._abi.wants() & WANTS_LAYERS:
             self._begin()
             self._is_of_capture = self._mode is not None
@@ -153,7 +153,7 @@ class Learning:
         if mode is None:
             return
         mode.is_on = False
-        # Another thread's stack is out of reach: there the mode does nothing until that thread comes by.
+        # Another thread's stack is out of reach: there the mode stays, and does nothing, until that thread calls this.
         if threading.get_ident() == self._thread:
             _rebuild(lambda modes: [each for each in modes if each is not mode])
             self._mode = None

@@ -1,9 +1,8 @@
-"""What ATen's operators read and write: one table of their classes.
+"""The bytes that ATen's operators read and write, as one table of operator classes.
 
-The rule for an operator that looks at each element once: it reads every byte of its inputs once and writes every byte of
-its outputs once.  An element that an input repeats by a stride of 0 (expand) counts once, as does a tensor that is given
-twice.  What differs is a row of `_ROWS`.  An operator that is in no row, and is not tagged as element-wise by PyTorch, is
-not known: nothing is guessed.
+Most operators read every byte of their inputs once and write every byte of their outputs once.  An element repeated by a
+stride of 0 (expand) counts once, as does a tensor given twice.  The others have a row in `_ROWS`.  An operator without a row,
+and without PyTorch's tag for element-wise ones, is unknown: nothing is guessed.
 """
 
 import torch
@@ -15,12 +14,12 @@ _POINTWISE = getattr(getattr(torch, "Tag", None), "pointwise", None)
 
 
 class Unknown(Exception):
-    """These arguments are none that the table speaks of."""
+    """The table does not cover these arguments."""
 
 
 class Work:
-    """What launches of one call do together: those whose kernel has one of the words of `kernel`, between "|", in its
-    name, None: the others.  With `is_each`, every one of them does all of it."""
+    """The work of some launches of one call: those with one of the words of `kernel` (between "|") in their name, or, if it is
+    None, the others.  With `is_each`, every one of them does all of it."""
 
     __slots__ = ("kernel", "kind", "attributes", "is_each")
 
@@ -29,7 +28,7 @@ class Work:
 
 
 def distinct_bytes(tensor):
-    """Bytes of the elements that a strided tensor has in memory, each once."""
+    """Returns the bytes of a strided tensor's elements in memory, each counted once."""
     if tensor.layout is not torch.strided or tensor.is_nested or tensor.is_quantized:
         raise Unknown
     if tensor.is_contiguous():
@@ -55,7 +54,7 @@ def _add_tensors(found, value):
 
 
 def _bytes_of(tensors, device):
-    """Of all of them on the device.  Numbers that are kept on the CPU are arguments of the kernel."""
+    """Returns the bytes of the tensors on the device.  Numbers kept on the CPU are arguments of the kernel."""
     here = [each for each in tensors if each.device == device]
     if len({each.data_ptr() for each in here}) < len(here):
         here = {(each.data_ptr(), each.shape, each.stride()): each for each in here}.values()
@@ -63,7 +62,7 @@ def _bytes_of(tensors, device):
 
 
 class Call:
-    """One call of an operator that is over."""
+    """One finished call of an operator."""
 
     device = None  # where its results are
 
@@ -96,11 +95,11 @@ class Call:
         return _bytes_of(tensors, self.device)
 
     def read(self, but=()):
-        """Names of what is read: all arguments but `but` and those that only take the results."""
+        """Returns the names of arguments that are read: all except `but` and those that only take results."""
         return [name for name in self.given if name not in but and name not in self._entry.outputs]
 
     def written(self):
-        """Tensors: what the schema says is changed, and what is returned."""
+        """Returns the tensors that the schema marks as changed, and the results."""
         return self.tensors(*self._entry.changed) + self.results
 
     def result(self, index=0):
@@ -108,7 +107,7 @@ class Call:
 
 
 def moves(read, write, name, elements=0, kernel=None, is_each=False):
-    """A Work that is bound by memory."""
+    """Returns a Work that is bound by memory."""
     return Work(kernel, "memory", {"read_bytes": int(read), "write_bytes": int(write), "flops": int(elements),
                                    "class": name}, is_each)
 
@@ -116,7 +115,7 @@ def moves(read, write, name, elements=0, kernel=None, is_each=False):
 # --- classes
 
 def _all_once(name, but=(), flops=1):
-    """Every input is read once, every output written once; `but` are arguments that are only written, or not looked at."""
+    """Every input is read once and every output written once, except `but`: only written, or unused."""
 
     def rule(call):
         written = call.written()
@@ -139,7 +138,7 @@ def _fills(name="fill"):
 
 
 def _gathers(index):
-    """As many bytes as come out are read from the table, and the indices."""
+    """The result's bytes are read from the table, and the indices."""
 
     def rule(call):
         out = call.bytes_of(call.results)
@@ -149,7 +148,7 @@ def _gathers(index):
 
 
 def _bags(call):
-    """The rows that the indices name are read, and added up in bags."""
+    """Reads the rows that the indices name, and adds them up in bags."""
     table = call.tensors("weight")[0]
     row = table.element_size() * table.shape[-1]
     return [moves(call.tensors("indices")[0].numel() * row + call.bytes("indices", "offsets", "per_sample_weights"),
@@ -157,7 +156,7 @@ def _bags(call):
 
 
 def _embedding_backward(call):
-    """The table's gradient is filled, then the rows that are met are added up; many indices are sorted first."""
+    """Fills the table's gradient, then adds up the rows; many indices are sorted first."""
     gradient = call.tensors("grad_output", "grad")[0]
     indices = call.bytes("indices")
     written = call.bytes_of(call.results)
@@ -182,7 +181,7 @@ def _layer_norm(call):
 
 
 def _norm_backward(call):
-    """The gradient of the input and those of the weights by kernels of their own."""
+    """The gradients of the input and of the weights have kernels of their own."""
     both = call.bytes("grad_out", "input", "mean", "rstd")
     whole = call.bytes("weight")
     results = [each for each in call.results if each is not None]
@@ -217,19 +216,19 @@ def _batch_norm_backward(call):
 
 
 def _filled_copy(call):
-    """The whole result is filled, then a part of it copied."""
+    """Fills the whole result, then copies a part of it."""
     given = call.bytes(*call.given)
     return [moves(0, call.bytes_of(call.results), "fill", kernel="FillFunctor"), moves(given, given, "copy")]
 
 
 def _copy_in(call):
-    """Into a part of what is given for the result."""
+    """Copies into a part of the tensor given for the result."""
     given = call.bytes("all_gather_inputs")
     return [moves(given, given, "copy")]
 
 
 def _nll_loss(call):
-    """Of each row the element that its target names."""
+    """Reads of each row the element that its target names."""
     target, weight = call.bytes("target"), call.bytes("weight")
     size = call.tensors("self")[0].element_size()
     picked = call.tensors("target")[0].numel() * size
@@ -245,7 +244,7 @@ def _nll_loss_backward(call):
 
 
 def _writes_where(index, values):
-    """Elements that indices name are overwritten."""
+    """Overwrites the elements that indices name."""
 
     def rule(call):
         read = call.bytes(*index)
@@ -261,7 +260,7 @@ def _writes_where(index, values):
 
 
 def _adds_where(index, values):
-    """Elements that indices name are read, added to and written."""
+    """Reads, adds to and writes the elements that indices name."""
 
     def rule(call):
         read = call.bytes(*index)
@@ -280,7 +279,7 @@ def _index_put(call):
 
 
 def _sort(call):
-    """A pass of a radix sort reads and writes everything; the counts that it begins with are read once."""
+    """A pass of a radix sort reads and writes everything; its histograms are read once."""
     read, write = call.bytes("self"), call.bytes_of(call.results)
     return [moves(read, 0, "sort", kernel="istogram", is_each=True),
             moves(read + write, read + write, "sort", kernel="adixSort", is_each=True),
@@ -288,7 +287,7 @@ def _sort(call):
 
 
 def _fused_step(call):
-    """Gradients are written back only where a scaler's factor is taken out of them."""
+    """Gradients are written back only to take a scaler's factor out of them."""
     scaled = call.given.get("grad_scale") is not None
     lists = [name for name in ("self", "grads", "exp_avgs", "exp_avg_sqs", "max_exp_avg_sqs", "momentum_buffer_list",
                                "state_sums") if call.given.get(name)]
@@ -314,7 +313,7 @@ def _attention(call):
     if name is None:
         raise Unknown
     attributes["type"] = name
-    # What prepares the backward pass reads the output and its gradient; what ends it casts the gradient of the query.
+    # The backward pass begins with a kernel that reads the output and its gradient, and ends by casting the query's gradient.
     out = call.bytes("out", "grad_out", "grad_out_")
     query_bytes = call.bytes("query")
     return [moves(out, 0, "reduction", kernel="dot_do_o"), moves(2 * query_bytes, query_bytes, "cast", kernel="convert_dq"),
@@ -323,7 +322,7 @@ def _attention(call):
 
 
 def _convolution_backward(call):
-    """Kernels that no library call launches: the gradient of the bias, and copies into the library's layout."""
+    """Covers kernels that no library call launches: the bias's gradient, and copies into the library's layout."""
     gradient = call.bytes("grad_output")
     bias = call.bytes_of(call.results[-1:])
     return [moves(gradient, bias, "reduction", kernel="reduce_kernel")]
@@ -335,7 +334,7 @@ def _convolution(call):
 
 
 def _product(call):
-    """Library calls say themselves what they compute; others launch a product by a kernel of PyTorch's own."""
+    """Library calls describe themselves; this is for products by a kernel of PyTorch's own."""
     first, second = _factors(call)
     out = call.result()
     bias = call.bytes("self") if "mat1" in call.given or "batch1" in call.given else 0
@@ -431,7 +430,7 @@ def _is_over_lists(name):
 
 
 class Unlisted:
-    """What is no operator with a schema: its name."""
+    """The name of an operator without a schema."""
 
     rule = None
 
@@ -441,7 +440,7 @@ class Unlisted:
 
 
 class Entry:
-    """An operator: its name and the rule of its class; None where it is not known."""
+    """An operator: its name and the rule of its class, None if unknown."""
 
     __slots__ = ("name", "plain_name", "names", "changed", "outputs", "rule")
 
@@ -458,7 +457,7 @@ class Entry:
                     self.outputs.append(name)
         space, _, name = schema.name.partition("::")
         self.plain_name = name
-        # What fully_shard() puts together and takes apart is copied by operators of PyTorch's own.
+        # fully_shard() gathers and splits tensors by operators in the name space fsdp.
         self.rule = self._find_rule(func, name) if space in ("aten", "fsdp") else None
 
     @staticmethod
@@ -484,7 +483,7 @@ def _add_signature(found, pointers, values):
 
 
 def signature(entry, args, kwargs, result):
-    """What is the same for calls whose works are the same: shapes, strides and types, which tensors are one, and all else."""
+    """Returns a key that is equal for calls with equal works: shapes, strides, types, which tensors are one, and all else."""
     found, pointers = [entry], {}
     _add_signature(found, pointers, args)
     if kwargs:
@@ -495,7 +494,7 @@ def signature(entry, args, kwargs, result):
 
 
 def works_of(entry, args, kwargs, result):
-    """[Work] of a call that is over; empty for one of which nothing is known."""
+    """Returns the [Work] of a finished call; empty if nothing is known of it."""
     if entry.rule is None:
         return []
     try:
@@ -504,5 +503,5 @@ def works_of(entry, args, kwargs, result):
             return []
         return [work for work in entry.rule(call) if work.kind != "memory" or
                 work.attributes["read_bytes"] + work.attributes["write_bytes"] > 0]
-    except Exception:  # other arguments than the table speaks of: known by the operator's name
+    except Exception:  # arguments that the table does not cover: known by the operator's name
         return []

@@ -1,9 +1,8 @@
-"""The optimizer's step: its path, and the end of an iteration.
+"""Sets the path of optimizers' steps, and finds the ends of iterations.
 
-An iteration ends with the step after which every optimizer in use has made a step since the last
-end.  With one optimizer that is each of its steps, however many backward passes were accumulated
-for it; with a generator's and a discriminator's, once both have been made, also where one makes
-five to the other's one.
+An iteration ends with the step after which every optimizer in use has made a step since the last end.  With one optimizer
+that is each of its steps, however many backward passes it accumulates.  With a generator's and a discriminator's it is when
+both have stepped, also if one makes five steps to the other's one.
 """
 
 import weakref
@@ -14,12 +13,12 @@ from .captures import Captures
 from .compiling import is_compiling
 from .threads import Path
 
-# Steps of the others after which an optimizer without one is not in use any more.
+# An optimizer that made no step during this many steps of others is no longer in use.
 _FORGOTTEN_AFTER = 64
 
 
 class Iterations:
-    """Tells ends of iterations from optimizers' steps."""
+    """Finds ends of iterations from optimizers' steps."""
 
     def __init__(self):
         self._last_step = {}  # id() of an optimizer -> number of its last step
@@ -28,7 +27,7 @@ class Iterations:
         self._end = 0  # number of the step that ended the last iteration
 
     def step(self, optimizer):
-        """A step was made.  True where the iteration ends with it."""
+        """Called after a step.  Returns whether it ends the iteration."""
         self._steps += 1
         key = id(optimizer)
         if key not in self._alive:
@@ -48,8 +47,7 @@ class Iterations:
 
 
 class _Step:
-    """A step that is being made: it has its path and label, but while the program's closure runs, which is forward and
-    backward pass."""
+    """An open step.  It has its path and label except while the program's closure runs, which is forward and backward pass."""
 
     __slots__ = ("key", "optimizer", "path", "path_before", "shapes", "has_label")
 
@@ -73,7 +71,7 @@ class _Step:
 
 
 class _Closure:
-    """The program's closure, to the optimizer: it looks and acts like the original."""
+    """Wraps the program's closure, and looks like it to the optimizer."""
 
     def __init__(self, closure, threads, step, guard):
         self.__wrapped__ = closure
@@ -137,7 +135,7 @@ class Optimizers:
             if not callable(closure):
                 step.begin(thread)
                 return None
-            thread.set(path)  # the label begins behind the closure
+            thread.set(path)  # the label begins after the closure
             closure = _Closure(closure, self._threads, step, self._guard)
             if len(args) > 1:
                 return (args[0], closure, *args[2:]), kwargs
@@ -153,7 +151,7 @@ class Optimizers:
             thread = self._threads.mine
             steps = thread.steps
             if any(each.key == id(optimizer) for each in steps):
-                # Those above were left by an exception.
+                # An exception has left the steps above it.
                 while steps[-1].key != id(optimizer):
                     steps.pop()
                 steps.pop().end(thread)

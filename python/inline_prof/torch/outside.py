@@ -1,6 +1,5 @@
-"""Names for what is launched outside all modules: the function of PyTorch's that the program has called, such as
-`cross_entropy` or `GradScaler.scale`, or the operator itself; in the backward pass, with `.backward`, what made the node of
-autograd's graph."""
+"""Names launches outside all modules by the PyTorch function that the program called, such as `cross_entropy` or
+`GradScaler.scale`, or by the operator; in the backward pass by what made the node of autograd's graph, with `.backward`."""
 
 import bisect
 import inspect
@@ -15,13 +14,13 @@ _TORCH = os.path.dirname(torch.__file__) + os.sep
 
 
 def _function_called(frame):
-    """Of the functions of PyTorch's between `frame` and the program, the one that the program called; None: there is none."""
+    """Returns the frame of the PyTorch function, around `frame`, that the program called; None without one."""
     called = None
     while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith(_TORCH):
             break
-        # Functions in functions are decorators' wrappers.
+        # Nested functions are decorators' wrappers.
         if not code.co_flags & inspect.CO_NESTED and not code.co_name.startswith(("__", "<")):
             called = frame
         frame = frame.f_back
@@ -41,10 +40,10 @@ class Outside:
     """The names of one iteration."""
 
     def __init__(self):
-        self._numbers, self._names = [], []  # a node of autograd's graph with a smaller number was made for this name
+        self._numbers, self._names = [], []  # autograd's nodes below this number were made for this name
 
     def name(self, operator, frame):
-        """(bytes) of a call of `operator` by `frame` that is over."""
+        """Returns the name (bytes) of a finished call of `operator` by `frame`."""
         node = current_node() if current_node is not None else None
         if node is not None:
             return self._name_of_node(node).encode()

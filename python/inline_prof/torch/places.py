@@ -1,9 +1,8 @@
-"""Where a module stands: the path that its launches get.
+"""Gives modules the paths that their launches get.
 
-A module that is called while no other one is at work is a root, named by its class; whatever it
-calls is named by its attributes on the way: `GPT.blocks.0.attention`.  A place is one module as
-called by one caller, so a module with two callers has two.  Nothing is written on modules, and
-nothing here keeps one alive.
+A module called while no other one is open is a root, named by its class.  Modules that it calls are named by the attributes
+on the way: `GPT.blocks.0.attention`.  A place is one module as called by one caller, so a module with two callers has two.
+Nothing is written on modules, and nothing here keeps one alive.
 """
 
 import weakref
@@ -38,7 +37,7 @@ class Place(Path):
 
 
 def _inner(module):
-    """What a wrapper wraps; None for a module that is none."""
+    """Returns the module inside a wrapper, None for other modules."""
     for name in _WRAPPERS.get(type(module).__name__, ()):
         inner = module._modules.get(name)
         if inner is not None:
@@ -53,12 +52,12 @@ def _class_name(module):
             break
         module, inner = inner, _inner(inner)
     name = plain_class(module).__name__
-    # A module that was scripted keeps the name of what it was.
+    # A scripted module keeps its former name.
     return module.original_name if name == "RecursiveScriptModule" else name
 
 
 def _name_below(owner, module):
-    """`module`'s name as seen from `owner`, without wrappers; None if it is not below."""
+    """Returns `module`'s name as seen from `owner`, without wrappers; None if it is not below."""
     for name, below in owner.named_modules():
         if below is not module or not name:
             continue
@@ -98,10 +97,9 @@ class Places:
         return place
 
     def root(self, module):
-        """The place of a module that is called while no other one is at work on its thread."""
+        """Returns the place of a module called while no other one is open on its thread."""
         key = id(module)
-        # A part of a model that is called by itself, as activation checkpointing does, keeps its
-        # name in the model.
+        # A part of a model that is called by itself, as by activation checkpointing, keeps its name in the model.
         known = self.roots.get(key) or self._by_module.get(key)
         if known is not None:
             return known
@@ -119,7 +117,7 @@ class Places:
         return owner is None or owner() is None
 
     def child(self, stack, module):
-        """The place of a module that is called by the innermost one of `stack`."""
+        """Returns the place of a module called by the innermost one of `stack`."""
         caller = stack[-1]
         text = None
         for place in reversed(stack):
@@ -129,7 +127,7 @@ class Places:
                 text = ".".join(filter(None, (place.text, name)))
                 break
         if text is None:
-            # Registered nowhere: named by its class, under its caller.
+            # Not registered: named by its class, under its caller.
             text = caller.text + "." + _class_name(module)
         place = self._make(module, text, caller.children)
         self._by_module[place.key] = place

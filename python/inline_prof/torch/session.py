@@ -1,4 +1,4 @@
-"""The hooks of a process, from the first one set to the last one gone."""
+"""Sets and removes the hooks of a process."""
 
 from .. import abi as words
 from ..importing import call_after_import
@@ -14,13 +14,12 @@ from .shapes import Shapes
 from .tables import Tables
 from .threads import Threads
 
-# Calls of roots after which the library is asked what it still wants, in a program whose
-# optimizers make no steps.
+# After this many calls of roots the library is asked what it still wants, if no optimizer makes steps.
 _ROOT_CALLS = 64
 
 
 class Session:
-    """Sets every hook when it is made; takes it away when nobody wants it."""
+    """Sets every hook when created, and removes them when the library wants nothing more."""
 
     def __init__(self, abi, on_end, say):
         self._abi = abi
@@ -29,7 +28,7 @@ class Session:
         self._is_over = False
         self._marks_by_hand = False
         self._root_calls = 0
-        self._has_steps = False  # that tell iterations apart
+        self._has_steps = False  # steps tell iterations apart
         threads = Threads(abi)
         self._shapes = Shapes(abi, self._fail)
         self._backward = Backward(threads, self._fail)
@@ -52,13 +51,13 @@ class Session:
             raise
 
     def iteration(self):
-        """The application says by hand that an iteration begins."""
+        """Begins an iteration for the application, which marks them by hand."""
         self._marks_by_hand = self._has_steps = True
         self._abi.iteration()
         self._look()
 
     def end(self):
-        """Takes every hook away."""
+        """Removes every hook."""
         if self._is_over:
             return
         self._is_over = True
@@ -75,7 +74,7 @@ class Session:
         self._inductor.remove()
 
     def _fail(self, error):
-        """A fault of ours costs the application its names, not its run."""
+        """Ends the hooks after a fault of ours: the application loses its names, not its run."""
         if not self._is_over:
             self._say("module names end here: %s: %s" % (type(error).__name__, error))
             self.end()
@@ -90,7 +89,7 @@ class Session:
     def _on_root(self):
         self._root_calls += 1
         if self._root_calls == 1:
-            # Not earlier: by now the program has imported, and scripted, what it will.
+            # Not earlier: by now the program has imported and scripted its functions.
             self._shapes.patch_functions()
         if self._root_calls % _ROOT_CALLS == 0:
             self._look()
@@ -104,9 +103,9 @@ class Session:
         wants_layers = bool(wants & words.WANTS_LAYERS)
         self._learning.follow(wants & words.WANTS_OPERATORS and wants_layers)
         if not self._names_modules and wants_layers:
-            # The program launches something else now: new events are looked for.
+            # The program launches something else now: the library looks for new events.
             if has_compiled():
-                # With our hooks on modules it would be compiled anew.
+                # Hooks on modules would make PyTorch compile again.
                 return self._inductor.resume("compiled")
             self._inductor.resume("")
             self._names_modules = True
@@ -116,7 +115,7 @@ class Session:
         elif not wants_layers:
             self._inductor.pause()
         if self._names_modules and not wants_layers:
-            # Events have their layers.  What is left are marks, and labels where there are any.
+            # Events have their layers.  Marks are left, and labels if there are any.
             self._names_modules = False
             self._shapes.describes = False
             self._backward.stop()

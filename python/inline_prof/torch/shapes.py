@@ -1,7 +1,6 @@
-"""Labels around what kernels do not tell the shape of: PROFILE_RECORD and PROFILE_OP.
+"""Sets labels (PROFILE_RECORD, PROFILE_OP) around calls whose kernels do not show their shape.
 
-Only work on a GPU has labels.  A label lies around the call, and around the one autograd node that
-is its backward pass.
+Only work on a GPU has labels.  A label lies around the call, and around the one autograd node that is its backward pass.
 """
 
 import functools
@@ -14,23 +13,22 @@ from .compiling import is_compiling
 
 
 def stream_of(value):
-    """(stream, device) that work on a tensor goes to; None for a tensor that is on no GPU."""
+    """Returns the (stream, device) of work on a tensor, None if it is on no GPU."""
     if not isinstance(value, torch.Tensor) or not value.is_cuda:
         return None
     index = value.get_device()
     return torch._C._cuda_getCurrentRawStream(index), index
 
 
-# A module may keep one that it has imported by name, and torch.jit.script knows functions by their
-# address: none of them goes away.
+# Never freed: modules may have imported one by name, and torch.jit.script knows functions by address.
 _functions_of_ours = []
 
 
-_LABELS = 64  # after which it is asked what is still wanted
+_LABELS = 64  # after this many labels the library is asked what it still wants
 
 
 class Shapes:
-    """Says what is computed, while the library looks for events; then marks starts and stops."""
+    """Describes operations while the library looks for events; later only marks their starts and stops."""
 
     def __init__(self, abi, guard):
         self._abi = abi
@@ -41,13 +39,12 @@ class Shapes:
         self.describes = True
 
     def are_met(self):
-        """Whether there is any label at all."""
+        """Returns whether there is any label."""
         return self._is_met
 
     def label_hooks(self, on_labels):
-        """The two global module hooks that are left when paths are not wanted any more: all they do
-        for most modules is to look at their class.  `on_labels` is called behind every few labels: a program whose
-        optimizers make no steps asks for nothing else."""
+        """Returns the two global module hooks for when paths are no longer wanted: for most modules they only look at the class.
+        `on_labels` is called after every few labels, for programs whose optimizers make no steps."""
         known = {}  # class -> Description or None
         labels = itertools.count(1)
 
@@ -78,14 +75,14 @@ class Shapes:
     # --- one call
 
     def enter(self, description, owner, args):
-        """Before a call of a module, or of a function, whose owner is None."""
+        """Called before a module, or a function, whose owner is None."""
         where = stream_of(args[0]) if args and self.is_on else None
         if where is None:
             return
         if self.describes:
             try:
                 attributes = description.forward(owner, args)
-            except Exception:  # other arguments than such a module has by rights: a plain label
+            except Exception:  # unusual arguments: a label without a description
                 attributes = None
             if attributes is not None:
                 self._abi.op(description.label, description.kind, attributes)
@@ -93,7 +90,7 @@ class Shapes:
         self._abi.record(None, description.start, where[0], where[1], 1, None)
 
     def leave(self, description, owner, args, result):
-        """After it."""
+        """Called after it."""
         where = stream_of(args[0]) if args and self.is_on else None
         if where is None:
             return
@@ -186,7 +183,7 @@ class Shapes:
             return result
 
         _functions_of_ours.append(ours)
-        # What is a built-in operator to torch.jit.script stays one.
+        # A built-in operator of torch.jit.script stays one.
         builtins = getattr(torch.jit, "_builtins", None)
         if builtins is not None:
             operator = builtins._find_builtin(original)

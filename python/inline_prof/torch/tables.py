@@ -1,9 +1,8 @@
-"""Our hooks in PyTorch's global tables, and how they leave them.
+"""Sets our hooks in PyTorch's global tables, and removes them safely.
 
-PyTorch calls hooks while it goes through their table, and raises, in the application, where an entry goes meanwhile.
-So a hook that is not wanted any more is first replaced by one that does nothing, which no loop minds.  Its entry is
-taken out as soon as no thread is in the middle of a table: at once in nearly every program, else at a later call of a
-module.
+PyTorch calls hooks while it iterates over their table, and raises in the application if an entry is removed meanwhile.  So a
+hook is first replaced by one that does nothing.  Its entry is removed once no thread is inside a table: at once in nearly
+every program, else at a later call of a module.
 """
 
 import importlib
@@ -14,16 +13,16 @@ import torch
 from .compiling import is_compiling, silence_warning
 
 _CALL = torch.nn.Module._call_impl.__code__
-# The part of it that goes through copies, in a PyTorch that has one.
+# Its part that iterates over copies, in a PyTorch that has one.
 _ON_COPIES = [each for each in _CALL.co_consts if getattr(each, "co_name", None) == "inner"]
 
 
-# What calls the hooks around an optimizer's step.
+# The code that calls the hooks around an optimizer's step.
 _STEP = torch.optim.Optimizer.profile_hook_step(lambda optimizer: None).__code__
 
 
 def _open_calls():
-    """(code, code that it calls or None) of every call that is open, on all threads."""
+    """Yields (code, code that it calls or None) of every open call, on all threads."""
     for frame in sys._current_frames().values():
         called = None
         while frame is not None:
@@ -46,7 +45,7 @@ class Tables:
         self._take_back_silence = lambda: None
 
     def set_module_hooks(self, enter, leave):
-        """In the place of those that were set before."""
+        """Sets the hooks, or replaces those set before."""
         self._on_copies.add(enter.__code__)  # in every PyTorch
         if not self._modules:
             self._take_back_silence = silence_warning()
@@ -89,7 +88,7 @@ class Tables:
                 table[handle.id] = hook
 
     def _settle(self):
-        # Steps first: what a call of a module tries again ends with the modules' hooks.
+        # Steps first: calls of modules, which try again, end with the modules' hooks.
         if self._steps and not self._is_step_at_work():
             self._remove(self._steps)
         if not self._steps:
@@ -102,7 +101,7 @@ class Tables:
             self._take_back_silence()
 
     def _is_step_at_work(self):
-        # A loop that is at the last entry does not look at its table again.
+        # A loop at the last entry does not read its table again.
         safe = self._step_hooks if all(self._is_last(handle) for handle in self._steps) else ()
         return any(code is _STEP and called not in safe for code, called in _open_calls())
 

@@ -1,4 +1,4 @@
-"""What is at work on a thread, and which layer the library sees there."""
+"""Keeps the open modules of each thread, and the layer that the library sees there."""
 
 import itertools
 import threading
@@ -9,7 +9,7 @@ _ids = itertools.count(1)
 
 
 class Path:
-    """The name of a layer, in memory that the library reads; an empty one is none."""
+    """The name of a layer, in memory that the library reads; empty for no layer."""
 
     __slots__ = ("text", "address", "_characters")
 
@@ -22,15 +22,15 @@ class Path:
 class Thread:
     """One thread's open modules and its path.
 
-    The library follows `word`: whoever changes the path of a thread that has one writes its address
-    there, and the Path itself, which must live as long, to `path`."""
+    The library reads the path's address from `word`; `path` keeps the Path alive.  Code that changes the path of a thread
+    that has one writes both."""
 
     __slots__ = ("word", "path", "stack", "base", "in_backward", "notes_nodes", "steps", "_abi", "_id", "_last")
 
     def __init__(self, abi):
         self._abi = abi
         self._id = next(_ids)
-        self._last = None  # what `word` points to after end()
+        self._last = None  # `word` still points to it after end()
         self.word = abi.layer_word()
         self.path = None  # a Path; None: the library does not follow
         self.stack = []  # open Places, outermost first
@@ -42,11 +42,11 @@ class Thread:
     def __del__(self):
         try:
             self._abi.layer_end(self._id)
-        except Exception:  # the interpreter ends
+        except Exception:  # the interpreter is ending
             pass
 
     def set(self, path):
-        """What this thread does from now on is in `path`, a Path; None: in no layer."""
+        """Sets this thread's path, a Path; None for no layer."""
         if path is None:
             self.end()
         else:
@@ -56,7 +56,7 @@ class Thread:
             self.path = path
 
     def end(self):
-        """No layer; from any thread."""
+        """Leaves the thread without a layer.  May be called by any thread."""
         self._abi.layer_end(self._id)
         # Not freed yet: the thread may be reading it.
         self._last, self.path = self.path, None
