@@ -1,7 +1,8 @@
-"""A library that only writes down what it is told, for tests of the hooks."""
+"""A library that only notes what it is told, for tests of the hooks."""
 
 import contextlib
 import ctypes
+import unittest
 
 import inline_prof.abi
 from inline_prof.abi import WANTS_ITERATIONS, WANTS_LABELS, WANTS_LAYERS
@@ -10,7 +11,7 @@ EVERYTHING = WANTS_LAYERS | WANTS_LABELS | WANTS_ITERATIONS
 
 
 class LibraryCall:
-    """Abi.layer_word(), which says when it is written to."""
+    """Abi.layer_word(), which tells the FakeAbi of each write."""
 
     def __init__(self, abi):
         self._abi = abi
@@ -23,7 +24,7 @@ class LibraryCall:
 
 
 class FakeAbi:
-    """What inline_prof.abi.Abi has."""
+    """The members of inline_prof.abi.Abi."""
 
     def __init__(self):
         self.wanted = EVERYTHING
@@ -81,18 +82,18 @@ class FakeAbi:
             self.on_path(self.path())
 
     def open_paths(self):
-        """Of all threads that have one."""
+        """Returns the paths of all threads that have one."""
         return [ctypes.string_at(word.address).decode() for word in list(self._words.values())
                 if word.address]
 
     def path(self):
-        """The path of a process with one thread at work."""
+        """Returns the path of a process with one busy thread."""
         return next(iter(self.open_paths()), "")
 
 
 @contextlib.contextmanager
 def hooked():
-    """The hooks of inline_prof.torch on a FakeAbi, which is given."""
+    """Sets the hooks of inline_prof.torch on a FakeAbi, and yields it."""
     import inline_prof.torch as hooks
 
     fake = FakeAbi()
@@ -103,3 +104,12 @@ def hooked():
     finally:
         hooks.remove()
         inline_prof.abi.find = real_find
+
+
+class HookedTest(unittest.TestCase):
+    """A test with the hooks on a FakeAbi, self.abi."""
+
+    def setUp(self):
+        context = hooked()
+        self.abi = context.__enter__()
+        self.addCleanup(context.__exit__, None, None, None)

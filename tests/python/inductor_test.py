@@ -1,4 +1,4 @@
-"""What Inductor writes down of its kernels: modules by the code that calls them, bytes by what a kernel loads and stores."""
+"""Checks what is read from Inductor's code: modules by the calls of kernels, bytes by their loads and stores."""
 
 import types
 import unittest

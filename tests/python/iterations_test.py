@@ -1,6 +1,5 @@
-"""Where iterations end: optimizers' steps, of one or several of them."""
+"""Checks which optimizers' steps end iterations."""
 
-import contextlib
 import gc
 import importlib
 import unittest
@@ -12,7 +11,7 @@ torch = torch_or_skip()
 from torch import nn
 
 import inline_prof.torch as hooks
-from fake_abi import hooked
+from fake_abi import HookedTest
 
 
 STEPS = importlib.import_module("torch.optim.optimizer")  # torch.optim hides it
@@ -22,14 +21,9 @@ def optimizer_of(model=None):
     return torch.optim.SGD((model or nn.Linear(2, 2)).parameters(), lr=0.1)
 
 
-class IterationsTest(unittest.TestCase):
-    def setUp(self):
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        self.abi = stack.enter_context(hooked())
-
+class IterationsTest(HookedTest):
     def ends(self, steps):
-        """For each step, whether an iteration ended with it."""
+        """Returns for each step how many iterations ended with it."""
         result = []
         for optimizer in steps:
             before = self.abi.iterations
@@ -126,13 +120,11 @@ class IterationsTest(unittest.TestCase):
         self.assertEqual(self.abi.iterations, 2)
 
 
-class StepHooksTest(unittest.TestCase):
-    """What is known of a step while it is made."""
+class StepHooksTest(HookedTest):
+    """Paths and closures during a step."""
 
     def setUp(self):
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        self.abi = stack.enter_context(hooked())
+        super().setUp()
         self.paths = []
 
     def step(self, optimizer, work=lambda: None):
@@ -144,7 +136,7 @@ class StepHooksTest(unittest.TestCase):
         optimizer.step(closure)
 
     def telling(self, name):
-        """An optimizer of a class of this name, whose steps add their path to `paths`."""
+        """Returns an optimizer of a class of this name, whose steps add their path to `paths`."""
         def step(_, closure=None):
             if closure is not None:
                 closure()

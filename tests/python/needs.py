@@ -1,13 +1,16 @@
-"""What a test cannot do without."""
+"""Requirements of tests: PyTorch, a folder."""
 
 import os
+import pathlib
 import sys
+import tempfile
+import unittest
 
 SKIPPED = 77  # for ctest
 
 
 def torch_or_skip():
-    """PyTorch 2, by the interpreter that INLINE_PROF_TORCH_PYTHON names; ends the process where there is none."""
+    """Returns PyTorch 2, from the interpreter that INLINE_PROF_TORCH_PYTHON names; ends the process without one."""
     python = os.environ.pop("INLINE_PROF_TORCH_PYTHON", "")
     if python:
         os.execv(python, [python, *sys.argv])
@@ -22,3 +25,12 @@ def torch_or_skip():
     print("SKIP  %s; INLINE_PROF_TORCH_PYTHON names an interpreter that has it, as scripts/real_programs.sh makes one"
           % reason, file=sys.stderr)
     sys.exit(SKIPPED)
+
+
+class FolderTest(unittest.TestCase):
+    """A test with a folder of its own, self.folder."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)

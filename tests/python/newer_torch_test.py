@@ -1,4 +1,4 @@
-"""What newer versions of PyTorch 2 have, on made-up tables and calls: hooks that are called after a forward that raised, the warning about global hooks, and torch.compile's tracing."""
+"""Checks what newer versions of PyTorch 2 do, on made-up tables and calls: hooks that are called after a forward that raised, the warning about global hooks, and torch.compile's tracing."""
 
 import collections
 import contextlib

@@ -55,7 +55,7 @@ START = """
 
 class Notebook(unittest.TestCase):
     def run_cells(self, *cells):
-        """What they print."""
+        """Returns the output of the cells."""
         text = "# cell\n".join(textwrap.dedent(cell) for cell in (START + "\n",) + cells)
         done = subprocess.run([sys.executable, "-c", KERNEL], input=text, capture_output=True,
                               text=True, timeout=120)

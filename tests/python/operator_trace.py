@@ -14,7 +14,7 @@ from torch.autograd.profiler import profile, record_function
 
 _TRUTH = "truth:"
 _OURS = "ours:"
-# What record_function itself does for each of the marks here.
+# record_function itself calls these for each mark.
 _OF_MARKS = frozenset(("aten::empty", "aten::zeros", "aten::zero_"))
 _NODE = re.compile(r"(autograd::engine::evaluate_function: )?\w*Backward\d*$")
 

@@ -1,4 +1,4 @@
-"""What is learned of operators' calls, and that the program does not notice."""
+"""Checks the descriptions of operators' calls, and that the program does not notice."""
 
 import threading
 import unittest
@@ -7,38 +7,11 @@ from needs import torch_or_skip
 
 torch = torch_or_skip()
 
-from fake_abi import EVERYTHING, hooked
+from fake_abi import EVERYTHING, HookedTest
+from hosts.odd_kinds import Names, Wrapped
 from inline_prof.abi import WANTS_OPERATORS
 from torch import nn
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
-
-
-class Names(TorchDispatchMode):
-    """A mode of the program's own."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.seen.append(func._schema.name)
-        return func(*args, **(kwargs or {}))
-
-
-class Wrapped(torch.Tensor):
-    """A subclass with a dispatch of its own, as DTensor is one."""
-
-    @staticmethod
-    def __new__(cls, inner):
-        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
-        made.inner = inner
-        return made
-
-    @classmethod
-    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        plain = [each.inner if isinstance(each, Wrapped) else each for each in args]
-        return Wrapped(func(*plain, **(kwargs or {})))
 
 
 def modes():
@@ -51,7 +24,7 @@ def network():
 
 
 def train(steps, each_step=lambda step: None):
-    """Its last loss and its parameters, in bits."""
+    """Returns its last loss and its parameters, in bits."""
     net = network()
     optimizer = torch.optim.AdamW(net.parameters(), foreach=True)
     for step in range(steps):
@@ -63,32 +36,30 @@ def train(steps, each_step=lambda step: None):
     return [loss.detach().numpy().tobytes()] + [each.detach().numpy().tobytes() for each in net.parameters()]
 
 
-class OperatorsTest(unittest.TestCase):
+class OperatorsTest(HookedTest):
     def setUp(self):
-        self.context = hooked()
-        self.fake = self.context.__enter__()
-        self.addCleanup(self.context.__exit__, None, None, None)
+        super().setUp()
         self.addCleanup(lambda: self.assertEqual(modes(), 0))
 
     def learn(self, is_wanted=True):
-        """As an iteration's begin does."""
+        """Does as an iteration's begin."""
         import inline_prof.torch
 
-        self.fake.wanted = EVERYTHING | (WANTS_OPERATORS if is_wanted else 0)
+        self.abi.wanted = EVERYTHING | (WANTS_OPERATORS if is_wanted else 0)
         inline_prof.torch.iteration()
 
     def learned(self, call):
-        """[(name, works)] of the calls that `call` makes, and its result."""
+        """Returns [(name, works)] of the calls that `call` makes, and its result."""
         self.learn()
-        self.fake.forget_calls()
+        self.abi.forget_calls()
         try:
             result = call()
         finally:
             self.learn(False)
-        return [(name, works) for name, works in self.fake.calls if name], result
+        return [(name, works) for name, works in self.abi.calls if name], result
 
     def moved(self, call):
-        """(read, written) of the last call of an operator."""
+        """Returns (read, written) of the last call of an operator."""
         attributes = [works for _, works in self.learned(call)[0] if works][-1][-1].attributes
         return attributes["read_bytes"], attributes["write_bytes"]
 
@@ -153,7 +124,7 @@ class OperatorsTest(unittest.TestCase):
         alone = train(6)
         learned = train(6, lambda step: self.learn(step == 3))
         self.assertEqual(learned, alone)
-        names = {name for name, _ in self.fake.calls}
+        names = {name for name, _ in self.abi.calls}
         self.assertLessEqual({"aten::addmm", "aten::gelu", "aten::gelu_backward", "aten::_foreach_addcdiv_"}, names)
 
     def test_a_mode_of_the_programs_own(self):
@@ -168,7 +139,7 @@ class OperatorsTest(unittest.TestCase):
             x + 1
         self.assertEqual(modes(), 0)
         self.assertEqual((own.seen, other.seen), (["aten::add"], ["aten::add"] * 2))
-        self.assertEqual([name for name, _ in self.fake.calls if name], ["aten::add"] * 2)
+        self.assertEqual([name for name, _ in self.abi.calls if name], ["aten::add"] * 2)
 
     def test_inference_mode(self):
         with torch.inference_mode():
@@ -205,16 +176,16 @@ class OperatorsTest(unittest.TestCase):
         with self.assertRaises(RuntimeError):  # no memory
             self.learned(lambda: torch.empty(1 << 60) + 1)
         self.assertEqual(modes(), 0)
-        self.assertEqual(self.fake.open_calls, 0)
+        self.assertEqual(self.abi.open_calls, 0)
 
     def test_calls_without_launches_are_not_described(self):
         x = torch.ones(4, 5)
         self.learn()
-        self.fake.launches_of_a_call = 0
-        self.fake.forget_calls()
+        self.abi.launches_of_a_call = 0
+        self.abi.forget_calls()
         x.view(20).t()
         self.learn(False)
-        self.assertEqual((self.fake.calls, self.fake.open_calls), ([], 0))
+        self.assertEqual((self.abi.calls, self.abi.open_calls), ([], 0))
 
     def test_threads_of_the_program(self):
         seen = []
@@ -222,13 +193,13 @@ class OperatorsTest(unittest.TestCase):
         thread = threading.Thread(target=lambda: seen.append(modes()))
         thread.start()
         thread.join()
-        # One that ends the iteration elsewhere cannot reach this thread's stack, and does no harm.
+        # A thread that ends the iteration elsewhere cannot reach this thread's stack, and does no harm.
         thread = threading.Thread(target=lambda: self.learn(False))
         thread.start()
         thread.join()
-        self.fake.forget_calls()
+        self.abi.forget_calls()
         (torch.ones(3) + 1)
-        self.assertEqual((seen, self.fake.calls), ([0], []))
+        self.assertEqual((seen, self.abi.calls), ([0], []))
         self.learn(False)
         self.assertEqual(modes(), 0)
 
@@ -237,7 +208,7 @@ class OperatorsTest(unittest.TestCase):
         optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
         net(torch.ones(6, 8))
         self.learn()
-        self.fake.forget_calls()
+        self.abi.forget_calls()
         loss = F.cross_entropy(net(torch.ones(6, 8)), torch.arange(6) % 4) / 2
         scaler.scale(loss).backward()
         scaler.unscale_(optimizer)
@@ -246,7 +217,7 @@ class OperatorsTest(unittest.TestCase):
         optimizer.zero_grad(set_to_none=False)
         self.learn(False)
         found = {}
-        for (name, _), layer in zip(self.fake.calls, self.fake.layers_of_calls):
+        for (name, _), layer in zip(self.abi.calls, self.abi.layers_of_calls):
             found.setdefault(layer and layer.decode(), set()).add(name.partition("::")[2])
         self.assertIn("addmm", found[None])  # in a module, or an optimizer's step
         self.assertIn("nll_loss_forward", found["cross_entropy"])

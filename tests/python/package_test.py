@@ -12,7 +12,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import types
 import unittest
 import unittest.mock
@@ -24,14 +23,10 @@ A100 = ROOT / "tests/data/hugectr/dlrm_a100_8gpu.prof.json"
 import inline_prof
 import inline_prof.abi
 from inline_prof import hugectr, reports
+from needs import FolderTest
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Folder(FolderTest):
     def write(self, profile, name="x.prof.json"):
         path = self.folder / name
         path.write_text(profile if isinstance(profile, str) else json.dumps(profile))

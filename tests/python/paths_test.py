@@ -1,6 +1,5 @@
-"""Which path the library is told, in programs of every shape."""
+"""Checks the paths that the library is told, in programs of every shape."""
 
-import contextlib
 import gc
 import threading
 import unittest
@@ -16,11 +15,11 @@ from torch.utils.checkpoint import checkpoint
 
 import inline_prof.torch as hooks
 import models
-from fake_abi import hooked
+from fake_abi import HookedTest
 
 
 class Told(nn.Module):
-    """A layer that writes down under which path it is called."""
+    """A layer that notes the path it is called under."""
 
     def __init__(self, abi, log):
         super().__init__()
@@ -34,7 +33,7 @@ class Told(nn.Module):
 
 
 class Calls(nn.Module):
-    """Calls what it is given, one after the other."""
+    """Calls the given modules in order."""
 
     def __init__(self, *parts):
         super().__init__()
@@ -46,12 +45,10 @@ class Calls(nn.Module):
         return x
 
 
-class PathsTest(unittest.TestCase):
+class PathsTest(HookedTest):
     def setUp(self):
+        super().setUp()
         self.log = []
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        self.abi = stack.enter_context(hooked())
         self.x = torch.ones(3)
 
     def told(self):

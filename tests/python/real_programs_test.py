@@ -10,7 +10,7 @@ RUN = pathlib.Path(__file__).resolve().parents[1] / "real_programs/run.py"
 
 
 def said_of(version):
-    """What run.py says of an interpreter whose torch has this version.py, None: which has no torch."""
+    """Returns run.py's message about an interpreter whose torch has this version.py, None for one without torch."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         python = folder / "python"

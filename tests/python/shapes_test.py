@@ -2,7 +2,6 @@
 
 On the CPU nothing has a label, so a stream is made up here."""
 
-import contextlib
 import enum
 import sys
 import types
@@ -15,7 +14,7 @@ torch = torch_or_skip()
 from torch import nn
 
 import inline_prof.torch as hooks
-from fake_abi import hooked
+from fake_abi import HookedTest
 from inline_prof.abi import WANTS_LAYERS
 from inline_prof.torch import descriptions, shapes
 
@@ -29,7 +28,7 @@ class OptimType(enum.Enum):
 
 
 class SplitTableBatchedEmbeddingBagsCodegen(nn.Module):
-    """As much of FBGEMM's module as is looked at."""
+    """The members of FBGEMM's module that are read."""
 
     def __init__(self):
         super().__init__()
@@ -70,17 +69,15 @@ class FlashSelfAttention(nn.Module):
         return qkv[:, :, 0]
 
 
-class ShapesTest(unittest.TestCase):
+class ShapesTest(HookedTest):
     def setUp(self):
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
+        super().setUp()
         real = shapes.stream_of
         shapes.stream_of = lambda value: (7, 0) if isinstance(value, torch.Tensor) else real(value)
-        stack.callback(setattr, shapes, "stream_of", real)
-        self.abi = stack.enter_context(hooked())
+        self.addCleanup(setattr, shapes, "stream_of", real)
 
     def check(self, module, args, label, kind, shape, backward=None):
-        """One call, and its backward pass where `backward` says its shape."""
+        """Checks one call, and its backward pass if `backward` gives its shape."""
         self.abi.labels.clear(), self.abi.ops.clear()
         result = module(*args)
         ops = [(label, kind, shape)]

@@ -6,19 +6,25 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from needs import FolderTest
 
 HOSTS = pathlib.Path(__file__).resolve().parent / "hosts"
 OPTIONS = None
 
 
-class SimulatedGpuTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+def needs_torch(test):
+    """Skips the test without PyTorch."""
+    def checked(self):
+        if not OPTIONS.torch_python:
+            self.skipTest("no PyTorch")
+        test(self)
 
+    return checked
+
+
+class SimulatedGpuTest(FolderTest):
     def run_host(self, name, *arguments, options=(), python=sys.executable, **variables):
         environment = {key: value for key, value in os.environ.items()
                        if not key.startswith(("INLINE_PROF", "PROFILING", "PYTHONPATH"))}
@@ -34,7 +40,7 @@ class SimulatedGpuTest(unittest.TestCase):
         return json.loads((self.folder / "prof.json").read_text())
 
     def layers(self):
-        """{event name: layers it was met in}"""
+        """Returns {event name: layers of its launches}."""
         found = {}
         for event in self.profile()["events"]:
             found.setdefault(event["event_name"], []).append(event["layer_name"])
@@ -55,9 +61,8 @@ class SimulatedGpuTest(unittest.TestCase):
                                       "type": "f32", "source": "PROFILE_OP"})
         self.assertEqual(len(norm["measured_times_ms"]), 3)
 
+    @needs_torch
     def test_a_program_that_knows_nothing_of_us(self):
-        if not OPTIONS.torch_python:
-            self.skipTest("no PyTorch")
         alone = self.run_host("training.py", "60", python=OPTIONS.torch_python, INLINE_PROF_DISABLE="1")
         named = self.run_host("training.py", "60", options=("--torch",), python=OPTIONS.torch_python)
         self.assertEqual(named.stderr, "")
@@ -71,15 +76,13 @@ class SimulatedGpuTest(unittest.TestCase):
         self.assertEqual(layers["backward_"],
                          ["Net.rest.1.backward", "Net.rest.0.backward", "Net.first.backward"])
 
+    @needs_torch
     def test_a_child_that_is_forked_before_the_first_pass_can_train(self):
-        if not OPTIONS.torch_python:
-            self.skipTest("no PyTorch")
         done = self.run_host("forks.py", options=("--torch",), python=OPTIONS.torch_python)
         self.assertEqual(done.stdout, "trained on cpu\ntrained on cuda\nchild 0\n", done.stderr)
 
+    @needs_torch
     def test_what_operators_move_is_counted_by_hand(self):
-        if not OPTIONS.torch_python:
-            self.skipTest("no PyTorch")
         done = self.run_host("operators.py", "80", options=("--torch",), python=OPTIONS.torch_python)
         self.assertEqual(done.stdout, "modes 0\n")
         found = {}
@@ -107,9 +110,8 @@ class SimulatedGpuTest(unittest.TestCase):
         self.assertNotIn("Net.views", found)
         self.assertNotIn("Net.meta", found)
 
+    @needs_torch
     def test_operators_that_no_table_is_made_for(self):
-        if not OPTIONS.torch_python:
-            self.skipTest("no PyTorch")
         alone = self.run_host("odd_operators.py", "8", python=OPTIONS.torch_python, INLINE_PROF_DISABLE="1")
         learned = self.run_host("odd_operators.py", "8", options=("--torch",), python=OPTIONS.torch_python)
         self.assertEqual(learned.stdout, alone.stdout)
@@ -130,9 +132,8 @@ class SimulatedGpuTest(unittest.TestCase):
             "Net.thousand": [("house::thousand", None)] * 1000, "Net.own_mode": [("aten::add", matrix)],
             "Net.inference": [("aten::mul", matrix)], "Net.no_memory_in_an_operator": [("aten::ones", 0)]})
 
+    @needs_torch
     def test_it_is_not_named_unless_that_is_asked_for(self):
-        if not OPTIONS.torch_python:
-            self.skipTest("no PyTorch")
         self.run_host("training.py", "400", python=OPTIONS.torch_python)
         self.assertEqual(set(self.layers()["forward_"]), {""})
 

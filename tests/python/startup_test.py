@@ -4,18 +4,14 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import unittest
+
+from needs import FolderTest
 
 STARTUP = pathlib.Path(__file__).resolve().parents[2] / "python/startup"
 
 
-class StartupTest(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class StartupTest(FolderTest):
     def write(self, name, text):
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

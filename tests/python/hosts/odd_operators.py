@@ -1,13 +1,12 @@
-"""Calls on the GPU that no table of operators is made for, each in an NVTX range with its name, for as many steps as the first
-argument says.  Prints what the last step gave."""
+"""Calls on the GPU that no table of operators covers, each in an NVTX range with its name.  Prints the last step's results."""
 
-import sys
 import threading
 
 import torch
 from torch import distributed
 from torch.distributed import tensor as distributed_tensor
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from odd_kinds import Names, Wrapped, run_steps, twice
 
 x = torch.ones(256, 1000, device="cuda")
 sparse = torch.sparse_coo_tensor(torch.zeros(1, 4, dtype=torch.int64), torch.ones(4), (8,)).cuda()
@@ -17,45 +16,11 @@ quantized = torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)
 distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
 mesh = distributed.init_device_mesh("cuda", (1,))
 sharded = distributed_tensor.distribute_tensor(x, mesh, [distributed_tensor.Shard(0)])
-
-
-class Wrapped(torch.Tensor):
-    """A subclass with a dispatch of its own."""
-
-    @staticmethod
-    def __new__(cls, inner):
-        made = torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype, device=inner.device)
-        made.inner = inner
-        return made
-
-    @classmethod
-    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
-        plain = [each.inner if isinstance(each, Wrapped) else each for each in args]
-        return Wrapped(func(*plain, **(kwargs or {})))
-
-
 wrapped = Wrapped(x)
 
 
 class Plain(torch.Tensor):
     """A subclass without one."""
-
-
-class Names(TorchDispatchMode):
-    """A mode of the program's own."""
-
-    def __init__(self):
-        super().__init__()
-        self.seen = []
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.seen.append(func._schema.name)
-        return func(*args, **(kwargs or {}))
-
-
-@torch.library.custom_op("house::twice", mutates_args=())
-def twice(given: torch.Tensor) -> torch.Tensor:
-    return given * 2
 
 
 @torch.library.custom_op("house::thousand", mutates_args=())
@@ -137,25 +102,7 @@ CALLS = {
 }
 
 
-class Net(torch.nn.Module):
-    def forward(self):
-        results = {}
-        for name, call in CALLS.items():
-            torch.cuda.nvtx.range_push(name)
-            results[name] = call()
-            torch.cuda.nvtx.range_pop()
-        return results
-
-
-weight = torch.nn.Parameter(torch.ones(8, device="cuda"))
-weight.grad = torch.ones(8, device="cuda")
-optimizer = torch.optim.SGD([weight], lr=0.1, foreach=False)
-net = Net()
-for _ in range(int(sys.argv[1])):
-    results = net()
-    optimizer.step()
-torch.cuda.synchronize()
-for name, result in results.items():
+for name, result in run_steps(CALLS).items():
     is_tensor = isinstance(result, torch.Tensor)
     print(name, (type(result).__name__, result.dtype, result.layout, result.device.type, result.numel()) if is_tensor else result)
 print("modes", torch._C._len_torch_dispatch_stack())

@@ -1,9 +1,9 @@
-"""Calls of PyTorch's operators on the GPU, each in an NVTX range with its name, for as many steps as the first argument says."""
-
-import sys
+"""Calls of PyTorch's operators on the GPU, each in an NVTX range with its name."""
 
 import torch
 from torch.nn import functional as F
+
+from odd_kinds import run_steps, twice
 
 x, y = (torch.ones(256, 1000, device="cuda") for _ in range(2))
 row, column = torch.ones(1000, device="cuda"), torch.ones(256, 1, device="cuda")
@@ -12,11 +12,6 @@ table = torch.ones(5000, 64, device="cuda")
 places = torch.ones(100, device="cuda", dtype=torch.int64)
 sparse = torch.sparse_coo_tensor(torch.zeros(1, 4, dtype=torch.int64), torch.ones(4), (8,)).cuda()
 turning = torch.ones(64, 64, device="cuda", dtype=torch.complex64)
-
-
-@torch.library.custom_op("house::twice", mutates_args=())
-def twice(given: torch.Tensor) -> torch.Tensor:
-    return given * 2
 
 
 def many():
@@ -59,22 +54,10 @@ OPERATORS = {
 }
 
 
-class Net(torch.nn.Module):
-    def forward(self):
-        for name, call in OPERATORS.items():
-            torch.cuda.nvtx.range_push(name)
-            call()
-            torch.cuda.nvtx.range_pop()
-
-
-weight = torch.nn.Parameter(torch.ones(8, device="cuda"))
-weight.grad = torch.ones(8, device="cuda")
-optimizer = torch.optim.SGD([weight], lr=0.1, foreach=False)
-net = Net()
-for _ in range(int(sys.argv[1])):
-    net()
+def behind():
     F.mse_loss(x, y)
     x @ x.t()
-    optimizer.step()
-torch.cuda.synchronize()
+
+
+run_steps(OPERATORS, behind)
 print("modes", torch._C._len_torch_dispatch_stack())
