@@ -46,14 +46,14 @@ struct ParametersOf<Result(Types...)> {
 #define SIMGPU_EXPAND_1(...) __VA_ARGS__
 
 // Defines `symbol`: `door` logs the call and lets it fail if SIMGPU_FAIL says so, else calls the
-// body that follows.
-#define SIMGPU_EXPORTED(Status, OwnEntry, door, symbol, ...)           \
-  static Status body_##symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)); \
+// body that follows, which returns a `Result`.
+#define SIMGPU_EXPORTED(Status, Result, OwnEntry, door, symbol, ...)   \
+  static Result body_##symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)); \
   Status symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__)) {              \
     static const OwnEntry entry{__func__};                             \
     return door(entry, [&] { return body_##symbol(__VA_ARGS__); });    \
   }                                                                    \
-  static Status body_##symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
+  static Result body_##symbol(SIMGPU_PARAMETERS(symbol, __VA_ARGS__))
 
 // The same with what the door gives the body: `Given& given`, found by the first parameter.
 #define SIMGPU_EXPORTED_WITH(Given, given, Status, OwnEntry, door, symbol, ...)                 \

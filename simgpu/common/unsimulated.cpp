@@ -1,6 +1,6 @@
 #include "common/unsimulated.hpp"
 
-#include "common/log.hpp"
+#include "common/entry.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -1,9 +1,14 @@
 // A cuBLAS handle, and the door of each of its functions.
 #pragma once
 
+// First, so that what the header declares is exported (see driver/vendor_cuda.hpp).
+#pragma GCC visibility push(default)
+#include <cublas_v2.h>
+#include <cuda.h>
+#pragma GCC visibility pop
+
 #include "common/entry.hpp"
 #include "common/exported.hpp"
-#include "cublas/vendor_cublas.hpp"
 #include "math/blas_status.hpp"
 #include "math/handle.hpp"
 

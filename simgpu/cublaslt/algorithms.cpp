@@ -1,6 +1,6 @@
 // Algorithms: one, with three tiles, with or without a split of k; and the heuristic that orders
 // them.
-#include "cublaslt/attributes.hpp"
+#include "cublaslt/descriptors.hpp"
 #include "cublaslt/matmul.hpp"
 
 #include <algorithm>

@@ -1,7 +1,6 @@
 // Descriptors: made, destroyed, and their attributes.
 #include "cublaslt/descriptors.hpp"
 
-#include "cublaslt/attributes.hpp"
 #include "cublaslt/handle.hpp"
 
 #include <array>

@@ -25,7 +25,7 @@ cublasStatus_t answer(const LtEntry& entry, Body&& body) {
 
 // SIMGPU_CALL(symbol, names of the parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \
-  SIMGPU_EXPORTED(cublasStatus_t, LtEntry, answer, symbol, __VA_ARGS__)
+  SIMGPU_EXPORTED(cublasStatus_t, cublasStatus_t, LtEntry, answer, symbol, __VA_ARGS__)
 
 }  // namespace simgpu
 

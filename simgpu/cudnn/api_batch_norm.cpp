@@ -1,5 +1,5 @@
 // Batch normalization: training, inference, gradients.
-#include "cudnn/legacy_convolution.hpp"
+#include "cudnn/convolution.hpp"
 
 #include <algorithm>
 #include <string>
@@ -106,47 +106,41 @@ bool has_room(const void* memory, std::size_t bytes, std::size_t needed) {
 }  // namespace
 
 SIMGPU_CALL(cudnnDeriveBNTensorDescriptor, derived, x, mode) {
-  if (!all_given(derived, x) || x->dims.size() < 4) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!all_given(derived, x) || x->dims.size() < 4);
   derived->type = parameter_type(x->type);
   derived->dims = parameter_dims(x->dims, mode);
   derived->strides.assign(x->dims.size(), 1);
   for (std::size_t i = x->dims.size() - 1; i-- > 0;)
     derived->strides[i] = derived->strides[i + 1] * derived->dims[i + 1];
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, handle, mode, operations, x,
             z, y, parameters, activation, size) {
   const BatchNorm norm{mode, operations, x, z, y, parameters, activation};
-  if (!all_given(handle, size) || !fits_parameters(norm)) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!all_given(handle, size) || !fits_parameters(norm));
   *size = workspace_bytes_of(norm);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetBatchNormalizationBackwardExWorkspaceSize, handle, mode, operations, x, unused,
             dy, dz, dx, parameters, activation, size) {
   const BatchNorm norm{mode, operations, x, dz, dy, parameters, activation};
-  if (!all_given(handle, dx, size) || !fits_parameters(norm)) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!all_given(handle, dx, size) || !fits_parameters(norm));
   *size = workspace_bytes_of(norm);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetBatchNormalizationTrainingExReserveSpaceSize, handle, mode, operations,
             activation, x, size) {
   const BatchNorm norm{mode, operations, x, x, x, nullptr, activation};
-  if (!all_given(handle, size) || !fits(norm)) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!all_given(handle, size) || !fits(norm));
   *size = reserve_bytes_of(norm);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnBatchNormalizationForwardInference, handle, mode, alpha, beta, x_desc, x, y_desc,
             y, parameters, scale, bias, mean, variance, epsilon) {
   const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, y_desc, parameters, nullptr};
-  if (!all_given(handle, alpha, beta, x, y, scale, bias, mean, variance) ||
-      !fits_parameters(norm) || epsilon < CUDNN_BN_MIN_EPSILON) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run({kernel_call(norm, Pass::kInference)});
+  fail_if(!all_given(handle, alpha, beta, x, y, scale, bias, mean, variance) ||
+          !fits_parameters(norm) || epsilon < CUDNN_BN_MIN_EPSILON);
+  handle->run({kernel_call(norm, Pass::kInference)});
 }
 
 SIMGPU_CALL(cudnnBatchNormalizationForwardTrainingEx, handle, mode, operations, alpha, beta, x_desc,
@@ -154,14 +148,12 @@ SIMGPU_CALL(cudnnBatchNormalizationForwardTrainingEx, handle, mode, operations, 
             running_variance, epsilon, saved_mean, saved_deviation, activation, workspace,
             workspace_size, reserve, reserve_size) {
   const BatchNorm norm{mode, operations, x_desc, z_desc, y_desc, parameters, activation};
-  if (!all_given(handle, alpha, beta, x, y, scale, bias) || !fits_parameters(norm) ||
-      epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(running_mean, running_variance) ||
-      !both_or_none(saved_mean, saved_deviation) ||
-      !has_room(workspace, workspace_size, workspace_bytes_of(norm)) ||
-      !has_room(reserve, reserve_size, reserve_bytes_of(norm))) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run({kernel_call(norm, Pass::kTraining)});
+  fail_if(!all_given(handle, alpha, beta, x, y, scale, bias) || !fits_parameters(norm) ||
+          epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(running_mean, running_variance) ||
+          !both_or_none(saved_mean, saved_deviation) ||
+          !has_room(workspace, workspace_size, workspace_bytes_of(norm)) ||
+          !has_room(reserve, reserve_size, reserve_bytes_of(norm)));
+  handle->run({kernel_call(norm, Pass::kTraining)});
 }
 
 // The older form has no room for partial sums.
@@ -169,12 +161,10 @@ SIMGPU_CALL(cudnnBatchNormalizationForwardTraining, handle, mode, alpha, beta, x
             parameters, scale, bias, unused, running_mean, running_variance, epsilon, saved_mean,
             saved_deviation) {
   const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, y_desc, parameters, nullptr};
-  if (!all_given(handle, alpha, beta, x, y, scale, bias) || !fits_parameters(norm) ||
-      epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(running_mean, running_variance) ||
-      !both_or_none(saved_mean, saved_deviation)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run({kernel_call(norm, Pass::kTraining)});
+  fail_if(!all_given(handle, alpha, beta, x, y, scale, bias) || !fits_parameters(norm) ||
+          epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(running_mean, running_variance) ||
+          !both_or_none(saved_mean, saved_deviation));
+  handle->run({kernel_call(norm, Pass::kTraining)});
 }
 
 SIMGPU_CALL(cudnnBatchNormalizationBackwardEx, handle, mode, operations, alpha_data, beta_data,
@@ -182,26 +172,22 @@ SIMGPU_CALL(cudnnBatchNormalizationBackwardEx, handle, mode, operations, alpha_d
             unused2, dx_desc, dx, parameters, scale, unused3, dscale, dbias, epsilon, saved_mean,
             saved_deviation, activation, workspace, workspace_size, reserve, reserve_size) {
   const BatchNorm norm{mode, operations, x_desc, dz_desc, dy_desc, parameters, activation};
-  if (!all_given(handle, alpha_data, beta_data, alpha_parameters, beta_parameters, x, dy, dx_desc,
-                 dx, scale, dscale, dbias) ||
-      !fits_parameters(norm) || dx_desc->dims != x_desc->dims || epsilon < CUDNN_BN_MIN_EPSILON ||
-      !both_or_none(saved_mean, saved_deviation) ||
-      !has_room(workspace, workspace_size, workspace_bytes_of(norm)) ||
-      !has_room(reserve, reserve_size, reserve_bytes_of(norm))) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run({kernel_call(norm, Pass::kBackward)});
+  fail_if(!all_given(handle, alpha_data, beta_data, alpha_parameters, beta_parameters, x, dy,
+                     dx_desc, dx, scale, dscale, dbias) ||
+          !fits_parameters(norm) || dx_desc->dims != x_desc->dims ||
+          epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(saved_mean, saved_deviation) ||
+          !has_room(workspace, workspace_size, workspace_bytes_of(norm)) ||
+          !has_room(reserve, reserve_size, reserve_bytes_of(norm)));
+  handle->run({kernel_call(norm, Pass::kBackward)});
 }
 
 SIMGPU_CALL(cudnnBatchNormalizationBackward, handle, mode, alpha_data, beta_data, alpha_parameters,
             beta_parameters, x_desc, x, dy_desc, dy, dx_desc, dx, parameters, scale, dscale, dbias,
             epsilon, saved_mean, saved_deviation) {
   const BatchNorm norm{mode, CUDNN_BATCHNORM_OPS_BN, x_desc, nullptr, dy_desc, parameters, nullptr};
-  if (!all_given(handle, alpha_data, beta_data, alpha_parameters, beta_parameters, x, dy, dx_desc,
-                 dx, scale, dscale, dbias) ||
-      !fits_parameters(norm) || dx_desc->dims != x_desc->dims || epsilon < CUDNN_BN_MIN_EPSILON ||
-      !both_or_none(saved_mean, saved_deviation)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run({kernel_call(norm, Pass::kBackward)});
+  fail_if(!all_given(handle, alpha_data, beta_data, alpha_parameters, beta_parameters, x, dy,
+                     dx_desc, dx, scale, dscale, dbias) ||
+          !fits_parameters(norm) || dx_desc->dims != x_desc->dims ||
+          epsilon < CUDNN_BN_MIN_EPSILON || !both_or_none(saved_mean, saved_deviation));
+  handle->run({kernel_call(norm, Pass::kBackward)});
 }

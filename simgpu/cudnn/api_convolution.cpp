@@ -1,5 +1,5 @@
 // The convolutions that are older than the backend API, and the choice of their algorithms.
-#include "cudnn/legacy_convolution.hpp"
+#include "cudnn/convolution.hpp"
 
 #include <algorithm>
 
@@ -24,10 +24,9 @@ struct Direction<cudnnConvolutionBwdFilterAlgo_t> {
 
 // The largest count that a program may ask for; each algorithm with and without tensor cores.
 template <typename Algo>
-cudnnStatus_t max_count(cudnnHandle_t handle, int* count) {
-  if (!all_given(handle, count)) return CUDNN_STATUS_BAD_PARAM;
+void max_count(cudnnHandle_t handle, int* count) {
+  require(handle, count);
   *count = Direction<Algo>::count;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // How the heuristic orders methods: what is usually fastest first.
@@ -56,9 +55,9 @@ int rank_of(ConvMethod method) {
 // Fills the results: those that work in the heuristic's order, then those that do not.  `measure`
 // gives a method's time in ms, -1 where nobody measured.
 template <typename Algo, typename Perf, typename Measure>
-cudnnStatus_t list_algorithms(const Convolution& c, int requested, int* returned, Perf* results,
-                              Measure&& measure) {
-  if (requested < 1 || returned == nullptr || results == nullptr) return CUDNN_STATUS_BAD_PARAM;
+void list_algorithms(const Convolution& c, int requested, int* returned, Perf* results,
+                     Measure&& measure) {
+  fail_if(requested < 1 || returned == nullptr || results == nullptr);
   std::vector<Perf> all;
   for (int i = 0; i < Direction<Algo>::count; ++i) {
     const auto algo = static_cast<Algo>(i);
@@ -88,28 +87,25 @@ cudnnStatus_t list_algorithms(const Convolution& c, int requested, int* returned
   const auto count = std::min(all.size(), static_cast<std::size_t>(requested));
   std::copy_n(all.begin(), count, results);
   *returned = static_cast<int>(count);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // cudnnGet...Algorithm_v7: from a heuristic, nothing runs.
 template <typename Algo, typename Perf>
-cudnnStatus_t get_algorithms(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors,
-                             int requested, int* returned, Perf* results) {
-  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
-  Convolution c{};
-  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
-  return list_algorithms<Algo>(c, requested, returned, results,
-                               [](ConvMethod, float&) { return CUDNN_STATUS_SUCCESS; });
+void get_algorithms(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors, int requested,
+                    int* returned, Perf* results) {
+  require(handle);
+  const Convolution c = describe(descriptors);
+  list_algorithms<Algo>(c, requested, returned, results,
+                        [](ConvMethod, float&) { return CUDNN_STATUS_SUCCESS; });
 }
 
 // cudnnFind...Algorithm: each algorithm runs once on the handle's stream, and is timed.
 template <typename Algo, typename Perf>
-cudnnStatus_t find_algorithms(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors,
-                              int requested, int* returned, Perf* results) {
-  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
-  Convolution c{};
-  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
-  return list_algorithms<Algo>(
+void find_algorithms(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors, int requested,
+                     int* returned, Perf* results) {
+  require(handle);
+  const Convolution c = describe(descriptors);
+  list_algorithms<Algo>(
       c, requested, returned, results, [&](ConvMethod method, float& milliseconds) {
         return handle->time(handle->stream, convolution_kernels(c, method), milliseconds) ==
                        CUDA_SUCCESS
@@ -119,15 +115,13 @@ cudnnStatus_t find_algorithms(cudnnHandle_t handle, const ConvolutionDescriptors
 }
 
 template <typename Algo>
-cudnnStatus_t workspace_size(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors,
-                             Algo algo, size_t* size) {
-  if (!all_given(handle, size)) return CUDNN_STATUS_BAD_PARAM;
-  Convolution c{};
-  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+void workspace_size(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors, Algo algo,
+                    size_t* size) {
+  require(handle, size);
+  const Convolution c = describe(descriptors);
   const auto method = method_of(algo);
-  if (!method || !is_supported(c, *method)) return CUDNN_STATUS_NOT_SUPPORTED;
+  fail_if(!method || !is_supported(c, *method), CUDNN_STATUS_NOT_SUPPORTED);
   *size = workspace_bytes(c, *method);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 struct ConvolutionCall {
@@ -140,21 +134,16 @@ struct ConvolutionCall {
 };
 
 template <typename Algo>
-cudnnStatus_t convolve(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors, Algo algo,
-                       const ConvolutionCall& call) {
-  if (!all_given(handle, call.alpha, call.beta, call.image, call.filter, call.output)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  Convolution c{};
-  if (const auto status = describe(descriptors, c); status != CUDNN_STATUS_SUCCESS) return status;
+void convolve(cudnnHandle_t handle, const ConvolutionDescriptors& descriptors, Algo algo,
+              const ConvolutionCall& call) {
+  require(handle, call.alpha, call.beta, call.image, call.filter, call.output);
+  Convolution c = describe(descriptors);
   const auto method = method_of(algo);
-  if (!method || !is_supported(c, *method)) return CUDNN_STATUS_NOT_SUPPORTED;
+  fail_if(!method || !is_supported(c, *method), CUDNN_STATUS_NOT_SUPPORTED);
   const std::size_t needed = workspace_bytes(c, *method);
-  if (needed > call.workspace_bytes || (needed > 0 && call.workspace == nullptr)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(needed > call.workspace_bytes || (needed > 0 && call.workspace == nullptr));
   c.reads_output = is_not_zero(call.beta, c.type);
-  return handle->run(convolution_kernels(c, *method, call.epilogue, call.extra_bytes));
+  handle->run(convolution_kernels(c, *method, call.epilogue, call.extra_bytes));
 }
 
 constexpr auto kForward = ConvDirection::kForward;
@@ -164,57 +153,47 @@ constexpr auto kBackwardFilter = ConvDirection::kBackwardFilter;
 }  // namespace
 
 SIMGPU_CALL(cudnnGetConvolution2dForwardOutputDim, convolution, image, filter, n, c, h, w) {
-  std::vector<std::int64_t> dims;
-  if (!all_given(n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
-  if (const auto status = output_dims(image, filter, convolution, dims);
-      status != CUDNN_STATUS_SUCCESS) {
-    return status;
-  }
-  if (dims.size() != 4) return CUDNN_STATUS_BAD_PARAM;
+  require(n, c, h, w);
+  const auto dims = output_dims(image, filter, convolution);
+  fail_if(dims.size() != 4);
   *n = static_cast<int>(dims[0]);
   *c = static_cast<int>(dims[1]);
   *h = static_cast<int>(dims[2]);
   *w = static_cast<int>(dims[3]);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetConvolutionNdForwardOutputDim, convolution, image, filter, count, output) {
-  std::vector<std::int64_t> dims;
-  if (output == nullptr) return CUDNN_STATUS_BAD_PARAM;
-  if (const auto status = output_dims(image, filter, convolution, dims);
-      status != CUDNN_STATUS_SUCCESS) {
-    return status;
-  }
-  if (static_cast<std::size_t>(count) != dims.size()) return CUDNN_STATUS_BAD_PARAM;
+  require(output);
+  const auto dims = output_dims(image, filter, convolution);
+  fail_if(static_cast<std::size_t>(count) != dims.size());
   std::transform(dims.begin(), dims.end(), output,
                  [](std::int64_t d) { return static_cast<int>(d); });
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // The choice of an algorithm.  a, b and c are the descriptors in the order in which the functions
 // of this direction take them; the braces behind them say which is which.
 #define SIMGPU_CHOICE(Name, Fwd, a, b, c, ...)                                                     \
   SIMGPU_CALL(cudnnGetConvolution##Name##AlgorithmMaxCount, handle, count) {                       \
-    return max_count<cudnnConvolution##Fwd##Algo_t>(handle, count);                                \
+    max_count<cudnnConvolution##Fwd##Algo_t>(handle, count);                                       \
   }                                                                                                \
   SIMGPU_CALL(cudnnGetConvolution##Name##Algorithm_v7, handle, a, b, convolution, c, requested,    \
               returned, results) {                                                                 \
-    return get_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested, returned, \
-                                                         results);                                 \
+    get_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested, returned,        \
+                                                  results);                                        \
   }                                                                                                \
   SIMGPU_CALL(cudnnFindConvolution##Name##Algorithm, handle, a, b, convolution, c, requested,      \
               returned, results) {                                                                 \
-    return find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested,          \
-                                                          returned, results);                      \
+    find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested, returned,       \
+                                                   results);                                       \
   }                                                                                                \
   SIMGPU_CALL(cudnnFindConvolution##Name##AlgorithmEx, handle, a, unused, b, unused2, convolution, \
               c, unused3, requested, returned, results, unused4, unused5) {                        \
-    return find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested,          \
-                                                          returned, results);                      \
+    find_algorithms<cudnnConvolution##Fwd##Algo_t>(handle, __VA_ARGS__, requested, returned,       \
+                                                   results);                                       \
   }                                                                                                \
   SIMGPU_CALL(cudnnGetConvolution##Name##WorkspaceSize, handle, a, b, convolution, c, algo,        \
               size) {                                                                              \
-    return workspace_size(handle, __VA_ARGS__, algo, size);                                        \
+    workspace_size(handle, __VA_ARGS__, algo, size);                                               \
   }
 SIMGPU_CHOICE(Forward, Fwd, x, w, y, {kForward, x, w, convolution, y})
 SIMGPU_CHOICE(BackwardData, BwdData, w, dy, dx, {kBackwardData, dx, w, convolution, dy})
@@ -222,8 +201,8 @@ SIMGPU_CHOICE(BackwardFilter, BwdFilter, x, dy, dw, {kBackwardFilter, x, dw, con
 
 SIMGPU_CALL(cudnnConvolutionForward, handle, alpha, x_desc, x, w_desc, w, convolution, algo,
             workspace, workspace_size_bytes, beta, y_desc, y) {
-  return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
-                  {alpha, beta, x, w, y, workspace, workspace_size_bytes});
+  convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
+           {alpha, beta, x, w, y, workspace, workspace_size_bytes});
 }
 
 // y = act(alpha1 * conv(x) + alpha2 * z + bias).  "Must use IMPLICIT_PRECOMP_GEMM" for the
@@ -231,27 +210,24 @@ SIMGPU_CALL(cudnnConvolutionForward, handle, alpha, x_desc, x, w_desc, w, convol
 SIMGPU_CALL(cudnnConvolutionBiasActivationForward, handle, alpha1, x_desc, x, w_desc, w,
             convolution, algo, workspace, workspace_size_bytes, alpha2, z_desc, z, bias_desc, bias,
             activation, y_desc, y) {
-  if (!all_given(z_desc, z, bias_desc, bias, activation)) return CUDNN_STATUS_BAD_PARAM;
+  require(z_desc, z, bias_desc, bias, activation);
   const bool is_relu = activation->mode == CUDNN_ACTIVATION_RELU;
-  if (!is_relu && activation->mode != CUDNN_ACTIVATION_IDENTITY) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
-  }
-  if (!is_relu && algo != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM) {
-    return CUDNN_STATUS_NOT_SUPPORTED;
-  }
-  return convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
-                  {alpha1, alpha2, x, w, y, workspace, workspace_size_bytes,
-                   is_relu ? "_bias_relu" : "_bias", bias_desc->bytes()});
+  fail_if(!is_relu && activation->mode != CUDNN_ACTIVATION_IDENTITY, CUDNN_STATUS_NOT_SUPPORTED);
+  fail_if(!is_relu && algo != CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM,
+          CUDNN_STATUS_NOT_SUPPORTED);
+  convolve(handle, {kForward, x_desc, w_desc, convolution, y_desc}, algo,
+           {alpha1, alpha2, x, w, y, workspace, workspace_size_bytes,
+            is_relu ? "_bias_relu" : "_bias", bias_desc->bytes()});
 }
 
 SIMGPU_CALL(cudnnConvolutionBackwardData, handle, alpha, w_desc, w, dy_desc, dy, convolution, algo,
             workspace, workspace_size_bytes, beta, dx_desc, dx) {
-  return convolve(handle, {kBackwardData, dx_desc, w_desc, convolution, dy_desc}, algo,
-                  {alpha, beta, dx, w, dy, workspace, workspace_size_bytes});
+  convolve(handle, {kBackwardData, dx_desc, w_desc, convolution, dy_desc}, algo,
+           {alpha, beta, dx, w, dy, workspace, workspace_size_bytes});
 }
 
 SIMGPU_CALL(cudnnConvolutionBackwardFilter, handle, alpha, x_desc, x, dy_desc, dy, convolution,
             algo, workspace, workspace_size_bytes, beta, dw_desc, dw) {
-  return convolve(handle, {kBackwardFilter, x_desc, dw_desc, convolution, dy_desc}, algo,
-                  {alpha, beta, x, dw, dy, workspace, workspace_size_bytes});
+  convolve(handle, {kBackwardFilter, x_desc, dw_desc, convolution, dy_desc}, algo,
+           {alpha, beta, x, dw, dy, workspace, workspace_size_bytes});
 }

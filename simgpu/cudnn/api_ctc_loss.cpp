@@ -27,8 +27,8 @@ int longest_of(const int lengths[], std::int64_t batch) {
   return *std::max_element(lengths, lengths + batch);
 }
 
-cudnnStatus_t run(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo,
-                  const cudnnTensorStruct& probabilities, const void* gradients, double chances) {
+void run(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo, const cudnnTensorStruct& probabilities,
+         const void* gradients, double chances) {
   const double image = probabilities.bytes();
   std::vector<KernelCall> calls{move_kernel(
       {"ctc", algo == CUDNN_CTC_LOSS_ALGO_DETERMINISTIC ? "compute_alphas_betas_deterministic"
@@ -36,73 +36,60 @@ cudnnStatus_t run(cudnnHandle_t handle, cudnnCTCLossAlgo_t algo,
       image + chances)};
   if (gradients != nullptr)
     calls.push_back(move_kernel({"ctc", "compute_gradients"}, 2 * image + chances));
-  return handle->run(calls);
+  handle->run(calls);
 }
 
 }  // namespace
 
 SIMGPU_CALL(cudnnSetCTCLossDescriptor, loss, compute) {
-  if (loss == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(loss == nullptr);
   *loss = {compute, CUDNN_LOSS_NORMALIZATION_NONE, 0};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetCTCLossDescriptorEx, loss, compute, normalization, unused) {
-  if (loss == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(loss == nullptr);
   *loss = {compute, normalization, 0};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetCTCLossDescriptor_v8, loss, compute, normalization, unused, max_label_length) {
-  if (loss == nullptr || max_label_length < 0) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(loss == nullptr || max_label_length < 0);
   *loss = {compute, normalization, max_label_length};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetCTCLossDescriptor_v9, loss, compute, normalization, unused, max_label_length) {
-  if (loss == nullptr || max_label_length < 0) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(loss == nullptr || max_label_length < 0);
   *loss = {compute, normalization, max_label_length};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize, handle, probabilities, gradients, labels, label_lengths,
             input_lengths, unused, loss, size) {
-  if (!fits(handle, probabilities, gradients, loss) ||
-      !all_given(labels, label_lengths, input_lengths, size)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!fits(handle, probabilities, gradients, loss) ||
+          !all_given(labels, label_lengths, input_lengths, size));
   *size = chances_bytes(*probabilities, longest_of(label_lengths, probabilities->dims[1]));
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetCTCLossWorkspaceSize_v8, handle, unused, loss, probabilities, gradients, size) {
-  if (!fits(handle, probabilities, gradients, loss) || size == nullptr)
-    return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!fits(handle, probabilities, gradients, loss) || size == nullptr);
   *size = chances_bytes(*probabilities, loss->max_label_length);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnCTCLoss, handle, probabilities_desc, probabilities, labels, label_lengths,
             input_lengths, costs, gradients_desc, gradients, algo, loss, workspace,
             workspace_size) {
-  if (!fits(handle, probabilities_desc, gradients_desc, loss) ||
-      !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!fits(handle, probabilities_desc, gradients_desc, loss) ||
+          !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace));
   const std::size_t chances =
       chances_bytes(*probabilities_desc, longest_of(label_lengths, probabilities_desc->dims[1]));
-  if (workspace_size < chances) return CUDNN_STATUS_BAD_PARAM;
-  return run(handle, algo, *probabilities_desc, gradients, static_cast<double>(chances));
+  fail_if(workspace_size < chances);
+  run(handle, algo, *probabilities_desc, gradients, static_cast<double>(chances));
 }
 
 SIMGPU_CALL(cudnnCTCLoss_v8, handle, algo, loss, probabilities_desc, probabilities, labels,
             label_lengths, input_lengths, costs, gradients_desc, gradients, workspace_size,
             workspace) {
-  if (!fits(handle, probabilities_desc, gradients_desc, loss) ||
-      !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!fits(handle, probabilities_desc, gradients_desc, loss) ||
+          !all_given(probabilities, labels, label_lengths, input_lengths, costs, workspace));
   const std::size_t chances = chances_bytes(*probabilities_desc, loss->max_label_length);
-  if (workspace_size < chances) return CUDNN_STATUS_BAD_PARAM;
-  return run(handle, algo, *probabilities_desc, gradients, static_cast<double>(chances));
+  fail_if(workspace_size < chances);
+  run(handle, algo, *probabilities_desc, gradients, static_cast<double>(chances));
 }

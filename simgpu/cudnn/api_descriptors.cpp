@@ -52,50 +52,41 @@ void copy_out(const Dims& from, int requested, int* to) {
     to[i] = static_cast<int>(from[i]);
 }
 
-cudnnStatus_t set_tensor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, const Dims& dims,
-                         const Dims& strides) {
-  if (tensor == nullptr || dnn_type(type).name == nullptr || !all_positive(dims) ||
-      !all_positive(strides)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+void set_tensor(cudnnTensorDescriptor_t tensor, cudnnDataType_t type, const Dims& dims,
+                const Dims& strides) {
+  fail_if(tensor == nullptr || dnn_type(type).name == nullptr || !all_positive(dims) ||
+          !all_positive(strides));
   tensor->type = type;
   tensor->dims = dims;
   tensor->strides = strides;
-  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t set_packed(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format,
-                         cudnnDataType_t type, const Dims& dims) {
-  if (!is_plain_format(format)) return CUDNN_STATUS_NOT_SUPPORTED;
-  return set_tensor(tensor, type, dims,
-                    format == CUDNN_TENSOR_NHWC ? nhwc_strides(dims) : nchw_strides(dims));
+void set_packed(cudnnTensorDescriptor_t tensor, cudnnTensorFormat_t format, cudnnDataType_t type,
+                const Dims& dims) {
+  fail_if(!is_plain_format(format), CUDNN_STATUS_NOT_SUPPORTED);
+  set_tensor(tensor, type, dims,
+             format == CUDNN_TENSOR_NHWC ? nhwc_strides(dims) : nchw_strides(dims));
 }
 
-cudnnStatus_t set_filter(cudnnFilterDescriptor_t filter, cudnnDataType_t type,
-                         cudnnTensorFormat_t format, const Dims& dims) {
-  if (filter == nullptr || dnn_type(type).name == nullptr || !all_positive(dims)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  if (!is_plain_format(format)) return CUDNN_STATUS_NOT_SUPPORTED;
+void set_filter(cudnnFilterDescriptor_t filter, cudnnDataType_t type, cudnnTensorFormat_t format,
+                const Dims& dims) {
+  fail_if(filter == nullptr || dnn_type(type).name == nullptr || !all_positive(dims));
+  fail_if(!is_plain_format(format), CUDNN_STATUS_NOT_SUPPORTED);
   filter->type = type;
   filter->format = format;
   filter->dims = dims;
-  return CUDNN_STATUS_SUCCESS;
 }
 
-cudnnStatus_t set_convolution(cudnnConvolutionDescriptor_t convolution, const Dims& padding,
-                              const Dims& stride, const Dims& dilation, cudnnConvolutionMode_t mode,
-                              cudnnDataType_t compute) {
-  if (convolution == nullptr || !all_positive(stride) || !all_positive(dilation) ||
-      std::any_of(padding.begin(), padding.end(), [](std::int64_t p) { return p < 0; })) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+void set_convolution(cudnnConvolutionDescriptor_t convolution, const Dims& padding,
+                     const Dims& stride, const Dims& dilation, cudnnConvolutionMode_t mode,
+                     cudnnDataType_t compute) {
+  fail_if(convolution == nullptr || !all_positive(stride) || !all_positive(dilation) ||
+          std::any_of(padding.begin(), padding.end(), [](std::int64_t p) { return p < 0; }));
   convolution->padding = padding;
   convolution->stride = stride;
   convolution->dilation = dilation;
   convolution->mode = mode;
   convolution->compute = compute;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 }  // namespace
@@ -103,13 +94,11 @@ cudnnStatus_t set_convolution(cudnnConvolutionDescriptor_t convolution, const Di
 // Made, and destroyed.
 #define SIMGPU_DESCRIPTOR(Kind)                                         \
   SIMGPU_CALL(cudnnCreate##Kind##Descriptor, descriptor) {              \
-    if (descriptor == nullptr) return CUDNN_STATUS_BAD_PARAM;           \
+    fail_if(descriptor == nullptr);                                     \
     *descriptor = new std::remove_pointer_t<cudnn##Kind##Descriptor_t>; \
-    return CUDNN_STATUS_SUCCESS;                                        \
   }                                                                     \
   SIMGPU_CALL(cudnnDestroy##Kind##Descriptor, descriptor) {             \
     delete descriptor;                                                  \
-    return CUDNN_STATUS_SUCCESS;                                        \
   }
 SIMGPU_DESCRIPTOR(Tensor)
 SIMGPU_DESCRIPTOR(Filter)
@@ -123,20 +112,18 @@ SIMGPU_DESCRIPTOR(RNNData)
 SIMGPU_DESCRIPTOR(SpatialTransformer)
 
 SIMGPU_CALL(cudnnSetTensor4dDescriptor, tensor, format, type, n, c, h, w) {
-  return set_packed(tensor, format, type, {n, c, h, w});
+  set_packed(tensor, format, type, {n, c, h, w});
 }
 
 SIMGPU_CALL(cudnnSetTensor4dDescriptorEx, tensor, type, n, c, h, w, n_stride, c_stride, h_stride,
             w_stride) {
-  return set_tensor(tensor, type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride});
+  set_tensor(tensor, type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride});
 }
 
 SIMGPU_CALL(cudnnGetTensor4dDescriptor, tensor, type, n, c, h, w, n_stride, c_stride, h_stride,
             w_stride) {
-  if (!all_given(tensor, type, n, c, h, w, n_stride, c_stride, h_stride, w_stride) ||
-      tensor->dims.size() != 4) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!all_given(tensor, type, n, c, h, w, n_stride, c_stride, h_stride, w_stride) ||
+          tensor->dims.size() != 4);
   *type = tensor->type;
   int* const dims[] = {n, c, h, w};
   int* const strides[] = {n_stride, c_stride, h_stride, w_stride};
@@ -144,90 +131,78 @@ SIMGPU_CALL(cudnnGetTensor4dDescriptor, tensor, type, n, c, h, w, n_stride, c_st
     *dims[i] = static_cast<int>(tensor->dims[i]);
     *strides[i] = static_cast<int>(tensor->strides[i]);
   }
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetTensorNdDescriptor, tensor, type, count, dims, strides) {
-  if (!all_given(dims, strides) || count < 3 || count > CUDNN_DIM_MAX) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return set_tensor(tensor, type, dims_from(dims, count), dims_from(strides, count));
+  fail_if(!all_given(dims, strides) || count < 3 || count > CUDNN_DIM_MAX);
+  set_tensor(tensor, type, dims_from(dims, count), dims_from(strides, count));
 }
 
 SIMGPU_CALL(cudnnSetTensorNdDescriptorEx, tensor, format, type, count, dims) {
-  if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
-  return set_packed(tensor, format, type, dims_from(dims, count));
+  fail_if(dims == nullptr || count < 3 || count > CUDNN_DIM_MAX);
+  set_packed(tensor, format, type, dims_from(dims, count));
 }
 
 // The real library (9.19) gives the full count and writes as many elements as were asked for.
 SIMGPU_CALL(cudnnGetTensorNdDescriptor, tensor, requested, type, count, dims, strides) {
-  if (tensor == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(tensor == nullptr);
   if (type != nullptr) *type = tensor->type;
   if (count != nullptr) *count = static_cast<int>(tensor->dims.size());
   copy_out(tensor->dims, requested, dims);
   copy_out(tensor->strides, requested, strides);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetTensorSizeInBytes, tensor, size) {
-  if (!all_given(tensor, size)) return CUDNN_STATUS_BAD_PARAM;
+  require(tensor, size);
   // From the first element to the last: gaps between them count.
   std::int64_t last = 0;
   for (std::size_t i = 0; i < tensor->dims.size(); ++i)
     last += (tensor->dims[i] - 1) * tensor->strides[i];
   *size = static_cast<std::size_t>(static_cast<double>(last + 1) * dnn_type(tensor->type).bytes);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetFilter4dDescriptor, filter, type, format, k, c, h, w) {
-  return set_filter(filter, type, format, {k, c, h, w});
+  set_filter(filter, type, format, {k, c, h, w});
 }
 
 SIMGPU_CALL(cudnnGetFilter4dDescriptor, filter, type, format, k, c, h, w) {
-  if (!all_given(filter, type, format, k, c, h, w) || filter->dims.size() != 4) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!all_given(filter, type, format, k, c, h, w) || filter->dims.size() != 4);
   *type = filter->type;
   *format = filter->format;
   int* const dims[] = {k, c, h, w};
   for (std::size_t i = 0; i < 4; ++i)
     *dims[i] = static_cast<int>(filter->dims[i]);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetFilterNdDescriptor, filter, type, format, count, dims) {
-  if (dims == nullptr || count < 3 || count > CUDNN_DIM_MAX) return CUDNN_STATUS_BAD_PARAM;
-  return set_filter(filter, type, format, dims_from(dims, count));
+  fail_if(dims == nullptr || count < 3 || count > CUDNN_DIM_MAX);
+  set_filter(filter, type, format, dims_from(dims, count));
 }
 
 SIMGPU_CALL(cudnnGetFilterNdDescriptor, filter, requested, type, format, count, dims) {
-  if (filter == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(filter == nullptr);
   if (type != nullptr) *type = filter->type;
   if (format != nullptr) *format = filter->format;
   if (count != nullptr) *count = static_cast<int>(filter->dims.size());
   copy_out(filter->dims, requested, dims);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetFilterSizeInBytes, filter, size) {
-  if (!all_given(filter, size)) return CUDNN_STATUS_BAD_PARAM;
+  require(filter, size);
   *size = static_cast<std::size_t>(filter->bytes());
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h, stride_w,
             dilation_h, dilation_w, mode, compute) {
-  return set_convolution(convolution, {pad_h, pad_w}, {stride_h, stride_w},
-                         {dilation_h, dilation_w}, mode, compute);
+  set_convolution(convolution, {pad_h, pad_w}, {stride_h, stride_w}, {dilation_h, dilation_w}, mode,
+                  compute);
 }
 
 SIMGPU_CALL(cudnnGetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h, stride_w,
             dilation_h, dilation_w, mode, compute) {
-  if (!all_given(convolution, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, mode,
-                 compute) ||
-      convolution->padding.size() != 2) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!all_given(convolution, pad_h, pad_w, stride_h, stride_w, dilation_h, dilation_w, mode,
+                     compute) ||
+          convolution->padding.size() != 2);
   *pad_h = static_cast<int>(convolution->padding[0]);
   *pad_w = static_cast<int>(convolution->padding[1]);
   *stride_h = static_cast<int>(convolution->stride[0]);
@@ -236,64 +211,54 @@ SIMGPU_CALL(cudnnGetConvolution2dDescriptor, convolution, pad_h, pad_w, stride_h
   *dilation_w = static_cast<int>(convolution->dilation[1]);
   *mode = convolution->mode;
   *compute = convolution->compute;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetConvolutionNdDescriptor, convolution, length, padding, stride, dilation, mode,
             compute) {
-  if (!all_given(padding, stride, dilation) || length < 1 || length > CUDNN_DIM_MAX - 2) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return set_convolution(convolution, dims_from(padding, length), dims_from(stride, length),
-                         dims_from(dilation, length), mode, compute);
+  fail_if(!all_given(padding, stride, dilation) || length < 1 || length > CUDNN_DIM_MAX - 2);
+  set_convolution(convolution, dims_from(padding, length), dims_from(stride, length),
+                  dims_from(dilation, length), mode, compute);
 }
 
 SIMGPU_CALL(cudnnGetConvolutionNdDescriptor, convolution, requested, length, padding, stride,
             dilation, mode, compute) {
-  if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(convolution == nullptr);
   if (length != nullptr) *length = static_cast<int>(convolution->padding.size());
   copy_out(convolution->padding, requested, padding);
   copy_out(convolution->stride, requested, stride);
   copy_out(convolution->dilation, requested, dilation);
   if (mode != nullptr) *mode = convolution->mode;
   if (compute != nullptr) *compute = convolution->compute;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetConvolutionMathType, convolution, math) {
-  if (convolution == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(convolution == nullptr);
   convolution->math = math;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetConvolutionMathType, convolution, math) {
-  if (!all_given(convolution, math)) return CUDNN_STATUS_BAD_PARAM;
+  require(convolution, math);
   *math = convolution->math;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetConvolutionGroupCount, convolution, count) {
-  if (convolution == nullptr || count < 1) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(convolution == nullptr || count < 1);
   convolution->groups = count;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetConvolutionGroupCount, convolution, count) {
-  if (!all_given(convolution, count)) return CUDNN_STATUS_BAD_PARAM;
+  require(convolution, count);
   *count = convolution->groups;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetActivationDescriptor, activation, mode, nan, coefficient) {
-  if (activation == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(activation == nullptr);
   *activation = {.mode = mode, .nan = nan, .coefficient = coefficient};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetActivationDescriptor, activation, mode, nan, coefficient) {
-  if (!all_given(activation, mode, nan, coefficient)) return CUDNN_STATUS_BAD_PARAM;
+  require(activation, mode, nan, coefficient);
   *mode = activation->mode;
   *nan = activation->nan;
   *coefficient = activation->coefficient;
-  return CUDNN_STATUS_SUCCESS;
 }

@@ -1,5 +1,5 @@
 // Softmax, pooling, dropout and spatial transformers: one kernel each, which only moves data.
-#include "cudnn/legacy_convolution.hpp"
+#include "cudnn/convolution.hpp"
 
 #include <algorithm>
 
@@ -22,17 +22,15 @@ Dims pooled_dims(const cudnnPoolingStruct& pooling, const Dims& image) {
   return dims;
 }
 
-cudnnStatus_t set_pooling(cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
-                          cudnnNanPropagation_t nan, const Dims& window, const Dims& padding,
-                          const Dims& stride) {
+void set_pooling(cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
+                 cudnnNanPropagation_t nan, const Dims& window, const Dims& padding,
+                 const Dims& stride) {
   const auto is_positive = [](std::int64_t value) { return value > 0; };
-  if (pooling == nullptr || !std::all_of(window.begin(), window.end(), is_positive) ||
+  fail_if(
+      pooling == nullptr || !std::all_of(window.begin(), window.end(), is_positive) ||
       !std::all_of(stride.begin(), stride.end(), is_positive) ||
-      std::any_of(padding.begin(), padding.end(), [](std::int64_t value) { return value < 0; })) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+      std::any_of(padding.begin(), padding.end(), [](std::int64_t value) { return value < 0; }));
   *pooling = {mode, nan, window, padding, stride};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // Bytes of what a kernel writes to, which it reads first where beta is not zero.
@@ -59,172 +57,194 @@ bool fits(cudnnSpatialTransformerDescriptor_t transformer, cudnnTensorDescriptor
 }  // namespace
 
 SIMGPU_CALL(cudnnSoftmaxForward, handle, unused, unused2, alpha, x_desc, x, beta, y_desc, y) {
-  if (!all_given(handle, alpha, x_desc, x, beta, y_desc, y) || x_desc->dims != y_desc->dims)
-    return CUDNN_STATUS_BAD_PARAM;
-  return handle->run(
+  fail_if(!all_given(handle, alpha, x_desc, x, beta, y_desc, y) || x_desc->dims != y_desc->dims);
+  handle->run(
       {move_kernel({"ops", "softmax_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
 }
 
 SIMGPU_CALL(cudnnSoftmaxBackward, handle, unused, unused2, alpha, y_desc, y, dy_desc, dy, beta,
             dx_desc, dx) {
-  if (!all_given(handle, alpha, y_desc, y, dy_desc, dy, beta, dx_desc, dx) ||
-      y_desc->dims != dy_desc->dims || y_desc->dims != dx_desc->dims) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run(
-      {move_kernel({"ops", "softmax_bw_kernel"},
-                   y_desc->bytes() + dy_desc->bytes() + written_bytes(*dx_desc, beta))});
+  fail_if(!all_given(handle, alpha, y_desc, y, dy_desc, dy, beta, dx_desc, dx) ||
+          y_desc->dims != dy_desc->dims || y_desc->dims != dx_desc->dims);
+  handle->run({move_kernel({"ops", "softmax_bw_kernel"},
+                           y_desc->bytes() + dy_desc->bytes() + written_bytes(*dx_desc, beta))});
 }
 
 SIMGPU_CALL(cudnnSetPooling2dDescriptor, pooling, mode, nan, window_h, window_w, pad_h, pad_w,
             stride_h, stride_w) {
-  return set_pooling(pooling, mode, nan, {window_h, window_w}, {pad_h, pad_w},
-                     {stride_h, stride_w});
+  set_pooling(pooling, mode, nan, {window_h, window_w}, {pad_h, pad_w}, {stride_h, stride_w});
 }
 
 SIMGPU_CALL(cudnnSetPoolingNdDescriptor, pooling, mode, nan, count, window, padding, stride) {
-  if (!all_given(window, padding, stride) || count < 1 || count > CUDNN_DIM_MAX - 2)
-    return CUDNN_STATUS_BAD_PARAM;
-  return set_pooling(pooling, mode, nan, {window, window + count}, {padding, padding + count},
-                     {stride, stride + count});
+  fail_if(!all_given(window, padding, stride) || count < 1 || count > CUDNN_DIM_MAX - 2);
+  set_pooling(pooling, mode, nan, {window, window + count}, {padding, padding + count},
+              {stride, stride + count});
 }
 
 SIMGPU_CALL(cudnnGetPoolingNdForwardOutputDim, pooling, image, count, output) {
-  if (!all_given(pooling, image, output)) return CUDNN_STATUS_BAD_PARAM;
+  require(pooling, image, output);
   const Dims dims = pooled_dims(*pooling, image->dims);
-  if (dims.empty() || dims.size() != static_cast<std::size_t>(count)) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(dims.empty() || dims.size() != static_cast<std::size_t>(count));
   std::transform(dims.begin(), dims.end(), output,
                  [](std::int64_t d) { return static_cast<int>(d); });
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetPooling2dForwardOutputDim, pooling, image, n, c, h, w) {
-  if (!all_given(pooling, image, n, c, h, w)) return CUDNN_STATUS_BAD_PARAM;
+  require(pooling, image, n, c, h, w);
   const Dims dims = pooled_dims(*pooling, image->dims);
-  if (dims.size() != 4) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(dims.size() != 4);
   int* const output[] = {n, c, h, w};
   for (std::size_t i = 0; i < 4; ++i)
     *output[i] = static_cast<int>(dims[i]);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnPoolingForward, handle, pooling, alpha, x_desc, x, beta, y_desc, y) {
-  if (!all_given(handle, pooling, alpha, x_desc, x, beta, y_desc, y) ||
-      y_desc->dims != pooled_dims(*pooling, x_desc->dims)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run(
-      {move_kernel({"pooling_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
+  fail_if(!all_given(handle, pooling, alpha, x_desc, x, beta, y_desc, y) ||
+          y_desc->dims != pooled_dims(*pooling, x_desc->dims));
+  handle->run({move_kernel({"pooling_fw_kernel"}, x_desc->bytes() + written_bytes(*y_desc, beta))});
 }
 
 SIMGPU_CALL(cudnnPoolingBackward, handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta,
             dx_desc, dx) {
-  if (!all_given(handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta, dx_desc, dx) ||
+  fail_if(
+      !all_given(handle, pooling, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta, dx_desc, dx) ||
       y_desc->dims != pooled_dims(*pooling, x_desc->dims) || dy_desc->dims != y_desc->dims ||
-      dx_desc->dims != x_desc->dims) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run(
+      dx_desc->dims != x_desc->dims);
+  handle->run(
       {move_kernel({"pooling_bw_kernel"}, y_desc->bytes() + dy_desc->bytes() + x_desc->bytes() +
                                               written_bytes(*dx_desc, beta))});
 }
 
 SIMGPU_CALL(cudnnDropoutGetStatesSize, handle, size) {
-  if (!all_given(handle, size)) return CUDNN_STATUS_BAD_PARAM;
+  require(handle, size);
   *size = static_cast<std::size_t>(handle->sm_count()) * kDropoutStatesPerMultiprocessor;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // A bit for each element.
 SIMGPU_CALL(cudnnDropoutGetReserveSpaceSize, x, size) {
-  if (!all_given(x, size)) return CUDNN_STATUS_BAD_PARAM;
+  require(x, size);
   *size = static_cast<std::size_t>(count_of(x->dims) / 8) + 1;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // The generator's states are filled; without memory for them there is no dropout.
 SIMGPU_CALL(cudnnSetDropoutDescriptor, dropout, handle, probability, states, size, seed) {
-  if (!all_given(dropout, handle) || probability < 0 || probability > 1)
-    return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!all_given(dropout, handle) || probability < 0 || probability > 1);
   *dropout = {probability, states, seed};
-  if (states == nullptr) return CUDNN_STATUS_SUCCESS;
+  fail_if(states == nullptr, CUDNN_STATUS_SUCCESS);
   const auto needed =
       static_cast<std::size_t>(handle->sm_count()) * kDropoutStatesPerMultiprocessor;
-  if (size < needed) return CUDNN_STATUS_BAD_PARAM;
-  return handle->run(
-      {move_kernel({"ops", "init_dropout_states_kernel"}, static_cast<double>(needed))});
+  fail_if(size < needed);
+  handle->run({move_kernel({"ops", "init_dropout_states_kernel"}, static_cast<double>(needed))});
 }
 
 SIMGPU_CALL(cudnnRestoreDropoutDescriptor, dropout, handle, probability, states, unused, seed) {
-  if (!all_given(dropout, handle) || probability < 0 || probability > 1)
-    return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!all_given(dropout, handle) || probability < 0 || probability > 1);
   *dropout = {probability, states, seed};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetDropoutDescriptor, dropout, handle, probability, states, seed) {
-  if (!all_given(dropout, handle)) return CUDNN_STATUS_BAD_PARAM;
+  require(dropout, handle);
   if (probability != nullptr) *probability = dropout->probability;
   if (states != nullptr) *states = dropout->states;
   if (seed != nullptr) *seed = dropout->seed;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnDropoutForward, handle, dropout, x_desc, x, y_desc, y, reserve, unused) {
-  if (!all_given(handle, dropout, x_desc, x, y_desc, y, reserve) || x_desc->dims != y_desc->dims)
-    return CUDNN_STATUS_BAD_PARAM;
-  return handle->run({move_kernel({"dropout_fp"},
-                                  x_desc->bytes() + y_desc->bytes() + count_of(x_desc->dims) / 8)});
+  fail_if(!all_given(handle, dropout, x_desc, x, y_desc, y, reserve) ||
+          x_desc->dims != y_desc->dims);
+  handle->run({move_kernel({"dropout_fp"},
+                           x_desc->bytes() + y_desc->bytes() + count_of(x_desc->dims) / 8)});
 }
 
 SIMGPU_CALL(cudnnDropoutBackward, handle, dropout, dy_desc, dy, dx_desc, dx, reserve, unused) {
-  if (!all_given(handle, dropout, dy_desc, dy, dx_desc, dx, reserve) ||
-      dy_desc->dims != dx_desc->dims) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run({move_kernel(
-      {"dropout_bp"}, dy_desc->bytes() + dx_desc->bytes() + count_of(dy_desc->dims) / 8)});
+  fail_if(!all_given(handle, dropout, dy_desc, dy, dx_desc, dx, reserve) ||
+          dy_desc->dims != dx_desc->dims);
+  handle->run({move_kernel({"dropout_bp"},
+                           dy_desc->bytes() + dx_desc->bytes() + count_of(dy_desc->dims) / 8)});
 }
 
 SIMGPU_CALL(cudnnSetSpatialTransformerNdDescriptor, transformer, unused, type, count, dims) {
-  if (!all_given(transformer, dims) || dnn_type(type).name == nullptr)
-    return CUDNN_STATUS_BAD_PARAM;
-  if (count != 4) return CUDNN_STATUS_NOT_SUPPORTED;
+  fail_if(!all_given(transformer, dims) || dnn_type(type).name == nullptr);
+  fail_if(count != 4, CUDNN_STATUS_NOT_SUPPORTED);
   *transformer = {type, {dims, dims + count}};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSpatialTfGridGeneratorForward, handle, transformer, theta, grid) {
-  if (!all_given(handle, transformer, theta, grid) || transformer->dims.empty())
-    return CUDNN_STATUS_BAD_PARAM;
-  return handle->run(
+  fail_if(!all_given(handle, transformer, theta, grid) || transformer->dims.empty());
+  handle->run(
       {move_kernel({"ops", "spatial_tf_grid_generator_fw_kernel"}, grid_bytes(*transformer))});
 }
 
 SIMGPU_CALL(cudnnSpatialTfGridGeneratorBackward, handle, transformer, dgrid, dtheta) {
-  if (!all_given(handle, transformer, dgrid, dtheta) || transformer->dims.empty())
-    return CUDNN_STATUS_BAD_PARAM;
-  return handle->run(
+  fail_if(!all_given(handle, transformer, dgrid, dtheta) || transformer->dims.empty());
+  handle->run(
       {move_kernel({"ops", "spatial_tf_grid_generator_bw_kernel"}, grid_bytes(*transformer))});
 }
 
 SIMGPU_CALL(cudnnSpatialTfSamplerForward, handle, transformer, alpha, x_desc, x, grid, beta, y_desc,
             y) {
-  if (!all_given(handle, alpha, x, grid, beta, y) || !fits(transformer, x_desc, y_desc))
-    return CUDNN_STATUS_BAD_PARAM;
-  return handle->run(
+  fail_if(!all_given(handle, alpha, x, grid, beta, y) || !fits(transformer, x_desc, y_desc));
+  handle->run(
       {move_kernel({"ops", "spatial_tf_sampler_fw_kernel"},
                    x_desc->bytes() + grid_bytes(*transformer) + written_bytes(*y_desc, beta))});
 }
 
 SIMGPU_CALL(cudnnSpatialTfSamplerBackward, handle, transformer, alpha, x_desc, x, beta, dx_desc, dx,
             alpha_grid, dy_desc, dy, grid, beta_grid, dgrid) {
-  if (!all_given(handle, alpha, x, beta, dx_desc, dx, alpha_grid, dy, grid, beta_grid, dgrid) ||
-      !fits(transformer, x_desc, dy_desc) || dx_desc->dims != x_desc->dims) {
-    return CUDNN_STATUS_BAD_PARAM;
+  fail_if(!all_given(handle, alpha, x, beta, dx_desc, dx, alpha_grid, dy, grid, beta_grid, dgrid) ||
+          !fits(transformer, x_desc, dy_desc) || dx_desc->dims != x_desc->dims);
+  handle->run({move_kernel({"ops", "spatial_tf_sampler_bw_kernel"},
+                           x_desc->bytes() + dy_desc->bytes() + 2 * grid_bytes(*transformer) +
+                               written_bytes(*dx_desc, beta))});
+}
+
+// cuDNN 9 API, cudnnAddTensor: each dimension of the bias "must match the corresponding dimension
+// of the destination tensor or must be equal to 1".
+SIMGPU_CALL(cudnnAddTensor, handle, alpha, a_desc, a, beta, c_desc, c) {
+  fail_if(!all_given(handle, alpha, a_desc, a, beta, c_desc, c) ||
+          a_desc->dims.size() != c_desc->dims.size());
+  for (std::size_t i = 0; i < a_desc->dims.size(); ++i) {
+    fail_if(a_desc->dims[i] != 1 && a_desc->dims[i] != c_desc->dims[i]);
   }
-  return handle->run(
-      {move_kernel({"ops", "spatial_tf_sampler_bw_kernel"}, x_desc->bytes() + dy_desc->bytes() +
-                                                                2 * grid_bytes(*transformer) +
-                                                                written_bytes(*dx_desc, beta))});
+  const double passes = is_not_zero(beta, c_desc->type) ? 2 : 1;
+  handle->run(
+      {move_kernel({"ops", "add_tensor_kernel"}, a_desc->bytes() + passes * c_desc->bytes())});
+}
+
+SIMGPU_CALL(cudnnSetTensor, handle, y_desc, y, value) {
+  require(handle, y_desc, y, value);
+  handle->run({move_kernel({"ops", "set_tensor_kernel"}, y_desc->bytes())});
+}
+
+SIMGPU_CALL(cudnnScaleTensor, handle, y_desc, y, alpha) {
+  require(handle, y_desc, y, alpha);
+  handle->run({move_kernel({"ops", "scale_tensor_kernel"}, 2 * y_desc->bytes())});
+}
+
+SIMGPU_CALL(cudnnActivationForward, handle, activation, alpha, x_desc, x, beta, y_desc, y) {
+  fail_if(!all_given(handle, activation, alpha, x_desc, x, beta, y_desc, y) ||
+          x_desc->dims != y_desc->dims || activation->mode == CUDNN_ACTIVATION_IDENTITY);
+  const double passes = is_not_zero(beta, y_desc->type) ? 2 : 1;
+  handle->run({move_kernel({"ops", "activation_forward_kernel"},
+                           x_desc->bytes() + passes * y_desc->bytes())});
+}
+
+SIMGPU_CALL(cudnnActivationBackward, handle, activation, alpha, y_desc, y, dy_desc, dy, x_desc, x,
+            beta, dx_desc, dx) {
+  fail_if(
+      !all_given(handle, activation, alpha, y_desc, y, dy_desc, dy, x_desc, x, beta, dx_desc, dx) ||
+      y_desc->dims != dy_desc->dims || x_desc->dims != dx_desc->dims ||
+      y_desc->dims != x_desc->dims || activation->mode == CUDNN_ACTIVATION_IDENTITY);
+  const double passes = is_not_zero(beta, dx_desc->type) ? 2 : 1;
+  handle->run({move_kernel(
+      {"ops", "activation_backward_kernel"},
+      y_desc->bytes() + dy_desc->bytes() + x_desc->bytes() + passes * dx_desc->bytes())});
+}
+
+// The gradient of a bias: sums over everything but the channels.
+SIMGPU_CALL(cudnnConvolutionBackwardBias, handle, alpha, dy_desc, dy, beta, db_desc, db) {
+  fail_if(!all_given(handle, alpha, dy_desc, dy, beta, db_desc, db) || db_desc->dims.size() < 2 ||
+          dy_desc->dims.size() < 2 || db_desc->dims[1] != dy_desc->dims[1] ||
+          count_of(db_desc->dims) != static_cast<double>(db_desc->dims[1]));
+  handle->run({move_kernel({"ops", "bias_gradient_kernel"}, dy_desc->bytes() + db_desc->bytes())});
 }

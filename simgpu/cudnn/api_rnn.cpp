@@ -73,19 +73,16 @@ void describe(const RnnParameter* parameter, cudnnDataType_t type, const void* w
 
 SIMGPU_CALL(cudnnSetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mode, type, compute,
             math, input_size, hidden_size, projected_size, layers, dropout, flags) {
-  if (rnn == nullptr || dnn_type(type).name == nullptr || input_size < 1 || hidden_size < 1 ||
-      projected_size < 0 || projected_size > hidden_size || layers < 1 ||
-      (cell != CUDNN_LSTM && projected_size != 0 && projected_size != hidden_size)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(rnn == nullptr || dnn_type(type).name == nullptr || input_size < 1 || hidden_size < 1 ||
+          projected_size < 0 || projected_size > hidden_size || layers < 1 ||
+          (cell != CUDNN_LSTM && projected_size != 0 && projected_size != hidden_size));
   *rnn = {algo, cell,       bias,        direction,      input_mode, type,    compute,
           math, input_size, hidden_size, projected_size, layers,     dropout, flags};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mode, type, compute,
             math, input_size, hidden_size, projected_size, layers, dropout, flags) {
-  if (rnn == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(rnn == nullptr);
   const auto give = [](auto* to, auto value) {
     if (to != nullptr) *to = value;
   };
@@ -103,34 +100,24 @@ SIMGPU_CALL(cudnnGetRNNDescriptor_v8, rnn, algo, cell, bias, direction, input_mo
   give(layers, rnn->layers);
   give(dropout, rnn->dropout);
   give(flags, rnn->flags);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetRNNDataDescriptor, data, type, layout, max_length, batch, vector_size, lengths,
             unused) {
-  if (!all_given(data, lengths) || dnn_type(type).name == nullptr || max_length < 1 || batch < 1 ||
-      vector_size < 1) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!all_given(data, lengths) || dnn_type(type).name == nullptr || max_length < 1 ||
+          batch < 1 || vector_size < 1);
   const std::vector<int> all(lengths, lengths + batch);
-  if (std::any_of(all.begin(), all.end(), [&](int n) { return n < 0 || n > max_length; })) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(std::any_of(all.begin(), all.end(), [&](int n) { return n < 0 || n > max_length; }));
   // "sequence length sorted and packed" (cudnn_adv.h)
-  if (layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED &&
-      !std::is_sorted(all.rbegin(), all.rend())) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(layout == CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED &&
+          !std::is_sorted(all.rbegin(), all.rend()));
   *data = {type, layout, max_length, vector_size, all};
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetRNNDataDescriptor, data, type, layout, max_length, batch, vector_size,
             requested, lengths, unused) {
-  if (!all_given(data, type, layout, max_length, batch, vector_size) || requested < 0 ||
-      (requested > 0 && lengths == nullptr)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!all_given(data, type, layout, max_length, batch, vector_size) || requested < 0 ||
+          (requested > 0 && lengths == nullptr));
   *type = data->type;
   *layout = data->layout;
   *max_length = data->max_length;
@@ -138,21 +125,17 @@ SIMGPU_CALL(cudnnGetRNNDataDescriptor, data, type, layout, max_length, batch, ve
   *vector_size = data->vector_size;
   std::copy_n(data->lengths.begin(),
               std::min(static_cast<std::size_t>(requested), data->lengths.size()), lengths);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetRNNWeightSpaceSize, handle, rnn, size) {
-  if (!all_given(handle, rnn, size)) return CUDNN_STATUS_BAD_PARAM;
+  require(handle, rnn, size);
   *size = weight_space_bytes(*rnn);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetRNNWeightParams, handle, rnn, pseudo_layer, weight_space_size, weight_space, id,
             matrix, matrix_address, bias, bias_address) {
-  if (!all_given(handle, rnn) || weight_space_size < weight_space_bytes(*rnn) || id < 0 ||
-      pseudo_layer < 0 || pseudo_layer >= rnn->layers * directions_of(*rnn)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
+  fail_if(!all_given(handle, rnn) || weight_space_size < weight_space_bytes(*rnn) || id < 0 ||
+          pseudo_layer < 0 || pseudo_layer >= rnn->layers * directions_of(*rnn));
   const auto all = parameters_of(*rnn);
   const auto find = [&](bool is_bias) {
     const auto found = std::find_if(all.begin(), all.end(), [&](const RnnParameter& p) {
@@ -162,53 +145,48 @@ SIMGPU_CALL(cudnnGetRNNWeightParams, handle, rnn, pseudo_layer, weight_space_siz
   };
   describe(find(false), rnn->type, weight_space, matrix, matrix_address);
   describe(find(true), rnn->type, weight_space, bias, bias_address);
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetRNNTempSpaceSizes, handle, rnn, mode, x, workspace, reserve) {
-  if (!all_given(handle, rnn, x)) return CUDNN_STATUS_BAD_PARAM;
+  require(handle, rnn, x);
   if (workspace != nullptr) *workspace = workspace_bytes(*rnn, *x);
   if (reserve != nullptr) *reserve = mode == CUDNN_FWD_MODE_TRAINING ? reserve_bytes(*rnn, *x) : 0;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnRNNForward, handle, rnn, mode, unused, x_desc, x, y_desc, y, h_desc, unused2,
             unused3, c_desc, unused4, unused5, weight_space_size, weight_space, workspace_size,
             workspace, reserve_size, reserve) {
-  if (!all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
+  fail_if(
+      !all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
       !fits_states(*rnn, *x_desc, h_desc, c_desc) ||
       !has_room(*rnn, *x_desc,
                 {weight_space_size, weight_space, workspace_size, workspace, reserve_size, reserve},
-                mode == CUDNN_FWD_MODE_TRAINING)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run(rnn_forward(*rnn, *x_desc, mode == CUDNN_FWD_MODE_TRAINING));
+                mode == CUDNN_FWD_MODE_TRAINING));
+  handle->run(rnn_forward(*rnn, *x_desc, mode == CUDNN_FWD_MODE_TRAINING));
 }
 
 SIMGPU_CALL(cudnnRNNBackwardData_v8, handle, rnn, unused, y_desc, y, dy, x_desc, dx, h_desc,
             unused2, unused3, unused4, c_desc, unused5, unused6, unused7, weight_space_size,
             weight_space, workspace_size, workspace, reserve_size, reserve) {
-  if (!all_given(handle, rnn, y, dy, dx) || !fits(*rnn, x_desc, y_desc) ||
+  fail_if(
+      !all_given(handle, rnn, y, dy, dx) || !fits(*rnn, x_desc, y_desc) ||
       !fits_states(*rnn, *x_desc, h_desc, c_desc) ||
       !has_room(*rnn, *x_desc,
                 {weight_space_size, weight_space, workspace_size, workspace, reserve_size, reserve},
-                true)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  return handle->run(rnn_backward_data(*rnn, *x_desc));
+                true));
+  handle->run(rnn_backward_data(*rnn, *x_desc));
 }
 
 // cuDNN 9 API: "currently, only CUDNN_WGRAD_MODE_ADD is supported".
 SIMGPU_CALL(cudnnRNNBackwardWeights_v8, handle, rnn, mode, unused, x_desc, x, h_desc, unused2,
             y_desc, y, weight_space_size, weight_space, workspace_size, workspace, reserve_size,
             reserve) {
-  if (!all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
+  fail_if(
+      !all_given(handle, rnn, x, y) || !fits(*rnn, x_desc, y_desc) ||
       !fits_states(*rnn, *x_desc, h_desc, nullptr) ||
       !has_room(*rnn, *x_desc,
                 {weight_space_size, weight_space, workspace_size, workspace, reserve_size, reserve},
-                true)) {
-    return CUDNN_STATUS_BAD_PARAM;
-  }
-  if (mode != CUDNN_WGRAD_MODE_ADD) return CUDNN_STATUS_NOT_SUPPORTED;
-  return handle->run(rnn_backward_weights(*rnn, *x_desc));
+                true));
+  fail_if(mode != CUDNN_WGRAD_MODE_ADD, CUDNN_STATUS_NOT_SUPPORTED);
+  handle->run(rnn_backward_weights(*rnn, *x_desc));
 }

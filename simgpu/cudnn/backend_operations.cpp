@@ -1,5 +1,4 @@
-#include "cudnn/backend_operations.hpp"
-
+#include "cudnn/backend_graph.hpp"
 #include "cudnn/convolution.hpp"
 
 #include <algorithm>

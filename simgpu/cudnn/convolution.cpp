@@ -225,4 +225,40 @@ KernelCall move_kernel(const std::vector<std::string>& path, double bytes) {
   return call;
 }
 
+std::vector<std::int64_t> output_dims(cudnnTensorDescriptor_t image, cudnnFilterDescriptor_t filter,
+                                      cudnnConvolutionDescriptor_t convolution) {
+  require(image, filter, convolution);
+  const std::size_t rank = image->dims.size();
+  fail_if(rank < 3 || filter->dims.size() != rank || convolution->padding.size() + 2 != rank ||
+          image->dims[1] != filter->dims[1] * convolution->groups ||
+          filter->dims[0] % convolution->groups != 0);
+  std::vector<std::int64_t> dims{image->dims[0], filter->dims[0]};
+  for (std::size_t i = 2; i < rank; ++i) {
+    dims.push_back(output_extent(image->dims[i], filter->dims[i], convolution->padding[i - 2],
+                                 convolution->padding[i - 2], convolution->stride[i - 2],
+                                 convolution->dilation[i - 2]));
+    fail_if(dims.back() < 1);
+  }
+  return dims;
+}
+
+Convolution describe(const ConvolutionDescriptors& d) {
+  require(d.output);
+  fail_if(d.output->dims != output_dims(d.image, d.filter, d.convolution) ||
+          d.image->type != d.filter->type || d.image->type != d.output->type);
+  return {.direction = d.direction,
+          .image = d.image->dims,
+          .filter = d.filter->dims,
+          .output = d.output->dims,
+          .stride = d.convolution->stride,
+          .dilation = d.convolution->dilation,
+          .type = d.image->type,
+          .is_nhwc = d.filter->format == CUDNN_TENSOR_NHWC};
+}
+
+bool is_not_zero(const void* scale, cudnnDataType_t tensor_type) {
+  return tensor_type == CUDNN_DATA_DOUBLE ? *static_cast<const double*>(scale) != 0.0
+                                          : *static_cast<const float*>(scale) != 0.0F;
+}
+
 }  // namespace simgpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cudnn/descriptors.hpp"
+#include "cudnn/handle.hpp"
 #include "math/handle.hpp"
 
 #include <optional>
@@ -76,5 +77,26 @@ enum class ConvMethod {
 
 // A kernel that only moves `bytes`.
 [[nodiscard]] KernelCall move_kernel(const std::vector<std::string>& path, double bytes);
+
+// From the older descriptors to a convolution.
+
+struct ConvolutionDescriptors {
+  ConvDirection direction;
+  cudnnTensorDescriptor_t image;
+  cudnnFilterDescriptor_t filter;
+  cudnnConvolutionDescriptor_t convolution;
+  cudnnTensorDescriptor_t output;
+};
+
+// Throws DnnFailure if one is null, types differ or extents do not fit together.
+[[nodiscard]] Convolution describe(const ConvolutionDescriptors& descriptors);
+
+// Dimensions of the output; throws DnnFailure if the filter does not fit.
+[[nodiscard]] std::vector<std::int64_t> output_dims(cudnnTensorDescriptor_t image,
+                                                    cudnnFilterDescriptor_t filter,
+                                                    cudnnConvolutionDescriptor_t convolution);
+
+// Whether the value at `scale` is not zero: double for tensors of double, else float.
+[[nodiscard]] bool is_not_zero(const void* scale, cudnnDataType_t tensor_type);
 
 }  // namespace simgpu

@@ -19,37 +19,32 @@ const DriverFunctions* dnn_driver() {
 
 }  // namespace
 
-cudnnStatus_t cudnnContext::run(const std::vector<KernelCall>& calls) {
-  return launch(stream, calls) == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS
-                                               : CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER;
+void cudnnContext::run(const std::vector<KernelCall>& calls) {
+  fail_if(launch(stream, calls) != CUDA_SUCCESS, CUDNN_STATUS_EXECUTION_FAILED_CUDA_DRIVER);
 }
 
 SIMGPU_CALL(cudnnCreate, handle) {
-  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(handle == nullptr);
   const DriverFunctions* driver = dnn_driver();
-  if (driver == nullptr) return CUDNN_STATUS_NOT_INITIALIZED;
+  fail_if(driver == nullptr, CUDNN_STATUS_NOT_INITIALIZED);
   auto made = std::make_unique<cudnnContext>(*driver, LaunchBy::kLaunchKernel);
-  if (made->open() != CUDA_SUCCESS) return CUDNN_STATUS_NOT_INITIALIZED;
+  fail_if(made->open() != CUDA_SUCCESS, CUDNN_STATUS_NOT_INITIALIZED);
   *handle = made.release();
-  return CUDNN_STATUS_SUCCESS;
 }
 
 // The real library (9.19) takes a null handle here.
 SIMGPU_CALL(cudnnDestroy, handle) {
   delete handle;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnSetStream, handle, stream) {
-  if (handle == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(handle == nullptr);
   handle->stream = stream;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 SIMGPU_CALL(cudnnGetStream, handle, stream) {
-  if (handle == nullptr || stream == nullptr) return CUDNN_STATUS_BAD_PARAM;
+  fail_if(handle == nullptr || stream == nullptr);
   *stream = handle->stream;
-  return CUDNN_STATUS_SUCCESS;
 }
 
 size_t cudnnGetVersion(void) {
@@ -65,9 +60,7 @@ size_t cudnnGetCudartVersion(void) {
 }
 
 SIMGPU_CALL(cudnnGetProperty, type, value) {
-  return version_part(type, {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL}, value)
-             ? CUDNN_STATUS_SUCCESS
-             : CUDNN_STATUS_BAD_PARAM;
+  fail_if(!version_part(type, {CUDNN_MAJOR, CUDNN_MINOR, CUDNN_PATCHLEVEL}, value));
 }
 
 cudnnStatus_t cudnnGraphVersionCheck(void) {

@@ -13,20 +13,41 @@ class DnnEntry : public Entry {
   explicit DnnEntry(const char* function) : Entry(function, CUDNN_STATUS_EXECUTION_FAILED) {}
 };
 
+// Thrown by the bodies of functions, which return nothing.
+struct DnnFailure {
+  cudnnStatus_t status;
+};
+inline void fail_if(bool is_bad, cudnnStatus_t status = CUDNN_STATUS_BAD_PARAM) {
+  if (is_bad) throw DnnFailure{status};
+}
+inline void check(cudnnStatus_t status) {
+  fail_if(status != CUDNN_STATUS_SUCCESS, status);
+}
+// Fails if one of the pointers is null.
+template <typename... Pointers>
+void require(const Pointers*... pointers) {
+  fail_if((... || (pointers == nullptr)));
+}
+
 // Log and injected failure; then `body()`.
 template <typename Body>
 cudnnStatus_t answer(const DnnEntry& entry, Body&& body) {
   if (const int injected = entry.begin(); injected != 0) {
     return static_cast<cudnnStatus_t>(injected);
   }
-  return body();
+  try {
+    body();
+  } catch (const DnnFailure& failure) {
+    return failure.status;
+  }
+  return CUDNN_STATUS_SUCCESS;
 }
 
 // SIMGPU_CALL(symbol, names of the parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \
-  SIMGPU_EXPORTED(cudnnStatus_t, DnnEntry, answer, symbol, __VA_ARGS__)
+  SIMGPU_EXPORTED(cudnnStatus_t, void, DnnEntry, answer, symbol, __VA_ARGS__)
 
-// Whether none of the pointers is null.
+// Returns whether none of the pointers is null.
 template <typename... Pointers>
 bool all_given(const Pointers*... pointers) {
   return (... && (pointers != nullptr));
@@ -39,5 +60,5 @@ struct cudnnContext : simgpu::MathHandle {
 
   cudaStream_t stream = nullptr;
 
-  [[nodiscard]] cudnnStatus_t run(const std::vector<simgpu::KernelCall>& calls);
+  void run(const std::vector<simgpu::KernelCall>& calls);
 };

@@ -1,5 +1,5 @@
 // Records of kernels, with their times.
-#include "cupti/call.hpp"
+#include "cupti/client.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // One subscriber, and what it is told.
-#include "cupti/call.hpp"
+#include "cupti/client.hpp"
 
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // Counters over ranges: one range, replayed by the user.  What a range counts is made of the
 // kernels that ran in it: their time, and so many of everything else for each (reference.md).
-#include "cupti/call.hpp"
+#include "cupti/client.hpp"
 
 #include <cstring>
 #include <string_view>

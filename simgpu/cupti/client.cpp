@@ -1,6 +1,6 @@
 #include "cupti/client.hpp"
 
-#include "common/fail_names.hpp"
+#include "common/entry.hpp"
 
 #include <cstring>
 #include <dlfcn.h>

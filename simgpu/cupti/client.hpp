@@ -2,19 +2,35 @@
 #pragma once
 
 #include "common/entry.hpp"
-#include "cupti/vendor_cupti.hpp"
+#include "common/exported.hpp"
 #include "simgpu.h"
 
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
-// What a CUpti_SubscriberHandle points to.
+// The vendor's headers, with what they declare exported (see driver/vendor_cuda.hpp).
+// cupti.h makes up those structures that cuda.h declares only with it.
+#undef __CUDA_API_VERSION_INTERNAL
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+#include <cupti.h>
+#if __has_include(<cupti_range_profiler.h>)
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+#endif
+#pragma GCC visibility pop
+
+// A CUpti_SubscriberHandle points to one.
 struct CUpti_Subscriber_st {
   CUpti_CallbackFunc callback = nullptr;
   void* user_data = nullptr;
@@ -84,4 +100,31 @@ void observe_if_needed();
 [[nodiscard]] CUpti_CallbackId call_id(const char* function);
 [[nodiscard]] const char* call_name(CUpti_CallbackId id);
 
+// cuptiGetLastError: "Returns the last error that has been produced by any of the CUPTI API calls
+// or the callback in the same host thread and resets it to CUPTI_SUCCESS."
+[[nodiscard]] CUptiResult& last_cupti_error();
+
+// Logs the call and lets it fail if SIMGPU_FAIL says so, else runs `body()`.
+template <typename Body>
+CUptiResult cupti_call(const CuptiEntry& entry, Body&& body) noexcept {
+  const auto run = [&]() -> CUptiResult {
+    if (const int injected = entry.begin(); injected != 0) {
+      return static_cast<CUptiResult>(injected);
+    }
+    if (cupti_driver() == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
+    try {
+      return body();
+    } catch (const std::exception&) {
+      return CUPTI_ERROR_OUT_OF_MEMORY;
+    }
+  };
+  const CUptiResult result = run();
+  if (result != CUPTI_SUCCESS) last_cupti_error() = result;
+  return result;
+}
+
 }  // namespace simgpu
+
+// SIMGPU_CALL(symbol, names of the parameters...) { body }
+#define SIMGPU_CALL(symbol, ...) \
+  SIMGPU_EXPORTED(CUptiResult, CUptiResult, CuptiEntry, cupti_call, symbol, __VA_ARGS__)

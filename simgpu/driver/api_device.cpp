@@ -1,6 +1,6 @@
 // Devices: name, identity, attributes.
 #include "driver/call.hpp"
-#include "driver/device_identity.hpp"
+#include "driver/model.hpp"
 
 #include <cstring>
 

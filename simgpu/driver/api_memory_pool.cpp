@@ -1,6 +1,6 @@
 // Memory pools.
 #include "driver/call.hpp"
-#include "driver/memory_pool.hpp"
+#include "driver/memory.hpp"
 
 #include <cstring>
 #include <memory>

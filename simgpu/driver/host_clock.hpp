@@ -3,10 +3,14 @@
 
 #include "common/settings.hpp"
 #include "driver/model.hpp"
+#include "driver/timeline.hpp"
 
 #include <chrono>
+#include <memory>
 
 namespace simgpu {
+
+struct HostCall;
 
 class HostClock {
  public:
@@ -34,5 +38,10 @@ class HostClock {
   double speed_;
   Nanoseconds moved_ = 0;  // if not real
 };
+
+// Hands the call to the thread that makes such calls, one after the other: on a real clock not
+// before `begin`.  Returns at once.
+void start_host_call(const std::shared_ptr<HostCall>& call,
+                     const HostClock& clock = HostClock(Settings{}), Nanoseconds begin = 0);
 
 }  // namespace simgpu

@@ -2,7 +2,7 @@
 
 #include "driver/context.hpp"
 #include "driver/graph_run.hpp"
-#include "driver/host_calls.hpp"
+#include "driver/host_clock.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,12 +1,16 @@
 // What really happened on the simulated devices, for comparison with what a profiler reports.
 #pragma once
 
+#include "driver/context.hpp"
+#include "driver/graph.hpp"
 #include "driver/model.hpp"
+#include "driver/timeline.hpp"
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -54,5 +58,17 @@ class Truth {
   std::map<Key, TruthRow> rows_;
   std::map<std::string, std::string> demangled_;
 };
+
+// SIMGPU_TIMELINE: a line for each kernel, copy and fill that the device has done, launched
+// directly or in a graph.
+
+// When the calling thread last came back from waiting for a device.
+inline thread_local Nanoseconds wait_ended = 0;
+
+// `kind` is "kernel", "copy" or "fill"; `name` a kernel's mangled name, else ""; `place` is null
+// outside graphs.
+void log_timeline(const Stream& stream, std::string_view kind, std::string_view name,
+                  const CallOrigin& origin, const NodePlace* place, Nanoseconds begin,
+                  Nanoseconds end);
 
 }  // namespace simgpu

@@ -1,8 +1,11 @@
 #include "driver/user_object.hpp"
 
-#include "driver/host_calls.hpp"
+#include "driver/call.hpp"
+#include "driver/host_clock.hpp"
 
 #include <algorithm>
+#include <climits>
+#include <memory>
 #include <utility>
 
 namespace simgpu {
@@ -58,3 +61,60 @@ void UserReferences::add_copies_of(const UserReferences& other) {
 }
 
 }  // namespace simgpu
+
+using namespace simgpu;
+
+namespace {
+
+UserObject& object_of(Simulator& s, CUuserObject handle) {
+  auto* object = reinterpret_cast<UserObject*>(handle);
+  require_value(object != nullptr && s.user_objects.contains(object));
+  return *object;
+}
+
+// "Must be nonzero and not larger than INT_MAX."
+void require_count(unsigned count) {
+  require_value(count > 0 && count <= INT_MAX);
+}
+
+}  // namespace
+
+SIMGPU_CALL(cuUserObjectCreate, cuUserObjectCreate_v11030, kOther, object, data, destroy,
+            references, flags) {
+  require(object);
+  require_value(destroy != nullptr);
+  require_count(references);
+  // "it is required to pass ::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC"
+  require_value(flags == CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+  auto owned = std::make_unique<UserObject>(data, destroy, references);
+  *object = reinterpret_cast<CUuserObject>(owned.get());
+  UserObject* key = owned.get();
+  s.user_objects.emplace(key, std::move(owned));
+}
+
+SIMGPU_CALL(cuUserObjectRetain, cuUserObjectRetain_v11030, kOther, object, count) {
+  require_count(count);
+  object_of(s, object).retain(count);
+}
+
+SIMGPU_CALL(cuUserObjectRelease, cuUserObjectRelease_v11030, kOther, object, count) {
+  require_count(count);
+  release(s.user_objects, object_of(s, object), count);
+}
+
+SIMGPU_CALL(cuGraphRetainUserObject, cuGraphRetainUserObject_v11030, kOther, graph, object, count,
+            flags) {
+  require_count(count);
+  require_value(flags == 0 || flags == CU_GRAPH_USER_OBJECT_MOVE);
+  Graph& owner = s.graph(graph);
+  UserObject& retained = object_of(s, object);
+  // "transfers references from the calling thread, rather than create new references."
+  if (flags != CU_GRAPH_USER_OBJECT_MOVE) retained.retain(count);
+  owner.references.adopt(s.user_objects, retained, count);
+}
+
+SIMGPU_CALL(cuGraphReleaseUserObject, cuGraphReleaseUserObject_v11030, kOther, graph, object,
+            count) {
+  require_count(count);
+  require_value(s.graph(graph).references.release(object_of(s, object), count));
+}

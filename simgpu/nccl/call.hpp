@@ -38,7 +38,7 @@ ncclResult_t with_comm(const NcclEntry& entry, ncclComm_t comm, Body&& body) noe
 
 // SIMGPU_CALL(symbol, names of the parameters...) { body }
 #define SIMGPU_CALL(symbol, ...) \
-  SIMGPU_EXPORTED(ncclResult_t, NcclEntry, nccl_call, symbol, __VA_ARGS__)
+  SIMGPU_EXPORTED(ncclResult_t, ncclResult_t, NcclEntry, nccl_call, symbol, __VA_ARGS__)
 // SIMGPU_COMM_CALL(symbol, names of the parameters behind the communicator...) { body }, which has
 // it as `c`.
 #define SIMGPU_COMM_CALL(symbol, ...) \

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "nccl/driver.hpp"
-#include "nccl/operation.hpp"
 #include "nccl/region.hpp"
 #include "nccl/rendezvous.hpp"
 

@@ -1,6 +1,6 @@
 #include "nccl/driver.hpp"
 
-#include "common/fail_names.hpp"
+#include "common/entry.hpp"
 
 #include <dlfcn.h>
 #include <string>

@@ -1,17 +1,51 @@
 // How the kernels of all ranks of a communicator meet.
 #pragma once
 
-#include "nccl/operation.hpp"
 #include "nccl/region.hpp"
+#include "nccl/vendor_nccl.hpp"
 #include "simgpu.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 namespace simgpu {
+
+// What a program asks of a communicator.
+
+enum class OperationKind {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kBroadcast,
+  kReduce,
+  kAllToAll,
+  kGather,
+  kScatter,
+  kSend,
+  kReceive,
+};
+
+// One call of the host's.
+struct Operation {
+  OperationKind kind;
+  ncclComm_t comm;
+  cudaStream_t stream;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::size_t count = 0;  // elements, as the call gives them
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t reduction = ncclSum;
+  int peer = 0;  // or root
+  double factor =
+      1;  // of ncclRedOpCreatePreMulSum: what each part is multiplied with, equal on all ranks
+};
+
+// 0 for an unknown type.
+[[nodiscard]] std::size_t bytes_of(ncclDataType_t type);
 
 // What a rank's kernel takes part in: all collectives of a group are one meeting, sends and
 // receives one each.
@@ -61,5 +95,20 @@ struct MeetingToLaunch {
 };
 [[nodiscard]] MeetingToLaunch meeting_for(const Seat& seat, std::vector<Appointment> appointments,
                                           Launches launches, double bytes);
+
+// The bytes of collectives, sends and receives: each rank lays down what it gives when its kernel
+// begins, and takes what it is to get once all are there.
+
+// What a rank lays down for `operations`, all collectives of a group one after the other.
+[[nodiscard]] std::vector<std::byte> given(const std::vector<Operation>& operations, int rank,
+                                           int ranks);
+
+// Writes this rank's results.  `all[r]` is what rank r has given.  Rounds as an addition in float32
+// does for types with fewer bits; the order of the ranks is that of their numbers.
+void take(const std::vector<Operation>& operations, int rank, int ranks,
+          const std::vector<std::vector<std::byte>>& all);
+
+// Bytes that each rank lays down for `operations`.
+[[nodiscard]] std::size_t given_bytes(const std::vector<Operation>& operations, int ranks);
 
 }  // namespace simgpu

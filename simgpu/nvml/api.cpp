@@ -2,7 +2,6 @@
 // come from the described GPU, and from the simulated driver where this process has started it.
 #include "common/entry.hpp"
 #include "common/exported.hpp"
-#include "driver/device_identity.hpp"
 #include "driver/model.hpp"
 #include "nvml/vendor_nvml.hpp"
 #include "simgpu.h"

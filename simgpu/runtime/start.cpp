@@ -1,5 +1,5 @@
 // First use: the driver, and a device for each thread.
-#include "common/fail_names.hpp"
+#include "common/entry.hpp"
 #include "runtime/call.hpp"
 
 #include <mutex>
